@@ -1,0 +1,102 @@
+//! How compression comes into the engine: by these traits, so that the engine depends on no codec.
+
+use alloc::boxed::Box;
+
+use crate::{Budget, Result};
+
+/// A compression codec of the Parquet format (`CompressionCodec` in parquet.thrift), but for UNCOMPRESSED.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Codec {
+    /// Raw Snappy blocks.
+    Snappy,
+    /// GZIP members (RFC 1952).
+    Gzip,
+    /// LZO, framed as Hadoop does.
+    Lzo,
+    /// Brotli streams (RFC 7932).
+    Brotli,
+    /// The deprecated LZ4: Hadoop's framing, LZ4 frames or bare blocks.
+    Lz4,
+    /// Zstandard frames (RFC 8878).
+    Zstd,
+    /// One raw LZ4 block.
+    Lz4Raw,
+}
+
+impl Codec {
+    /// The name that the format gives it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Codec::Snappy => "SNAPPY",
+            Codec::Gzip => "GZIP",
+            Codec::Lzo => "LZO",
+            Codec::Brotli => "BROTLI",
+            Codec::Lz4 => "LZ4",
+            Codec::Zstd => "ZSTD",
+            Codec::Lz4Raw => "LZ4_RAW",
+        }
+    }
+}
+
+/// A source of decompressors.
+pub trait Codecs: Send + Sync {
+    /// A decompressor for `codec`, to be used for any number of pages, one after the other.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a codec that this source does not have.
+    fn decompressor(&self, codec: Codec) -> Result<Box<dyn Decompressor>>;
+}
+
+/// Decompresses one page at a time, resumably.
+///
+/// The order of calls: [`start`](Decompressor::start), then [`step`](Decompressor::step) until its status is
+/// [`Status::End`] or it fails; then `start` again for the next page.
+///
+/// A decompressor may be *one-shot*: it consumes nothing before it sees the whole input (`last` is true and nothing was
+/// consumed) and, where [`whole_output`](Decompressor::whole_output) says so, room for the whole output. The resumable ones
+/// stop anywhere.
+pub trait Decompressor: Send {
+    /// Begins a page of `compressed` bytes that should become `uncompressed` bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) where no input of that length can become that much.
+    fn start(&mut self, compressed: usize, uncompressed: usize) -> Result<()>;
+
+    /// Decompresses on. `input` is what was not yet consumed (`last`: nothing follows it), `output` is room that follows
+    /// what was produced before.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for input that is not of this codec or that would become more
+    /// than announced; [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for windows beyond the limit.
+    fn step(&mut self, input: &[u8], last: bool, output: &mut [u8], budget: &mut Budget<'_>) -> Result<Progress>;
+
+    /// True when `step` wants room for the whole page at once. `start` has then checked that the input can justify it.
+    fn whole_output(&self) -> bool;
+}
+
+/// What one [`Decompressor::step`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes of the input that are done with.
+    pub consumed: usize,
+    /// Bytes written to the start of the output.
+    pub produced: usize,
+    /// Why it stopped.
+    pub status: Status,
+}
+
+/// Why a [`Decompressor::step`] stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// It wants more input.
+    NeedInput,
+    /// It wants more room.
+    NeedRoom,
+    /// The budget is spent.
+    Yield,
+    /// The page is whole.
+    End,
+}

@@ -1,0 +1,198 @@
+//! Errors, sorted by blame, with the place where they arose.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::fmt;
+
+/// The workspace's result.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// Whose fault an [`Error`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The file's: it contradicts its format or itself.
+    Corrupt,
+    /// Nobody's: the file uses a part of the format that is not supported.
+    Unsupported,
+    /// The file's or the host's: a [`Limits`](crate::Limits) value is exceeded.
+    LimitExceeded,
+    /// The host's: the input could not be had (an I/O error, told by [`Machine::fail`](crate::Machine::fail)).
+    Source,
+    /// The caller's: the machine was used against its contract, or asked for what cannot be.
+    Misuse,
+    /// The data's: a value cannot be held by what it is converted to.
+    Conversion,
+    /// Ours: a check found a bug.
+    Internal,
+}
+
+/// Where an error arose, as far as it is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The name of the file or object, where the host gave one.
+    pub object: Option<String>,
+    /// The row group, counted from 0.
+    pub row_group: Option<u64>,
+    /// The column's path, dotted.
+    pub column: Option<String>,
+    /// The page in its column chunk, counted from 0, dictionary pages included.
+    pub page: Option<u64>,
+    /// The row in the file, counted from 0.
+    pub row: Option<u64>,
+    /// The byte in the file.
+    pub offset: Option<u64>,
+}
+
+/// A typed error: kind, message, place. Cloning it is cheap, and it is one pointer large.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Arc<Inner>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Inner {
+    kind: ErrorKind,
+    message: Cow<'static, str>,
+    place: Place,
+}
+
+impl Error {
+    /// An error of `kind` at a place not yet known.
+    pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Error {
+        Error(Arc::new(Inner { kind, message: message.into(), place: Place::default() }))
+    }
+
+    /// The file contradicts its format or itself.
+    pub fn corrupt(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::Corrupt, message)
+    }
+
+    /// The file uses a part of the format that is not supported.
+    pub fn unsupported(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::Unsupported, message)
+    }
+
+    /// The caller broke the contract.
+    pub fn misuse(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::Misuse, message)
+    }
+
+    /// The input could not be had.
+    pub fn source(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::Source, message)
+    }
+
+    /// A value cannot be held by what it is converted to.
+    pub fn conversion(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::Conversion, message)
+    }
+
+    /// A check found a bug in this library.
+    pub fn internal(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::Internal, message)
+    }
+
+    /// Memory could not be had.
+    pub fn out_of_memory(bytes: usize) -> Error {
+        Error::new(ErrorKind::LimitExceeded, alloc::format!("{bytes} bytes of memory could not be had"))
+    }
+
+    /// Whose fault it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What is wrong, without the place.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Where it arose.
+    pub fn place(&self) -> &Place {
+        &self.0.place
+    }
+
+    /// Fills in what is not yet known of the place. What an inner layer told stays.
+    #[must_use]
+    pub fn at(mut self, fill: impl FnOnce(&mut Place)) -> Error {
+        let mut outer = Place::default();
+        fill(&mut outer);
+        let place = &mut Arc::make_mut(&mut self.0).place;
+        place.object = place.object.take().or(outer.object);
+        place.row_group = place.row_group.or(outer.row_group);
+        place.column = place.column.take().or(outer.column);
+        place.page = place.page.or(outer.page);
+        place.row = place.row.or(outer.row);
+        place.offset = place.offset.or(outer.offset);
+        self
+    }
+
+    /// Fills in the byte offset.
+    #[must_use]
+    pub fn at_offset(self, offset: u64) -> Error {
+        self.at(|place| place.offset = Some(offset))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        let place = self.place();
+        let mut separator = " (";
+        let mut part = |f: &mut fmt::Formatter<'_>, text: fmt::Arguments<'_>| {
+            f.write_str(separator)?;
+            separator = ", ";
+            f.write_fmt(text)
+        };
+        if let Some(column) = &place.column {
+            part(f, format_args!("column {column}"))?;
+        }
+        if let Some(row) = place.row {
+            part(f, format_args!("row {row}"))?;
+        }
+        if let Some(row_group) = place.row_group {
+            part(f, format_args!("row group {row_group}"))?;
+        }
+        if let Some(page) = place.page {
+            part(f, format_args!("page {page}"))?;
+        }
+        if let Some(offset) = place.offset {
+            part(f, format_args!("byte {offset}"))?;
+        }
+        if let Some(object) = &place.object {
+            part(f, format_args!("{object}"))?;
+        }
+        if *place == Place::default() { Ok(()) } else { f.write_str(")") }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.0.kind)
+    }
+}
+
+impl core::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn is_small() {
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+        assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn inner_places_win() {
+        let error = Error::corrupt("bad level").at(|place| place.page = Some(3)).at(|place| {
+            place.page = Some(9);
+            place.column = Some("a.b".to_string());
+        });
+        assert_eq!(error.to_string(), "bad level (column a.b, page 3)");
+        assert_eq!(error.clone().at_offset(7).to_string(), "bad level (column a.b, page 3, byte 7)");
+        assert_eq!(Error::misuse("no").to_string(), "no");
+    }
+}

@@ -1,0 +1,81 @@
+//! Bounds on what a machine takes from a file.
+
+use crate::{Error, ErrorKind, Result};
+
+/// Bounds that keep a hostile or broken file from taking more than it should. The defaults are safe for a server and
+/// wide enough for the files that real writers make. Exceeding one is an error that names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The footer's length in bytes.
+    pub footer_bytes: u64,
+    /// A page header's length in bytes.
+    pub page_header_bytes: u64,
+    /// A page's length in bytes, compressed or not.
+    pub page_bytes: u64,
+    /// A dictionary's length in bytes, decoded.
+    pub dictionary_bytes: u64,
+    /// One value's length in bytes.
+    pub value_bytes: u64,
+    /// A decompressor's window in bytes.
+    pub window_bytes: u64,
+    /// Levels of nesting in a schema.
+    pub nesting: u32,
+    /// Bytes a machine holds in all: input not yet consumed, pages, dictionaries, batches being filled.
+    pub total_bytes: u64,
+}
+
+/// One mebibyte.
+const MIB: u64 = 1 << 20;
+
+impl Limits {
+    /// The safe defaults.
+    pub const DEFAULT: Limits = Limits {
+        // A footer of 100,000 columns in ten row groups with statistics is near 150 MB.
+        footer_bytes: 256 * MIB,
+        // Headers carry statistics, whose bounds some writers do not truncate.
+        page_header_bytes: 16 * MIB,
+        // Writers aim at 1 MiB; one huge value makes a huge page.
+        page_bytes: 256 * MIB,
+        // Writers stop dictionaries near 1 to 2 MiB; some allow much more.
+        dictionary_bytes: 256 * MIB,
+        // Cassandra's own ceiling for a value is 2 GiB, but it advises less than 1 MiB.
+        value_bytes: 256 * MIB,
+        // zstd's own default ceiling for a decoder is 128 MiB (window log 27).
+        window_bytes: 128 * MIB,
+        nesting: 64,
+        total_bytes: 4096 * MIB,
+    };
+
+    /// No bounds but those of the format itself: for files whose maker is trusted.
+    pub const TRUSTED: Limits = Limits {
+        footer_bytes: i32::MAX as u64,
+        page_header_bytes: i32::MAX as u64,
+        page_bytes: i32::MAX as u64,
+        dictionary_bytes: i32::MAX as u64,
+        value_bytes: i32::MAX as u64,
+        window_bytes: 1 << 31,
+        nesting: 1024,
+        total_bytes: u64::MAX,
+    };
+
+    /// Checks a length against a limit.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::LimitExceeded`], naming the limit, its value and what was asked.
+    pub fn check(name: &'static str, limit: u64, asked: u64) -> Result<()> {
+        if asked <= limit {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::LimitExceeded,
+            alloc::format!("{asked} is more than the limit {name} of {limit}"),
+        ))
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits::DEFAULT
+    }
+}
