@@ -27,7 +27,11 @@ impl<T> Buffer<T> {
 
     /// The memory itself, where nobody else holds it.
     pub fn into_vec(self) -> Option<Vec<T>> {
-        if self.start == 0 && self.length == self.values.len() { Arc::try_unwrap(self.values).ok() } else { None }
+        if self.start == 0 && self.length == self.values.len() {
+            Arc::try_unwrap(self.values).ok()
+        } else {
+            None
+        }
     }
 
     /// The shared vector behind the buffer and the range of it that the buffer is: for zero-copy hand-over.
@@ -54,6 +58,12 @@ impl<T> Deref for Buffer<T> {
 
     fn deref(&self) -> &[T] {
         &self.values[self.start..self.start + self.length]
+    }
+}
+
+impl<T> AsRef<[T]> for Buffer<T> {
+    fn as_ref(&self) -> &[T] {
+        self
     }
 }
 
@@ -234,7 +244,8 @@ mod tests {
         let buffer = pool.share(values, 90);
         let kept = buffer.clone();
         drop(buffer);
-        assert_ne!(pool.take(10).unwrap().as_ptr(), address, "the memory is still held");
+        let other = pool.take(10).unwrap();
+        assert_ne!(other.as_ptr(), address, "the memory is still held");
         drop(kept);
         let again = pool.take(80).unwrap();
         assert_eq!((again.as_ptr(), again.len()), (address, 100));

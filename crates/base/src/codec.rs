@@ -71,7 +71,13 @@ pub trait Decompressor: Send {
     ///
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for input that is not of this codec or that would become more
     /// than announced; [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for windows beyond the limit.
-    fn step(&mut self, input: &[u8], last: bool, output: &mut [u8], budget: &mut Budget<'_>) -> Result<Progress>;
+    fn step(
+        &mut self,
+        input: &[u8],
+        last: bool,
+        output: &mut [u8],
+        budget: &mut Budget<'_>,
+    ) -> Result<Progress>;
 
     /// True when `step` wants room for the whole page at once. `start` has then checked that the input can justify it.
     fn whole_output(&self) -> bool;

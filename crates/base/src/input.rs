@@ -44,9 +44,8 @@ impl Input {
         }
         while !bytes.is_empty() {
             let next = self.segments.range(at..).next().map(|(&next, segment)| (next, u64_of(segment.len())));
-            let gap = next.map_or(bytes.len(), |(next, _)| {
-                usize_of(next - at).unwrap_or(usize::MAX).min(bytes.len())
-            });
+            let gap = next
+                .map_or(bytes.len(), |(next, _)| usize_of(next - at).unwrap_or(usize::MAX).min(bytes.len()));
             if gap > 0 {
                 self.held += u64_of(gap);
                 self.segments.insert(at, bytes.slice(..gap));
@@ -114,23 +113,46 @@ impl Input {
         Ok(Some(Bytes::from(whole)))
     }
 
-    /// Lets go of everything before `offset`.
-    pub fn release_before(&mut self, offset: u64) {
-        while let Some(entry) = self.segments.first_entry() {
-            let start = *entry.key();
-            if start >= offset {
-                return;
+    /// Lets go of the bytes of `range`; what stands around it stays.
+    pub fn release(&mut self, range: Range<u64>) {
+        if range.is_empty() {
+            return;
+        }
+        // The segment that the range begins in the middle of.
+        if let Some((&before, segment)) = self.segments.range_mut(..range.start).next_back() {
+            let keep = range.start - before;
+            if let Some(keep) = usize_of(keep).filter(|&keep| keep < segment.len()) {
+                let tail = segment.split_off(keep);
+                self.held -= u64_of(tail.len());
+                self.keep_from(range.start, tail, range.end);
             }
-            let segment = entry.remove();
+        }
+        while let Some((&start, _)) = self.segments.range(range.start..range.end).next() {
+            let Some(segment) = self.segments.remove(&start) else { return };
             self.held -= u64_of(segment.len());
-            let end = start + u64_of(segment.len());
-            if end > offset {
-                let kept = segment.slice(usize_of(offset - start).unwrap_or(usize::MAX).min(segment.len())..);
-                self.held += u64_of(kept.len());
-                self.segments.insert(offset, kept);
+            if self.keep_from(start, segment, range.end) {
                 return;
             }
         }
+    }
+
+    /// Keeps the part of a segment at `start` that stands at or behind `from`. True when there is one.
+    fn keep_from(&mut self, start: u64, segment: Bytes, from: u64) -> bool {
+        match usize_of(from.saturating_sub(start)).filter(|&skip| skip < segment.len()) {
+            Some(skip) => {
+                let kept = segment.slice(skip..);
+                self.held += u64_of(kept.len());
+                self.segments.insert(start.max(from), kept);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Lets go of everything.
+    pub fn clear(&mut self) {
+        self.segments.clear();
+        self.held = 0;
     }
 
     /// Bytes held.
@@ -159,7 +181,7 @@ mod tests {
         assert_eq!(input.contiguous(0..30).unwrap().unwrap(), text(0..30));
         assert_eq!(input.contiguous(11..13).unwrap().unwrap(), text(11..13));
         assert_eq!(input.contiguous(29..31).unwrap(), None);
-        input.release_before(15);
+        input.release(0..15);
         assert_eq!((input.held(), input.missing(14..16)), (15, Some(14..15)));
         assert_eq!(input.segment(15, 100), text(15..20));
     }
@@ -177,6 +199,27 @@ mod tests {
                 }
                 assert_eq!(input.contiguous(0..12).unwrap().unwrap(), whole);
                 assert_eq!(input.held(), 12);
+            }
+        }
+    }
+
+    #[test]
+    fn any_part_can_be_released() {
+        for start in 0..12u64 {
+            for end in start..=12 {
+                for cut in 0..12u64 {
+                    let mut input = Input::new();
+                    for range in [0..cut, cut..12] {
+                        input.supply(range.start, text(range)).unwrap();
+                    }
+                    input.release(start..end);
+                    assert_eq!(input.held(), 12 - (end - start), "{start}..{end} of a cut at {cut}");
+                    for at in 0..12 {
+                        assert_eq!(input.missing(at..at + 1).is_some(), (start..end).contains(&at));
+                    }
+                    assert_eq!(input.contiguous(0..start).unwrap().unwrap(), text(0..start));
+                    assert_eq!(input.contiguous(end..12).unwrap().unwrap(), text(end..12));
+                }
             }
         }
     }

@@ -1,0 +1,57 @@
+# Marquetry's everyday commands. On a bare Debian machine each sets up what it needs when it runs as root, and says
+# exactly what to install otherwise (dev/setup.sh).
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint soak bench deny
+
+TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
+export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
+
+# What the tests find their peers by; without these variables the tests that need them say so and pass by.
+PEERS_PYTHON := $(CURDIR)/target/peers-venv/bin/python
+# make test WITHOUT="peers cassandra" leaves out what this machine cannot have.
+WITHOUT ?=
+PEERS := $(filter-out $(WITHOUT),peers)
+CASSANDRA := $(filter-out $(WITHOUT),cassandra)
+WITH_PEERS := $(if $(PEERS),MARQUETRY_PYTHON=$(PEERS_PYTHON))
+WITH_CASSANDRA := $(if $(CASSANDRA),dev/cassandra.sh with target/test-cassandra --)
+# In CI the versions of Cargo.lock are the only ones.
+LOCKED := $(if $(CI),--locked)
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## three million real flights: a Parquet file becomes rows of a real Cassandra
+	@dev/demo.sh
+
+# Lint is a part of CI's tests only: a newer toolchain's new warnings must not fail them on a user's machine.
+test: ## all tests, with the peers and a real Cassandra (WITHOUT="peers cassandra" leaves these out)
+	@dev/setup.sh rust $(PEERS) $(CASSANDRA)
+	cargo test $(LOCKED) --workspace --no-run
+	$(WITH_PEERS) $(WITH_CASSANDRA) cargo test $(LOCKED) --workspace
+	$(if $(CI),@$(MAKE) --no-print-directory lint)
+
+lint: ## formatting, clippy, documentation, shell scripts, licences
+	@dev/setup.sh rust lint
+	cargo fmt --all --check
+	cargo clippy $(LOCKED) --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) --workspace --no-deps
+	@if command -v shellcheck >/dev/null; then set -x; shellcheck .ci/run dev/*.sh; \
+	else echo "NOT CHECKED: shell scripts; there is no shellcheck (apt-get install shellcheck)"; fi
+	@if command -v cargo-deny >/dev/null; then set -x; cargo deny check --hide-inclusion-graph bans licenses sources; \
+	else echo "NOT CHECKED: licences and sources of dependencies; there is no cargo-deny (make deny builds it)"; fi
+
+deny: ## dependencies: licences, sources, advisories (from the network); builds cargo-deny when there is none
+	@dev/setup.sh rust deny
+	cargo deny check --hide-inclusion-graph
+
+soak: ## the long tests, those marked #[ignore], optimised; then deny
+	@dev/setup.sh rust $(PEERS) $(CASSANDRA)
+	cargo test $(LOCKED) --release --workspace --lib --bins --tests --no-run
+	$(WITH_PEERS) $(WITH_CASSANDRA) cargo test $(LOCKED) --release --workspace --lib --bins --tests -- --ignored
+	@$(MAKE) --no-print-directory deny
+
+bench: ## speed against the peers; results in target/bench
+	@dev/setup.sh rust c++ peers
+	MARQUETRY_PYTHON=$(PEERS_PYTHON) dev/bench/run.sh

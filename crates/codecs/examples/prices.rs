@@ -1,0 +1,312 @@
+//! What decompression costs, in nanoseconds for 1,024 bytes: where the price constants come from.
+//!
+//! `cargo run --release -p marquetry-codecs --example prices`
+//!
+//! The first table is paid by the uncompressed byte, with an unlimited budget and in steps of the default one; its last
+//! columns are the longest step, in microseconds and in units charged. The second is of data that become nothing, which
+//! no encoder writes, paid by the compressed byte.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use flate2::write::GzEncoder;
+use marquetry_base::{Budget, Codec, Codecs, Decompressor, Status};
+use marquetry_codecs::StandardCodecs;
+
+const PAGE_BYTES: usize = 1 << 20;
+const REPLAYS: usize = 25;
+
+fn main() {
+    println!(
+        "| codec | data | ratio | unlimited, ns/KiB | stepped, ns/KiB | longest step, µs | largest step, units |"
+    );
+    println!("|---|---|--:|--:|--:|--:|--:|");
+    for (data, plain) in inputs() {
+        for codec in [Codec::Snappy, Codec::Lz4Raw, Codec::Gzip, Codec::Zstd] {
+            let compressed = compress(codec, &plain);
+            let whole = replay(codec, &compressed, plain.len(), Budget::unlimited);
+            let stepped = replay(codec, &compressed, plain.len(), Budget::default);
+            println!(
+                "| {} | {data} | {:.1} | {:.0} | {:.0} | {:.0} | {} |",
+                codec.name(),
+                ratio(plain.len(), compressed.len()),
+                ns_per_kib(whole.total, plain.len()),
+                ns_per_kib(stepped.total, plain.len()),
+                stepped.longest_step.as_secs_f64() * 1e6,
+                stepped.units_max,
+            );
+        }
+    }
+    println!("\n| codec | overhead | ns/KiB compressed | longest step, µs | largest step, units |");
+    println!("|---|---|--:|--:|--:|");
+    for (codec, name, compressed, plain_bytes) in overheads() {
+        let run = replay(codec, &compressed, plain_bytes, Budget::default);
+        println!(
+            "| {} | {name} | {:.0} | {:.0} | {} |",
+            codec.name(),
+            ns_per_kib(run.total, compressed.len()),
+            run.longest_step.as_secs_f64() * 1e6,
+            run.units_max
+        );
+    }
+}
+
+/// The best of some replays, step by step for the longest step.
+struct Run {
+    total: Duration,
+    longest_step: Duration,
+    units_max: u64,
+}
+
+fn replay(codec: Codec, compressed: &[u8], plain_bytes: usize, budget: fn() -> Budget<'static>) -> Run {
+    let mut decompressor = StandardCodecs::default().decompressor(codec).expect("a codec");
+    let mut output = vec![0; plain_bytes];
+    let mut total = Duration::MAX;
+    let mut steps: Vec<Duration> = Vec::new();
+    let mut units_max = 0;
+    for _ in 0..REPLAYS {
+        let begin = Instant::now();
+        let times = page(decompressor.as_mut(), compressed, &mut output, budget, &mut units_max);
+        total = total.min(begin.elapsed());
+        steps.resize(times.len(), Duration::MAX);
+        steps.iter_mut().zip(times).for_each(|(best, time)| *best = time.min(*best));
+    }
+    Run { total, longest_step: steps.into_iter().max().unwrap_or_default(), units_max }
+}
+
+fn page(
+    decompressor: &mut dyn Decompressor,
+    compressed: &[u8],
+    output: &mut [u8],
+    budget: fn() -> Budget<'static>,
+    units_max: &mut u64,
+) -> Vec<Duration> {
+    decompressor.start(compressed.len(), output.len()).expect("sizes that can be");
+    let (mut consumed, mut produced, mut times) = (0, 0, Vec::new());
+    loop {
+        let mut budget = budget();
+        let begin = Instant::now();
+        let progress = decompressor
+            .step(&compressed[consumed..], true, &mut output[produced..], &mut budget)
+            .expect("a good page");
+        times.push(begin.elapsed());
+        *units_max = budget.spent().max(*units_max);
+        consumed += progress.consumed;
+        produced += progress.produced;
+        match progress.status {
+            Status::End => return times,
+            Status::Yield => {}
+            status => panic!("{status:?} with everything at hand"),
+        }
+    }
+}
+
+fn ratio(plain: usize, compressed: usize) -> f64 {
+    plain as f64 / compressed as f64
+}
+
+fn ns_per_kib(time: Duration, bytes: usize) -> f64 {
+    time.as_secs_f64() * 1e9 * 1024.0 / bytes as f64
+}
+
+/// Pages like those of real columns, easy and hard.
+fn inputs() -> Vec<(&'static str, Vec<u8>)> {
+    let mut random = random();
+    let mut growing = Vec::new();
+    let mut value = 0u32;
+    while growing.len() < PAGE_BYTES {
+        value = value.wrapping_add(u32::try_from(random() % 100).expect("small"));
+        growing.extend_from_slice(&value.to_le_bytes());
+    }
+    let mut text = Vec::new();
+    while text.len() < PAGE_BYTES {
+        let section = ["news", "sport", "music", "films"][usize::try_from(random() % 4).expect("small")];
+        writeln!(text, "https://example.com/{section}/page?id={:x}", random() >> 44).expect("memory");
+    }
+    text.truncate(PAGE_BYTES);
+    let mut noise = Vec::new();
+    while noise.len() < PAGE_BYTES {
+        noise.extend_from_slice(&random().to_le_bytes());
+    }
+    vec![
+        ("growing 32-bit integers", growing),
+        ("text", text),
+        ("noise", noise),
+        ("zeros", vec![0; PAGE_BYTES]),
+    ]
+}
+
+fn random() -> impl FnMut() -> u64 {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    }
+}
+
+fn compress(codec: Codec, plain: &[u8]) -> Vec<u8> {
+    match codec {
+        Codec::Snappy => snap::raw::Encoder::new().compress_vec(plain).expect("less than 4 GiB"),
+        Codec::Lz4Raw => lz4_flex::block::compress(plain),
+        Codec::Gzip => {
+            let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
+            encoder.write_all(plain).expect("memory");
+            encoder.finish().expect("memory")
+        }
+        Codec::Zstd => {
+            let mut compressed = vec![0; zstd_safe::compress_bound(plain.len())];
+            let length = zstd_safe::compress(&mut compressed[..], plain, 3).expect("room");
+            compressed.truncate(length);
+            compressed
+        }
+        other => panic!("no encoder for {}", other.name()),
+    }
+}
+
+/// Data that become little or nothing.
+fn overheads() -> Vec<(Codec, &'static str, Vec<u8>, usize)> {
+    let count = 1 << 14;
+    let member = |deflate: Vec<u8>| {
+        let mut member = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+        member.extend(deflate);
+        // The last block, fixed codes, empty; then the CRC and length of nothing.
+        member.extend([3, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        member
+    };
+    let stored = [0, 0, 0, 0xff, 0xff].repeat(count);
+    let empty_member = member(Vec::new());
+    let empty_frame = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 0, 1, 0, 0];
+    let mut raw_blocks = vec![0x28, 0xb5, 0x2f, 0xfd, 0x20, 0];
+    raw_blocks.extend([0, 0, 0].repeat(count));
+    raw_blocks.extend([1, 0, 0]);
+    let (flushed, flushed_bytes) = zstd_flushed(200, count / 16);
+    // The shortest elements: literals of one byte, copies of four; 2^20 bytes of either.
+    let mut literals = vec![0x80, 0x80, 0x40];
+    literals.extend([0, b'x'].repeat(PAGE_BYTES));
+    let mut copies = vec![0x80, 0x80, 0x40, 3 << 2, b'a', b'b', b'c', b'd'];
+    copies.extend([1, 4].repeat(PAGE_BYTES / 4 - 1));
+    let mut matches = vec![4 << 4, b'a', b'b', b'c', b'd', 4, 0];
+    matches.extend([0, 4, 0].repeat(PAGE_BYTES / 4 - 3));
+    matches.extend([4 << 4, b'a', b'b', b'c', b'd']);
+    vec![
+        (Codec::Snappy, "literals of one byte", literals, PAGE_BYTES),
+        (Codec::Snappy, "copies of four bytes", copies, PAGE_BYTES),
+        (Codec::Lz4Raw, "matches of four bytes", matches, PAGE_BYTES),
+        (Codec::Gzip, "empty stored blocks", member(stored), 0),
+        (Codec::Gzip, "empty blocks, tiny dynamic codes", member(dynamic_blocks(count, false)), 0),
+        (Codec::Gzip, "empty blocks, large dynamic codes", member(dynamic_blocks(count, true)), 0),
+        (Codec::Gzip, "empty members", empty_member.repeat(count), 0),
+        (Codec::Zstd, "empty raw blocks", raw_blocks, 0),
+        (Codec::Zstd, "empty frames", empty_frame.repeat(count), 0),
+        (Codec::Zstd, "empty skippable frames", [0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0].repeat(count), 0),
+        (Codec::Zstd, "blocks of 200 bytes of text", flushed, flushed_bytes),
+    ]
+}
+
+/// Empty deflate blocks with Huffman codes of their own (RFC 1951, section 3.2.7), byte-aligned in the end.
+fn dynamic_blocks(count: usize, large: bool) -> Vec<u8> {
+    let mut bits = Bits::default();
+    for _ in 0..count {
+        // Not the last block, dynamic codes; then the numbers of codes: 257 and 1, or 286 and 30; 18 code lengths.
+        bits.push(0b100, 3);
+        bits.push(if large { 29 } else { 0 }, 5);
+        bits.push(if large { 29 } else { 0 }, 5);
+        bits.push(14, 4);
+        // The lengths of the codes for 16 17 18 0 8 7 9 6 10 5 11 4 12 3 13 2 14 1.
+        let lengths = if large {
+            [1, 0, 0, 0, 3, 0, 3, 0, 0, 3, 0, 3, 0, 0, 0, 0, 0, 0]
+        } else {
+            [0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+        };
+        lengths.iter().for_each(|&length| bits.push(length, 3));
+        if large {
+            // 226 lengths of 8 and 60 of 9; 2 distances of 4 and 28 of 5: complete codes, as zlib wants them.
+            bits.push_code(0b110, 3);
+            bits.push_repeats(225);
+            bits.push_code(0b111, 3);
+            bits.push_repeats(59);
+            bits.push_code(0b100, 3);
+            bits.push_code(0b100, 3);
+            bits.push_code(0b101, 3);
+            bits.push_repeats(27);
+            // End of block, symbol 256, is the 31st of nine bits.
+            bits.push_code((226 << 1) + 30, 9);
+        } else {
+            // 138 + 118 lengths of 0, then 1 for the end of block and 1 for a distance; then the end of block.
+            bits.push_code(1, 1);
+            bits.push(138 - 11, 7);
+            bits.push_code(1, 1);
+            bits.push(118 - 11, 7);
+            bits.push(0, 3);
+        }
+    }
+    // An empty stored block, which is aligned.
+    bits.push(0, 3);
+    bits.align();
+    bits.bytes.extend([0, 0, 0xff, 0xff]);
+    bits.bytes
+}
+
+/// Bits in deflate's order.
+#[derive(Default)]
+struct Bits {
+    bytes: Vec<u8>,
+    pending: u64,
+    count: u32,
+}
+
+impl Bits {
+    /// A number: the least significant bit first.
+    fn push(&mut self, value: u64, count: u32) {
+        self.pending |= value << self.count;
+        self.count += count;
+        while self.count >= 8 {
+            self.bytes.push(self.pending.to_le_bytes()[0]);
+            self.pending >>= 8;
+            self.count -= 8;
+        }
+    }
+
+    /// A Huffman code: the most significant bit first.
+    fn push_code(&mut self, code: u64, count: u32) {
+        (0..count).rev().for_each(|bit| self.push(code >> bit & 1, 1));
+    }
+
+    /// Symbol 16, code 0: repeats the length before, 3 to 6 times each.
+    fn push_repeats(&mut self, mut times: u64) {
+        while times > 0 {
+            let run = times.min(6);
+            self.push_code(0, 1);
+            self.push(run - 3, 2);
+            times -= run;
+        }
+    }
+
+    fn align(&mut self) {
+        self.push(0, (8 - self.count) % 8);
+    }
+}
+
+/// One frame of `count` blocks of `bytes` of text each, with Huffman tables of their own.
+fn zstd_flushed(bytes: usize, count: usize) -> (Vec<u8>, usize) {
+    let mut random = random();
+    let mut text = String::new();
+    while text.len() < bytes * count {
+        text.push_str(&format!("{:o} ", random()));
+    }
+    let mut context = zstd_safe::CCtx::create();
+    context.set_parameter(zstd_safe::CParameter::CompressionLevel(3)).expect("a level");
+    let mut frame = vec![0; 2 * text.len() + 1024];
+    let mut output = zstd_safe::OutBuffer::around(&mut frame[..]);
+    for chunk in text.as_bytes().chunks(bytes) {
+        let mut input = zstd_safe::InBuffer::around(chunk);
+        context.compress_stream(&mut output, &mut input).expect("room");
+        context.flush_stream(&mut output).expect("room");
+    }
+    context.end_stream(&mut output).expect("room");
+    let length = output.pos();
+    frame.truncate(length);
+    (frame, text.len())
+}

@@ -1,0 +1,133 @@
+//! What is announced of a page, and how far it has come.
+
+use marquetry_base::{Codec, Error, ErrorKind, Progress, Result, Status};
+
+/// The page that a decompressor works on.
+#[derive(Debug)]
+pub(crate) struct Page {
+    codec: Codec,
+    state: State,
+    compressed: usize,
+    uncompressed: usize,
+    consumed: usize,
+    produced: usize,
+}
+
+#[derive(Debug)]
+enum State {
+    /// No page was started, or the last one ended.
+    Idle,
+    Working,
+    Failed(Error),
+}
+
+/// A codec's largest possible ratio, as a fraction, with its reason at the constant's definition.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ratio {
+    pub(crate) output: usize,
+    pub(crate) input: usize,
+}
+
+impl Page {
+    pub(crate) fn none(codec: Codec) -> Page {
+        Page { codec, state: State::Idle, compressed: 0, uncompressed: 0, consumed: 0, produced: 0 }
+    }
+
+    /// Begins a page, where its sizes can be true.
+    pub(crate) fn start(&mut self, compressed: usize, uncompressed: usize, ratio_max: Ratio) -> Result<()> {
+        *self = Page { state: State::Working, compressed, uncompressed, ..Page::none(self.codec) };
+        // In 128 bits, neither product overflows.
+        if uncompressed as u128 * ratio_max.input as u128 > compressed as u128 * ratio_max.output as u128 {
+            let error = self.corrupt(format_args!(
+                "{compressed} compressed bytes cannot become the announced {uncompressed}"
+            ));
+            self.fail(&error);
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// Fails the page.
+    pub(crate) fn fail(&mut self, error: &Error) {
+        self.state = State::Failed(error.clone());
+    }
+
+    /// Runs a step's work: keeps it to the order of calls and to the announced sizes, and keeps its failure.
+    pub(crate) fn step(
+        &mut self,
+        input: usize,
+        last: bool,
+        work: impl FnOnce(&mut Page) -> Result<Progress>,
+    ) -> Result<Progress> {
+        match &self.state {
+            State::Working => {}
+            State::Idle => return Err(Error::misuse("a decompressor was stepped without a page")),
+            State::Failed(error) => return Err(error.clone()),
+        }
+        let (left, produced) = (self.compressed - self.consumed, self.produced);
+        let result = if input > left || (last && input < left) {
+            let is = if last { "ends after" } else { "has" };
+            Err(Error::misuse(format!(
+                "a page announced with {} compressed bytes {is} {}",
+                self.compressed,
+                self.consumed.saturating_add(input)
+            )))
+        } else {
+            work(self)
+        };
+        match &result {
+            Ok(progress) => {
+                debug_assert_eq!(self.compressed - left + progress.consumed, self.consumed);
+                debug_assert_eq!(produced + progress.produced, self.produced);
+                if progress.status == Status::End {
+                    self.state = State::Idle;
+                }
+            }
+            Err(error) => self.fail(error),
+        }
+        result
+    }
+
+    /// Counts work done.
+    pub(crate) fn advance(&mut self, consumed: usize, produced: usize) {
+        self.consumed += consumed;
+        self.produced += produced;
+    }
+
+    /// Compressed bytes not yet consumed.
+    pub(crate) fn unread(&self) -> usize {
+        self.compressed - self.consumed
+    }
+
+    /// Uncompressed bytes not yet produced.
+    pub(crate) fn owed(&self) -> usize {
+        self.uncompressed - self.produced
+    }
+
+    /// An error for a page that is not what it should be.
+    pub(crate) fn corrupt(&self, what: impl core::fmt::Display) -> Error {
+        corrupt(self.codec, what)
+    }
+
+    /// The page ended before it was whole.
+    pub(crate) fn too_short(&self) -> Error {
+        let (produced, uncompressed) = (self.produced, self.uncompressed);
+        self.corrupt(format_args!("it has {produced} uncompressed bytes, not the announced {uncompressed}"))
+    }
+
+    /// The compressed bytes ended in the middle of something.
+    pub(crate) fn truncated(&self) -> Error {
+        let (produced, uncompressed) = (self.produced, self.uncompressed);
+        self.corrupt(format_args!("it is cut short after {produced} of {uncompressed} uncompressed bytes"))
+    }
+
+    /// The page goes on after all that was announced.
+    pub(crate) fn too_long(&self) -> Error {
+        self.corrupt(format_args!("it has more than the announced {} uncompressed bytes", self.uncompressed))
+    }
+}
+
+/// An error for a page that is not of its codec.
+pub(crate) fn corrupt(codec: Codec, what: impl core::fmt::Display) -> Error {
+    Error::new(ErrorKind::Corrupt, format!("corrupt {} page: {what}", codec.name()))
+}

@@ -1,0 +1,131 @@
+//! Local files, read by positional reads that wait.
+//!
+//! Each read goes to memory of its own, of which the machine then keeps what it needs. Files are not mapped into memory:
+//! a mapped file that shrinks kills the process, its read errors are signals rather than errors, and a slow disk would
+//! stop a step in its midst, where no budget counts it.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::{Bytes, Error, Result};
+
+use crate::source::{Source, beyond_end};
+
+/// A local file, open for reading.
+///
+/// Any number of threads may read it at once: reads do not share a position. (On Windows they move it, but none uses it.)
+#[derive(Debug)]
+pub struct File {
+    file: fs::File,
+    name: String,
+    length: u64,
+}
+
+impl File {
+    /// Opens a file.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source) where it cannot be opened, or is not a regular file. A pipe
+    /// is none: the machines read from the end of an object and from its middle.
+    pub fn open(path: impl AsRef<Path>) -> Result<File> {
+        let path = path.as_ref();
+        if path.as_os_str().is_empty() {
+            return Err(Error::source("cannot open a file without a name: the path is empty"));
+        }
+        let name = path.display().to_string();
+        let cannot = |what: &dyn std::fmt::Display| Error::source(format!("cannot open {name}: {what}"));
+        // Asked before opening, which waits for a writer when the path is a named pipe; and after, for the path may have
+        // become another file in between.
+        let before = fs::metadata(path).map_err(|error| cannot(&error))?;
+        expect_regular(&before).map_err(|what| cannot(&what))?;
+        let file = fs::File::open(path).map_err(|error| cannot(&error))?;
+        let metadata = file.metadata().map_err(|error| cannot(&error))?;
+        expect_regular(&metadata).map_err(|what| cannot(&what))?;
+        Ok(File { file, length: metadata.len(), name })
+    }
+}
+
+impl Source for File {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The length that the file had when it was opened.
+    fn length(&self) -> Result<u64> {
+        Ok(self.length)
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        // Also keeps what is allocated within what the file has.
+        if range.start > range.end || range.end > self.length {
+            return Err(beyond_end(&self.name, &range, self.length));
+        }
+        let mut bytes = zeroed(range.end - range.start)?;
+        let mut filled = 0;
+        while filled < bytes.len() {
+            let at = range.start + u64_of(filled);
+            match read_at(&self.file, &mut bytes[filled..], at) {
+                Ok(0) => {
+                    return Err(Error::source(format!(
+                        "{} shrank while it was read: it had {} bytes and now ends at byte {at} or before",
+                        self.name, self.length
+                    )));
+                }
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    return Err(Error::source(format!("cannot read {} at byte {at}: {error}", self.name)));
+                }
+            }
+        }
+        Ok(Bytes::from(bytes))
+    }
+}
+
+/// What a path is instead, when it is not a regular file.
+fn expect_regular(metadata: &Metadata) -> Result<(), &'static str> {
+    let kind = metadata.file_type();
+    if kind.is_file() {
+        return Ok(());
+    }
+    if kind.is_dir() {
+        return Err("it is a directory");
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if kind.is_fifo() {
+            return Err("it is a pipe, which cannot be read from its end; write it to a file first");
+        }
+        if kind.is_socket() {
+            return Err("it is a socket");
+        }
+    }
+    Err("it is a device, not a regular file")
+}
+
+/// Memory for `length` bytes.
+///
+/// `vec!` gets large memory zeroed from the system without touching it, but aborts where there is none. So that is asked
+/// first; `black_box` keeps the question from being optimised away.
+fn zeroed(length: u64) -> Result<Vec<u8>> {
+    let length = usize_of(length).ok_or_else(|| Error::out_of_memory(usize::MAX))?;
+    let mut probe = Vec::<u8>::new();
+    probe.try_reserve_exact(length).map_err(|_| Error::out_of_memory(length))?;
+    drop(std::hint::black_box(probe));
+    Ok(vec![0; length])
+}
+
+#[cfg(unix)]
+fn read_at(file: &fs::File, bytes: &mut [u8], at: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, bytes, at)
+}
+
+#[cfg(windows)]
+fn read_at(file: &fs::File, bytes: &mut [u8], at: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, bytes, at)
+}

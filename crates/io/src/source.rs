@@ -1,0 +1,126 @@
+//! Where a driver gets an object's bytes.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use marquetry_base::{Bytes, Error, Object, Result};
+
+/// The bytes of one object, to be had by waiting.
+///
+/// The object does not change while it is read: its length stays what it was first told to be, and a source whose object
+/// shrank says so.
+pub trait Source {
+    /// What people call it: a path, an address. Part of every error.
+    fn name(&self) -> &str;
+
+    /// The object's length in bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source).
+    fn length(&self) -> Result<u64>;
+
+    /// The bytes of `range`, all of them.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source), also where the object ends before the range does;
+    /// [`ErrorKind::LimitExceeded`](marquetry_base::ErrorKind::LimitExceeded) where the memory cannot be had.
+    fn read(&self, range: Range<u64>) -> Result<Bytes>;
+}
+
+impl<S: Source + ?Sized> Source for &S {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn length(&self) -> Result<u64> {
+        (**self).length()
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        (**self).read(range)
+    }
+}
+
+impl<S: Source + ?Sized> Source for Box<S> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn length(&self) -> Result<u64> {
+        (**self).length()
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        (**self).read(range)
+    }
+}
+
+impl<S: Source + ?Sized> Source for Arc<S> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn length(&self) -> Result<u64> {
+        (**self).length()
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        (**self).read(range)
+    }
+}
+
+/// Which source each of a machine's objects has.
+#[derive(Debug, Clone)]
+pub struct Sources<S> {
+    by_object: BTreeMap<Object, S>,
+}
+
+impl<S> Sources<S> {
+    /// No sources yet.
+    pub fn new() -> Sources<S> {
+        Sources { by_object: BTreeMap::new() }
+    }
+
+    /// These and one more; the latter replaces one that `object` had.
+    #[must_use]
+    pub fn with(mut self, object: Object, source: S) -> Sources<S> {
+        self.by_object.insert(object, source);
+        self
+    }
+
+    /// The source of `object`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Misuse`](marquetry_base::ErrorKind::Misuse) where it has none.
+    pub fn get(&self, object: Object) -> Result<&S> {
+        self.by_object
+            .get(&object)
+            .ok_or_else(|| Error::misuse(format!("the driver was given no source for object {}", object.0)))
+    }
+
+    /// The only source, where there is only one: then it is the one that an error is about.
+    pub(crate) fn only(&self) -> Option<&S> {
+        match self.by_object.len() {
+            1 => self.by_object.values().next(),
+            _ => None,
+        }
+    }
+}
+
+impl<S> Default for Sources<S> {
+    fn default() -> Sources<S> {
+        Sources::new()
+    }
+}
+
+/// The error for a range that reaches beyond an object's end.
+pub(crate) fn beyond_end(name: &str, range: &Range<u64>, length: u64) -> Error {
+    Error::source(format!(
+        "cannot read bytes {} to {} of {name}: it has {length} bytes",
+        range.start, range.end
+    ))
+}

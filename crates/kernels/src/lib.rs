@@ -1,0 +1,60 @@
+//! The hot loops of the Parquet engine: slices in, slices out.
+//!
+//! Every kernel is a plain function over slices that the caller owns. It allocates nothing, keeps no state, and never
+//! panics: lengths are checked once a call, and what does not fit is an [`Error`]. Data from a file can be handed over
+//! unchecked.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`unpack`] | bit-packed integers of any width to `u16`, `u32`, `u64` |
+//! | [`gather`] | dictionary indices to values, all indices checked |
+//! | [`dictionary`] | bit-packed dictionary indices straight to values |
+//! | [`delta`] | the prefix sums of DELTA_BINARY_PACKED |
+//! | [`plain`] | PLAIN fixed-width values; views of typed slices as bytes |
+//! | [`bss`] | BYTE_STREAM_SPLIT |
+//! | [`strings`] | PLAIN and DELTA_LENGTH byte arrays to Arrow's string views |
+//! | [`bits`] | bitmaps in Arrow's order |
+//! | [`spread`] | dense values to one slot a row |
+//! | [`mod@crc32`], [`utf8`] | page checksums, UTF-8 validity |
+//!
+//! # How a kernel is built
+//!
+//! A public function checks its slices, then picks an implementation by [`cpu::level`]: AVX-512 or AVX2 where they pay,
+//! else the portable twin. The tests run every implementation the processor has against a naive oracle. This crate may
+//! use `unsafe`; each block carries its proof.
+#![no_std]
+// Truncating and re-signing bits is what these kernels do; a checked cast on every lane would hide the arithmetic.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_lossless
+)]
+
+#[cfg(any(feature = "std", test))]
+extern crate std;
+
+// Parquet and Arrow are little-endian, and several kernels reinterpret bytes in place.
+#[cfg(target_endian = "big")]
+compile_error!("marquetry-kernels supports little-endian processors only");
+
+pub mod bits;
+pub mod bss;
+pub mod cpu;
+pub mod crc32;
+pub mod delta;
+pub mod dictionary;
+mod error;
+pub mod gather;
+pub mod plain;
+pub mod spread;
+pub mod strings;
+pub mod unpack;
+pub mod utf8;
+
+#[cfg(test)]
+mod testing;
+
+pub use crc32::crc32;
+pub use error::Error;
+pub use plain::Plain;

@@ -1,0 +1,136 @@
+//! PLAIN fixed-width values, and typed slices seen as bytes.
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A fixed-width value whose memory is its Parquet bytes.
+///
+/// # Safety
+///
+/// Implementors have no padding, accept every bit pattern, hold no pointer and no cell, and lie in memory, on the
+/// little-endian processors this crate compiles for, as Parquet's PLAIN encoding and Arrow's buffers have them. The
+/// trait is sealed.
+pub unsafe trait Plain:
+    sealed::Sealed + Copy + PartialEq + core::fmt::Debug + Send + Sync + 'static
+{
+    /// All bits zero; what fills the slot of a null.
+    const ZERO: Self;
+}
+
+macro_rules! plain {
+    ($($type:ty = $zero:expr),+) => {$(
+        impl sealed::Sealed for $type {}
+        // SAFETY: a primitive number: no padding, every bit pattern is a value, little-endian in memory.
+        unsafe impl Plain for $type {
+            const ZERO: Self = $zero;
+        }
+    )+};
+}
+plain!(
+    u8 = 0,
+    i8 = 0,
+    u16 = 0,
+    i16 = 0,
+    u32 = 0,
+    i32 = 0,
+    u64 = 0,
+    i64 = 0,
+    u128 = 0,
+    i128 = 0,
+    f32 = 0.0,
+    f64 = 0.0
+);
+
+impl<const N: usize> sealed::Sealed for [u8; N] {}
+// SAFETY: an array of bytes: no padding, every bit pattern is a value, the order is the file's.
+unsafe impl<const N: usize> Plain for [u8; N] {
+    const ZERO: Self = [0; N];
+}
+
+/// Copies as many whole values as `input` holds and `out` has room for; returns how many. `input` may lie anywhere.
+pub fn copy<T: Plain>(input: &[u8], out: &mut [T]) -> usize {
+    let width = size_of::<T>();
+    if width == 0 {
+        return out.len();
+    }
+    let count = (input.len() / width).min(out.len());
+    as_bytes_mut(&mut out[..count]).copy_from_slice(&input[..count * width]);
+    count
+}
+
+/// The bytes of typed values.
+#[inline]
+#[must_use]
+pub fn as_bytes<T: Plain>(values: &[T]) -> &[u8] {
+    // SAFETY: `Plain` has no padding, so all `size_of_val` bytes are initialised; `u8` has no alignment to keep; the
+    // result borrows `values`.
+    unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+/// The bytes of typed values, to be written.
+#[inline]
+#[must_use]
+pub fn as_bytes_mut<T: Plain>(values: &mut [T]) -> &mut [u8] {
+    // SAFETY: as in `as_bytes`; and any bytes written make valid values, for `Plain` accepts every bit pattern. The
+    // result borrows `values` mutably.
+    unsafe { core::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
+}
+
+/// The same memory as values of another type of the same size: `&[i32]` as `&[u32]`, `&[f64]` as `&[u64]`.
+///
+/// Types of different size, or of stricter alignment, do not compile.
+#[inline]
+#[must_use]
+pub fn cast<A: Plain, B: Plain>(values: &[A]) -> &[B] {
+    const { assert!(size_of::<A>() == size_of::<B>() && align_of::<A>() >= align_of::<B>()) }
+    // SAFETY: sizes are equal and the alignment suffices (asserted above); `B: Plain` accepts every bit pattern.
+    unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
+}
+
+/// [`cast`], to be written.
+#[inline]
+#[must_use]
+pub fn cast_mut<A: Plain, B: Plain>(values: &mut [A]) -> &mut [B] {
+    const { assert!(size_of::<A>() == size_of::<B>() && align_of::<A>() >= align_of::<B>()) }
+    // SAFETY: as in `cast`, and `A: Plain` accepts every bit pattern that a `B` leaves.
+    unsafe { core::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), values.len()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_whole_values_from_any_offset() {
+        let bytes: std::vec::Vec<u8> = (0..64).collect();
+        for offset in 0..9 {
+            let mut out = [0u32; 20];
+            let made = copy(&bytes[offset..], &mut out);
+            assert_eq!(made, (64 - offset) / 4);
+            for (i, value) in out.iter().enumerate() {
+                let at = offset + i * 4;
+                let expected =
+                    if i < made { u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) } else { 0 };
+                assert_eq!(*value, expected);
+            }
+        }
+        let mut few = [0.0f64; 2];
+        assert_eq!(copy(&1.5f64.to_le_bytes(), &mut few), 1);
+        assert_eq!(few, [1.5, 0.0]);
+        let mut int96 = [[0u8; 12]; 3];
+        assert_eq!(copy(&bytes[1..], &mut int96), 3);
+        assert_eq!(int96[2][11], 36);
+        assert_eq!(copy(&bytes, &mut [[0u8; 0]; 3]), 3);
+    }
+
+    #[test]
+    fn casts_keep_bits() {
+        assert_eq!(cast::<i32, u32>(&[-1, 2]), &[u32::MAX, 2]);
+        assert_eq!(cast::<f64, u64>(&[1.0]), &[0x3ff0_0000_0000_0000]);
+        let mut values = [0i64; 2];
+        cast_mut::<i64, u64>(&mut values)[1] = u64::MAX;
+        assert_eq!(values, [0, -1]);
+        assert_eq!(as_bytes(&[0x0102u16, 3]), &[2, 1, 3, 0]);
+    }
+}

@@ -1,0 +1,653 @@
+//! Byte arrays to Arrow's string views, without copying long ones.
+//!
+//! A view is 16 bytes, here a `u128`, from its low end: the length (`u32`); up to 12 bytes of data, zero-padded, or, of a
+//! longer value, its first four bytes, the number of the buffer it lies in (`u32`) and its offset there (`u32`). (Arrow
+//! Columnar Format, "Variable-size Binary View Layout".)
+//!
+//! PLAIN's own form, length then bytes, *is* the view of a short value: one unaligned load and a mask make it.
+
+use core::fmt;
+
+/// The most bytes that a view holds itself.
+pub const INLINE_MAX: usize = 12;
+
+/// Why no further view could be made. Positions are within the slice that was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StringsError {
+    /// The input ends before or within the value that begins at `at`.
+    Truncated {
+        /// Where the value begins.
+        at: usize,
+    },
+    /// The value that begins at `at` is longer than the limit.
+    TooLong {
+        /// Where the value begins.
+        at: usize,
+        /// The length it claims, in bytes.
+        len: u32,
+    },
+    /// A length is negative.
+    Negative {
+        /// Which of the lengths.
+        index: usize,
+    },
+    /// The buffer ends beyond 2³¹ − 1, the most that Arrow's signed offsets can say.
+    BufferTooLong,
+}
+
+impl fmt::Display for StringsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated { at } => write!(f, "the data end within the byte array at {at}"),
+            Self::TooLong { at, len } => {
+                write!(f, "the byte array at {at} claims {len} bytes, more than the limit")
+            }
+            Self::Negative { index } => write!(f, "byte array length {index} is negative"),
+            Self::BufferTooLong => f.write_str("a buffer of byte arrays is 2 GiB or longer"),
+        }
+    }
+}
+
+impl core::error::Error for StringsError {}
+
+/// The view of one value that lies at `offset` of buffer number `buffer`.
+///
+/// The length of a slice beyond `u32` is cut; values are bounded by 2 GiB buffers.
+#[inline]
+#[must_use]
+pub fn view(bytes: &[u8], buffer: u32, offset: u32) -> u128 {
+    let len = bytes.len() as u32;
+    if bytes.len() <= INLINE_MAX {
+        let mut inline = [0u8; 16];
+        inline[..4].copy_from_slice(&len.to_le_bytes());
+        inline[4..4 + bytes.len()].copy_from_slice(bytes);
+        return u128::from_le_bytes(inline);
+    }
+    let prefix = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    u128::from(len) | u128::from(prefix) << 32 | u128::from(high(buffer, offset)) << 64
+}
+
+/// Makes views of PLAIN BYTE_ARRAY values (Encodings.md, "Plain": a 4-byte length, then the bytes), from `*at` on, until
+/// `out` is full or the input ends; returns how many, and leaves `*at` behind the last.
+///
+/// `input` is buffer number `buffer`, or lies at offset `base` in it. A value longer than `value_max` is refused.
+///
+/// # Errors
+///
+/// Only when not even one view could be made, so that no value is lost to a fault in a later one: `Truncated` if the
+/// value at `*at` is not all there, also at the input's very end; `TooLong` if it exceeds `value_max`; `BufferTooLong`.
+/// An empty `out` is `Ok(0)`.
+pub fn plain(
+    input: &[u8],
+    at: &mut usize,
+    buffer: u32,
+    base: u32,
+    value_max: u32,
+    out: &mut [u128],
+) -> Result<usize, StringsError> {
+    fits(base, input.len())?;
+    let (mut next, mut made) = (*at, 0);
+    // How many lengths in a row were equal, and how many of them start a run. Of lengths that seldom repeat a run is
+    // not worth its end, a mispredicted branch.
+    let (mut equal, mut before) = (0, u32::MAX);
+    let mut enough = RUN_STARTS_AFTER;
+    // Up to `room` there are 16 bytes to load. A value that ends beyond it, or is otherwise odd, ends this loop; what
+    // is left is looked at one by one. (One comparison then bounds both the value and the next load.)
+    if let Some(room) = input.len().checked_sub(LOAD).filter(|&room| next <= room) {
+        let place = Place::new(buffer, base);
+        while made < out.len() {
+            // SAFETY: `next <= room`, at first and, by the check below, ever after.
+            let (word, len) = unsafe { (Word::load(input, next), length(input, next)) };
+            // In 64 bits, where it cannot wrap.
+            let after = next as u64 + 4 + u64::from(len);
+            if after > room as u64 || len > value_max {
+                break;
+            }
+            word.select(len, place.of(next + 4)).store(&mut out[made]);
+            made += 1;
+            next = after as usize;
+            equal = if len == before { equal + 1 } else { 0 };
+            before = len;
+            if equal >= enough {
+                let run = plain_run(input, room, next, len, place, &mut out[made..]);
+                made += run;
+                next += run * (4 + len as usize);
+                equal = 0;
+                enough =
+                    if run >= RUN_PAYS { RUN_STARTS_AFTER } else { (enough * 2).min(RUN_STARTS_AFTER_MOST) };
+            }
+        }
+    }
+    while made < out.len() {
+        match plain_one(input, next, buffer, base, value_max) {
+            Ok((view, len)) => {
+                out[made] = view;
+                made += 1;
+                next += 4 + len as usize;
+            }
+            Err(error) if made == 0 => return Err(error),
+            Err(_) => break,
+        }
+    }
+    *at = next;
+    Ok(made)
+}
+
+/// Makes views of values that lie one after the other from `*at` on, their lengths given (DELTA_LENGTH_BYTE_ARRAY);
+/// as many as both `lengths` and `out` have. Returns how many were made, and leaves `*at` behind the last.
+///
+/// `data` is buffer number `buffer`, or lies at offset `base` in it.
+///
+/// # Errors
+///
+/// Only when not even one view could be made: `Negative` length (index 0), `Truncated`, `BufferTooLong`.
+pub fn lengths_to_views(
+    lengths: &[i32],
+    data: &[u8],
+    at: &mut usize,
+    buffer: u32,
+    base: u32,
+    out: &mut [u128],
+) -> Result<usize, StringsError> {
+    fits(base, data.len())?;
+    let count = lengths.len().min(out.len());
+    let (lengths, out) = (&lengths[..count], &mut out[..count]);
+    let (mut next, mut made) = (*at, 0);
+    // As in `plain`.
+    if let Some(room) = data.len().checked_sub(LOAD).filter(|&room| next <= room) {
+        let place = Place::new(buffer, base);
+        for (&length, to) in lengths.iter().zip(out.iter_mut()) {
+            // A negative length is a huge unsigned one, and ends beyond any room.
+            let len = length as u32;
+            let after = next as u64 + u64::from(len);
+            if after > room as u64 {
+                break;
+            }
+            // SAFETY: `next <= room`, at first and, by the check above, ever after.
+            let word = unsafe { Word::load(data, next) };
+            word.below(len).select(len, place.of(next)).store(to);
+            next = after as usize;
+            made += 1;
+        }
+    }
+    for (index, (&length, to)) in lengths.iter().zip(out).enumerate().skip(made) {
+        let bytes = match usize::try_from(length) {
+            Ok(len) => {
+                data.get(next..).and_then(|rest| rest.get(..len)).ok_or(StringsError::Truncated { at: next })
+            }
+            Err(_) => Err(StringsError::Negative { index }),
+        };
+        match bytes {
+            Ok(bytes) => *to = view(bytes, buffer, base.wrapping_add(next as u32)),
+            Err(error) if made == 0 => return Err(error),
+            Err(_) => break,
+        }
+        next += length as usize;
+        made += 1;
+    }
+    *at = next;
+    Ok(made)
+}
+
+/// Equal lengths before the next one is guessed to be equal too.
+const RUN_STARTS_AFTER: u32 = 3;
+/// … after runs that were too short.
+const RUN_STARTS_AFTER_MOST: u32 = 64;
+/// A run of fewer values costs more, by the branch that ends it, than it saves.
+const RUN_PAYS: usize = 16;
+
+/// `BufferTooLong` unless every offset is one that Arrow can say.
+fn fits(base: u32, bytes: usize) -> Result<(), StringsError> {
+    match (base as usize).checked_add(bytes) {
+        Some(end) if end <= i32::MAX as usize => Ok(()),
+        _ => Err(StringsError::BufferTooLong),
+    }
+}
+
+/// The high half of a long value's view.
+#[inline(always)]
+fn high(buffer: u32, offset: u32) -> u64 {
+    u64::from(buffer) | u64::from(offset) << 32
+}
+
+/// Where long values lie: the high half of the view of one at position 0.
+#[derive(Clone, Copy)]
+struct Place(u64);
+
+impl Place {
+    fn new(buffer: u32, base: u32) -> Self {
+        Self(high(buffer, base))
+    }
+
+    /// The high half of the view of a value at `at`; `fits` has shown that the offset does not overflow.
+    #[inline(always)]
+    fn of(self, at: usize) -> u64 {
+        self.0.wrapping_add((at as u64) << 32)
+    }
+}
+
+/// The length at `at`, by a load of its own: out of a vector register it comes three cycles later, and the next value's
+/// place waits for it.
+///
+/// # Safety
+///
+/// `at + LOAD <= input.len()`.
+#[inline(always)]
+unsafe fn length(input: &[u8], at: usize) -> u32 {
+    debug_assert!(at + LOAD <= input.len());
+    // SAFETY: the caller's promise.
+    unsafe { input.as_ptr().add(at).cast::<u32>().read_unaligned() }
+}
+
+/// Bytes loaded for a value, whatever its length.
+const LOAD: usize = 16;
+
+/// What a view keeps of the 16 bytes at a value's length: by length up to 12 the length and the data, and of all longer
+/// ones (entry 13) the length and the prefix.
+#[cfg(target_arch = "x86_64")]
+static KEEP: [Word; INLINE_MAX + 2] = {
+    let mut keep = [Word::of(u64::MAX as u128); INLINE_MAX + 2];
+    let mut len = 0;
+    while len <= INLINE_MAX {
+        keep[len] = Word::of(u128::MAX >> (96 - 8 * len));
+        len += 1;
+    }
+    keep
+};
+
+#[cfg(target_arch = "x86_64")]
+use sse2::Word;
+
+#[cfg(target_arch = "x86_64")]
+mod sse2 {
+    //! SSE2, which every x86-64 has. (As a `u128` a word is taken apart into halves, at twice the instructions.)
+
+    use super::{INLINE_MAX, KEEP, LOAD};
+    use core::arch::x86_64::*;
+
+    /// 16 bytes on their way to a view.
+    #[derive(Clone, Copy)]
+    pub(super) struct Word(__m128i);
+
+    impl Word {
+        pub(super) const fn of(bits: u128) -> Self {
+            // SAFETY: both are 16 bytes without padding, and any bits are values of both.
+            Self(unsafe { core::mem::transmute::<u128, __m128i>(bits) })
+        }
+
+        /// # Safety
+        ///
+        /// `at + LOAD <= bytes.len()`.
+        #[inline(always)]
+        pub(super) unsafe fn load(bytes: &[u8], at: usize) -> Self {
+            debug_assert!(at + LOAD <= bytes.len());
+            // SAFETY: the caller's promise.
+            Self(unsafe { _mm_loadu_si128(bytes.as_ptr().add(at).cast()) })
+        }
+
+        /// The bytes moved up by four, `len` below them: as PLAIN has them.
+        #[inline(always)]
+        pub(super) fn below(self, len: u32) -> Self {
+            // SAFETY: every x86-64 has SSE2.
+            Self(unsafe { _mm_or_si128(_mm_slli_si128::<4>(self.0), _mm_cvtsi32_si128(len as i32)) })
+        }
+
+        /// The view of a value of which these are the length and the first bytes. No branch tells short from long, for
+        /// no predictor could in mixed data.
+        #[inline(always)]
+        pub(super) fn select(self, len: u32, place: u64) -> Self {
+            let class = (len as usize).min(INLINE_MAX + 1);
+            let place = if len as usize > INLINE_MAX { place } else { 0 };
+            // SAFETY: every x86-64 has SSE2.
+            Self(unsafe {
+                let place = _mm_slli_si128::<8>(_mm_cvtsi64_si128(place as i64));
+                _mm_or_si128(_mm_and_si128(self.0, KEEP[class].0), place)
+            })
+        }
+
+        #[inline(always)]
+        pub(super) fn store(self, to: &mut u128) {
+            // SAFETY: a `u128` is 16 bytes, written unaligned.
+            unsafe { _mm_storeu_si128((&raw mut *to).cast(), self.0) }
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use portable::Word;
+
+/// The twin of `sse2`; compiled everywhere, so that the tests compare the two.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+mod portable {
+    use super::{INLINE_MAX, LOAD};
+
+    /// 16 bytes on their way to a view.
+    #[derive(Clone, Copy)]
+    pub(super) struct Word(u128);
+
+    #[cfg_attr(target_arch = "x86_64", allow(dead_code, reason = "only the tests' twin"))]
+    impl Word {
+        /// # Safety
+        ///
+        /// `at + LOAD <= bytes.len()`.
+        #[inline(always)]
+        pub(super) unsafe fn load(bytes: &[u8], at: usize) -> Self {
+            debug_assert!(at + LOAD <= bytes.len());
+            // SAFETY: the caller's promise.
+            Self(unsafe { bytes.as_ptr().add(at).cast::<u128>().read_unaligned() })
+        }
+
+        #[inline(always)]
+        pub(super) fn below(self, len: u32) -> Self {
+            Self(self.0 << 32 | u128::from(len))
+        }
+
+        #[inline(always)]
+        pub(super) fn select(self, len: u32, place: u64) -> Self {
+            // Two choices, each of a kind that compiles to a conditional move.
+            let class = (len as usize).min(INLINE_MAX);
+            let inline = self.0 & u128::MAX >> (96 - 8 * class);
+            let long = u128::from(self.0 as u64) | u128::from(place) << 64;
+            Self(if len as usize > INLINE_MAX { long } else { inline })
+        }
+
+        #[inline(always)]
+        pub(super) fn store(self, to: &mut u128) {
+            *to = self.0;
+        }
+    }
+}
+
+/// Views of the values from `at` on for as long as each is `len` bytes long; returns how many.
+///
+/// The place of the next value here follows from `len`, not from a load: the branch that leaves the run is predicted,
+/// so that loads overlap, where otherwise each would wait for the one before (some six cycles a value).
+#[inline(never)]
+fn plain_run(input: &[u8], room: usize, at: usize, len: u32, place: Place, out: &mut [u128]) -> usize {
+    let stride = 4 + len as usize;
+    // `at <= room`, and the values that end within it.
+    let most = ((room - at) / stride).min(out.len());
+    let mut next = at;
+    for (made, to) in out[..most].iter_mut().enumerate() {
+        // SAFETY: `next = at + made * stride`, and `made < (room - at) / stride`, so `next <= room`.
+        let (word, found) = unsafe { (Word::load(input, next), length(input, next)) };
+        if found != len {
+            return made;
+        }
+        word.select(len, place.of(next + 4)).store(to);
+        next += stride;
+    }
+    most
+}
+
+/// One value, every check apart.
+#[cold]
+#[inline(never)]
+fn plain_one(
+    input: &[u8],
+    at: usize,
+    buffer: u32,
+    base: u32,
+    value_max: u32,
+) -> Result<(u128, u32), StringsError> {
+    let truncated = StringsError::Truncated { at };
+    let (prefix, rest) = input.get(at..).and_then(|rest| rest.split_first_chunk::<4>()).ok_or(truncated)?;
+    let len = u32::from_le_bytes(*prefix);
+    if len > value_max {
+        return Err(StringsError::TooLong { at, len });
+    }
+    let bytes = rest.get(..len as usize).ok_or(truncated)?;
+    Ok((view(bytes, buffer, base.wrapping_add(at as u32).wrapping_add(4)), len))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Random, rounds};
+    use std::vec;
+    use std::vec::Vec;
+
+    /// The view's fields, written out one by one.
+    fn naive(bytes: &[u8], buffer: u32, offset: u32) -> u128 {
+        let mut out = (bytes.len() as u32).to_le_bytes().to_vec();
+        if bytes.len() <= 12 {
+            out.extend_from_slice(bytes);
+            out.resize(16, 0);
+        } else {
+            out.extend_from_slice(&bytes[..4]);
+            out.extend_from_slice(&buffer.to_le_bytes());
+            out.extend_from_slice(&offset.to_le_bytes());
+        }
+        u128::from_le_bytes(out.try_into().unwrap())
+    }
+
+    struct Page {
+        plain: Vec<u8>,
+        data: Vec<u8>,
+        lengths: Vec<i32>,
+        /// Offsets of the bytes in `plain` and in `data`.
+        places: Vec<(usize, usize)>,
+    }
+
+    fn page(random: &mut Random, lengths: Vec<usize>) -> Page {
+        let mut page = Page { plain: vec![], data: vec![], lengths: vec![], places: vec![] };
+        for length in lengths {
+            let bytes = random.bytes(length);
+            page.plain.extend_from_slice(&(length as u32).to_le_bytes());
+            page.places.push((page.plain.len(), page.data.len()));
+            page.plain.extend_from_slice(&bytes);
+            page.data.extend_from_slice(&bytes);
+            page.lengths.push(length as i32);
+        }
+        page
+    }
+
+    fn shapes(random: &mut Random, shape: usize, count: usize) -> Vec<usize> {
+        let usual = random.below(20);
+        (0..count)
+            .map(|i| match shape % 6 {
+                0 => usual,
+                1 => random.below(14),
+                2 => random.below(40),
+                3 => 11 + random.below(4),
+                4 => {
+                    if random.below(30) == 0 {
+                        random.below(30)
+                    } else {
+                        usual
+                    }
+                }
+                _ => i / 20 % 15,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn plain_and_lengths_against_the_oracle() {
+        let mut random = Random::new(91);
+        for round in 0..rounds(600) {
+            let count = random.below(200);
+            let lengths = shapes(&mut random, round, count);
+            let page = page(&mut random, lengths);
+            let (buffer, base) = (random.next() as u32, random.below(1 << 30) as u32);
+            let expected: Vec<u128> = page
+                .places
+                .iter()
+                .zip(&page.lengths)
+                .map(|(place, &n)| naive(&page.plain[place.0..][..n as usize], buffer, base + place.0 as u32))
+                .collect();
+            // In slices of any size, and once whole.
+            for slice in [1 + random.below(40), count + 5] {
+                let (mut at, mut made) = (0, vec![]);
+                loop {
+                    let mut out = vec![0; slice];
+                    match plain(&page.plain, &mut at, buffer, base, 100, &mut out) {
+                        Ok(n) => made.extend_from_slice(&out[..n]),
+                        Err(error) => {
+                            assert_eq!(error, StringsError::Truncated { at: page.plain.len() });
+                            break;
+                        }
+                    }
+                }
+                assert_eq!(made, expected);
+                assert_eq!(at, page.plain.len());
+            }
+            let mut at = 0;
+            let mut out = vec![0; count];
+            let n = lengths_to_views(&page.lengths, &page.data, &mut at, buffer, base, &mut out).unwrap();
+            assert_eq!((n, at), (count, page.data.len()));
+            for ((place, view), &length) in page.places.iter().zip(out).zip(&page.lengths) {
+                assert_eq!(
+                    view,
+                    naive(&page.data[place.1..][..length as usize], buffer, base + place.1 as u32)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_truncation_keeps_the_whole_values() {
+        let mut random = Random::new(92);
+        for shape in 0..6 {
+            let lengths = shapes(&mut random, shape, rounds(40));
+            let page = page(&mut random, lengths);
+            for cut in 0..page.plain.len() {
+                let input = page.plain[..cut].to_vec();
+                let whole = page
+                    .places
+                    .iter()
+                    .zip(&page.lengths)
+                    .take_while(|(p, n)| p.0 + **n as usize <= cut)
+                    .count();
+                let end = page.places[whole].0 - 4;
+                let (mut at, mut out) = (0, vec![0; page.lengths.len()]);
+                let made = plain(&input, &mut at, 0, 0, 100, &mut out);
+                if whole == 0 {
+                    assert_eq!((made, at), (Err(StringsError::Truncated { at: 0 }), 0));
+                } else {
+                    assert_eq!((made, at), (Ok(whole), end));
+                    let next = plain(&input, &mut at, 0, 0, 100, &mut out);
+                    assert_eq!((next, at), (Err(StringsError::Truncated { at: end }), end));
+                }
+            }
+            for cut in 0..page.data.len() {
+                let data = page.data[..cut].to_vec();
+                let whole = page
+                    .places
+                    .iter()
+                    .zip(&page.lengths)
+                    .take_while(|(p, n)| p.1 + **n as usize <= cut)
+                    .count();
+                let (mut at, mut out) = (0, vec![0; page.lengths.len()]);
+                let made = lengths_to_views(&page.lengths, &data, &mut at, 0, 0, &mut out);
+                let expected = if whole == 0 { Err(StringsError::Truncated { at: 0 }) } else { Ok(whole) };
+                assert_eq!(made, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn faults_come_after_the_values_before_them() {
+        let mut random = Random::new(93);
+        let mut page = page(&mut random, vec![5; 50]);
+        let fault = page.places[30].0 - 4;
+        for claimed in [101, u32::MAX, 1 << 31] {
+            page.plain[fault..fault + 4].copy_from_slice(&claimed.to_le_bytes());
+            let (mut at, mut out) = (0, [0; 60]);
+            assert_eq!(plain(&page.plain, &mut at, 0, 0, 100, &mut out), Ok(30));
+            let error = StringsError::TooLong { at: fault, len: claimed };
+            assert_eq!(plain(&page.plain, &mut at, 0, 0, 100, &mut out), Err(error));
+            assert_eq!(at, fault);
+        }
+        page.lengths[30] = -1;
+        let (mut at, mut out) = (0, [0; 60]);
+        assert_eq!(lengths_to_views(&page.lengths, &page.data, &mut at, 0, 0, &mut out), Ok(30));
+        assert_eq!(at, 150);
+        let rest = lengths_to_views(&page.lengths[30..], &page.data, &mut at, 0, 0, &mut out);
+        assert_eq!(rest, Err(StringsError::Negative { index: 0 }));
+    }
+
+    #[test]
+    fn garbage_is_read_as_the_naive_reading_has_it() {
+        let mut random = Random::new(95);
+        for _ in 0..rounds(2000) {
+            let n = random.below(300);
+            let mut input = random.bytes(n);
+            // Mostly lengths that make sense, so that some values come before the fault.
+            let mut at = 0;
+            while at + 4 <= n && random.below(20) != 0 {
+                let len = random.below(20) as u32;
+                input[at..at + 4].copy_from_slice(&len.to_le_bytes());
+                at += 4 + len as usize;
+            }
+            let value_max = [15, 1000, u32::MAX][random.below(3)];
+            let (mut expected, mut end) = (vec![], 0);
+            let fault = loop {
+                let Some(prefix) = input.get(end..end + 4) else { break StringsError::Truncated { at: end } };
+                let len = u32::from_le_bytes(prefix.try_into().unwrap());
+                if len > value_max {
+                    break StringsError::TooLong { at: end, len };
+                }
+                match input.get(end + 4..end + 4 + len as usize) {
+                    Some(bytes) => expected.push(naive(bytes, 1, 7 + end as u32 + 4)),
+                    None => break StringsError::Truncated { at: end },
+                }
+                end += 4 + len as usize;
+            };
+            let (mut at, mut out) = (0, vec![0; n + 1]);
+            if !expected.is_empty() {
+                assert_eq!(plain(&input, &mut at, 1, 7, value_max, &mut out), Ok(expected.len()));
+                assert_eq!(out[..expected.len()], expected);
+            }
+            assert_eq!(at, end);
+            assert_eq!(plain(&input, &mut at, 1, 7, value_max, &mut out), Err(fault));
+        }
+    }
+
+    #[test]
+    fn the_twins_agree() {
+        let mut random = Random::new(94);
+        let bytes = random.bytes(64);
+        for at in 0..=48 {
+            for len in (0..20).chain([1000, u32::MAX]) {
+                let place = random.next();
+                // SAFETY: `at + LOAD <= 64`.
+                let words = unsafe { (Word::load(&bytes, at), portable::Word::load(&bytes, at)) };
+                let mut views = [0; 4];
+                words.0.select(len, place).store(&mut views[0]);
+                words.1.select(len, place).store(&mut views[1]);
+                words.0.below(len).select(len, place).store(&mut views[2]);
+                words.1.below(len).select(len, place).store(&mut views[3]);
+                assert_eq!((views[0], views[2]), (views[1], views[3]));
+            }
+        }
+    }
+
+    #[test]
+    fn edges() {
+        let mut at = 0;
+        assert_eq!(plain(&[], &mut at, 0, 0, 9, &mut []), Ok(0));
+        assert_eq!(plain(&[], &mut at, 0, 0, 9, &mut [0]), Err(StringsError::Truncated { at: 0 }));
+        at = 99;
+        assert_eq!(plain(&[0; 40], &mut at, 0, 0, 9, &mut [0]), Err(StringsError::Truncated { at: 99 }));
+        assert_eq!(
+            lengths_to_views(&[1], &[0; 40], &mut at, 0, 0, &mut [0]),
+            Err(StringsError::Truncated { at: 99 })
+        );
+        assert_eq!(
+            lengths_to_views(&[0], &[0; 40], &mut at, 0, 0, &mut [0]),
+            Err(StringsError::Truncated { at: 99 })
+        );
+        // A value of no bytes at the very end is whole.
+        let mut end = 40;
+        assert_eq!(lengths_to_views(&[0, 0], &[0; 40], &mut end, 0, 0, &mut [1; 2]), Ok(2));
+        at = 0;
+        let far = plain(&[0; 40], &mut at, 0, i32::MAX as u32 - 39, 9, &mut [0]);
+        assert_eq!(far, Err(StringsError::BufferTooLong));
+        assert_eq!(plain(&[0; 40], &mut at, 0, i32::MAX as u32 - 40, 9, &mut [1; 2]), Ok(2));
+        for n in 0..30 {
+            let bytes: Vec<u8> = (1..=n).collect();
+            assert_eq!(view(&bytes, 7, 9), naive(&bytes, 7, 9));
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Bit-packed integers.
+//!
+//! Parquet packs the values of its RLE/bit-packed hybrid and of DELTA_BINARY_PACKED from the least significant bit of
+//! the first byte upwards (Encodings.md, "Run Length Encoding / Bit-Packing Hybrid"); value `i` of width `w` begins at
+//! bit `i * w`. The deprecated BIT_PACKED levels go from the most significant bit down ("Bit-packed (Deprecated)").
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512;
+mod generic;
+#[cfg(test)]
+mod tests;
+
+use crate::cpu::{Isa, dispatch, isa};
+use crate::error::{Error, need_bits};
+use crate::plain;
+
+/// Unpacks `out.len()` values of `width` bits.
+///
+/// # Errors
+///
+/// `Width` beyond 32; `Short` if `input` holds fewer than `ceil(out.len() * width / 8)` bytes. Then `out` is as it was.
+pub fn u32(width: u32, input: &[u8], out: &mut [u32]) -> Result<(), Error> {
+    u32_with(isa(), width, input, 0, out)
+}
+
+/// Unpacks `out.len()` values of `width` bits, beginning with value `first` of the run that `input` begins with.
+///
+/// A run may so be unpacked in pieces of any length; pieces of whole groups of eight are fastest.
+///
+/// # Errors
+///
+/// As [`u32`](fn@u32); `input` must reach as far as value `first + out.len()`.
+pub fn u32_from(width: u32, input: &[u8], first: usize, out: &mut [u32]) -> Result<(), Error> {
+    u32_with(isa(), width, input, first, out)
+}
+
+/// Unpacks `out.len()` values of `width` bits.
+///
+/// # Errors
+///
+/// `Width` beyond 64; `Short` if `input` holds too few bytes. Then `out` is as it was.
+pub fn u64(width: u32, input: &[u8], out: &mut [u64]) -> Result<(), Error> {
+    u64_with(isa(), width, input, 0, out)
+}
+
+/// Unpacks `out.len()` values of `width` bits, beginning with value `first` of the run that `input` begins with.
+///
+/// # Errors
+///
+/// As [`u64`](fn@u64); `input` must reach as far as value `first + out.len()`.
+pub fn u64_from(width: u32, input: &[u8], first: usize, out: &mut [u64]) -> Result<(), Error> {
+    u64_with(isa(), width, input, first, out)
+}
+
+/// Unpacks levels of at most 16 bits.
+///
+/// # Errors
+///
+/// `Width` beyond 16; otherwise as [`u32_from`].
+pub fn u16_from(width: u32, input: &[u8], first: usize, out: &mut [u16]) -> Result<(), Error> {
+    if width > 16 {
+        return Err(Error::Width { width: width as usize });
+    }
+    need_bits(bits_through(width, first, out.len()), input.len())?;
+    let mut scratch = [0u32; 256];
+    let mut at = first;
+    for piece in out.chunks_mut(scratch.len()) {
+        let values = &mut scratch[..piece.len()];
+        u32_with(isa(), width, input, at, values)?;
+        for (to, value) in piece.iter_mut().zip(values) {
+            *to = *value as u16;
+        }
+        at += piece.len();
+    }
+    Ok(())
+}
+
+/// Unpacks levels of the deprecated BIT_PACKED encoding, most significant bit first, beginning with value `first`.
+///
+/// Written by nobody since 2013, so only the portable form exists.
+///
+/// # Errors
+///
+/// `Width` beyond 16; `Short` if `input` ends before value `first + out.len()`. Then `out` is as it was.
+pub fn msb_u16(width: u32, input: &[u8], first: usize, out: &mut [u16]) -> Result<(), Error> {
+    if width > 16 {
+        return Err(Error::Width { width: width as usize });
+    }
+    need_bits(bits_through(width, first, out.len()), input.len())?;
+    generic::msb_u16(width, input, first, out);
+    Ok(())
+}
+
+/// The bits that values `0..first + count` take, unless that overflows.
+#[inline]
+pub(crate) fn bits_through(width: u32, first: usize, count: usize) -> Option<usize> {
+    first.checked_add(count)?.checked_mul(width as usize)
+}
+
+/// How many of `count` values, from value `first` on, come before one that begins on a byte.
+#[inline]
+fn head(width: u32, first: usize, count: usize) -> usize {
+    if (first * width as usize).is_multiple_of(8) { 0 } else { (8 - first % 8).min(count) }
+}
+
+pub(crate) fn u32_with(
+    isa: Isa,
+    width: u32,
+    input: &[u8],
+    first: usize,
+    out: &mut [u32],
+) -> Result<(), Error> {
+    if width > 32 {
+        return Err(Error::Width { width: width as usize });
+    }
+    need_bits(bits_through(width, first, out.len()), input.len())?;
+    if width == 0 {
+        out.fill(0);
+        return Ok(());
+    }
+    let (start, rest) = out.split_at_mut(head(width, first, out.len()));
+    generic::each(width, input, first, start.iter_mut(), |value| value as u32);
+    if rest.is_empty() {
+        return Ok(());
+    }
+    let input = &input[(first + start.len()) * width as usize / 8..];
+    match width {
+        32 => drop(plain::copy(input, rest)),
+        // The contract beyond the features: 1 <= width <= 30 (25 for AVX2), and `need_bits` has shown that `input`,
+        // cut at the first value's byte, still holds `rest.len() * width` bits.
+        1..=25 => dispatch!(isa,
+            avx512: avx512::u32(width, input, rest),
+            avx2: avx2::u32(width, input, rest),
+            portable: generic::u32(width, input, rest),
+        ),
+        26..=30 => dispatch!(isa,
+            avx512: avx512::u32(width, input, rest),
+            avx2: avx2::u32_portably(width, input, rest),
+            portable: generic::u32(width, input, rest),
+        ),
+        // Two values of 31 bits may straddle nine bytes, which one multishift cannot reach; too rare to have its own.
+        _ => generic::u32(width, input, rest),
+    }
+    Ok(())
+}
+
+pub(crate) fn u64_with(
+    isa: Isa,
+    width: u32,
+    input: &[u8],
+    first: usize,
+    out: &mut [u64],
+) -> Result<(), Error> {
+    if width > 64 {
+        return Err(Error::Width { width: width as usize });
+    }
+    need_bits(bits_through(width, first, out.len()), input.len())?;
+    if width == 0 {
+        out.fill(0);
+        return Ok(());
+    }
+    let (start, rest) = out.split_at_mut(head(width, first, out.len()));
+    generic::each(width, input, first, start.iter_mut(), |value| value);
+    if rest.is_empty() {
+        return Ok(());
+    }
+    let input = &input[(first + start.len()) * width as usize / 8..];
+    match width {
+        64 => drop(plain::copy(input, rest)),
+        // The contract beyond the features: 1 <= width <= 63 (57 for AVX2), and `input` holds `rest.len() * width`
+        // bits, as in `u32_with`.
+        1..=57 => dispatch!(isa,
+            avx512: avx512::u64(width, input, rest),
+            avx2: avx2::u64(width, input, rest),
+            portable: generic::u64(width, input, rest),
+        ),
+        _ => dispatch!(isa,
+            avx512: avx512::u64(width, input, rest),
+            avx2: avx2::u64_portably(width, input, rest),
+            portable: generic::u64(width, input, rest),
+        ),
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! AVX2: a byte shuffle within each 128-bit half brings each lane its bytes, a shift by lane its bits.
+
+use super::avx512::full_loads;
+use super::generic;
+use core::arch::x86_64::*;
+
+/// The widest value that, beginning at any bit of a byte, fits four bytes.
+const WIDTH_U32_MAX: usize = 25;
+/// The widest value that, beginning at any bit of a byte, fits eight bytes.
+const WIDTH_U64_MAX: usize = 57;
+
+/// For the two halves of a vector: which bytes of its load each lane gets, and by how much the lane is shifted.
+#[repr(C, align(32))]
+#[derive(Clone, Copy)]
+struct Control<const LANES: usize, Lane> {
+    bytes: [u8; 32],
+    shifts: [Lane; LANES],
+}
+
+/// Eight values of `width` bits take `width` bytes; the upper half loads from byte `width / 2`.
+static EIGHTS: [Control<8, u32>; WIDTH_U32_MAX + 1] = {
+    let mut all = [Control { bytes: [0; 32], shifts: [0; 8] }; WIDTH_U32_MAX + 1];
+    let mut width = 1;
+    while width <= WIDTH_U32_MAX {
+        let mut lane = 0;
+        while lane < 8 {
+            // Bits from the beginning of this half's load.
+            let bit = lane * width - lane / 4 * (width / 2 * 8);
+            let mut byte = 0;
+            while byte < 4 {
+                assert!(bit / 8 + byte < 16 && bit % 8 + width <= 32);
+                all[width].bytes[lane * 4 + byte] = (bit / 8 + byte) as u8;
+                byte += 1;
+            }
+            all[width].shifts[lane] = (bit % 8) as u32;
+            lane += 1;
+        }
+        width += 1;
+    }
+    all
+};
+
+/// Four values, two a half, each half loading from the byte that its first value begins in. `[0]` is for the first four
+/// of a group of eight, which begin on a byte, `[1]` for the others.
+static FOURS: [[Control<4, u64>; 2]; WIDTH_U64_MAX + 1] = {
+    let mut all = [[Control { bytes: [0; 32], shifts: [0; 4] }; 2]; WIDTH_U64_MAX + 1];
+    let mut width = 1;
+    while width <= WIDTH_U64_MAX {
+        let mut lane = 0;
+        while lane < 8 {
+            let bit = lane / 2 * 2 * width % 8 + lane % 2 * width;
+            let control = &mut all[width][lane / 4];
+            let mut byte = 0;
+            while byte < 8 {
+                assert!(bit / 8 + byte < 16 && bit % 8 + width <= 64);
+                control.bytes[lane % 4 * 8 + byte] = (bit / 8 + byte) as u8;
+                byte += 1;
+            }
+            control.shifts[lane % 4] = (bit % 8) as u64;
+            lane += 1;
+        }
+        width += 1;
+    }
+    all
+};
+
+/// A vector of two 16-byte loads.
+///
+/// # Safety
+///
+/// 16 bytes can be read from `low` and from `high`.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn halves(low: *const u8, high: *const u8) -> __m256i {
+    // SAFETY: the caller's promise.
+    unsafe { _mm256_loadu2_m128i(high.cast(), low.cast()) }
+}
+
+/// # Safety
+///
+/// 32 bytes can be read from `from`.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn whole<T>(from: *const T) -> __m256i {
+    // SAFETY: the caller's promise.
+    unsafe { _mm256_loadu_si256(from.cast()) }
+}
+
+/// The most bytes that a group's loads reach, for the padded copy of the last groups.
+const REACH_MAX: usize = 64;
+
+/// # Safety
+///
+/// The processor has the features; `width` is from 1 to 25; `input` holds `out.len() * width` bits.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn u32(width: u32, input: &[u8], out: &mut [u32]) {
+    let step = width as usize;
+    let control = &EIGHTS[step];
+    // SAFETY: both fields are 32 bytes.
+    let (bytes, shifts) = unsafe { (whole(&raw const control.bytes), whole(&raw const control.shifts)) };
+    let mask = _mm256_set1_epi32((u32::MAX >> (32 - width)) as i32);
+    let unpack =
+        |lanes: __m256i| _mm256_and_si256(_mm256_srlv_epi32(_mm256_shuffle_epi8(lanes, bytes), shifts), mask);
+    let second = step / 2;
+    let fast = full_loads(input.len(), step, second + 16, out.len() / 8);
+    let (from, to) = (input.as_ptr(), out.as_mut_ptr());
+    for group in 0..fast {
+        // SAFETY: `group * step + second + 16 <= input.len()` by `full_loads`, and `group * 8 + 8 <= out.len()`.
+        unsafe {
+            let from = from.add(group * step);
+            _mm256_storeu_si256(to.add(group * 8).cast(), unpack(halves(from, from.add(second))));
+        }
+    }
+    // Value `done` begins at byte `at`, which the contract puts within the input.
+    let (done, mut at) = (fast * 8, fast * step);
+    for rest in out[done..].chunks_mut(8) {
+        let padded = pad(&input[at..], step);
+        let mut values = [0u32; 8];
+        // SAFETY: `second + 16 <= 28 < REACH_MAX`; `values` is 32 bytes.
+        unsafe {
+            let lanes = halves(padded.as_ptr(), padded.as_ptr().add(second));
+            _mm256_storeu_si256(values.as_mut_ptr().cast(), unpack(lanes));
+        }
+        rest.copy_from_slice(&values[..rest.len()]);
+        at += step;
+    }
+}
+
+/// # Safety
+///
+/// The processor has the features; `width` is from 1 to 57; `input` holds `out.len() * width` bits.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn u64(width: u32, input: &[u8], out: &mut [u64]) {
+    let step = width as usize;
+    let [low, high] = &FOURS[step];
+    // SAFETY: each field is 32 bytes.
+    let (low_bytes, low_shifts, high_bytes, high_shifts) = unsafe {
+        (
+            whole(&raw const low.bytes),
+            whole(&raw const low.shifts),
+            whole(&raw const high.bytes),
+            whole(&raw const high.shifts),
+        )
+    };
+    let mask = _mm256_set1_epi64x((u64::MAX >> (64 - width)) as i64);
+    // The bytes that values 2, 4 and 6 of a group begin in.
+    let starts = [2 * step / 8, 4 * step / 8, 6 * step / 8];
+    let first_four = |at: *const u8| {
+        // SAFETY: the closure's callers let 16 bytes be read from each of the group's starts.
+        let lanes = unsafe { halves(at, at.add(starts[0])) };
+        _mm256_and_si256(_mm256_srlv_epi64(_mm256_shuffle_epi8(lanes, low_bytes), low_shifts), mask)
+    };
+    let last_four = |at: *const u8| {
+        // SAFETY: as above.
+        let lanes = unsafe { halves(at.add(starts[1]), at.add(starts[2])) };
+        _mm256_and_si256(_mm256_srlv_epi64(_mm256_shuffle_epi8(lanes, high_bytes), high_shifts), mask)
+    };
+    let fast = full_loads(input.len(), step, starts[2] + 16, out.len() / 8);
+    let (from, to) = (input.as_ptr(), out.as_mut_ptr());
+    for group in 0..fast {
+        // SAFETY: `group * step + starts[2] + 16 <= input.len()` by `full_loads`, and `group * 8 + 8 <= out.len()`.
+        unsafe {
+            let from = from.add(group * step);
+            _mm256_storeu_si256(to.add(group * 8).cast(), first_four(from));
+            _mm256_storeu_si256(to.add(group * 8 + 4).cast(), last_four(from));
+        }
+    }
+    let (done, mut at) = (fast * 8, fast * step);
+    for rest in out[done..].chunks_mut(8) {
+        let padded = pad(&input[at..], step);
+        let mut values = [0u64; 8];
+        // SAFETY: `starts[2] + 16 <= 58 < REACH_MAX`; `values` is 64 bytes.
+        unsafe {
+            _mm256_storeu_si256(values.as_mut_ptr().cast(), first_four(padded.as_ptr()));
+            _mm256_storeu_si256(values.as_mut_ptr().add(4).cast(), last_four(padded.as_ptr()));
+        }
+        rest.copy_from_slice(&values[..rest.len()]);
+        at += step;
+    }
+}
+
+/// The `step` bytes of a group, or as many as there are, with room for its loads after them.
+fn pad(input: &[u8], step: usize) -> [u8; REACH_MAX] {
+    let mut padded = [0u8; REACH_MAX];
+    let count = step.min(input.len());
+    padded[..count].copy_from_slice(&input[..count]);
+    padded
+}
+
+/// The portable form for the widths that have no shuffle; compiled with AVX2, which turns its shifts into vectors.
+#[target_feature(enable = "avx2,bmi2")]
+pub(super) fn u32_portably(width: u32, input: &[u8], out: &mut [u32]) {
+    generic::u32(width, input, out);
+}
+
+/// As [`u32_portably`].
+#[target_feature(enable = "avx2,bmi2")]
+pub(super) fn u64_portably(width: u32, input: &[u8], out: &mut [u64]) {
+    generic::u64(width, input, out);
+}

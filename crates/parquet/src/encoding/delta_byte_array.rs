@@ -1,0 +1,202 @@
+//! DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY: byte strings with delta-encoded lengths, and with shared prefixes.
+//!
+//! Source: `Encodings.md`, "Delta-length byte array" and "Delta Strings".
+
+use alloc::vec::Vec;
+
+use marquetry_base::{Bytes, Error, Limits, Result};
+use marquetry_kernels::strings;
+
+use super::delta::{Delta, stream_bytes};
+use super::plain::string_error;
+use super::{BufferIndex, too_few_values};
+
+/// Lengths that are decoded at a time.
+const LENGTHS_MAX: usize = 256;
+
+/// A decoder of DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. The views point into the page.
+#[derive(Debug, Clone)]
+pub(crate) struct DeltaLengthByteArray {
+    lengths: Delta<i32>,
+    bytes: Bytes,
+    at: usize,
+    value_bytes_max: u32,
+}
+
+impl DeltaLengthByteArray {
+    /// A decoder of the values that `bytes` are.
+    pub(crate) fn new(bytes: Bytes, value_bytes_max: u32) -> Result<DeltaLengthByteArray> {
+        let at = stream_bytes(&bytes)?;
+        Ok(DeltaLengthByteArray { lengths: Delta::new(bytes.slice(..at))?, bytes, at, value_bytes_max })
+    }
+
+    /// The bytes that views point into.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Makes views of the next values; `buffer` is the number under which the page's bytes will be known.
+    pub(crate) fn decode(&mut self, buffer: BufferIndex, out: &mut [u128]) -> Result<()> {
+        for out in out.chunks_mut(LENGTHS_MAX) {
+            let mut lengths = [0; LENGTHS_MAX];
+            let lengths = &mut lengths[..out.len()];
+            self.lengths.decode(lengths)?;
+            check_lengths(lengths, self.value_bytes_max)?;
+            strings::lengths_to_views(lengths, &self.bytes, &mut self.at, buffer, 0, out)
+                .map_err(|error| string_error(error, self.value_bytes_max))?;
+        }
+        Ok(())
+    }
+
+    /// The next value's bytes.
+    fn next(&mut self) -> Result<&[u8]> {
+        let mut length = [0];
+        self.lengths.decode(&mut length)?;
+        check_lengths(&length, self.value_bytes_max)?;
+        let length = usize::try_from(length[0]).map_err(|_| negative_length())?;
+        let value =
+            self.bytes.get(self.at..).and_then(|rest| rest.get(..length)).ok_or_else(too_few_values)?;
+        self.at += length;
+        Ok(value)
+    }
+}
+
+/// A decoder of DELTA_BYTE_ARRAY: each value is a prefix of the one before and a suffix of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct DeltaByteArray {
+    prefixes: Delta<i32>,
+    suffixes: DeltaLengthByteArray,
+    /// The value before.
+    last: Vec<u8>,
+    value_bytes_max: u32,
+}
+
+impl DeltaByteArray {
+    /// A decoder of the values that `bytes` are.
+    pub(crate) fn new(bytes: Bytes, value_bytes_max: u32) -> Result<DeltaByteArray> {
+        let prefixes_end = stream_bytes(&bytes)?;
+        let prefixes = Delta::new(bytes.slice(..prefixes_end))?;
+        let suffixes = DeltaLengthByteArray::new(bytes.slice(prefixes_end..), value_bytes_max)?;
+        Ok(DeltaByteArray { prefixes, suffixes, last: Vec::new(), value_bytes_max })
+    }
+
+    /// Appends the next value's bytes to `built`, whose own end is not looked at; says how many they are.
+    pub(crate) fn append(&mut self, built: &mut Vec<u8>) -> Result<usize> {
+        let mut prefix = [0];
+        self.prefixes.decode(&mut prefix)?;
+        let prefix = usize::try_from(prefix[0]).map_err(|_| negative_length())?;
+        if prefix > self.last.len() {
+            return Err(Error::corrupt(alloc::format!(
+                "a prefix of {prefix} bytes of a value of {}",
+                self.last.len()
+            )));
+        }
+        let suffix = self.suffixes.next()?;
+        let length = prefix + suffix.len();
+        Limits::check("value_bytes", self.value_bytes_max.into(), length as u64)?;
+        self.last.truncate(prefix);
+        self.last.try_reserve(suffix.len()).map_err(|_| Error::out_of_memory(length))?;
+        self.last.extend_from_slice(suffix);
+        built.try_reserve(length).map_err(|_| Error::out_of_memory(length))?;
+        built.extend_from_slice(&self.last);
+        Ok(length)
+    }
+}
+
+fn check_lengths(lengths: &[i32], value_bytes_max: u32) -> Result<()> {
+    // As unsigned numbers, negative lengths are larger than any limit.
+    let longest = lengths.iter().map(|&length| length.cast_unsigned()).max().unwrap_or(0);
+    if longest <= value_bytes_max {
+        return Ok(());
+    }
+    if longest > i32::MAX as u32 {
+        return Err(negative_length());
+    }
+    Limits::check("value_bytes", value_bytes_max.into(), longest.into())
+}
+
+fn negative_length() -> Error {
+    Error::corrupt("a negative length of a value or prefix")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A delta stream of fewer than 33 small numbers: one block of 128 in 4 miniblocks, differences in 8 bits.
+    fn stream(numbers: &[i8]) -> Vec<u8> {
+        let zigzag = |value: i16| u8::try_from(((value << 1) ^ (value >> 15)).cast_unsigned()).unwrap();
+        let count = u8::try_from(numbers.len()).unwrap();
+        let first = i16::from(numbers[0]);
+        let mut out = Vec::from([0x80, 0x01, 4, count, zigzag(first)]);
+        let deltas: Vec<i16> =
+            numbers.windows(2).map(|pair| i16::from(pair[1]) - i16::from(pair[0])).collect();
+        if let Some(min) = deltas.iter().min() {
+            out.extend([zigzag(*min), 8, 0, 0, 0]);
+            let mut packed: Vec<u8> = deltas.iter().map(|delta| u8::try_from(delta - min).unwrap()).collect();
+            packed.resize(32, 0);
+            out.extend(packed);
+        }
+        out
+    }
+
+    fn page(prefixes: &[i8], lengths: &[i8], bytes: &[u8]) -> Bytes {
+        let mut page = stream(prefixes);
+        page.extend(stream(lengths));
+        page.extend(bytes);
+        page.into()
+    }
+
+    #[test]
+    fn the_example_of_the_document() {
+        let page = page(&[0, 2, 0, 3], &[5, 3, 5, 5], b"axisbeanbabblesble"[..].into());
+        // axis, axle, babble, babyhood: made of axis|le|babble|yhood.
+        let page_of_words = super::tests::page(&[0, 2, 0, 3], &[4, 2, 6, 5], b"axislebabbleyhood");
+        let mut words = DeltaByteArray::new(page_of_words, 100).unwrap();
+        let mut built = Vec::new();
+        let lengths: Vec<usize> = (0..4).map(|_| words.append(&mut built).unwrap()).collect();
+        assert_eq!(
+            (lengths.as_slice(), built.as_slice()),
+            (&[4, 4, 6, 8][..], &b"axisaxlebabblebabyhood"[..])
+        );
+        assert!(words.append(&mut built).is_err());
+        // Lengths of 18 bytes in all are all there is.
+        let mut others = DeltaByteArray::new(page, 100).unwrap();
+        assert_eq!((0..4).map(|_| others.append(&mut built).unwrap()).sum::<usize>(), 5 + 5 + 5 + 8);
+    }
+
+    #[test]
+    fn bad_lengths() {
+        let append = |prefixes: &[i8], lengths: &[i8], bytes: &[u8]| {
+            let mut decoder = DeltaByteArray::new(page(prefixes, lengths, bytes), 6).unwrap();
+            let mut built = Vec::new();
+            (0..prefixes.len()).find_map(|_| decoder.append(&mut built).err()).unwrap()
+        };
+        assert_eq!(append(&[0, 3], &[2, 1], b"abc").message(), "a prefix of 3 bytes of a value of 2");
+        assert_eq!(append(&[1], &[2], b"ab").message(), "a prefix of 1 bytes of a value of 0");
+        assert_eq!(append(&[0, -1], &[2, 1], b"abc").message(), "a negative length of a value or prefix");
+        assert_eq!(append(&[0, 0], &[2, -1], b"abc").message(), "a negative length of a value or prefix");
+        assert_eq!(append(&[0, 0], &[2, 2], b"abc").message(), "the page ends before its last value");
+        assert_eq!(
+            append(&[0, 5], &[5, 2], b"abcdefg").message(),
+            "7 is more than the limit value_bytes of 6"
+        );
+    }
+
+    #[test]
+    fn lengths_become_views() {
+        let mut bytes = stream(&[2, 0, 13]);
+        let start = bytes.len();
+        bytes.extend(b"ab0123456789abc");
+        let mut decoder = DeltaLengthByteArray::new(bytes.into(), 100).unwrap();
+        let mut views = [0u128; 3];
+        decoder.decode(3, &mut views).unwrap();
+        assert_eq!(views[0].to_le_bytes()[..6], [2, 0, 0, 0, b'a', b'b']);
+        assert_eq!(views[1], 0);
+        let long = views[2].to_le_bytes();
+        assert_eq!(long[..8], [13, 0, 0, 0, b'0', b'1', b'2', b'3']);
+        assert_eq!(long[8..12], [3, 0, 0, 0]);
+        assert_eq!(usize::from(long[12]), start + 2);
+        assert!(decoder.decode(3, &mut views[..1]).is_err());
+    }
+}

@@ -1,0 +1,265 @@
+//! The footer's structures, as `parquet.thrift` names them, read into Rust's types.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use marquetry_base::Codec;
+
+use crate::schema::Schema;
+
+/// The footer (`FileMetaData`).
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileMetaData {
+    /// The format's version, 1 or 2. It tells nothing of what the file uses.
+    pub version: i32,
+    /// The tree of types.
+    pub schema: Schema,
+    /// Rows in the file.
+    pub rows: u64,
+    /// The row groups, in order.
+    pub row_groups: Vec<RowGroup>,
+    /// What the writer wished to keep beside the data.
+    pub key_values: Vec<KeyValue>,
+    /// The writer's name and version.
+    pub created_by: Option<String>,
+    /// How the bounds of each leaf's statistics are ordered; empty when the writer did not say.
+    pub column_orders: Vec<ColumnOrder>,
+    /// Where the footer starts: the pages, and all else, stand before it.
+    pub footer_start: u64,
+    /// The footer's length in bytes, without its length and magic.
+    pub footer_bytes: u64,
+}
+
+/// A horizontal part of the table (`RowGroup`).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RowGroup {
+    /// One chunk a leaf of the schema, in its order.
+    pub columns: Vec<ColumnChunk>,
+    /// Bytes of the column data, before compression.
+    pub uncompressed_bytes: u64,
+    /// Rows.
+    pub rows: u64,
+    /// The first row's number in the file: the sum of the rows of the groups before.
+    pub first_row: u64,
+    /// The columns that the rows are sorted by.
+    pub sorting_columns: Vec<SortingColumn>,
+}
+
+/// One leaf's data in one row group (`ColumnChunk` and `ColumnMetaData`).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ColumnChunk {
+    /// Another file that holds the data (deprecated, and not supported when set).
+    pub file_path: Option<String>,
+    /// How pages are compressed.
+    pub compression: Compression,
+    /// The encodings used, levels' included.
+    pub encodings: Vec<Encoding>,
+    /// Values, nulls included; with repetition, more than rows.
+    pub values: u64,
+    /// Bytes of all pages with their headers, before compression.
+    pub uncompressed_bytes: u64,
+    /// Bytes of all pages with their headers, in the file.
+    pub compressed_bytes: u64,
+    /// Where the first data page starts.
+    pub data_page_offset: u64,
+    /// Where the dictionary page starts, if the writer said.
+    pub dictionary_page_offset: Option<u64>,
+    /// Bounds and counts.
+    pub statistics: Option<Box<Statistics>>,
+    /// How many pages have which encoding.
+    pub encoding_stats: Vec<PageEncodingStats>,
+    /// The Bloom filter's offset, and length if the writer said.
+    pub bloom_filter: Option<(u64, Option<u32>)>,
+    /// The column index's offset and length.
+    pub column_index: Option<(u64, u32)>,
+    /// The offset index's offset and length.
+    pub offset_index: Option<(u64, u32)>,
+    /// What the writer wished to keep beside this column.
+    pub key_values: Vec<KeyValue>,
+    /// True when the column, or its metadata, is encrypted.
+    pub encrypted: bool,
+}
+
+impl ColumnChunk {
+    /// Where the chunk's first page starts: the dictionary's, where there is one.
+    ///
+    /// Some writers set a dictionary offset of 0, or one behind the data: both mean that there is none to be found there.
+    pub fn first_page_offset(&self) -> u64 {
+        match self.dictionary_page_offset {
+            Some(offset) if offset > 0 && offset < self.data_page_offset => offset,
+            _ => self.data_page_offset,
+        }
+    }
+}
+
+/// Bounds and counts of a column chunk or page (`Statistics`).
+///
+/// Bounds are PLAIN-encoded values, but without a length for BYTE_ARRAY.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// The smallest value or a lower bound, in the column's order.
+    pub min_value: Option<Vec<u8>>,
+    /// The largest value or an upper bound, in the column's order.
+    pub max_value: Option<Vec<u8>>,
+    /// The deprecated bounds, of signed comparison: min and max.
+    pub deprecated_min: Option<Vec<u8>>,
+    /// See [`Statistics::deprecated_min`].
+    pub deprecated_max: Option<Vec<u8>>,
+    /// Nulls.
+    pub null_count: Option<u64>,
+    /// Distinct values.
+    pub distinct_count: Option<u64>,
+    /// NaNs, of floating-point columns.
+    pub nan_count: Option<u64>,
+    /// Whether `min_value` is itself in the column; unknown when absent.
+    pub is_min_value_exact: Option<bool>,
+    /// Whether `max_value` is itself in the column; unknown when absent.
+    pub is_max_value_exact: Option<bool>,
+}
+
+/// A key and a value (`KeyValue`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyValue {
+    /// The key.
+    pub key: String,
+    /// The value, if any. The format says text; some writers keep bytes, so it is bytes here.
+    pub value: Option<Vec<u8>>,
+}
+
+/// A column that a row group is sorted by (`SortingColumn`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SortingColumn {
+    /// The leaf's number.
+    pub column: u32,
+    /// Descending, not ascending.
+    pub descending: bool,
+    /// Nulls before values.
+    pub nulls_first: bool,
+}
+
+/// How many pages of a chunk have an encoding (`PageEncodingStats`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageEncodingStats {
+    /// `PageType` of the format.
+    pub page_type: i32,
+    /// The encoding.
+    pub encoding: Encoding,
+    /// Pages.
+    pub count: i32,
+}
+
+/// The order of a leaf's bounds (`ColumnOrder`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnOrder {
+    /// The order that the type defines.
+    TypeDefined,
+    /// IEEE 754's total order.
+    Ieee754Total,
+    /// INT96 timestamps, chronologically.
+    Int96Timestamp,
+    /// One that this version does not know.
+    Unknown(i16),
+}
+
+/// How a column chunk is compressed (`CompressionCodec`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    #[default]
+    Uncompressed,
+    /// With a codec.
+    Codec(Codec),
+    /// With one that this version does not know.
+    Unknown(i32),
+}
+
+impl Compression {
+    pub(super) fn from_thrift(number: i32) -> Compression {
+        match number {
+            0 => Compression::Uncompressed,
+            1 => Compression::Codec(Codec::Snappy),
+            2 => Compression::Codec(Codec::Gzip),
+            3 => Compression::Codec(Codec::Lzo),
+            4 => Compression::Codec(Codec::Brotli),
+            5 => Compression::Codec(Codec::Lz4),
+            6 => Compression::Codec(Codec::Zstd),
+            7 => Compression::Codec(Codec::Lz4Raw),
+            _ => Compression::Unknown(number),
+        }
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Compression::Uncompressed => f.write_str("UNCOMPRESSED"),
+            Compression::Codec(codec) => f.write_str(codec.name()),
+            Compression::Unknown(number) => write!(f, "CODEC {number}"),
+        }
+    }
+}
+
+/// How values or levels are encoded (`Encoding`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Encoding {
+    /// One value after the other.
+    Plain,
+    /// The deprecated name of RLE_DICTIONARY, and of PLAIN in dictionary pages.
+    PlainDictionary,
+    /// Run-length and bit-packed runs.
+    Rle,
+    /// The deprecated packing of levels, most significant bit first.
+    BitPacked,
+    /// Deltas of integers in bit-packed blocks.
+    DeltaBinaryPacked,
+    /// Lengths as deltas, then the bytes.
+    DeltaLengthByteArray,
+    /// Shared prefixes' lengths as deltas, then suffixes.
+    DeltaByteArray,
+    /// Indices into the dictionary.
+    RleDictionary,
+    /// Each value's bytes in streams of their own.
+    ByteStreamSplit,
+    /// Adaptive lossless floating-point.
+    Alp,
+    /// One that this version does not know.
+    Unknown(i32),
+}
+
+impl Encoding {
+    pub(super) fn from_thrift(number: i32) -> Encoding {
+        match number {
+            0 => Encoding::Plain,
+            2 => Encoding::PlainDictionary,
+            3 => Encoding::Rle,
+            4 => Encoding::BitPacked,
+            5 => Encoding::DeltaBinaryPacked,
+            6 => Encoding::DeltaLengthByteArray,
+            7 => Encoding::DeltaByteArray,
+            8 => Encoding::RleDictionary,
+            9 => Encoding::ByteStreamSplit,
+            10 => Encoding::Alp,
+            _ => Encoding::Unknown(number),
+        }
+    }
+}
+
+impl fmt::Display for Encoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Encoding::Plain => "PLAIN",
+            Encoding::PlainDictionary => "PLAIN_DICTIONARY",
+            Encoding::Rle => "RLE",
+            Encoding::BitPacked => "BIT_PACKED",
+            Encoding::DeltaBinaryPacked => "DELTA_BINARY_PACKED",
+            Encoding::DeltaLengthByteArray => "DELTA_LENGTH_BYTE_ARRAY",
+            Encoding::DeltaByteArray => "DELTA_BYTE_ARRAY",
+            Encoding::RleDictionary => "RLE_DICTIONARY",
+            Encoding::ByteStreamSplit => "BYTE_STREAM_SPLIT",
+            Encoding::Alp => "ALP",
+            Encoding::Unknown(number) => return write!(f, "ENCODING {number}"),
+        })
+    }
+}

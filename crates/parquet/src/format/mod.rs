@@ -1,0 +1,22 @@
+//! What a Parquet file holds beside its data: the structures of `parquet.thrift` and how they are read.
+
+mod metadata;
+mod page;
+mod parse;
+pub mod thrift;
+
+pub use metadata::{
+    ColumnChunk, ColumnOrder, Compression, Encoding, FileMetaData, KeyValue, PageEncodingStats, RowGroup,
+    SortingColumn, Statistics,
+};
+pub use page::{DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, PageHeader, PageKind};
+pub(crate) use parse::FooterParser;
+
+/// The four bytes that a file begins and ends with.
+pub const MAGIC: [u8; 4] = *b"PAR1";
+/// What a file with an encrypted footer begins and ends with.
+pub const MAGIC_ENCRYPTED: [u8; 4] = *b"PARE";
+/// The footer's length (`u32`, little-endian) and the magic, at the end of the file.
+pub const FOOTER_TAIL_BYTES: u64 = 8;
+/// The smallest file: magic, an empty footer's length and magic.
+pub const FILE_BYTES_MIN: u64 = 12;

@@ -1,0 +1,46 @@
+//! A Parquet engine that does no I/O, never blocks, and never works longer than its caller allows.
+//!
+//! * [`format`](mod@format): what the file holds beside the data — Thrift structures, the footer, page headers;
+//! * [`schema`]: the tree of types, logical types, levels;
+//! * [`encoding`]: one module an encoding;
+//! * [`read`]: the machines that read, and the batches they make.
+//!
+//! The machines keep the contract of [`marquetry_base`]. A reader of a whole file in memory:
+//!
+//! ```
+//! # fn main() -> Result<(), marquetry_base::Error> {
+//! use marquetry_base::{Budget, Bytes, Error, Limits, Machine, Object, Step, Want};
+//! use marquetry_parquet::read::FooterReader;
+//!
+//! let file = Bytes::from_static(b"PAR1PAR1");
+//! let mut footer = FooterReader::new(Object(0), Limits::DEFAULT);
+//! let failed = loop {
+//!     match footer.step(&mut Budget::default()) {
+//!         Ok(Step::Need(demand)) => {
+//!             for want in demand.wants {
+//!                 match want {
+//!                     Want::Length(object) => footer.supply_length(object, 8)?,
+//!                     Want::Range(object, range, _) => {
+//!                         let bytes = file.slice(range.start as usize..range.end as usize);
+//!                         footer.supply(object, range, bytes)?;
+//!                     }
+//!                 }
+//!             }
+//!         }
+//!         Ok(_) => continue,
+//!         Err(error) => break error,
+//!     }
+//! };
+//! assert_eq!(failed.message(), "a Parquet file of 8 bytes: the smallest has 12");
+//! # Ok(())
+//! # }
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod encoding;
+pub mod format;
+pub mod read;
+pub mod schema;

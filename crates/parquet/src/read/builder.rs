@@ -1,0 +1,333 @@
+//! The batch that a column is filling.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use marquetry_base::{Bitmap, Buffer, Bytes, Error, Pool, Result};
+use marquetry_kernels::{Plain, bits, spread};
+
+use super::{ByteArrays, ColumnBatch, FixedBytes, Layout, Values};
+use crate::schema::PhysicalType;
+
+/// Bytes of pages that a batch of one column may hold. Beyond it the batch ends early, so that huge values make small
+/// batches and not huge memory.
+const BATCH_BYTES_MAX: usize = 16 << 20;
+
+/// Memory for one array of the batch, used again and again.
+#[derive(Debug)]
+pub(super) struct Store<T> {
+    values: Vec<T>,
+    pool: Pool<T>,
+}
+
+impl<T: Clone + Default> Default for Store<T> {
+    fn default() -> Store<T> {
+        Store { values: Vec::new(), pool: Pool::new() }
+    }
+}
+
+impl<T: Clone + Default> Store<T> {
+    /// Room for the values `at..at + length`, in an array of at least `capacity`.
+    pub(super) fn room(&mut self, capacity: usize, at: usize, length: usize) -> Result<&mut [T]> {
+        let needed = capacity.max(at + length);
+        if self.values.len() < needed {
+            if at == 0 {
+                self.values = self.pool.take(needed)?;
+            } else {
+                self.values
+                    .try_reserve_exact(needed - self.values.len())
+                    .map_err(|_| Error::out_of_memory(needed.saturating_mul(size_of::<T>())))?;
+                self.values.resize(needed, T::default());
+            }
+        }
+        Ok(&mut self.values[at..at + length])
+    }
+
+    fn share(&mut self, length: usize) -> Buffer<T> {
+        let values = core::mem::take(&mut self.values);
+        self.pool.share(values, length)
+    }
+}
+
+impl<T: Plain + Default> Store<T> {
+    /// Moves the first `values` to the rows that are there, and zeroes the others.
+    fn spread(&mut self, values: usize, rows: usize, validity: &[u8]) -> Result<()> {
+        self.room(rows, 0, 0)?;
+        let room = self.values.get_mut(..rows).unwrap_or_default();
+        spread::in_place(room, values, validity, 0)
+            .map_err(|_| Error::internal("validity and values disagree"))
+    }
+}
+
+/// The values of the batch.
+#[derive(Debug)]
+pub(super) enum Output {
+    /// Bits.
+    Boolean(Store<u8>),
+    /// INT32.
+    Int32(Store<i32>),
+    /// INT64.
+    Int64(Store<i64>),
+    /// FLOAT.
+    Float(Store<f32>),
+    /// DOUBLE.
+    Double(Store<f64>),
+    /// INT96 and FIXED_LEN_BYTE_ARRAY.
+    Fixed(usize, Store<u8>),
+    /// BYTE_ARRAY.
+    ByteArray(Store<u128>, Buffers),
+}
+
+/// The buffers that the views of a batch point into. The first is the dictionary's, or empty.
+#[derive(Debug, Default)]
+pub(super) struct Buffers {
+    shared: Vec<Bytes>,
+    /// The number of the current page's buffer, once a view points into it.
+    page: Option<u32>,
+    /// Values that are built here, not taken from a page, and the number that their buffer will have.
+    built: Vec<u8>,
+    built_index: Option<u32>,
+    bytes: usize,
+}
+
+/// The number of the dictionary's buffer in every batch.
+pub(super) const DICTIONARY_BUFFER: u32 = 0;
+
+impl Buffers {
+    fn push(&mut self, bytes: Bytes) -> Result<u32> {
+        if self.shared.is_empty() {
+            self.shared.push(Bytes::new());
+        }
+        let index =
+            u32::try_from(self.shared.len()).map_err(|_| Error::internal("too many buffers in a batch"))?;
+        self.bytes += bytes.len();
+        self.shared.push(bytes);
+        Ok(index)
+    }
+
+    /// The number of the current page's buffer.
+    pub(super) fn of_page(&mut self, page: &Bytes) -> Result<u32> {
+        match self.page {
+            Some(index) => Ok(index),
+            None => {
+                let index = self.push(page.clone())?;
+                self.page = Some(index);
+                Ok(index)
+            }
+        }
+    }
+
+    /// Room for values to be built, and the number that its buffer will have.
+    pub(super) fn built(&mut self) -> Result<(&mut Vec<u8>, u32)> {
+        let index = match self.built_index {
+            Some(index) => index,
+            None => {
+                let index = self.push(Bytes::new())?;
+                self.built_index = Some(index);
+                index
+            }
+        };
+        Ok((&mut self.built, index))
+    }
+
+    fn share(&mut self, dictionary: Option<&Bytes>) -> Arc<Vec<Bytes>> {
+        let mut shared = core::mem::take(&mut self.shared);
+        if let Some(index) = self.built_index.take() {
+            let built = core::mem::take(&mut self.built);
+            if let Some(slot) = shared.get_mut(index as usize) {
+                *slot = built.into();
+            }
+        }
+        if let Some(dictionary) = dictionary {
+            match shared.first_mut() {
+                Some(first) => *first = dictionary.clone(),
+                None => shared.push(dictionary.clone()),
+            }
+        }
+        self.page = None;
+        self.bytes = 0;
+        Arc::new(shared)
+    }
+}
+
+/// The batch of one column, while it is being filled.
+#[derive(Debug)]
+pub(super) struct Builder {
+    pub(super) capacity: usize,
+    pub(super) rows: usize,
+    pub(super) values: usize,
+    validity: Store<u8>,
+    pub(super) output: Output,
+    /// Indices, of a batch whose dictionary is kept.
+    pub(super) indices: Store<u32>,
+    /// Whether the batch holds indices; not known before its first value.
+    pub(super) holds_indices: Option<bool>,
+    layout: Layout,
+}
+
+impl Builder {
+    /// A batch of at most `capacity` rows.
+    pub(super) fn new(physical_type: PhysicalType, capacity: usize, layout: Layout) -> Builder {
+        let output = match physical_type {
+            PhysicalType::Boolean => Output::Boolean(Store::default()),
+            PhysicalType::Int32 => Output::Int32(Store::default()),
+            PhysicalType::Int64 => Output::Int64(Store::default()),
+            PhysicalType::Float => Output::Float(Store::default()),
+            PhysicalType::Double => Output::Double(Store::default()),
+            PhysicalType::Int96 => Output::Fixed(12, Store::default()),
+            PhysicalType::FixedLenByteArray(width) => Output::Fixed(width as usize, Store::default()),
+            PhysicalType::ByteArray => Output::ByteArray(Store::default(), Buffers::default()),
+        };
+        Builder {
+            capacity,
+            rows: 0,
+            values: 0,
+            validity: Store::default(),
+            output,
+            indices: Store::default(),
+            holds_indices: None,
+            layout,
+        }
+    }
+
+    /// Room for the validity of more rows.
+    pub(super) fn validity(&mut self) -> Result<&mut [u8]> {
+        let bytes = self.capacity.div_ceil(8);
+        self.validity.room(bytes, 0, bytes)
+    }
+
+    /// Another page begins: its bytes are not in the batch yet.
+    pub(super) fn next_page(&mut self) {
+        if let Output::ByteArray(_, buffers) = &mut self.output {
+            buffers.page = None;
+        }
+    }
+
+    /// True when the batch should end before a page of `page_bytes` is taken in.
+    pub(super) fn is_heavy(&self, page_bytes: usize) -> bool {
+        match &self.output {
+            Output::ByteArray(_, buffers) => {
+                let page_bytes = if buffers.page.is_some() { 0 } else { page_bytes };
+                self.rows > 0 && buffers.bytes + buffers.built.len() + page_bytes > BATCH_BYTES_MAX
+            }
+            _ => false,
+        }
+    }
+
+    /// Ends the batch.
+    pub(super) fn finish(
+        &mut self,
+        leaf: usize,
+        physical_type: PhysicalType,
+        dictionary: Option<&Arc<Values>>,
+    ) -> Result<ColumnBatch> {
+        let (rows, there) = (self.rows, self.values);
+        let nulls = rows - there;
+        let length = match self.layout {
+            Layout::Spaced => rows,
+            Layout::Dense => there,
+        };
+        let validity = if nulls > 0 { Some(self.validity.share(rows.div_ceil(8))) } else { None };
+        let spread = validity.as_ref().filter(|_| self.layout == Layout::Spaced);
+        let values = match (self.holds_indices, dictionary) {
+            (Some(true), Some(dictionary)) => {
+                if let Some(validity) = spread {
+                    self.indices.spread(there, rows, validity)?;
+                }
+                self.indices.room(length, 0, 0)?;
+                Values::Dictionary(self.indices.share(length), Arc::clone(dictionary))
+            }
+            _ => self.finish_values(physical_type, length, spread, dictionary)?,
+        };
+        self.rows = 0;
+        self.values = 0;
+        self.holds_indices = None;
+        let validity = validity.map(|bytes| Bitmap::new(bytes, 0, rows));
+        Ok(ColumnBatch { leaf, rows, nulls, validity, values, layout: self.layout })
+    }
+
+    fn finish_values(
+        &mut self,
+        physical_type: PhysicalType,
+        length: usize,
+        spread: Option<&Buffer<u8>>,
+        dictionary: Option<&Arc<Values>>,
+    ) -> Result<Values> {
+        let there = self.values;
+        /// Spreads a store of plain values and shares it.
+        macro_rules! finish {
+            ($store:expr) => {{
+                if let Some(validity) = spread {
+                    $store.spread(there, length, validity)?;
+                }
+                $store.room(length, 0, 0)?;
+                $store.share(length)
+            }};
+        }
+        Ok(match &mut self.output {
+            Output::Int32(store) => Values::Int32(finish!(store)),
+            Output::Int64(store) => Values::Int64(finish!(store)),
+            Output::Float(store) => Values::Float(finish!(store)),
+            Output::Double(store) => Values::Double(finish!(store)),
+            Output::Boolean(store) => {
+                if let Some(validity) = spread {
+                    spread_bits(
+                        store.room(length.div_ceil(8), 0, length.div_ceil(8))?,
+                        there,
+                        length,
+                        validity,
+                    )?;
+                }
+                store.room(length.div_ceil(8), 0, 0)?;
+                Values::Boolean(Bitmap::new(store.share(length.div_ceil(8)), 0, length))
+            }
+            Output::Fixed(width, store) => {
+                let bytes = length * *width;
+                if let Some(validity) = spread {
+                    spread_fixed(store.room(bytes, 0, bytes)?, *width, there, length, validity)?;
+                }
+                store.room(bytes, 0, 0)?;
+                let values = FixedBytes::new(*width, length, store.share(bytes));
+                match physical_type {
+                    PhysicalType::Int96 => Values::Int96(values),
+                    _ => Values::FixedLenByteArray(values),
+                }
+            }
+            Output::ByteArray(store, buffers) => {
+                let dictionary = match dictionary.map(|values| &**values) {
+                    Some(Values::ByteArray(dictionary)) => dictionary.buffers().first(),
+                    _ => None,
+                };
+                let buffers = buffers.share(dictionary);
+                Values::ByteArray(ByteArrays::new(finish!(store), buffers))
+            }
+        })
+    }
+}
+
+/// Moves the first `there` bits to the rows that are there, and clears the others. From the back, so in place.
+fn spread_bits(out: &mut [u8], mut there: usize, rows: usize, validity: &[u8]) -> Result<()> {
+    let gone = |_| Error::internal("validity and values disagree");
+    for row in (0..rows).rev() {
+        let mut bit = false;
+        if bits::get(validity, row) == Some(true) {
+            there = there.checked_sub(1).ok_or(()).map_err(gone)?;
+            bit = bits::get(out, there).ok_or(()).map_err(gone)?;
+        }
+        bits::set(out, row, bit).map_err(|_| gone(()))?;
+    }
+    Ok(())
+}
+
+/// The same for byte strings of one width.
+fn spread_fixed(out: &mut [u8], width: usize, mut there: usize, rows: usize, validity: &[u8]) -> Result<()> {
+    for row in (0..rows).rev() {
+        if bits::get(validity, row) == Some(true) {
+            there = there.checked_sub(1).ok_or_else(|| Error::internal("validity and values disagree"))?;
+            out.copy_within(there * width..(there + 1) * width, row * width);
+        } else {
+            out[row * width..(row + 1) * width].fill(0);
+        }
+    }
+    Ok(())
+}

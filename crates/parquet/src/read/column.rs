@@ -1,0 +1,408 @@
+//! One column: from its pages to its part of a batch.
+
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use marquetry_base::{
+    Budget, Bytes, Codecs, Demand, Error, Input, Limits, Object, Pool, Price, Priority, Result,
+};
+
+use super::builder::Builder;
+use super::page::{Next, Page, PageReader};
+use super::values::{DictionaryDecoder, ValueDecoder, prefixed};
+use super::{ColumnBatch, ReadOptions, Values};
+use crate::encoding::hybrid::Hybrid;
+use crate::format::{ColumnChunk, Encoding, PageKind};
+use crate::schema::{Leaf, PhysicalType};
+
+/// The fewest rows decoded at a time, however small the budget: what a step's progress is made of.
+const SLICE_ROWS_MIN: usize = 64;
+/// The most.
+const SLICE_ROWS_MAX: usize = 8192;
+/// The price of a row's definition level.
+const LEVEL_PRICE: Price = Price::per_kilovalue(300);
+/// What a slice costs beside its values, and what a page costs.
+const SLICE_UNITS: u64 = 50;
+
+/// Reads one leaf, row group after row group.
+pub(super) struct ColumnReader {
+    leaf: usize,
+    path: alloc::string::String,
+    physical_type: PhysicalType,
+    is_nullable: bool,
+    keep_dictionaries: bool,
+    limits: Limits,
+    row_group: usize,
+    /// Rows of the chunk that no page has given yet.
+    rows_left: u64,
+    pages: Option<PageReader>,
+    dictionary: Dictionary,
+    page: Option<DataPage>,
+    builder: Builder,
+    bodies: Pool<u8>,
+    /// Decoded rows that the last batch had no place for.
+    spare: Option<ColumnBatch>,
+}
+
+enum Dictionary {
+    None,
+    Decoding(DictionaryDecoder),
+    Whole(Arc<Values>),
+}
+
+impl Dictionary {
+    fn values(&self) -> Option<&Arc<Values>> {
+        match self {
+            Dictionary::Whole(values) => Some(values),
+            _ => None,
+        }
+    }
+}
+
+/// A data page, somewhere in its middle.
+struct DataPage {
+    levels: Levels,
+    values: ValueDecoder,
+    rows_left: usize,
+    /// Nulls still to come, where the header counts them.
+    nulls_left: Option<usize>,
+    bytes: usize,
+}
+
+/// Definition levels of a flat column.
+enum Levels {
+    /// None: every row has a value.
+    Required,
+    /// Hybrid runs of one bit.
+    Hybrid(Hybrid),
+    /// Bits, of the deprecated BIT_PACKED, turned to the usual order; and the next one's number.
+    Bits(Vec<u8>, usize),
+}
+
+/// What [`ColumnReader::advance`] answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Advance {
+    /// The batch has the rows asked for, or as many as it may have.
+    Full,
+    /// Bytes are missing: see [`ColumnReader::want`].
+    Need,
+    /// The budget is spent.
+    Yield,
+}
+
+impl ColumnReader {
+    /// A reader of a flat leaf.
+    pub(super) fn new(number: usize, leaf: &Leaf, options: &ReadOptions) -> Result<ColumnReader> {
+        if !leaf.is_flat() {
+            return Err(Error::unsupported("nested columns are not read yet")
+                .at(|place| place.column = Some(leaf.path.clone())));
+        }
+        Ok(ColumnReader {
+            leaf: number,
+            path: leaf.path.clone(),
+            physical_type: leaf.physical_type,
+            is_nullable: leaf.definition_max > 0,
+            keep_dictionaries: options.keep_dictionaries,
+            limits: options.limits,
+            row_group: 0,
+            rows_left: 0,
+            pages: None,
+            dictionary: Dictionary::None,
+            page: None,
+            builder: Builder::new(leaf.physical_type, options.batch_rows, options.layout),
+            bodies: Pool::new(),
+            spare: None,
+        })
+    }
+
+    /// The leaf's number.
+    pub(super) fn leaf(&self) -> usize {
+        self.leaf
+    }
+
+    /// Begins a column chunk.
+    pub(super) fn start(
+        &mut self,
+        object: Object,
+        row_group: usize,
+        rows: u64,
+        chunk: &ColumnChunk,
+        footer_start: u64,
+        options: &ReadOptions,
+    ) -> Result<()> {
+        self.row_group = row_group;
+        self.rows_left = rows;
+        self.page = None;
+        self.dictionary = Dictionary::None;
+        self.spare = None;
+        if chunk.values != rows && !chunk.encrypted {
+            let error = Error::corrupt(format!("{} values in a row group of {rows} rows", chunk.values));
+            return Err(self.place(error));
+        }
+        self.pages =
+            Some(PageReader::new(object, chunk, footer_start, options).map_err(|error| self.place(error))?);
+        Ok(())
+    }
+
+    /// Rows that are decoded and not handed out.
+    pub(super) fn rows(&self) -> usize {
+        self.spare.as_ref().map_or(self.builder.rows, |spare| spare.rows)
+    }
+
+    /// True when `rows` cannot grow before a batch is taken.
+    pub(super) fn has_spare(&self) -> bool {
+        self.spare.is_some()
+    }
+
+    /// Asks for what [`Advance::Need`] waits for.
+    pub(super) fn want(&self, input: &Input, priority: Priority, demand: &mut Demand) {
+        if let Some(pages) = &self.pages {
+            pages.want(input, priority, demand);
+        }
+    }
+
+    /// Decodes until the batch has `target` rows.
+    pub(super) fn advance(
+        &mut self,
+        target: usize,
+        input: &mut Input,
+        codecs: &dyn Codecs,
+        budget: &mut Budget<'_>,
+    ) -> Result<Advance> {
+        self.try_advance(target, input, codecs, budget).map_err(|error| self.place(error))
+    }
+
+    fn try_advance(
+        &mut self,
+        target: usize,
+        input: &mut Input,
+        codecs: &dyn Codecs,
+        budget: &mut Budget<'_>,
+    ) -> Result<Advance> {
+        if self.spare.is_some() {
+            return Ok(Advance::Full);
+        }
+        while self.builder.rows < target {
+            if let Some(page) = &mut self.page {
+                if page.rows_left > 0 {
+                    if self.builder.is_heavy(page.bytes) {
+                        return Ok(Advance::Full);
+                    }
+                    if !self.decode(target, budget)? {
+                        return Ok(Advance::Full);
+                    }
+                    if budget.is_spent() {
+                        return Ok(Advance::Yield);
+                    }
+                    continue;
+                }
+                if page.nulls_left.is_some_and(|nulls| nulls > 0) {
+                    return Err(Error::corrupt("a page with fewer nulls than its header says"));
+                }
+                self.page = None;
+            }
+            if let Dictionary::Decoding(decoder) = &mut self.dictionary {
+                let (units, is_whole) = decoder.step()?;
+                budget.charge_units(units);
+                if is_whole {
+                    let dictionary = core::mem::replace(&mut self.dictionary, Dictionary::None);
+                    if let Dictionary::Decoding(decoder) = dictionary {
+                        self.dictionary = Dictionary::Whole(Arc::new(decoder.finish()?));
+                    }
+                }
+                if budget.is_spent() {
+                    return Ok(Advance::Yield);
+                }
+                continue;
+            }
+            let Some(pages) = &mut self.pages else {
+                return Err(Error::internal("a column without a chunk"));
+            };
+            let bodies = core::cell::RefCell::new(&mut self.bodies);
+            let next = pages.next(
+                input,
+                codecs,
+                budget,
+                |length| bodies.borrow_mut().take(length),
+                |room, length| share_body(&mut bodies.borrow_mut(), room, length),
+            )?;
+            match next {
+                Next::Page(page) => self.open(page)?,
+                Next::Need => return Ok(Advance::Need),
+                Next::Yield => return Ok(Advance::Yield),
+                Next::End => {
+                    return Err(Error::corrupt(format!(
+                        "the column chunk ends {} rows early",
+                        self.rows_left
+                    )));
+                }
+            }
+            budget.charge_units(SLICE_UNITS);
+            if budget.is_spent() {
+                return Ok(Advance::Yield);
+            }
+        }
+        Ok(Advance::Full)
+    }
+
+    /// Decodes one slice of the current page. False when the batch must end first.
+    fn decode(&mut self, target: usize, budget: &mut Budget<'_>) -> Result<bool> {
+        let Some(page) = &mut self.page else { return Err(Error::internal("no page to decode")) };
+        let wants_indices = self.keep_dictionaries && page.values.is_dictionary();
+        let has_values = !matches!(page.values, ValueDecoder::Nothing);
+        if has_values
+            && self.builder.values > 0
+            && self.builder.holds_indices.is_some_and(|holds| holds != wants_indices)
+        {
+            return Ok(false);
+        }
+        if has_values && self.builder.values == 0 {
+            self.builder.holds_indices = Some(wants_indices);
+        }
+        let price = page.values.price();
+        let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
+        let rows = (target - self.builder.rows).min(page.rows_left).min(affordable);
+        let at = self.builder.rows;
+        let there = match &mut page.levels {
+            Levels::Required => {
+                // Another page of the batch may have nulls; then this one's rows must be marked too.
+                if self.is_nullable {
+                    marquetry_kernels::bits::fill(self.builder.validity()?, at, rows, true)
+                        .map_err(|_| Error::internal("no room for validity"))?;
+                }
+                rows
+            }
+            Levels::Hybrid(hybrid) => hybrid.decode_bits(self.builder.validity()?, at, rows)?,
+            Levels::Bits(bytes, bit) => {
+                let short = |_| Error::corrupt("the page ends before its last level");
+                marquetry_kernels::bits::copy(bytes, *bit, self.builder.validity()?, at, rows)
+                    .map_err(short)?;
+                let ones = marquetry_kernels::bits::count_ones(bytes, *bit, rows).map_err(short)?;
+                *bit += rows;
+                ones
+            }
+        };
+        if let Some(nulls_left) = &mut page.nulls_left {
+            *nulls_left = nulls_left
+                .checked_sub(rows - there)
+                .ok_or_else(|| Error::corrupt("a page with more nulls than its header says"))?;
+        }
+        let dictionary = self.dictionary.values().map(|values| &**values);
+        let built_before = self.builder.values;
+        page.values.decode(&mut self.builder, dictionary, there)?;
+        self.builder.rows += rows;
+        page.rows_left -= rows;
+        budget.charge(price, 0, self.builder.values - built_before);
+        budget.charge_units(LEVEL_PRICE.of(0, rows) + SLICE_UNITS);
+        Ok(true)
+    }
+
+    /// Takes in a page: a dictionary or data.
+    fn open(&mut self, page: Page) -> Result<()> {
+        self.builder.next_page();
+        let page_bytes = page.body.len();
+        let (rows, encoding, nulls, levels, values) = match page.kind {
+            PageKind::Dictionary(header) => {
+                if !matches!(self.dictionary, Dictionary::None) {
+                    return Err(Error::corrupt("a second dictionary in a column chunk"));
+                }
+                self.dictionary = Dictionary::Decoding(DictionaryDecoder::new(
+                    header.encoding,
+                    self.physical_type,
+                    page.body,
+                    header.values as usize,
+                    &self.limits,
+                )?);
+                return Ok(());
+            }
+            PageKind::Data(header) => {
+                let rows = header.values as usize;
+                let (levels, values) = match (self.is_nullable, header.definition_encoding) {
+                    (false, _) => (Levels::Required, page.body),
+                    (true, Encoding::Rle) => {
+                        let (levels, values) = prefixed(&page.body)?;
+                        (Levels::Hybrid(Hybrid::new(levels, 1)), values)
+                    }
+                    (true, Encoding::BitPacked) => {
+                        let bytes = rows.div_ceil(8);
+                        if bytes > page.body.len() {
+                            return Err(Error::corrupt("the page ends before its last level"));
+                        }
+                        let bits = page.body[..bytes].iter().map(|byte| byte.reverse_bits()).collect();
+                        (Levels::Bits(bits, 0), page.body.slice(bytes..))
+                    }
+                    (true, other) => {
+                        return Err(Error::corrupt(format!("definition levels encoded as {other}")));
+                    }
+                };
+                (rows, header.encoding, None, levels, values)
+            }
+            PageKind::DataV2(header) => {
+                if header.nulls > header.values {
+                    return Err(Error::corrupt(format!(
+                        "{} nulls among {} values",
+                        header.nulls, header.values
+                    )));
+                }
+                if header.rows != header.values {
+                    return Err(Error::corrupt(format!(
+                        "{} values in {} rows of a flat column",
+                        header.values, header.rows
+                    )));
+                }
+                let definition = page.levels.slice(header.repetition_bytes as usize..);
+                let levels = if self.is_nullable {
+                    Levels::Hybrid(Hybrid::new(definition, 1))
+                } else {
+                    Levels::Required
+                };
+                let nulls = self.is_nullable.then_some(header.nulls as usize);
+                (header.values as usize, header.encoding, nulls, levels, page.body)
+            }
+            PageKind::Other(_) => return Ok(()),
+        };
+        self.rows_left = self.rows_left.checked_sub(rows as u64).ok_or_else(|| {
+            Error::corrupt(format!(
+                "a page of {rows} rows in a column chunk that has {} left",
+                self.rows_left
+            ))
+        })?;
+        let dictionary = self.dictionary.values().map(|values| &**values);
+        let values = ValueDecoder::new(encoding, self.physical_type, values, dictionary, &self.limits)?;
+        self.page = Some(DataPage { levels, values, rows_left: rows, nulls_left: nulls, bytes: page_bytes });
+        Ok(())
+    }
+
+    /// Hands out the first `rows` of what is decoded, and keeps the rest for the next batch.
+    pub(super) fn take(&mut self, rows: usize) -> Result<ColumnBatch> {
+        let batch = match self.spare.take() {
+            Some(spare) => spare,
+            None => {
+                let dictionary = self.dictionary.values();
+                self.builder.finish(self.leaf, self.physical_type, dictionary)?
+            }
+        };
+        if rows == batch.rows {
+            return Ok(batch);
+        }
+        self.spare = Some(batch.slice(rows..batch.rows));
+        Ok(batch.slice(0..rows))
+    }
+
+    fn place(&self, error: Error) -> Error {
+        error.at(|place| {
+            place.row_group = Some(self.row_group as u64);
+            place.column = Some(self.path.clone());
+            if let Some(pages) = &self.pages {
+                place.page = pages.page();
+                place.offset = Some(pages.at());
+            }
+        })
+    }
+}
+
+/// Shares a decompressed page, whose memory is used again when nobody holds it.
+fn share_body(pool: &mut Pool<u8>, room: Vec<u8>, length: usize) -> Bytes {
+    Bytes::from_owner(pool.share(room, length))
+}

@@ -1,0 +1,161 @@
+//! From a file's end to its metadata.
+
+use alloc::sync::Arc;
+use core::ops::Range;
+
+use marquetry_base::{Budget, Bytes, Demand, Error, Input, Limits, Machine, Object, Result, Step};
+
+use crate::format::{FILE_BYTES_MIN, FOOTER_TAIL_BYTES, FileMetaData, FooterParser, MAGIC, MAGIC_ENCRYPTED};
+
+/// Bytes at the file's end that are asked for first. Most footers are smaller, and one request is cheaper than two.
+const TAIL_GUESS_BYTES: u64 = 64 << 10;
+
+/// Reads the footer: one product, the metadata.
+///
+/// Asks for the object's length, then for its end, then, if the footer is longer than 64 KiB, for the rest of it.
+#[derive(Debug)]
+pub struct FooterReader {
+    object: Object,
+    limits: Limits,
+    length: Option<u64>,
+    input: Input,
+    expects: Expects,
+}
+
+#[derive(Debug)]
+enum Expects {
+    /// The object's length and the last bytes.
+    Tail,
+    /// The footer's bytes, which are this range.
+    Footer(Range<u64>),
+    /// Nothing from outside: the footer is being parsed.
+    Parsed(FooterParser),
+    /// Nothing: the metadata was handed out.
+    Nothing,
+    /// Nothing, ever.
+    Failed(Error),
+}
+
+impl FooterReader {
+    /// A reader of the footer of `object`.
+    pub fn new(object: Object, limits: Limits) -> FooterReader {
+        FooterReader { object, limits, length: None, input: Input::new(), expects: Expects::Tail }
+    }
+
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Arc<FileMetaData>>> {
+        loop {
+            match &mut self.expects {
+                Expects::Tail => {
+                    let Some(length) = self.length else {
+                        return Ok(Step::Need(Demand::length(self.object)));
+                    };
+                    let tail = length - FOOTER_TAIL_BYTES..length;
+                    let Some(bytes) = self.input.contiguous(tail.clone())? else {
+                        let guess = length.saturating_sub(TAIL_GUESS_BYTES)..length;
+                        return Ok(Step::Need(self.demand(guess)));
+                    };
+                    let footer_bytes = self.check_tail(&bytes, tail.start)?;
+                    self.expects = Expects::Footer(tail.start - footer_bytes..tail.start);
+                }
+                Expects::Footer(range) => {
+                    let range = range.clone();
+                    let Some(bytes) = self.input.contiguous(range.clone())? else {
+                        return Ok(Step::Need(self.demand(range)));
+                    };
+                    self.input.clear();
+                    self.expects = Expects::Parsed(FooterParser::new(bytes, range.start, self.limits));
+                }
+                Expects::Parsed(parser) => {
+                    let Some(metadata) = parser.step(budget)? else { return Ok(Step::Yield) };
+                    self.expects = Expects::Nothing;
+                    return Ok(Step::Ready(Arc::new(metadata)));
+                }
+                Expects::Nothing => return Ok(Step::Done),
+                Expects::Failed(error) => return Err(error.clone()),
+            }
+        }
+    }
+
+    /// Checks the footer's length and the magic; says the footer's length.
+    fn check_tail(&self, tail: &Bytes, tail_start: u64) -> Result<u64> {
+        let length: [u8; 4] = tail[..4].try_into().unwrap_or_default();
+        let magic: [u8; 4] = tail[4..].try_into().unwrap_or_default();
+        if magic == MAGIC_ENCRYPTED {
+            return Err(Error::unsupported("a file with an encrypted footer"));
+        }
+        if magic != MAGIC {
+            return Err(Error::corrupt("not a Parquet file, or one cut off: it does not end with PAR1")
+                .at_offset(tail_start + 4));
+        }
+        let length = u64::from(u32::from_le_bytes(length));
+        // The leading magic stands before the footer; so nothing is added to a length from the file before it is checked.
+        let room = tail_start - MAGIC.len() as u64;
+        if length > room {
+            return Err(Error::corrupt(alloc::format!(
+                "a footer of {length} bytes in a file that has room for {room}"
+            ))
+            .at_offset(tail_start));
+        }
+        Limits::check("footer_bytes", self.limits.footer_bytes, length)?;
+        Ok(length)
+    }
+
+    fn demand(&self, range: Range<u64>) -> Demand {
+        match self.input.missing(range) {
+            Some(missing) => Demand::now(self.object, missing),
+            None => Demand::default(),
+        }
+    }
+
+    fn check_object(&self, object: Object) -> Result<()> {
+        if object == self.object {
+            Ok(())
+        } else {
+            Err(Error::misuse("an object that is not this machine's"))
+        }
+    }
+}
+
+impl Machine for FooterReader {
+    type Product = Arc<FileMetaData>;
+
+    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Arc<FileMetaData>>> {
+        let step = self.advance(budget);
+        if let Err(error) = &step {
+            self.expects = Expects::Failed(error.clone());
+        }
+        step
+    }
+
+    fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
+        self.check_object(object)?;
+        super::check_supply(&range, &bytes, self.length)?;
+        match self.expects {
+            Expects::Tail | Expects::Footer(_) => self.input.supply(range.start, bytes),
+            _ => Ok(()),
+        }
+    }
+
+    fn supply_length(&mut self, object: Object, length: u64) -> Result<()> {
+        self.check_object(object)?;
+        match self.length {
+            Some(known) if known != length => Err(Error::misuse("an object whose length changes")),
+            _ if length < FILE_BYTES_MIN => {
+                self.expects = Expects::Failed(Error::corrupt(alloc::format!(
+                    "a Parquet file of {length} bytes: the smallest has {FILE_BYTES_MIN}"
+                )));
+                Ok(())
+            }
+            _ => {
+                self.length = Some(length);
+                Ok(())
+            }
+        }
+    }
+
+    fn fail(&mut self, object: Object, _range: Range<u64>, reason: Error) {
+        if object == self.object && !matches!(self.expects, Expects::Failed(_)) {
+            self.expects = Expects::Failed(reason);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The machines that read, and the batches they make.
+//!
+//! | machine | from | to |
+//! |---|---|---|
+//! | [`FooterReader`] | a file's end | its metadata |
+//! | [`BatchReader`] | column chunks | batches of rows |
+//! | [`PageScanner`] | one column chunk | its page headers |
+
+mod batch;
+mod builder;
+mod column;
+mod footer;
+mod options;
+mod page;
+mod reader;
+mod scan;
+mod values;
+
+use core::ops::Range;
+
+use marquetry_base::{Bytes, Error, Result};
+
+pub use batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Values};
+pub use footer::FooterReader;
+pub use options::ReadOptions;
+pub use reader::BatchReader;
+pub use scan::{PageInfo, PageScanner};
+
+/// Checks what a host supplies: as many bytes as it says, inside the object where its length is known.
+fn check_supply(range: &Range<u64>, bytes: &Bytes, object_length: Option<u64>) -> Result<()> {
+    if range.end.checked_sub(range.start) != Some(bytes.len() as u64) {
+        return Err(Error::misuse(alloc::format!("{} bytes supplied as the range {range:?}", bytes.len())));
+    }
+    if object_length.is_some_and(|length| range.end > length) {
+        return Err(Error::misuse(alloc::format!("bytes supplied beyond the object's end: {range:?}")));
+    }
+    Ok(())
+}

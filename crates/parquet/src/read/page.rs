@@ -1,0 +1,397 @@
+//! From a column chunk's bytes to its pages: headers, checksums, decompression.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::cast::usize_of_u32;
+use marquetry_base::{
+    Budget, Bytes, Codecs, Decompressor, Demand, Error, Input, Limits, Object, Price, Priority, Result,
+    Status, Want,
+};
+
+use super::ReadOptions;
+use crate::format::thrift::Stop;
+use crate::format::{ColumnChunk, Compression, PageHeader, PageKind};
+
+/// Bytes asked for to read a page header: most need less than 100; statistics make them longer.
+const HEADER_GUESS_BYTES: u64 = 1 << 10;
+/// A CRC's price: 64 bytes a nanosecond at best, 4 at worst.
+const CRC_PRICE: Price = Price::per_kib(100);
+/// Bytes whose CRC is computed at a time.
+const CRC_SLICE_BYTES: usize = 256 << 10;
+/// A page header's price.
+const HEADER_PRICE: Price = Price { kib: 1024, kilovalue: 300 << 10 };
+/// A copy's price, of bytes that came in several pieces.
+const COPY_PRICE: Price = Price::per_kib(150);
+/// Bytes by which a column chunk may be longer than the footer says. Early parquet-mr forgot the dictionary page's header
+/// in its sum (PARQUET-816).
+const FORGOTTEN_BYTES_MAX: u64 = 100;
+/// Room that a page's decompression starts with, if it may become larger: it grows as bytes arrive.
+const ROOM_MIN: usize = 64 << 10;
+
+/// A page, whole and decompressed.
+#[derive(Debug, Clone)]
+pub(super) struct Page {
+    /// What its header says of it.
+    pub(super) kind: PageKind,
+    /// V2: repetition levels, then definition levels, which are never compressed. V1: empty.
+    pub(super) levels: Bytes,
+    /// V1: levels and values. V2 and dictionaries: values.
+    pub(super) body: Bytes,
+}
+
+/// Reads the pages of one column chunk, one after the other.
+pub(super) struct PageReader {
+    object: Object,
+    /// Where the next page header, or the body of the current page, starts.
+    at: u64,
+    /// Where the chunk ends.
+    end: u64,
+    /// Where it ends at the latest, if its length in the footer should be too small.
+    end_max: u64,
+    /// Pages begun, dictionary pages included.
+    pages: u64,
+    compression: Compression,
+    decompressor: Option<Box<dyn Decompressor>>,
+    expects: Expects,
+    limits: Limits,
+    verify_crc: bool,
+    read_bytes: u64,
+}
+
+enum Expects {
+    /// A page header, in this many bytes.
+    Header { ask: u64 },
+    /// The body of a page.
+    Body(PageHeader),
+    /// Nothing from outside: the body's CRC is being computed.
+    Crc { header: PageHeader, body: Bytes, done: usize, crc: u32 },
+    /// Nothing from outside: the body is being decompressed.
+    Room {
+        kind: PageKind,
+        levels: Bytes,
+        packed: Bytes,
+        consumed: usize,
+        room: Vec<u8>,
+        produced: usize,
+        total: usize,
+    },
+}
+
+/// What [`PageReader::next`] answers.
+pub(super) enum Next {
+    /// A page.
+    Page(Page),
+    /// A page is wanted, but its bytes are not there: see [`PageReader::want`].
+    Need,
+    /// The budget is spent.
+    Yield,
+    /// The chunk has no more bytes.
+    End,
+}
+
+impl PageReader {
+    /// A reader of `chunk`, a part of `object`.
+    pub(super) fn new(
+        object: Object,
+        chunk: &ColumnChunk,
+        footer_start: u64,
+        options: &ReadOptions,
+    ) -> Result<PageReader> {
+        if chunk.encrypted {
+            return Err(Error::unsupported("an encrypted column"));
+        }
+        if chunk.file_path.is_some() {
+            return Err(Error::unsupported("a column chunk in another file"));
+        }
+        if let Compression::Unknown(number) = chunk.compression {
+            return Err(Error::unsupported(format!("the unknown compression codec {number}")));
+        }
+        let start = chunk.first_page_offset();
+        let end = start.checked_add(chunk.compressed_bytes).filter(|&end| end <= footer_start).ok_or_else(
+            || {
+                let bytes = chunk.compressed_bytes;
+                Error::corrupt(format!("a column chunk of {bytes} bytes that reaches into the footer"))
+                    .at_offset(start)
+            },
+        )?;
+        Ok(PageReader {
+            object,
+            at: start,
+            end,
+            end_max: end.saturating_add(FORGOTTEN_BYTES_MAX).min(footer_start),
+            pages: 0,
+            compression: chunk.compression,
+            decompressor: None,
+            expects: Expects::Header { ask: HEADER_GUESS_BYTES },
+            limits: options.limits,
+            verify_crc: options.verify_crc,
+            read_bytes: options.read_bytes.max(1),
+        })
+    }
+
+    /// The part of the object that is not read yet.
+    pub(super) fn range(&self) -> Range<u64> {
+        self.at..self.end
+    }
+
+    /// The number of the page that was last begun, counted from 0.
+    pub(super) fn page(&self) -> Option<u64> {
+        self.pages.checked_sub(1)
+    }
+
+    /// The offset that an error is told with.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Asks for what is missing of the next header or body, and for what follows it, up to `read_bytes`.
+    pub(super) fn want(&self, input: &Input, priority: Priority, demand: &mut Demand) {
+        let needed = self.needed();
+        let Some(missing) = input.missing(needed.clone()) else { return };
+        let ahead = self.at.saturating_add(self.read_bytes).min(self.end).max(needed.end);
+        demand.push(Want::Range(self.object, missing.start..ahead, priority));
+    }
+
+    fn needed(&self) -> Range<u64> {
+        let bytes = match &self.expects {
+            Expects::Header { ask } => *ask,
+            Expects::Body(header) => header.compressed_bytes.into(),
+            Expects::Crc { .. } | Expects::Room { .. } => 0,
+        };
+        self.at..self.at.saturating_add(bytes).min(self.end)
+    }
+
+    /// Reads the next page header, and leaves the body unread: the next call of this or of `next` follows it.
+    pub(super) fn next_header(
+        &mut self,
+        input: &mut Input,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<(PageHeader, Range<u64>)>> {
+        if self.at >= self.end {
+            return Ok(None);
+        }
+        let Expects::Header { ask } = self.expects else {
+            return Err(Error::internal("a page header where a body is read"));
+        };
+        let range = self.needed();
+        let Some(bytes) = input.contiguous(range.clone())? else { return Ok(None) };
+        match PageHeader::read(&bytes) {
+            Ok((header, length)) => {
+                budget.charge(HEADER_PRICE, length, 1);
+                Limits::check("page_header_bytes", self.limits.page_header_bytes, length as u64)?;
+                let start = self.at;
+                self.pages += 1;
+                self.at += length as u64;
+                input.release(start..self.at);
+                let page_end = self.at.saturating_add(header.compressed_bytes.into());
+                if page_end > self.end && page_end <= self.end_max {
+                    self.end = page_end;
+                }
+                let left = self.end.saturating_sub(self.at);
+                if u64::from(header.compressed_bytes) > left {
+                    return Err(Error::corrupt(format!(
+                        "a page of {} bytes in a column chunk with {left} left",
+                        header.compressed_bytes
+                    )));
+                }
+                Ok(Some((header, start..self.at)))
+            }
+            Err(Stop::End) if range.end < self.end => {
+                budget.charge(HEADER_PRICE, bytes.len(), 1);
+                Limits::check("page_header_bytes", self.limits.page_header_bytes, ask + 1)?;
+                self.expects =
+                    Expects::Header { ask: ask.saturating_mul(2).min(self.limits.page_header_bytes) };
+                self.next_header(input, budget)
+            }
+            Err(stop) => Err(stop.into_error("a page header", self.at, bytes.len())),
+        }
+    }
+
+    /// Steps over the body of the page whose header was read last.
+    pub(super) fn skip_body(&mut self, header: &PageHeader, input: &mut Input) {
+        let start = self.at;
+        self.at += u64::from(header.compressed_bytes);
+        input.release(start..self.at);
+        self.expects = Expects::Header { ask: HEADER_GUESS_BYTES };
+    }
+
+    /// Reads the next page that holds data or a dictionary.
+    pub(super) fn next(
+        &mut self,
+        input: &mut Input,
+        codecs: &dyn Codecs,
+        budget: &mut Budget<'_>,
+        mut room: impl FnMut(usize) -> Result<Vec<u8>>,
+        mut share: impl FnMut(Vec<u8>, usize) -> Bytes,
+    ) -> Result<Next> {
+        loop {
+            match core::mem::replace(&mut self.expects, Expects::Header { ask: HEADER_GUESS_BYTES }) {
+                Expects::Header { ask } => {
+                    if self.at >= self.end {
+                        return Ok(Next::End);
+                    }
+                    self.expects = Expects::Header { ask };
+                    let Some((header, _)) = self.next_header(input, budget)? else { return Ok(Next::Need) };
+                    Limits::check("page_bytes", self.limits.page_bytes, header.compressed_bytes.into())?;
+                    Limits::check("page_bytes", self.limits.page_bytes, header.uncompressed_bytes.into())?;
+                    if let PageKind::Other(_) = header.kind {
+                        self.skip_body(&header, input);
+                        if budget.is_spent() {
+                            return Ok(Next::Yield);
+                        }
+                    } else {
+                        self.expects = Expects::Body(header);
+                    }
+                }
+                Expects::Body(header) => {
+                    let range = self.at..self.at + u64::from(header.compressed_bytes);
+                    let Some(body) = input.contiguous(range.clone())? else {
+                        self.expects = Expects::Body(header);
+                        return Ok(Next::Need);
+                    };
+                    if input.segment(range.start, u64::MAX).len() < body.len() {
+                        budget.charge(COPY_PRICE, body.len(), 0);
+                    }
+                    input.release(range.clone());
+                    self.at = range.end;
+                    self.expects = Expects::Crc { header, body, done: 0, crc: 0 };
+                }
+                Expects::Crc { header, body, mut done, mut crc } => {
+                    if let (Some(expected), true) = (header.crc, self.verify_crc) {
+                        if done < body.len() {
+                            let slice = &body[done..body.len().min(done + CRC_SLICE_BYTES)];
+                            crc = marquetry_kernels::crc32::crc32(crc, slice);
+                            done += slice.len();
+                            budget.charge(CRC_PRICE, slice.len(), 0);
+                            self.expects = Expects::Crc { header, body, done, crc };
+                            if budget.is_spent() {
+                                return Ok(Next::Yield);
+                            }
+                            continue;
+                        }
+                        if crc != expected {
+                            return Err(Error::corrupt(format!(
+                                "the page's CRC is {crc:08x}, its header says {expected:08x}"
+                            )));
+                        }
+                    }
+                    match self.open(header, body, codecs, &mut room)? {
+                        Opened::Page(page) => return Ok(Next::Page(page)),
+                        Opened::Packed(expects) => self.expects = expects,
+                    }
+                }
+                Expects::Room { kind, levels, packed, mut consumed, room: mut out, mut produced, total } => {
+                    let Some(decompressor) = &mut self.decompressor else {
+                        return Err(Error::internal("a page without its decompressor"));
+                    };
+                    let end = out.len().min(total);
+                    let progress =
+                        decompressor.step(&packed[consumed..], true, &mut out[produced..end], budget)?;
+                    consumed += progress.consumed;
+                    produced += progress.produced;
+                    match progress.status {
+                        Status::End if produced == total => {
+                            return Ok(Next::Page(Page { kind, levels, body: share(out, total) }));
+                        }
+                        Status::End => {
+                            return Err(Error::corrupt(format!(
+                                "a page of {produced} bytes that should have {total}"
+                            )));
+                        }
+                        Status::NeedInput => return Err(Error::corrupt("compressed data that ends early")),
+                        Status::NeedRoom if end == total => {
+                            return Err(Error::corrupt(format!(
+                                "a page larger than the {total} bytes it should have"
+                            )));
+                        }
+                        Status::NeedRoom => {
+                            let larger = out.len().saturating_mul(2).min(total);
+                            out.try_reserve_exact(larger - out.len())
+                                .map_err(|_| Error::out_of_memory(larger))?;
+                            out.resize(larger, 0);
+                        }
+                        Status::Yield => {}
+                    }
+                    self.expects =
+                        Expects::Room { kind, levels, packed, consumed, room: out, produced, total };
+                    if progress.status == Status::Yield || budget.is_spent() {
+                        return Ok(Next::Yield);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a whole page apart, and begins its decompression where it needs one.
+    fn open(
+        &mut self,
+        header: PageHeader,
+        body: Bytes,
+        codecs: &dyn Codecs,
+        room: &mut impl FnMut(usize) -> Result<Vec<u8>>,
+    ) -> Result<Opened> {
+        let uncompressed = usize_of_u32(header.uncompressed_bytes);
+        let (levels_bytes, is_compressed) = match &header.kind {
+            PageKind::DataV2(page) => {
+                let levels = u64::from(page.repetition_bytes) + u64::from(page.definition_bytes);
+                let levels = usize::try_from(levels).unwrap_or(usize::MAX);
+                if levels > body.len() || levels > uncompressed {
+                    return Err(Error::corrupt(format!(
+                        "levels of {levels} bytes in a page of {} bytes, {uncompressed} uncompressed",
+                        body.len()
+                    )));
+                }
+                (levels, page.is_compressed)
+            }
+            _ => (0, true),
+        };
+        let levels = body.slice(..levels_bytes);
+        let packed = body.slice(levels_bytes..);
+        let total = uncompressed - levels_bytes;
+        let codec = match self.compression {
+            Compression::Codec(codec) if is_compressed => codec,
+            _ => {
+                if packed.len() != total {
+                    return Err(Error::corrupt(format!(
+                        "an uncompressed page of {} bytes that should have {uncompressed}",
+                        body.len()
+                    )));
+                }
+                return Ok(Opened::Page(Page { kind: header.kind, levels, body: packed }));
+            }
+        };
+        // A page whose values are all null holds none, and some writers then leave out the codec's empty frame.
+        if packed.is_empty() && total == 0 {
+            return Ok(Opened::Page(Page { kind: header.kind, levels, body: packed }));
+        }
+        if self.decompressor.is_none() {
+            self.decompressor = Some(codecs.decompressor(codec)?);
+        }
+        let Some(decompressor) = &mut self.decompressor else {
+            return Err(Error::internal("a page without its decompressor"));
+        };
+        decompressor.start(packed.len(), total)?;
+        let first = if decompressor.whole_output() {
+            total
+        } else {
+            packed.len().saturating_mul(4).max(ROOM_MIN).min(total)
+        };
+        Ok(Opened::Packed(Expects::Room {
+            kind: header.kind,
+            levels,
+            packed,
+            consumed: 0,
+            room: room(first)?,
+            produced: 0,
+            total,
+        }))
+    }
+}
+
+enum Opened {
+    Page(Page),
+    Packed(Expects),
+}

@@ -1,0 +1,251 @@
+//! Batches of rows from a file's column chunks.
+
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::{
+    Budget, Bytes, Codecs, Demand, Error, Input, Limits, Machine, Object, Price, Priority, Result, Step,
+};
+
+use super::column::{Advance, ColumnReader};
+use super::{Batch, ReadOptions};
+use crate::format::FileMetaData;
+
+/// Columns behind the one that waits whose bytes are asked for with it.
+const LOOK_AHEAD_COLUMNS: usize = 64;
+/// The price of looking at a column.
+const COLUMN_PRICE: Price = Price::per_kilovalue(20 << 10);
+/// What starting a column chunk, or finishing a column's batch, costs.
+const CHUNK_UNITS: u64 = 300;
+
+/// Reads rows in batches, column by column, row group after row group.
+///
+/// A batch never spans row groups. All columns of a batch have the same rows; it may have fewer than
+/// [`ReadOptions::batch_rows`], where a row group ends, where values are large, and where a kept dictionary ends.
+pub struct BatchReader {
+    object: Object,
+    metadata: Arc<FileMetaData>,
+    codecs: Arc<dyn Codecs>,
+    options: ReadOptions,
+    columns: Vec<ColumnReader>,
+    input: Input,
+    /// Row groups not begun.
+    row_groups: Range<usize>,
+    current: Option<RowGroup>,
+    failed: Option<Error>,
+}
+
+/// The row group that is being read.
+struct RowGroup {
+    number: usize,
+    /// The file's row that the next batch begins with.
+    next_row: u64,
+    rows_left: u64,
+    /// Columns whose chunks are begun.
+    started: usize,
+    /// Columns that are done with the current batch, from the first on.
+    full: usize,
+    /// Columns whose part of the current batch is taken, once all are full.
+    taken: Vec<super::ColumnBatch>,
+}
+
+impl BatchReader {
+    /// A reader of `object`, whose footer is `metadata`.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for leaves or row groups that are not there, or a batch of no rows; `Unsupported` for nested leaves.
+    pub fn new(
+        object: Object,
+        metadata: Arc<FileMetaData>,
+        codecs: Arc<dyn Codecs>,
+        options: ReadOptions,
+    ) -> Result<BatchReader> {
+        let leaves = metadata.schema.leaves();
+        let groups = metadata.row_groups.len();
+        if options.batch_rows == 0 {
+            return Err(Error::misuse("batches of no rows"));
+        }
+        let row_groups = options.row_groups.clone().unwrap_or(0..groups);
+        if row_groups.start > row_groups.end || row_groups.end > groups {
+            return Err(Error::misuse(format!("row groups {row_groups:?} of {groups}")));
+        }
+        let wanted = options.leaves.clone().unwrap_or_else(|| (0..leaves.len()).collect());
+        let columns = wanted
+            .into_iter()
+            .map(|number| {
+                let leaf = leaves
+                    .get(number)
+                    .ok_or_else(|| Error::misuse(format!("leaf {number} of {}", leaves.len())))?;
+                ColumnReader::new(number, leaf, &options)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(BatchReader {
+            object,
+            metadata,
+            codecs,
+            options,
+            columns,
+            input: Input::new(),
+            row_groups,
+            current: None,
+            failed: None,
+        })
+    }
+
+    /// What is read.
+    pub fn metadata(&self) -> &Arc<FileMetaData> {
+        &self.metadata
+    }
+
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Batch>> {
+        loop {
+            let Some(group) = &mut self.current else {
+                let Some(number) = self.row_groups.next() else { return Ok(Step::Done) };
+                let found = &self.metadata.row_groups[number];
+                self.input.clear();
+                self.current = Some(RowGroup {
+                    number,
+                    next_row: found.first_row,
+                    rows_left: found.rows,
+                    started: 0,
+                    full: 0,
+                    taken: Vec::new(),
+                });
+                budget.charge_units(CHUNK_UNITS);
+                continue;
+            };
+            if group.rows_left == 0 {
+                self.current = None;
+                if budget.is_spent() {
+                    return Ok(Step::Yield);
+                }
+                continue;
+            }
+            let found = &self.metadata.row_groups[group.number];
+            while group.started < self.columns.len() {
+                let column = &mut self.columns[group.started];
+                let chunk = &found.columns[column.leaf()];
+                column.start(
+                    self.object,
+                    group.number,
+                    found.rows,
+                    chunk,
+                    self.metadata.footer_start,
+                    &self.options,
+                )?;
+                group.started += 1;
+                budget.charge_units(CHUNK_UNITS);
+                if budget.is_spent() {
+                    return Ok(Step::Yield);
+                }
+            }
+            let rows_left = usize::try_from(group.rows_left).unwrap_or(usize::MAX);
+            if group.taken.is_empty() {
+                // Spare rows of an earlier batch are handed out before more are decoded.
+                let spare =
+                    self.columns.iter().filter(|column| column.has_spare()).map(ColumnReader::rows).min();
+                let target = self.options.batch_rows.min(rows_left).min(spare.unwrap_or(usize::MAX));
+                while group.full < self.columns.len() {
+                    let column = &mut self.columns[group.full];
+                    match column.advance(target, &mut self.input, &*self.codecs, budget)? {
+                        Advance::Full => {
+                            group.full += 1;
+                            budget.charge(COLUMN_PRICE, 0, 1);
+                        }
+                        Advance::Yield => return Ok(Step::Yield),
+                        Advance::Need => {
+                            let first = group.full;
+                            return self.demand(first);
+                        }
+                    }
+                    if budget.is_spent() && group.full < self.columns.len() {
+                        return Ok(Step::Yield);
+                    }
+                }
+            }
+            // A reader of no columns still counts rows.
+            let rows = self.columns.iter().map(ColumnReader::rows).min();
+            let rows = match group.taken.first() {
+                Some(column) => column.rows,
+                None => rows.unwrap_or(self.options.batch_rows).min(rows_left),
+            };
+            if rows == 0 {
+                return Err(Error::internal("a batch of no rows"));
+            }
+            while group.taken.len() < self.columns.len() {
+                let column = &mut self.columns[group.taken.len()];
+                group.taken.push(column.take(rows)?);
+                budget.charge_units(CHUNK_UNITS);
+                if budget.is_spent() && group.taken.len() < self.columns.len() {
+                    return Ok(Step::Yield);
+                }
+            }
+            let batch = Batch {
+                row_group: group.number,
+                first_row: group.next_row,
+                rows,
+                columns: core::mem::take(&mut group.taken),
+            };
+            group.next_row += rows as u64;
+            group.rows_left -= rows as u64;
+            group.full = 0;
+            return Ok(Step::Ready(batch));
+        }
+    }
+
+    /// What the column `first` waits for, and what those behind it will want.
+    fn demand(&self, first: usize) -> Result<Step<Batch>> {
+        Limits::check("total_bytes", self.options.limits.total_bytes, self.input.held())?;
+        let mut demand = Demand::default();
+        for (number, column) in self.columns.iter().enumerate().skip(first).take(LOOK_AHEAD_COLUMNS) {
+            let priority = if number == first { Priority::Now } else { Priority::Soon };
+            column.want(&self.input, priority, &mut demand);
+        }
+        if demand.is_empty() {
+            return Err(Error::internal("a column waits for nothing"));
+        }
+        Ok(Step::Need(demand))
+    }
+
+    fn check_object(&self, object: Object) -> Result<()> {
+        if object == self.object {
+            Ok(())
+        } else {
+            Err(Error::misuse("an object that is not this machine's"))
+        }
+    }
+}
+
+impl Machine for BatchReader {
+    type Product = Batch;
+
+    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Batch>> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let step = self.advance(budget);
+        if let Err(error) = &step {
+            self.failed = Some(error.clone());
+        }
+        step
+    }
+
+    fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
+        self.check_object(object)?;
+        super::check_supply(&range, &bytes, None)?;
+        if self.current.is_some() { self.input.supply(range.start, bytes) } else { Ok(()) }
+    }
+
+    fn supply_length(&mut self, object: Object, _length: u64) -> Result<()> {
+        self.check_object(object)
+    }
+
+    fn fail(&mut self, object: Object, _range: Range<u64>, reason: Error) {
+        if object == self.object && self.failed.is_none() {
+            self.failed = Some(reason);
+        }
+    }
+}

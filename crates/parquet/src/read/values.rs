@@ -1,0 +1,383 @@
+//! From a data page's bytes to values: which decoder, and where its values go.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+
+use marquetry_base::{Bytes, Error, Limits, Price, Result};
+use marquetry_kernels::plain::as_bytes_mut;
+use marquetry_kernels::{Plain, bits, gather, strings};
+
+use super::builder::{Builder, DICTIONARY_BUFFER, Output, Store};
+use super::{ByteArrays, FixedBytes, Values};
+use crate::encoding::byte_stream_split::ByteStreamSplit;
+use crate::encoding::delta::Delta;
+use crate::encoding::delta_byte_array::{DeltaByteArray, DeltaLengthByteArray};
+use crate::encoding::hybrid::{Hybrid, WIDTH_MAX, beyond_dictionary};
+use crate::encoding::plain::{PlainByteArray, PlainFixed};
+use crate::format::Encoding;
+use crate::schema::PhysicalType;
+
+/// What the decoders cost, by the value; measured by the read benchmark, rounded up.
+mod price {
+    use super::Price;
+
+    /// A copy; the wider the value, the dearer, up to 16 bytes.
+    pub(super) const FIXED: Price = Price::per_kilovalue(1500);
+    /// Unpack and look up.
+    pub(super) const DICTIONARY: Price = Price::per_kilovalue(2500);
+    /// Read a length, make a view.
+    pub(super) const BYTE_ARRAY: Price = Price::per_kilovalue(6000);
+    /// Unpack and sum up.
+    pub(super) const DELTA: Price = Price::per_kilovalue(2500);
+    /// Build a value of two parts.
+    pub(super) const DELTA_BYTE_ARRAY: Price = Price { kib: 200, kilovalue: 30_000 };
+}
+
+/// A decoder of a page's values, somewhere in the page.
+#[derive(Debug)]
+pub(super) enum ValueDecoder {
+    /// PLAIN of one width.
+    Plain(PlainFixed),
+    /// PLAIN BOOLEAN: bits, and the next one's number.
+    PlainBits(Bytes, usize),
+    /// PLAIN BYTE_ARRAY.
+    PlainByteArray(PlainByteArray),
+    /// RLE BOOLEAN.
+    Rle(Hybrid),
+    /// RLE_DICTIONARY.
+    Dictionary(Hybrid),
+    /// DELTA_BINARY_PACKED INT32.
+    Delta32(Box<Delta<i32>>),
+    /// DELTA_BINARY_PACKED INT64.
+    Delta64(Box<Delta<i64>>),
+    /// DELTA_LENGTH_BYTE_ARRAY.
+    DeltaLengthByteArray(Box<DeltaLengthByteArray>),
+    /// DELTA_BYTE_ARRAY.
+    DeltaByteArray(Box<DeltaByteArray>),
+    /// BYTE_STREAM_SPLIT.
+    ByteStreamSplit(ByteStreamSplit),
+    /// A page without a value: every row is null.
+    Nothing,
+}
+
+impl ValueDecoder {
+    /// The decoder for a page's values.
+    pub(super) fn new(
+        encoding: Encoding,
+        physical_type: PhysicalType,
+        body: Bytes,
+        dictionary: Option<&Values>,
+        limits: &Limits,
+    ) -> Result<ValueDecoder> {
+        use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
+        let value_bytes_max =
+            u32::try_from(limits.value_bytes).unwrap_or(u32::MAX).min(i32::MAX.cast_unsigned());
+        if body.is_empty() && encoding != Encoding::Plain {
+            // All null; writers then leave out bit widths and headers.
+            return Ok(ValueDecoder::Nothing);
+        }
+        Ok(match (encoding, physical_type) {
+            (Encoding::Plain, Boolean) => ValueDecoder::PlainBits(body, 0),
+            (Encoding::Plain, ByteArray) => {
+                ValueDecoder::PlainByteArray(PlainByteArray::new(body, value_bytes_max))
+            }
+            (Encoding::Plain, _) => ValueDecoder::Plain(PlainFixed::new(body)),
+            (Encoding::RleDictionary | Encoding::PlainDictionary, _) => {
+                if dictionary.is_none() {
+                    return Err(Error::corrupt("indices into a dictionary that is not there"));
+                }
+                let width = u32::from(body[0]);
+                if width > WIDTH_MAX {
+                    return Err(Error::corrupt(format!("dictionary indices of {width} bits")));
+                }
+                ValueDecoder::Dictionary(Hybrid::new(body.slice(1..), width))
+            }
+            (Encoding::Rle, Boolean) => {
+                let (runs, _) = prefixed(&body)?;
+                ValueDecoder::Rle(Hybrid::new(runs, 1))
+            }
+            (Encoding::DeltaBinaryPacked, Int32) => ValueDecoder::Delta32(Box::new(Delta::new(body)?)),
+            (Encoding::DeltaBinaryPacked, Int64) => ValueDecoder::Delta64(Box::new(Delta::new(body)?)),
+            (Encoding::DeltaLengthByteArray, ByteArray) => ValueDecoder::DeltaLengthByteArray(Box::new(
+                DeltaLengthByteArray::new(body, value_bytes_max)?,
+            )),
+            (Encoding::DeltaByteArray, ByteArray | FixedLenByteArray(_)) => {
+                ValueDecoder::DeltaByteArray(Box::new(DeltaByteArray::new(body, value_bytes_max)?))
+            }
+            (Encoding::ByteStreamSplit, Int32 | Int64 | Float | Double | FixedLenByteArray(_)) => {
+                ValueDecoder::ByteStreamSplit(ByteStreamSplit::new(body, physical_type.width().unwrap_or(0))?)
+            }
+            (Encoding::Alp | Encoding::Unknown(_), _) => {
+                return Err(Error::unsupported(format!("the encoding {encoding} is not supported")));
+            }
+            _ => return Err(Error::corrupt(format!("the encoding {encoding} cannot hold {physical_type}"))),
+        })
+    }
+
+    /// What a value costs.
+    pub(super) fn price(&self) -> Price {
+        match self {
+            ValueDecoder::Plain(_) | ValueDecoder::PlainBits(..) | ValueDecoder::Nothing => price::FIXED,
+            ValueDecoder::Rle(_) | ValueDecoder::ByteStreamSplit(_) => price::FIXED,
+            ValueDecoder::Dictionary(_) => price::DICTIONARY,
+            ValueDecoder::PlainByteArray(_) | ValueDecoder::DeltaLengthByteArray(_) => price::BYTE_ARRAY,
+            ValueDecoder::Delta32(_) | ValueDecoder::Delta64(_) => price::DELTA,
+            ValueDecoder::DeltaByteArray(_) => price::DELTA_BYTE_ARRAY,
+        }
+    }
+
+    /// True for indices into a dictionary.
+    pub(super) fn is_dictionary(&self) -> bool {
+        matches!(self, ValueDecoder::Dictionary(_))
+    }
+
+    /// Decodes `count` values to the end of the batch's.
+    pub(super) fn decode(
+        &mut self,
+        builder: &mut Builder,
+        dictionary: Option<&Values>,
+        count: usize,
+    ) -> Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        let (capacity, at) = (builder.capacity, builder.values);
+        if let (ValueDecoder::Dictionary(hybrid), Some(true)) = (&mut *self, builder.holds_indices) {
+            let out = builder.indices.room(capacity, at, count)?;
+            hybrid.decode(out)?;
+            let entries = dictionary.map_or(0, Values::len);
+            if gather::max_u32(out) as usize >= entries {
+                return Err(beyond_dictionary(entries));
+            }
+            builder.values += count;
+            return Ok(());
+        }
+        match &mut builder.output {
+            Output::Int32(store) => {
+                self.numbers(store, dictionary, (capacity, at, count), |values| match values {
+                    Values::Int32(values) => Some(values),
+                    _ => None,
+                })?
+            }
+            Output::Int64(store) => {
+                self.numbers(store, dictionary, (capacity, at, count), |values| match values {
+                    Values::Int64(values) => Some(values),
+                    _ => None,
+                })?
+            }
+            Output::Float(store) => {
+                self.numbers(store, dictionary, (capacity, at, count), |values| match values {
+                    Values::Float(values) => Some(values),
+                    _ => None,
+                })?
+            }
+            Output::Double(store) => {
+                self.numbers(store, dictionary, (capacity, at, count), |values| match values {
+                    Values::Double(values) => Some(values),
+                    _ => None,
+                })?
+            }
+            Output::Boolean(store) => {
+                let out = store.room(capacity.div_ceil(8), 0, capacity.div_ceil(8))?;
+                match self {
+                    ValueDecoder::PlainBits(bytes, bit) => {
+                        bits::copy(bytes, *bit, out, at, count)
+                            .map_err(|_| crate::encoding::too_few_values())?;
+                        *bit += count;
+                    }
+                    ValueDecoder::Rle(hybrid) => drop(hybrid.decode_bits(out, at, count)?),
+                    _ => return Err(self.mismatch()),
+                }
+            }
+            Output::Fixed(width, store) => {
+                let width = *width;
+                let out = store.room(capacity * width, at * width, count * width)?;
+                match (&mut *self, dictionary) {
+                    (ValueDecoder::Plain(plain), _) => plain.decode_bytes(out)?,
+                    (ValueDecoder::ByteStreamSplit(split), _) => split.decode(out)?,
+                    (
+                        ValueDecoder::Dictionary(hybrid),
+                        Some(Values::FixedLenByteArray(entries) | Values::Int96(entries)),
+                    ) => {
+                        let indices = builder.indices.room(capacity, 0, count)?;
+                        hybrid.look_up_fixed(entries.bytes(), width, indices, out)?;
+                    }
+                    (ValueDecoder::DeltaByteArray(delta), _) => {
+                        let mut built = Vec::new();
+                        for _ in 0..count {
+                            let length = delta.append(&mut built)?;
+                            if length != width {
+                                return Err(Error::corrupt(format!(
+                                    "a value of {length} bytes, not {width}"
+                                )));
+                            }
+                        }
+                        out.copy_from_slice(&built);
+                    }
+                    _ => return Err(self.mismatch()),
+                }
+            }
+            Output::ByteArray(store, buffers) => {
+                let out = store.room(capacity, at, count)?;
+                match (&mut *self, dictionary) {
+                    (ValueDecoder::PlainByteArray(plain), _) => {
+                        let buffer = buffers.of_page(plain.bytes())?;
+                        plain.decode(buffer, out)?;
+                    }
+                    (ValueDecoder::Dictionary(hybrid), Some(Values::ByteArray(entries))) => {
+                        hybrid.look_up(entries.views(), out)?;
+                    }
+                    (ValueDecoder::DeltaLengthByteArray(delta), _) => {
+                        let buffer = buffers.of_page(delta.bytes())?;
+                        delta.decode(buffer, out)?;
+                    }
+                    (ValueDecoder::DeltaByteArray(delta), _) => {
+                        let (built, buffer) = buffers.built()?;
+                        for view in out {
+                            let start = built.len();
+                            delta.append(built)?;
+                            let offset = u32::try_from(start)
+                                .map_err(|_| Error::internal("a batch's strings beyond 4 GiB"))?;
+                            *view = strings::view(&built[start..], buffer, offset);
+                        }
+                    }
+                    _ => return Err(self.mismatch()),
+                }
+            }
+        }
+        builder.values += count;
+        Ok(())
+    }
+
+    /// Decodes numbers; `(capacity, at, count)` is where they go.
+    fn numbers<T: Plain + Default>(
+        &mut self,
+        store: &mut Store<T>,
+        dictionary: Option<&Values>,
+        (capacity, at, count): (usize, usize, usize),
+        entries: impl Fn(&Values) -> Option<&marquetry_base::Buffer<T>>,
+    ) -> Result<()> {
+        let out = store.room(capacity, at, count)?;
+        match self {
+            ValueDecoder::Plain(plain) => plain.decode(out),
+            ValueDecoder::Dictionary(hybrid) => match dictionary.and_then(entries) {
+                Some(entries) => hybrid.look_up(entries, out),
+                None => Err(self.mismatch()),
+            },
+            ValueDecoder::Delta32(delta) => match bytemuck_i32(out) {
+                Some(out) => delta.decode(out),
+                None => Err(self.mismatch()),
+            },
+            ValueDecoder::Delta64(delta) => match bytemuck_i64(out) {
+                Some(out) => delta.decode(out),
+                None => Err(self.mismatch()),
+            },
+            ValueDecoder::ByteStreamSplit(split) => split.decode(as_bytes_mut(out)),
+            _ => Err(self.mismatch()),
+        }
+    }
+
+    fn mismatch(&self) -> Error {
+        match self {
+            ValueDecoder::Nothing => crate::encoding::too_few_values(),
+            _ => Error::internal("a decoder of another type than its column"),
+        }
+    }
+}
+
+fn bytemuck_i32<T: Plain>(out: &mut [T]) -> Option<&mut [i32]> {
+    (size_of::<T>() == 4).then(|| bytemuck::try_cast_slice_mut(as_bytes_mut(out)).ok()).flatten()
+}
+
+fn bytemuck_i64<T: Plain>(out: &mut [T]) -> Option<&mut [i64]> {
+    (size_of::<T>() == 8).then(|| bytemuck::try_cast_slice_mut(as_bytes_mut(out)).ok()).flatten()
+}
+
+/// Bytes with their length (`u32`, little-endian) before them, and what follows them.
+pub(super) fn prefixed(body: &Bytes) -> Result<(Bytes, Bytes)> {
+    let length = match body.first_chunk::<4>() {
+        Some(length) => u32::from_le_bytes(*length) as usize,
+        None => return Err(Error::corrupt("the page ends in the middle of a length")),
+    };
+    if length > body.len() - 4 {
+        return Err(Error::corrupt(format!("runs of {length} bytes in a page with {} left", body.len() - 4)));
+    }
+    Ok((body.slice(4..4 + length), body.slice(4 + length..)))
+}
+
+/// Values of a dictionary that are decoded at a time.
+const DICTIONARY_SLICE: usize = 4096;
+
+/// A dictionary, while it is being decoded.
+#[derive(Debug)]
+pub(super) struct DictionaryDecoder {
+    body: Bytes,
+    decoder: ValueDecoder,
+    builder: Builder,
+    physical_type: PhysicalType,
+    entries: usize,
+}
+
+impl DictionaryDecoder {
+    /// A decoder of a dictionary page's body of `entries` values.
+    pub(super) fn new(
+        encoding: Encoding,
+        physical_type: PhysicalType,
+        body: Bytes,
+        entries: usize,
+        limits: &Limits,
+    ) -> Result<DictionaryDecoder> {
+        if !matches!(encoding, Encoding::Plain | Encoding::PlainDictionary) {
+            return Err(Error::unsupported(format!("a dictionary encoded as {encoding}")));
+        }
+        // The least that a value needs; so what is claimed is what the bytes can be.
+        let least = match physical_type {
+            PhysicalType::Boolean => return Err(Error::corrupt("a dictionary of booleans")),
+            PhysicalType::ByteArray => 4,
+            _ => physical_type.width().unwrap_or(0),
+        };
+        if least.checked_mul(entries).is_none_or(|bytes| bytes > body.len()) {
+            return Err(Error::corrupt(format!("a dictionary of {entries} entries in {} bytes", body.len())));
+        }
+        // As views, strings take more room in memory than in the page.
+        let decoded = entries as u64 * 16 + body.len() as u64;
+        Limits::check("dictionary_bytes", limits.dictionary_bytes, decoded)?;
+        let decoder = ValueDecoder::new(Encoding::Plain, physical_type, body.clone(), None, limits)?;
+        let builder = Builder::new(physical_type, entries, super::Layout::Dense);
+        Ok(DictionaryDecoder { body, decoder, builder, physical_type, entries })
+    }
+
+    /// Decodes a slice; says its price, and whether that was the last.
+    pub(super) fn step(&mut self) -> Result<(u64, bool)> {
+        let slice = DICTIONARY_SLICE.min(self.entries - self.builder.values);
+        match (&mut self.builder.output, &mut self.decoder) {
+            // Views into the page, under the number that the dictionary has in every batch.
+            (Output::ByteArray(store, _), ValueDecoder::PlainByteArray(plain)) => {
+                let out = store.room(self.entries, self.builder.values, slice)?;
+                plain.decode(DICTIONARY_BUFFER, out)?;
+                self.builder.values += slice;
+            }
+            _ => self.decoder.decode(&mut self.builder, None, slice)?,
+        }
+        self.builder.rows = self.builder.values;
+        Ok((self.decoder.price().of(0, slice), self.builder.values == self.entries))
+    }
+
+    /// The dictionary.
+    pub(super) fn finish(mut self) -> Result<Values> {
+        let values = self.builder.finish(0, self.physical_type, None)?.values;
+        Ok(match values {
+            Values::ByteArray(values) => Values::ByteArray(ByteArrays::new(
+                values.views().clone(),
+                alloc::sync::Arc::new(alloc::vec![self.body]),
+            )),
+            Values::FixedLenByteArray(values) => Values::FixedLenByteArray(FixedBytes::new(
+                values.width(),
+                self.entries,
+                values.bytes().clone(),
+            )),
+            values => values,
+        })
+    }
+}

@@ -1,0 +1,452 @@
+//! From the footer's flat list of elements to the tree.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use marquetry_base::{Error, Limits, Result};
+
+use super::{
+    ConvertedType, EdgeAlgorithm, Leaf, LogicalType, Node, NodeKind, PhysicalType, Repetition, Schema,
+    TimeUnit,
+};
+use crate::format::thrift::{Kind, Reader, Thrift};
+
+/// An element as it stands in the footer (`SchemaElement`).
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Element {
+    physical_type: Option<i32>,
+    type_length: Option<i32>,
+    repetition: Option<i32>,
+    name: String,
+    children: Option<i32>,
+    converted_type: Option<i32>,
+    scale: Option<i32>,
+    precision: Option<i32>,
+    field_id: Option<i32>,
+    logical_type: Option<LogicalType>,
+}
+
+impl Element {
+    /// Reads one element.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Thrift<Element> {
+        let mut element = Element::default();
+        reader.structure(|reader, field| {
+            let number = |reader: &mut Reader<'_>| reader.expect(field, Kind::I32, Reader::i32).map(Some);
+            match field.id {
+                1 => element.physical_type = number(reader)?,
+                2 => element.type_length = number(reader)?,
+                3 => element.repetition = number(reader)?,
+                4 => element.name = reader.expect(field, Kind::Binary, Reader::string)?,
+                5 => element.children = number(reader)?,
+                6 => element.converted_type = number(reader)?,
+                7 => element.scale = number(reader)?,
+                8 => element.precision = number(reader)?,
+                9 => element.field_id = number(reader)?,
+                10 => element.logical_type = reader.expect(field, Kind::Struct, read_logical_type)?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        Ok(element)
+    }
+}
+
+fn read_logical_type(reader: &mut Reader<'_>) -> Thrift<Option<LogicalType>> {
+    let mut found = None;
+    reader.structure(|reader, field| {
+        let mut read = |reader: &mut Reader<'_>| -> Thrift<LogicalType> {
+            let plain = |reader: &mut Reader<'_>, logical_type| {
+                reader.skip(field.kind)?;
+                Ok(logical_type)
+            };
+            match field.id {
+                1 => plain(reader, LogicalType::String),
+                2 => plain(reader, LogicalType::Map),
+                3 => plain(reader, LogicalType::List),
+                4 => plain(reader, LogicalType::Enum),
+                5 => read_decimal(reader),
+                6 => plain(reader, LogicalType::Date),
+                7 => read_time(reader)
+                    .map(|(is_adjusted_to_utc, unit)| LogicalType::Time { is_adjusted_to_utc, unit }),
+                8 => read_time(reader)
+                    .map(|(is_adjusted_to_utc, unit)| LogicalType::Timestamp { is_adjusted_to_utc, unit }),
+                10 => read_integer(reader),
+                11 => plain(reader, LogicalType::Unknown),
+                12 => plain(reader, LogicalType::Json),
+                13 => plain(reader, LogicalType::Bson),
+                14 => plain(reader, LogicalType::Uuid),
+                15 => plain(reader, LogicalType::Float16),
+                16 => read_variant(reader),
+                17 => read_geometry(reader).map(|(crs, _)| LogicalType::Geometry { crs }),
+                18 => read_geometry(reader).map(|(crs, algorithm)| LogicalType::Geography { crs, algorithm }),
+                19 => plain(reader, LogicalType::File),
+                other => plain(reader, LogicalType::Unrecognised(other)),
+            }
+        };
+        found = Some(reader.expect(field, Kind::Struct, &mut read)?);
+        Ok(true)
+    })?;
+    Ok(found)
+}
+
+fn read_decimal(reader: &mut Reader<'_>) -> Thrift<LogicalType> {
+    let (mut scale, mut precision) = (0, 0);
+    reader.structure(|reader, field| {
+        match field.id {
+            1 => scale = reader.expect(field, Kind::I32, Reader::i32)?,
+            2 => precision = reader.expect(field, Kind::I32, Reader::i32)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    Ok(LogicalType::Decimal { scale, precision })
+}
+
+fn read_time(reader: &mut Reader<'_>) -> Thrift<(bool, TimeUnit)> {
+    let (mut is_adjusted_to_utc, mut unit) = (true, None);
+    reader.structure(|reader, field| {
+        match field.id {
+            1 => is_adjusted_to_utc = reader.bool(field)?,
+            2 => reader.expect(field, Kind::Struct, |reader| {
+                reader.structure(|_, field| {
+                    unit = match field.id {
+                        1 => Some(TimeUnit::Millis),
+                        2 => Some(TimeUnit::Micros),
+                        3 => Some(TimeUnit::Nanos),
+                        _ => None,
+                    };
+                    Ok(false)
+                })
+            })?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    match unit {
+        Some(unit) => Ok((is_adjusted_to_utc, unit)),
+        None => reader.corrupt("a time of an unknown unit"),
+    }
+}
+
+fn read_integer(reader: &mut Reader<'_>) -> Thrift<LogicalType> {
+    let (mut bit_width, mut is_signed) = (0, true);
+    reader.structure(|reader, field| {
+        match field.id {
+            1 => bit_width = reader.expect(field, Kind::I8, Reader::i8)?,
+            2 => is_signed = reader.bool(field)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    match bit_width {
+        8 | 16 | 32 | 64 => Ok(LogicalType::Integer { bit_width: bit_width.unsigned_abs(), is_signed }),
+        _ => reader.corrupt("an integer of other than 8, 16, 32 or 64 bits"),
+    }
+}
+
+fn read_variant(reader: &mut Reader<'_>) -> Thrift<LogicalType> {
+    let mut version = None;
+    reader.structure(|reader, field| {
+        match field.id {
+            1 => version = Some(reader.expect(field, Kind::I8, Reader::i8)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    Ok(LogicalType::Variant { version })
+}
+
+fn read_geometry(reader: &mut Reader<'_>) -> Thrift<(Option<String>, Option<EdgeAlgorithm>)> {
+    let (mut crs, mut algorithm) = (None, None);
+    reader.structure(|reader, field| {
+        match field.id {
+            1 => crs = Some(reader.expect(field, Kind::Binary, Reader::string)?),
+            2 => {
+                algorithm = Some(match reader.expect(field, Kind::I32, Reader::i32)? {
+                    0 => EdgeAlgorithm::Spherical,
+                    1 => EdgeAlgorithm::Vincenty,
+                    2 => EdgeAlgorithm::Thomas,
+                    3 => EdgeAlgorithm::Andoyer,
+                    4 => EdgeAlgorithm::Karney,
+                    other => EdgeAlgorithm::Unknown(other),
+                });
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    Ok((crs, algorithm))
+}
+
+/// A group whose children are being read.
+struct Open {
+    node: usize,
+    children_left: u32,
+    definition_max: u16,
+    repetition_max: u16,
+    path_bytes: usize,
+}
+
+impl Schema {
+    /// Builds the tree from its elements, depth-first. Never recurses.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` for a list that is no tree or has types that cannot be; `LimitExceeded` for `nesting`.
+    pub(crate) fn build(elements: Vec<Element>, limits: &Limits) -> Result<Schema> {
+        let total = elements.len();
+        let mut schema = Schema { nodes: Vec::new(), leaves: Vec::new() };
+        let mut open: Vec<Open> = Vec::new();
+        let mut path = String::new();
+        for (index, element) in elements.into_iter().enumerate() {
+            let is_root = index == 0;
+            let (parent, mut definition_max, mut repetition_max, path_bytes) = match open.last() {
+                Some(group) => (group.node, group.definition_max, group.repetition_max, group.path_bytes),
+                None if is_root => (0, 0, 0, 0),
+                None => {
+                    return Err(Error::corrupt(alloc::format!(
+                        "a schema of {total} elements, of which {index} are a tree"
+                    )));
+                }
+            };
+            path.truncate(path_bytes);
+            if !is_root {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(&element.name);
+            }
+            let here = |error: Error| {
+                let path = path.clone();
+                error.at(move |place| place.column = Some(path))
+            };
+            let repetition = match element.repetition {
+                // The root's repetition means nothing, and writers put anything there.
+                _ if is_root => Repetition::Required,
+                Some(0) => Repetition::Required,
+                Some(1) => Repetition::Optional,
+                Some(2) => Repetition::Repeated,
+                None => return Err(here(Error::corrupt("a field without a repetition"))),
+                Some(other) => {
+                    return Err(here(Error::corrupt(alloc::format!(
+                        "a field of the unknown repetition {other}"
+                    ))));
+                }
+            };
+            definition_max += u16::from(repetition != Repetition::Required);
+            repetition_max += u16::from(repetition == Repetition::Repeated);
+            if let Some(group) = open.last_mut() {
+                group.children_left -= 1;
+            }
+            let children = element.children.unwrap_or(0);
+            let children = u32::try_from(children)
+                .map_err(|_| here(Error::corrupt(alloc::format!("a group of {children} children"))))?;
+            let is_leaf = element.physical_type.is_some() && !is_root;
+            let converted_type = element.converted_type.map(ConvertedType);
+            let annotation = element
+                .logical_type
+                .clone()
+                .or_else(|| converted_type.and_then(|it| it.logical_type(element.scale, element.precision)));
+            let kind = if is_leaf {
+                if children > 0 {
+                    return Err(here(Error::corrupt("a field with both a type and children")));
+                }
+                let physical_type = physical_type(&element).map_err(here)?;
+                check_annotation(annotation.as_ref(), physical_type).map_err(here)?;
+                schema.leaves.push(Leaf {
+                    node: index,
+                    physical_type,
+                    definition_max,
+                    repetition_max,
+                    path: path.clone(),
+                });
+                NodeKind::Leaf { leaf: schema.leaves.len() - 1 }
+            } else {
+                NodeKind::Group { end: index + 1 }
+            };
+            schema.nodes.push(Node {
+                name: element.name,
+                repetition,
+                logical_type: annotation,
+                converted_type,
+                field_id: element.field_id,
+                parent,
+                kind,
+            });
+            if !is_leaf {
+                // The root is level 0.
+                Limits::check("nesting", limits.nesting.into(), open.len() as u64).map_err(here)?;
+                open.push(Open {
+                    node: index,
+                    children_left: children,
+                    definition_max,
+                    repetition_max,
+                    path_bytes: path.len(),
+                });
+            }
+            while open.last().is_some_and(|group| group.children_left == 0) {
+                if let Some(group) = open.pop() {
+                    schema.nodes[group.node].kind = NodeKind::Group { end: index + 1 };
+                }
+            }
+        }
+        if let Some(group) = open.first() {
+            return Err(Error::corrupt(alloc::format!(
+                "a schema that ends {} children early",
+                open.iter()
+                    .map(|group| u64::from(group.children_left))
+                    .sum::<u64>()
+                    .max(u64::from(group.children_left))
+            )));
+        }
+        if schema.nodes.is_empty() {
+            return Err(Error::corrupt("an empty schema"));
+        }
+        Ok(schema)
+    }
+}
+
+fn physical_type(element: &Element) -> Result<PhysicalType> {
+    Ok(match element.physical_type {
+        Some(0) => PhysicalType::Boolean,
+        Some(1) => PhysicalType::Int32,
+        Some(2) => PhysicalType::Int64,
+        Some(3) => PhysicalType::Int96,
+        Some(4) => PhysicalType::Float,
+        Some(5) => PhysicalType::Double,
+        Some(6) => PhysicalType::ByteArray,
+        Some(7) => match element.type_length.map(u32::try_from) {
+            Some(Ok(width)) => PhysicalType::FixedLenByteArray(width),
+            Some(Err(_)) => return Err(Error::corrupt("a FIXED_LEN_BYTE_ARRAY of a negative length")),
+            None => return Err(Error::corrupt("a FIXED_LEN_BYTE_ARRAY without a length")),
+        },
+        other => {
+            return Err(Error::corrupt(alloc::format!("the unknown physical type {}", other.unwrap_or(-1))));
+        }
+    })
+}
+
+/// Checks that an annotation stands on a physical type that can carry it (`LogicalTypes.md`).
+fn check_annotation(annotation: Option<&LogicalType>, physical_type: PhysicalType) -> Result<()> {
+    use PhysicalType::{ByteArray, FixedLenByteArray, Int32, Int64};
+    let Some(annotation) = annotation else { return Ok(()) };
+    let fits = match annotation {
+        LogicalType::String | LogicalType::Enum | LogicalType::Json | LogicalType::Bson => {
+            physical_type == ByteArray
+        }
+        LogicalType::Geometry { .. } | LogicalType::Geography { .. } => physical_type == ByteArray,
+        LogicalType::Decimal { scale, precision } => {
+            if *precision < 1 || *scale > *precision || *scale < 0 {
+                return Err(Error::corrupt(alloc::format!(
+                    "a decimal of precision {precision} and scale {scale}"
+                )));
+            }
+            match physical_type {
+                Int32 | Int64 | ByteArray => true,
+                FixedLenByteArray(width) => width > 0,
+                _ => false,
+            }
+        }
+        LogicalType::Date => physical_type == Int32,
+        LogicalType::Time { unit: TimeUnit::Millis, .. } => physical_type == Int32,
+        LogicalType::Time { .. } | LogicalType::Timestamp { .. } => physical_type == Int64,
+        LogicalType::Integer { bit_width: 64, .. } => physical_type == Int64,
+        LogicalType::Integer { .. } => physical_type == Int32,
+        LogicalType::Interval => physical_type == FixedLenByteArray(12),
+        LogicalType::Uuid => physical_type == FixedLenByteArray(16),
+        LogicalType::Float16 => physical_type == FixedLenByteArray(2),
+        LogicalType::Unknown | LogicalType::Unrecognised(_) => true,
+        LogicalType::Map
+        | LogicalType::MapKeyValue
+        | LogicalType::List
+        | LogicalType::Variant { .. }
+        | LogicalType::File => false,
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(Error::corrupt(alloc::format!("the logical type {annotation} cannot stand on {physical_type}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn group(name: &str, repetition: i32, children: i32) -> Element {
+        Element {
+            name: name.into(),
+            repetition: Some(repetition),
+            children: Some(children),
+            ..Element::default()
+        }
+    }
+
+    fn leaf(name: &str, repetition: i32, physical_type: i32) -> Element {
+        Element {
+            name: name.into(),
+            repetition: Some(repetition),
+            physical_type: Some(physical_type),
+            ..Element::default()
+        }
+    }
+
+    #[test]
+    fn levels_and_paths() {
+        let elements = vec![
+            group("root", 0, 3),
+            leaf("a", 0, 1),
+            group("b", 1, 2),
+            group("list", 2, 1),
+            leaf("element", 1, 6),
+            leaf("c", 0, 2),
+            leaf("d", 1, 5),
+        ];
+        let schema = Schema::build(elements, &Limits::DEFAULT).unwrap();
+        let leaves: Vec<_> = schema
+            .leaves()
+            .iter()
+            .map(|leaf| (leaf.path.as_str(), leaf.definition_max, leaf.repetition_max))
+            .collect();
+        assert_eq!(leaves, [("a", 0, 0), ("b.list.element", 3, 1), ("b.c", 1, 0), ("d", 1, 0)]);
+        assert_eq!(schema.children(0).collect::<Vec<_>>(), [1, 2, 6]);
+        assert_eq!(schema.children(2).collect::<Vec<_>>(), [3, 5]);
+        assert_eq!(schema.leaves_of(2).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(schema.leaves_of(6).collect::<Vec<_>>(), [3]);
+        assert_eq!(schema.child_of_root("d"), Some(6));
+    }
+
+    #[test]
+    fn trees_that_lie_are_refused() {
+        let build = |elements| Schema::build(elements, &Limits::DEFAULT).map(|_| ()).unwrap_err();
+        assert_eq!(
+            build(vec![group("root", 0, 2), leaf("a", 0, 1)]).message(),
+            "a schema that ends 1 children early"
+        );
+        assert_eq!(
+            build(vec![group("root", 0, 1), leaf("a", 0, 1), leaf("b", 0, 1)]).message(),
+            "a schema of 3 elements, of which 2 are a tree"
+        );
+        assert_eq!(build(vec![group("root", 0, -1)]).message(), "a group of -1 children");
+        assert_eq!(
+            build(vec![group("root", 0, 1), leaf("a", 7, 1)]).message(),
+            "a field of the unknown repetition 7"
+        );
+        assert_eq!(
+            build(vec![group("root", 0, 1), leaf("a", 0, 9)]).message(),
+            "the unknown physical type 9"
+        );
+        let deep: Vec<_> = (0..100).map(|_| group("g", 1, 1)).collect();
+        assert_eq!(build(deep).kind(), marquetry_base::ErrorKind::LimitExceeded);
+    }
+
+    #[test]
+    fn annotations_must_fit() {
+        let mut text = leaf("a", 0, 1);
+        text.converted_type = Some(0);
+        let error = Schema::build(vec![group("root", 0, 1), text], &Limits::DEFAULT).unwrap_err();
+        assert_eq!(error.message(), "the logical type STRING cannot stand on INT32");
+        assert_eq!(error.place().column.as_deref(), Some("a"));
+    }
+}

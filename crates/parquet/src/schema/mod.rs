@@ -1,0 +1,130 @@
+//! The tree of types: groups and leaves, their repetition, logical types and levels.
+//!
+//! Source: parquet-format's `README.md` (Nested Encoding), `LogicalTypes.md`, and `SchemaElement` of `parquet.thrift`.
+
+mod build;
+mod types;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+pub(crate) use build::Element;
+pub use types::{ConvertedType, EdgeAlgorithm, LogicalType, PhysicalType, Repetition, TimeUnit};
+
+/// A schema: its nodes depth-first, the root first, and its leaves in the order of their column chunks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schema {
+    nodes: Vec<Node>,
+    leaves: Vec<Leaf>,
+}
+
+/// A group or a leaf of the tree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// The field's name; of the root, a name that means nothing.
+    pub name: String,
+    /// How often it stands in its parent. The root is required.
+    pub repetition: Repetition,
+    /// What the writer annotated it with, the newer `logicalType` before the older `converted_type`.
+    pub logical_type: Option<LogicalType>,
+    /// The older annotation, as it stood.
+    pub converted_type: Option<ConvertedType>,
+    /// The number that the original schema gave it.
+    pub field_id: Option<i32>,
+    /// The parent's index in [`Schema::nodes`]; of the root, its own.
+    pub parent: usize,
+    /// Group or leaf.
+    pub kind: NodeKind,
+}
+
+/// What a node holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeKind {
+    /// A group: its descendants are the nodes after it up to `end`.
+    Group {
+        /// The index of the first node that is not below it.
+        end: usize,
+    },
+    /// A leaf.
+    Leaf {
+        /// Its index in [`Schema::leaves`].
+        leaf: usize,
+    },
+}
+
+/// A leaf: what a column chunk holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leaf {
+    /// Its node's index in [`Schema::nodes`].
+    pub node: usize,
+    /// How values are held.
+    pub physical_type: PhysicalType,
+    /// The definition level of a value that is there.
+    pub definition_max: u16,
+    /// The largest repetition level.
+    pub repetition_max: u16,
+    /// Names from the root's child down to it, joined with dots.
+    pub path: String,
+}
+
+impl Schema {
+    /// All nodes, depth-first, the root first.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// All leaves, in the order of a row group's column chunks.
+    pub fn leaves(&self) -> &[Leaf] {
+        &self.leaves
+    }
+
+    /// The node of a leaf.
+    pub fn node_of(&self, leaf: &Leaf) -> &Node {
+        &self.nodes[leaf.node]
+    }
+
+    /// The indices of a group's children; none for a leaf or an index that is not there.
+    pub fn children(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        let end = match self.nodes.get(node).map(|node| node.kind) {
+            Some(NodeKind::Group { end }) => end,
+            _ => 0,
+        };
+        let mut next = node + 1;
+        core::iter::from_fn(move || {
+            if next >= end {
+                return None;
+            }
+            let child = next;
+            next = match self.nodes[child].kind {
+                NodeKind::Group { end } => end,
+                NodeKind::Leaf { .. } => child + 1,
+            };
+            Some(child)
+        })
+    }
+
+    /// The leaves below a node, or the leaf that it is.
+    pub fn leaves_of(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        let end = match self.nodes.get(node).map(|node| node.kind) {
+            Some(NodeKind::Group { end }) => end,
+            Some(NodeKind::Leaf { .. }) => node + 1,
+            None => node,
+        };
+        self.nodes[node.min(end)..end].iter().filter_map(|node| match node.kind {
+            NodeKind::Leaf { leaf } => Some(leaf),
+            NodeKind::Group { .. } => None,
+        })
+    }
+
+    /// The root's child of that name; the first, should there be several.
+    pub fn child_of_root(&self, name: &str) -> Option<usize> {
+        self.children(0).find(|&child| self.nodes[child].name == name)
+    }
+}
+
+impl Leaf {
+    /// True for a column that is a child of the root and not repeated: one value or null a row.
+    pub fn is_flat(&self) -> bool {
+        self.repetition_max == 0 && self.definition_max <= 1
+    }
+}

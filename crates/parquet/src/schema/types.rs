@@ -1,0 +1,282 @@
+//! Physical and logical types.
+
+use alloc::string::String;
+use core::fmt;
+
+/// How a leaf's values are held (`Type`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PhysicalType {
+    /// One bit.
+    Boolean,
+    /// 32 bits, little-endian.
+    Int32,
+    /// 64 bits, little-endian.
+    Int64,
+    /// 96 bits: deprecated timestamps of nanoseconds in the day (64 bits) and Julian day (32 bits).
+    Int96,
+    /// IEEE 754 binary32.
+    Float,
+    /// IEEE 754 binary64.
+    Double,
+    /// Bytes of any length.
+    ByteArray,
+    /// Bytes of one length.
+    FixedLenByteArray(u32),
+}
+
+impl PhysicalType {
+    /// The length of a PLAIN value in bytes, where all have the same. Booleans are packed bits: `None`.
+    pub fn width(self) -> Option<usize> {
+        match self {
+            PhysicalType::Int32 | PhysicalType::Float => Some(4),
+            PhysicalType::Int64 | PhysicalType::Double => Some(8),
+            PhysicalType::Int96 => Some(12),
+            PhysicalType::FixedLenByteArray(width) => Some(marquetry_base::cast::usize_of_u32(width)),
+            PhysicalType::Boolean | PhysicalType::ByteArray => None,
+        }
+    }
+}
+
+impl fmt::Display for PhysicalType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PhysicalType::Boolean => f.write_str("BOOLEAN"),
+            PhysicalType::Int32 => f.write_str("INT32"),
+            PhysicalType::Int64 => f.write_str("INT64"),
+            PhysicalType::Int96 => f.write_str("INT96"),
+            PhysicalType::Float => f.write_str("FLOAT"),
+            PhysicalType::Double => f.write_str("DOUBLE"),
+            PhysicalType::ByteArray => f.write_str("BYTE_ARRAY"),
+            PhysicalType::FixedLenByteArray(width) => write!(f, "FIXED_LEN_BYTE_ARRAY({width})"),
+        }
+    }
+}
+
+/// How often a field stands in its parent (`FieldRepetitionType`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Repetition {
+    /// Once.
+    Required,
+    /// Once or not at all.
+    Optional,
+    /// Any number of times.
+    Repeated,
+}
+
+impl fmt::Display for Repetition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Repetition::Required => "required",
+            Repetition::Optional => "optional",
+            Repetition::Repeated => "repeated",
+        })
+    }
+}
+
+/// The unit of a time or timestamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TimeUnit {
+    /// 1/1,000 s.
+    Millis,
+    /// 1/1,000,000 s.
+    Micros,
+    /// 1/1,000,000,000 s.
+    Nanos,
+}
+
+impl TimeUnit {
+    /// Units in a second.
+    pub const fn per_second(self) -> i64 {
+        match self {
+            TimeUnit::Millis => 1_000,
+            TimeUnit::Micros => 1_000_000,
+            TimeUnit::Nanos => 1_000_000_000,
+        }
+    }
+}
+
+impl fmt::Display for TimeUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TimeUnit::Millis => "MILLIS",
+            TimeUnit::Micros => "MICROS",
+            TimeUnit::Nanos => "NANOS",
+        })
+    }
+}
+
+/// What a field means (`LogicalType`, or the `ConvertedType` that says the same).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogicalType {
+    /// UTF-8 text.
+    String,
+    /// A map's outer group.
+    Map,
+    /// A map's repeated group, by an older annotation.
+    MapKeyValue,
+    /// A list's outer group.
+    List,
+    /// One of a set of texts.
+    Enum,
+    /// A decimal number: the unscaled value is held.
+    Decimal {
+        /// Digits after the point.
+        scale: i32,
+        /// Digits in all.
+        precision: i32,
+    },
+    /// Days since 1970-01-01.
+    Date,
+    /// The time of day.
+    Time {
+        /// An instant's (true) or a wall clock's (false).
+        is_adjusted_to_utc: bool,
+        /// Its unit.
+        unit: TimeUnit,
+    },
+    /// Time since 1970-01-01 00:00.
+    Timestamp {
+        /// An instant (true) or a wall clock's reading (false).
+        is_adjusted_to_utc: bool,
+        /// Its unit.
+        unit: TimeUnit,
+    },
+    /// An integer of 8, 16, 32 or 64 bits.
+    Integer {
+        /// Its bits.
+        bit_width: u8,
+        /// Signed or not.
+        is_signed: bool,
+    },
+    /// Months, days and milliseconds, each an unsigned 32-bit number (only a converted type).
+    Interval,
+    /// Always null (`NullType`).
+    Unknown,
+    /// JSON text.
+    Json,
+    /// BSON.
+    Bson,
+    /// A UUID, big-endian.
+    Uuid,
+    /// IEEE 754 binary16, little-endian.
+    Float16,
+    /// A VARIANT group.
+    Variant {
+        /// The specification's version.
+        version: Option<i8>,
+    },
+    /// Planar geometry, in WKB.
+    Geometry {
+        /// The coordinate reference system; OGC:CRS84 when absent.
+        crs: Option<String>,
+    },
+    /// Geometry on an ellipsoid, in WKB.
+    Geography {
+        /// The coordinate reference system; OGC:CRS84 when absent.
+        crs: Option<String>,
+        /// How edges run; spherical when absent.
+        algorithm: Option<EdgeAlgorithm>,
+    },
+    /// A FILE group.
+    File,
+    /// One that this version does not know: the field is read as its physical type.
+    Unrecognised(i16),
+}
+
+/// How edges between points run (`EdgeInterpolationAlgorithm`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EdgeAlgorithm {
+    /// Great circles.
+    Spherical,
+    /// Vincenty's formulae.
+    Vincenty,
+    /// Thomas's.
+    Thomas,
+    /// Andoyer's.
+    Andoyer,
+    /// Karney's.
+    Karney,
+    /// One that this version does not know.
+    Unknown(i32),
+}
+
+impl fmt::Display for LogicalType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LogicalType::String => f.write_str("STRING"),
+            LogicalType::Map => f.write_str("MAP"),
+            LogicalType::MapKeyValue => f.write_str("MAP_KEY_VALUE"),
+            LogicalType::List => f.write_str("LIST"),
+            LogicalType::Enum => f.write_str("ENUM"),
+            LogicalType::Decimal { scale, precision } => write!(f, "DECIMAL({precision}, {scale})"),
+            LogicalType::Date => f.write_str("DATE"),
+            LogicalType::Time { is_adjusted_to_utc, unit } => {
+                write!(f, "TIME({unit}, {})", zone(*is_adjusted_to_utc))
+            }
+            LogicalType::Timestamp { is_adjusted_to_utc, unit } => {
+                write!(f, "TIMESTAMP({unit}, {})", zone(*is_adjusted_to_utc))
+            }
+            LogicalType::Integer { bit_width, is_signed: true } => write!(f, "INT({bit_width})"),
+            LogicalType::Integer { bit_width, is_signed: false } => write!(f, "UINT({bit_width})"),
+            LogicalType::Interval => f.write_str("INTERVAL"),
+            LogicalType::Unknown => f.write_str("UNKNOWN"),
+            LogicalType::Json => f.write_str("JSON"),
+            LogicalType::Bson => f.write_str("BSON"),
+            LogicalType::Uuid => f.write_str("UUID"),
+            LogicalType::Float16 => f.write_str("FLOAT16"),
+            LogicalType::Variant { version: Some(version) } => write!(f, "VARIANT({version})"),
+            LogicalType::Variant { version: None } => f.write_str("VARIANT"),
+            LogicalType::Geometry { crs } => write!(f, "GEOMETRY({})", crs.as_deref().unwrap_or("OGC:CRS84")),
+            LogicalType::Geography { crs, algorithm } => {
+                write!(f, "GEOGRAPHY({}", crs.as_deref().unwrap_or("OGC:CRS84"))?;
+                match algorithm {
+                    Some(algorithm) => write!(f, ", {algorithm:?})"),
+                    None => f.write_str(")"),
+                }
+            }
+            LogicalType::File => f.write_str("FILE"),
+            LogicalType::Unrecognised(id) => write!(f, "LOGICAL TYPE {id}"),
+        }
+    }
+}
+
+fn zone(is_adjusted_to_utc: bool) -> &'static str {
+    if is_adjusted_to_utc { "UTC" } else { "local" }
+}
+
+/// The older annotation (`ConvertedType`), by its number in the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ConvertedType(pub i32);
+
+impl ConvertedType {
+    /// The logical type that says the same (`LogicalTypes.md`, the compatibility tables). `None` for a number that the
+    /// format does not have.
+    pub fn logical_type(self, scale: Option<i32>, precision: Option<i32>) -> Option<LogicalType> {
+        let integer = |bit_width, is_signed| LogicalType::Integer { bit_width, is_signed };
+        Some(match self.0 {
+            0 => LogicalType::String,
+            1 => LogicalType::Map,
+            2 => LogicalType::MapKeyValue,
+            3 => LogicalType::List,
+            4 => LogicalType::Enum,
+            5 => LogicalType::Decimal { scale: scale.unwrap_or(0), precision: precision.unwrap_or(0) },
+            6 => LogicalType::Date,
+            7 => LogicalType::Time { is_adjusted_to_utc: true, unit: TimeUnit::Millis },
+            8 => LogicalType::Time { is_adjusted_to_utc: true, unit: TimeUnit::Micros },
+            9 => LogicalType::Timestamp { is_adjusted_to_utc: true, unit: TimeUnit::Millis },
+            10 => LogicalType::Timestamp { is_adjusted_to_utc: true, unit: TimeUnit::Micros },
+            11 => integer(8, false),
+            12 => integer(16, false),
+            13 => integer(32, false),
+            14 => integer(64, false),
+            15 => integer(8, true),
+            16 => integer(16, true),
+            17 => integer(32, true),
+            18 => integer(64, true),
+            19 => LogicalType::Json,
+            20 => LogicalType::Bson,
+            21 => LogicalType::Interval,
+            _ => return None,
+        })
+    }
+}

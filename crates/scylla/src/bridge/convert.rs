@@ -1,0 +1,488 @@
+//! One value from Parquet to CQL.
+
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::String;
+
+use marquetry_base::{Bitmap, Error, Result, cast};
+use marquetry_kernels::utf8;
+use marquetry_parquet::read::{ByteArrays, FixedBytes, Values};
+use marquetry_parquet::schema::{LogicalType, PhysicalType, TimeUnit};
+
+use super::{InvalidUtf8, MappingOptions};
+use crate::cql::CqlType;
+
+/// How a column's values become CQL values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Conversion {
+    Boolean,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Uint8,
+    Uint16,
+    Uint32,
+    Uint64,
+    Float,
+    Double,
+    Float16,
+    Decimal {
+        scale: i32,
+    },
+    Date,
+    Time(TimeUnit),
+    /// To milliseconds, rounded down.
+    Timestamp(TimeUnit),
+    Int96,
+    Interval,
+    Uuid,
+    Text {
+        replace: bool,
+    },
+    Blob,
+    /// UNKNOWN: a value is an error.
+    AlwaysNull,
+}
+
+/// A CQL value.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value<'a> {
+    Boolean(bool),
+    Tinyint(i8),
+    Smallint(i16),
+    Int(i32),
+    Bigint(i64),
+    /// Of a `varint`.
+    Unsigned(u64),
+    Float(f32),
+    Double(f64),
+    Decimal {
+        unscaled: i64,
+        scale: i32,
+    },
+    /// Big-endian two's complement, at least one byte.
+    DecimalBytes {
+        unscaled: &'a [u8],
+        scale: i32,
+    },
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// Nanoseconds of the day, less than a day.
+    Time(i64),
+    /// Milliseconds since 1970-01-01 00:00 UTC.
+    Timestamp(i64),
+    /// None is negative.
+    Duration {
+        months: i32,
+        days: i32,
+        nanos: i64,
+    },
+    Uuid(&'a [u8; 16]),
+    /// UTF-8. `is_plain`: ASCII without a quote, so that it needs no care.
+    Text {
+        bytes: Cow<'a, [u8]>,
+        is_plain: bool,
+    },
+    Blob(&'a [u8]),
+}
+
+/// A column's values of one batch or dictionary, with their conversion.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// The number of the first row.
+    RowNumber(u64),
+    Boolean(&'a Bitmap),
+    Int8(&'a [i32]),
+    Int16(&'a [i32]),
+    Int32(&'a [i32]),
+    Int64(&'a [i64]),
+    Uint8(&'a [i32]),
+    Uint16(&'a [i32]),
+    Uint32(&'a [i32]),
+    Uint64(&'a [i64]),
+    Float(&'a [f32]),
+    Double(&'a [f64]),
+    Float16(&'a FixedBytes),
+    Decimal32(&'a [i32], i32),
+    Decimal64(&'a [i64], i32),
+    DecimalBytes(&'a ByteArrays, i32),
+    DecimalFixed(&'a FixedBytes, i32),
+    Date(&'a [i32]),
+    Time32(&'a [i32], TimeUnit),
+    Time64(&'a [i64], TimeUnit),
+    Timestamp(&'a [i64], TimeUnit),
+    Int96(&'a FixedBytes),
+    Interval(&'a FixedBytes),
+    Uuid(&'a FixedBytes),
+    Text {
+        values: &'a ByteArrays,
+        replace: bool,
+    },
+    Bytes(&'a ByteArrays),
+    Fixed(&'a FixedBytes),
+    AlwaysNull,
+}
+
+/// Nanoseconds of a day.
+const DAY_NANOS: i128 = 86_400_000_000_000;
+/// 1970-01-01 as a Julian day (`INT96` timestamps).
+const UNIX_EPOCH_JULIAN_DAY: i128 = 2_440_588;
+/// Nanoseconds of a millisecond.
+const MILLI_NANOS: i64 = 1_000_000;
+
+impl Conversion {
+    /// What becomes of a leaf.
+    pub(super) fn of(
+        physical_type: PhysicalType,
+        logical_type: Option<&LogicalType>,
+        options: &MappingOptions,
+    ) -> Conversion {
+        let text = match options.invalid_utf8 {
+            InvalidUtf8::Error => Conversion::Text { replace: false },
+            InvalidUtf8::Replace => Conversion::Text { replace: true },
+            InvalidUtf8::Blob => Conversion::Blob,
+        };
+        match logical_type {
+            Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) => text,
+            Some(LogicalType::Decimal { scale, .. }) => Conversion::Decimal { scale: *scale },
+            Some(LogicalType::Date) => Conversion::Date,
+            Some(LogicalType::Time { unit, .. }) => Conversion::Time(*unit),
+            Some(LogicalType::Timestamp { unit, .. }) => {
+                if *unit == TimeUnit::Millis || options.timestamps_as_millis {
+                    Conversion::Timestamp(*unit)
+                } else {
+                    Conversion::Int64
+                }
+            }
+            Some(LogicalType::Integer { bit_width: 8, is_signed: true }) => Conversion::Int8,
+            Some(LogicalType::Integer { bit_width: 16, is_signed: true }) => Conversion::Int16,
+            Some(LogicalType::Integer { bit_width: 8, is_signed: false }) => Conversion::Uint8,
+            Some(LogicalType::Integer { bit_width: 16, is_signed: false }) => Conversion::Uint16,
+            Some(LogicalType::Integer { bit_width: 32, is_signed: false }) => Conversion::Uint32,
+            Some(LogicalType::Integer { bit_width: 64, is_signed: false }) => Conversion::Uint64,
+            Some(LogicalType::Interval) => Conversion::Interval,
+            Some(LogicalType::Uuid) => Conversion::Uuid,
+            Some(LogicalType::Float16) => Conversion::Float16,
+            Some(LogicalType::Unknown) => Conversion::AlwaysNull,
+            // INT(32), INT(64), BSON, GEOMETRY and GEOGRAPHY are their physical types, as are types not known; the
+            // annotations of groups do not stand on leaves.
+            _ => match physical_type {
+                PhysicalType::Boolean => Conversion::Boolean,
+                PhysicalType::Int32 => Conversion::Int32,
+                PhysicalType::Int64 => Conversion::Int64,
+                PhysicalType::Int96 => Conversion::Int96,
+                PhysicalType::Float => Conversion::Float,
+                PhysicalType::Double => Conversion::Double,
+                PhysicalType::ByteArray | PhysicalType::FixedLenByteArray(_) => Conversion::Blob,
+            },
+        }
+    }
+
+    /// The type of the values.
+    pub(super) fn cql_type(self) -> CqlType {
+        match self {
+            Conversion::Boolean => CqlType::Boolean,
+            Conversion::Int8 => CqlType::Tinyint,
+            Conversion::Int16 | Conversion::Uint8 => CqlType::Smallint,
+            Conversion::Int32 | Conversion::Uint16 | Conversion::AlwaysNull => CqlType::Int,
+            Conversion::Int64 | Conversion::Uint32 => CqlType::Bigint,
+            Conversion::Uint64 => CqlType::Varint,
+            Conversion::Float | Conversion::Float16 => CqlType::Float,
+            Conversion::Double => CqlType::Double,
+            Conversion::Decimal { .. } => CqlType::Decimal,
+            Conversion::Date => CqlType::Date,
+            Conversion::Time(_) => CqlType::Time,
+            Conversion::Timestamp(_) | Conversion::Int96 => CqlType::Timestamp,
+            Conversion::Interval => CqlType::Duration,
+            Conversion::Uuid => CqlType::Uuid,
+            Conversion::Text { .. } => CqlType::Text,
+            Conversion::Blob => CqlType::Blob,
+        }
+    }
+
+    /// Values under this conversion; `None` when they are not of the physical type that it is for.
+    pub(super) fn bind(self, values: &Values) -> Option<Source<'_>> {
+        let width = |values: &FixedBytes, width| values.width() == width;
+        Some(match (self, values) {
+            (Conversion::Boolean, Values::Boolean(values)) => Source::Boolean(values),
+            (Conversion::Int8, Values::Int32(values)) => Source::Int8(values),
+            (Conversion::Int16, Values::Int32(values)) => Source::Int16(values),
+            (Conversion::Int32, Values::Int32(values)) => Source::Int32(values),
+            (Conversion::Int64, Values::Int64(values)) => Source::Int64(values),
+            (Conversion::Uint8, Values::Int32(values)) => Source::Uint8(values),
+            (Conversion::Uint16, Values::Int32(values)) => Source::Uint16(values),
+            (Conversion::Uint32, Values::Int32(values)) => Source::Uint32(values),
+            (Conversion::Uint64, Values::Int64(values)) => Source::Uint64(values),
+            (Conversion::Float, Values::Float(values)) => Source::Float(values),
+            (Conversion::Double, Values::Double(values)) => Source::Double(values),
+            (Conversion::Float16, Values::FixedLenByteArray(values)) if width(values, 2) => {
+                Source::Float16(values)
+            }
+            (Conversion::Decimal { scale }, Values::Int32(values)) => Source::Decimal32(values, scale),
+            (Conversion::Decimal { scale }, Values::Int64(values)) => Source::Decimal64(values, scale),
+            (Conversion::Decimal { scale }, Values::ByteArray(values)) => Source::DecimalBytes(values, scale),
+            (Conversion::Decimal { scale }, Values::FixedLenByteArray(values)) => {
+                Source::DecimalFixed(values, scale)
+            }
+            (Conversion::Date, Values::Int32(values)) => Source::Date(values),
+            (Conversion::Time(unit), Values::Int32(values)) => Source::Time32(values, unit),
+            (Conversion::Time(unit), Values::Int64(values)) => Source::Time64(values, unit),
+            (Conversion::Timestamp(unit), Values::Int64(values)) => Source::Timestamp(values, unit),
+            (Conversion::Int96, Values::Int96(values)) if width(values, 12) => Source::Int96(values),
+            (Conversion::Interval, Values::FixedLenByteArray(values)) if width(values, 12) => {
+                Source::Interval(values)
+            }
+            (Conversion::Uuid, Values::FixedLenByteArray(values)) if width(values, 16) => {
+                Source::Uuid(values)
+            }
+            (Conversion::Text { replace }, Values::ByteArray(values)) => Source::Text { values, replace },
+            (Conversion::Blob, Values::ByteArray(values)) => Source::Bytes(values),
+            (Conversion::Blob, Values::FixedLenByteArray(values)) => Source::Fixed(values),
+            (Conversion::AlwaysNull, values) if !matches!(values, Values::Dictionary(..)) => {
+                Source::AlwaysNull
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl<'a> Source<'a> {
+    /// The value at `index`, which must be below the number of values.
+    ///
+    /// # Errors
+    ///
+    /// `Conversion`, without a place: CQL's type cannot hold it.
+    #[inline]
+    pub(super) fn value(&self, index: usize) -> Result<Value<'a>> {
+        Ok(match *self {
+            Source::RowNumber(first) => match first.checked_add(cast::u64_of(index)).map(i64::try_from) {
+                Some(Ok(number)) => Value::Bigint(number),
+                _ => return Err(Error::conversion("the row's number is beyond a bigint")),
+            },
+            Source::Boolean(values) => Value::Boolean(values.get(index)),
+            Source::Int8(values) => Value::Tinyint(narrow(values[index], "INT(8)")?),
+            Source::Int16(values) => Value::Smallint(narrow(values[index], "INT(16)")?),
+            Source::Int32(values) => Value::Int(values[index]),
+            Source::Int64(values) => Value::Bigint(values[index]),
+            Source::Uint8(values) => Value::Smallint(narrow::<u8>(values[index], "UINT(8)")?.into()),
+            Source::Uint16(values) => Value::Int(narrow::<u16>(values[index], "UINT(16)")?.into()),
+            Source::Uint32(values) => Value::Bigint(cast::bits_u32(values[index]).into()),
+            Source::Uint64(values) => Value::Unsigned(cast::bits_u64(values[index])),
+            Source::Float(values) => Value::Float(values[index]),
+            Source::Double(values) => Value::Double(values[index]),
+            Source::Float16(values) => {
+                Value::Float(float_of_half(u16::from_le_bytes(array(values.get(index))?)))
+            }
+            Source::Decimal32(values, scale) => Value::Decimal { unscaled: values[index].into(), scale },
+            Source::Decimal64(values, scale) => Value::Decimal { unscaled: values[index], scale },
+            Source::DecimalBytes(values, scale) => decimal(values.get(index), scale)?,
+            Source::DecimalFixed(values, scale) => decimal(values.get(index), scale)?,
+            Source::Date(values) => Value::Date(values[index]),
+            Source::Time32(values, unit) => time(values[index].into(), unit)?,
+            Source::Time64(values, unit) => time(values[index], unit)?,
+            Source::Timestamp(values, unit) => {
+                Value::Timestamp(values[index].div_euclid(unit.per_second() / 1000))
+            }
+            Source::Int96(values) => int96(values.get(index))?,
+            Source::Interval(values) => interval(values.get(index))?,
+            Source::Uuid(values) => match values.get(index).try_into() {
+                Ok(bytes) => Value::Uuid(bytes),
+                Err(_) => return Err(wrong_width()),
+            },
+            Source::Text { values, replace } => text(values.get(index), replace)?,
+            Source::Bytes(values) => Value::Blob(values.get(index)),
+            Source::Fixed(values) => Value::Blob(values.get(index)),
+            Source::AlwaysNull => {
+                return Err(Error::conversion(
+                    "a value in a column of the type UNKNOWN, which is always null",
+                ));
+            }
+        })
+    }
+}
+
+impl Value<'_> {
+    /// The bytes of a value whose length varies and can be zero.
+    pub(super) fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Value::Text { bytes, .. } => Some(bytes),
+            Value::Blob(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
+#[inline]
+fn narrow<T: TryFrom<i32>>(value: i32, annotation: &str) -> Result<T> {
+    T::try_from(value)
+        .map_err(|_| Error::conversion(format!("{value} is outside of the range of its type, {annotation}")))
+}
+
+/// Fixed-width values have the width that they were bound with.
+fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
+    bytes.try_into().map_err(|_| wrong_width())
+}
+
+#[cold]
+fn wrong_width() -> Error {
+    Error::internal("a value of another width than its column's")
+}
+
+/// A binary16 as the binary32 that is exactly equal (IEEE 754; a NaN keeps its sign and payload).
+fn float_of_half(bits: u16) -> f32 {
+    let sign = u32::from(bits & 0x8000) << 16;
+    let (exponent, fraction) = (u32::from(bits >> 10 & 0x1f), bits & 0x3ff);
+    let magnitude = match exponent {
+        // Zero and subnormals: so many times 2^-24, a product without rounding.
+        0 => (f32::from(fraction) * f32::from_bits((127 - 24) << 23)).to_bits(),
+        0x1f => 0xff << 23 | u32::from(fraction) << 13,
+        // The biases are 15 and 127.
+        _ => (exponent + 127 - 15) << 23 | u32::from(fraction) << 13,
+    };
+    f32::from_bits(sign | magnitude)
+}
+
+#[inline]
+fn decimal(unscaled: &[u8], scale: i32) -> Result<Value<'_>> {
+    if unscaled.is_empty() {
+        return Err(Error::conversion("a DECIMAL of no bytes"));
+    }
+    Ok(Value::DecimalBytes { unscaled, scale })
+}
+
+#[inline]
+fn time(value: i64, unit: TimeUnit) -> Result<Value<'static>> {
+    let nanos_in_unit = TimeUnit::Nanos.per_second() / unit.per_second();
+    if !(0..86_400 * unit.per_second()).contains(&value) {
+        return Err(Error::conversion(format!("{value} is not a TIME({unit}) within a day")));
+    }
+    Ok(Value::Time(value * nanos_in_unit))
+}
+
+/// Nanoseconds in the day (which real files have beyond a day, and negative) and the Julian day.
+#[inline]
+fn int96(bytes: &[u8]) -> Result<Value<'static>> {
+    let bytes: [u8; 12] = array(bytes)?;
+    let [a, b, c, d, e, f, g, h, day @ ..] = bytes;
+    let nanos = i64::from_le_bytes([a, b, c, d, e, f, g, h]);
+    let day = i32::from_le_bytes(day);
+    let since_epoch = (i128::from(day) - UNIX_EPOCH_JULIAN_DAY) * DAY_NANOS + i128::from(nanos);
+    match i64::try_from(since_epoch.div_euclid(MILLI_NANOS.into())) {
+        Ok(millis) => Ok(Value::Timestamp(millis)),
+        Err(_) => {
+            Err(Error::conversion(format!("the INT96 of day {day} and {nanos} ns is beyond a timestamp")))
+        }
+    }
+}
+
+/// Months, days and milliseconds, each an unsigned 32-bit number.
+#[inline]
+fn interval(bytes: &[u8]) -> Result<Value<'static>> {
+    let [a, b, c, d, e, f, g, h, millis @ ..] = array::<12>(bytes)?;
+    let (months, days) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+    match (i32::try_from(months), i32::try_from(days)) {
+        (Ok(months), Ok(days)) => {
+            let nanos = i64::from(u32::from_le_bytes(millis)) * MILLI_NANOS;
+            Ok(Value::Duration { months, days, nanos })
+        }
+        _ => Err(Error::conversion(format!(
+            "an INTERVAL of {months} months and {days} days is beyond a duration"
+        ))),
+    }
+}
+
+#[inline]
+fn text(bytes: &[u8], replace: bool) -> Result<Value<'_>> {
+    if is_plain(bytes) {
+        return Ok(Value::Text { bytes: Cow::Borrowed(bytes), is_plain: true });
+    }
+    text_with_care(bytes, replace)
+}
+
+#[inline(never)]
+fn text_with_care(bytes: &[u8], replace: bool) -> Result<Value<'_>> {
+    if utf8::valid(bytes) {
+        return Ok(Value::Text { bytes: Cow::Borrowed(bytes), is_plain: false });
+    }
+    if replace {
+        let bytes = match String::from_utf8_lossy(bytes) {
+            Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+        };
+        return Ok(Value::Text { bytes, is_plain: false });
+    }
+    let at = utf8::error_at(bytes).unwrap_or_default();
+    Err(match bytes.get(at) {
+        Some(byte) => Error::conversion(format!("text that is not UTF-8: the byte 0x{byte:02x} at {at}")),
+        None => Error::internal("text that is and is not UTF-8"),
+    })
+}
+
+/// Whether all is ASCII and nothing a single quote: so it is for most texts, and it is quicker to see than UTF-8.
+#[inline]
+fn is_plain(bytes: &[u8]) -> bool {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    const QUOTES: u64 = LOW * b'\'' as u64;
+    // A high bit where a byte is not ASCII or a quote. Above a quote a byte may be marked too, which costs only the
+    // slower way.
+    let marks = |word: u64| {
+        let quote = word ^ QUOTES;
+        (word | quote.wrapping_sub(LOW) & !quote) & HIGH
+    };
+    let (words, rest) = bytes.as_chunks::<8>();
+    let marked = words.iter().fold(0, |marked, word| marked | marks(u64::from_le_bytes(*word)));
+    marked == 0 && rest.iter().all(|&byte| byte < 0x80 && byte != b'\'')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn halves_are_exact() {
+        for (half, float) in [
+            (0x0000, 0.0),
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x7bff, 65_504.0),
+            (0x0400, 6.103_515_6e-5),
+            (0x0001, 5.960_464_5e-8),
+            (0x83ff, -6.097_555_2e-5),
+            (0x7c00, f32::INFINITY),
+            (0xfc00, f32::NEG_INFINITY),
+            (0x3555, 0.333_251_95),
+        ] {
+            assert_eq!(float_of_half(half).to_bits(), f32::to_bits(float), "{half:#x}");
+        }
+        assert_eq!(float_of_half(0x8000).to_bits(), (-0.0f32).to_bits());
+        assert!(float_of_half(0x7e01).is_nan());
+        // Every finite half, by its definition.
+        for half in 0..0x7c00_u16 {
+            let (exponent, fraction) = (i32::from(half >> 10), f64::from(half & 0x3ff));
+            let expected = if exponent == 0 {
+                fraction / f64::from(1 << 24)
+            } else {
+                (1.0 + fraction / 1024.0) * f64::from(1 << exponent) / f64::from(1 << 15)
+            };
+            assert_eq!(f64::from(float_of_half(half)), expected, "{half:#x}");
+        }
+    }
+
+    #[test]
+    fn plain_text_is_told_apart() {
+        for length in 0..40 {
+            let mut text: Vec<u8> = (0..length).map(|at| b"abc ,&(z~\0"[at % 10]).collect();
+            assert!(is_plain(&text));
+            for at in 0..length {
+                for other in [b'\'', 0x80, 0xff, 0xa7] {
+                    let before = core::mem::replace(&mut text[at], other);
+                    assert!(!is_plain(&text), "{other} at {at} of {length}");
+                    text[at] = before;
+                }
+            }
+        }
+    }
+}

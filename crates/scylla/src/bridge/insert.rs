@@ -1,0 +1,316 @@
+//! Batches as `INSERT` statements.
+
+use alloc::string::{String, ToString};
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::{Error, Result, cast};
+use marquetry_parquet::read::{Batch, Values};
+
+use super::convert::Value;
+use super::mapping::{Bound, KeyRole, null_key};
+use super::{ColumnSource, Mapping, Nulls};
+use crate::cql::{LiteralError, insert_prefix, literal};
+
+/// Prints batches as `INSERT` statements, one a row, each ended by `;` and a line end.
+///
+/// It keeps the heads of statements and the text of dictionaries' values between batches, both bounded. Batches are
+/// printed fastest where the reader keeps dictionaries
+/// ([`ReadOptions::keep_dictionaries`](marquetry_parquet::read::ReadOptions::keep_dictionaries)).
+#[derive(Debug)]
+pub struct InsertWriter<'a> {
+    mapping: &'a Mapping,
+    heads: Heads,
+    /// One a column.
+    dictionaries: Vec<DictionaryText>,
+}
+
+/// What [`InsertWriter::write`] has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// The first row that was not written: the end of the range, or before it where `out` became full.
+    pub next_row: usize,
+}
+
+impl<'a> InsertWriter<'a> {
+    /// A writer for one mapping.
+    pub fn new(mapping: &'a Mapping) -> InsertWriter<'a> {
+        let dictionaries = mapping.columns().iter().map(|_| DictionaryText::default()).collect();
+        InsertWriter { mapping, heads: Heads::new(mapping), dictionaries }
+    }
+
+    /// Appends the statements of `rows`, until `out` has `bytes_max` bytes or more; at least one. The caller goes on
+    /// with [`Written::next_row`], so memory stays bounded whatever the values' lengths (a short file can hold one long
+    /// value a million times). For all rows at once, say `usize::MAX`.
+    ///
+    /// `first_row_number` is the number of the batch's first row (not of the first one in `rows`), for a row number's
+    /// column.
+    ///
+    /// # Errors
+    ///
+    /// `Conversion`, with row and column: a value that cannot be held; a null in the key, or an empty partition key.
+    /// `Misuse`: a range beyond the batch, a batch of other leaves or of the layout `Dense` with nulls. `out` then ends
+    /// after the last whole statement.
+    pub fn write(
+        &mut self,
+        batch: &Batch,
+        rows: Range<usize>,
+        first_row_number: u64,
+        out: &mut Vec<u8>,
+        bytes_max: usize,
+    ) -> Result<Written> {
+        if rows.start > rows.end || rows.end > batch.rows {
+            return Err(Error::misuse(alloc::format!("rows {rows:?} of a batch of {} rows", batch.rows)));
+        }
+        let mapping = self.mapping;
+        let columns: Vec<Bound<'_>> = (0..mapping.columns().len())
+            .map(|column| mapping.bind(column, batch, first_row_number))
+            .collect::<Result<_>>()?;
+        let nullable: Vec<usize> = (0..columns.len()).filter(|&column| columns[column].has_nulls()).collect();
+        for (text, column) in self.dictionaries.iter_mut().zip(mapping.columns()) {
+            if let ColumnSource::Leaf { position, .. } = column.source
+                && let Some(Values::Dictionary(_, dictionary)) =
+                    batch.columns.get(position).map(|column| &column.values)
+            {
+                text.start(dictionary);
+            }
+        }
+        for row in rows.clone() {
+            let start = out.len();
+            if let Err((column, error)) = self.row(&columns, &nullable, row, out) {
+                out.truncate(start);
+                return Err(mapping.at(column, batch, row, error));
+            }
+            if out.len() >= bytes_max {
+                return Ok(Written { next_row: row + 1 });
+            }
+        }
+        Ok(Written { next_row: rows.end })
+    }
+
+    /// Appends a row's statement, or fails with the column.
+    fn row(
+        &mut self,
+        columns: &[Bound<'_>],
+        nullable: &[usize],
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), (usize, Error)> {
+        self.heads.nulls.fill(0);
+        for &column in nullable {
+            if columns[column].is_null(row) {
+                if columns[column].key != KeyRole::None {
+                    return Err((column, null_key()));
+                }
+                self.heads.nulls[column / 64] |= 1 << (column % 64);
+            }
+        }
+        let names_nulls = self.mapping.nulls() == Nulls::Null;
+        if names_nulls {
+            out.extend_from_slice(&self.heads.all);
+        } else {
+            self.heads.write(out);
+        }
+        let mut is_first = true;
+        for (column, (bound, text)) in columns.iter().zip(&mut self.dictionaries).enumerate() {
+            let is_null = self.heads.is_null(column);
+            if is_null && !names_nulls {
+                continue;
+            }
+            if !is_first {
+                out.extend_from_slice(b", ");
+            }
+            is_first = false;
+            if is_null {
+                literal::null(out);
+                continue;
+            }
+            match bound.indices {
+                None => value(bound, row, out),
+                Some(_) => bound.index(row).and_then(|index| text.write(bound, index, out)),
+            }
+            .map_err(|error| (column, error))?;
+        }
+        out.extend_from_slice(b");\n");
+        Ok(())
+    }
+}
+
+/// Appends the value at `index` of the source.
+#[inline]
+fn value(bound: &Bound<'_>, index: usize, out: &mut Vec<u8>) -> Result<()> {
+    let value = bound.source.value(index)?;
+    bound.key.check(&value)?;
+    let unprintable = |error: LiteralError| Error::conversion(error.to_string());
+    match &value {
+        Value::Boolean(value) => literal::boolean(out, *value),
+        Value::Tinyint(value) => literal::integer(out, *value),
+        Value::Smallint(value) => literal::integer(out, *value),
+        Value::Int(value) => literal::integer(out, *value),
+        Value::Bigint(value) => literal::integer(out, *value),
+        Value::Unsigned(value) => literal::integer(out, *value),
+        Value::Float(value) => literal::float(out, *value),
+        Value::Double(value) => literal::double(out, *value),
+        Value::Decimal { unscaled, scale } => literal::decimal(out, *unscaled, *scale),
+        Value::DecimalBytes { unscaled, scale } => {
+            literal::decimal_bytes(out, unscaled, *scale).map_err(unprintable)?;
+        }
+        Value::Date(days) => literal::date(out, *days),
+        Value::Time(nanos) => literal::time(out, *nanos).map_err(unprintable)?,
+        Value::Timestamp(millis) => literal::timestamp(out, *millis),
+        Value::Duration { months, days, nanos } => {
+            literal::duration(out, *months, *days, *nanos).map_err(unprintable)?;
+        }
+        Value::Uuid(bytes) => literal::uuid(out, bytes),
+        Value::Text { bytes, is_plain } => text(out, bytes, *is_plain),
+        Value::Blob(bytes) => literal::blob(out, bytes),
+    }
+    Ok(())
+}
+
+/// [`literal::text`] of bytes that are known to be UTF-8, and where it is known whether a quote can be among them.
+#[inline]
+fn text(out: &mut Vec<u8>, bytes: &[u8], is_plain: bool) {
+    out.push(b'\'');
+    let mut rest = bytes;
+    while !is_plain && let Some(at) = memchr::memchr(b'\'', rest) {
+        let (before, after) = rest.split_at(at + 1);
+        out.extend_from_slice(before);
+        out.push(b'\'');
+        rest = after;
+    }
+    out.extend_from_slice(rest);
+    out.push(b'\'');
+}
+
+/// The heads of statements, `INSERT INTO t (a, b) VALUES (`: one for all columns, and one for each set of columns that
+/// rows leave out, in a small table where the newer replaces the older.
+#[derive(Debug)]
+struct Heads {
+    /// Of a row without nulls.
+    all: Vec<u8>,
+    /// `INSERT INTO t (`
+    start: Vec<u8>,
+    /// The columns' names as they are printed.
+    names: Vec<String>,
+    /// The columns that the row leaves out: a bit a column.
+    nulls: Vec<u64>,
+    /// Empty heads are not filled yet.
+    slots: Vec<Head>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Head {
+    nulls: Vec<u64>,
+    text: Vec<u8>,
+}
+
+/// Heads kept, at most. Eight columns with nulls, independent of each other, have as many.
+const HEADS_MAX: usize = 256;
+/// Bytes of heads kept, about: they should stay in a core's second-level cache.
+const HEADS_BYTES_MAX: usize = 256 << 10;
+
+impl Heads {
+    fn new(mapping: &Mapping) -> Heads {
+        let table = &mapping.table().table;
+        let all = insert_prefix(table, mapping.columns().iter().map(|column| &column.name)).into_bytes();
+        let slots = (HEADS_BYTES_MAX / all.len().max(1)).clamp(1, HEADS_MAX);
+        Heads {
+            start: alloc::format!("INSERT INTO {table} (").into_bytes(),
+            names: mapping.columns().iter().map(|column| column.name.to_string()).collect(),
+            nulls: alloc::vec![0; mapping.columns().len().div_ceil(64)],
+            slots: alloc::vec![Head::default(); slots],
+            all,
+        }
+    }
+
+    #[inline]
+    fn is_null(&self, column: usize) -> bool {
+        self.nulls[column / 64] >> (column % 64) & 1 == 1
+    }
+
+    /// Appends the head of a row that leaves out the columns of `nulls`.
+    #[inline]
+    fn write(&mut self, out: &mut Vec<u8>) {
+        if self.nulls.iter().all(|word| *word == 0) {
+            return out.extend_from_slice(&self.all);
+        }
+        // Fibonacci hashing: the product's high bits depend on all bits.
+        let hash = self
+            .nulls
+            .iter()
+            .fold(0, |hash: u64, word| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let slots = self.slots.len();
+        let slot = &mut self.slots[cast::usize_of_u32(cast::low_u32(hash >> 32)) % slots];
+        if slot.nulls != self.nulls {
+            slot.nulls.clone_from(&self.nulls);
+            slot.text.clear();
+            slot.text.extend_from_slice(&self.start);
+            let mut comma = "";
+            for (column, name) in self.names.iter().enumerate() {
+                if self.nulls[column / 64] >> (column % 64) & 1 == 0 {
+                    slot.text.extend_from_slice(comma.as_bytes());
+                    slot.text.extend_from_slice(name.as_bytes());
+                    comma = ", ";
+                }
+            }
+            slot.text.extend_from_slice(b") VALUES (");
+        }
+        out.extend_from_slice(&slot.text);
+    }
+}
+
+/// The text of a dictionary's values, each made when it is first met.
+#[derive(Debug, Default)]
+struct DictionaryText {
+    /// Whose values they are. It does not keep them alive.
+    dictionary: Weak<Values>,
+    /// Each value's bytes in `text`; none (no literal is empty) for one not met.
+    spans: Vec<Range<u32>>,
+    text: Vec<u8>,
+}
+
+/// Bytes of text kept a column: more than writers' dictionaries have as a rule. Beyond it values are printed anew.
+const DICTIONARY_TEXT_BYTES_MAX: usize = 4 << 20;
+
+impl DictionaryText {
+    fn start(&mut self, dictionary: &Arc<Values>) {
+        if core::ptr::eq(self.dictionary.as_ptr(), Arc::as_ptr(dictionary)) {
+            return;
+        }
+        self.dictionary = Arc::downgrade(dictionary);
+        self.text.clear();
+        self.spans.clear();
+        self.spans.resize(dictionary.len(), 0..0);
+    }
+
+    #[inline]
+    fn write(&mut self, bound: &Bound<'_>, index: usize, out: &mut Vec<u8>) -> Result<()> {
+        let span = self
+            .spans
+            .get(index)
+            .map_or(0..0, |span| cast::usize_of_u32(span.start)..cast::usize_of_u32(span.end));
+        if !span.is_empty() {
+            out.extend_from_slice(&self.text[span]);
+            return Ok(());
+        }
+        self.make(bound, index, out)
+    }
+
+    #[inline(never)]
+    fn make(&mut self, bound: &Bound<'_>, index: usize, out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        value(bound, index, out)?;
+        let made = &out[start..];
+        let (from, to) = (self.text.len(), self.text.len() + made.len());
+        if let Some(span) = self.spans.get_mut(index)
+            && to <= DICTIONARY_TEXT_BYTES_MAX
+            && let (Ok(from), Ok(to)) = (u32::try_from(from), u32::try_from(to))
+        {
+            self.text.extend_from_slice(made);
+            *span = from..to;
+        }
+        Ok(())
+    }
+}

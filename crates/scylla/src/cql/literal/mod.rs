@@ -1,0 +1,209 @@
+//! Values as CQL text, appended to a byte buffer.
+//!
+//! Every function appends one whole literal, and nothing when it fails. None of them goes through
+//! formatting machinery, and only numbers of more than 16 bytes allocate.
+//!
+//! A server must read back the very value that was given. Where the plain literal of a type cannot
+//! carry it (see [`decimal_bytes`], [`varint`], [`inet`]), the value is written as bytes inside the
+//! function that both databases have for it, such as `blobAsDecimal(0x…)`. What CQL has no spelling for
+//! at all is a [`LiteralError`].
+
+mod number;
+mod temporal;
+#[cfg(test)]
+mod tests;
+
+pub use number::{PLAIN_SCALE_MAX, VARINT_TEXT_BYTES_MAX, decimal, decimal_bytes, varint};
+pub use temporal::{DAY_NANOS, date, duration, time, timestamp};
+
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
+use core::net::IpAddr;
+
+/// Why a value has no CQL literal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LiteralError {
+    /// An integer or decimal of no bytes.
+    EmptyNumber,
+    /// A time below zero, or of a whole day or more.
+    TimeOutOfDay {
+        /// The time, in nanoseconds.
+        nanos: i64,
+    },
+    /// A duration whose parts have different signs.
+    DurationSigns,
+    /// A duration with a part that has no positive counterpart (`i32::MIN`, `i64::MIN`), which the
+    /// servers cannot parse.
+    DurationOutOfRange,
+    /// A text for `ascii` that has another character.
+    NotAscii {
+        /// The character.
+        found: char,
+    },
+}
+
+impl fmt::Display for LiteralError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EmptyNumber => f.write_str("a number has no bytes"),
+            Self::TimeOutOfDay { nanos } => write!(f, "{nanos} ns is not a time within a day"),
+            Self::DurationSigns => f.write_str("a duration's months, days and nanoseconds differ in sign"),
+            Self::DurationOutOfRange => f.write_str("a duration is out of CQL's range"),
+            Self::NotAscii { found } => write!(f, "{found:?} is not ASCII"),
+        }
+    }
+}
+
+impl core::error::Error for LiteralError {}
+
+/// `null`, of any type.
+pub fn null(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"null");
+}
+
+/// `true` or `false`.
+pub fn boolean(out: &mut Vec<u8>, value: bool) {
+    out.extend_from_slice(if value { b"true".as_slice() } else { b"false" });
+}
+
+/// An integer of any Rust type, for `tinyint`, `smallint`, `int`, `bigint`, `varint` and `counter`.
+pub fn integer(out: &mut Vec<u8>, value: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// A `float`: the shortest digits that both servers' parsers turn into the same bits.
+///
+/// Not-a-number is `NaN`: CQL has one NaN, so its sign and payload are not kept. Zero keeps its sign.
+pub fn float(out: &mut Vec<u8>, value: f32) {
+    if value.is_finite() {
+        out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
+    } else {
+        not_finite(out, value.is_nan(), value < 0.0);
+    }
+}
+
+/// A `double`; see [`float`].
+pub fn double(out: &mut Vec<u8>, value: f64) {
+    if value.is_finite() {
+        out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
+    } else {
+        not_finite(out, value.is_nan(), value < 0.0);
+    }
+}
+
+/// A `text`: in single quotes, with the single quotes in it doubled. Line ends, NUL and everything else
+/// stand for themselves.
+pub fn text(out: &mut Vec<u8>, value: &str) {
+    let bytes = value.as_bytes();
+    out.reserve(bytes.len() + 2);
+    out.push(b'\'');
+    let mut rest = bytes;
+    while let Some(at) = memchr::memchr(b'\'', rest) {
+        let (before, after) = rest.split_at(at + 1);
+        out.extend_from_slice(before);
+        out.push(b'\'');
+        rest = after;
+    }
+    out.extend_from_slice(rest);
+    out.push(b'\'');
+}
+
+/// An `ascii`, written like [`text`].
+///
+/// # Errors
+/// [`LiteralError::NotAscii`].
+pub fn ascii(out: &mut Vec<u8>, value: &str) -> Result<(), LiteralError> {
+    if !value.is_ascii() {
+        let found = value.chars().find(|c| !c.is_ascii()).unwrap_or(char::REPLACEMENT_CHARACTER);
+        return Err(LiteralError::NotAscii { found });
+    }
+    text(out, value);
+    Ok(())
+}
+
+/// A `blob`: `0x` and lower-case hexadecimal digits, none for an empty one.
+pub fn blob(out: &mut Vec<u8>, value: &[u8]) {
+    out.reserve(value.len() * 2 + 2);
+    out.extend_from_slice(b"0x");
+    hex(out, value);
+}
+
+/// A `uuid` or `timeuuid`, from its 16 bytes in the order they are written.
+pub fn uuid(out: &mut Vec<u8>, value: &[u8; 16]) {
+    const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+    let mut digits = [b'-'; 36];
+    for (place, byte) in PLACES.iter().zip(value) {
+        digits[*place..*place + 2].copy_from_slice(&HEX_PAIRS[usize::from(*byte)]);
+    }
+    out.extend_from_slice(&digits);
+}
+
+/// An `inet`, as a quoted address.
+///
+/// An IPv6 address that maps an IPv4 one (`::ffff:1.2.3.4`) becomes `blobAsInet(0x…)`, because
+/// Cassandra reads its text as the IPv4 address.
+pub fn inet(out: &mut Vec<u8>, value: IpAddr) {
+    match value {
+        IpAddr::V6(address) if address.to_ipv4_mapped().is_some() => {
+            from_blob(out, "Inet", &[&address.octets()]);
+        }
+        other => {
+            out.push(b'\'');
+            // Writing to memory does not fail.
+            let _ = write!(Utf8Sink(out), "{other}");
+            out.push(b'\'');
+        }
+    }
+}
+
+/// `blobAs<Type>(0x…)` of the parts' bytes, the spelling that Cassandra (all versions) and ScyllaDB share.
+fn from_blob(out: &mut Vec<u8>, type_name: &str, parts: &[&[u8]]) {
+    out.extend_from_slice(b"blobAs");
+    out.extend_from_slice(type_name.as_bytes());
+    out.extend_from_slice(b"(0x");
+    for part in parts {
+        hex(out, part);
+    }
+    out.push(b')');
+}
+
+fn not_finite(out: &mut Vec<u8>, nan: bool, negative: bool) {
+    out.extend_from_slice(match (nan, negative) {
+        (true, _) => b"NaN".as_slice(),
+        (false, false) => b"Infinity",
+        (false, true) => b"-Infinity",
+    });
+}
+
+fn hex(out: &mut Vec<u8>, value: &[u8]) {
+    let mut digits = [0; 64];
+    for chunk in value.chunks(digits.len() / 2) {
+        let filled = &mut digits[..chunk.len() * 2];
+        for (pair, byte) in filled.chunks_exact_mut(2).zip(chunk) {
+            pair.copy_from_slice(&HEX_PAIRS[usize::from(*byte)]);
+        }
+        out.extend_from_slice(filled);
+    }
+}
+
+struct Utf8Sink<'a>(&'a mut Vec<u8>);
+
+impl Write for Utf8Sink<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+/// The two lower-case hexadecimal digits of every byte.
+const HEX_PAIRS: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        pairs[byte] = [digits[byte >> 4], digits[byte & 15]];
+        byte += 1;
+    }
+    pairs
+};

@@ -1,0 +1,81 @@
+#!/bin/sh
+# The benchmarks: `make bench`. Sets up what is missing, builds, makes the files, measures, and says where the results are.
+#
+#     dev/bench/run.sh [--quick] [--only-read | --only-cql-text] [options of bench-read, such as: --without ours --only "arrow int64"]
+#
+# --quick     a twentieth of the rows and few rounds: whether it works, not how fast it is
+#
+# Environment: BENCH_DIR (target/bench), PEERS_VENV (target/peers-venv), CARGO_TARGET_DIR (target), CXX (g++).
+set -eu
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+bench="$root/dev/bench"
+target=${CARGO_TARGET_DIR:-$root/target}
+out=${BENCH_DIR:-$root/target/bench}
+venv=${PEERS_VENV:-$root/target/peers-venv}
+files="$out/files"
+scale=1
+rounds=15
+read=yes
+cql_text=yes
+
+while [ $# -gt 0 ]; do
+    case "$1" in
+        --quick) scale=0.05 rounds=5 files="$out/files-quick" ;;
+        --only-read) cql_text=no ;;
+        --only-cql-text) read=no ;;
+        -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        *) break ;;
+    esac
+    shift
+done
+
+say() { printf '%s\n' "bench: $*" >&2; }
+
+if [ -n "${PEERS_VENV:-}" ]; then
+    "$root/dev/setup.sh" rust c++
+else
+    "$root/dev/setup.sh" rust c++ peers
+fi
+python="$venv/bin/python"
+mkdir -p "$out"
+
+if [ "$read" = yes ]; then
+    say "making the files in $files"
+    "$python" "$bench/make_files.py" "$files" --scale "$scale"
+
+    cxx=${CXX:-g++}
+    readbatch="$out/arrow_readbatch"
+    if [ ! -x "$readbatch" ] || [ "$bench/arrow_readbatch.cc" -nt "$readbatch" ] || [ "$venv/pyvenv.cfg" -nt "$readbatch" ]; then
+        say "building arrow_readbatch"
+        include=$("$python" -c 'import pyarrow; print(pyarrow.get_include())')
+        libraries=$("$python" -c 'import pyarrow; print(pyarrow.get_library_dirs()[0])')
+        # The wheel's libraries carry their version in the file name, and have no plain name to link by.
+        parquet=$(cd "$libraries" && echo libparquet.so.*)
+        arrow=$(cd "$libraries" && echo libarrow.so.*)
+        "$cxx" -std=c++20 -O3 -DNDEBUG "$bench/arrow_readbatch.cc" -o "$readbatch" -I "$include" -L "$libraries" \
+            "-l:$parquet" "-l:$arrow" "-Wl,-rpath,$libraries"
+    fi
+
+    say "building the Rust contestants"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers
+
+    say "reading"
+    "$target/release/bench-read" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
+        --peers "$bench/peers.py" --readbatch "$readbatch" --rounds "$rounds" "$@"
+    say "results: $out/read.md, read.svg, read.json"
+fi
+
+if [ "$cql_text" = yes ]; then
+    say "making the table"
+    "$python" "$bench/make_files.py" "$files" --scale "$scale" --table
+    say "building marquetry"
+    marquetry=${MARQUETRY:-}
+    if [ -z "$marquetry" ]; then
+        cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-cli
+        marquetry="$target/release/marquetry"
+    fi
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench
+    "$target/release/bench-cql-text" --marquetry "$marquetry" --files "$files" --out "$out"
+    say "results: $out/cql_text.md, cql_text.json"
+fi

@@ -1,0 +1,22 @@
+//! Marquetry's reader as a contestant: `bench-ours PRODUCT FILE`.
+
+use std::process::ExitCode;
+
+use bytes::Bytes;
+use marquetry_bench::ours;
+use marquetry_bench::protocol::{Product, refuse, serve};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [product, path] = &arguments[..] else {
+        return refuse("usage: bench-ours PRODUCT FILE");
+    };
+    let Some(product) = Product::from_name(product) else {
+        return refuse(&format!("no product is called {product}"));
+    };
+    let file = match std::fs::read(path) {
+        Ok(file) => Bytes::from(file),
+        Err(error) => return refuse(&format!("{path}: {error}")),
+    };
+    serve(env!("CARGO_PKG_VERSION"), |check| ours::read(&file, product, check))
+}

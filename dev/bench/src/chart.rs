@@ -1,0 +1,166 @@
+//! The reading comparison as a picture: a line a case, a dot a contestant, at its time relative to the best peer's.
+
+use std::fmt::Write as _;
+
+use crate::report::{Report, Row};
+
+/// How our own contestant is called in the picture.
+const OURS: &str = "Marquetry";
+
+const WIDTH: f64 = 1000.0;
+const PLOT_LEFT: f64 = 330.0;
+const PLOT_RIGHT: f64 = 880.0;
+const ROW_HEIGHT: f64 = 19.0;
+const HEADER_HEIGHT: f64 = 62.0;
+const GROUP_HEIGHT: f64 = 52.0;
+
+/// The scale's ends and marks, in multiples of the best peer's time; logarithmic, and what is beyond is drawn at the edge.
+const SCALE: [f64; 2] = [0.25, 16.0];
+const MARKS: [f64; 7] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0];
+
+/// Okabe and Ito's colours, which people with any colour vision tell apart; ours is the most vivid.
+const OURS_COLOUR: &str = "#d55e00";
+const COLOURS: [&str; 6] = ["#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f"];
+
+/// Draws the report as an SVG document. `bar` is the largest multiple of the best peer's time that is good.
+pub fn draw(report: &Report, bar: f64) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in report.rows.iter().flat_map(|row| &row.peers) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let mut groups: Vec<&str> = report.rows.iter().map(|row| row.group.as_str()).collect();
+    groups.dedup();
+    let mut body = legend(&report.title, &names);
+    let mut y = HEADER_HEIGHT;
+    for group in groups {
+        let rows: Vec<&Row> = report.rows.iter().filter(|row| row.group == group).collect();
+        y = draw_group(&mut body, y, group, &rows, &names, bar);
+    }
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
+         font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"12\" fill=\"#222\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{body}</svg>\n",
+        height = y + 14.0
+    )
+}
+
+fn legend(title: &str, names: &[&str]) -> String {
+    let mut text =
+        format!("<text x=\"20\" y=\"26\" font-size=\"16\" font-weight=\"bold\">{}</text>\n", escape(title));
+    let mut x = 26.0;
+    for name in std::iter::once(&OURS).chain(names) {
+        text += &dot(x, 46.0, name, names);
+        let _ = writeln!(text, "<text x=\"{}\" y=\"50\">{}</text>", x + 10.0, escape(name));
+        // Widths of text are not known here; 7 a letter is a little more than Helvetica's mean.
+        x += 34.0 + 7.0 * name.chars().map(|_| 1.0).sum::<f64>();
+    }
+    text
+}
+
+/// Draws one group's panel from `top` down; returns where it ends.
+fn draw_group(body: &mut String, top: f64, group: &str, rows: &[&Row], names: &[&str], bar: f64) -> f64 {
+    let first = top + GROUP_HEIGHT;
+    let bottom = first + ROW_HEIGHT * rows.iter().map(|_| 1.0).sum::<f64>();
+    let _ = writeln!(
+        body,
+        "<text x=\"20\" y=\"{}\" font-weight=\"bold\" font-size=\"13\">{}</text>",
+        first - 14.0,
+        escape(group)
+    );
+    let _ = writeln!(
+        body,
+        "<rect x=\"{PLOT_LEFT}\" y=\"{first}\" width=\"{}\" height=\"{}\" fill=\"#eef6ee\"/>",
+        place(bar) - PLOT_LEFT,
+        bottom - first
+    );
+    for mark in MARKS {
+        let (x, weight) = (place(mark), if mark == 1.0 { 1.5 } else { 0.6 });
+        let _ = writeln!(
+            body,
+            "<line x1=\"{x}\" y1=\"{first}\" x2=\"{x}\" y2=\"{bottom}\" stroke=\"#999\" stroke-width=\"{weight}\"/>\
+             <text x=\"{x}\" y=\"{}\" text-anchor=\"middle\" fill=\"#666\">{mark}×</text>",
+            first - 6.0
+        );
+    }
+    let x = place(bar);
+    let _ = writeln!(
+        body,
+        "<line x1=\"{x}\" y1=\"{first}\" x2=\"{x}\" y2=\"{bottom}\" stroke=\"#2a7a2a\" stroke-dasharray=\"4 3\"/>\
+         <text x=\"{x}\" y=\"{}\" text-anchor=\"middle\" fill=\"#2a7a2a\">bar {bar}×</text>\
+         <text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#666\">best peer</text>",
+        first - 22.0,
+        WIDTH - 20.0,
+        first - 6.0
+    );
+    let mut y = first;
+    for row in rows {
+        draw_row(body, y + ROW_HEIGHT / 2.0, row, names);
+        y += ROW_HEIGHT;
+    }
+    bottom
+}
+
+fn draw_row(body: &mut String, y: f64, row: &Row, names: &[&str]) {
+    let Some(&(_, best)) = row.best_peer() else { return };
+    let (failed, weight) =
+        (row.holds() == Some(false), if row.holds() == Some(false) { "bold" } else { "normal" });
+    let _ = writeln!(
+        body,
+        "<line x1=\"{PLOT_LEFT}\" y1=\"{y}\" x2=\"{PLOT_RIGHT}\" y2=\"{y}\" stroke=\"#ddd\" stroke-width=\"0.7\"/>\
+         <text x=\"{}\" y=\"{}\" text-anchor=\"end\" font-weight=\"{weight}\" fill=\"{}\">{}</text>\
+         <text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#666\">{best:.1} {}</text>",
+        PLOT_LEFT - 12.0,
+        y + 4.0,
+        if failed { "#b00000" } else { "#222" },
+        escape(&row.case),
+        WIDTH - 20.0,
+        y + 4.0,
+        row.unit
+    );
+    for (name, value) in &row.peers {
+        *body += &dot(place(value / best), y, name, names);
+    }
+    if let Some(ours) = row.ours {
+        *body += &dot(place(ours / best), y, OURS, names);
+    }
+}
+
+/// Where a multiple of the best peer's time is on the scale.
+fn place(multiple: f64) -> f64 {
+    let [low, high] = SCALE;
+    let part = (multiple.clamp(low, high) / low).ln() / (high / low).ln();
+    PLOT_LEFT + part * (PLOT_RIGHT - PLOT_LEFT)
+}
+
+/// A contestant's mark: a circle, or for us a diamond.
+fn dot(x: f64, y: f64, name: &str, names: &[&str]) -> String {
+    if name == OURS {
+        return format!(
+            "<path d=\"M{x:.1} {:.1} l6.5 6.5 l-6.5 6.5 l-6.5 -6.5z\" fill=\"{OURS_COLOUR}\" stroke=\"#fff\"/>\n",
+            y - 6.5
+        );
+    }
+    let index = names.iter().position(|other| *other == name).unwrap_or_default();
+    let colour = COLOURS[index % COLOURS.len()];
+    format!(
+        "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4.6\" fill=\"{colour}\" fill-opacity=\"0.85\" stroke=\"#fff\"/>\n"
+    )
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scale_is_logarithmic_and_ends() {
+        assert!((place(2.0) - place(1.0) - (place(16.0) - place(8.0))).abs() < 1e-9);
+        assert_eq!(place(0.01), PLOT_LEFT);
+        assert_eq!(place(99.0), PLOT_RIGHT);
+    }
+}

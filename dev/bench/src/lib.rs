@@ -1,0 +1,13 @@
+//! The parts that Marquetry's benchmarks share.
+//!
+//! A comparison is a *driver* (`src/main.rs`) and *contestants*: processes that hold a file's bytes in memory, read it when they are told to, and
+//! answer how long that took ([`protocol`]). Contestants take turns, so that what disturbs the machine disturbs all of them;
+//! [`stats`] turns their times into medians with confidence intervals, [`report`] into JSON and Markdown, [`chart`] into a picture.
+//! Where Marquetry's reader takes part is [`ours`].
+
+pub mod chart;
+pub mod clock;
+pub mod ours;
+pub mod protocol;
+pub mod report;
+pub mod stats;

@@ -1,0 +1,196 @@
+#!/usr/bin/env bash
+# Makes ready what the named parts of the work need. Quick when everything is there.
+#
+#   dev/setup.sh PART…
+#
+#   rust       cargo and rustc, at least Cargo.toml's rust-version, and a C compiler (the zstd library is C)
+#   lint       rustfmt, clippy
+#   c++        a C++ compiler (the benchmarks link Arrow C++ from the pyarrow wheel)
+#   peers      the Parquet implementations of dev/peers.txt, in target/peers-venv
+#   cassandra  Java and Maven, and Cassandra's jars
+#   flights    the demo's file, target/demo/flights-3m.parquet
+#   deny       cargo-deny, built from source (minutes)
+#
+# As root on a Debian machine it installs the missing packages itself; anybody else is told exactly what is
+# missing and which commands mend it, and the exit code is 1. It never calls sudo.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$HOME/.cargo/bin:$PATH"
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/marquetry
+peers=target/peers-venv
+# BSD-3-Clause; the npm package's own checksum is verified by npm, the file's here.
+flights_package=vega-datasets@3.2.1
+flights_sha256=dbeb920c90f59b6ccaff823dcc3d08f25a97fa1ce128d93f40be4e931f5900b0
+flights=target/demo/flights-3m.parquet
+
+packages=() # Debian packages that are missing
+advice=()   # commands that mend what packages alone do not
+
+main() {
+  local part
+  for part in "$@"; do
+    case $part in
+      rust | lint | c++ | peers | cassandra | flights | deny) ;;
+      *) sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; fail "unknown part '$part'" ;;
+    esac
+  done
+  for part in "$@"; do "need_${part//+/p}"; done
+  install_packages
+  for part in "$@"; do "make_${part//+/p}"; done
+}
+
+say() { echo "setup: $*" >&2; }
+fail() { say "$*"; exit 1; }
+have() { command -v "$1" >/dev/null; }
+root() { [ "$(id -u)" -eq 0 ] && have apt-get; }
+missing() { packages+=("$@"); }
+
+install_packages() {
+  [ ${#packages[@]} -gt 0 ] || [ ${#advice[@]} -gt 0 ] || return 0
+  if [ ${#packages[@]} -gt 0 ] && root; then
+    say "installing Debian's ${packages[*]}"
+    update_package_lists
+    quietly env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y --no-install-recommends -o Dpkg::Use-Pty=0 "${packages[@]}"
+    packages=()
+  fi
+  if [ ${#packages[@]} -gt 0 ] || [ ${#advice[@]} -gt 0 ]; then
+    say "something is missing. Please run:"
+    [ ${#packages[@]} -eq 0 ] || echo "  (as root, on Debian)  apt-get install ${packages[*]}" >&2
+    local line
+    for line in "${advice[@]}"; do echo "  $line" >&2; done
+    exit 1
+  fi
+}
+
+lists_updated=
+update_package_lists() {
+  [ -z "$lists_updated" ] || return 0
+  quietly apt-get update
+  lists_updated=yes
+}
+
+# Runs a talkative command; what it says is shown only if it fails.
+quietly() {
+  mkdir -p target
+  if ! "$@" </dev/null >target/setup.log 2>&1; then
+    tail -n 20 target/setup.log >&2
+    fail "this failed: $*  (all it said is in target/setup.log)"
+  fi
+}
+
+# --- rust: Debian 12's own rustc is too old, so Rust comes through rustup, which Debian packages from 13 on.
+
+msrv=$(sed -nE 's/^rust-version = "([0-9.]+)"/\1/p' Cargo.toml)
+
+need_rust() {
+  have cc || missing gcc libc6-dev
+  [ -e /etc/ssl/certs/ca-certificates.crt ] || ! have apt-get || missing ca-certificates
+  if rust_is_new_enough || have rustup; then return; fi
+  if root && update_package_lists && apt-cache show rustup >/dev/null 2>&1; then
+    missing rustup
+  else
+    advice+=("install Rust $msrv or newer; this machine has $(rustc --version 2>/dev/null || echo none):")
+    advice+=("  Debian 13 or newer: (as root) apt-get install rustup, then rustup default stable")
+    advice+=("  elsewhere, also Debian 12, whose own rustc is too old: follow https://rustup.rs")
+  fi
+}
+
+make_rust() {
+  if rust_is_new_enough; then return; fi
+  say "installing the stable Rust toolchain in ~/.rustup"
+  quietly rustup toolchain install stable --profile minimal --component clippy,rustfmt
+  rust_is_new_enough || quietly rustup default stable
+  rust_is_new_enough || fail "rustc is still older than $msrv: $(rustc --version 2>&1 || true) at $(command -v rustc)"
+}
+
+rust_is_new_enough() {
+  have cargo || return 1
+  local version
+  version=$(rustc --version 2>/dev/null | cut -d ' ' -f 2)
+  [ -n "$version" ] && [ "$(printf '%s\n%s\n' "$msrv" "$version" | sort -V | head -n 1)" = "$msrv" ]
+}
+
+need_lint() { :; }
+
+make_lint() {
+  if cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1; then return; fi
+  have rustup || fail "cargo fmt or cargo clippy is missing, and there is no rustup to add them with
+  without rustup, install the packages that bring rustfmt and clippy to your cargo"
+  quietly rustup component add clippy rustfmt
+}
+
+need_cpp() { have c++ || missing g++; }
+
+make_cpp() { :; }
+
+# --- peers
+
+need_peers() {
+  if peers_are_there; then return; fi
+  if ! have python3; then
+    missing python3 python3-venv
+  elif ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+    missing python3-venv
+  fi
+}
+
+make_peers() {
+  if peers_are_there; then return; fi
+  python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    fail "dev/peers.txt needs Python 3.11 or newer, and python3 is $(python3 --version)"
+  say "installing the peers of dev/peers.txt in $peers (about 150 MB)"
+  rm -rf "$peers"
+  mkdir -p target
+  python3 -m venv "$peers"
+  "$peers/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: -r dev/peers.txt >&2
+  cp dev/peers.txt "$peers/installed.txt" # last: what was interrupted is begun anew
+}
+
+peers_are_there() { cmp -s dev/peers.txt "$peers/installed.txt" && [ -x "$peers/bin/python" ]; }
+
+# --- cassandra
+
+need_cassandra() {
+  have ps || missing procps
+  if ! dev/cassandra.sh java >/dev/null 2>&1; then missing default-jre-headless; fi
+  if ! have mvn && ! dev/cassandra.sh fetched; then missing maven; fi
+}
+
+make_cassandra() {
+  dev/cassandra.sh java >/dev/null
+  dev/cassandra.sh fetch
+}
+
+# --- flights
+
+need_flights() {
+  [ -e "$flights" ] || have npm || missing npm
+}
+
+make_flights() {
+  [ ! -e "$flights" ] || return 0
+  say "fetching $flights_package (18 MB, once)"
+  local new=target/demo/new
+  rm -rf "$new"
+  mkdir -p "$new"
+  npm pack "$flights_package" --silent --pack-destination "$new" </dev/null >/dev/null
+  tar -xzf "$new"/*.tgz -C "$new" package/data/flights-3m.parquet
+  echo "$flights_sha256  $new/package/data/flights-3m.parquet" | sha256sum --check --status ||
+    fail "$flights_package does not hold the flights-3m.parquet that was expected (SHA-256 differs)"
+  mv "$new/package/data/flights-3m.parquet" "$flights"
+  rm -rf "$new"
+}
+
+# --- deny
+
+need_deny() { :; }
+
+make_deny() {
+  if have cargo-deny || [ -x "$cache/tools/bin/cargo-deny" ]; then return; fi
+  say "building cargo-deny in $cache/tools (minutes, once)"
+  cargo install cargo-deny --locked --root "$cache/tools" </dev/null >&2
+}
+
+main "$@"

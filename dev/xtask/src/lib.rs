@@ -1,0 +1,23 @@
+//! Tests of the workspace itself: what reviewers would otherwise have to remember.
+//!
+//! Each rule is a function from what it looks at to a list of faults, one sentence each, naming the place. The tests
+//! in `tests/tidy.rs` run every rule on this workspace; the unit tests beside a rule run it on text that breaks it,
+//! so that a rule which finds nothing any more is noticed.
+//!
+//! * [`rules::dependencies`]: who may use whom (the table of the design), what is published.
+//! * [`rules::manifests`]: names, licence, MSRV, lints, and the attributes at the root of every crate.
+//! * [`rules::sources`]: length, unfinished code, ignored tests, relaxed lints, paths of one machine, scripts.
+//! * [`rules::documents`]: links of Markdown files.
+
+#![forbid(unsafe_code)]
+
+pub mod rust_text;
+pub mod workspace;
+
+/// The rules, by what they look at.
+pub mod rules {
+    pub mod dependencies;
+    pub mod documents;
+    pub mod manifests;
+    pub mod sources;
+}

@@ -1,0 +1,189 @@
+//! Source files: their length, what is unfinished or switched off in them, and what is only true on one machine.
+
+use crate::rust_text::{attributes, code_only, line_of};
+use crate::workspace::File;
+
+/// No file of `crates/*/src` is longer: files wanted splitting at about 800 lines.
+pub const LINES_MAX: usize = 1000;
+
+/// Macros that stand for code which is not written, or was written to look at something.
+const UNFINISHED: &[&str] = &["todo!", "unimplemented!", "dbg!"];
+
+/// Where people's files, or a workplace's, are. (In pieces, so that this file passes its own rule.)
+const MACHINE_PATHS: &[&str] =
+    &[concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/Us", "ers/")];
+
+/// Files of `crates/*/src` that are too long.
+pub fn length(path: &str, text: &str) -> Vec<String> {
+    let lines = text.lines().count();
+    let counted = path.starts_with("crates/") && path.contains("/src/") && lines > LINES_MAX;
+    if counted {
+        vec![format!("{path} has {lines} lines, more than {LINES_MAX}: split it")]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Code that is not written, in a Rust file.
+pub fn unfinished(path: &str, text: &str) -> Vec<String> {
+    let code = code_only(text);
+    let mut faults = Vec::new();
+    for name in UNFINISHED {
+        for (at, _) in code.match_indices(name) {
+            if !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
+                faults.push(format!("{path}:{}: `{name}`", line_of(&code, at) + 1));
+            }
+        }
+    }
+    faults
+}
+
+/// Tests that are switched off without a reason, in a Rust file.
+pub fn ignored_tests(path: &str, text: &str) -> Vec<String> {
+    attributes(&code_only(text))
+        .into_iter()
+        .filter(|found| {
+            found.text == "ignore"
+                || (found.text.starts_with("cfg_attr(") && found.text.ends_with(",ignore)"))
+        })
+        .map(|found| format!("{path}:{}: `#[ignore]` without a reason", found.first_line + 1))
+        .collect()
+}
+
+/// Lints that are relaxed in a Rust file without saying why: by `reason = "…"`, or by a comment on the line or above.
+pub fn relaxed_lints(path: &str, text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let code = code_only(text);
+    let code_lines: Vec<&str> = code.lines().collect();
+    let relaxes = |attribute: &str| {
+        ["allow(", "expect("].iter().any(|level| {
+            attribute.starts_with(level)
+                || (attribute.starts_with("cfg_attr(") && attribute.contains(&format!(",{level}")))
+        })
+    };
+    let commented = |first: usize, last: usize| {
+        let above = first.checked_sub(1).map_or("", |line| lines[line].trim_start());
+        let above = above.starts_with("//") && !above.starts_with("///") && !above.starts_with("//!");
+        // What is on the line and not in its code is a comment.
+        above || (lines[last].contains("//") && !code_lines[last].contains("//"))
+    };
+    attributes(&code)
+        .into_iter()
+        .filter(|found| relaxes(&found.text) && !found.text.contains("reason="))
+        .filter(|found| !commented(found.first_line, found.last_line))
+        .map(|found| format!("{path}:{}: `#[{}]` without a reason", found.first_line + 1, found.text))
+        .collect()
+}
+
+/// Lints that are relaxed in a manifest without a comment on the line or above.
+pub fn relaxed_manifest_lints(path: &str, text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let (mut above, mut in_lints) = ("", false);
+    for (number, line) in text.lines().enumerate() {
+        if line.starts_with('[') {
+            in_lints = line.contains("lints");
+        }
+        if in_lints && line.contains("\"allow\"") && !line.contains('#') && !above.starts_with('#') {
+            faults.push(format!("{path}:{}: a lint is allowed without a reason", number + 1));
+        }
+        above = line.trim_start();
+    }
+    faults
+}
+
+/// Paths that exist on one machine only.
+pub fn machine_paths(path: &str, text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        for place in MACHINE_PATHS {
+            // After a name or a variable it is part of a longer, relative path; after a host, of a URL.
+            let starts = |(at, _): (usize, &str)| {
+                !line[..at].ends_with(|c: char| c.is_alphanumeric() || "._-})~/".contains(c))
+            };
+            if line.match_indices(place).any(starts) {
+                faults.push(format!("{path}:{}: a path that starts with `{place}`", number + 1));
+            }
+        }
+    }
+    faults
+}
+
+/// Scripts that cannot be run.
+pub fn scripts(file: &File) -> Vec<String> {
+    let is_script = file.text.as_deref().is_some_and(|text| text.starts_with("#!/"));
+    if is_script && !file.executable {
+        vec![format!("{} starts with `#!` and is not executable", file.path)]
+    } else {
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: [&str; 0] = [];
+
+    #[test]
+    fn long_files_are_found() {
+        let text = "\n".repeat(LINES_MAX + 1);
+        assert_eq!(length("crates/base/src/lib.rs", &text).len(), 1);
+        assert_eq!(length("crates/base/tests/all.rs", &text), NONE);
+        assert_eq!(length("crates/base/src/lib.rs", &text[1..]), NONE);
+    }
+
+    #[test]
+    fn unfinished_code_is_found() {
+        assert_eq!(unfinished("a.rs", "// todo!()\nlet s = \"dbg!\";\nmy_dbg!(x);"), NONE);
+        assert_eq!(unfinished("a.rs", "fn f() {\n    todo!()\n}"), ["a.rs:2: `todo!`"]);
+        assert_eq!(unfinished("a.rs", "dbg!(unimplemented!())").len(), 2);
+    }
+
+    #[test]
+    fn ignored_tests_without_a_reason_are_found() {
+        assert_eq!(ignored_tests("a.rs", "#[ignore = \"takes an hour\"]\n/// ```ignore\nfn f() {}"), NONE);
+        assert_eq!(ignored_tests("a.rs", "#[test]\n#[ignore]\nfn f() {}").len(), 1);
+        assert_eq!(ignored_tests("a.rs", "#[cfg_attr(miri, ignore)]").len(), 1);
+    }
+
+    #[test]
+    fn relaxed_lints_without_a_reason_are_found() {
+        assert_eq!(relaxed_lints("a.rs", "#[allow(dead_code, reason = \"a twin\")]"), NONE);
+        assert_eq!(relaxed_lints("a.rs", "// The other platform has it.\n#[allow(dead_code)]"), NONE);
+        assert_eq!(relaxed_lints("a.rs", "#![allow(dead_code)] // a twin"), NONE);
+        assert_eq!(relaxed_lints("a.rs", "/// What it is.\n#[allow(dead_code)]\nfn f() {}").len(), 1);
+        assert_eq!(relaxed_lints("a.rs", "x\n#[expect(\n    dead_code\n)]").len(), 1);
+        assert_eq!(relaxed_lints("a.rs", "\n#[cfg_attr(not(test), allow(dead_code))]").len(), 1);
+        assert_eq!(relaxed_lints("a.rs", "#[must_use]\n#[derive(Debug)]"), NONE);
+    }
+
+    #[test]
+    fn relaxed_lints_of_a_manifest_are_found() {
+        let bare = "[lints.clippy]\nx = \"warn\"\npedantic = \"allow\"\n";
+        assert_eq!(
+            relaxed_manifest_lints("Cargo.toml", bare),
+            ["Cargo.toml:3: a lint is allowed without a reason"]
+        );
+        assert_eq!(
+            relaxed_manifest_lints("Cargo.toml", &bare.replace("\npedantic", "\n# Why.\npedantic")),
+            NONE
+        );
+    }
+
+    #[test]
+    fn paths_of_a_machine_are_found() {
+        let home = concat!("/ho", "me/");
+        assert_eq!(machine_paths("a", &format!("open(\"{home}ada/x\")")).len(), 1);
+        assert_eq!(
+            machine_paths("a", &format!("see https://example.com{home}ada and $base{home} and ..{home}")),
+            NONE
+        );
+    }
+
+    #[test]
+    fn scripts_that_cannot_run_are_found() {
+        let file = File { path: "a.sh".to_owned(), text: Some("#!/bin/sh\n".to_owned()), executable: false };
+        assert_eq!(scripts(&file).len(), 1);
+        assert_eq!(scripts(&File { executable: true, ..file }), NONE);
+    }
+}

@@ -1,0 +1,128 @@
+//! Every rule on this workspace.
+
+use std::sync::OnceLock;
+
+use marquetry_xtask::rules::{dependencies, documents, manifests, sources};
+use marquetry_xtask::workspace::{File, Workspace};
+
+fn workspace() -> &'static Workspace {
+    static WORKSPACE: OnceLock<Workspace> = OnceLock::new();
+    WORKSPACE.get_or_init(|| Workspace::load().expect("the workspace can be read"))
+}
+
+#[track_caller]
+fn none(faults: impl IntoIterator<Item = String>) {
+    let faults: Vec<String> = faults.into_iter().collect();
+    assert!(faults.is_empty(), "{} fault(s):\n  {}", faults.len(), faults.join("\n  "));
+}
+
+fn texts(suffix: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let files = workspace().files.iter().filter(move |file| file.path.ends_with(suffix));
+    files.filter_map(|File { path, text, .. }| Some((path.as_str(), text.as_deref()?)))
+}
+
+/// The rules below look at something: this very file and package are among what they see.
+#[test]
+fn the_workspace_is_seen() {
+    assert!(
+        workspace().packages.iter().any(|package| package.name == "marquetry-xtask" && !package.published)
+    );
+    assert!(workspace().packages.iter().any(|package| package.name == "marquetry-base" && package.published));
+    assert!(
+        workspace()
+            .text("dev/xtask/tests/tidy.rs")
+            .is_some_and(|text| text.contains("the_workspace_is_seen"))
+    );
+    assert!(workspace().rust_files("crates/base/src/").count() > 0);
+}
+
+#[test]
+fn crates_use_only_what_the_table_allows() {
+    none(dependencies::edges(&workspace().packages));
+}
+
+#[test]
+fn the_front_takes_drivers_only_by_feature() {
+    none(dependencies::front_is_pure(&workspace().packages));
+}
+
+#[test]
+fn development_tools_are_unpublished() {
+    none(dependencies::dev_is_unpublished(&workspace().packages));
+}
+
+#[test]
+fn scylla_uses_parquet_only_in_its_bridge() {
+    none(dependencies::parquet_only_in_bridge(texts(".rs")));
+}
+
+#[test]
+fn manifests_are_alike() {
+    none(workspace().packages.iter().flat_map(manifests::manifest));
+}
+
+#[test]
+fn crate_roots_forbid_unsafe_and_std() {
+    let text = |path: &str| workspace().text(path);
+    none(workspace().packages.iter().flat_map(|package| manifests::root_attributes(package, text)));
+}
+
+#[test]
+fn unsafe_code_is_where_it_may_be() {
+    none(workspace().packages.iter().flat_map(|package| {
+        let folder = format!("{}/src/", package.folder);
+        manifests::unsafe_places(package, workspace().rust_files(&folder))
+    }));
+}
+
+#[test]
+fn no_std_crates_do_without_std() {
+    none(workspace().packages.iter().flat_map(|package| {
+        let folder = format!("{}/src/", package.folder);
+        manifests::no_std(package, workspace().rust_files(&folder))
+    }));
+}
+
+#[test]
+fn source_files_are_short() {
+    none(texts(".rs").flat_map(|(path, text)| sources::length(path, text)));
+}
+
+#[test]
+fn nothing_is_unfinished() {
+    none(texts(".rs").flat_map(|(path, text)| sources::unfinished(path, text)));
+}
+
+#[test]
+fn ignored_tests_say_why() {
+    none(texts(".rs").flat_map(|(path, text)| sources::ignored_tests(path, text)));
+}
+
+#[test]
+fn relaxed_lints_say_why() {
+    none(texts(".rs").flat_map(|(path, text)| sources::relaxed_lints(path, text)));
+    none(texts("Cargo.toml").flat_map(|(path, text)| sources::relaxed_manifest_lints(path, text)));
+}
+
+#[test]
+fn no_file_names_a_path_of_one_machine() {
+    none(texts("").flat_map(|(path, text)| sources::machine_paths(path, text)));
+}
+
+#[test]
+fn scripts_are_executable() {
+    none(workspace().files.iter().flat_map(sources::scripts));
+}
+
+#[test]
+fn links_of_documents_lead_somewhere() {
+    let text = |path: &str| {
+        let file = workspace().files.iter().find(|file| file.path == path)?;
+        Some(file.text.as_deref().unwrap_or_default())
+    };
+    let is_folder = |path: &str| {
+        let folder = format!("{path}/");
+        path.is_empty() || workspace().files.iter().any(|file| file.path.starts_with(&folder))
+    };
+    none(texts(".md").flat_map(|(path, markdown)| documents::links(path, markdown, text, is_folder)));
+}
