@@ -67,18 +67,22 @@ def columns():
     yield "float16", pyarrow.array(
         numpy.array([0.5, -65504, 2**-24, math.inf, math.nan, 0], "float16"), mask=numpy.array([0, 0, 0, 0, 0, 1], bool)
     ), None
-    yield "float", pyarrow.array([0.1, 3.4028234663852886e38, 1e-45, -math.inf, math.nan, None], pyarrow.float32()), None
+    yield "float", pyarrow.array(
+        [0.1, 3.4028234663852886e38, 1e-45, -math.inf, math.nan, None], pyarrow.float32()
+    ), None
     yield "double", pyarrow.array([0.1, 1.7976931348623157e308, 5e-324, math.inf, math.nan, None]), None
     yield "minus zero", pyarrow.array([-0.0, 0.0, 1e21, 1e-7, 123456789.125, None]), None
     yield "decimal_9_2", decimals(9, 2, [999999999, -999999999, 0, 110, -1, None]), None
     yield "decimal_18_0", decimals(18, 0, [10**18 - 1, -(10**18) + 1, 0, 1000, None, None]), None
     yield "decimal_38_10", decimals(38, 10, [10**38 - 1, -(10**38) + 1, 0, 128, -128, None]), None
     yield "decimal_76_76", decimals(76, 76, [10**76 - 1, -(10**76) + 1, 0, 1, None, None]), None
-    # As few bytes as a number needs, and more
+    # As few bytes as a number needs, and more.
     yield "decimal_bytes", pyarrow.array(
         [b"\x7f", b"\x80", b"\0\0\0\x01", b"\xff\xff\x7f", b"\0" * 15 + b"\x80", None]
     ), DECIMAL_BYTES
-    yield "string", pyarrow.array(["", "it's \"quoted\"", "a\nb\r\t\\n\0$$--/*", "Grüße 🚀 \u2028", "x" * 5000, None]), None
+    yield "string", pyarrow.array(
+        ["", "it's \"quoted\"", "a\nb\r\t\\n\0$$--/*", "Grüße 🚀 \u2028", "x" * 5000, None]
+    ), None
     yield "enum", pyarrow.array([b"HEARTS", b"", b"'", b"SPADES", None, None]), ENUM
     yield "json", pyarrow.array(['{"a": [1, "it\'s"]}', "null", '""', "[]", None, None]).cast(pyarrow.json_()), None
     yield "uuid", pyarrow.array(
@@ -89,8 +93,10 @@ def columns():
     yield "fixed", pyarrow.array([b"abc", b"\0\0\0", b"\xff\xff\xff", None, None, None], pyarrow.binary(3)), None
     yield "bson", pyarrow.array([b"\x05\0\0\0\0", b"", None, None, None, None]), BSON
     yield "date", integers(pyarrow.int32(), 0, -1, 20412, *i32, None).cast(pyarrow.date32()), None
-    yield "time_millis", integers(pyarrow.int32(), 0, 86_399_999, 1, None, None, None).cast(pyarrow.time32("ms")), None
-    yield "time_micros", integers(pyarrow.int64(), 0, day_ns // 1000 - 1, 1, None, None, None).cast(pyarrow.time64("us")), None
+    millis = integers(pyarrow.int32(), 0, 86_399_999, 1, None, None, None)
+    yield "time_millis", millis.cast(pyarrow.time32("ms")), None
+    micros = integers(pyarrow.int64(), 0, day_ns // 1000 - 1, 1, None, None, None)
+    yield "time_micros", micros.cast(pyarrow.time64("us")), None
     yield "time_nanos", integers(pyarrow.int64(), 0, day_ns - 1, 1, None, None, None).cast(pyarrow.time64("ns")), None
     for unit in ("ms", "us", "ns"):
         for zone in (utc, local):
@@ -102,7 +108,7 @@ def columns():
         pyarrow.binary(12),
     ), INT96
     yield "interval", pyarrow.array(
-        [interval(0, 0, 0), interval(1, 2, 3), interval(2**31 - 1, 2**31 - 1, 2**32 - 1), interval(0, 0, 1), None, None],
+        [interval(*parts) for parts in [(0, 0, 0), (1, 2, 3), (2**31 - 1, 2**31 - 1, 2**32 - 1), (0, 0, 1)]] + [None, None],
         pyarrow.binary(12),
     ), INTERVAL
     yield "unknown", pyarrow.nulls(ROWS), None

@@ -92,11 +92,14 @@ fn miniblock_i32_with(
     last: &mut i32,
     out: &mut [i32],
 ) -> Result<(), Error> {
+    if width > 32 {
+        return Err(Error::Width { width: width as usize });
+    }
+    need_bits(bits_through(width, first, out.len()), input.len())?;
     #[cfg(target_arch = "x86_64")]
     if let (crate::cpu::Level::Avx512, 1..=crate::unpack::avx512::WIDTH_U32_MAX) = (isa.level(), width)
         && (first * width as usize).is_multiple_of(8)
     {
-        need_bits(bits_through(width, first, out.len()), input.len())?;
         let input = &input[first * width as usize / 8..];
         // SAFETY: the `Isa` proves the features; `width` is in the range; `input` holds the deltas' bits.
         unsafe { avx512::miniblock_i32(width, input, min_delta, last, out) };
@@ -116,11 +119,14 @@ fn miniblock_i64_with(
     last: &mut i64,
     out: &mut [i64],
 ) -> Result<(), Error> {
+    if width > 64 {
+        return Err(Error::Width { width: width as usize });
+    }
+    need_bits(bits_through(width, first, out.len()), input.len())?;
     #[cfg(target_arch = "x86_64")]
     if let (crate::cpu::Level::Avx512, 1..=63) = (isa.level(), width)
         && (first * width as usize).is_multiple_of(8)
     {
-        need_bits(bits_through(width, first, out.len()), input.len())?;
         let input = &input[first * width as usize / 8..];
         // SAFETY: the `Isa` proves the features; `width` is in the range; `input` holds the deltas' bits.
         unsafe { avx512::miniblock_i64(width, input, min_delta, last, out) };

@@ -3,6 +3,11 @@
 //! A batch of ten columns (integers, doubles, texts, timestamps, a boolean; three of them with nulls) is printed again
 //! and again into the same buffer. Told is the best of several rounds, for values as such and for texts in dictionaries,
 //! and for each column beside the key alone.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "numbers here are small, or random anyway"
+)]
 
 #[path = "../tests/bridge/schema.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]

@@ -92,7 +92,8 @@ impl Sum {
         assert_eq!(column.values.len(), values, "{}: values", self.path);
     }
 
-    fn add_row(&mut self, value: Option<&[u8]>) {
+    /// Adds a row: null, or a value as PLAIN holds it.
+    pub fn add_row(&mut self, value: Option<&[u8]>) {
         let value = value.map(|bytes| match self.form {
             Form::Plain => bytes.to_vec(),
             Form::ShortestDecimal => shortest(bytes).to_vec(),
@@ -115,7 +116,9 @@ impl Sum {
         }
     }
 
-    fn finish(mut self) -> Sum {
+    /// The sum of all that was added.
+    #[must_use]
+    pub fn finish(mut self) -> Sum {
         self.crc32 = self.hasher.clone().finalize();
         self
     }

@@ -1,1 +1,683 @@
-//! Files made by hand.
+//! Files made by hand: legal rarities that no writer makes, and every kind of lie.
+//!
+//! A [`Table`] has columns, row groups, chunks and pages; [`Table::write`] lays them out and fills in a true footer. All that
+//! is Thrift is a [`Struct`], whose fields can be set to anything, of any type, or taken away, before it is written:
+//!
+//! ```
+//! use marquetry_conformance::craft::{Chunk, Column, INT32, Page, Table, plain_i32, V};
+//!
+//! let mut page = Page::data(3, 0, plain_i32(&[1, 2, 3]));
+//! page.header.set(3, V::I32(i32::MAX)); // a lie: compressed_page_size
+//! let table = Table::new([Column::required("a", INT32)]).group(3, [Chunk::new(3, [page])]);
+//! assert_eq!(&table.write()[..4], b"PAR1");
+//! ```
+
+use std::collections::BTreeMap;
+
+use marquetry_base::Bytes;
+
+/// `Type` of the format.
+pub const BOOLEAN: i32 = 0;
+/// See [`BOOLEAN`].
+pub const INT32: i32 = 1;
+/// See [`BOOLEAN`].
+pub const INT64: i32 = 2;
+/// See [`BOOLEAN`].
+pub const BYTE_ARRAY: i32 = 6;
+/// See [`BOOLEAN`].
+pub const FIXED_LEN_BYTE_ARRAY: i32 = 7;
+
+/// `CompressionCodec` of the format.
+pub const UNCOMPRESSED: i32 = 0;
+/// See [`UNCOMPRESSED`].
+pub const SNAPPY: i32 = 1;
+/// See [`UNCOMPRESSED`].
+pub const GZIP: i32 = 2;
+/// See [`UNCOMPRESSED`].
+pub const ZSTD: i32 = 6;
+
+/// `Encoding` of the format.
+pub const PLAIN: i32 = 0;
+/// See [`PLAIN`].
+pub const PLAIN_DICTIONARY: i32 = 2;
+/// See [`PLAIN`].
+pub const RLE: i32 = 3;
+/// See [`PLAIN`].
+pub const BIT_PACKED: i32 = 4;
+/// See [`PLAIN`].
+pub const DELTA_BINARY_PACKED: i32 = 5;
+/// See [`PLAIN`].
+pub const DELTA_LENGTH_BYTE_ARRAY: i32 = 6;
+/// See [`PLAIN`].
+pub const DELTA_BYTE_ARRAY: i32 = 7;
+/// See [`PLAIN`].
+pub const RLE_DICTIONARY: i32 = 8;
+
+/// A Thrift value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum V {
+    /// `bool`.
+    Bool(bool),
+    /// `i8`.
+    I8(i8),
+    /// `i16`.
+    I16(i16),
+    /// `i32`.
+    I32(i32),
+    /// `i64`.
+    I64(i64),
+    /// `double`.
+    Double(f64),
+    /// `binary` and `string`.
+    Binary(Vec<u8>),
+    /// `uuid`.
+    Uuid([u8; 16]),
+    /// `list`; its type is that of its first element.
+    List(Vec<V>),
+    /// `set`, likewise.
+    Set(Vec<V>),
+    /// `map`; its types are those of its first entry.
+    Map(Vec<(V, V)>),
+    /// A structure.
+    Struct(Struct),
+    /// Bytes that stand for a value of this type, as they are: for lies.
+    Raw(u8, Vec<u8>),
+}
+
+/// A Thrift structure: fields by their number.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Struct(pub BTreeMap<i16, V>);
+
+impl Struct {
+    /// A structure of these fields.
+    pub fn of(fields: impl IntoIterator<Item = (i16, V)>) -> Struct {
+        Struct(fields.into_iter().collect())
+    }
+
+    /// Sets a field.
+    pub fn set(&mut self, id: i16, value: V) -> &mut Struct {
+        self.0.insert(id, value);
+        self
+    }
+
+    /// Takes a field away.
+    pub fn remove(&mut self, id: i16) -> &mut Struct {
+        self.0.remove(&id);
+        self
+    }
+
+    /// A field that is a structure, made if it is none.
+    pub fn child(&mut self, id: i16) -> &mut Struct {
+        let field = self.0.entry(id).or_insert_with(|| V::Struct(Struct::default()));
+        if !matches!(field, V::Struct(_)) {
+            *field = V::Struct(Struct::default());
+        }
+        match field {
+            V::Struct(child) => child,
+            _ => unreachable!("it was just made a structure"),
+        }
+    }
+
+    /// In the compact protocol.
+    pub fn write(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.write_to(&mut out);
+        out
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) {
+        let mut last = 0i16;
+        for (&id, value) in &self.0 {
+            let delta = i32::from(id) - i32::from(last);
+            match u8::try_from(delta) {
+                Ok(delta @ 1..=15) => out.push(delta << 4 | value.kind(true)),
+                _ => {
+                    out.push(value.kind(true));
+                    zigzag(out, id.into());
+                }
+            }
+            if !matches!(value, V::Bool(_)) {
+                value.write_to(out);
+            }
+            last = id;
+        }
+        out.push(0);
+    }
+
+    /// This structure, and those in it, with a field of every type that no version of the format knows.
+    #[must_use]
+    pub fn with_unknown_fields(&self) -> Struct {
+        let mut all = Struct::default();
+        for (&id, value) in &self.0 {
+            all.set(id, value.with_unknown_fields());
+        }
+        for (number, value) in unknown_values().into_iter().enumerate() {
+            all.set(1000 + 40 * i16::try_from(number).unwrap_or(0), value);
+        }
+        all
+    }
+}
+
+/// A value of every type.
+fn unknown_values() -> Vec<V> {
+    let inner = Struct::of([(1, V::Bool(false)), (2, V::List(vec![V::I32(-1); 20]))]);
+    vec![
+        V::Bool(true),
+        V::Bool(false),
+        V::I8(-5),
+        V::I16(-300),
+        V::I32(i32::MIN),
+        V::I64(i64::MIN),
+        V::Double(1.5),
+        V::Binary(b"unknown".to_vec()),
+        V::List(vec![]),
+        V::List(vec![V::Bool(true), V::Bool(false)]),
+        V::List(vec![V::Struct(inner.clone()), V::Struct(Struct::default())]),
+        V::Set(vec![V::Binary(b"a".to_vec())]),
+        V::Map(vec![]),
+        V::Map(vec![(V::Binary(b"k".to_vec()), V::List(vec![V::Double(0.0)])); 2]),
+        V::Struct(inner),
+    ]
+}
+
+impl V {
+    /// Text.
+    pub fn text(text: &str) -> V {
+        V::Binary(text.as_bytes().to_vec())
+    }
+
+    fn kind(&self, in_field: bool) -> u8 {
+        match self {
+            V::Bool(false) if in_field => 2,
+            V::Bool(_) => 1,
+            V::I8(_) => 3,
+            V::I16(_) => 4,
+            V::I32(_) => 5,
+            V::I64(_) => 6,
+            V::Double(_) => 7,
+            V::Binary(_) => 8,
+            V::List(_) => 9,
+            V::Set(_) => 10,
+            V::Map(_) => 11,
+            V::Struct(_) => 12,
+            V::Uuid(_) => 13,
+            V::Raw(kind, _) => *kind,
+        }
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) {
+        match self {
+            V::Bool(value) => out.push(if *value { 1 } else { 2 }),
+            V::I8(value) => out.extend(value.to_le_bytes()),
+            V::I16(value) => zigzag(out, (*value).into()),
+            V::I32(value) => zigzag(out, (*value).into()),
+            V::I64(value) => zigzag(out, *value),
+            V::Double(value) => out.extend(value.to_le_bytes()),
+            V::Binary(bytes) => {
+                varint(out, bytes.len() as u64);
+                out.extend(bytes);
+            }
+            V::Uuid(bytes) => out.extend(bytes),
+            V::List(values) | V::Set(values) => {
+                let kind = values.first().map_or(5, |value| value.kind(false));
+                match u8::try_from(values.len()) {
+                    Ok(short @ ..15) => out.push(short << 4 | kind),
+                    _ => {
+                        out.push(0xf0 | kind);
+                        varint(out, values.len() as u64);
+                    }
+                }
+                values.iter().for_each(|value| value.write_to(out));
+            }
+            V::Map(entries) => {
+                varint(out, entries.len() as u64);
+                if let Some((key, value)) = entries.first() {
+                    out.push(key.kind(false) << 4 | value.kind(false));
+                }
+                for (key, value) in entries {
+                    key.write_to(out);
+                    value.write_to(out);
+                }
+            }
+            V::Struct(fields) => fields.write_to(out),
+            V::Raw(_, bytes) => out.extend(bytes),
+        }
+    }
+
+    fn with_unknown_fields(&self) -> V {
+        match self {
+            V::Struct(fields) => V::Struct(fields.with_unknown_fields()),
+            V::List(values) => V::List(values.iter().map(V::with_unknown_fields).collect()),
+            other => other.clone(),
+        }
+    }
+}
+
+/// A leaf of the schema.
+#[derive(Debug, Clone)]
+pub struct Column {
+    /// The `SchemaElement`.
+    pub element: Struct,
+}
+
+impl Column {
+    /// A column without nulls.
+    pub fn required(name: &str, physical_type: i32) -> Column {
+        let fields = [(1, V::I32(physical_type)), (3, V::I32(0)), (4, V::text(name))];
+        Column { element: Struct::of(fields) }
+    }
+
+    /// A column with nulls.
+    pub fn optional(name: &str, physical_type: i32) -> Column {
+        Column::required(name, physical_type).with(3, V::I32(1))
+    }
+
+    /// With another field of its element.
+    #[must_use]
+    pub fn with(mut self, id: i16, value: V) -> Column {
+        self.element.set(id, value);
+        self
+    }
+}
+
+/// A page: its header, and whatever bytes follow it.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// The `PageHeader`.
+    pub header: Struct,
+    /// The page's bytes in the file.
+    pub body: Vec<u8>,
+    /// How many of them, at the start, are levels that stay uncompressed (V2).
+    levels_bytes: usize,
+}
+
+impl Page {
+    fn new(page_type: i32, own: Option<(i16, Struct)>, body: Vec<u8>, levels_bytes: usize) -> Page {
+        let length = V::I32(length_i32(&body));
+        let mut header = Struct::of([(1, V::I32(page_type)), (2, length.clone()), (3, length)]);
+        if let Some((id, own)) = own {
+            header.set(id, V::Struct(own));
+        }
+        Page { header, body, levels_bytes }
+    }
+
+    /// A V1 data page; its body is levels with their lengths, and values.
+    pub fn data(values: i32, encoding: i32, body: Vec<u8>) -> Page {
+        let own = [(1, V::I32(values)), (2, V::I32(encoding)), (3, V::I32(RLE)), (4, V::I32(RLE))];
+        Page::new(0, Some((5, Struct::of(own))), body, 0)
+    }
+
+    /// A V2 data page.
+    pub fn data_v2(values: i32, nulls: i32, encoding: i32, levels: &[u8], body: &[u8]) -> Page {
+        let own = [
+            (1, V::I32(values)),
+            (2, V::I32(nulls)),
+            (3, V::I32(values)),
+            (4, V::I32(encoding)),
+            (5, V::I32(length_i32(levels))),
+            (6, V::I32(0)),
+        ];
+        Page::new(3, Some((8, Struct::of(own))), [levels, body].concat(), levels.len())
+    }
+
+    /// A dictionary page.
+    pub fn dictionary(entries: i32, body: Vec<u8>) -> Page {
+        Page::new(2, Some((7, Struct::of([(1, V::I32(entries)), (2, V::I32(PLAIN))]))), body, 0)
+    }
+
+    /// A page of another type.
+    pub fn other(page_type: i32, body: Vec<u8>) -> Page {
+        Page::new(page_type, None, body, 0)
+    }
+
+    /// With another field of the header.
+    #[must_use]
+    pub fn with(mut self, id: i16, value: V) -> Page {
+        self.header.set(id, value);
+        self
+    }
+
+    /// With another field of the header's own structure: `DataPageHeader`, `DataPageHeaderV2` or `DictionaryPageHeader`.
+    #[must_use]
+    pub fn with_own(mut self, id: i16, value: V) -> Page {
+        for own in [5, 7, 8] {
+            if self.header.0.contains_key(&own) {
+                self.header.child(own).set(id, value.clone());
+            }
+        }
+        self
+    }
+
+    /// With its CRC.
+    #[must_use]
+    pub fn with_crc(self) -> Page {
+        let crc = crc32fast::hash(&self.body).cast_signed();
+        self.with(4, V::I32(crc))
+    }
+
+    /// Compressed; its levels, if V2, are not.
+    ///
+    /// # Panics
+    ///
+    /// For codecs that nothing is crafted with.
+    #[must_use]
+    pub fn compressed(mut self, codec: i32) -> Page {
+        let values = self.body.split_off(self.levels_bytes);
+        self.body.extend(compress(codec, &values));
+        let length = length_i32(&self.body);
+        self.with(3, V::I32(length))
+    }
+}
+
+/// Bytes in a codec.
+///
+/// # Panics
+///
+/// For codecs that nothing is crafted with.
+pub fn compress(codec: i32, bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write;
+    match codec {
+        UNCOMPRESSED => bytes.to_vec(),
+        SNAPPY => snap::raw::Encoder::new().compress_vec(bytes).expect("snappy takes any bytes"),
+        GZIP => {
+            let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+            gzip.write_all(bytes).and_then(|()| gzip.finish()).expect("a Vec takes any bytes")
+        }
+        ZSTD => {
+            let mut out = Vec::with_capacity(zstd_safe::compress_bound(bytes.len()));
+            zstd_safe::compress(&mut out, bytes, 3).expect("there is room for the bound");
+            out
+        }
+        other => panic!("nothing is crafted with codec {other}"),
+    }
+}
+
+/// A column chunk.
+#[derive(Debug, Clone)]
+pub struct Chunk {
+    /// Its pages, in order.
+    pub pages: Vec<Page>,
+    /// Its codec.
+    pub codec: i32,
+    /// Values, nulls included.
+    pub values: i64,
+    /// Fields of `ColumnMetaData` that differ from what is laid out.
+    pub metadata: Struct,
+    /// Fields of `ColumnMetaData` that are not written.
+    pub without: Vec<i16>,
+}
+
+impl Chunk {
+    /// An uncompressed chunk.
+    pub fn new(values: i64, pages: impl IntoIterator<Item = Page>) -> Chunk {
+        Chunk {
+            pages: pages.into_iter().collect(),
+            codec: UNCOMPRESSED,
+            values,
+            metadata: Struct::default(),
+            without: Vec::new(),
+        }
+    }
+
+    /// With a codec, which the pages must have been compressed with.
+    #[must_use]
+    pub fn codec(mut self, codec: i32) -> Chunk {
+        self.codec = codec;
+        self
+    }
+
+    /// With another field of its metadata.
+    #[must_use]
+    pub fn with(mut self, id: i16, value: V) -> Chunk {
+        self.metadata.set(id, value);
+        self
+    }
+
+    /// Without a field of its metadata.
+    #[must_use]
+    pub fn without(mut self, id: i16) -> Chunk {
+        self.without.push(id);
+        self
+    }
+}
+
+/// A file.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    /// The leaves.
+    pub columns: Vec<Column>,
+    /// Rows and chunks of the row groups.
+    pub groups: Vec<(i64, Vec<Chunk>)>,
+    /// Fields of `FileMetaData` that differ.
+    pub footer: Struct,
+    /// Whether every structure has fields that no reader knows.
+    pub unknown_fields: bool,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(columns: impl IntoIterator<Item = Column>) -> Table {
+        Table { columns: columns.into_iter().collect(), ..Table::default() }
+    }
+
+    /// With another row group.
+    #[must_use]
+    pub fn group(mut self, rows: i64, chunks: impl IntoIterator<Item = Chunk>) -> Table {
+        self.groups.push((rows, chunks.into_iter().collect()));
+        self
+    }
+
+    /// Lays the file out.
+    pub fn write(&self) -> Bytes {
+        let mut file = b"PAR1".to_vec();
+        let footer = self.lay_out(&mut file);
+        let footer = if self.unknown_fields { footer.with_unknown_fields().write() } else { footer.write() };
+        end_file(file, &footer)
+    }
+
+    /// Writes the pages; makes the footer.
+    fn lay_out(&self, file: &mut Vec<u8>) -> Struct {
+        let mut groups = Vec::new();
+        for (rows, chunks) in &self.groups {
+            let chunks: Vec<V> = chunks
+                .iter()
+                .zip(&self.columns)
+                .map(|(chunk, column)| self.chunk(file, chunk, column))
+                .collect();
+            let bytes = V::I64(file.len() as i64 - 4);
+            groups.push(V::Struct(Struct::of([(1, V::List(chunks)), (2, bytes), (3, V::I64(*rows))])));
+        }
+        let children = i32::try_from(self.columns.len()).expect("few columns");
+        let root = Struct::of([(4, V::text("schema")), (5, V::I32(children))]);
+        let elements = self.columns.iter().map(|column| column.element.clone());
+        let schema = std::iter::once(root).chain(elements).map(V::Struct).collect();
+        let mut footer = Struct::of([
+            (1, V::I32(2)),
+            (2, V::List(schema)),
+            (3, V::I64(self.groups.iter().map(|(rows, _)| rows).fold(0, |a, &b| a.wrapping_add(b)))),
+            (4, V::List(groups)),
+            (6, V::text("marquetry craft")),
+        ]);
+        footer.0.extend(self.footer.0.clone());
+        footer
+    }
+
+    fn chunk(&self, file: &mut Vec<u8>, chunk: &Chunk, column: &Column) -> V {
+        let start = file.len();
+        let (mut data_at, mut dictionary_at, mut uncompressed) = (None, None, 0);
+        let mut encodings = vec![V::I32(RLE)];
+        for page in &chunk.pages {
+            let header = if self.unknown_fields { &page.header.with_unknown_fields() } else { &page.header };
+            let is_dictionary = header.0.get(&1) == Some(&V::I32(2));
+            let place = if is_dictionary { &mut dictionary_at } else { &mut data_at };
+            place.get_or_insert(file.len());
+            for own in [5, 8] {
+                if let Some(V::Struct(own_header)) = header.0.get(&own)
+                    && let Some(encoding) = own_header.0.get(if own == 5 { &2 } else { &4 })
+                    && !encodings.contains(encoding)
+                {
+                    encodings.push(encoding.clone());
+                }
+            }
+            let written = header.write();
+            uncompressed += written.len() as i64;
+            if let Some(V::I32(bytes)) = header.0.get(&2) {
+                uncompressed += i64::from(*bytes);
+            }
+            file.extend(written);
+            file.extend(&page.body);
+        }
+        let name = column.element.0.get(&4).cloned().unwrap_or_else(|| V::text(""));
+        let mut metadata = Struct::of([
+            (1, column.element.0.get(&1).cloned().unwrap_or(V::I32(0))),
+            (2, V::List(encodings)),
+            (3, V::List(vec![name])),
+            (4, V::I32(chunk.codec)),
+            (5, V::I64(chunk.values)),
+            (6, V::I64(uncompressed)),
+            (7, V::I64((file.len() - start) as i64)),
+            (9, V::I64(data_at.unwrap_or(start) as i64)),
+        ]);
+        if let Some(dictionary_at) = dictionary_at {
+            metadata.set(11, V::I64(dictionary_at as i64));
+        }
+        metadata.0.extend(chunk.metadata.0.clone());
+        for &id in &chunk.without {
+            metadata.remove(id);
+        }
+        V::Struct(Struct::of([(2, V::I64(0)), (3, V::Struct(metadata))]))
+    }
+}
+
+/// A file of these bytes and this footer.
+pub fn end_file(mut file: Vec<u8>, footer: &[u8]) -> Bytes {
+    file.extend(footer);
+    file.extend(u32::try_from(footer.len()).expect("a small footer").to_le_bytes());
+    file.extend(b"PAR1");
+    file.into()
+}
+
+/// An unsigned LEB128 number.
+pub fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    out.push(value.to_le_bytes()[0]);
+}
+
+fn zigzag(out: &mut Vec<u8>, value: i64) {
+    varint(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
+}
+
+fn length_i32(bytes: &[u8]) -> i32 {
+    i32::try_from(bytes.len()).expect("a page below 2 GiB")
+}
+
+/// PLAIN INT32.
+pub fn plain_i32(values: &[i32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// PLAIN INT64.
+pub fn plain_i64(values: &[i64]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// PLAIN BYTE_ARRAY.
+pub fn plain_bytes<B: AsRef<[u8]>>(values: impl IntoIterator<Item = B>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for value in values {
+        out.extend(length_i32(value.as_ref()).to_le_bytes());
+        out.extend(value.as_ref());
+    }
+    out
+}
+
+/// A repeated run of the hybrid encoding.
+pub fn repeated_run(count: u64, value: u32, width: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    varint(&mut out, count << 1);
+    out.extend(&value.to_le_bytes()[..width.div_ceil(8) as usize]);
+    out
+}
+
+/// A bit-packed run of the hybrid encoding; its last group is padded with zeros.
+pub fn packed_run(values: &[u32], width: u32) -> Vec<u8> {
+    let groups = values.len().div_ceil(8);
+    let mut out = Vec::new();
+    varint(&mut out, (groups as u64) << 1 | 1);
+    out.extend(pack(values.iter().map(|&value| value.into()), groups * 8, width));
+    out
+}
+
+/// Numbers in `width` bits each, padded to `count` numbers, least significant bit first.
+fn pack(values: impl Iterator<Item = u64>, count: usize, width: u32) -> Vec<u8> {
+    let width = width as usize;
+    let mut out = vec![0u8; (count * width).div_ceil(8)];
+    for (number, value) in values.enumerate() {
+        for bit in 0..width {
+            let at = number * width + bit;
+            out[at / 8] |= u8::from(value >> bit & 1 == 1) << (at % 8);
+        }
+    }
+    out
+}
+
+/// Definition levels of a flat column, as V2 holds them.
+pub fn levels(is_there: &[bool]) -> Vec<u8> {
+    packed_run(&is_there.iter().map(|&there| there.into()).collect::<Vec<u32>>(), 1)
+}
+
+/// Bytes with their length before them: levels as V1 holds them.
+pub fn prefixed(bytes: &[u8]) -> Vec<u8> {
+    [&length_i32(bytes).to_le_bytes(), bytes].concat()
+}
+
+/// DELTA_BINARY_PACKED.
+///
+/// # Panics
+///
+/// For blocks that the format does not have.
+pub fn delta(values: &[i64], block: usize, miniblocks: usize) -> Vec<u8> {
+    let mini_values = block / miniblocks;
+    assert!(block % 128 == 0 && mini_values % 32 == 0, "no legal block");
+    let mut out = Vec::new();
+    varint(&mut out, block as u64);
+    varint(&mut out, miniblocks as u64);
+    varint(&mut out, values.len() as u64);
+    zigzag(&mut out, values.first().copied().unwrap_or(0));
+    let deltas: Vec<i64> = values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+    for deltas in deltas.chunks(block) {
+        let min = deltas.iter().copied().min().unwrap_or(0);
+        zigzag(&mut out, min);
+        let above: Vec<u64> = deltas.iter().map(|delta| delta.wrapping_sub(min).cast_unsigned()).collect();
+        let width = |mini: &[u64]| u64::BITS - mini.iter().fold(0, |all, value| all | value).leading_zeros();
+        let minis: Vec<&[u64]> = above.chunks(mini_values).collect();
+        out.extend((0..miniblocks).map(|at| minis.get(at).map_or(0, |mini| width(mini).to_le_bytes()[0])));
+        for mini in minis {
+            out.extend(pack(mini.iter().copied(), mini_values, width(mini)));
+        }
+    }
+    out
+}
+
+/// DELTA_LENGTH_BYTE_ARRAY.
+pub fn delta_length<B: AsRef<[u8]>>(values: &[B]) -> Vec<u8> {
+    let lengths: Vec<i64> = values.iter().map(|value| value.as_ref().len() as i64).collect();
+    let mut out = delta(&lengths, 128, 4);
+    values.iter().for_each(|value| out.extend(value.as_ref()));
+    out
+}
+
+/// DELTA_BYTE_ARRAY, with the longest prefixes there are.
+pub fn delta_byte_array<B: AsRef<[u8]>>(values: &[B]) -> Vec<u8> {
+    let (mut prefixes, mut suffixes, mut last) = (Vec::new(), Vec::new(), &[][..]);
+    for value in values.iter().map(AsRef::as_ref) {
+        let prefix = value.iter().zip(last).take_while(|(a, b)| a == b).count();
+        prefixes.push(prefix as i64);
+        suffixes.push(&value[prefix..]);
+        last = value;
+    }
+    [delta(&prefixes, 128, 4), delta_length(&suffixes)].concat()
+}

@@ -1,6 +1,7 @@
 //! Conformance of Marquetry with its peers, and the hostile driver that every machine is developed under.
 //!
 //! * [`hostile`]: a host that answers late, in pieces, out of order, a byte at a time, and gives no budget;
+//! * [`craft`]: files made by hand, legal and not;
 //! * [`canonical`]: what a file holds, as sums that can be compared with another reader's;
 //! * [`files`]: where the files are that others made.
 #![forbid(unsafe_code)]

@@ -142,6 +142,11 @@ impl<T: DeltaInteger> Delta<T> {
         })
     }
 
+    /// Values not yet decoded, by the header's count.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
     /// Decodes values.
     pub(crate) fn decode(&mut self, mut out: &mut [T]) -> Result<()> {
         if out.len() as u64 > self.left {

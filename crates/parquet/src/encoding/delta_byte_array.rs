@@ -13,6 +13,8 @@ use super::{BufferIndex, too_few_values};
 
 /// Lengths that are decoded at a time.
 const LENGTHS_MAX: usize = 256;
+/// Lengths that [`DeltaByteArray::values_within`] decodes at a time.
+const LOOK_AHEAD: usize = 64;
 
 /// A decoder of DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. The views point into the page.
 #[derive(Debug, Clone)]
@@ -42,8 +44,11 @@ impl DeltaLengthByteArray {
             let lengths = &mut lengths[..out.len()];
             self.lengths.decode(lengths)?;
             check_lengths(lengths, self.value_bytes_max)?;
-            strings::lengths_to_views(lengths, &self.bytes, &mut self.at, buffer, 0, out)
+            let made = strings::lengths_to_views(lengths, &self.bytes, &mut self.at, buffer, 0, out)
                 .map_err(|error| string_error(error, self.value_bytes_max))?;
+            if made < out.len() {
+                return Err(Error::corrupt("a value reaches beyond the page's end"));
+            }
         }
         Ok(())
     }
@@ -78,6 +83,39 @@ impl DeltaByteArray {
         let prefixes = Delta::new(bytes.slice(..prefixes_end))?;
         let suffixes = DeltaLengthByteArray::new(bytes.slice(prefixes_end..), value_bytes_max)?;
         Ok(DeltaByteArray { prefixes, suffixes, last: Vec::new(), value_bytes_max })
+    }
+
+    /// How many of the next `count` values are at most `bytes_max` bytes in all; at least one. All of them, should there be
+    /// fewer values than that.
+    ///
+    /// Prefixes make long values of few bytes: whoever builds values must stop in time, and cannot after the fact.
+    pub(crate) fn values_within(&self, count: usize, bytes_max: usize) -> usize {
+        let longest = self.last.len() + self.suffixes.bytes.len() - self.suffixes.at;
+        if longest.saturating_mul(count) <= bytes_max {
+            return count;
+        }
+        let (mut prefixes, mut suffixes) = (self.prefixes.clone(), self.suffixes.lengths.clone());
+        let left = usize::try_from(prefixes.left().min(suffixes.left())).unwrap_or(usize::MAX);
+        let (mut bytes, mut fit) = (0usize, 0);
+        while fit < count.min(left) {
+            let (mut prefix, mut suffix) = ([0; LOOK_AHEAD], [0; LOOK_AHEAD]);
+            let ahead = LOOK_AHEAD.min(count.min(left) - fit);
+            if prefixes.decode(&mut prefix[..ahead]).is_err()
+                || suffixes.decode(&mut suffix[..ahead]).is_err()
+            {
+                // What is wrong is told when the lengths are used.
+                return fit.max(1);
+            }
+            for (&prefix, &suffix) in prefix[..ahead].iter().zip(&suffix[..ahead]) {
+                let length = i64::from(prefix).max(0) + i64::from(suffix).max(0);
+                bytes = bytes.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
+                if bytes > bytes_max {
+                    return fit.max(1);
+                }
+                fit += 1;
+            }
+        }
+        count
     }
 
     /// Appends the next value's bytes to `built`, whose own end is not looked at; says how many they are.
@@ -181,6 +219,15 @@ mod tests {
             append(&[0, 5], &[5, 2], b"abcdefg").message(),
             "7 is more than the limit value_bytes of 6"
         );
+    }
+
+    #[test]
+    fn values_that_are_not_there() {
+        let mut bytes = stream(&[2, 5, 1]);
+        bytes.extend(b"ab012");
+        let mut decoder = DeltaLengthByteArray::new(bytes.into(), 100).unwrap();
+        let error = decoder.decode(0, &mut [0; 3]).unwrap_err();
+        assert_eq!(error.message(), "a value reaches beyond the page's end");
     }
 
     #[test]

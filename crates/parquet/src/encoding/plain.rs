@@ -58,12 +58,14 @@ impl PlainByteArray {
     }
 
     /// Makes views of the next values; `buffer` is the number under which the page's bytes will be known.
-    pub(crate) fn decode(&mut self, buffer: BufferIndex, out: &mut [u128]) -> Result<()> {
-        match strings::plain(&self.bytes, &mut self.at, buffer, 0, self.value_bytes_max, out) {
-            Ok(made) if made == out.len() => Ok(()),
-            Ok(_) => Err(too_few_values()),
-            Err(error) => Err(string_error(error, self.value_bytes_max)),
+    pub(crate) fn decode(&mut self, buffer: BufferIndex, mut out: &mut [u128]) -> Result<()> {
+        // Values before a bad one are made first; the next call then says what is wrong with it.
+        while !out.is_empty() {
+            let made = strings::plain(&self.bytes, &mut self.at, buffer, 0, self.value_bytes_max, out)
+                .map_err(|error| string_error(error, self.value_bytes_max))?;
+            out = out.get_mut(made..).filter(|_| made > 0).ok_or_else(too_few_values)?;
         }
+        Ok(())
     }
 }
 

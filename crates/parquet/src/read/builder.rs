@@ -1,9 +1,10 @@
 //! The batch that a column is filling.
 
+use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Bitmap, Buffer, Bytes, Error, Pool, Result};
+use marquetry_base::{Bitmap, Buffer, Bytes, Error, ErrorKind, Pool, Result};
 use marquetry_kernels::{Plain, bits, spread};
 
 use super::{ByteArrays, ColumnBatch, FixedBytes, Layout, Values};
@@ -12,6 +13,9 @@ use crate::schema::PhysicalType;
 /// Bytes of pages that a batch of one column may hold. Beyond it the batch ends early, so that huge values make small
 /// batches and not huge memory.
 const BATCH_BYTES_MAX: usize = 16 << 20;
+/// Room that an array starts with, in bytes, if its batch may become larger. It grows as values arrive: neither the rows
+/// that a host would take nor the width that a schema claims are there yet.
+const ROOM_BYTES_MIN: usize = 256 << 10;
 
 /// Memory for one array of the batch, used again and again.
 #[derive(Debug)]
@@ -27,11 +31,13 @@ impl<T: Clone + Default> Default for Store<T> {
 }
 
 impl<T: Clone + Default> Store<T> {
-    /// Room for the values `at..at + length`, in an array of at least `capacity`.
+    /// Room for the values `at..at + length`, in an array that will probably need `capacity`. What is before `at` stays.
     pub(super) fn room(&mut self, capacity: usize, at: usize, length: usize) -> Result<&mut [T]> {
-        let needed = capacity.max(at + length);
-        if self.values.len() < needed {
-            if at == 0 {
+        let end = at + length;
+        if self.values.len() < end {
+            let grown = self.values.len().saturating_mul(2).max(ROOM_BYTES_MIN / size_of::<T>());
+            let needed = capacity.min(grown).max(end);
+            if self.values.is_empty() {
                 self.values = self.pool.take(needed)?;
             } else {
                 self.values
@@ -40,7 +46,12 @@ impl<T: Clone + Default> Store<T> {
                 self.values.resize(needed, T::default());
             }
         }
-        Ok(&mut self.values[at..at + length])
+        Ok(&mut self.values[at..end])
+    }
+
+    /// Bytes that the array takes.
+    fn held(&self) -> usize {
+        self.values.len() * size_of::<T>()
     }
 
     fn share(&mut self, length: usize) -> Buffer<T> {
@@ -52,8 +63,7 @@ impl<T: Clone + Default> Store<T> {
 impl<T: Plain + Default> Store<T> {
     /// Moves the first `values` to the rows that are there, and zeroes the others.
     fn spread(&mut self, values: usize, rows: usize, validity: &[u8]) -> Result<()> {
-        self.room(rows, 0, 0)?;
-        let room = self.values.get_mut(..rows).unwrap_or_default();
+        let room = self.room(rows, 0, rows)?;
         spread::in_place(room, values, validity, 0)
             .map_err(|_| Error::internal("validity and values disagree"))
     }
@@ -179,7 +189,10 @@ impl Builder {
             PhysicalType::ByteArray => Output::ByteArray(Store::default(), Buffers::default()),
         };
         Builder {
-            capacity,
+            capacity: match output {
+                Output::Fixed(width, _) => capacity.min((BATCH_BYTES_MAX / width.max(1)).max(1)),
+                _ => capacity,
+            },
             rows: 0,
             values: 0,
             validity: Store::default(),
@@ -190,10 +203,31 @@ impl Builder {
         }
     }
 
-    /// Room for the validity of more rows.
-    pub(super) fn validity(&mut self) -> Result<&mut [u8]> {
-        let bytes = self.capacity.div_ceil(8);
-        self.validity.room(bytes, 0, bytes)
+    /// Room for the validity of the first `rows`.
+    pub(super) fn validity(&mut self, rows: usize) -> Result<&mut [u8]> {
+        self.validity.room(self.capacity.div_ceil(8), 0, rows.div_ceil(8))
+    }
+
+    /// Bytes of values that decoding copied or built here, where that depends on more than their number.
+    pub(super) fn copied_bytes(&self) -> usize {
+        match &self.output {
+            Output::Fixed(width, _) => width * self.values,
+            Output::ByteArray(_, buffers) => buffers.built.len(),
+            _ => 0,
+        }
+    }
+
+    /// Bytes that the batch holds.
+    pub(super) fn held(&self) -> usize {
+        let values = match &self.output {
+            Output::Boolean(store) | Output::Fixed(_, store) => store.held(),
+            Output::Int32(store) => store.held(),
+            Output::Int64(store) => store.held(),
+            Output::Float(store) => store.held(),
+            Output::Double(store) => store.held(),
+            Output::ByteArray(store, buffers) => store.held() + buffers.bytes + buffers.built.len(),
+        };
+        values + self.validity.held() + self.indices.held()
     }
 
     /// Another page begins: its bytes are not in the batch yet.
@@ -234,7 +268,7 @@ impl Builder {
                 if let Some(validity) = spread {
                     self.indices.spread(there, rows, validity)?;
                 }
-                self.indices.room(length, 0, 0)?;
+                self.indices.room(length, 0, length)?;
                 Values::Dictionary(self.indices.share(length), Arc::clone(dictionary))
             }
             _ => self.finish_values(physical_type, length, spread, dictionary)?,
@@ -260,7 +294,7 @@ impl Builder {
                 if let Some(validity) = spread {
                     $store.spread(there, length, validity)?;
                 }
-                $store.room(length, 0, 0)?;
+                $store.room(length, 0, length)?;
                 $store.share(length)
             }};
         }
@@ -278,15 +312,24 @@ impl Builder {
                         validity,
                     )?;
                 }
-                store.room(length.div_ceil(8), 0, 0)?;
+                store.room(length.div_ceil(8), 0, length.div_ceil(8))?;
                 Values::Boolean(Bitmap::new(store.share(length.div_ceil(8)), 0, length))
             }
             Output::Fixed(width, store) => {
                 let bytes = length * *width;
                 if let Some(validity) = spread {
+                    if *width > BATCH_BYTES_MAX {
+                        // Zeros that no byte of the file stands for.
+                        return Err(Error::new(
+                            ErrorKind::LimitExceeded,
+                            format!(
+                                "a null of {width} bytes: at most {BATCH_BYTES_MAX} where nulls take room"
+                            ),
+                        ));
+                    }
                     spread_fixed(store.room(bytes, 0, bytes)?, *width, there, length, validity)?;
                 }
-                store.room(bytes, 0, 0)?;
+                store.room(bytes, 0, bytes)?;
                 let values = FixedBytes::new(*width, length, store.share(bytes));
                 match physical_type {
                     PhysicalType::Int96 => Values::Int96(values),

@@ -43,6 +43,7 @@ pub(super) struct ColumnReader {
     bodies: Pool<u8>,
     /// Decoded rows that the last batch had no place for.
     spare: Option<ColumnBatch>,
+    spare_bytes: usize,
 }
 
 enum Dictionary {
@@ -52,6 +53,21 @@ enum Dictionary {
 }
 
 impl Dictionary {
+    /// Bytes held.
+    fn held(&self) -> usize {
+        match self {
+            Dictionary::None => 0,
+            Dictionary::Decoding(decoder) => decoder.held(),
+            Dictionary::Whole(values) => match &**values {
+                Values::ByteArray(values) => {
+                    values.len() * size_of::<u128>() + values.buffers().iter().map(Bytes::len).sum::<usize>()
+                }
+                Values::FixedLenByteArray(values) | Values::Int96(values) => values.bytes().len(),
+                values => values.len() * size_of::<u64>(),
+            },
+        }
+    }
+
     fn values(&self) -> Option<&Arc<Values>> {
         match self {
             Dictionary::Whole(values) => Some(values),
@@ -98,6 +114,10 @@ impl ColumnReader {
             return Err(Error::unsupported("nested columns are not read yet")
                 .at(|place| place.column = Some(leaf.path.clone())));
         }
+        if let PhysicalType::FixedLenByteArray(width) = leaf.physical_type {
+            Limits::check("value_bytes", options.limits.value_bytes, width.into())
+                .map_err(|error| error.at(|place| place.column = Some(leaf.path.clone())))?;
+        }
         Ok(ColumnReader {
             leaf: number,
             path: leaf.path.clone(),
@@ -113,6 +133,7 @@ impl ColumnReader {
             builder: Builder::new(leaf.physical_type, options.batch_rows, options.layout),
             bodies: Pool::new(),
             spare: None,
+            spare_bytes: 0,
         })
     }
 
@@ -136,6 +157,7 @@ impl ColumnReader {
         self.page = None;
         self.dictionary = Dictionary::None;
         self.spare = None;
+        self.spare_bytes = 0;
         if chunk.values != rows && !chunk.encrypted {
             let error = Error::corrupt(format!("{} values in a row group of {rows} rows", chunk.values));
             return Err(self.place(error));
@@ -148,6 +170,13 @@ impl ColumnReader {
     /// Rows that are decoded and not handed out.
     pub(super) fn rows(&self) -> usize {
         self.spare.as_ref().map_or(self.builder.rows, |spare| spare.rows)
+    }
+
+    /// Bytes held: of pages, of the dictionary, of the batch being filled and of the rows that are left of one.
+    pub(super) fn held(&self) -> u64 {
+        let pages = self.pages.as_ref().map_or(0, PageReader::held);
+        let page = self.page.as_ref().map_or(0, |page| page.bytes);
+        (pages + page + self.dictionary.held() + self.builder.held() + self.spare_bytes) as u64
     }
 
     /// True when `rows` cannot grow before a batch is taken.
@@ -183,6 +212,7 @@ impl ColumnReader {
         if self.spare.is_some() {
             return Ok(Advance::Full);
         }
+        let target = target.min(self.builder.capacity);
         while self.builder.rows < target {
             if let Some(page) = &mut self.page {
                 if page.rows_left > 0 {
@@ -263,20 +293,21 @@ impl ColumnReader {
         let price = page.values.price();
         let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
         let rows = (target - self.builder.rows).min(page.rows_left).min(affordable);
+        let rows = page.values.slice_values(&self.builder, rows);
         let at = self.builder.rows;
         let there = match &mut page.levels {
             Levels::Required => {
                 // Another page of the batch may have nulls; then this one's rows must be marked too.
                 if self.is_nullable {
-                    marquetry_kernels::bits::fill(self.builder.validity()?, at, rows, true)
+                    marquetry_kernels::bits::fill(self.builder.validity(at + rows)?, at, rows, true)
                         .map_err(|_| Error::internal("no room for validity"))?;
                 }
                 rows
             }
-            Levels::Hybrid(hybrid) => hybrid.decode_bits(self.builder.validity()?, at, rows)?,
+            Levels::Hybrid(hybrid) => hybrid.decode_bits(self.builder.validity(at + rows)?, at, rows)?,
             Levels::Bits(bytes, bit) => {
                 let short = |_| Error::corrupt("the page ends before its last level");
-                marquetry_kernels::bits::copy(bytes, *bit, self.builder.validity()?, at, rows)
+                marquetry_kernels::bits::copy(bytes, *bit, self.builder.validity(at + rows)?, at, rows)
                     .map_err(short)?;
                 let ones = marquetry_kernels::bits::count_ones(bytes, *bit, rows).map_err(short)?;
                 *bit += rows;
@@ -289,11 +320,12 @@ impl ColumnReader {
                 .ok_or_else(|| Error::corrupt("a page with more nulls than its header says"))?;
         }
         let dictionary = self.dictionary.values().map(|values| &**values);
-        let built_before = self.builder.values;
+        let (values_before, copied_before) = (self.builder.values, self.builder.copied_bytes());
         page.values.decode(&mut self.builder, dictionary, there)?;
         self.builder.rows += rows;
         page.rows_left -= rows;
-        budget.charge(price, 0, self.builder.values - built_before);
+        let copied = self.builder.copied_bytes() - copied_before;
+        budget.charge(price, copied, self.builder.values - values_before);
         budget.charge_units(LEVEL_PRICE.of(0, rows) + SLICE_UNITS);
         Ok(true)
     }
@@ -379,11 +411,13 @@ impl ColumnReader {
         let batch = match self.spare.take() {
             Some(spare) => spare,
             None => {
+                self.spare_bytes = self.builder.held();
                 let dictionary = self.dictionary.values();
                 self.builder.finish(self.leaf, self.physical_type, dictionary)?
             }
         };
         if rows == batch.rows {
+            self.spare_bytes = 0;
             return Ok(batch);
         }
         self.spare = Some(batch.slice(rows..batch.rows));

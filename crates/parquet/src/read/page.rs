@@ -147,6 +147,15 @@ impl PageReader {
         self.at
     }
 
+    /// Bytes held of the page that is being read.
+    pub(super) fn held(&self) -> usize {
+        match &self.expects {
+            Expects::Header { .. } | Expects::Body(_) => 0,
+            Expects::Crc { body, .. } => body.len(),
+            Expects::Room { levels, packed, room, .. } => levels.len() + packed.len() + room.len(),
+        }
+    }
+
     /// Asks for what is missing of the next header or body, and for what follows it, up to `read_bytes`.
     pub(super) fn want(&self, input: &Input, priority: Priority, demand: &mut Demand) {
         let needed = self.needed();

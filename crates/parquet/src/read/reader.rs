@@ -35,6 +35,8 @@ pub struct BatchReader {
     row_groups: Range<usize>,
     current: Option<RowGroup>,
     failed: Option<Error>,
+    /// Bytes that the columns hold.
+    held: u64,
 }
 
 /// The row group that is being read.
@@ -92,6 +94,7 @@ impl BatchReader {
             row_groups,
             current: None,
             failed: None,
+            held: 0,
         })
     }
 
@@ -128,6 +131,7 @@ impl BatchReader {
             while group.started < self.columns.len() {
                 let column = &mut self.columns[group.started];
                 let chunk = &found.columns[column.leaf()];
+                let held_before = column.held();
                 column.start(
                     self.object,
                     group.number,
@@ -136,6 +140,7 @@ impl BatchReader {
                     self.metadata.footer_start,
                     &self.options,
                 )?;
+                self.held = (self.held + column.held()).saturating_sub(held_before);
                 group.started += 1;
                 budget.charge_units(CHUNK_UNITS);
                 if budget.is_spent() {
@@ -150,7 +155,12 @@ impl BatchReader {
                 let target = self.options.batch_rows.min(rows_left).min(spare.unwrap_or(usize::MAX));
                 while group.full < self.columns.len() {
                     let column = &mut self.columns[group.full];
-                    match column.advance(target, &mut self.input, &*self.codecs, budget)? {
+                    let held_before = column.held();
+                    let advance = column.advance(target, &mut self.input, &*self.codecs, budget)?;
+                    self.held = (self.held + column.held()).saturating_sub(held_before);
+                    let total_bytes = self.options.limits.total_bytes;
+                    Limits::check("total_bytes", total_bytes, self.held.saturating_add(self.input.held()))?;
+                    match advance {
                         Advance::Full => {
                             group.full += 1;
                             budget.charge(COLUMN_PRICE, 0, 1);
@@ -177,7 +187,9 @@ impl BatchReader {
             }
             while group.taken.len() < self.columns.len() {
                 let column = &mut self.columns[group.taken.len()];
+                let held_before = column.held();
                 group.taken.push(column.take(rows)?);
+                self.held = (self.held + column.held()).saturating_sub(held_before);
                 budget.charge_units(CHUNK_UNITS);
                 if budget.is_spent() && group.taken.len() < self.columns.len() {
                     return Ok(Step::Yield);
@@ -198,7 +210,6 @@ impl BatchReader {
 
     /// What the column `first` waits for, and what those behind it will want.
     fn demand(&self, first: usize) -> Result<Step<Batch>> {
-        Limits::check("total_bytes", self.options.limits.total_bytes, self.input.held())?;
         let mut demand = Demand::default();
         for (number, column) in self.columns.iter().enumerate().skip(first).take(LOOK_AHEAD_COLUMNS) {
             let priority = if number == first { Priority::Now } else { Priority::Soon };

@@ -22,10 +22,10 @@ use crate::schema::PhysicalType;
 mod price {
     use super::Price;
 
-    /// A copy; the wider the value, the dearer, up to 16 bytes.
-    pub(super) const FIXED: Price = Price::per_kilovalue(1500);
+    /// A copy; the wider the value, the dearer, up to 16 bytes. Byte strings are paid by the byte as well.
+    pub(super) const FIXED: Price = Price { kib: 100, kilovalue: 1500 };
     /// Unpack and look up.
-    pub(super) const DICTIONARY: Price = Price::per_kilovalue(2500);
+    pub(super) const DICTIONARY: Price = Price { kib: 100, kilovalue: 2500 };
     /// Read a length, make a view.
     pub(super) const BYTE_ARRAY: Price = Price::per_kilovalue(6000);
     /// Unpack and sum up.
@@ -127,6 +127,17 @@ impl ValueDecoder {
         }
     }
 
+    /// How many of the next `count` values to decode at a time, so that they are not too many bytes; at least one.
+    pub(super) fn slice_values(&self, builder: &Builder, count: usize) -> usize {
+        match (self, &builder.output) {
+            (ValueDecoder::DeltaByteArray(delta), Output::ByteArray(..)) => {
+                delta.values_within(count, SLICE_BYTES_MAX)
+            }
+            (_, Output::Fixed(width, _)) => count.min((SLICE_BYTES_MAX / width.max(&1)).max(1)),
+            _ => count,
+        }
+    }
+
     /// True for indices into a dictionary.
     pub(super) fn is_dictionary(&self) -> bool {
         matches!(self, ValueDecoder::Dictionary(_))
@@ -179,7 +190,7 @@ impl ValueDecoder {
                 })?
             }
             Output::Boolean(store) => {
-                let out = store.room(capacity.div_ceil(8), 0, capacity.div_ceil(8))?;
+                let out = store.room(capacity.div_ceil(8), 0, (at + count).div_ceil(8))?;
                 match self {
                     ValueDecoder::PlainBits(bytes, bit) => {
                         bits::copy(bytes, *bit, out, at, count)
@@ -192,7 +203,7 @@ impl ValueDecoder {
             }
             Output::Fixed(width, store) => {
                 let width = *width;
-                let out = store.room(capacity * width, at * width, count * width)?;
+                let out = store.room(capacity.saturating_mul(width), at * width, count * width)?;
                 match (&mut *self, dictionary) {
                     (ValueDecoder::Plain(plain), _) => plain.decode_bytes(out)?,
                     (ValueDecoder::ByteStreamSplit(split), _) => split.decode(out)?,
@@ -306,6 +317,9 @@ pub(super) fn prefixed(body: &Bytes) -> Result<(Bytes, Bytes)> {
     Ok((body.slice(4..4 + length), body.slice(4 + length..)))
 }
 
+/// Bytes of values that are copied or built at a time, where a value can be long; one value may be longer.
+const SLICE_BYTES_MAX: usize = 128 << 10;
+
 /// Values of a dictionary that are decoded at a time.
 const DICTIONARY_SLICE: usize = 4096;
 
@@ -351,6 +365,8 @@ impl DictionaryDecoder {
     /// Decodes a slice; says its price, and whether that was the last.
     pub(super) fn step(&mut self) -> Result<(u64, bool)> {
         let slice = DICTIONARY_SLICE.min(self.entries - self.builder.values);
+        let slice = self.decoder.slice_values(&self.builder, slice);
+        let copied_before = self.builder.copied_bytes();
         match (&mut self.builder.output, &mut self.decoder) {
             // Views into the page, under the number that the dictionary has in every batch.
             (Output::ByteArray(store, _), ValueDecoder::PlainByteArray(plain)) => {
@@ -361,7 +377,13 @@ impl DictionaryDecoder {
             _ => self.decoder.decode(&mut self.builder, None, slice)?,
         }
         self.builder.rows = self.builder.values;
-        Ok((self.decoder.price().of(0, slice), self.builder.values == self.entries))
+        let copied = self.builder.copied_bytes() - copied_before;
+        Ok((self.decoder.price().of(copied, slice), self.builder.values == self.entries))
+    }
+
+    /// Bytes held.
+    pub(super) fn held(&self) -> usize {
+        self.body.len() + self.builder.held()
     }
 
     /// The dictionary.

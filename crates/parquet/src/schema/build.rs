@@ -198,6 +198,8 @@ impl Schema {
         let mut schema = Schema { nodes: Vec::new(), leaves: Vec::new() };
         let mut open: Vec<Open> = Vec::new();
         let mut path = String::new();
+        // A long name of a group is in the path of every leaf below it, but in the footer once.
+        let mut paths_bytes = 0;
         for (index, element) in elements.into_iter().enumerate() {
             let is_root = index == 0;
             let (parent, mut definition_max, mut repetition_max, path_bytes) = match open.last() {
@@ -253,6 +255,8 @@ impl Schema {
                 }
                 let physical_type = physical_type(&element).map_err(here)?;
                 check_annotation(annotation.as_ref(), physical_type).map_err(here)?;
+                paths_bytes += path.len() as u64;
+                Limits::check("footer_bytes", limits.footer_bytes, paths_bytes).map_err(here)?;
                 schema.leaves.push(Leaf {
                     node: index,
                     physical_type,

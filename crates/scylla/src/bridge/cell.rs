@@ -117,9 +117,10 @@ mod tests {
                 let bytes = written(value);
                 let further = bytes[0].leading_ones() as usize;
                 assert_eq!(bytes.len(), further + 1);
-                let first = u64::from(bytes[0] & (0xff_u32 >> further) as u8);
+                let first = u64::from(bytes[0]) & (0xff >> further);
                 let zigzag = bytes[1..].iter().fold(first, |number, byte| number << 8 | u64::from(*byte));
-                assert_eq!((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64), value);
+                let sign = if zigzag & 1 == 1 { u64::MAX } else { 0 };
+                assert_eq!(cast::bits_i64(zigzag >> 1 ^ sign), value);
             }
         }
     }

@@ -360,14 +360,22 @@ fn time(value: i64, unit: TimeUnit) -> Result<Value<'static>> {
     Ok(Value::Time(value * nanos_in_unit))
 }
 
-/// Nanoseconds in the day (which real files have beyond a day, and negative) and the Julian day.
+/// Nanoseconds in the day (a file may have more than a day, or negative ones) and the Julian day.
+///
+/// Spark counts in microseconds of 64 bits, which overflow for its last 6,682 years, so it writes the year 290000 as a
+/// Julian day before −105 million, and reads that back by overflowing again. No other time is written so: the days of
+/// its first years begin where those end.
 #[inline]
 fn int96(bytes: &[u8]) -> Result<Value<'static>> {
     let bytes: [u8; 12] = array(bytes)?;
     let [a, b, c, d, e, f, g, h, day @ ..] = bytes;
     let nanos = i64::from_le_bytes([a, b, c, d, e, f, g, h]);
     let day = i32::from_le_bytes(day);
-    let since_epoch = (i128::from(day) - UNIX_EPOCH_JULIAN_DAY) * DAY_NANOS + i128::from(nanos);
+    let mut since_epoch = (i128::from(day) - UNIX_EPOCH_JULIAN_DAY) * DAY_NANOS + i128::from(nanos);
+    let (first, overflow) = (i128::from(i64::MIN) * 1000, (1 << 64) * 1000);
+    if (first - UNIX_EPOCH_JULIAN_DAY * DAY_NANOS..first).contains(&since_epoch) {
+        since_epoch += overflow;
+    }
     match i64::try_from(since_epoch.div_euclid(MILLI_NANOS.into())) {
         Ok(millis) => Ok(Value::Timestamp(millis)),
         Err(_) => {
@@ -450,10 +458,10 @@ mod tests {
             (0x7bff, 65_504.0),
             (0x0400, 6.103_515_6e-5),
             (0x0001, 5.960_464_5e-8),
-            (0x83ff, -6.097_555_2e-5),
+            (0x83ff, f32::from_bits(0xb87f_c000)),
             (0x7c00, f32::INFINITY),
             (0xfc00, f32::NEG_INFINITY),
-            (0x3555, 0.333_251_95),
+            (0x3555, f32::from_bits(0x3eaa_a000)),
         ] {
             assert_eq!(float_of_half(half).to_bits(), f32::to_bits(float), "{half:#x}");
         }

@@ -8,24 +8,24 @@ use marquetry_parquet::read::FooterReader;
 
 /// A `Type`, with the length of a FIXED_LEN_BYTE_ARRAY.
 #[derive(Debug, Clone, Copy)]
-pub struct Physical(pub i32, pub Option<i32>);
+pub(crate) struct Physical(pub(crate) i32, pub(crate) Option<i32>);
 
-pub const BOOLEAN: Physical = Physical(0, None);
-pub const INT32: Physical = Physical(1, None);
-pub const INT64: Physical = Physical(2, None);
-pub const INT96: Physical = Physical(3, None);
-pub const FLOAT: Physical = Physical(4, None);
-pub const DOUBLE: Physical = Physical(5, None);
-pub const BYTE_ARRAY: Physical = Physical(6, None);
+pub(crate) const BOOLEAN: Physical = Physical(0, None);
+pub(crate) const INT32: Physical = Physical(1, None);
+pub(crate) const INT64: Physical = Physical(2, None);
+pub(crate) const INT96: Physical = Physical(3, None);
+pub(crate) const FLOAT: Physical = Physical(4, None);
+pub(crate) const DOUBLE: Physical = Physical(5, None);
+pub(crate) const BYTE_ARRAY: Physical = Physical(6, None);
 
 /// FIXED_LEN_BYTE_ARRAY.
-pub const fn fixed(length: i32) -> Physical {
+pub(crate) const fn fixed(length: i32) -> Physical {
     Physical(7, Some(length))
 }
 
 /// A field's annotation.
 #[derive(Debug, Clone)]
-pub enum Note {
+pub(crate) enum Note {
     None,
     /// A `ConvertedType`.
     Converted(i32),
@@ -35,40 +35,40 @@ pub enum Note {
     Logical(u8, Vec<u8>),
 }
 
-pub const UTF8: Note = Note::Converted(0);
+pub(crate) const UTF8: Note = Note::Converted(0);
 
 /// A logical type without parameters.
-pub fn logical(id: u8) -> Note {
+pub(crate) fn logical(id: u8) -> Note {
     Note::Logical(id, vec![STOP])
 }
 
 /// TIME (7) or TIMESTAMP (8); the unit is 1 for millis, 2 for micros, 3 for nanos.
-pub fn time(id: u8, is_adjusted_to_utc: bool, unit: u8) -> Note {
+pub(crate) fn time(id: u8, is_adjusted_to_utc: bool, unit: u8) -> Note {
     let utc = if is_adjusted_to_utc { 0x11 } else { 0x12 };
     Note::Logical(id, vec![utc, 0x10 | STRUCT, unit << 4 | STRUCT, STOP, STOP, STOP])
 }
 
 /// INTEGER.
-pub fn integer(bit_width: u8, is_signed: bool) -> Note {
+pub(crate) fn integer(bit_width: u8, is_signed: bool) -> Note {
     Note::Logical(10, vec![0x13, bit_width, if is_signed { 0x11 } else { 0x12 }, STOP])
 }
 
 /// A field of the root: a leaf, or a group of one leaf.
 #[derive(Debug, Clone)]
-pub struct Field {
-    pub name: String,
-    pub physical: Physical,
-    pub note: Note,
-    pub is_group: bool,
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) physical: Physical,
+    pub(crate) note: Note,
+    pub(crate) is_group: bool,
 }
 
 /// An optional leaf.
-pub fn leaf(name: &str, physical: Physical, note: Note) -> Field {
+pub(crate) fn leaf(name: &str, physical: Physical, note: Note) -> Field {
     Field { name: name.to_owned(), physical, note, is_group: false }
 }
 
 /// The metadata of a file with these fields and no rows.
-pub fn metadata(fields: &[Field]) -> Arc<FileMetaData> {
+pub(crate) fn metadata(fields: &[Field]) -> Arc<FileMetaData> {
     let elements = 1 + fields.len() + fields.iter().filter(|field| field.is_group).count();
     let mut footer = vec![0x10 | I32, 2, 0x10 | LIST, 0xf0 | STRUCT];
     varint(&mut footer, elements as u64);

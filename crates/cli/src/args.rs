@@ -1,0 +1,136 @@
+//! Options that several commands share.
+
+use clap::{Args, ValueEnum};
+
+use marquetry_scylla::bridge::{self, Mapping, MappingOptions};
+use marquetry_scylla::cql::{KeySpec, Name, TableName};
+
+use crate::columns::Columns;
+use crate::failure::{Failure, Outcome};
+use crate::input::ParquetFile;
+
+/// How rows of Parquet files become rows of a table.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct RowArgs {
+    /// The primary key: 'a' · 'a, b' (partitions by a, sorted by b) · '(a, b), c DESC'
+    ///
+    /// What stands between the parentheses of CQL's PRIMARY KEY. Rows with the same key become one row: the last one wins.
+    #[arg(long, value_name = "KEY", help_heading = "Primary key")]
+    pub(crate) key: Option<String>,
+
+    /// Number the rows from 0 in a bigint column of this name, the table's first; the key, unless --key says otherwise
+    ///
+    /// Numbers run on from one file to the next.
+    #[arg(long, value_name = "NAME", help_heading = "Primary key")]
+    pub(crate) key_row_number: Option<String>,
+
+    /// Take these columns, in this order
+    ///
+    /// Names are separated by commas; one that has a comma stands in double quotes.
+    #[arg(long, value_name = "A,B,…", help_heading = "Rows and columns")]
+    pub(crate) columns: Option<String>,
+
+    /// Take at most N rows
+    #[arg(long, value_name = "N", help_heading = "Rows and columns")]
+    pub(crate) limit: Option<u64>,
+
+    /// What timestamps of micro- and nanoseconds become
+    #[arg(long, value_enum, value_name = "TYPE", default_value_t, help_heading = "Values")]
+    pub(crate) timestamps_as: TimestampsAs,
+
+    /// What to do with text that is not UTF-8
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Values")]
+    pub(crate) invalid_utf8: InvalidUtf8,
+
+    /// What to do with nulls
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Values")]
+    pub(crate) nulls: Nulls,
+}
+
+/// What timestamps of micro- and nanoseconds become. CQL's own timestamp has milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum TimestampsAs {
+    /// A bigint, the number as the file has it
+    #[default]
+    Bigint,
+    /// A timestamp, cut to milliseconds, towards the past
+    Millis,
+}
+
+/// What to do with text that is not UTF-8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum InvalidUtf8 {
+    /// Stop, and name the row and the column
+    #[default]
+    Error,
+    /// Put U+FFFD in place of what is not UTF-8
+    Replace,
+    /// Take bytes for text: 0x and hexadecimal digits (in CQL, all text columns become blob)
+    Blob,
+}
+
+/// What to do with nulls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Nulls {
+    /// Write nothing: a new row has no value there, and no tombstone
+    #[default]
+    Unset,
+    /// Write null: a value that an older row of the same key has there is deleted
+    Null,
+}
+
+impl RowArgs {
+    /// What a bridge is asked for, but for the columns. All mistakes of the options themselves are found here, before a
+    /// file is opened.
+    pub(crate) fn mapping_options(&self) -> Outcome<MappingOptions> {
+        let key = |text: &String| {
+            KeySpec::parse(text).map_err(|error| Failure::usage(format!("--key '{text}': {error}")))
+        };
+        let row_number = |text: &String| {
+            Name::new(text).map_err(|error| Failure::usage(format!("--key-row-number '{text}': {error}")))
+        };
+        Ok(MappingOptions {
+            timestamps_as_millis: self.timestamps_as == TimestampsAs::Millis,
+            invalid_utf8: match self.invalid_utf8 {
+                InvalidUtf8::Error => bridge::InvalidUtf8::Error,
+                InvalidUtf8::Replace => bridge::InvalidUtf8::Replace,
+                InvalidUtf8::Blob => bridge::InvalidUtf8::Blob,
+            },
+            columns: None,
+            key: self.key.as_ref().map(key).transpose()?,
+            row_number: self.key_row_number.as_ref().map(row_number).transpose()?,
+            nulls: match self.nulls {
+                Nulls::Unset => bridge::Nulls::Unset,
+                Nulls::Null => bridge::Nulls::Null,
+            },
+        })
+    }
+
+    /// Fails unless one of the options names a key.
+    pub(crate) fn expect_key(&self) -> Outcome {
+        if self.key.is_some() || self.key_row_number.is_some() {
+            return Ok(());
+        }
+        Err(Failure::usage(
+            "a CQL table must have a primary key, and a Parquet file does not tell one. Three ways: --key 'a' (rows are \
+             told apart by column a), --key '(a, b), c' (partitions by a and b, sorted by c), or --key-row-number id (no \
+             column is unique: number the rows in a new column id)",
+        ))
+    }
+
+    /// The mapping of each file to the same table. Whatever can be wrong before the first row is found here.
+    pub(crate) fn mappings(
+        &self,
+        files: &[ParquetFile],
+        table: &TableName,
+        mut options: MappingOptions,
+    ) -> Outcome<Vec<Mapping>> {
+        let columns = Columns::choose(files, self.columns.as_deref())?;
+        options.columns = Some(columns.names);
+        let mappings = files.iter().map(|file| {
+            let mapping = Mapping::new(&file.metadata.schema, table.clone(), &options);
+            mapping.map_err(|error| file.failure(&error))
+        });
+        mappings.collect()
+    }
+}

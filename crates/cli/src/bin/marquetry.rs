@@ -1,0 +1,6 @@
+//! The command `marquetry`.
+#![forbid(unsafe_code)]
+
+fn main() -> std::process::ExitCode {
+    marquetry_cli::main()
+}

@@ -1,0 +1,141 @@
+//! `marquetry cql`: files as CQL text.
+
+use clap::Args;
+
+use marquetry_base::cast::u64_of;
+use marquetry_scylla::bridge::{InsertWriter, Mapping};
+use marquetry_scylla::cql::TableName;
+
+use crate::args::RowArgs;
+use crate::failure::{Failure, Outcome};
+use crate::input::{ParquetFile, total_rows};
+use crate::output::{Interrupted, Output, WRITE_BYTES};
+use crate::progress::{Goes, Progress};
+
+/// Print Parquet files as CQL: CREATE TABLE, then one INSERT a row
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Print Parquet files as CQL for ScyllaDB and Cassandra: CREATE TABLE, then one INSERT a row.
+
+Several files become one table; they must have the same columns, by name and type. Everything that can be wrong before \
+the first row (names, types, the key, a file that differs) is found before the first line is printed. If something is \
+wrong later, what was printed before is whole statements, and the exit code says so.",
+    after_help = "\
+Examples:
+  marquetry cql trips.parquet --table ks.trips --key-row-number id | cqlsh
+  marquetry cql trips.parquet --table ks.trips --key '(a, b), c' --schema-only
+  marquetry cql *.parquet --table ks.trips --key trip --columns trip,fare,tip"
+)]
+pub(crate) struct Cql {
+    /// Parquet files (not standard input: a Parquet file is read from its end)
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<String>,
+
+    /// The table; as in CQL, names without double quotes are folded to lower case
+    #[arg(long, value_name = "[KEYSPACE.]TABLE")]
+    table: String,
+
+    /// Print only the CREATE TABLE
+    #[arg(long, conflicts_with = "data_only")]
+    schema_only: bool,
+
+    /// Print only the INSERTs
+    #[arg(long)]
+    data_only: bool,
+
+    #[command(flatten)]
+    rows: RowArgs,
+
+    /// No progress bar
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// What is printed of files, and how.
+pub(crate) struct Options {
+    table: TableName,
+    schema: bool,
+    data: bool,
+    rows: RowArgs,
+    quiet: bool,
+}
+
+impl Options {
+    /// Schema and data, with a row number as the key.
+    pub(crate) fn row_numbers(table: TableName, name: &str) -> Options {
+        let rows = RowArgs { key_row_number: Some(name.to_string()), ..RowArgs::default() };
+        Options { table, schema: true, data: true, rows, quiet: false }
+    }
+}
+
+impl Cql {
+    pub(crate) fn run(self, interrupted: Interrupted) -> Outcome {
+        let table = TableName::parse(&self.table)
+            .map_err(|error| Failure::usage(format!("--table {}: {error}", self.table)))?;
+        let options = Options {
+            table,
+            schema: !self.data_only,
+            data: !self.schema_only,
+            rows: self.rows,
+            quiet: self.quiet,
+        };
+        print(&self.files, &options, interrupted)
+    }
+}
+
+/// Prints files as CQL.
+pub(crate) fn print(files: &[String], options: &Options, interrupted: Interrupted) -> Outcome {
+    options.rows.expect_key()?;
+    let mapping_options = options.rows.mapping_options()?;
+    let files = ParquetFile::open_all(files)?;
+    let mappings = options.rows.mappings(&files, &options.table, mapping_options)?;
+    let mut output = Output::new(interrupted);
+    if let Some(first) = mappings.first().filter(|_| options.schema) {
+        output.text().extend_from_slice(first.table().to_string().as_bytes());
+    }
+    if options.data {
+        let printed = print_rows(&files, &mappings, options, &mut output);
+        // What came before the trouble is whole statements, and is wanted.
+        if matches!(printed, Err(Failure::Said(..))) {
+            output.flush()?;
+        }
+        printed?;
+    }
+    output.flush()
+}
+
+fn print_rows(
+    files: &[ParquetFile],
+    mappings: &[Mapping],
+    options: &Options,
+    output: &mut Output,
+) -> Outcome {
+    let wanted = total_rows(files, options.rows.limit);
+    let progress = Progress::new(wanted, options.quiet, Goes::ToStdout);
+    let mut done = 0;
+    for (file, mapping) in files.iter().zip(mappings) {
+        if done == wanted {
+            break;
+        }
+        let first_row_number = done;
+        let mut writer = InsertWriter::new(mapping);
+        let mut rows = file.rows(mapping.leaves(), Some(wanted - done), true)?;
+        while let Some(batch) = rows.next().map_err(|error| file.failure(&error))? {
+            let number = first_row_number + batch.first_row;
+            let mut next = 0;
+            while next < batch.rows {
+                let written = writer
+                    .write(&batch, next..batch.rows, number, output.text(), WRITE_BYTES)
+                    .map_err(|error| file.failure(&error))?;
+                if written.next_row <= next {
+                    return Err(Failure::bug("a writer of statements makes no progress"));
+                }
+                next = written.next_row;
+                output.end_unit()?;
+            }
+            done += u64_of(batch.rows);
+            progress.update(done, output.bytes());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! Parquet files: opened, their footers read, their rows read batch by batch.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Codecs, Error, Limits, Machine, Object};
+use marquetry_codecs::StandardCodecs;
+use marquetry_io::{Source, Sources, blocking, drive};
+use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::read::{Batch, BatchReader, FooterReader, ReadOptions};
+
+use crate::failure::{Failure, Outcome, plain};
+
+/// The only object of each machine here.
+const FILE: Object = Object(0);
+
+/// A Parquet file whose footer was read.
+///
+/// It is not kept open: thousands of them may be named on one command line.
+#[derive(Debug, Clone)]
+pub(crate) struct ParquetFile {
+    /// What the user called it.
+    pub(crate) name: String,
+    /// Its length.
+    pub(crate) bytes: u64,
+    /// Its footer.
+    pub(crate) metadata: Arc<FileMetaData>,
+}
+
+impl ParquetFile {
+    /// Opens a file and reads its footer.
+    pub(crate) fn open(name: &str) -> Outcome<ParquetFile> {
+        check_path(name)?;
+        let sources = open(name).map_err(|error| failure(name, &error))?;
+        let read = || {
+            let bytes = sources.get(FILE)?.length()?;
+            let metadata = drive(&mut FooterReader::new(FILE, Limits::DEFAULT), &sources)?;
+            Ok((bytes, metadata.ok_or_else(|| Error::internal("a footer's reader ended without a footer"))?))
+        };
+        let (bytes, metadata) = read().map_err(|error| failure(name, &error))?;
+        Ok(ParquetFile { name: name.to_string(), bytes, metadata })
+    }
+
+    /// Opens all of them, so that what is wrong with one is said before anything is done with another.
+    pub(crate) fn open_all(names: &[String]) -> Outcome<Vec<ParquetFile>> {
+        names.iter().map(|name| ParquetFile::open(name)).collect()
+    }
+
+    /// Works a machine that reads this file to its end.
+    pub(crate) fn run<M: Machine>(
+        &self,
+        mut machine: M,
+        mut each: impl FnMut(M::Product) -> Outcome,
+    ) -> Outcome {
+        let sources = open(&self.name).map_err(|error| self.failure(&error))?;
+        while let Some(product) = drive(&mut machine, &sources).map_err(|error| self.failure(&error))? {
+            each(product)?;
+        }
+        Ok(())
+    }
+
+    /// Reads some columns' rows, up to `limit` of them; dictionaries are kept as such on request.
+    pub(crate) fn rows(
+        &self,
+        leaves: Vec<usize>,
+        limit: Option<u64>,
+        keep_dictionaries: bool,
+    ) -> Outcome<Rows> {
+        let reader = self.reader(leaves, limit, keep_dictionaries)?;
+        let sources = open(&self.name).map_err(|error| self.failure(&error))?;
+        Ok(Rows { reader, sources, left: limit.unwrap_or(u64::MAX) })
+    }
+
+    fn reader(
+        &self,
+        leaves: Vec<usize>,
+        limit: Option<u64>,
+        keep_dictionaries: bool,
+    ) -> Outcome<BatchReader> {
+        let mut options = ReadOptions { leaves: Some(leaves), keep_dictionaries, ..ReadOptions::default() };
+        if let Some(limit) = limit {
+            // Only the row groups that hold them, and no more of each page than needed.
+            let groups = self.metadata.row_groups.partition_point(|group| group.first_row < limit);
+            options.row_groups = Some(0..groups);
+            options.batch_rows = options.batch_rows.min(usize::try_from(limit).unwrap_or(usize::MAX)).max(1);
+            if limit < 100_000 {
+                options.read_bytes = FEW_ROWS_READ_BYTES;
+            }
+        }
+        let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::default());
+        BatchReader::new(FILE, Arc::clone(&self.metadata), codecs, options)
+            .map_err(|error| self.failure(&error))
+    }
+
+    /// Makes sure that the columns can be read, without reading them.
+    pub(crate) fn check_readable(&self, leaves: &[usize]) -> Outcome {
+        self.reader(leaves.to_vec(), None, false).map(|_| ())
+    }
+
+    /// An engine's error as this file's.
+    pub(crate) fn failure(&self, error: &Error) -> Failure {
+        failure(&self.name, error)
+    }
+
+    /// A scanner's object.
+    pub(crate) const fn object() -> Object {
+        FILE
+    }
+}
+
+/// Bytes to read of a column chunk at a time when few rows are wanted: a page's usual size.
+const FEW_ROWS_READ_BYTES: u64 = 1 << 20;
+
+/// Batches of a file's rows.
+pub(crate) struct Rows {
+    reader: BatchReader,
+    sources: Sources<blocking::File>,
+    left: u64,
+}
+
+impl Rows {
+    /// The next batch, cut to what is left of the limit. `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<Batch>, Error> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let Some(mut batch) = drive(&mut self.reader, &self.sources)? else { return Ok(None) };
+        if u64_of(batch.rows) > self.left {
+            let rows = usize::try_from(self.left).unwrap_or(usize::MAX);
+            batch.columns = batch.columns.iter().map(|column| column.slice(0..rows)).collect();
+            batch.rows = rows;
+        }
+        self.left -= u64_of(batch.rows);
+        Ok(Some(batch))
+    }
+}
+
+/// The total of the rows of files, and of what a limit leaves of them.
+pub(crate) fn total_rows(files: &[ParquetFile], limit: Option<u64>) -> u64 {
+    let total = files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.metadata.rows));
+    total.min(limit.unwrap_or(u64::MAX))
+}
+
+fn open(name: &str) -> Result<Sources<blocking::File>, Error> {
+    Ok(Sources::new().with(FILE, blocking::File::open(name)?))
+}
+
+fn failure(name: &str, error: &Error) -> Failure {
+    // A source's own errors name it, wherever in the sentence.
+    if error.kind() == marquetry_base::ErrorKind::Source {
+        let text = error.message().replace(&format!("cannot open {name}: "), &format!("{name}: "));
+        if text.contains(name) {
+            return Failure::unreachable(plain(&text));
+        }
+    }
+    Failure::about(name, error)
+}
+
+/// The mistakes that people make with paths, told in their words.
+fn check_path(name: &str) -> Outcome {
+    if name == "-" || name == "/dev/stdin" {
+        return Err(Failure::usage(
+            "a Parquet file is read from its end, so it cannot come from standard input: write it to a file first",
+        ));
+    }
+    match fs::metadata(name) {
+        Err(error) if error.kind() == ErrorKind::NotFound && has_scheme(name) => Err(Failure::usage(
+            format!("{name}: addresses are not supported as input yet; supported are local Parquet files"),
+        )),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(Failure::unreachable(format!("{name}: no such file")))
+        }
+        Err(error) => Err(Failure::unreachable(format!("{name}: {}", plain(&error.to_string())))),
+        Ok(metadata) if metadata.is_dir() => Err(Failure::unreachable(format!(
+            "{name}: a directory; name the files in it, as in {}/*.parquet",
+            name.trim_end_matches('/')
+        ))),
+        Ok(metadata) if metadata.is_file() && metadata.len() == 0 => {
+            Err(Failure::refused(format!("{name}: an empty file, not a Parquet file")))
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Whether it looks like an address: `s3://…`, `cql://…`, `sstable:…`.
+pub(crate) fn has_scheme(name: &str) -> bool {
+    name.contains("://") || name.starts_with("sstable:")
+}

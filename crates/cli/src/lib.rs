@@ -1,0 +1,155 @@
+//! The command `marquetry`, and `parquet2cql`, which is the same program by another name.
+//!
+//! A file each command: `cql`, `copy`, `show`, `rows`, `completions`. This one reads the command line, and turns whatever
+//! happens into one line on standard error and an exit code.
+#![forbid(unsafe_code)]
+
+mod args;
+mod calendar;
+mod columns;
+mod completions;
+mod copy;
+mod cql;
+mod failure;
+mod input;
+mod numbers;
+mod output;
+mod parquet2cql;
+mod progress;
+mod rows;
+mod show;
+mod table;
+mod target;
+mod terminal;
+mod value;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use failure::{EXIT_HELP, Exit, Failure, Outcome};
+use output::Interrupted;
+
+const EXAMPLES: &str = "\
+Examples:
+  marquetry show trips.parquet                   what is in a file
+  marquetry rows trips.parquet --limit 5         its first rows
+  marquetry cql trips.parquet --table ks.trips --key-row-number id | cqlsh
+  marquetry copy trips.parquet cql://localhost/ks.trips --create --key trip";
+
+/// Apache Parquet for ScyllaDB and Apache Cassandra
+#[derive(Debug, Parser)]
+#[command(
+    name = "marquetry",
+    version,
+    arg_required_else_help = true,
+    subcommand_required = true,
+    after_help = format!("{EXAMPLES}\n\n{EXIT_HELP}"),
+    after_long_help = format!(
+        "{EXAMPLES}\n\n{EXIT_HELP}\n\nRows, row groups and pages in messages are counted from 0. Set NO_COLOR for no colour."
+    )
+)]
+struct Marquetry {
+    #[command(subcommand)]
+    command: Commands,
+}
+
+#[derive(Debug, Subcommand)]
+enum Commands {
+    Show(show::Show),
+    Rows(rows::RowsCommand),
+    Cql(cql::Cql),
+    Copy(copy::Copy),
+    Completions(completions::Completions),
+}
+
+/// Runs the program, by the name it was started as.
+pub fn main() -> ExitCode {
+    let program = program_name();
+    install_panic_line(&program);
+    let done = if program == "parquet2cql" { run::<parquet2cql::Parquet2Cql>() } else { run::<Marquetry>() };
+    match done {
+        Ok(code) => code,
+        Err(failure) => failure.report(&program),
+    }
+}
+
+/// A program that this binary can be.
+trait Program: Parser {
+    fn run(self, interrupted: Interrupted) -> Outcome;
+}
+
+impl Program for Marquetry {
+    fn run(self, interrupted: Interrupted) -> Outcome {
+        match self.command {
+            Commands::Show(command) => command.run(interrupted),
+            Commands::Rows(command) => command.run(interrupted),
+            Commands::Cql(command) => command.run(interrupted),
+            Commands::Copy(command) => command.run(interrupted),
+            Commands::Completions(command) => command.run(Marquetry::command(), interrupted),
+        }
+    }
+}
+
+impl Program for parquet2cql::Parquet2Cql {
+    fn run(self, interrupted: Interrupted) -> Outcome {
+        parquet2cql::Parquet2Cql::run(&self, interrupted)
+    }
+}
+
+fn run<P: Program>() -> Outcome<ExitCode> {
+    let parsed = P::command().try_get_matches().and_then(|matches| P::from_arg_matches(&matches));
+    match parsed {
+        Ok(program) => program.run(Interrupted::listen()?).map(|()| ExitCode::SUCCESS),
+        Err(error) => print_usage(&error),
+    }
+}
+
+/// Help and versions go to standard output, mistakes to standard error, without a password that may have stood on the
+/// command line.
+fn print_usage(error: &clap::Error) -> Outcome<ExitCode> {
+    let styled = error.render();
+    let has_colour =
+        |is_terminal: bool| is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let text =
+        |is_terminal| if has_colour(is_terminal) { styled.ansi().to_string() } else { styled.to_string() };
+    if error.use_stderr() {
+        let mut stderr = io::stderr();
+        // Nothing can be done about a standard error that is closed.
+        let _ = stderr.write_all(failure::redact(&text(stderr.is_terminal())).as_bytes());
+        return Ok(ExitCode::from(Exit::Usage as u8));
+    }
+    let mut stdout = io::stdout().lock();
+    let text = text(stdout.is_terminal());
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Failure::output(&error))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `marquetry` for any name but that of the other program.
+fn program_name() -> String {
+    let started_as = std::env::args_os().next();
+    let stem = started_as.as_deref().map(Path::new).and_then(Path::file_stem);
+    if stem.is_some_and(|stem| stem == "parquet2cql") { "parquet2cql".into() } else { "marquetry".into() }
+}
+
+/// A bug ends the program with one line and its own exit code, not with a backtrace.
+fn install_panic_line(program: &str) {
+    let program = program.to_string();
+    std::panic::set_hook(Box::new(move |panic| {
+        let place = panic
+            .location()
+            .map(|place| format!(" at {}:{}", place.file(), place.line()))
+            .unwrap_or_default();
+        let payload = panic.payload();
+        let text =
+            payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str));
+        let what = text.unwrap_or("a check failed");
+        failure::say(&program, &format!("a bug in marquetry{place}: {what}; please report it"));
+        std::process::exit(Exit::Bug as i32);
+    }));
+}

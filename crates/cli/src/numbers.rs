@@ -1,0 +1,67 @@
+//! Counts and sizes as people read them.
+
+use marquetry_base::cast::u64_of;
+
+/// A count with its thousands apart: `3,000,000`.
+pub(crate) fn thousands(count: impl TryInto<u64>) -> String {
+    let digits = count.try_into().unwrap_or(u64::MAX).to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A size as a person says it: `13.5 MB` (powers of 1,000).
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+    let mut unit = 0;
+    let mut scale: u64 = 1;
+    while unit + 1 < UNITS.len() && bytes / scale >= 1000 {
+        unit += 1;
+        scale *= 1000;
+    }
+    if unit == 0 {
+        return format!("{bytes} B");
+    }
+    // Tenths, rounded down, so that 999,999 B is not "1000.0 kB".
+    let tenths = u128::from(bytes) * 10 / u128::from(scale);
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
+}
+
+/// How many times smaller: `2.34`. `-` where nothing is.
+pub(crate) fn ratio(uncompressed: u64, compressed: u64) -> String {
+    if compressed == 0 {
+        return "-".to_string();
+    }
+    let hundredths = u128::from(uncompressed) * 100 / u128::from(compressed);
+    format!("{}.{:02}", hundredths / 100, hundredths % 100)
+}
+
+/// `1 row`, `2 rows`.
+pub(crate) fn plural(count: usize, one: &str) -> String {
+    format!("{} {one}{}", thousands(u64_of(count)), if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!(thousands(0_u64), "0");
+        assert_eq!(thousands(999_u64), "999");
+        assert_eq!(thousands(3_000_000_u64), "3,000,000");
+        assert_eq!(size(999), "999 B");
+        assert_eq!(size(1000), "1.0 kB");
+        assert_eq!(size(999_999), "999.9 kB");
+        assert_eq!(size(u64::MAX), "18.4 EB");
+        assert_eq!(ratio(22, 0), "-");
+        assert_eq!(ratio(234, 100), "2.34");
+        assert_eq!(plural(1, "row"), "1 row");
+        assert_eq!(plural(1200, "row"), "1,200 rows");
+    }
+}

@@ -1,0 +1,87 @@
+//! Standard output: large writes, whole units only, and an end when nobody reads.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::failure::{Exit, Failure, Outcome};
+
+/// Bytes that are gathered before they are written. At 64 KiB the system calls cost less than one percent; more only
+/// costs cache.
+pub(crate) const WRITE_BYTES: usize = 128 << 10;
+
+/// Gathers text and writes it when it is large. What is written is always everything up to the end of a *unit*: a
+/// statement, a line. So whatever ends the program, the output ends after a whole one.
+pub(crate) struct Output {
+    gathered: Vec<u8>,
+    interrupted: Interrupted,
+    written_bytes: u64,
+}
+
+impl Output {
+    pub(crate) fn new(interrupted: Interrupted) -> Output {
+        Output { gathered: Vec::with_capacity(2 * WRITE_BYTES), interrupted, written_bytes: 0 }
+    }
+
+    /// Where to append. Call [`Output::end_unit`] after each whole unit.
+    pub(crate) fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.gathered
+    }
+
+    /// Bytes so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.written_bytes + marquetry_base::cast::u64_of(self.gathered.len())
+    }
+
+    /// What was gathered ends with a whole unit, and may be written.
+    pub(crate) fn end_unit(&mut self) -> Outcome {
+        if self.gathered.len() < WRITE_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    /// Writes what was gathered, which must end with a whole unit.
+    pub(crate) fn flush(&mut self) -> Outcome {
+        if !self.gathered.is_empty() {
+            let mut stdout = io::stdout().lock();
+            stdout
+                .write_all(&self.gathered)
+                .and_then(|()| stdout.flush())
+                .map_err(|error| Failure::output(&error))?;
+            self.written_bytes += marquetry_base::cast::u64_of(self.gathered.len());
+            self.gathered.clear();
+        }
+        self.interrupted.check()
+    }
+}
+
+/// Whether the user pressed Ctrl-C (or the system asked the program to end).
+#[derive(Debug, Clone)]
+pub(crate) struct Interrupted(Arc<AtomicBool>);
+
+impl Interrupted {
+    /// Listens for SIGINT and SIGTERM from now on. The first asks the program to end when it has written what is whole;
+    /// the second ends it at once.
+    pub(crate) fn listen() -> Outcome<Interrupted> {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            // In this order: the first signal finds the flag unset, the second finds it set.
+            signal_hook::flag::register_conditional_shutdown(
+                signal,
+                Exit::Interrupted as i32,
+                Arc::clone(&asked),
+            )
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&asked)))
+            .map_err(|error| Failure::unreachable(format!("signals: {error}")))?;
+        }
+        Ok(Interrupted(asked))
+    }
+
+    /// Whether it was asked to end.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// [`Failure::Interrupted`] if so.
+    pub(crate) fn check(&self) -> Outcome {
+        if self.is_set() { Err(Failure::Interrupted) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,436 @@
+//! `marquetry rows`: the rows of files, for people and for other programs.
+
+use clap::{Args, ValueEnum};
+
+use marquetry_base::cast::u64_of;
+use marquetry_parquet::read::{Batch, ColumnBatch, Layout};
+use marquetry_parquet::schema::Schema;
+
+use crate::args::InvalidUtf8;
+use crate::calendar::without_zeros;
+use crate::columns::Columns;
+use crate::failure::{Failure, Outcome};
+use crate::input::{ParquetFile, total_rows};
+use crate::numbers::{plural, thousands};
+use crate::output::{Interrupted, Output};
+use crate::progress::{Goes, Progress};
+use crate::table::{Side, Table, printable};
+use crate::terminal::Terminal;
+use crate::value::{Meaning, Raw, Shown, hex};
+
+/// Rows that a table shows unless told otherwise.
+const TABLE_ROWS: u64 = 10;
+
+/// Rows that a table lays out at a time, so that a long one takes no more memory than a short one.
+const TABLE_BLOCK_ROWS: usize = 1000;
+
+/// Print rows of Parquet files: as a table, as JSON lines, or as CSV
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Print rows of Parquet files: as a table for people, or as JSON lines or CSV for other programs.
+
+Several files are printed one after the other; they must have the same columns, by name and type.",
+    after_long_help = "\
+How values are written:
+  integers, floats   all digits; of floats, as few as read back to the same bits
+  NaN, Infinity      these words; strings in JSON, which has no such numbers
+  decimals           all digits; strings in JSON, so that no reader rounds them
+  dates, times       ISO 8601: 2024-02-29, 03:04:05.678, and together
+                     2024-02-29T03:04:05.678Z; without the Z where the file has
+                     local times, or INT96
+  intervals          ISO 8601: P1M2DT3.004S
+  bytes              0x and hexadecimal digits
+  null               null; in CSV nothing, where empty text is \"\"
+
+CSV is RFC 4180 with a header line and \\n line ends.
+
+Examples:
+  marquetry rows trips.parquet
+  marquetry rows --columns vendor,fare_amount --limit 100 trips.parquet
+  marquetry rows --format jsonl trips.parquet | jq .fare_amount"
+)]
+pub(crate) struct RowsCommand {
+    /// Parquet files
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<String>,
+
+    /// How to print them
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+
+    /// Print at most N rows [default: 10 in a table, all otherwise]
+    #[arg(long, value_name = "N", help_heading = "Rows and columns")]
+    limit: Option<u64>,
+
+    /// Print these columns, in this order
+    ///
+    /// Names are separated by commas; one that has a comma stands in double quotes.
+    #[arg(long, value_name = "A,B,…", help_heading = "Rows and columns")]
+    columns: Option<String>,
+
+    /// What to do with text that is not UTF-8
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Values")]
+    invalid_utf8: InvalidUtf8,
+
+    /// No progress bar
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Aligned, and cut to the terminal's width
+    Table,
+    /// One JSON object a line
+    Jsonl,
+    /// Comma-separated values
+    Csv,
+}
+
+impl RowsCommand {
+    pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
+        let files = ParquetFile::open_all(&self.files)?;
+        let columns = Columns::choose(&files, self.columns.as_deref())?;
+        let all = total_rows(&files, None);
+        let limit = self.limit.or((self.format == Format::Table).then_some(TABLE_ROWS));
+        let wanted = total_rows(&files, limit);
+        let progress = Progress::new(wanted, self.quiet || self.format == Format::Table, Goes::ToStdout);
+        let mut output = Output::new(interrupted);
+        let mut printer = Printer::new(self.format, &columns.names, self.invalid_utf8);
+        printer.start(output.text());
+        let mut done = 0;
+        for (file, leaves) in files.iter().zip(&columns.leaves) {
+            if done == wanted {
+                break;
+            }
+            let meanings = meanings(&file.metadata.schema, leaves);
+            let mut rows = file.rows(leaves.clone(), Some(wanted - done), false)?;
+            loop {
+                let batch = match rows.next() {
+                    Ok(Some(batch)) => batch,
+                    Ok(None) => break,
+                    Err(error) => {
+                        printer.end_block(output.text());
+                        output.flush()?;
+                        return Err(file.failure(&error));
+                    }
+                };
+                let printed = printer.batch(file, &batch, &meanings, &mut output);
+                if printed.is_err() {
+                    printer.end_block(output.text());
+                    output.flush()?;
+                    return printed;
+                }
+                done += u64_of(batch.rows);
+                progress.update(done, output.bytes());
+            }
+        }
+        printer.end(output.text());
+        if self.format == Format::Table {
+            notice(done, all, printer.columns_left_out, output.text());
+        }
+        output.flush()
+    }
+}
+
+/// What a table left out.
+fn notice(done: u64, all: u64, columns_left_out: usize, out: &mut Vec<u8>) {
+    let mut line = String::new();
+    if done < all {
+        line = format!("{} of {} rows; --limit N shows more", thousands(done), thousands(all));
+    }
+    if columns_left_out > 0 {
+        let columns = plural(columns_left_out, "more column");
+        let separator = if line.is_empty() { "" } else { "; " };
+        line.push_str(&format!("{separator}{columns} did not fit, --columns chooses"));
+    }
+    if !line.is_empty() {
+        out.extend_from_slice(format!("({line})\n").as_bytes());
+    }
+}
+
+fn meanings(schema: &Schema, leaves: &[usize]) -> Vec<Meaning> {
+    leaves.iter().map(|&leaf| Meaning::of(schema, &schema.leaves()[leaf])).collect()
+}
+
+struct Printer {
+    format: Format,
+    names: Vec<String>,
+    /// `"name":` with JSON's escapes.
+    json_keys: Vec<Vec<u8>>,
+    invalid_utf8: InvalidUtf8,
+    scratch: Vec<u8>,
+    block: Vec<Vec<Cell>>,
+    blocks: usize,
+    columns_left_out: usize,
+}
+
+/// A cell of a table.
+struct Cell {
+    text: String,
+    /// Numbers stand at the right.
+    is_number: bool,
+    /// Dates and the like are not cut.
+    is_whole: bool,
+    is_null: bool,
+}
+
+impl Printer {
+    fn new(format: Format, names: &[String], invalid_utf8: InvalidUtf8) -> Printer {
+        let key = |name: &String| {
+            let mut key = Vec::new();
+            json_string(&mut key, name);
+            key.push(b':');
+            key
+        };
+        Printer {
+            format,
+            names: names.to_vec(),
+            json_keys: names.iter().map(key).collect(),
+            invalid_utf8,
+            scratch: Vec::new(),
+            block: Vec::new(),
+            blocks: 0,
+            columns_left_out: 0,
+        }
+    }
+
+    /// CSV's header line.
+    fn start(&self, out: &mut Vec<u8>) {
+        if self.format != Format::Csv {
+            return;
+        }
+        for (at, name) in self.names.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            csv_text(out, name);
+        }
+        out.push(b'\n');
+    }
+
+    fn batch(
+        &mut self,
+        file: &ParquetFile,
+        batch: &Batch,
+        meanings: &[Meaning],
+        output: &mut Output,
+    ) -> Outcome {
+        // Values that stand one after the other need a cursor each; spaced ones stand at their row.
+        let mut cursors = vec![0; batch.columns.len()];
+        for row in 0..batch.rows {
+            let start = output.text().len();
+            let printed = match self.format {
+                Format::Table => self.table_row(batch, row, &mut cursors, meanings),
+                Format::Jsonl => self.jsonl_row(batch, row, &mut cursors, meanings, output.text()),
+                Format::Csv => self.csv_row(batch, row, &mut cursors, meanings, output.text()),
+            };
+            if let Err(column) = printed {
+                output.text().truncate(start);
+                let at = batch.first_row + u64_of(row);
+                return Err(Failure::refused(format!(
+                    "{}: the text is not UTF-8; --invalid-utf8 replace or blob prints it (column {}, row {at})",
+                    file.name, self.names[column]
+                )));
+            }
+            if self.block.len() == TABLE_BLOCK_ROWS {
+                self.end_block(output.text());
+            }
+            output.end_unit()?;
+        }
+        Ok(())
+    }
+
+    /// The column that could not be printed is the error.
+    fn jsonl_row(
+        &mut self,
+        batch: &Batch,
+        row: usize,
+        cursors: &mut [usize],
+        meanings: &[Meaning],
+        out: &mut Vec<u8>,
+    ) -> Result<(), usize> {
+        for (at, column) in batch.columns.iter().enumerate() {
+            out.push(if at == 0 { b'{' } else { b',' });
+            out.extend_from_slice(&self.json_keys[at]);
+            let Some(raw) = value_at(column, row, &mut cursors[at]) else {
+                out.extend_from_slice(b"null");
+                continue;
+            };
+            let start = out.len();
+            match meanings[at].show(raw, out) {
+                Shown::Boolean | Shown::Number => {}
+                Shown::Word => {
+                    out.insert(start, b'"');
+                    out.push(b'"');
+                }
+                Shown::Text(text) => json_string(out, text),
+                Shown::NotText(bytes) => {
+                    let text = self.invalid_utf8.text(bytes).ok_or(at)?;
+                    json_string(out, &text);
+                }
+            }
+        }
+        out.extend_from_slice(b"}\n");
+        Ok(())
+    }
+
+    fn csv_row(
+        &mut self,
+        batch: &Batch,
+        row: usize,
+        cursors: &mut [usize],
+        meanings: &[Meaning],
+        out: &mut Vec<u8>,
+    ) -> Result<(), usize> {
+        for (at, column) in batch.columns.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            let Some(raw) = value_at(column, row, &mut cursors[at]) else { continue };
+            match meanings[at].show(raw, out) {
+                Shown::Boolean | Shown::Number | Shown::Word => {}
+                Shown::Text(text) => csv_text(out, text),
+                Shown::NotText(bytes) => csv_text(out, &self.invalid_utf8.text(bytes).ok_or(at)?),
+            }
+        }
+        out.push(b'\n');
+        Ok(())
+    }
+
+    fn table_row(
+        &mut self,
+        batch: &Batch,
+        row: usize,
+        cursors: &mut [usize],
+        meanings: &[Meaning],
+    ) -> Result<(), usize> {
+        let mut cells = Vec::with_capacity(batch.columns.len());
+        for (at, column) in batch.columns.iter().enumerate() {
+            let Some(raw) = value_at(column, row, &mut cursors[at]) else {
+                cells.push(Cell {
+                    text: "null".to_string(),
+                    is_number: false,
+                    is_whole: false,
+                    is_null: true,
+                });
+                continue;
+            };
+            self.scratch.clear();
+            let meaning = meanings[at];
+            let is_number = meaning.is_number(raw);
+            let (text, is_whole) = match meaning.show(raw, &mut self.scratch) {
+                Shown::Text(text) => (printable(text), false),
+                Shown::NotText(bytes) => (printable(&self.invalid_utf8.text(bytes).ok_or(at)?), false),
+                Shown::Boolean | Shown::Number | Shown::Word => {
+                    let text = String::from_utf8_lossy(&self.scratch);
+                    let text = if meaning.is_time() { without_zeros(&text) } else { text.into_owned() };
+                    (text, meaning != Meaning::Plain || is_number)
+                }
+            };
+            cells.push(Cell { text, is_number, is_whole, is_null: false });
+        }
+        self.block.push(cells);
+        Ok(())
+    }
+
+    /// Prints the rows of a table that were gathered, if there are any.
+    fn end_block(&mut self, out: &mut Vec<u8>) {
+        if !self.block.is_empty() {
+            self.print_block(out);
+        }
+    }
+
+    /// Prints what is left; a table without rows has its titles.
+    fn end(&mut self, out: &mut Vec<u8>) {
+        if !self.block.is_empty() || (self.format == Format::Table && self.blocks == 0) {
+            self.print_block(out);
+        }
+    }
+
+    fn print_block(&mut self, out: &mut Vec<u8>) {
+        self.blocks += 1;
+        let all = |at: usize, of: fn(&Cell) -> bool| {
+            self.block.iter().all(|cells| cells[at].is_null || of(&cells[at]))
+                && self.block.iter().any(|cells| !cells[at].is_null)
+        };
+        let side = |at: usize| match (all(at, |cell| cell.is_number), all(at, |cell| cell.is_whole)) {
+            (true, _) => Side::Right,
+            (false, true) => Side::LeftWhole,
+            (false, false) => Side::Left,
+        };
+        let titles = self.names.iter().enumerate().map(|(at, name)| (name.clone(), side(at)));
+        let mut table = Table::new(titles.collect::<Vec<_>>());
+        for cells in self.block.drain(..) {
+            table.push(cells.into_iter().map(|cell| cell.text).collect());
+        }
+        self.columns_left_out = table.print(Terminal::of_stdout(), out);
+    }
+}
+
+/// The value of a row, or `None` for a null.
+fn value_at<'a>(column: &'a ColumnBatch, row: usize, cursor: &mut usize) -> Option<Raw<'a>> {
+    if column.is_null(row) {
+        return None;
+    }
+    let at = match column.layout {
+        Layout::Spaced => row,
+        Layout::Dense => *cursor,
+    };
+    *cursor += 1;
+    Raw::of_values(&column.values, at)
+}
+
+fn json_string(out: &mut Vec<u8>, text: &str) {
+    // Writing to memory does not fail, and a string has a JSON form.
+    let _ = serde_json::to_writer(out, text);
+}
+
+/// A field: in quotes where it must be (RFC 4180), and where it is empty, which nothing else tells from null.
+fn csv_text(out: &mut Vec<u8>, text: &str) {
+    if !text.is_empty() && !text.contains([',', '"', '\r', '\n']) {
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    out.push(b'"');
+    for (at, part) in text.split('"').enumerate() {
+        if at > 0 {
+            out.extend_from_slice(b"\"\"");
+        }
+        out.extend_from_slice(part.as_bytes());
+    }
+    out.push(b'"');
+}
+
+impl InvalidUtf8 {
+    /// Such text as it is to be printed. `None` where that is an error.
+    fn text(self, bytes: &[u8]) -> Option<String> {
+        match self {
+            InvalidUtf8::Error => None,
+            InvalidUtf8::Replace => Some(String::from_utf8_lossy(bytes).into_owned()),
+            InvalidUtf8::Blob => {
+                let mut out = Vec::new();
+                hex(&mut out, bytes);
+                Some(String::from_utf8_lossy(&out).into_owned())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_fields_are_quoted_where_they_must_be() {
+        let csv = |text| {
+            let mut out = Vec::new();
+            csv_text(&mut out, text);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(csv("plain text"), "plain text");
+        assert_eq!(csv(""), "\"\"");
+        assert_eq!(csv("a,b"), "\"a,b\"");
+        assert_eq!(csv("say \"hi\"\n"), "\"say \"\"hi\"\"\n\"");
+    }
+}

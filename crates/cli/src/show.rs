@@ -1,0 +1,66 @@
+//! `marquetry show`: what is in a file, from its footer alone.
+
+mod bounds;
+mod json;
+mod pages;
+mod text;
+
+use clap::Args;
+
+use crate::failure::Outcome;
+use crate::input::ParquetFile;
+use crate::output::{Interrupted, Output};
+use crate::terminal::Terminal;
+
+/// Show what is in Parquet files: schema, sizes, encodings, statistics
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Show what is in Parquet files: rows, size, writer, the schema as a tree, and for every column its encodings, \
+codec, sizes, nulls, and smallest and largest value. Only the footer is read (with --pages, page headers too), so it is fast \
+for files of any size; nested columns and encrypted columns are shown as well as others.
+
+Bounds are shown where the format says that they can be trusted: the deprecated ones of unsigned columns and texts cannot. \
+A bound that the writer cut short ends in an ellipsis.",
+    after_help = "\
+Examples:
+  marquetry show trips.parquet
+  marquetry show --pages fare_amount trips.parquet
+  marquetry show --json trips.parquet | jq '.columns[] | {path, compressed_bytes}'"
+)]
+pub(crate) struct Show {
+    /// Parquet files
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<String>,
+
+    /// List the pages of one column (by its dotted path, as the schema tree spells it)
+    #[arg(long, value_name = "COLUMN")]
+    pages: Option<String>,
+
+    /// Everything, as JSON: one object a file, one a line
+    ///
+    /// Keys are stable. Sizes and offsets are bytes. A bound has its bytes in hexadecimal and, where its order is defined, its
+    /// text.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Show {
+    pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
+        let terminal = Terminal::of_stdout();
+        let mut output = Output::new(interrupted);
+        for (nth, name) in self.files.iter().enumerate() {
+            let file = ParquetFile::open(name)?;
+            let out = output.text();
+            if nth > 0 && !self.json {
+                out.push(b'\n');
+            }
+            match (&self.pages, self.json) {
+                (None, false) => text::print(&file, terminal, out),
+                (None, true) => json::print(&file, out)?,
+                (Some(column), as_json) => pages::print(&file, column, as_json, terminal, out)?,
+            }
+            output.flush()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,327 @@
+//! Everything that a footer says, as JSON.
+
+use serde::Serialize;
+
+use marquetry_parquet::format::{ColumnChunk, ColumnOrder, KeyValue, RowGroup, Statistics};
+use marquetry_parquet::schema::{Leaf, NodeKind, Repetition};
+
+use super::bounds::{self, Bound};
+use crate::failure::{Failure, Outcome};
+use crate::input::ParquetFile;
+use crate::value::{Meaning, hex};
+
+pub(super) fn print(file: &ParquetFile, out: &mut Vec<u8>) -> Outcome {
+    write(&FileJson::of(file), out)
+}
+
+/// One value on one line.
+pub(super) fn write(value: &impl Serialize, out: &mut Vec<u8>) -> Outcome {
+    serde_json::to_writer(&mut *out, value)
+        .map_err(|error| Failure::bug(format!("JSON could not be written: {error}")))?;
+    out.push(b'\n');
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct FileJson<'a> {
+    file: &'a str,
+    bytes: u64,
+    format_version: i32,
+    created_by: Option<&'a str>,
+    rows: u64,
+    footer_bytes: u64,
+    key_values: Vec<KeyValueJson<'a>>,
+    schema: Vec<NodeJson<'a>>,
+    columns: Vec<ColumnJson<'a>>,
+    row_groups: Vec<RowGroupJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct KeyValueJson<'a> {
+    key: &'a str,
+    /// Where it is UTF-8.
+    value: Option<&'a str>,
+    /// Where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value_hex: Option<String>,
+}
+
+#[derive(Serialize)]
+struct NodeJson<'a> {
+    name: &'a str,
+    /// 0 for the root.
+    depth: usize,
+    repetition: &'static str,
+    /// `null` for groups.
+    physical_type: Option<String>,
+    logical_type: Option<String>,
+    converted_type: Option<i32>,
+    field_id: Option<i32>,
+}
+
+/// A column over all row groups.
+#[derive(Serialize)]
+struct ColumnJson<'a> {
+    path: &'a str,
+    physical_type: String,
+    logical_type: Option<String>,
+    definition_level_max: u16,
+    repetition_level_max: u16,
+    order: Option<String>,
+    codecs: Vec<String>,
+    encodings: Vec<String>,
+    compressed_bytes: u64,
+    uncompressed_bytes: u64,
+    values: u64,
+    nulls: Option<u64>,
+    min: Option<String>,
+    max: Option<String>,
+}
+
+#[derive(Serialize)]
+struct RowGroupJson<'a> {
+    first_row: u64,
+    rows: u64,
+    uncompressed_bytes: u64,
+    sorting_columns: Vec<SortingJson<'a>>,
+    columns: Vec<ChunkJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct SortingJson<'a> {
+    path: Option<&'a str>,
+    descending: bool,
+    nulls_first: bool,
+}
+
+#[derive(Serialize)]
+struct ChunkJson<'a> {
+    path: &'a str,
+    codec: String,
+    encodings: Vec<String>,
+    values: u64,
+    compressed_bytes: u64,
+    uncompressed_bytes: u64,
+    dictionary_page_offset: Option<u64>,
+    data_page_offset: u64,
+    statistics: Option<StatisticsJson>,
+    encoding_stats: Vec<EncodingStatsJson>,
+    bloom_filter_offset: Option<u64>,
+    bloom_filter_bytes: Option<u32>,
+    column_index_offset: Option<u64>,
+    column_index_bytes: Option<u32>,
+    offset_index_offset: Option<u64>,
+    offset_index_bytes: Option<u32>,
+    key_values: Vec<KeyValueJson<'a>>,
+    file_path: Option<&'a str>,
+    encrypted: bool,
+}
+
+#[derive(Serialize)]
+struct EncodingStatsJson {
+    page_type: i32,
+    encoding: String,
+    pages: i32,
+}
+
+/// `min` and `max` are what can be trusted, as text; the bytes are there in any case.
+#[derive(Serialize)]
+pub(super) struct StatisticsJson {
+    min: Option<String>,
+    max: Option<String>,
+    null_count: Option<u64>,
+    distinct_count: Option<u64>,
+    nan_count: Option<u64>,
+    min_value_hex: Option<String>,
+    max_value_hex: Option<String>,
+    is_min_value_exact: Option<bool>,
+    is_max_value_exact: Option<bool>,
+    deprecated_min_hex: Option<String>,
+    deprecated_max_hex: Option<String>,
+}
+
+impl<'a> FileJson<'a> {
+    fn of(file: &'a ParquetFile) -> FileJson<'a> {
+        let metadata = &*file.metadata;
+        let leaves = metadata.schema.leaves().iter().enumerate();
+        FileJson {
+            file: &file.name,
+            bytes: file.bytes,
+            format_version: metadata.version,
+            created_by: metadata.created_by.as_deref(),
+            rows: metadata.rows,
+            footer_bytes: metadata.footer_bytes,
+            key_values: metadata.key_values.iter().map(KeyValueJson::of).collect(),
+            schema: nodes(file),
+            columns: leaves.map(|(index, leaf)| ColumnJson::of(file, index, leaf)).collect(),
+            row_groups: metadata.row_groups.iter().map(|group| RowGroupJson::of(file, group)).collect(),
+        }
+    }
+}
+
+fn nodes(file: &ParquetFile) -> Vec<NodeJson<'_>> {
+    let schema = &file.metadata.schema;
+    let mut depths = vec![0; schema.nodes().len()];
+    let mut nodes = Vec::with_capacity(depths.len());
+    for (at, node) in schema.nodes().iter().enumerate() {
+        if at > 0 {
+            depths[at] = depths[node.parent] + 1;
+        }
+        nodes.push(NodeJson {
+            name: &node.name,
+            depth: depths[at],
+            repetition: match node.repetition {
+                Repetition::Required => "required",
+                Repetition::Optional => "optional",
+                Repetition::Repeated => "repeated",
+            },
+            physical_type: match node.kind {
+                NodeKind::Leaf { leaf } => Some(schema.leaves()[leaf].physical_type.to_string()),
+                NodeKind::Group { .. } => None,
+            },
+            logical_type: node.logical_type.as_ref().map(ToString::to_string),
+            converted_type: node.converted_type.map(|converted| converted.0),
+            field_id: node.field_id,
+        });
+    }
+    nodes
+}
+
+impl<'a> ColumnJson<'a> {
+    fn of(file: &'a ParquetFile, index: usize, leaf: &'a Leaf) -> ColumnJson<'a> {
+        let metadata = &*file.metadata;
+        let meaning = Meaning::of(&metadata.schema, leaf);
+        let known = bounds::of_column(metadata, index, leaf);
+        let chunks = || metadata.row_groups.iter().filter_map(|group| group.columns.get(index));
+        let sum = |of: fn(&ColumnChunk) -> u64| chunks().map(of).fold(0_u64, u64::saturating_add);
+        let mut codecs: Vec<String> = chunks().map(|chunk| chunk.compression.to_string()).collect();
+        codecs.sort();
+        codecs.dedup();
+        let mut encodings: Vec<_> = chunks().flat_map(|chunk| chunk.encodings.iter().copied()).collect();
+        encodings.sort();
+        encodings.dedup();
+        ColumnJson {
+            path: &leaf.path,
+            physical_type: leaf.physical_type.to_string(),
+            logical_type: metadata.schema.node_of(leaf).logical_type.as_ref().map(ToString::to_string),
+            definition_level_max: leaf.definition_max,
+            repetition_level_max: leaf.repetition_max,
+            order: metadata.column_orders.get(index).map(|order| match order {
+                ColumnOrder::TypeDefined => "type_defined".to_string(),
+                ColumnOrder::Ieee754Total => "ieee754_total".to_string(),
+                ColumnOrder::Int96Timestamp => "int96_timestamp".to_string(),
+                ColumnOrder::Unknown(number) => format!("unknown {number}"),
+            }),
+            codecs,
+            encodings: encodings.iter().map(ToString::to_string).collect(),
+            compressed_bytes: sum(|chunk| chunk.compressed_bytes),
+            uncompressed_bytes: sum(|chunk| chunk.uncompressed_bytes),
+            values: sum(|chunk| chunk.values),
+            nulls: known.nulls,
+            min: known.min.map(|bound| bound.to_exact_text(meaning)),
+            max: known.max.map(|bound| bound.to_exact_text(meaning)),
+        }
+    }
+}
+
+impl<'a> RowGroupJson<'a> {
+    fn of(file: &'a ParquetFile, group: &'a RowGroup) -> RowGroupJson<'a> {
+        let leaves = file.metadata.schema.leaves();
+        RowGroupJson {
+            first_row: group.first_row,
+            rows: group.rows,
+            uncompressed_bytes: group.uncompressed_bytes,
+            sorting_columns: group
+                .sorting_columns
+                .iter()
+                .map(|sorting| SortingJson {
+                    path: leaves
+                        .get(marquetry_base::cast::usize_of_u32(sorting.column))
+                        .map(|leaf| leaf.path.as_str()),
+                    descending: sorting.descending,
+                    nulls_first: sorting.nulls_first,
+                })
+                .collect(),
+            columns: leaves
+                .iter()
+                .zip(&group.columns)
+                .enumerate()
+                .map(|(index, (leaf, chunk))| ChunkJson::of(file, index, leaf, chunk))
+                .collect(),
+        }
+    }
+}
+
+impl<'a> ChunkJson<'a> {
+    fn of(file: &'a ParquetFile, index: usize, leaf: &'a Leaf, chunk: &'a ColumnChunk) -> ChunkJson<'a> {
+        let meaning = Meaning::of(&file.metadata.schema, leaf);
+        let (min, max) = bounds::of_chunk(&file.metadata, index, leaf, chunk);
+        ChunkJson {
+            path: &leaf.path,
+            codec: chunk.compression.to_string(),
+            encodings: chunk.encodings.iter().map(ToString::to_string).collect(),
+            values: chunk.values,
+            compressed_bytes: chunk.compressed_bytes,
+            uncompressed_bytes: chunk.uncompressed_bytes,
+            dictionary_page_offset: chunk.dictionary_page_offset,
+            data_page_offset: chunk.data_page_offset,
+            statistics: chunk.statistics.as_deref().map(|known| StatisticsJson::of(known, min, max, meaning)),
+            encoding_stats: chunk
+                .encoding_stats
+                .iter()
+                .map(|stats| EncodingStatsJson {
+                    page_type: stats.page_type,
+                    encoding: stats.encoding.to_string(),
+                    pages: stats.count,
+                })
+                .collect(),
+            bloom_filter_offset: chunk.bloom_filter.map(|(offset, _)| offset),
+            bloom_filter_bytes: chunk.bloom_filter.and_then(|(_, bytes)| bytes),
+            column_index_offset: chunk.column_index.map(|(offset, _)| offset),
+            column_index_bytes: chunk.column_index.map(|(_, bytes)| bytes),
+            offset_index_offset: chunk.offset_index.map(|(offset, _)| offset),
+            offset_index_bytes: chunk.offset_index.map(|(_, bytes)| bytes),
+            key_values: chunk.key_values.iter().map(KeyValueJson::of).collect(),
+            file_path: chunk.file_path.as_deref(),
+            encrypted: chunk.encrypted,
+        }
+    }
+}
+
+impl StatisticsJson {
+    pub(super) fn of(
+        known: &Statistics,
+        min: Option<Bound<'_>>,
+        max: Option<Bound<'_>>,
+        meaning: Meaning,
+    ) -> StatisticsJson {
+        let hexed = |bytes: &Option<Vec<u8>>| bytes.as_deref().map(to_hex);
+        StatisticsJson {
+            min: min.map(|bound| bound.to_exact_text(meaning)),
+            max: max.map(|bound| bound.to_exact_text(meaning)),
+            null_count: known.null_count,
+            distinct_count: known.distinct_count,
+            nan_count: known.nan_count,
+            min_value_hex: hexed(&known.min_value),
+            max_value_hex: hexed(&known.max_value),
+            is_min_value_exact: known.is_min_value_exact,
+            is_max_value_exact: known.is_max_value_exact,
+            deprecated_min_hex: hexed(&known.deprecated_min),
+            deprecated_max_hex: hexed(&known.deprecated_max),
+        }
+    }
+}
+
+impl<'a> KeyValueJson<'a> {
+    fn of(pair: &'a KeyValue) -> KeyValueJson<'a> {
+        let value = pair.value.as_deref();
+        let text = value.and_then(|bytes| std::str::from_utf8(bytes).ok());
+        KeyValueJson { key: &pair.key, value: text, value_hex: value.filter(|_| text.is_none()).map(to_hex) }
+    }
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    let mut out = Vec::new();
+    hex(&mut out, bytes);
+    String::from_utf8_lossy(&out).into_owned()
+}

@@ -1,0 +1,236 @@
+//! The page that a person reads.
+
+use std::fmt::Write;
+
+use marquetry_base::cast::u64_of;
+use marquetry_parquet::format::{Encoding, FileMetaData};
+use marquetry_parquet::schema::{NodeKind, Schema};
+
+use super::bounds;
+use crate::input::ParquetFile;
+use crate::numbers::{plural, ratio, size, thousands};
+use crate::table::{Side, Table, printable};
+use crate::terminal::Terminal;
+use crate::value::Meaning;
+
+/// Row groups that are listed; more say little to a person. `--json` has them all.
+const ROW_GROUPS_SHOWN: usize = 8;
+
+pub(super) fn print(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) {
+    let metadata = &*file.metadata;
+    heading(file, terminal, out);
+    section("Schema", terminal, out);
+    schema(&metadata.schema, terminal, out);
+    if metadata.row_groups.is_empty() {
+        return;
+    }
+    section("Columns", terminal, out);
+    sizes(metadata, terminal, out);
+    out.push(b'\n');
+    values(metadata, terminal, out);
+    section("Row groups", terminal, out);
+    row_groups(metadata, terminal, out);
+}
+
+fn heading(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) {
+    let metadata = &*file.metadata;
+    let (compressed, uncompressed) = totals(metadata);
+    let mut text = terminal.bold(&printable(&file.name));
+    text.push('\n');
+    let mut fact = |name: &str, value: String| {
+        // Writing to memory does not fail.
+        let _ = writeln!(text, "  {name:<11} {value}");
+    };
+    fact(
+        "rows",
+        format!("{} in {}", thousands(metadata.rows), plural(metadata.row_groups.len(), "row group")),
+    );
+    fact("size", size_exact(file.bytes));
+    if compressed > 0 {
+        fact(
+            "data",
+            format!(
+                "{}, uncompressed {} (ratio {})",
+                size(compressed),
+                size(uncompressed),
+                ratio(uncompressed, compressed)
+            ),
+        );
+    }
+    fact("written by", metadata.created_by.as_deref().map_or_else(|| "(not told)".to_string(), printable));
+    fact("format", format!("version {}, footer {}", metadata.version, size_exact(metadata.footer_bytes)));
+    if !metadata.key_values.is_empty() {
+        let keys = metadata.key_values.iter().map(|pair| {
+            let bytes = pair.value.as_ref().map_or(0, Vec::len);
+            format!("{} ({})", printable(&pair.key), size(u64_of(bytes)))
+        });
+        fact("keys", keys.collect::<Vec<_>>().join(", "));
+    }
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn size_exact(bytes: u64) -> String {
+    if bytes < 1000 { size(bytes) } else { format!("{} ({} bytes)", size(bytes), thousands(bytes)) }
+}
+
+/// Compressed and uncompressed bytes of all chunks.
+fn totals(metadata: &FileMetaData) -> (u64, u64) {
+    let chunks = metadata.row_groups.iter().flat_map(|group| &group.columns);
+    chunks.fold((0, 0), |(compressed, uncompressed), chunk| {
+        (
+            u64::saturating_add(compressed, chunk.compressed_bytes),
+            u64::saturating_add(uncompressed, chunk.uncompressed_bytes),
+        )
+    })
+}
+
+fn section(title: &str, terminal: Terminal, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("\n{}\n", terminal.bold(title)).as_bytes());
+}
+
+/// The tree, with the types aligned beside it.
+fn schema(schema: &Schema, terminal: Terminal, out: &mut Vec<u8>) {
+    let mut lines = Vec::new();
+    // The prefixes of the open groups' children, by the group's node.
+    let mut prefixes = vec![String::new(); schema.nodes().len()];
+    let mut is_last = vec![false; schema.nodes().len()];
+    for (at, node) in schema.nodes().iter().enumerate() {
+        if let Some(last) = schema.children(at).last() {
+            is_last[last] = true;
+        }
+        if at == 0 {
+            continue;
+        }
+        let prefix = prefixes[node.parent].clone();
+        let (branch, below) = if is_last[at] { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+        prefixes[at] = format!("{prefix}{below}");
+        let physical = match node.kind {
+            NodeKind::Group { .. } => "group".to_string(),
+            NodeKind::Leaf { leaf } => schema.leaves()[leaf].physical_type.to_string(),
+        };
+        let logical =
+            node.logical_type.as_ref().map(|logical| printable(&logical.to_string())).unwrap_or_default();
+        lines.push((
+            format!("{prefix}{branch}"),
+            printable(&node.name),
+            node.repetition.to_string(),
+            physical,
+            logical,
+        ));
+    }
+    let widest =
+        |of: fn(&(String, String, String, String, String)) -> usize| lines.iter().map(of).max().unwrap_or(0);
+    use unicode_width::UnicodeWidthStr;
+    let names = widest(|line| line.0.width() + line.1.width());
+    let physicals = widest(|line| line.3.width());
+    for (tree, name, repetition, physical, logical) in &lines {
+        let space = " ".repeat(names - tree.width() - name.width());
+        let gap = " ".repeat(physicals - physical.width());
+        let line =
+            format!("  {}{name}{space}  {repetition:<8}  {physical}{gap}  {logical}", terminal.dim(tree));
+        out.extend_from_slice(line.trim_end().as_bytes());
+        out.push(b'\n');
+    }
+}
+
+/// How each column is held.
+fn sizes(metadata: &FileMetaData, terminal: Terminal, out: &mut Vec<u8>) {
+    let mut table = Table::new([
+        ("column", Side::Left),
+        ("codec", Side::Left),
+        ("compressed", Side::Right),
+        ("raw", Side::Right),
+        ("ratio", Side::Right),
+        ("encodings", Side::Left),
+    ])
+    .indented(2);
+    for (index, leaf) in metadata.schema.leaves().iter().enumerate() {
+        let chunks = || metadata.row_groups.iter().filter_map(|group| group.columns.get(index));
+        let compressed = chunks().fold(0_u64, |sum, chunk| sum.saturating_add(chunk.compressed_bytes));
+        let uncompressed = chunks().fold(0_u64, |sum, chunk| sum.saturating_add(chunk.uncompressed_bytes));
+        let mut codecs: Vec<String> = chunks().map(|chunk| chunk.compression.to_string()).collect();
+        codecs.sort();
+        codecs.dedup();
+        let mut encodings: Vec<Encoding> =
+            chunks().flat_map(|chunk| chunk.encodings.iter().copied()).collect();
+        encodings.sort_by_key(|encoding| (cut_order(*encoding), *encoding));
+        encodings.dedup();
+        let mut encodings: Vec<String> = encodings.iter().map(Encoding::to_string).collect();
+        if chunks().any(|chunk| chunk.encrypted) {
+            encodings.push("encrypted".to_string());
+        }
+        table.push(vec![
+            printable(&leaf.path),
+            codecs.join(", "),
+            size(compressed),
+            size(uncompressed),
+            ratio(uncompressed, compressed),
+            encodings.join(", "),
+        ]);
+    }
+    table.print(terminal, out);
+}
+
+/// What a narrow terminal cuts comes last: the encodings of levels, which every column has, and before them PLAIN, which
+/// dictionaries have too.
+fn cut_order(encoding: Encoding) -> u8 {
+    match encoding {
+        Encoding::Rle | Encoding::BitPacked => 2,
+        Encoding::Plain => 1,
+        _ => 0,
+    }
+}
+
+/// What each column holds.
+fn values(metadata: &FileMetaData, terminal: Terminal, out: &mut Vec<u8>) {
+    let mut table = Table::new([
+        ("column", Side::Left),
+        ("nulls", Side::Right),
+        ("min", Side::Left),
+        ("max", Side::Left),
+    ])
+    .indented(2);
+    for (index, leaf) in metadata.schema.leaves().iter().enumerate() {
+        let known = bounds::of_column(metadata, index, leaf);
+        let meaning = Meaning::of(&metadata.schema, leaf);
+        let text =
+            |bound: Option<bounds::Bound<'_>>| bound.map_or("-".to_string(), |bound| bound.to_text(meaning));
+        let nulls = known.nulls.map_or("-".to_string(), thousands);
+        table.push(vec![printable(&leaf.path), nulls, text(known.min), text(known.max)]);
+    }
+    table.print(terminal, out);
+}
+
+fn row_groups(metadata: &FileMetaData, terminal: Terminal, out: &mut Vec<u8>) {
+    let mut table = Table::new([
+        ("number", Side::Right),
+        ("first row", Side::Right),
+        ("rows", Side::Right),
+        ("offset", Side::Right),
+        ("compressed", Side::Right),
+        ("raw", Side::Right),
+        ("ratio", Side::Right),
+    ])
+    .indented(2);
+    for (number, group) in metadata.row_groups.iter().enumerate().take(ROW_GROUPS_SHOWN) {
+        let sum = |of: fn(&marquetry_parquet::format::ColumnChunk) -> u64| {
+            group.columns.iter().map(of).fold(0_u64, u64::saturating_add)
+        };
+        let (compressed, uncompressed) =
+            (sum(|chunk| chunk.compressed_bytes), sum(|chunk| chunk.uncompressed_bytes));
+        let offset = group.columns.iter().map(|chunk| chunk.first_page_offset()).min();
+        table.push(vec![
+            number.to_string(),
+            thousands(group.first_row),
+            thousands(group.rows),
+            offset.map_or("-".to_string(), thousands),
+            size(compressed),
+            size(uncompressed),
+            ratio(uncompressed, compressed),
+        ]);
+    }
+    table.print(terminal, out);
+    if let Some(more) = metadata.row_groups.len().checked_sub(ROW_GROUPS_SHOWN).filter(|more| *more > 0) {
+        out.extend_from_slice(format!("  … {more} more; --json lists them all\n").as_bytes());
+    }
+}

@@ -1,0 +1,108 @@
+//! `marquetry copy` into a real server, which `MARQUETRY_CASSANDRA=HOST:PORT` names.
+
+mod common;
+
+use common::{data, run};
+use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
+use scylla::value::{CqlValue, Row};
+
+/// A connection beside the command's own, to look at what it did.
+struct Server {
+    address: String,
+    runtime: tokio::runtime::Runtime,
+    session: Session,
+}
+
+impl Server {
+    /// `None`, said aloud, when there is no server.
+    fn connect() -> Option<Server> {
+        let Ok(address) = std::env::var("MARQUETRY_CASSANDRA") else {
+            println!("skipped: no server (MARQUETRY_CASSANDRA)");
+            return None;
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let session = runtime.block_on(SessionBuilder::new().known_node(&address).build()).expect("the server answers");
+        Some(Server { address, runtime, session })
+    }
+
+    /// The keyspace, empty, and the address of a table in it.
+    fn fresh(&self, keyspace: &str, table: &str) -> String {
+        self.rows(&format!("DROP KEYSPACE IF EXISTS {keyspace}"));
+        self.rows(&format!(
+            "CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+        ));
+        format!("cql://{}/{keyspace}.{table}", self.address)
+    }
+
+    fn rows(&self, statement: &str) -> Vec<Vec<Option<CqlValue>>> {
+        let answer = self.runtime.block_on(self.session.query_unpaged(statement, ())).expect(statement);
+        match answer.into_rows_result() {
+            Ok(rows) => rows.rows::<Row>().unwrap().map(|row| row.unwrap().columns).collect(),
+            Err(_) => Vec::new(),
+        }
+    }
+}
+
+#[test]
+fn a_table_is_made_and_loaded_and_loaded_again() {
+    let Some(server) = Server::connect() else { return };
+    let to = server.fresh("marquetry_cli_types", "types");
+    let path = data("types.parquet");
+    let copy = |more: &[&str]| run([&["copy", path.as_str(), to.as_str()], more].concat());
+
+    copy(&[]).failed(1, &["no table marquetry_cli_types.types", "--create makes it"]);
+    let out = copy(&["--create", "--key", "id"]).succeeded();
+    assert!(out.starts_with("3 rows loaded into marquetry_cli_types.types in "), "{out}");
+
+    let rows = server.rows("SELECT id, day, double, \"nan\", \"Text\", price, at_us FROM marquetry_cli_types.types");
+    let row = |id: i32| rows.iter().find(|row| row[0] == Some(CqlValue::Int(id))).expect("the row").clone();
+    assert_eq!(rows.len(), 3);
+    assert_eq!(row(1)[2], Some(CqlValue::Double(0.1 + 0.2)));
+    assert_eq!(row(1)[4], Some(CqlValue::Text("it's".to_string())));
+    assert_eq!(row(1)[6], Some(CqlValue::BigInt(1_709_175_845_678_901)));
+    assert_eq!(row(2)[2], Some(CqlValue::Double(f64::INFINITY)));
+    assert!(matches!(row(2)[3], Some(CqlValue::Double(nan)) if nan.is_nan()));
+    let Some(CqlValue::Date(day)) = row(1)[1] else { panic!("no date") };
+    // 2024-02-29 is day 19,782 after 1970-01-01, which is day 2^31.
+    assert_eq!(day.0, (1 << 31) + 19_782);
+    let Some(CqlValue::Decimal(price)) = row(2)[5].clone() else { panic!("no decimal") };
+    assert_eq!(price.as_signed_be_bytes_slice_and_exponent(), (&[0xff][..], 2));
+    assert_eq!(row(3)[1..], vec![None; 6]);
+
+    // The key of a table that is there is known.
+    assert!(copy(&[]).succeeded().starts_with("3 rows"));
+    let again = copy(&["--create", "--key", "id"]);
+    assert_eq!((again.code, again.err.contains("is there already")), (Some(0), true), "{}", again.err);
+    copy(&["--create", "--key", "big"]).failed(1, &["is another"]);
+    copy(&["--timestamps-as", "millis"]).failed(1, &["at_us", "bigint"]);
+    assert_eq!(server.rows("SELECT id FROM marquetry_cli_types.types").len(), 3);
+    server.rows("DROP KEYSPACE marquetry_cli_types");
+}
+
+#[test]
+fn files_are_loaded_one_after_the_other() {
+    let Some(server) = Server::connect() else { return };
+    let to = server.fresh("marquetry_cli_files", "\"Files\"");
+    let (one, reordered) = (data("one.parquet"), data("reordered.parquet"));
+    let files = ["copy", &one, &reordered, &one, &to, "--create", "--key-row-number", "n"];
+    let out = run([&files[..], &["--limit", "4"]].concat()).succeeded();
+    assert!(out.starts_with("4 rows loaded into marquetry_cli_files.\"Files\""), "{out}");
+    let mut rows: Vec<(i64, i64)> = server
+        .rows("SELECT n, a FROM marquetry_cli_files.\"Files\"")
+        .iter()
+        .map(|row| match (&row[0], &row[1]) {
+            (Some(CqlValue::BigInt(n)), Some(CqlValue::BigInt(a))) => (*n, *a),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    rows.sort_unstable();
+    assert_eq!(rows, [(0, 1), (1, 2), (2, 3), (3, 1)]);
+
+    // What was loaded before an error is said.
+    let to = server.fresh("marquetry_cli_files", "texts");
+    let bad = data("bad_text.parquet");
+    let error = run(["copy", &bad, &to, "--create", "--key", "id", "--quiet"]);
+    error.failed(1, &[&bad, "column text", "row 2", "rows had been loaded"]);
+    server.rows("DROP KEYSPACE marquetry_cli_files");
+}

@@ -1,0 +1,240 @@
+//! Whatever is wrong: one line that a person understands, and an exit code that is not 0.
+
+mod common;
+
+use std::fs;
+
+use common::{Run, corpus, data, marquetry, parquet2cql, run};
+
+/// A file of these bytes, in a folder that is removed with the guard.
+fn file(name: &str, bytes: &[u8]) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join(name);
+    fs::write(&path, bytes).expect("the file is written");
+    let path = path.to_str().expect("a path in UTF-8").to_string();
+    (folder, path)
+}
+
+/// All commands that read a file, on this one.
+fn all_commands(path: &str) -> Vec<Run> {
+    vec![
+        run(["show", path]),
+        run(["show", "--json", path]),
+        run(["rows", path]),
+        run(["cql", path, "--table", "t", "--key-row-number", "id"]),
+        run(["copy", path, "cql://localhost:1/ks.t", "--create", "--key-row-number", "id"]),
+        Run::of(
+            parquet2cql().args(["--file", path, "--table", "t", "--pk", "id"]).output().expect("it runs"),
+        ),
+    ]
+}
+
+#[track_caller]
+fn all_fail(path: &str, code: i32, part: &str) {
+    for run in all_commands(path) {
+        assert_eq!(run.failed(code, &[path, part]), "", "nothing is printed before");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there() {
+    let (folder, path) = file("x", b"");
+    drop(folder);
+    all_fail(&path, 3, "no such file");
+}
+
+#[test]
+fn a_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    all_fail(folder.path().to_str().unwrap(), 3, "a directory; name the files in it");
+}
+
+#[test]
+fn an_empty_file() {
+    let (_folder, path) = file("empty.parquet", b"");
+    all_fail(&path, 1, "an empty file");
+}
+
+#[test]
+fn a_file_of_something_else() {
+    let (_folder, path) = file("table.csv", b"a,b\n1,2\n3,4\n5,6\n");
+    all_fail(&path, 1, "not a Parquet file");
+}
+
+#[test]
+fn a_file_that_was_cut_off() {
+    let whole = fs::read(data("types.parquet")).unwrap();
+    let (_folder, path) = file("cut.parquet", &whole[..whole.len() / 2]);
+    all_fail(&path, 1, "does not end with PAR1");
+}
+
+/// The earlier tool added 8 to this length in 32 bits.
+#[test]
+fn a_footer_length_that_wraps() {
+    for length in [0xffff_fffb_u32, 0xffff_fff8, 0xffff_ffff, 0x8000_0000] {
+        let bytes = [b"PAR1".as_slice(), &length.to_le_bytes(), b"PAR1"].concat();
+        assert_eq!(bytes.len(), 12);
+        let (_folder, path) = file("wrap.parquet", &bytes);
+        all_fail(&path, 1, &length.to_string());
+    }
+}
+
+#[test]
+fn an_encrypted_footer() {
+    let Some(path) = corpus("parquet-testing/data/uniform_encryption.parquet.encrypted") else { return };
+    all_fail(&path, 1, "encrypted");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe() {
+    use std::process::Stdio;
+    for path in ["-", "/dev/stdin"] {
+        run(["rows", path]).failed(2, &["standard input"]);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).stderr(Stdio::null()).status();
+    if made.is_ok_and(|status| status.success()) {
+        run(["rows", fifo.to_str().unwrap()]).failed(3, &["pipe"]);
+    }
+}
+
+#[test]
+fn wrong_usage_is_2() {
+    let path = data("one.parquet");
+    for arguments in [
+        vec!["rows", "--bogus", &path],
+        vec!["bogus"],
+        vec![],
+        vec!["rows"],
+        vec!["rows", &path, "--format", "xml"],
+        vec!["cql", &path],
+        vec!["cql", &path, "--table", "t", "--key", "a", "--schema-only", "--data-only"],
+        vec!["copy", &path, "cql://h/k.t", "--create", "--key", "a", "--concurrency", "0"],
+        vec!["copy", &path, "cql://h/k.t", "--create", "--key", "a", "--consistency", "MOST"],
+    ] {
+        let run = run(&arguments);
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(run.err.contains("--help") || run.err.contains("Usage:"), "{}", run.err);
+    }
+    let run = Run::of(parquet2cql().args(["--file", &path, "--table", "t"]).output().unwrap());
+    assert_eq!(run.code, Some(2));
+    assert!(run.err.contains("--pk"), "{}", run.err);
+}
+
+#[test]
+fn a_table_needs_a_key() {
+    let path = data("one.parquet");
+    let parts = ["primary key", "--key 'a'", "--key '(a, b), c'", "--key-row-number id"];
+    run(["cql", &path, "--table", "t"]).failed(2, &parts);
+    run(["copy", &path, "cql://localhost:1/ks.t", "--create"]).failed(2, &parts);
+    run(["cql", &path, "--table", "t", "--key", "(a"]).failed(2, &["--key '(a'"]);
+    assert_eq!(run(["cql", &path, "--table", "t", "--key", "nope"]).failed(2, &["nope"]), "");
+    run(["cql", &path, "--table", "1t", "--key", "a"]).failed(2, &["--table 1t"]);
+    assert_eq!(run(["cql", &path, "--table", "t", "--key-row-number", "a"]).failed(2, &["a"]), "");
+}
+
+#[test]
+fn nested_columns_are_named_with_the_way_around() {
+    let path = data("nested.parquet");
+    for command in [vec!["rows", &path], vec!["cql", &path, "--table", "t", "--key", "id"]] {
+        let out = run(command).failed(1, &["tags, place are nested", "leave them out with --columns id"]);
+        assert_eq!(out, "");
+    }
+    assert_eq!(run(["rows", "--columns", "id", "--format", "csv", &path]).succeeded(), "id\n1\n2\n");
+}
+
+#[test]
+fn columns_that_are_not_there() {
+    let path = data("one.parquet");
+    run(["rows", "--columns", "a,c", &path]).failed(2, &["no column \"c\"", "a, b"]);
+    run(["rows", "--columns", "a,a", &path]).failed(2, &["\"a\" twice"]);
+    run(["rows", "--columns", "a,,b", &path]).failed(2, &["empty"]);
+    run(["show", "--pages", "c", &path]).failed(2, &["no column \"c\""]);
+}
+
+#[test]
+fn files_that_differ_are_found_before_the_first_line() {
+    let (one, other_type, other_name) =
+        (data("one.parquet"), data("other_type.parquet"), data("other_name.parquet"));
+    for start in [vec!["cql", "--table", "t", "--key", "a"], vec!["rows"]] {
+        let with =
+            |second: &str| run(start.iter().copied().chain([one.as_str(), second]).collect::<Vec<_>>());
+        assert_eq!(with(&other_type).failed(1, &[&other_type, "\"a\" is DOUBLE, but INT64 in", &one]), "");
+        assert_eq!(with(&other_name).failed(1, &[&other_name, "no column \"b\"", &one]), "");
+        assert_eq!(with("/nonexistent/x.parquet").failed(3, &["no such file"]), "");
+    }
+}
+
+#[test]
+fn what_can_be_copied_where() {
+    let path = data("one.parquet");
+    for (to, part) in [
+        ("-", "marquetry cql"),
+        ("out.parquet", "copying to a file is not supported yet"),
+        ("sstable:x", "SSTables"),
+        ("s3://b/k", "s3:// is not supported yet"),
+        ("cql://h/t", "without its keyspace"),
+        ("cql://h", "/KEYSPACE.TABLE"),
+    ] {
+        run(["copy", &path, to, "--create", "--key", "a"]).failed(2, &[part]);
+    }
+    run(["copy", "cql://h/k.t", "--create", "--key", "a"]).failed(2, &["what is copied comes first"]);
+    run(["copy", "s3://b/k", "cql://h/k.t", "--create", "--key", "a"]).failed(2, &["not supported as input"]);
+    run(["copy", &path, "cql://h/k.t", "--key", "a"]).failed(2, &["--create"]);
+    run(["copy", &path, "cql://127.0.0.1:1/k.t", "--create", "--key", "a"])
+        .failed(3, &["cannot connect", "127.0.0.1:1"]);
+}
+
+#[test]
+fn passwords_are_never_said() {
+    let path = data("one.parquet");
+    let address = "cql://me:tiger@127.0.0.1:1/ks.t";
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    fs::write(&secret, "tiger\nanother line\n").unwrap();
+    let secret = secret.to_str().unwrap();
+    for arguments in [
+        vec!["copy", &path, address, "--create", "--key", "a"],
+        vec!["copy", &path, "cql://me@127.0.0.1:1/ks.t", "--create", "--key", "a", "--password-file", secret],
+        vec!["copy", &path, "cql://me:tiger@/ks.t", "--create", "--key", "a"],
+        vec!["copy", address, &path, "--create", "--key", "a"],
+        vec!["copy", &path, address],
+        vec!["show", address],
+        vec![address],
+        vec!["show", &path, "--bogus", address],
+        vec!["rows", &path, "--format", address],
+    ] {
+        let run = Run::of(marquetry().env("MARQUETRY_PASSWORD", "tiger").args(&arguments).output().unwrap());
+        assert!(run.code != Some(0) && !run.err.is_empty(), "{arguments:?}");
+        assert!(!run.err.contains("tiger") && !run.out.contains("tiger"), "{}", run.err);
+    }
+    run(["copy", &path, "cql://h/k.t", "--password-file", secret]).failed(2, &["needs a user"]);
+    run(["copy", &path, "cql://me@h/k.t", "--password-file", "/nonexistent"]).failed(3, &["/nonexistent"]);
+}
+
+#[test]
+fn names_of_files_cannot_speak_to_the_terminal() {
+    run(["show", "no\x1b[31m\nsuch.parquet"]).failed(3, &["no [31m such.parquet"]);
+}
+
+#[test]
+fn versions_and_completions() {
+    let version = run(["--version"]).succeeded();
+    assert_eq!(version, concat!("marquetry ", env!("CARGO_PKG_VERSION"), "\n"));
+    let version = Run::of(parquet2cql().arg("--version").output().unwrap()).succeeded();
+    assert_eq!(version, concat!("parquet2cql ", env!("CARGO_PKG_VERSION"), "\n"));
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = run(["completions", shell]).succeeded();
+        assert!(script.contains("marquetry") && script.contains("key-row-number"), "{shell}");
+    }
+    let help = run(["--help"]).succeeded();
+    for part in ["Exit codes:", "130  interrupted", "parquet", "show", "rows", "cql", "copy"] {
+        assert!(help.contains(part), "{part}");
+    }
+    for command in ["show", "rows", "cql", "copy", "completions"] {
+        let help = run([command, "--help"]).succeeded();
+        assert!(help.contains("Examples:"), "{command}");
+    }
+}

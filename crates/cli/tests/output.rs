@@ -1,0 +1,153 @@
+//! What `show` and `rows` print, against outputs that were checked by eye and against pyarrow 26.
+//!
+//! With MARQUETRY_BLESS=1 the outputs in `tests/golden` are written anew, to be looked at before they are kept.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Run, corpus, data, marquetry, run};
+
+/// Compares an output with the one kept under `name`. Paths are named by the file alone.
+#[track_caller]
+fn golden(name: &str, path: &str, columns: &str, arguments: &[&str]) {
+    let output = marquetry().env("COLUMNS", columns).args(arguments).arg(path).output().expect("it runs");
+    let out =
+        Run::of(output).succeeded().replace(path, Path::new(path).file_name().unwrap().to_str().unwrap());
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("MARQUETRY_BLESS").is_some_and(|value| value == "1") {
+        fs::write(&kept, &out).expect("the output is kept");
+    }
+    let wanted = fs::read_to_string(&kept).unwrap_or_else(|error| panic!("{}: {error}", kept.display()));
+    assert!(out == wanted, "{name} is now:\n{out}");
+}
+
+#[test]
+fn all_types() {
+    let path = data("types.parquet");
+    golden("types.show.txt", &path, "100", &["show"]);
+    golden("types.rows.txt", &path, "1000", &["rows"]);
+    golden("types.rows.jsonl", &path, "100", &["rows", "--format", "jsonl"]);
+    golden("types.rows.csv", &path, "100", &["rows", "--format", "csv"]);
+    golden("types.cql", &path, "100", &["cql", "--table", "ks.types", "--key", "id", "--schema-only"]);
+}
+
+#[test]
+fn bounds_are_joined_and_nested_columns_shown() {
+    golden("bounds.show.txt", &data("bounds.parquet"), "80", &["show"]);
+    golden("bounds.show.json", &data("bounds.parquet"), "80", &["show", "--json"]);
+    golden("bounds.pages.txt", &data("bounds.parquet"), "100", &["show", "--pages", "t"]);
+    golden("nested.show.txt", &data("nested.parquet"), "80", &["show"]);
+}
+
+#[test]
+fn files_of_the_corpus() {
+    let testing = |name: &str| corpus(&format!("parquet-testing/data/{name}"));
+    let Some(path) = testing("alltypes_plain.parquet") else { return };
+    golden("alltypes_plain.show.txt", &path, "80", &["show"]);
+    golden("alltypes_plain.rows.txt", &path, "200", &["rows"]);
+    golden("alltypes_plain.cql", &path, "80", &["cql", "--table", "t", "--key", "id", "--schema-only"]);
+    for (name, columns) in
+        [("alltypes_tiny_pages", "120"), ("nested_maps.snappy", "100"), ("int96_from_spark", "80")]
+    {
+        if let Some(path) = testing(&format!("{name}.parquet")) {
+            golden(&format!("{name}.show.txt"), &path, columns, &["show"]);
+        }
+    }
+    if let Some(path) = testing("int96_from_spark.parquet") {
+        golden("int96_from_spark.rows.txt", &path, "80", &["rows"]);
+    }
+    if let Some(path) = testing("byte_array_decimal.parquet") {
+        golden("byte_array_decimal.rows.csv", &path, "80", &["rows", "--format", "csv"]);
+    }
+    if let Some(path) = corpus("real/green_tripdata_2022-01.parquet") {
+        golden("green_tripdata.show.txt", &path, "80", &["show"]);
+        golden("green_tripdata.rows.txt", &path, "80", &["rows"]);
+        golden(
+            "green_tripdata.cql",
+            &path,
+            "80",
+            &["cql", "--table", "ks.trips", "--key-row-number", "id", "--schema-only"],
+        );
+        golden("green_tripdata.pages.txt", &path, "80", &["show", "--pages", "fare_amount"]);
+    }
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    let path = data("types.parquet");
+    for width in ["40", "80", "200"] {
+        let output = marquetry().env("COLUMNS", width).args(["rows", &path]).output().unwrap();
+        let out = Run::of(output).succeeded();
+        let width: usize = width.parse().unwrap();
+        for line in out.lines().filter(|line| !line.starts_with('(')) {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn limits_and_what_is_left() {
+    let path = data("many.parquet");
+    let out = run(["rows", &path]).succeeded();
+    assert_eq!(out.lines().count(), 12);
+    assert!(out.ends_with("(10 of 300,000 rows; --limit N shows more)\n"), "{out}");
+    assert_eq!(run(["rows", "--limit", "3", "--format", "csv", &path]).succeeded(), "answer\n42\n42\n42\n");
+    assert_eq!(run(["rows", "--format", "jsonl", &path]).succeeded().lines().count(), 300_000);
+    assert_eq!(
+        run(["rows", "--limit", "0", &path]).succeeded(),
+        "answer\n(0 of 300,000 rows; --limit N shows more)\n"
+    );
+    // A long table is printed in blocks, each with its titles.
+    assert_eq!(
+        run(["rows", "--limit", "2500", &path]).succeeded().lines().filter(|line| *line == "answer").count(),
+        3
+    );
+}
+
+#[test]
+fn columns_come_in_the_order_asked_for() {
+    let (one, reordered) = (data("one.parquet"), data("reordered.parquet"));
+    let out = run(["rows", "--format", "csv", "--columns", "B,a", &one, &reordered]).succeeded();
+    assert_eq!(out, "b,a\nx,1\ny,2\nz,3\n");
+    let out = run(["rows", "--format", "csv", &one, &reordered]).succeeded();
+    assert_eq!(out, "a,b\n1,x\n2,y\n3,z\n");
+}
+
+#[test]
+fn text_that_is_not_utf8() {
+    let path = data("bad_text.parquet");
+    let out = run(["rows", "--format", "csv", &path]).failed(1, &["column text", "row 2", "--invalid-utf8"]);
+    assert_eq!(out, "id,text\n0,a\n1,b\n");
+    let out = run(["rows", "--format", "jsonl", &path]).failed(1, &["column text", "row 2"]);
+    assert_eq!(out, "{\"id\":0,\"text\":\"a\"}\n{\"id\":1,\"text\":\"b\"}\n");
+    run(["rows", &path]).failed(1, &["column text", "row 2"]);
+    let out = run(["rows", "--format", "csv", "--invalid-utf8", "replace", &path]).succeeded();
+    assert_eq!(out, "id,text\n0,a\n1,b\n2,c\u{fffd}\n3,d\n");
+    let out = run(["rows", "--format", "csv", "--invalid-utf8", "blob", &path]).succeeded();
+    assert_eq!(out, "id,text\n0,a\n1,b\n2,0x63ff\n3,d\n");
+}
+
+#[test]
+fn json_is_json() {
+    let (one, types) = (data("one.parquet"), data("types.parquet"));
+    let out = run(["show", "--json", &one, &types]).succeeded();
+    let files: Vec<serde_json::Value> =
+        out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(files.len(), 2);
+    assert_eq!(files[0]["rows"], 2);
+    assert_eq!(files[0]["columns"][0]["max"], "2");
+    assert_eq!(files[1]["row_groups"][0]["columns"][4]["statistics"]["max"], "18446744073709551615");
+    assert_eq!(files[1]["row_groups"][0]["columns"][4]["statistics"]["max_value_hex"], "0xffffffffffffffff");
+    let out = run(["show", "--json", "--pages", "id", &types]).succeeded();
+    let pages: Vec<serde_json::Value> =
+        out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(
+        pages.iter().map(|page| page["kind"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["dictionary", "data v1"]
+    );
+    for line in run(["rows", "--format", "jsonl", &types]).succeeded().lines() {
+        serde_json::from_str::<serde_json::Value>(line).expect("JSON");
+    }
+}

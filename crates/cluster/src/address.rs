@@ -1,0 +1,347 @@
+//! Where a table is: `cql://[user[:password]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE`.
+
+use std::fmt::{self, Write};
+use std::str::FromStr;
+
+use marquetry_scylla::cql::identifier::{NameError, TableName};
+
+/// The port that ScyllaDB and Cassandra serve CQL on.
+pub const PORT_DEFAULT: u16 = 9042;
+
+/// A table of a live cluster.
+///
+/// A user and a password are percent-encoded where they hold one of `@ / : %`. IPv6 addresses stand in brackets. The
+/// path is CQL, percent-encoded or plain: bare names are folded to lower case, names in double quotes are kept.
+///
+/// `Display` prints an address that parses to the same one but for the password, which neither `Display` nor
+/// `Debug` ever shows.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Address {
+    user: Option<String>,
+    password: Option<String>,
+    hosts: Vec<Host>,
+    table: TableName,
+}
+
+/// A node to make contact with.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Host {
+    /// A name or an address; an IPv6 address without its brackets.
+    pub name: String,
+    /// The port that serves CQL.
+    pub port: u16,
+}
+
+impl Address {
+    /// The user to log in as.
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    /// The user's password.
+    pub fn password(&self) -> Option<&str> {
+        self.password.as_deref()
+    }
+
+    /// The nodes to make first contact with, at least one; the cluster tells the others.
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// The table, with its keyspace.
+    pub fn table(&self) -> &TableName {
+        &self.table
+    }
+
+    /// The keyspace's name.
+    pub fn keyspace(&self) -> &str {
+        // `parse` refuses a path without one.
+        self.table.keyspace.as_ref().map_or("", |keyspace| keyspace.as_str())
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    /// Parses an address.
+    ///
+    /// # Errors
+    ///
+    /// An [`AddressError`], which never holds what may be a part of a password.
+    fn from_str(text: &str) -> Result<Address, AddressError> {
+        let rest = text.strip_prefix("cql://").ok_or(AddressError::Scheme)?;
+        let (authority, path) = rest.split_once('/').ok_or(AddressError::NoTable)?;
+        // A keyspace or a table cannot hold one, so a `/` before it belongs to a user or a password.
+        if path.contains('@') {
+            return Err(AddressError::Unescaped);
+        }
+        let (login, hosts) = match authority.rsplit_once('@') {
+            Some((login, hosts)) => (Some(login), hosts),
+            None => (None, authority),
+        };
+        let (user, password) = match login.map(parse_login).transpose()? {
+            Some((user, password)) => (Some(user), password),
+            None => (None, None),
+        };
+        let hosts = hosts.split(',').map(Host::parse).collect::<Result<_, _>>()?;
+        let path = percent_decode(path).ok_or(AddressError::Percent { part: "path" })?;
+        if path.is_empty() {
+            return Err(AddressError::NoTable);
+        }
+        let table = TableName::parse(&path).map_err(AddressError::Table)?;
+        if table.keyspace.is_none() {
+            return Err(AddressError::NoKeyspace);
+        }
+        Ok(Address { user, password, hosts, table })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cql://")?;
+        if let Some(user) = &self.user {
+            percent_encode(f, user)?;
+            f.write_char('@')?;
+        }
+        for (nth, host) in self.hosts.iter().enumerate() {
+            let comma = if nth == 0 { "" } else { "," };
+            write!(f, "{comma}{host}")?;
+        }
+        write!(f, "/{}", self.table)
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Address({self})")
+    }
+}
+
+impl Host {
+    /// Parses `HOST[:PORT]`.
+    ///
+    /// # Errors
+    ///
+    /// [`AddressError::NoHost`], [`AddressError::Host`] and [`AddressError::Port`].
+    pub fn parse(text: &str) -> Result<Host, AddressError> {
+        let (name, port) = match text.strip_prefix('[') {
+            Some(inner) => {
+                let (name, port) = inner.split_once(']').ok_or(AddressError::Brackets)?;
+                name.parse::<std::net::Ipv6Addr>().map_err(|_| AddressError::Brackets)?;
+                match port.strip_prefix(':') {
+                    Some(port) => (name, Some(port)),
+                    None if port.is_empty() => (name, None),
+                    None => return Err(AddressError::Brackets),
+                }
+            }
+            None => match text.split_once(':') {
+                Some((_, port)) if port.contains(':') => return Err(AddressError::Brackets),
+                Some((name, port)) => (name, Some(port)),
+                None => (text, None),
+            },
+        };
+        if name.is_empty() {
+            return Err(AddressError::NoHost);
+        }
+        if let Some(found) = name.chars().find(|c| !c.is_ascii_alphanumeric() && !"-._:".contains(*c)) {
+            return Err(AddressError::Host { found });
+        }
+        let port = match port {
+            // The text is not told: without its `@HOST`, `user:password` reads as a host and its port.
+            Some(port) => port.parse().ok().filter(|port| *port != 0).ok_or(AddressError::Port)?,
+            None => PORT_DEFAULT,
+        };
+        Ok(Host { name: name.to_owned(), port })
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.name.contains(':') {
+            write!(f, "[{}]:{}", self.name, self.port)
+        } else {
+            write!(f, "{}:{}", self.name, self.port)
+        }
+    }
+}
+
+/// Why a text is not an [`Address`]. None of them holds any part of a user or a password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// It does not start with `cql://`.
+    Scheme,
+    /// There is no `/KEYSPACE.TABLE`.
+    NoTable,
+    /// The table has no keyspace.
+    NoKeyspace,
+    /// The keyspace or the table is no name.
+    Table(NameError),
+    /// A `/` stands before the `@`: a user or a password has one that is not percent-encoded.
+    Unescaped,
+    /// A `%` is not followed by two hexadecimal digits, or what is encoded is not UTF-8.
+    Percent {
+        /// The part of the address.
+        part: &'static str,
+    },
+    /// There is an `@` without a user before it.
+    NoUser,
+    /// A host is empty.
+    NoHost,
+    /// A host has a character that no host has.
+    Host {
+        /// The character.
+        found: char,
+    },
+    /// An IPv6 address without brackets, or brackets around something else.
+    Brackets,
+    /// A port is not a number from 1 to 65535.
+    Port,
+}
+
+impl fmt::Display for AddressError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AddressError::Scheme => f.write_str("an address of a cluster starts with cql://"),
+            AddressError::NoTable => f.write_str("the address ends without /KEYSPACE.TABLE"),
+            AddressError::NoKeyspace => {
+                f.write_str("the address names a table without its keyspace: /KEYSPACE.TABLE")
+            }
+            AddressError::Table(error) => write!(f, "the address names no table: {error}"),
+            AddressError::Unescaped => f.write_str(
+                "the user or the password has a / or an @: write %2F for /, %40 for @ and %25 for %",
+            ),
+            AddressError::Percent { part } => {
+                write!(f, "the {part} has a % that two hexadecimal digits should follow: write %25 for %")
+            }
+            AddressError::NoUser => f.write_str("there is no user before the @"),
+            AddressError::NoHost => f.write_str("a host of the address is empty"),
+            AddressError::Host { found } => write!(f, "a host of the address has a {found:?}"),
+            AddressError::Brackets => f.write_str("an IPv6 address, and nothing else, stands in [brackets]"),
+            AddressError::Port => f.write_str("a port of the address is not a number from 1 to 65535"),
+        }
+    }
+}
+
+impl std::error::Error for AddressError {}
+
+fn parse_login(login: &str) -> Result<(String, Option<String>), AddressError> {
+    let (user, password) = match login.split_once(':') {
+        Some((user, password)) => (user, Some(password)),
+        None => (login, None),
+    };
+    if user.is_empty() {
+        return Err(AddressError::NoUser);
+    }
+    let user = percent_decode(user).ok_or(AddressError::Percent { part: "user" })?;
+    let password = password
+        .map(|password| percent_decode(password).ok_or(AddressError::Percent { part: "password" }))
+        .transpose()?;
+    Ok((user, password))
+}
+
+fn percent_decode(text: &str) -> Option<String> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut parts = text.split('%');
+    decoded.extend_from_slice(parts.next()?.as_bytes());
+    for part in parts {
+        let digits = part.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
+        decoded.push(u8::from_str_radix(digits, 16).ok()?);
+        decoded.extend_from_slice(&part.as_bytes()[2..]);
+    }
+    String::from_utf8(decoded).ok()
+}
+
+fn percent_encode(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            f.write_char(char::from(byte))?;
+        } else {
+            write!(f, "%{byte:02X}")?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Address {
+        text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn everything_an_address_can_have() {
+        let address =
+            parse("cql://a%40b:p%3a%2Fw@one.example,10.0.0.1:9043,[::1]:19042,[2001:db8::1]/Ks.\"T\"");
+        assert_eq!(address.user(), Some("a@b"));
+        assert_eq!(address.password(), Some("p:/w"));
+        let host = |name: &str, port| Host { name: name.to_owned(), port };
+        assert_eq!(
+            address.hosts(),
+            [
+                host("one.example", 9042),
+                host("10.0.0.1", 9043),
+                host("::1", 19042),
+                host("2001:db8::1", 9042)
+            ]
+        );
+        assert_eq!(address.keyspace(), "ks");
+        assert_eq!(address.table().table.as_str(), "T");
+        assert_eq!(
+            address.to_string(),
+            "cql://a%40b@one.example:9042,10.0.0.1:9043,[::1]:19042,[2001:db8::1]:9042/ks.\"T\""
+        );
+        assert_eq!(parse("cql://h/%22Ks%22.%22T%22"), parse("cql://h/\"Ks\".\"T\""));
+    }
+
+    #[test]
+    fn the_password_is_never_shown() {
+        let address = parse("cql://scott:tiger@h/k.t");
+        for shown in [address.to_string(), format!("{address:?}"), format!("{address:#?}")] {
+            assert!(!shown.contains("tiger") && shown.contains("scott@h"), "{shown}");
+        }
+        assert_eq!(address.to_string().parse::<Address>().unwrap().password(), None);
+        // A password may hold a colon; and it may be empty, which is not the same as none.
+        assert_eq!(parse("cql://u:a:b@h/k.t").password(), Some("a:b"));
+        assert_eq!(parse("cql://u:@h/k.t").password(), Some(""));
+        assert_eq!(parse("cql://u@h/k.t").password(), None);
+        assert_eq!(parse("cql://u:a@b@h/k.t").password(), Some("a@b"));
+    }
+
+    #[test]
+    fn what_is_refused_and_no_secret_in_the_reason() {
+        for (text, expected) in [
+            ("h/k.t", AddressError::Scheme),
+            ("cql:/u:tiger@h/k.t", AddressError::Scheme),
+            ("cql://h", AddressError::NoTable),
+            ("cql://h/", AddressError::NoTable),
+            ("cql://h/t", AddressError::NoKeyspace),
+            ("cql://h/k.", AddressError::Table(NameError::Empty)),
+            ("cql://h/k.t?tls=yes", AddressError::Table(NameError::NotAWord { found: '?' })),
+            ("cql://h/k.\"t", AddressError::Table(NameError::OpenQuote)),
+            ("cql://u:ti/ger@h/k.t", AddressError::Unescaped),
+            ("cql://u:tiger%@h/k.t", AddressError::Percent { part: "password" }),
+            ("cql://u:%ff@h/k.t", AddressError::Percent { part: "password" }),
+            ("cql://%+1:tiger@h/k.t", AddressError::Percent { part: "user" }),
+            ("cql://h/k.%é", AddressError::Percent { part: "path" }),
+            ("cql://:tiger@h/k.t", AddressError::NoUser),
+            ("cql:///k.t", AddressError::NoHost),
+            ("cql://a,,b/k.t", AddressError::NoHost),
+            ("cql://u:tiger@:9042/k.t", AddressError::NoHost),
+            ("cql://a b/k.t", AddressError::Host { found: ' ' }),
+            ("cql://::1/k.t", AddressError::Brackets),
+            ("cql://[::1]x/k.t", AddressError::Brackets),
+            ("cql://[host]/k.t", AddressError::Brackets),
+            ("cql://h:0/k.t", AddressError::Port),
+            ("cql://h:65536/k.t", AddressError::Port),
+            // The host was forgotten.
+            ("cql://u:tiger/k.t", AddressError::Port),
+        ] {
+            let error = text.parse::<Address>().expect_err(text);
+            assert_eq!(error, expected, "{text}");
+            assert!(!error.to_string().contains("ger") && !format!("{error:?}").contains("ger"), "{text}");
+        }
+    }
+}

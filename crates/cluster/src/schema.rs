@@ -1,0 +1,278 @@
+//! A table as the cluster has it, compared with the one wanted and with the rows that are to be loaded.
+
+use std::collections::{HashMap, HashSet};
+
+use marquetry_scylla::cql::{ColumnDef, CqlType, Name, Order, TableDef, TableName};
+use scylla::client::session::Session;
+use scylla::statement::{Consistency, Statement};
+
+use crate::error::{Difference, Error, Misfit, Result};
+
+/// A column's row of `system_schema.columns`: name, kind, position, order, type.
+type ColumnRow = (String, String, i32, String, String);
+
+const PURPOSE: &str = "tell its schema";
+
+/// Reads a table's definition. `None`: the keyspace has no such table.
+pub(crate) async fn read(session: &Session, table: &TableName) -> Result<Option<TableDef>> {
+    let Some(keyspace) = &table.keyspace else {
+        return Err(Error::Internal("a table's keyspace is not known"));
+    };
+    let names = (keyspace.as_str(), table.table.as_str());
+    let rows: Vec<ColumnRow> = query(
+        session,
+        "SELECT column_name, kind, position, clustering_order, type FROM system_schema.columns \
+         WHERE keyspace_name = ? AND table_name = ?",
+        names,
+    )
+    .await?;
+    if !rows.is_empty() {
+        return table_of(table, rows).map(Some);
+    }
+    let keyspaces: Vec<(String,)> = query(
+        session,
+        "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?",
+        (names.0,),
+    )
+    .await?;
+    if keyspaces.is_empty() { Err(Error::NoKeyspace(keyspace.clone())) } else { Ok(None) }
+}
+
+/// Compares an existing table with the one wanted: columns by name, in any order, types, statics, and the key.
+pub(crate) fn compare(existing: &TableDef, wanted: &TableDef) -> Option<Difference> {
+    let has = by_name(&existing.columns);
+    for column in &wanted.columns {
+        let Some(there) = has.get(&column.name) else {
+            return Some(Difference::Missing(column.name.clone()));
+        };
+        if !same_type(&there.cql_type, &column.cql_type) {
+            return Some(Difference::Type {
+                name: column.name.clone(),
+                table: there.cql_type.clone(),
+                wanted: column.cql_type.clone(),
+            });
+        }
+        if there.is_static != column.is_static {
+            return Some(Difference::Static(column.name.clone()));
+        }
+    }
+    let wants = by_name(&wanted.columns);
+    if let Some(extra) = existing.columns.iter().find(|column| !wants.contains_key(&column.name)) {
+        return Some(Difference::Extra(extra.name.clone()));
+    }
+    let (table, wanted) = (key_text(existing), key_text(wanted));
+    if table == wanted { None } else { Some(Difference::Key { table, wanted }) }
+}
+
+/// Checks that rows of these columns can be rows of the table.
+pub(crate) fn fit(table: &TableDef, columns: &[(Name, CqlType)]) -> Option<Misfit> {
+    if columns.is_empty() {
+        return Some(Misfit::NoColumns);
+    }
+    let has = by_name(&table.columns);
+    let mut seen = HashSet::new();
+    for (name, values) in columns {
+        if !seen.insert(name) {
+            return Some(Misfit::Twice(name.clone()));
+        }
+        let Some(column) = has.get(name) else {
+            return Some(Misfit::Missing(name.clone()));
+        };
+        if !same_type(&column.cql_type, values) {
+            let table = column.cql_type.clone();
+            return Some(Misfit::Type { name: name.clone(), table, values: values.clone() });
+        }
+    }
+    let key = table.partition_key.iter().chain(table.clustering.iter().map(|(at, _)| at));
+    let mut names = key.map(|at| &table.columns[*at].name);
+    names.find(|name| !seen.contains(name)).map(|name| Misfit::KeyMissing(name.clone()))
+}
+
+fn by_name(columns: &[ColumnDef]) -> HashMap<&Name, &ColumnDef> {
+    columns.iter().map(|column| (&column.name, column)).collect()
+}
+
+/// What CQL prints is the same: `frozen<…>` where it must be anyway does not count.
+fn same_type(one: &CqlType, other: &CqlType) -> bool {
+    one == other || one.to_string() == other.to_string()
+}
+
+fn key_text(table: &TableDef) -> String {
+    let name = |at: &usize| table.columns.get(*at).map(|column| column.name.to_string()).unwrap_or_default();
+    let partition: Vec<String> = table.partition_key.iter().map(name).collect();
+    let mut text =
+        if partition.len() == 1 { partition[0].clone() } else { format!("({})", partition.join(", ")) };
+    for (at, order) in &table.clustering {
+        text.push_str(", ");
+        text.push_str(&name(at));
+        text.push_str(if *order == Order::Descending { " DESC" } else { "" });
+    }
+    text
+}
+
+fn table_of(table: &TableName, rows: Vec<ColumnRow>) -> Result<TableDef> {
+    let mut def = TableDef {
+        table: table.clone(),
+        if_not_exists: false,
+        columns: Vec::with_capacity(rows.len()),
+        partition_key: Vec::new(),
+        clustering: Vec::new(),
+        comment: None,
+    };
+    let mut partition_key = Vec::new();
+    let mut clustering = Vec::new();
+    for (at, (name, kind, position, order, cql_type)) in rows.into_iter().enumerate() {
+        let nonsense = |reason: String| Error::Answer { purpose: PURPOSE, reason };
+        let cql_type = CqlType::parse(&cql_type)
+            .map_err(|error| nonsense(format!("the type {cql_type:?} of the column {name:?}: {error}")))?;
+        let name = Name::new(&name).map_err(|error| nonsense(format!("a column's name: {error}")))?;
+        match kind.as_str() {
+            "partition_key" => partition_key.push((position, at)),
+            "clustering" => {
+                let descending = order.eq_ignore_ascii_case("desc");
+                clustering.push((
+                    position,
+                    at,
+                    if descending { Order::Descending } else { Order::Ascending },
+                ));
+            }
+            _ => {}
+        }
+        def.columns.push(ColumnDef { name, cql_type, is_static: kind == "static" });
+    }
+    partition_key.sort_unstable();
+    clustering.sort_unstable_by_key(|(position, ..)| *position);
+    def.partition_key = partition_key.into_iter().map(|(_, at)| at).collect();
+    def.clustering = clustering.into_iter().map(|(_, at, order)| (at, order)).collect();
+    Ok(def)
+}
+
+async fn query<R>(
+    session: &Session,
+    text: &str,
+    values: impl scylla::serialize::row::SerializeRow,
+) -> Result<Vec<R>>
+where
+    R: for<'frame, 'metadata> scylla::deserialize::row::DeserializeRow<'frame, 'metadata>,
+{
+    let mut statement = Statement::new(text);
+    // The system tables are each node's own.
+    statement.set_consistency(Consistency::One);
+    statement.set_is_idempotent(true);
+    let nonsense =
+        |error: &dyn std::error::Error| Error::Answer { purpose: PURPOSE, reason: error.to_string() };
+    let answer = session
+        .query_unpaged(statement, values)
+        .await
+        .map_err(|error| Error::Statement { purpose: PURPOSE, reason: Box::new(error) })?
+        .into_rows_result()
+        .map_err(|error| nonsense(&error))?;
+    let rows = answer.rows::<R>().map_err(|error| nonsense(&error))?;
+    rows.collect::<Result<Vec<R>, _>>().map_err(|error| nonsense(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        Name::new(text).unwrap()
+    }
+
+    /// As the schema tables tell it: columns by name, positions in the key anywhere.
+    fn existing(rows: &[(&str, &str, i32, &str, &str)]) -> TableDef {
+        let rows = rows
+            .iter()
+            .map(|(name, kind, position, order, cql_type)| {
+                (
+                    (*name).to_owned(),
+                    (*kind).to_owned(),
+                    *position,
+                    (*order).to_owned(),
+                    (*cql_type).to_owned(),
+                )
+            })
+            .collect();
+        table_of(&TableName::parse("k.t").unwrap(), rows).unwrap()
+    }
+
+    fn flights() -> TableDef {
+        existing(&[
+            ("b", "partition_key", 1, "none", "text"),
+            ("a", "partition_key", 0, "none", "int"),
+            ("d", "clustering", 1, "desc", "date"),
+            ("C", "clustering", 0, "asc", "varchar"),
+            ("s", "static", -1, "none", "frozen<list<int>>"),
+            ("v", "regular", -1, "none", "bigint"),
+        ])
+    }
+
+    #[test]
+    fn the_schema_tables_are_understood() {
+        let table = flights();
+        assert_eq!(table.check(), Ok(()));
+        assert!(
+            table.to_string().contains(
+                "s frozen<list<int>> STATIC,\n    v bigint,\n    PRIMARY KEY ((a, b), \"C\", d)\n) WITH CLUSTERING ORDER \
+                 BY (\"C\" ASC, d DESC)"
+            ),
+            "{table}"
+        );
+        let rows = vec![("x".to_owned(), "regular".to_owned(), -1, "none".to_owned(), "int<".to_owned())];
+        let error = table_of(&TableName::parse("k.t").unwrap(), rows).unwrap_err();
+        assert!(matches!(error, Error::Answer { .. }), "{error}");
+    }
+
+    #[test]
+    fn differences() {
+        let table = flights();
+        let mut wanted = table.clone();
+        wanted.columns.reverse();
+        let last = wanted.columns.len() - 1;
+        wanted.partition_key.iter_mut().for_each(|at| *at = last - *at);
+        wanted.clustering.iter_mut().for_each(|(at, _)| *at = last - *at);
+        wanted.comment = Some("another".to_owned());
+        assert_eq!(compare(&table, &wanted), None, "the order of columns is nothing");
+
+        let changed = |change: &dyn Fn(&mut TableDef)| {
+            let mut wanted = table.clone();
+            change(&mut wanted);
+            compare(&table, &wanted).map(|difference| difference.to_string()).unwrap_or_default()
+        };
+        assert_eq!(changed(&|table| table.columns[5].name = name("w")), "it has no column w");
+        assert_eq!(changed(&|table| table.columns.truncate(5)), "it has a column v, which is not wanted");
+        assert_eq!(
+            changed(&|table| table.columns[5].cql_type = CqlType::Int),
+            "its v is bigint, wanted is int"
+        );
+        assert_eq!(changed(&|table| table.columns[4].is_static = false), "s is static in only one of them");
+        let is = "its PRIMARY KEY is ((a, b), \"C\", d DESC), wanted is";
+        assert_eq!(changed(&|table| table.partition_key.reverse()), format!("{is} ((b, a), \"C\", d DESC)"));
+        assert_eq!(changed(&|table| table.clustering.truncate(1)), format!("{is} ((a, b), \"C\")"));
+        assert_eq!(
+            changed(&|table| table.clustering[1].1 = Order::Ascending),
+            format!("{is} ((a, b), \"C\", d)")
+        );
+    }
+
+    #[test]
+    fn misfits() {
+        let table = flights();
+        let key = [("a", "int"), ("b", "text"), ("C", "text"), ("d", "date")];
+        let fits = |columns: &[(&str, &str)]| {
+            let columns: Vec<_> = columns
+                .iter()
+                .map(|(text, cql_type)| (name(text), CqlType::parse(cql_type).unwrap()))
+                .collect();
+            fit(&table, &columns).map(|misfit| misfit.to_string()).unwrap_or_default()
+        };
+        assert_eq!(fits(&key), "");
+        assert_eq!(fits(&[&key[..], &[("v", "bigint")]].concat()), "");
+        assert_eq!(fits(&[]), "they have no columns");
+        assert_eq!(fits(&[&key[..], &[("c", "text")]].concat()), "it has no column c");
+        assert_eq!(fits(&[&key[..], &[("v", "int")]].concat()), "its column v is bigint, the values are int");
+        assert_eq!(fits(&[&key[..], &[("a", "int")]].concat()), "they have two columns a");
+        assert_eq!(fits(&key[1..]), "they have no a, which is in its primary key");
+        assert_eq!(fits(&key[..3]), "they have no d, which is in its primary key");
+    }
+}
