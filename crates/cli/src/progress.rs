@@ -4,6 +4,8 @@ use std::io::{self, IsTerminal};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::numbers::size;
+
 /// A bar on standard error, if a person can see one and nothing else is written there.
 pub(crate) struct Progress {
     bar: ProgressBar,
@@ -44,8 +46,7 @@ impl Progress {
         }
         self.bar.set_position(rows);
         let millis = u64::try_from(self.bar.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
-        // Bytes a millisecond are kilobytes a second.
-        self.bar.set_message(format!("{} MB/s", bytes / millis / 1000));
+        self.bar.set_message(format!("{}/s", size(bytes.saturating_mul(1000) / millis)));
     }
 
     /// Takes the bar away.

@@ -22,7 +22,8 @@ impl Server {
             return None;
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        let session = runtime.block_on(SessionBuilder::new().known_node(&address).build()).expect("the server answers");
+        let session =
+            runtime.block_on(SessionBuilder::new().known_node(&address).build()).expect("the server answers");
         Some(Server { address, runtime, session })
     }
 
@@ -55,7 +56,8 @@ fn a_table_is_made_and_loaded_and_loaded_again() {
     let out = copy(&["--create", "--key", "id"]).succeeded();
     assert!(out.starts_with("3 rows loaded into marquetry_cli_types.types in "), "{out}");
 
-    let rows = server.rows("SELECT id, day, double, \"nan\", \"Text\", price, at_us FROM marquetry_cli_types.types");
+    let rows =
+        server.rows("SELECT id, day, double, \"nan\", \"Text\", price, at_us FROM marquetry_cli_types.types");
     let row = |id: i32| rows.iter().find(|row| row[0] == Some(CqlValue::Int(id))).expect("the row").clone();
     assert_eq!(rows.len(), 3);
     assert_eq!(row(1)[2], Some(CqlValue::Double(0.1 + 0.2)));
