@@ -43,4 +43,5 @@ extern crate alloc;
 pub mod encoding;
 pub mod format;
 pub mod read;
+pub mod record;
 pub mod schema;

@@ -325,7 +325,8 @@ fn page_cases() -> Vec<Case> {
             one(required(), Chunk::new(60, mixed).codec(SNAPPY)),
             [rows.clone()],
         ),
-        case("many-empty-pages", one(required(), Chunk::new(60, empty)), [rows.clone()]).not_by_pyarrow("it takes an empty page for the end"),
+        case("many-empty-pages", one(required(), Chunk::new(60, empty)), [rows.clone()])
+            .not_by_pyarrow("it takes an empty page for the end"),
         case("pages-to-skip", one(required(), Chunk::new(60, skipped)), [rows.clone()]),
         case(
             "unknown-fields-everywhere",
@@ -360,8 +361,7 @@ fn page_cases() -> Vec<Case> {
 fn encoding_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     let values = numbers(700);
-    let wide: Vec<i64> =
-        values.iter().map(|&value| i64::from(value) << 31).collect();
+    let wide: Vec<i64> = values.iter().map(|&value| i64::from(value) << 31).collect();
     // Differences that 32 bits hold, and some that they do not.
     let quarters: Vec<i32> = values.iter().map(|value| value / 4).collect();
     let narrow: Vec<i64> = quarters.iter().map(|&value| value.into()).collect();
@@ -438,10 +438,11 @@ fn encoding_cases() -> Vec<Case> {
     ));
     cases.push(
         case(
-        "values-of-no-bytes",
-        one(fixed_column("a", 0), Chunk::new(20, [Page::data(20, PLAIN, vec![])])),
-        [vec![Some(vec![]); 20]],
-    ).not_by_pyarrow("it refuses the type"),
+            "values-of-no-bytes",
+            one(fixed_column("a", 0), Chunk::new(20, [Page::data(20, PLAIN, vec![])])),
+            [vec![Some(vec![]); 20]],
+        )
+        .not_by_pyarrow("it refuses the type"),
     );
     let bits: Vec<bool> = values.iter().map(|value| value % 3 == 0).collect();
     let runs = prefixed(&levels(&bits));
@@ -522,6 +523,9 @@ fn pyarrow_reads_them_the_same() {
         std::fs::write(&path, case.table.write()).unwrap();
         paths.push(path);
     }
+    let without_a_run = folder.join("indices-without-a-run.parquet");
+    std::fs::write(&without_a_run, indices_without_a_run()).unwrap();
+    paths.push(without_a_run);
     let out = folder.join("expect.json");
     let status = Command::new(python)
         .arg(files::root().join("dev/conformance/expect.py"))
@@ -531,6 +535,8 @@ fn pyarrow_reads_them_the_same() {
         .unwrap();
     assert!(status.success());
     let all: serde_json::Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+    let without_a_run = &all[cases.len()];
+    assert!(without_a_run["columns"][0]["error"].is_string(), "pyarrow: {without_a_run}");
     let mut wrong = Vec::new();
     for (case, theirs) in cases.iter().zip(all.as_array().unwrap()) {
         let ours = expected(&case.table.write(), &case.columns);
@@ -687,17 +693,28 @@ fn kept_dictionaries_end_where_pages_are_plain() {
     assert_eq!(kinds, [(true, 100), (false, 3), (true, 100), (false, 3), (true, 100), (false, 3)]);
 }
 
+/// A page of 40 indices of no bits, and no run.
+fn indices_without_a_run() -> Bytes {
+    let single = Page::dictionary(1, plain_bytes(["x"]));
+    let data = Page::data(40, RLE_DICTIONARY, vec![0]);
+    one(Column::required("a", BYTE_ARRAY), Chunk::new(40, [single, data])).write()
+}
+
 #[test]
 fn indices_of_no_bits_still_need_a_run() {
-    // Arrow C++ and parquet-rs find no values there either.
-    let single = Page::dictionary(1, plain_bytes(["x"]));
-    let table = one(
-        Column::required("a", BYTE_ARRAY),
-        Chunk::new(40, [single, Page::data(40, RLE_DICTIONARY, vec![0])]),
-    );
-    let bytes = table.write();
+    // Arrow C++ (see `pyarrow_reads_them_the_same`) and parquet-rs find no values there either.
+    let bytes = indices_without_a_run();
     let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
     let error = canonical::sums(&bytes, &metadata, ReadOptions::default(), Manner::KIND).unwrap_err();
     assert_eq!(error.message(), "the page ends before its last value");
     assert_eq!(error.place().column.as_deref(), Some("a"));
+
+    use parquet::column::reader::get_typed_column_reader;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    let theirs = SerializedFileReader::new(bytes).unwrap();
+    let column = theirs.get_row_group(0).unwrap().get_column_reader(0).unwrap();
+    let mut column = get_typed_column_reader::<parquet::data_type::ByteArrayType>(column);
+    let mut values = Vec::new();
+    let read = column.read_records(40, None, None, &mut values);
+    assert!(read.is_err() || values.is_empty(), "{read:?}, {values:?}");
 }

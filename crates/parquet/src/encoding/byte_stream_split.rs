@@ -29,6 +29,11 @@ impl ByteStreamSplit {
         Ok(ByteStreamSplit { bytes, width, values, next: 0 })
     }
 
+    /// An error unless `count` values are left: asked before room is made for wide ones.
+    pub(crate) fn check_left(&self, count: usize) -> Result<()> {
+        if count <= self.values - self.next || self.width == 0 { Ok(()) } else { Err(too_few_values()) }
+    }
+
     /// Decodes as many values as `out` has room for, byte by byte as PLAIN would hold them.
     pub(crate) fn decode(&mut self, out: &mut [u8]) -> Result<()> {
         if self.width == 0 {

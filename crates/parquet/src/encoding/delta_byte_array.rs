@@ -204,6 +204,21 @@ mod tests {
     }
 
     #[test]
+    fn values_are_counted_before_they_are_built() {
+        // Values of 9, 10, 11 and 12 bytes.
+        let four = page(&[0, 9, 10, 11], &[9, 1, 1, 1], b"123456789abc");
+        let mut decoder = DeltaByteArray::new(four, 100).unwrap();
+        for (bytes_max, fit) in [(0, 1), (9, 1), (18, 1), (19, 2), (30, 3), (41, 3), (42, 4), (1000, 4)] {
+            assert_eq!(decoder.values_within(4, bytes_max), fit, "{bytes_max} bytes");
+        }
+        // Nulls make rows more than values.
+        assert_eq!((decoder.values_within(50, 42), decoder.values_within(50, 30)), (50, 3));
+        let mut built = Vec::new();
+        (0..3).for_each(|_| drop(decoder.append(&mut built).unwrap()));
+        assert_eq!((decoder.values_within(1, 0), decoder.values_within(9, 12)), (1, 9));
+    }
+
+    #[test]
     fn bad_lengths() {
         let append = |prefixes: &[i8], lengths: &[i8], bytes: &[u8]| {
             let mut decoder = DeltaByteArray::new(page(prefixes, lengths, bytes), 6).unwrap();

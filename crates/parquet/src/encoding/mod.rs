@@ -5,6 +5,7 @@
 //!
 //! Source: parquet-format's `Encodings.md`.
 
+pub(crate) mod alp;
 pub(crate) mod byte_stream_split;
 pub(crate) mod delta;
 pub(crate) mod delta_byte_array;

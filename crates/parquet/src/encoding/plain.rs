@@ -20,6 +20,14 @@ impl PlainFixed {
         PlainFixed { bytes, at: 0 }
     }
 
+    /// An error unless `count` values of `width` bytes are left: asked before room is made for wide ones.
+    pub(crate) fn check_left(&self, count: usize, width: usize) -> Result<()> {
+        match count.checked_mul(width) {
+            Some(bytes) if bytes <= self.bytes.len() - self.at => Ok(()),
+            _ => Err(too_few_values()),
+        }
+    }
+
     /// Decodes numbers.
     pub(crate) fn decode<T: Plain>(&mut self, out: &mut [T]) -> Result<()> {
         let length = size_of_val(out);
@@ -75,6 +83,9 @@ pub(crate) fn string_error(error: strings::StringsError, value_bytes_max: u32) -
         strings::StringsError::Negative { .. } => Error::corrupt("a value of negative length"),
         strings::StringsError::BufferTooLong => Error::internal("a page beyond 4 GiB"),
         strings::StringsError::Truncated { .. } => Error::corrupt("a value reaches beyond the page's end"),
+        strings::StringsError::TooLong { len, .. } if len > i32::MAX.cast_unsigned() => {
+            Error::corrupt("a value of negative length")
+        }
         strings::StringsError::TooLong { len, .. } => {
             match marquetry_base::Limits::check("value_bytes", value_bytes_max.into(), len.into()) {
                 Err(error) => error,

@@ -77,7 +77,7 @@ impl FooterParser {
     pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Option<FileMetaData>> {
         loop {
             if matches!(self.expects, Expects::Nothing) {
-                return self.finish().map(Some);
+                return self.finish().map(Some).map_err(|error| error.at_offset(self.base));
             }
             let bytes = self.bytes.clone();
             let mut reader = Reader::new(&bytes, self.at);
@@ -88,7 +88,8 @@ impl FooterParser {
             if let (Expects::FileField { .. }, None, false) =
                 (&self.expects, &self.schema, self.elements.is_empty())
             {
-                self.schema = Some(Schema::build(core::mem::take(&mut self.elements), &self.limits)?);
+                let schema = Schema::build(core::mem::take(&mut self.elements), &self.limits);
+                self.schema = Some(schema.map_err(|error| error.at_offset(self.base))?);
             }
             budget.charge(Price { kib: 1024, ..ELEMENT_PRICE }, self.at - before, 1);
             if budget.is_spent() {

@@ -26,7 +26,7 @@ pub struct ColumnBatch {
     pub leaf: usize,
     /// Rows.
     pub rows: usize,
-    /// Rows that are null.
+    /// Rows that are null; of a nested leaf, entries without a value.
     pub nulls: usize,
     /// A bit a row: there (1) or null (0). `None` when no row is null.
     pub validity: Option<Bitmap>,
@@ -34,6 +34,17 @@ pub struct ColumnBatch {
     pub values: Values,
     /// Where the values stand.
     pub layout: Layout,
+    /// The levels of a nested leaf, whose values are always dense and which has no validity. `None` for a flat one.
+    pub levels: Option<Levels>,
+}
+
+/// The levels of a nested leaf: an entry for each value, null, and list that is null or empty.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Levels {
+    /// The definition level of each entry.
+    pub definition: Buffer<u8>,
+    /// The repetition level of each entry: 0 begins a row. `None` below no list, where each entry is a row.
+    pub repetition: Option<Buffer<u8>>,
 }
 
 /// Where values stand in a column with nulls.
@@ -261,6 +272,9 @@ impl ColumnBatch {
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> ColumnBatch {
         assert!(range.start <= range.end && range.end <= self.rows, "rows {range:?} of {}", self.rows);
+        if let Some(levels) = &self.levels {
+            return self.slice_nested(levels, range);
+        }
         let ones = |range: Range<usize>| match &self.validity {
             Some(validity) => {
                 let first = validity.offset() + range.start;
@@ -285,6 +299,41 @@ impl ColumnBatch {
             validity: self.validity.as_ref().filter(|_| nulls > 0).map(|validity| validity.slice(range)),
             values: self.values.slice(values),
             layout: self.layout,
+            levels: None,
+        }
+    }
+
+    fn slice_nested(&self, levels: &Levels, range: Range<usize>) -> ColumnBatch {
+        let entries = match &levels.repetition {
+            None => range.clone(),
+            Some(repetition) => {
+                let mut starts =
+                    repetition.iter().enumerate().filter(|(_, level)| **level == 0).map(|(at, _)| at);
+                let mut start_of = |skip: usize| starts.nth(skip).unwrap_or(repetition.len());
+                let start = if self.rows == 0 { 0 } else { start_of(range.start) };
+                let end = if range.is_empty() { start } else { start_of(range.len() - 1) };
+                start..end
+            }
+        };
+        // A value stands where the definition level is the largest there can be, which the leaf knows; here the number of
+        // values of all entries tells it: a batch without a value has none in any part.
+        let largest = if self.values.is_empty() { None } else { levels.definition.iter().max() };
+        let there = |entries: Range<usize>| {
+            levels.definition[entries].iter().filter(|level| Some(*level) == largest).count()
+        };
+        let before = there(0..entries.start);
+        let values = there(entries.clone());
+        ColumnBatch {
+            leaf: self.leaf,
+            rows: range.len(),
+            nulls: entries.len() - values,
+            validity: None,
+            values: self.values.slice(before..before + values),
+            layout: self.layout,
+            levels: Some(Levels {
+                definition: levels.definition.slice(entries.clone()),
+                repetition: levels.repetition.as_ref().map(|repetition| repetition.slice(entries)),
+            }),
         }
     }
 }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use marquetry_base::{Bitmap, Buffer, Bytes, Error, ErrorKind, Pool, Result};
 use marquetry_kernels::{Plain, bits, spread};
 
-use super::{ByteArrays, ColumnBatch, FixedBytes, Layout, Values};
+use super::{ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use crate::schema::PhysicalType;
 
 /// Bytes of pages that a batch of one column may hold. Beyond it the batch ends early, so that huge values make small
@@ -36,7 +36,7 @@ impl<T: Clone + Default> Store<T> {
         let end = at + length;
         if self.values.len() < end {
             let grown = self.values.len().saturating_mul(2).max(ROOM_BYTES_MIN / size_of::<T>());
-            let needed = capacity.min(grown).max(end);
+            let needed = if end > capacity { grown.max(end) } else { capacity.min(grown).max(end) };
             if self.values.is_empty() {
                 self.values = self.pool.take(needed)?;
             } else {
@@ -170,6 +170,10 @@ pub(super) struct Builder {
     pub(super) output: Output,
     /// Indices, of a batch whose dictionary is kept.
     pub(super) indices: Store<u32>,
+    /// Levels of a nested leaf, and how many of each.
+    definition: Store<u8>,
+    repetition: Store<u8>,
+    entries: usize,
     /// Whether the batch holds indices; not known before its first value.
     pub(super) holds_indices: Option<bool>,
     layout: Layout,
@@ -198,6 +202,9 @@ impl Builder {
             validity: Store::default(),
             output,
             indices: Store::default(),
+            definition: Store::default(),
+            repetition: Store::default(),
+            entries: 0,
             holds_indices: None,
             layout,
         }
@@ -206,6 +213,52 @@ impl Builder {
     /// Room for the validity of the first `rows`.
     pub(super) fn validity(&mut self, rows: usize) -> Result<&mut [u8]> {
         self.validity.room(self.capacity.div_ceil(8), 0, rows.div_ceil(8))
+    }
+
+    /// Adds the levels of entries of a nested leaf.
+    pub(super) fn add_levels(&mut self, definition: &[u8], repetition: &[u8]) -> Result<()> {
+        let (capacity, at) = (self.capacity, self.entries);
+        self.definition.room(capacity, at, definition.len())?.copy_from_slice(definition);
+        if !repetition.is_empty() {
+            self.repetition.room(capacity, at, repetition.len())?.copy_from_slice(repetition);
+        }
+        self.entries += definition.len();
+        Ok(())
+    }
+
+    /// Ends the batch of a nested leaf.
+    pub(super) fn finish_nested(
+        &mut self,
+        leaf: usize,
+        physical_type: PhysicalType,
+        has_repetition: bool,
+        dictionary: Option<&Arc<Values>>,
+    ) -> Result<ColumnBatch> {
+        let (rows, entries, there) = (self.rows, self.entries, self.values);
+        let values = self.finish_values(physical_type, there, None, dictionary)?;
+        let levels = Levels {
+            definition: self.definition.share(entries),
+            repetition: has_repetition.then(|| self.repetition.share(entries)),
+        };
+        self.rows = 0;
+        self.values = 0;
+        self.entries = 0;
+        self.holds_indices = None;
+        let nulls = entries - there;
+        Ok(ColumnBatch {
+            leaf,
+            rows,
+            nulls,
+            validity: None,
+            values,
+            layout: Layout::Dense,
+            levels: Some(levels),
+        })
+    }
+
+    /// True when the batch of a nested leaf, whose rows may be of any size, should end.
+    pub(super) fn is_large(&self) -> bool {
+        self.rows > 0 && self.held() > BATCH_BYTES_MAX
     }
 
     /// Bytes of values that decoding copied or built here, where that depends on more than their number.
@@ -227,7 +280,7 @@ impl Builder {
             Output::Double(store) => store.held(),
             Output::ByteArray(store, buffers) => store.held() + buffers.bytes + buffers.built.len(),
         };
-        values + self.validity.held() + self.indices.held()
+        values + self.validity.held() + self.indices.held() + self.definition.held() + self.repetition.held()
     }
 
     /// Another page begins: its bytes are not in the batch yet.
@@ -277,7 +330,7 @@ impl Builder {
         self.values = 0;
         self.holds_indices = None;
         let validity = validity.map(|bytes| Bitmap::new(bytes, 0, rows));
-        Ok(ColumnBatch { leaf, rows, nulls, validity, values, layout: self.layout })
+        Ok(ColumnBatch { leaf, rows, nulls, validity, values, layout: self.layout, levels: None })
     }
 
     fn finish_values(

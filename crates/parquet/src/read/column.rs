@@ -9,6 +9,7 @@ use marquetry_base::{
 };
 
 use super::builder::Builder;
+use super::levels::{NestedLeaf, PageLevels};
 use super::page::{Next, Page, PageReader};
 use super::values::{DictionaryDecoder, ValueDecoder, prefixed};
 use super::{ColumnBatch, ReadOptions, Values};
@@ -34,8 +35,12 @@ pub(super) struct ColumnReader {
     keep_dictionaries: bool,
     limits: Limits,
     row_group: usize,
-    /// Rows of the chunk that no page has given yet.
+    /// The levels, of a leaf that is not flat.
+    nested: Option<NestedLeaf>,
+    /// Rows of the chunk that are in no batch yet.
     rows_left: u64,
+    /// Entries of the chunk that no page has given yet: values, nulls, and lists without an element. Of a flat leaf, rows.
+    entries_left: u64,
     pages: Option<PageReader>,
     dictionary: Dictionary,
     page: Option<DataPage>,
@@ -80,14 +85,16 @@ impl Dictionary {
 struct DataPage {
     levels: Levels,
     values: ValueDecoder,
-    rows_left: usize,
+    entries_left: usize,
     /// Nulls still to come, where the header counts them.
     nulls_left: Option<usize>,
     bytes: usize,
 }
 
-/// Definition levels of a flat column.
+/// The levels of a page.
 enum Levels {
+    /// Of a nested leaf.
+    Nested(PageLevels),
     /// None: every row has a value.
     Required,
     /// Hybrid runs of one bit.
@@ -108,12 +115,8 @@ pub(super) enum Advance {
 }
 
 impl ColumnReader {
-    /// A reader of a flat leaf.
+    /// A reader of a leaf.
     pub(super) fn new(number: usize, leaf: &Leaf, options: &ReadOptions) -> Result<ColumnReader> {
-        if !leaf.is_flat() {
-            return Err(Error::unsupported("nested columns are not read yet")
-                .at(|place| place.column = Some(leaf.path.clone())));
-        }
         if let PhysicalType::FixedLenByteArray(width) = leaf.physical_type {
             Limits::check("value_bytes", options.limits.value_bytes, width.into())
                 .map_err(|error| error.at(|place| place.column = Some(leaf.path.clone())))?;
@@ -126,7 +129,9 @@ impl ColumnReader {
             keep_dictionaries: options.keep_dictionaries,
             limits: options.limits,
             row_group: 0,
+            nested: if leaf.is_flat() { None } else { Some(NestedLeaf::new(leaf)?) },
             rows_left: 0,
+            entries_left: 0,
             pages: None,
             dictionary: Dictionary::None,
             page: None,
@@ -154,11 +159,16 @@ impl ColumnReader {
     ) -> Result<()> {
         self.row_group = row_group;
         self.rows_left = rows;
+        self.entries_left = chunk.values;
         self.page = None;
         self.dictionary = Dictionary::None;
         self.spare = None;
         self.spare_bytes = 0;
-        if chunk.values != rows && !chunk.encrypted {
+        if let Some(nested) = &mut self.nested {
+            nested.start();
+        }
+        let is_repeated = self.nested.as_ref().is_some_and(|nested| nested.repetition_max > 0);
+        if !chunk.encrypted && (if is_repeated { chunk.values < rows } else { chunk.values != rows }) {
             let error = Error::corrupt(format!("{} values in a row group of {rows} rows", chunk.values));
             return Err(self.place(error));
         }
@@ -213,22 +223,22 @@ impl ColumnReader {
             return Ok(Advance::Full);
         }
         let target = target.min(self.builder.capacity);
-        while self.builder.rows < target {
+        while !self.has_rows(target) {
             if let Some(page) = &mut self.page {
-                if page.rows_left > 0 {
-                    if self.builder.is_heavy(page.bytes) {
-                        return Ok(Advance::Full);
-                    }
-                    if !self.decode(target, budget)? {
+                let ahead = self.nested.as_ref().map_or(0, NestedLeaf::ahead);
+                if page.entries_left + ahead > 0 {
+                    let goes_on = if self.nested.is_some() {
+                        self.decode_nested(target, budget)?
+                    } else {
+                        !self.builder.is_heavy(page.bytes) && self.decode(target, budget)?
+                    };
+                    if !goes_on {
                         return Ok(Advance::Full);
                     }
                     if budget.is_spent() {
                         return Ok(Advance::Yield);
                     }
                     continue;
-                }
-                if page.nulls_left.is_some_and(|nulls| nulls > 0) {
-                    return Err(Error::corrupt("a page with fewer nulls than its header says"));
                 }
                 self.page = None;
             }
@@ -276,6 +286,69 @@ impl ColumnReader {
         Ok(Advance::Full)
     }
 
+    /// True when the batch has `target` whole rows.
+    fn has_rows(&self, target: usize) -> bool {
+        if self.builder.rows < target {
+            return false;
+        }
+        match &self.nested {
+            Some(nested) if nested.repetition_max > 0 => {
+                // The last row is whole when the next one begins, or the chunk ends.
+                let page_left = self.page.as_ref().map_or(0, |page| page.entries_left);
+                if nested.ahead() > 0 {
+                    nested.begins_row()
+                } else {
+                    page_left == 0 && self.entries_left == 0
+                }
+            }
+            _ => true,
+        }
+    }
+
+    /// Decodes one slice of the current page of a nested leaf. False when the batch must end first.
+    fn decode_nested(&mut self, target: usize, budget: &mut Budget<'_>) -> Result<bool> {
+        let (Some(page), Some(nested)) = (&mut self.page, &mut self.nested) else {
+            return Err(Error::internal("no page to decode"));
+        };
+        let price = page.values.price();
+        if nested.ahead() == 0 {
+            let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
+            let entries = page.entries_left.min(affordable);
+            let Levels::Nested(levels) = &mut page.levels else {
+                return Err(Error::internal("a nested leaf without levels"));
+            };
+            nested.decode_ahead(levels, entries)?;
+            page.entries_left -= entries;
+            budget.charge_units(LEVEL_PRICE.of(0, entries * 2));
+        }
+        if nested.begins_row() && (self.builder.is_heavy(page.bytes) || self.builder.is_large()) {
+            return Ok(false);
+        }
+        // Where a row is large, it is taken slice by slice; a batch ends only between rows.
+        let definition_max = nested.definition_max;
+        let (entries, rows) = nested.within(target - self.builder.rows);
+        let (definition, repetition) = nested.take(entries);
+        let there = definition.iter().filter(|&&level| level == definition_max).count();
+        self.builder.add_levels(definition, repetition)?;
+        self.rows_left = self
+            .rows_left
+            .checked_sub(rows as u64)
+            .ok_or_else(|| Error::corrupt("a column chunk of more rows than its row group"))?;
+        self.builder.rows += rows;
+        let dictionary = self.dictionary.values().map(|values| &**values);
+        let (values_before, copied_before) = (self.builder.values, self.builder.copied_bytes());
+        let mut left = there;
+        while left > 0 {
+            let slice = page.values.slice_values(&self.builder, left).clamp(1, left);
+            page.values.decode(&mut self.builder, dictionary, slice)?;
+            left -= slice;
+        }
+        let copied = self.builder.copied_bytes() - copied_before;
+        budget.charge(price, copied, self.builder.values - values_before);
+        budget.charge_units(SLICE_UNITS);
+        Ok(true)
+    }
+
     /// Decodes one slice of the current page. False when the batch must end first.
     fn decode(&mut self, target: usize, budget: &mut Budget<'_>) -> Result<bool> {
         let Some(page) = &mut self.page else { return Err(Error::internal("no page to decode")) };
@@ -292,10 +365,11 @@ impl ColumnReader {
         }
         let price = page.values.price();
         let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
-        let rows = (target - self.builder.rows).min(page.rows_left).min(affordable);
+        let rows = (target - self.builder.rows).min(page.entries_left).min(affordable);
         let rows = page.values.slice_values(&self.builder, rows);
         let at = self.builder.rows;
         let there = match &mut page.levels {
+            Levels::Nested(_) => return Err(Error::internal("a flat leaf with levels of a nested one")),
             Levels::Required => {
                 // Another page of the batch may have nulls; then this one's rows must be marked too.
                 if self.is_nullable {
@@ -323,7 +397,11 @@ impl ColumnReader {
         let (values_before, copied_before) = (self.builder.values, self.builder.copied_bytes());
         page.values.decode(&mut self.builder, dictionary, there)?;
         self.builder.rows += rows;
-        page.rows_left -= rows;
+        page.entries_left -= rows;
+        self.rows_left = self.rows_left.saturating_sub(rows as u64);
+        if page.entries_left == 0 && page.nulls_left.is_some_and(|nulls| nulls > 0) {
+            return Err(Error::corrupt("a page with fewer nulls than its header says"));
+        }
         let copied = self.builder.copied_bytes() - copied_before;
         budget.charge(price, copied, self.builder.values - values_before);
         budget.charge_units(LEVEL_PRICE.of(0, rows) + SLICE_UNITS);
@@ -334,7 +412,7 @@ impl ColumnReader {
     fn open(&mut self, page: Page) -> Result<()> {
         self.builder.next_page();
         let page_bytes = page.body.len();
-        let (rows, encoding, nulls, levels, values) = match page.kind {
+        let (entries, encoding, nulls, levels, values) = match page.kind {
             PageKind::Dictionary(header) => {
                 if !matches!(self.dictionary, Dictionary::None) {
                     return Err(Error::corrupt("a second dictionary in a column chunk"));
@@ -349,15 +427,22 @@ impl ColumnReader {
                 return Ok(());
             }
             PageKind::Data(header) => {
-                let rows = header.values as usize;
+                let entries = header.values as usize;
                 let (levels, values) = match (self.is_nullable, header.definition_encoding) {
+                    _ if self.nested.is_some() => {
+                        let Some(nested) = &self.nested else { return Err(Error::internal("no levels")) };
+                        let (repetition, definition) =
+                            (header.repetition_encoding, header.definition_encoding);
+                        let (levels, values) = nested.split_v1(page.body, entries, repetition, definition)?;
+                        (Levels::Nested(levels), values)
+                    }
                     (false, _) => (Levels::Required, page.body),
                     (true, Encoding::Rle) => {
                         let (levels, values) = prefixed(&page.body)?;
                         (Levels::Hybrid(Hybrid::new(levels, 1)), values)
                     }
                     (true, Encoding::BitPacked) => {
-                        let bytes = rows.div_ceil(8);
+                        let bytes = entries.div_ceil(8);
                         if bytes > page.body.len() {
                             return Err(Error::corrupt("the page ends before its last level"));
                         }
@@ -368,7 +453,7 @@ impl ColumnReader {
                         return Err(Error::corrupt(format!("definition levels encoded as {other}")));
                     }
                 };
-                (rows, header.encoding, None, levels, values)
+                (entries, header.encoding, None, levels, values)
             }
             PageKind::DataV2(header) => {
                 if header.nulls > header.values {
@@ -377,32 +462,37 @@ impl ColumnReader {
                         header.nulls, header.values
                     )));
                 }
-                if header.rows != header.values {
+                let is_repeated = self.nested.as_ref().is_some_and(|nested| nested.repetition_max > 0);
+                if header.rows != header.values && !is_repeated {
                     return Err(Error::corrupt(format!(
                         "{} values in {} rows of a flat column",
                         header.values, header.rows
                     )));
                 }
+                let repetition = page.levels.slice(..header.repetition_bytes as usize);
                 let definition = page.levels.slice(header.repetition_bytes as usize..);
-                let levels = if self.is_nullable {
+                let levels = if let Some(nested) = &self.nested {
+                    Levels::Nested(nested.levels_v2(repetition, definition))
+                } else if self.is_nullable {
                     Levels::Hybrid(Hybrid::new(definition, 1))
                 } else {
                     Levels::Required
                 };
-                let nulls = self.is_nullable.then_some(header.nulls as usize);
+                let nulls = (self.is_nullable && self.nested.is_none()).then_some(header.nulls as usize);
                 (header.values as usize, header.encoding, nulls, levels, page.body)
             }
             PageKind::Other(_) => return Ok(()),
         };
-        self.rows_left = self.rows_left.checked_sub(rows as u64).ok_or_else(|| {
+        self.entries_left = self.entries_left.checked_sub(entries as u64).ok_or_else(|| {
             Error::corrupt(format!(
-                "a page of {rows} rows in a column chunk that has {} left",
-                self.rows_left
+                "a page of {entries} values in a column chunk that has {} left",
+                self.entries_left
             ))
         })?;
         let dictionary = self.dictionary.values().map(|values| &**values);
         let values = ValueDecoder::new(encoding, self.physical_type, values, dictionary, &self.limits)?;
-        self.page = Some(DataPage { levels, values, rows_left: rows, nulls_left: nulls, bytes: page_bytes });
+        self.page =
+            Some(DataPage { levels, values, entries_left: entries, nulls_left: nulls, bytes: page_bytes });
         Ok(())
     }
 
@@ -413,7 +503,8 @@ impl ColumnReader {
             None => {
                 self.spare_bytes = self.builder.held();
                 let dictionary = self.dictionary.values();
-                self.builder.finish(self.leaf, self.physical_type, dictionary)?
+                let batch = self.builder.finish(self.leaf, self.physical_type, dictionary);
+                batch.map_err(|error| self.place(error))?
             }
         };
         if rows == batch.rows {

@@ -81,7 +81,7 @@ impl FooterReader {
         let length: [u8; 4] = tail[..4].try_into().unwrap_or_default();
         let magic: [u8; 4] = tail[4..].try_into().unwrap_or_default();
         if magic == MAGIC_ENCRYPTED {
-            return Err(Error::unsupported("a file with an encrypted footer"));
+            return Err(Error::unsupported("a file with an encrypted footer").at_offset(tail_start + 4));
         }
         if magic != MAGIC {
             return Err(Error::corrupt("not a Parquet file, or one cut off: it does not end with PAR1")
@@ -96,7 +96,8 @@ impl FooterReader {
             ))
             .at_offset(tail_start));
         }
-        Limits::check("footer_bytes", self.limits.footer_bytes, length)?;
+        Limits::check("footer_bytes", self.limits.footer_bytes, length)
+            .map_err(|error| error.at_offset(tail_start))?;
         Ok(length)
     }
 

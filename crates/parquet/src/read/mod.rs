@@ -10,6 +10,7 @@ mod batch;
 mod builder;
 mod column;
 mod footer;
+mod levels;
 mod options;
 mod page;
 mod reader;
@@ -20,7 +21,7 @@ use core::ops::Range;
 
 use marquetry_base::{Bytes, Error, Result};
 
-pub use batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Values};
+pub use batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values};
 pub use footer::FooterReader;
 pub use options::ReadOptions;
 pub use reader::BatchReader;

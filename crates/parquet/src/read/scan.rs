@@ -52,7 +52,12 @@ impl PageScanner {
             return Err(Error::misuse("a column chunk that is not there"));
         };
         let options = ReadOptions { limits, read_bytes: READ_BYTES, ..ReadOptions::default() };
-        let pages = PageReader::new(object, chunk, metadata.footer_start, &options)?;
+        let pages = PageReader::new(object, chunk, metadata.footer_start, &options).map_err(|error| {
+            error.at(|place| {
+                place.row_group = Some(row_group as u64);
+                place.column = Some(leaf.path.clone());
+            })
+        })?;
         Ok(PageScanner {
             object,
             pages,

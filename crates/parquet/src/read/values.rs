@@ -203,6 +203,27 @@ impl ValueDecoder {
             }
             Output::Fixed(width, store) => {
                 let width = *width;
+                // A schema can claim any width: first see that the values are there, then make room for them.
+                let mut built = Vec::new();
+                match self {
+                    ValueDecoder::Plain(plain) => plain.check_left(count, width)?,
+                    ValueDecoder::ByteStreamSplit(split) => split.check_left(count)?,
+                    ValueDecoder::Dictionary(_) if dictionary.is_none_or(Values::is_empty) => {
+                        return Err(beyond_dictionary(0));
+                    }
+                    ValueDecoder::DeltaByteArray(delta) => {
+                        for _ in 0..count {
+                            let length = delta.append(&mut built)?;
+                            if length != width {
+                                return Err(Error::corrupt(format!(
+                                    "a value of {length} bytes, not {width}"
+                                )));
+                            }
+                        }
+                    }
+                    ValueDecoder::Nothing => return Err(self.mismatch()),
+                    _ => {}
+                }
                 let out = store.room(capacity.saturating_mul(width), at * width, count * width)?;
                 match (&mut *self, dictionary) {
                     (ValueDecoder::Plain(plain), _) => plain.decode_bytes(out)?,
@@ -214,18 +235,7 @@ impl ValueDecoder {
                         let indices = builder.indices.room(capacity, 0, count)?;
                         hybrid.look_up_fixed(entries.bytes(), width, indices, out)?;
                     }
-                    (ValueDecoder::DeltaByteArray(delta), _) => {
-                        let mut built = Vec::new();
-                        for _ in 0..count {
-                            let length = delta.append(&mut built)?;
-                            if length != width {
-                                return Err(Error::corrupt(format!(
-                                    "a value of {length} bytes, not {width}"
-                                )));
-                            }
-                        }
-                        out.copy_from_slice(&built);
-                    }
+                    (ValueDecoder::DeltaByteArray(_), _) => out.copy_from_slice(&built),
                     _ => return Err(self.mismatch()),
                 }
             }

@@ -3,12 +3,14 @@
 //! Source: parquet-format's `README.md` (Nested Encoding), `LogicalTypes.md`, and `SchemaElement` of `parquet.thrift`.
 
 mod build;
+mod shape;
 mod types;
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 pub(crate) use build::Element;
+pub use shape::{Repeated, Shape, ShapeKind};
 pub use types::{ConvertedType, EdgeAlgorithm, LogicalType, PhysicalType, Repetition, TimeUnit};
 
 /// A schema: its nodes depth-first, the root first, and its leaves in the order of their column chunks.

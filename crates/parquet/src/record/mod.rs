@@ -1,0 +1,295 @@
+//! Records from columns, as events: Dremel's assembly without a record object.
+//!
+//! A schema's shapes are compiled to a program, which a few instructions a value run over the columns of a [`Batch`]. Its
+//! whole state is its place in the program and in the columns, so it stops and goes on anywhere, however large a record is.
+//!
+//! Source: Melnik et al., "Dremel: Interactive Analysis of Web-Scale Datasets" (VLDB 2010), section 4.3; the levels are
+//! those of parquet-format's `README.md`, "Nested Encoding".
+
+mod program;
+
+use alloc::vec::Vec;
+
+use marquetry_base::{Budget, Error, Price, Result};
+
+use crate::read::{Batch, ColumnBatch, Layout, Values};
+use program::Op;
+pub use program::{Field, Program};
+
+/// What a record is told to.
+///
+/// `field` is an index into [`Program::fields`]: what the event is about. In a struct, each field's event follows in the order of
+/// the schema; in a map, keys and values alternate.
+///
+/// # Errors
+///
+/// An error ends the assembly and is handed on.
+pub trait RecordSink {
+    /// A row begins.
+    fn start_record(&mut self) -> Result<()>;
+    /// A row ends.
+    fn end_record(&mut self) -> Result<()>;
+    /// A struct that is there begins.
+    fn start_struct(&mut self, field: usize) -> Result<()>;
+    /// A struct ends.
+    fn end_struct(&mut self, field: usize) -> Result<()>;
+    /// A list that is there begins, perhaps without an element.
+    fn start_list(&mut self, field: usize) -> Result<()>;
+    /// A list ends.
+    fn end_list(&mut self, field: usize) -> Result<()>;
+    /// A map that is there begins, perhaps without an entry.
+    fn start_map(&mut self, field: usize) -> Result<()>;
+    /// A map ends.
+    fn end_map(&mut self, field: usize) -> Result<()>;
+    /// A field that is null.
+    fn null(&mut self, field: usize) -> Result<()>;
+    /// A leaf's value.
+    fn value(&mut self, field: usize, value: Value<'_>) -> Result<()>;
+}
+
+/// A leaf's value, as its physical type holds it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value<'a> {
+    /// BOOLEAN.
+    Boolean(bool),
+    /// INT32.
+    Int32(i32),
+    /// INT64.
+    Int64(i64),
+    /// FLOAT.
+    Float(f32),
+    /// DOUBLE.
+    Double(f64),
+    /// INT96, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY.
+    Bytes(&'a [u8]),
+}
+
+/// What an instruction costs, its event's handling aside.
+const OP_PRICE: Price = Price::per_kilovalue(5 << 10);
+/// Instructions between two looks at the budget.
+const OPS_SLICE: usize = 256;
+
+/// The records of one batch.
+#[derive(Debug)]
+pub struct Records<'a> {
+    program: &'a Program,
+    columns: Vec<Cursor<'a>>,
+    /// The next instruction.
+    at: usize,
+    rows_left: usize,
+    failed: Option<Error>,
+}
+
+/// A place in a column.
+#[derive(Debug)]
+struct Cursor<'a> {
+    batch: &'a ColumnBatch,
+    definition: Option<&'a [u8]>,
+    repetition: Option<&'a [u8]>,
+    /// The definition level of a value.
+    definition_max: u8,
+    entry: usize,
+    entries: usize,
+    /// The next value's index.
+    value: usize,
+}
+
+impl Program {
+    /// The records of a batch, which must have the program's leaves, in their order.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for a batch of other columns.
+    pub fn records<'a>(&'a self, batch: &'a Batch) -> Result<Records<'a>> {
+        let same =
+            batch.columns.iter().map(|column| column.leaf).eq(self.leaves().iter().map(|leaf| leaf.number));
+        if !same {
+            return Err(Error::misuse("a batch of other columns than the program's"));
+        }
+        let columns = batch
+            .columns
+            .iter()
+            .zip(self.leaves())
+            .map(|(column, leaf)| {
+                let levels = column.levels.as_ref();
+                let definition = levels.map(|levels| &*levels.definition);
+                let repetition = levels.and_then(|levels| levels.repetition.as_deref());
+                let entries = definition.map_or(column.rows, <[u8]>::len);
+                Cursor {
+                    batch: column,
+                    definition,
+                    repetition,
+                    definition_max: leaf.definition_max,
+                    entry: 0,
+                    entries,
+                    value: 0,
+                }
+            })
+            .collect();
+        Ok(Records { program: self, columns, at: 0, rows_left: batch.rows, failed: None })
+    }
+}
+
+impl<'a> Records<'a> {
+    /// Tells records until the budget is spent: false; or until the batch ends: true.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` where the columns' levels contradict each other, and whatever the sink returns. Errors stay.
+    pub fn step<S: RecordSink>(&mut self, sink: &mut S, budget: &mut Budget<'_>) -> Result<bool> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let done = self.run(sink, budget);
+        if let Err(error) = &done {
+            self.failed = Some(error.clone());
+        }
+        done
+    }
+
+    fn run<S: RecordSink>(&mut self, sink: &mut S, budget: &mut Budget<'_>) -> Result<bool> {
+        loop {
+            for _ in 0..OPS_SLICE {
+                if self.rows_left == 0 {
+                    return Ok(true);
+                }
+                self.one(sink)?;
+            }
+            budget.charge(OP_PRICE, 0, OPS_SLICE);
+            if budget.is_spent() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// One instruction.
+    #[inline]
+    fn one<S: RecordSink>(&mut self, sink: &mut S) -> Result<()> {
+        let op = self.program.ops[self.at];
+        self.at += 1;
+        match op {
+            Op::StartRecord => sink.start_record()?,
+            Op::EndRecord => {
+                sink.end_record()?;
+                if self.columns.iter().any(|column| column.repetition() != 0) {
+                    return Err(disagree());
+                }
+                self.rows_left -= 1;
+                self.at = 0;
+            }
+            Op::Null { field, definition, first, behind, skip } => {
+                if self.column(first)?.definition()? < definition {
+                    self.consume_nulls(first, behind, definition)?;
+                    sink.null(field)?;
+                    self.at = skip;
+                }
+            }
+            Op::Value { field, column } => {
+                let column = self.column(column)?;
+                if column.definition()? != column.definition_max {
+                    return Err(disagree());
+                }
+                let value = column.take_value()?;
+                sink.value(field, value)?;
+            }
+            Op::StartStruct(field) => sink.start_struct(field)?,
+            Op::EndStruct(field) => sink.end_struct(field)?,
+            Op::StartList(field) => sink.start_list(field)?,
+            Op::EndList(field) => sink.end_list(field)?,
+            Op::StartMap(field) => sink.start_map(field)?,
+            Op::EndMap(field) => sink.end_map(field)?,
+            Op::Empty { definition, first, behind, skip } => {
+                if self.column(first)?.definition()? < definition {
+                    self.consume_nulls(first, behind, definition)?;
+                    self.at = skip;
+                }
+            }
+            Op::Repeat { repetition, first, behind, back } => {
+                let next = self.column(first)?.repetition();
+                if next > repetition {
+                    return Err(disagree());
+                }
+                // All leaves below a list have as many elements.
+                let again = next == repetition;
+                let others = self.columns.get(first..behind).unwrap_or_default();
+                if others.iter().any(|column| (column.repetition() == repetition) != again) {
+                    return Err(disagree());
+                }
+                if again {
+                    self.at = back;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn column(&mut self, column: usize) -> Result<&mut Cursor<'a>> {
+        self.columns
+            .get_mut(column)
+            .ok_or_else(|| Error::internal("a program of more columns than the batch"))
+    }
+
+    /// Steps over the one entry that stands for a null or empty field, in all its leaves.
+    fn consume_nulls(&mut self, first: usize, behind: usize, definition: u8) -> Result<()> {
+        for column in self.columns.get_mut(first..behind).unwrap_or_default() {
+            if column.definition()? >= definition {
+                return Err(disagree());
+            }
+            column.take_null();
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Cursor<'a> {
+    fn definition(&self) -> Result<u8> {
+        if self.entry >= self.entries {
+            return Err(disagree());
+        }
+        Ok(match self.definition {
+            Some(levels) => levels[self.entry],
+            None if self.batch.is_null(self.entry) => 0,
+            None => self.definition_max,
+        })
+    }
+
+    /// The next entry's repetition level; 0 at the batch's end, where a row would begin.
+    fn repetition(&self) -> u8 {
+        self.repetition.and_then(|levels| levels.get(self.entry)).copied().unwrap_or(0)
+    }
+
+    fn take_null(&mut self) {
+        self.entry += 1;
+        if self.batch.layout == Layout::Spaced {
+            self.value += 1;
+        }
+    }
+
+    fn take_value(&mut self) -> Result<Value<'a>> {
+        let value = value_at(&self.batch.values, self.value).ok_or_else(disagree)?;
+        self.entry += 1;
+        self.value += 1;
+        Ok(value)
+    }
+}
+
+fn value_at(values: &Values, index: usize) -> Option<Value<'_>> {
+    if index >= values.len() {
+        return None;
+    }
+    Some(match values {
+        Values::Boolean(bits) => Value::Boolean(bits.get(index)),
+        Values::Int32(values) => Value::Int32(values[index]),
+        Values::Int64(values) => Value::Int64(values[index]),
+        Values::Float(values) => Value::Float(values[index]),
+        Values::Double(values) => Value::Double(values[index]),
+        Values::ByteArray(values) => Value::Bytes(values.get(index)),
+        Values::Int96(values) | Values::FixedLenByteArray(values) => Value::Bytes(values.get(index)),
+        Values::Dictionary(indices, values) => value_at(values, indices[index] as usize)?,
+    })
+}
+
+/// Levels of columns that cannot be of the same rows.
+fn disagree() -> Error {
+    Error::corrupt("the levels of the columns contradict each other")
+}

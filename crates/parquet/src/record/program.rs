@@ -1,0 +1,204 @@
+//! The program that assembles records of a schema.
+
+use alloc::vec::Vec;
+
+use marquetry_base::{Error, Result};
+
+use crate::schema::{Schema, Shape, ShapeKind};
+
+/// How to assemble the records of a projection of a schema.
+#[derive(Debug, Clone)]
+pub struct Program {
+    pub(super) ops: Vec<Op>,
+    fields: Vec<Field>,
+    leaves: Vec<ProgramLeaf>,
+    roots: Vec<usize>,
+}
+
+/// What an event is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// The node of the schema.
+    pub node: usize,
+    /// The fields of a struct, the element of a list, the key and value of a map, as indices into [`Program::fields`].
+    pub children: Vec<usize>,
+}
+
+/// A column of the batches.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ProgramLeaf {
+    pub(super) number: usize,
+    pub(super) definition_max: u8,
+}
+
+/// An instruction. `first..behind` are columns.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Op {
+    StartRecord,
+    EndRecord,
+    /// Null if the definition level of the next entry is below `definition`: then on to `skip`.
+    Null {
+        field: usize,
+        definition: u8,
+        first: usize,
+        behind: usize,
+        skip: usize,
+    },
+    Value {
+        field: usize,
+        column: usize,
+    },
+    StartStruct(usize),
+    EndStruct(usize),
+    StartList(usize),
+    EndList(usize),
+    StartMap(usize),
+    EndMap(usize),
+    /// Without an element if the definition level of the next entry is below `definition`: then on to `skip`.
+    Empty {
+        definition: u8,
+        first: usize,
+        behind: usize,
+        skip: usize,
+    },
+    /// Back to `back` if the next entry is a further element.
+    Repeat {
+        repetition: u8,
+        first: usize,
+        behind: usize,
+        back: usize,
+    },
+}
+
+impl Program {
+    /// The program for the records of some leaves of a schema, in the schema's order, which is that of the batches.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for leaves that are not there, or not in order; `Corrupt` for LIST and MAP groups that are neither;
+    /// `LimitExceeded` for more than 255 levels.
+    pub fn new(schema: &Schema, leaves: &[usize]) -> Result<Program> {
+        if !leaves.is_sorted_by(|a, b| a < b) {
+            return Err(Error::misuse("leaves that are not in the schema's order"));
+        }
+        let level = |level: u16| {
+            u8::try_from(level).map_err(|_| {
+                Error::new(marquetry_base::ErrorKind::LimitExceeded, "more than 255 levels of nesting")
+            })
+        };
+        let columns = leaves
+            .iter()
+            .map(|&number| {
+                let leaf =
+                    schema.leaves().get(number).ok_or_else(|| Error::misuse("a leaf that is not there"))?;
+                level(leaf.repetition_max)?;
+                Ok(ProgramLeaf { number, definition_max: level(leaf.definition_max)? })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let mut program = Program { ops: Vec::new(), fields: Vec::new(), leaves: columns, roots: Vec::new() };
+        program.ops.push(Op::StartRecord);
+        for node in schema.children(0) {
+            if let Some(shape) = schema.shape(node, |leaf| leaves.binary_search(&leaf).is_ok())? {
+                let root = program.field(&shape)?;
+                program.roots.push(root);
+            }
+        }
+        program.ops.push(Op::EndRecord);
+        Ok(program)
+    }
+
+    /// What events are about.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// The record's own fields, as indices into [`Program::fields`].
+    pub fn roots(&self) -> &[usize] {
+        &self.roots
+    }
+
+    pub(super) fn leaves(&self) -> &[ProgramLeaf] {
+        &self.leaves
+    }
+
+    /// Compiles a shape; says its field.
+    fn field(&mut self, shape: &Shape) -> Result<usize> {
+        let field = self.fields.len();
+        self.fields.push(Field { node: shape.node, children: Vec::new() });
+        // Columns below the shape: of a projection, a range of the program's.
+        let first = self.leaves.partition_point(|leaf| leaf.number < shape.leaves.start);
+        let behind = self.leaves.partition_point(|leaf| leaf.number < shape.leaves.end);
+        let null = self.ops.len();
+        // A struct of nothing has no column that could tell that it is null.
+        let may_be_null = shape.is_nullable && first < behind;
+        let definition = low(shape.definition);
+        if may_be_null {
+            self.ops.push(Op::Null { field, definition, first, behind, skip: 0 });
+        }
+        match &shape.kind {
+            ShapeKind::Leaf => self.ops.push(Op::Value { field, column: first }),
+            ShapeKind::Struct(children) => {
+                self.ops.push(Op::StartStruct(field));
+                for child in children {
+                    let child = self.field(child)?;
+                    self.fields[field].children.push(child);
+                }
+                self.ops.push(Op::EndStruct(field));
+            }
+            ShapeKind::List(repeated, element) => {
+                if first == behind {
+                    return Err(Error::unsupported("a list whose elements hold nothing"));
+                }
+                self.ops.push(Op::StartList(field));
+                let empty = self.ops.len();
+                self.ops.push(Op::Empty { definition: low(repeated.definition), first, behind, skip: 0 });
+                let child = self.field(element)?;
+                self.fields[field].children.push(child);
+                self.ops.push(Op::Repeat {
+                    repetition: low(repeated.repetition),
+                    first,
+                    behind,
+                    back: empty + 1,
+                });
+                self.skip_to_here(empty);
+                self.ops.push(Op::EndList(field));
+            }
+            ShapeKind::Map(repeated, key, value) => {
+                self.ops.push(Op::StartMap(field));
+                let empty = self.ops.len();
+                self.ops.push(Op::Empty { definition: low(repeated.definition), first, behind, skip: 0 });
+                let key = self.field(key)?;
+                self.fields[field].children.push(key);
+                if let Some(value) = value {
+                    let value = self.field(value)?;
+                    self.fields[field].children.push(value);
+                }
+                self.ops.push(Op::Repeat {
+                    repetition: low(repeated.repetition),
+                    first,
+                    behind,
+                    back: empty + 1,
+                });
+                self.skip_to_here(empty);
+                self.ops.push(Op::EndMap(field));
+            }
+        }
+        if may_be_null {
+            self.skip_to_here(null);
+        }
+        Ok(field)
+    }
+
+    /// Makes the jump of an instruction lead behind all there is.
+    fn skip_to_here(&mut self, op: usize) {
+        let here = self.ops.len();
+        if let Some(Op::Null { skip, .. } | Op::Empty { skip, .. }) = self.ops.get_mut(op) {
+            *skip = here;
+        }
+    }
+}
+
+/// A level that was checked to fit: no node has more than its leaves.
+fn low(level: u16) -> u8 {
+    u8::try_from(level).unwrap_or(u8::MAX)
+}

@@ -1,0 +1,412 @@
+//! What a schema means: structs, lists and maps, by the format's rules, whatever shape the writer gave them.
+//!
+//! Source: `LogicalTypes.md`, "Nested Types", with its backward-compatibility rules.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::{Error, Result};
+
+use super::{LogicalType, NodeKind, Repetition, Schema};
+
+/// A field and what it means.
+///
+/// Its *slots* are the places where it could stand: one a row for a field of the root, one an element below a list. A slot is
+/// null when its entry's definition level is below [`Shape::definition`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    /// The node that gives the field its name, logical type and repetition.
+    pub node: usize,
+    /// Whether a slot can be null.
+    pub is_nullable: bool,
+    /// The definition level from which on the field is there.
+    pub definition: u16,
+    /// The repetition level up to which an entry begins a slot.
+    pub repetition: u16,
+    /// The leaves below it, which stand one after the other in the schema. Of a projection, only those of it count.
+    pub leaves: Range<usize>,
+    /// Leaf, struct, list or map.
+    pub kind: ShapeKind,
+}
+
+/// What a [`Shape`] holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ShapeKind {
+    /// A value.
+    Leaf,
+    /// Fields.
+    Struct(Vec<Shape>),
+    /// Elements.
+    List(Repeated, Box<Shape>),
+    /// Keys and values; a map without values is a set of keys.
+    Map(Repeated, Box<Shape>, Option<Box<Shape>>),
+}
+
+/// The levels of the repeated field behind a list or a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repeated {
+    /// The definition level from which on there is an element.
+    pub definition: u16,
+    /// The repetition level of a further element.
+    pub repetition: u16,
+}
+
+/// The levels around a node.
+#[derive(Debug, Clone, Copy)]
+struct Levels {
+    definition: u16,
+    repetition: u16,
+}
+
+impl Schema {
+    /// The shape of a child of the root, by its node's index; with only those leaves that `wanted` has. `None` when it has none of
+    /// them.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` for LIST and MAP groups that are neither by any rule.
+    pub fn shape(&self, node: usize, wanted: impl Fn(usize) -> bool) -> Result<Option<Shape>> {
+        let shape = self.field(node, Levels { definition: 0, repetition: 0 })?;
+        Ok(shape.project(&wanted))
+    }
+
+    /// A field as it stands in its parent: with its own repetition.
+    fn field(&self, node: usize, outer: Levels) -> Result<Shape> {
+        match self.nodes[node].repetition {
+            Repetition::Required => self.inner(node, outer, false),
+            Repetition::Optional => {
+                self.inner(node, Levels { definition: outer.definition + 1, ..outer }, true)
+            }
+            // A repeated field without annotation is a required list of required elements.
+            Repetition::Repeated => {
+                let repeated = repeated(outer);
+                let element = self.inner(node, repeated.into(), false)?;
+                Ok(Shape {
+                    node,
+                    is_nullable: false,
+                    definition: outer.definition,
+                    repetition: outer.repetition,
+                    leaves: element.leaves.clone(),
+                    kind: ShapeKind::List(repeated, Box::new(element)),
+                })
+            }
+        }
+    }
+
+    /// What a node is, its own repetition aside. `levels` are those of a slot that is there.
+    fn inner(&self, node: usize, levels: Levels, is_nullable: bool) -> Result<Shape> {
+        let found = &self.nodes[node];
+        let kind = match (&found.kind, &found.logical_type) {
+            (NodeKind::Leaf { .. }, _) => ShapeKind::Leaf,
+            (NodeKind::Group { .. }, Some(LogicalType::List)) => self.list(node, levels)?,
+            (NodeKind::Group { .. }, Some(LogicalType::Map | LogicalType::MapKeyValue)) => {
+                self.map(node, levels)?
+            }
+            (NodeKind::Group { .. }, _) => ShapeKind::Struct(
+                self.children(node).map(|child| self.field(child, levels)).collect::<Result<Vec<_>>>()?,
+            ),
+        };
+        Ok(Shape {
+            node,
+            is_nullable,
+            definition: levels.definition,
+            repetition: levels.repetition,
+            leaves: self.leaf_range(node),
+            kind,
+        })
+    }
+
+    fn list(&self, node: usize, levels: Levels) -> Result<ShapeKind> {
+        let middle = self.only_repeated_child(node, "LIST")?;
+        let repeated = repeated(levels);
+        let mut children = self.children(middle);
+        let (first, second) = (children.next(), children.next());
+        let is_element_itself = match (first, second) {
+            // Rule 1: not a group. (Nor a group of nothing, whose only element can be itself.)
+            (None, _) => true,
+            // Rule 2: several fields.
+            (_, Some(_)) => true,
+            // Rules 3 and 4: its only field is repeated, or its name says so.
+            (Some(only), None) => {
+                let name = &self.nodes[middle].name;
+                self.nodes[only].repetition == Repetition::Repeated
+                    || name == "array"
+                    || name.strip_suffix("_tuple").is_some_and(|stem| stem == self.nodes[node].name)
+            }
+        };
+        let element = match first {
+            // Rule 5: the usual shape.
+            Some(only) if !is_element_itself => self.field(only, repeated.into())?,
+            _ => self.inner(middle, repeated.into(), false)?,
+        };
+        Ok(ShapeKind::List(repeated, Box::new(element)))
+    }
+
+    fn map(&self, node: usize, levels: Levels) -> Result<ShapeKind> {
+        let middle = self.only_repeated_child(node, "MAP")?;
+        let repeated = repeated(levels);
+        let children: Vec<usize> = self.children(middle).take(3).collect();
+        let (key, value) = match children[..] {
+            [key] => (key, None),
+            [key, value] => (key, Some(value)),
+            _ => return Err(self.wrong(node, "a MAP whose entries are not a key and a value")),
+        };
+        let key = self.field(key, repeated.into())?;
+        let value = value.map(|value| self.field(value, repeated.into()).map(Box::new)).transpose()?;
+        Ok(ShapeKind::Map(repeated, Box::new(key), value))
+    }
+
+    fn only_repeated_child(&self, node: usize, what: &str) -> Result<usize> {
+        let mut children = self.children(node);
+        match (children.next(), children.next()) {
+            (Some(only), None) if self.nodes[only].repetition == Repetition::Repeated => Ok(only),
+            _ => Err(self.wrong(node, &format!("a {what} that is not one repeated field"))),
+        }
+    }
+
+    fn leaf_range(&self, node: usize) -> Range<usize> {
+        let mut leaves = self.leaves_of(node);
+        match leaves.next() {
+            Some(first) => first..first + 1 + leaves.count(),
+            None => 0..0,
+        }
+    }
+
+    fn wrong(&self, node: usize, why: &str) -> Error {
+        Error::corrupt(String::from(why)).at(|place| place.column = Some(self.path(node)))
+    }
+
+    /// Names from the root's child down to a node, joined with dots.
+    pub fn path(&self, node: usize) -> String {
+        let mut names = Vec::new();
+        let mut at = node;
+        while at != 0 {
+            names.push(self.nodes[at].name.as_str());
+            at = self.nodes[at].parent;
+        }
+        names.reverse();
+        names.join(".")
+    }
+}
+
+impl Shape {
+    /// The shape with only those leaves that `wanted` has. A map without its keys is a list of its values.
+    fn project(self, wanted: &impl Fn(usize) -> bool) -> Option<Shape> {
+        let project = |shape: Box<Shape>| shape.project(wanted).map(Box::new);
+        let kind = match self.kind {
+            ShapeKind::Leaf => wanted(self.leaves.start).then_some(ShapeKind::Leaf),
+            ShapeKind::Struct(fields) => {
+                let was_empty = fields.is_empty();
+                let fields: Vec<Shape> =
+                    fields.into_iter().filter_map(|field| field.project(wanted)).collect();
+                (was_empty || !fields.is_empty()).then_some(ShapeKind::Struct(fields))
+            }
+            ShapeKind::List(repeated, element) => {
+                project(element).map(|element| ShapeKind::List(repeated, element))
+            }
+            ShapeKind::Map(repeated, key, value) => match (project(key), value.and_then(project)) {
+                (Some(key), value) => Some(ShapeKind::Map(repeated, key, value)),
+                (None, Some(value)) => Some(ShapeKind::List(repeated, value)),
+                (None, None) => None,
+            },
+        }?;
+        Some(Shape { kind, ..self })
+    }
+
+    /// The first leaf that a projection left, which tells what all of them tell of this shape's levels. `None` for a struct of
+    /// nothing.
+    pub fn first_leaf(&self) -> Option<usize> {
+        match &self.kind {
+            ShapeKind::Leaf => Some(self.leaves.start),
+            ShapeKind::Struct(fields) => fields.iter().find_map(Shape::first_leaf),
+            ShapeKind::List(_, element) => element.first_leaf(),
+            ShapeKind::Map(_, key, value) => {
+                key.first_leaf().or_else(|| value.as_ref().and_then(|value| value.first_leaf()))
+            }
+        }
+    }
+}
+
+fn repeated(outer: Levels) -> Repeated {
+    Repeated { definition: outer.definition + 1, repetition: outer.repetition + 1 }
+}
+
+impl From<Repeated> for Levels {
+    fn from(repeated: Repeated) -> Levels {
+        Levels { definition: repeated.definition, repetition: repeated.repetition }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Leaf, Node, PhysicalType};
+    use super::*;
+    use alloc::string::ToString;
+    use alloc::vec;
+
+    /// A schema from lines of `depth repetition name [LIST|MAP|MKV]`; a line without deeper ones after it is an INT32.
+    fn schema(lines: &[(usize, char, &str, &str)]) -> Schema {
+        let mut nodes = vec![Node {
+            name: "root".into(),
+            repetition: Repetition::Required,
+            logical_type: None,
+            converted_type: None,
+            field_id: None,
+            parent: 0,
+            kind: NodeKind::Group { end: lines.len() + 1 },
+        }];
+        let mut leaves = Vec::new();
+        let mut levels = vec![(0usize, 0u16, 0u16)];
+        for (at, &(depth, repetition, name, annotation)) in lines.iter().enumerate() {
+            levels.truncate(depth);
+            let (parent, definition, repeats) = levels[depth - 1];
+            let repetition = match repetition {
+                '1' => Repetition::Required,
+                '?' => Repetition::Optional,
+                _ => Repetition::Repeated,
+            };
+            let definition = definition + u16::from(repetition != Repetition::Required);
+            let repeats = repeats + u16::from(repetition == Repetition::Repeated);
+            let end = (at + 1..lines.len()).find(|&next| lines[next].0 <= depth).unwrap_or(lines.len()) + 1;
+            let kind = if end == at + 2 && annotation != "GROUP" {
+                leaves.push(Leaf {
+                    node: at + 1,
+                    physical_type: PhysicalType::Int32,
+                    definition_max: definition,
+                    repetition_max: repeats,
+                    path: name.to_string(),
+                });
+                NodeKind::Leaf { leaf: leaves.len() - 1 }
+            } else {
+                NodeKind::Group { end }
+            };
+            let logical_type = match annotation {
+                "LIST" => Some(LogicalType::List),
+                "MAP" => Some(LogicalType::Map),
+                "MKV" => Some(LogicalType::MapKeyValue),
+                _ => None,
+            };
+            nodes.push(Node {
+                name: name.into(),
+                repetition,
+                logical_type,
+                converted_type: None,
+                field_id: None,
+                parent,
+                kind,
+            });
+            levels.push((at + 1, definition, repeats));
+        }
+        Schema { nodes, leaves }
+    }
+
+    /// A shape in words.
+    fn words(schema: &Schema, shape: &Shape) -> String {
+        let inner = match &shape.kind {
+            ShapeKind::Leaf => "int".to_string(),
+            ShapeKind::Struct(fields) => {
+                let fields: Vec<String> = fields
+                    .iter()
+                    .map(|field| format!("{}: {}", schema.nodes()[field.node].name, words(schema, field)))
+                    .collect();
+                format!("{{{}}}", fields.join(", "))
+            }
+            ShapeKind::List(_, element) => format!("[{}]", words(schema, element)),
+            ShapeKind::Map(_, key, Some(value)) => {
+                format!("<{} -> {}>", words(schema, key), words(schema, value))
+            }
+            ShapeKind::Map(_, key, None) => format!("<{}>", words(schema, key)),
+        };
+        let nullable = if shape.is_nullable { "?" } else { "" };
+        format!("{inner}{nullable}@{}", shape.definition)
+    }
+
+    fn meaning(lines: &[(usize, char, &str, &str)]) -> String {
+        let schema = schema(lines);
+        words(&schema, &schema.shape(1, |_| true).unwrap().unwrap())
+    }
+
+    #[test]
+    fn the_documents_examples() {
+        assert_eq!(meaning(&[(1, '*', "num", "")]), "[int@1]@0");
+        assert_eq!(
+            meaning(&[(1, '*', "my_list", ""), (2, '1', "num", ""), (2, '?', "str", "")]),
+            "[{num: int@1, str: int?@2}@1]@0"
+        );
+        // The usual shape.
+        let usual = [(1, '?', "my_list", "LIST"), (2, '*', "list", ""), (3, '?', "element", "")];
+        assert_eq!(meaning(&usual), "[int?@3]?@1");
+        // Rule 1.
+        assert_eq!(meaning(&[(1, '?', "my_list", "LIST"), (2, '*', "element", "")]), "[int@2]?@1");
+        // Rule 2.
+        let tuple =
+            [(1, '?', "my_list", "LIST"), (2, '*', "element", ""), (3, '1', "str", ""), (3, '1', "num", "")];
+        assert_eq!(meaning(&tuple), "[{str: int@2, num: int@2}@2]?@1");
+        // Rule 3.
+        let nested = [(1, '?', "my_list", "LIST"), (2, '*', "array", "LIST"), (3, '*', "array", "")];
+        assert_eq!(meaning(&nested), "[[int@3]@2]?@1");
+        // Rule 4, both names.
+        for name in ["array", "my_list_tuple"] {
+            assert_eq!(
+                meaning(&[(1, '?', "my_list", "LIST"), (2, '*', name, ""), (3, '1', "str", "")]),
+                "[{str: int@2}@2]?@1"
+            );
+        }
+        // Rule 5.
+        assert_eq!(
+            meaning(&[(1, '?', "my_list", "LIST"), (2, '*', "element", ""), (3, '1', "str", "")]),
+            "[int@2]?@1"
+        );
+        // Maps.
+        let map = [(1, '?', "m", "MKV"), (2, '*', "map", ""), (3, '1', "key", ""), (3, '?', "value", "")];
+        assert_eq!(meaning(&map), "<int@2 -> int?@3>?@1");
+        let inner = [(1, '1', "m", "MAP"), (2, '*', "key_value", "MKV"), (3, '1', "key", "")];
+        assert_eq!(meaning(&inner), "<int@1>@0");
+    }
+
+    #[test]
+    fn groups_that_are_neither() {
+        let wrong = |lines: &[(usize, char, &str, &str)]| schema(lines).shape(1, |_| true).unwrap_err();
+        let error = wrong(&[(1, '?', "l", "LIST"), (2, '1', "list", ""), (3, '1', "element", "")]);
+        assert_eq!(
+            (error.message(), error.place().column.as_deref()),
+            ("a LIST that is not one repeated field", Some("l"))
+        );
+        let three = [
+            (1, '?', "m", "MAP"),
+            (2, '*', "kv", ""),
+            (3, '1', "a", ""),
+            (3, '1', "b", ""),
+            (3, '1', "c", ""),
+        ];
+        assert_eq!(wrong(&three).message(), "a MAP whose entries are not a key and a value");
+    }
+
+    #[test]
+    fn projections_cut_anywhere() {
+        let schema = schema(&[
+            (1, '?', "s", ""),
+            (2, '?', "a", ""),
+            (2, '?', "l", "LIST"),
+            (3, '*', "list", ""),
+            (4, '1', "element", ""),
+            (5, '1', "b", ""),
+            (5, '1', "c", ""),
+            (2, '?', "m", "MAP"),
+            (3, '*', "key_value", ""),
+            (4, '1', "key", ""),
+            (4, '?', "value", ""),
+        ]);
+        let cut = |leaves: &[usize]| {
+            let shape = schema.shape(1, |leaf| leaves.contains(&leaf)).unwrap();
+            shape.map(|shape| words(&schema, &shape))
+        };
+        assert_eq!(cut(&[2, 4]).unwrap(), "{l: [{c: int@3}@3]?@2, m: [int?@4]?@2}?@1");
+        assert_eq!(cut(&[0]).unwrap(), "{a: int?@2}?@1");
+        assert_eq!(cut(&[3]).unwrap(), "{m: <int@3>?@2}?@1");
+        assert_eq!(cut(&[]), None);
+    }
+}

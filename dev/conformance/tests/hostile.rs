@@ -1,0 +1,142 @@
+//! Real files read the same whatever the host does, on a small stack, and no step does more than a counted amount of work.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use marquetry_base::{Budget, Bytes, Codec, Error, Limits};
+use marquetry_conformance::canonical::FILE;
+use marquetry_conformance::hostile::{self, Manner};
+use marquetry_conformance::{canonical, files};
+use marquetry_parquet::format::{Compression, FileMetaData};
+use marquetry_parquet::read::{PageInfo, PageScanner, ReadOptions};
+
+/// Files up to this size are read in every manner; larger ones in the usual one.
+const EVERY_MANNER_FILE_BYTES_MAX: usize = 100_000;
+
+/// Units that a step may charge beyond its budget, for the slice that it was in the middle of. The dearest is a CRC over
+/// 256 KiB, at 25,600 units.
+const SLICE_UNITS_MAX: u64 = 30_000;
+
+/// What a one-shot codec (SNAPPY, LZ4_RAW) charges at once for a page of the corpus: 4 units a byte at most, for pages of
+/// up to 1 MiB.
+const ONE_SHOT_UNITS_MAX: u64 = Budget::DEFAULT_UNITS + 4 * (1 << 20);
+
+fn corpus() -> Option<Vec<(PathBuf, Bytes)>> {
+    let corpus = files::corpus()?;
+    let mut paths = Vec::new();
+    for folder in ["parquet-testing/data", "parquet-testing/bad_data", "real"] {
+        paths.extend(files::parquet_files(&corpus.join(folder)));
+    }
+    Some(paths.into_iter().map(|path| (path.clone(), Bytes::from(std::fs::read(path).unwrap()))).collect())
+}
+
+/// What a reading gives: of each flat column its rows, nulls and sum, or the error.
+type Reading = Result<Vec<(u64, u64, u32)>, Error>;
+
+fn flat_leaves(metadata: &FileMetaData) -> Vec<usize> {
+    let leaves = metadata.schema.leaves();
+    (0..leaves.len()).filter(|&leaf| leaves[leaf].is_flat()).collect()
+}
+
+fn read(bytes: &Bytes, manner: Manner) -> Reading {
+    let metadata = canonical::metadata(bytes, manner)?;
+    let leaves = Some(flat_leaves(&metadata));
+    let options = ReadOptions { leaves, batch_rows: 1000, ..ReadOptions::default() };
+    let (sums, _) = canonical::sums(bytes, &metadata, options, manner)?;
+    Ok(sums.into_iter().map(|sum| (sum.rows, sum.nulls, sum.crc32)).collect())
+}
+
+#[test]
+fn every_manner_gives_the_same() {
+    let Some(corpus) = corpus() else { return };
+    let (mut good, mut bad) = (0, 0);
+    for (path, bytes) in corpus {
+        let expected = read(&bytes, Manner::KIND);
+        match &expected {
+            Ok(_) => good += 1,
+            Err(_) => bad += 1,
+        }
+        let small = bytes.len() <= EVERY_MANNER_FILE_BYTES_MAX;
+        let manners: &[Manner] =
+            if small { &[Manner::ONE_BYTE, Manner::DISORDERLY, Manner::USUAL] } else { &[Manner::USUAL] };
+        for &manner in manners {
+            assert_eq!(read(&bytes, manner), expected, "{} read as {manner:?}", path.display());
+        }
+    }
+    println!("{good} files read, {bad} refused");
+    assert!(good > 40 && bad > 5);
+}
+
+#[test]
+fn page_headers_are_scanned_the_same() {
+    let Some(corpus) = corpus() else { return };
+    let mut pages = 0;
+    for (path, bytes) in corpus {
+        let Ok(metadata) = canonical::metadata(&bytes, Manner::KIND) else { continue };
+        let small = bytes.len() <= EVERY_MANNER_FILE_BYTES_MAX;
+        for leaf in 0..metadata.schema.leaves().len() {
+            let scan = |manner| -> Result<Vec<PageInfo>, Error> {
+                let mut scanner = PageScanner::new(FILE, &metadata, 0, leaf, Limits::DEFAULT)?;
+                let mut found = Vec::new();
+                hostile::run(&mut scanner, FILE, &bytes, manner, |page| {
+                    found.push(page);
+                    Ok(())
+                })?;
+                Ok(found)
+            };
+            let expected = scan(Manner::KIND);
+            pages += expected.as_ref().map_or(0, Vec::len);
+            for manner in [Manner::DISORDERLY, Manner::USUAL, Manner::ONE_BYTE] {
+                if small || manner.piece_bytes > 1 {
+                    assert_eq!(scan(manner), expected, "{}, column {leaf}, {manner:?}", path.display());
+                }
+            }
+        }
+    }
+    println!("{pages} pages");
+    assert!(pages > 1000);
+}
+
+#[test]
+fn a_small_stack_is_enough() {
+    /// Seastar's threads have 128 KiB.
+    const STACK_BYTES: usize = 128 << 10;
+    let Some(corpus) = corpus() else { return };
+    for (path, bytes) in corpus {
+        let expected = read(&bytes, Manner::KIND);
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+        let small = thread.spawn(move || read(&bytes, Manner::USUAL)).unwrap().join().unwrap();
+        assert_eq!(small, expected, "{}", path.display());
+    }
+}
+
+#[test]
+fn no_step_does_more_than_it_may() {
+    let Some(corpus) = corpus() else { return };
+    let mut largest: BTreeMap<String, (u64, String)> = BTreeMap::new();
+    for (path, bytes) in corpus {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let Ok(metadata) = canonical::metadata(&bytes, Manner::USUAL) else { continue };
+        for leaf in flat_leaves(&metadata) {
+            let Some(group) = metadata.row_groups.first() else { continue };
+            let compression = group.columns[leaf].compression;
+            if let Some(units) = units_max(&bytes, &metadata, leaf) {
+                let entry = largest.entry(compression.to_string()).or_default();
+                *entry = entry.clone().max((units, format!("{name}, column {leaf}")));
+                let is_one_shot = matches!(compression, Compression::Codec(Codec::Snappy | Codec::Lz4Raw));
+                let bound =
+                    if is_one_shot { ONE_SHOT_UNITS_MAX } else { Budget::DEFAULT_UNITS + SLICE_UNITS_MAX };
+                assert!(units <= bound, "{name}, column {leaf} ({compression}): a step of {units} units");
+            }
+        }
+    }
+    println!("the largest steps, in units: {largest:#?}");
+    assert!(largest.len() >= 5, "{largest:?}");
+}
+
+/// Units of the largest step; `None` for a column that cannot be read.
+fn units_max(bytes: &Bytes, metadata: &Arc<FileMetaData>, leaf: usize) -> Option<u64> {
+    let options = ReadOptions { leaves: Some(vec![leaf]), ..ReadOptions::default() };
+    canonical::sums(bytes, metadata, options, Manner::USUAL).ok().map(|(_, report)| report.units_max)
+}
