@@ -229,7 +229,7 @@ impl Stream for Gzip {
     /// and 700 whole: matches reach into the copied window more often. Other data hardly notice.)
     const SLICE_INPUT_BYTES: usize = 2 << 10;
 
-    fn reset(&mut self) -> Result<()> {
+    fn reset(&mut self, _: usize) -> Result<()> {
         self.next_member();
         Ok(())
     }
@@ -253,7 +253,7 @@ impl Stream for Gzip {
                 _ => consumed += self.header(&input[consumed..])?,
             }
             if may_end || (consumed, produced, self.expect) == before {
-                return Ok(Slice { consumed, produced, may_end });
+                return Ok(Slice { consumed, produced, worked: produced, may_end });
             }
         }
     }

@@ -4,12 +4,13 @@
 //! |---|---|---|
 //! | SNAPPY | `snap`, raw blocks | one-shot |
 //! | LZ4_RAW | `lz4_flex`, safe decoder | one-shot |
+//! | LZ4 (deprecated) | the same; Hadoop's framing, LZ4 frames and bare blocks told apart here | a chunk at a time |
+//! | LZO | `lzo`, LZO1X; Hadoop's framing, python-lzo's header and bare blocks told apart here | a chunk at a time |
 //! | GZIP | `flate2` over `zlib-rs`, members framed here | resumable |
+//! | BROTLI | `brotli-decompressor`, its memory handed out here | resumable |
 //! | ZSTD | `zstd-safe`, the streaming decoder | resumable |
 //!
-//! BROTLI, LZ4 (Hadoop's) and LZO are not supported.
-//!
-//! All of them keep the same promises (the modules `streaming` and `oneshot` keep them once for all codecs):
+//! All of them keep the same promises (the modules `streaming`, `hadoop` and `oneshot` keep them once for all codecs):
 //!
 //! * A page becomes exactly as many bytes as announced, from exactly the bytes it has, or an error says which it is not.
 //!   Bytes after the end of a page's data are an error. (parquet-rs is as strict; Arrow C++ is for all codecs but GZIP,
@@ -19,17 +20,21 @@
 //! * A failed page fails again until the next `start`, which makes the decompressor as good as new.
 #![forbid(unsafe_code)]
 
-use marquetry_base::{Codec, Codecs, Decompressor, Error, Limits, Result};
+use marquetry_base::{Codec, Codecs, Decompressor, Limits, Result};
 
+mod brotli;
 mod gzip;
+mod hadoop;
 mod lz4;
+mod lz4_frame;
+mod lzo;
 mod oneshot;
 mod page;
 mod snappy;
 mod streaming;
 mod zstd;
 
-/// The codecs that Parquet files are written with today: SNAPPY, GZIP, ZSTD and LZ4_RAW.
+/// All codecs of the Parquet format.
 ///
 /// ```
 /// use marquetry_base::{Budget, Codec, Codecs, Status};
@@ -61,9 +66,9 @@ impl Codecs for StandardCodecs {
             Codec::Lz4Raw => Box::new(oneshot::OneShot::new(lz4::Lz4Raw)),
             Codec::Gzip => Box::new(streaming::Streaming::new(gzip::Gzip::new())),
             Codec::Zstd => Box::new(streaming::Streaming::new(zstd::Zstd::new(self.limits.window_bytes)?)),
-            Codec::Brotli | Codec::Lz4 | Codec::Lzo => {
-                return Err(Error::unsupported(format!("the codec {} is not supported", codec.name())));
-            }
+            Codec::Brotli => Box::new(streaming::Streaming::new(brotli::Brotli::new(self.limits.window_bytes))),
+            Codec::Lz4 => Box::new(hadoop::Framed::<lz4::Lz4>::new()),
+            Codec::Lzo => Box::new(hadoop::Framed::<lzo::Lzo>::new()),
         })
     }
 }

@@ -24,8 +24,8 @@ pub(crate) trait Stream: Send {
     /// Compressed bytes of a slice: bounds the work on data that become nothing.
     const SLICE_INPUT_BYTES: usize;
 
-    /// Forgets everything, also after an error.
-    fn reset(&mut self) -> Result<()>;
+    /// Forgets everything, also after an error, and begins a page that announces `uncompressed` bytes.
+    fn reset(&mut self, uncompressed: usize) -> Result<()>;
 
     /// Decompresses a slice.
     fn slice(&mut self, input: &[u8], output: &mut [u8]) -> Result<Slice>;
@@ -36,6 +36,8 @@ pub(crate) trait Stream: Send {
 pub(crate) struct Slice {
     pub(crate) consumed: usize,
     pub(crate) produced: usize,
+    /// Uncompressed bytes to pay for: those produced, unless the codec decompresses ahead of its output.
+    pub(crate) worked: usize,
     /// The page may end here: a member or frame just did.
     pub(crate) may_end: bool,
 }
@@ -59,7 +61,7 @@ impl<S: Stream> Decompressor for Streaming<S> {
         self.page.start(compressed, uncompressed, S::RATIO_MAX)?;
         // Page V2: nothing may be compressed to nothing.
         self.may_end = compressed == 0;
-        self.stream.reset().inspect_err(|error| self.page.fail(error))
+        self.stream.reset(uncompressed).inspect_err(|error| self.page.fail(error))
     }
 
     fn step(
@@ -118,9 +120,9 @@ fn decompress<S: Stream>(
             room => &mut output[produced..produced + room],
         };
         let slice = stream.slice(from, to)?;
-        budget.charge(S::PRICE, slice.produced, 0);
-        if slice.consumed > slice.produced {
-            budget.charge(S::PRICE_OVERHEAD, slice.consumed - slice.produced, 0);
+        budget.charge(S::PRICE, slice.worked, 0);
+        if slice.consumed > slice.worked {
+            budget.charge(S::PRICE_OVERHEAD, slice.consumed - slice.worked, 0);
         }
         if page.owed() == 0 && slice.produced > 0 {
             return Err(page.too_long());

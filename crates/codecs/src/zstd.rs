@@ -76,7 +76,7 @@ impl Stream for Zstd {
     /// 0.2 ms at the worst.
     const SLICE_INPUT_BYTES: usize = 2 << 10;
 
-    fn reset(&mut self) -> Result<()> {
+    fn reset(&mut self, _: usize) -> Result<()> {
         self.ready = false;
         match self.context.reset(ResetDirective::SessionOnly) {
             Ok(_) => Ok(()),
@@ -87,7 +87,7 @@ impl Stream for Zstd {
     fn slice(&mut self, input: &[u8], output: &mut [u8]) -> Result<Slice> {
         // The library counts idle calls and fails after some.
         if input.is_empty() && !self.ready {
-            return Ok(Slice { consumed: 0, produced: 0, may_end: false });
+            return Ok(Slice { consumed: 0, produced: 0, worked: 0, may_end: false });
         }
         let room = output.len();
         let (mut from, mut to) = (InBuffer::around(input), OutBuffer::around(output));
@@ -95,6 +95,6 @@ impl Stream for Zstd {
         let (consumed, produced) = (from.pos(), to.pos());
         let hint = hint.map_err(|code| self.error(code))?;
         self.ready = produced == room;
-        Ok(Slice { consumed, produced, may_end: hint == 0 })
+        Ok(Slice { consumed, produced, worked: produced, may_end: hint == 0 })
     }
 }

@@ -62,8 +62,7 @@ fn a_file_by_another_writer() {
     // Whole vectors, parts of them, and one value at a time.
     for (batch_rows, units) in [(8192, u64::MAX), (1000, 50_000), (7, 1000), (1, 1)] {
         let options = ReadOptions { batch_rows, ..ReadOptions::default() };
-        let mut reader =
-            BatchReader::new(Object(0), metadata.clone(), Arc::new(NoCodecs), options).unwrap();
+        let mut reader = BatchReader::new(Object(0), metadata.clone(), Arc::new(NoCodecs), options).unwrap();
         let mut rows = 0;
         for batch in products(&mut reader, units) {
             let columns: Vec<_> = batch.columns.iter().map(|column| bits(&column.values)).collect();

@@ -39,6 +39,8 @@ fn try_read(file: &Bytes, product: Product, check: bool) -> Result<Count, Error>
         batch_rows: BATCH_ROWS,
         layout: if product == Product::Dense { Layout::Dense } else { Layout::Spaced },
         keep_dictionaries: product == Product::Dictionary,
+        // Arrow's strings are UTF-8; Arrow C++ takes the file's word for it, parquet-rs does not.
+        verify_utf8: product != Product::Dense,
         ..ReadOptions::default()
     };
     let mut reader = BatchReader::new(FILE, metadata, Arc::new(StandardCodecs::default()), options)?;
@@ -68,8 +70,9 @@ fn column_sum(column: &ColumnBatch, values: &Values) -> u64 {
             Values::Int64(entries) => sum(indices.map(|index| entries[keys[index] as usize])),
             Values::Double(entries) => sum(indices.map(|index| entries[keys[index] as usize])),
             Values::ByteArray(entries) => sum(indices.map(|index| entries.get(keys[index] as usize))),
-            _ => 0,
+            _ => u64::MAX,
         },
-        _ => 0,
+        // A type that no file of this benchmark has: the proof fails.
+        _ => u64::MAX,
     }
 }

@@ -536,7 +536,7 @@ fn pyarrow_reads_them_the_same() {
     assert!(status.success());
     let all: serde_json::Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
     let without_a_run = &all[cases.len()];
-    assert!(without_a_run["columns"][0]["error"].is_string(), "pyarrow: {without_a_run}");
+    assert!(without_a_run["error"].is_string(), "pyarrow: {without_a_run}");
     let mut wrong = Vec::new();
     for (case, theirs) in cases.iter().zip(all.as_array().unwrap()) {
         let ours = expected(&case.table.write(), &case.columns);

@@ -5,10 +5,10 @@
 use alloc::vec::Vec;
 
 use marquetry_base::{Bytes, Error, Limits, Result};
-use marquetry_kernels::strings;
+use marquetry_kernels::{strings, utf8};
 
 use super::delta::{Delta, stream_bytes};
-use super::plain::string_error;
+use super::plain::{Accept, not_text, string_error};
 use super::{BufferIndex, too_few_values};
 
 /// Lengths that are decoded at a time.
@@ -22,14 +22,14 @@ pub(crate) struct DeltaLengthByteArray {
     lengths: Delta<i32>,
     bytes: Bytes,
     at: usize,
-    value_bytes_max: u32,
+    accept: Accept,
 }
 
 impl DeltaLengthByteArray {
     /// A decoder of the values that `bytes` are.
-    pub(crate) fn new(bytes: Bytes, value_bytes_max: u32) -> Result<DeltaLengthByteArray> {
+    pub(crate) fn new(bytes: Bytes, accept: Accept) -> Result<DeltaLengthByteArray> {
         let at = stream_bytes(&bytes)?;
-        Ok(DeltaLengthByteArray { lengths: Delta::new(bytes.slice(..at))?, bytes, at, value_bytes_max })
+        Ok(DeltaLengthByteArray { lengths: Delta::new(bytes.slice(..at))?, bytes, at, accept })
     }
 
     /// The bytes that views point into.
@@ -43,11 +43,15 @@ impl DeltaLengthByteArray {
             let mut lengths = [0; LENGTHS_MAX];
             let lengths = &mut lengths[..out.len()];
             self.lengths.decode(lengths)?;
-            check_lengths(lengths, self.value_bytes_max)?;
+            check_lengths(lengths, self.accept.value_bytes_max)?;
+            let start = self.at;
             let made = strings::lengths_to_views(lengths, &self.bytes, &mut self.at, buffer, 0, out)
-                .map_err(|error| string_error(error, self.value_bytes_max))?;
+                .map_err(|error| string_error(error, self.accept.value_bytes_max))?;
             if made < out.len() {
                 return Err(Error::corrupt("a value reaches beyond the page's end"));
+            }
+            if self.accept.only_text {
+                check_text(&self.bytes[start..self.at], lengths)?;
             }
         }
         Ok(())
@@ -57,7 +61,7 @@ impl DeltaLengthByteArray {
     fn next(&mut self) -> Result<&[u8]> {
         let mut length = [0];
         self.lengths.decode(&mut length)?;
-        check_lengths(&length, self.value_bytes_max)?;
+        check_lengths(&length, self.accept.value_bytes_max)?;
         let length = usize::try_from(length[0]).map_err(|_| negative_length())?;
         let value =
             self.bytes.get(self.at..).and_then(|rest| rest.get(..length)).ok_or_else(too_few_values)?;
@@ -73,16 +77,17 @@ pub(crate) struct DeltaByteArray {
     suffixes: DeltaLengthByteArray,
     /// The value before.
     last: Vec<u8>,
-    value_bytes_max: u32,
+    accept: Accept,
 }
 
 impl DeltaByteArray {
     /// A decoder of the values that `bytes` are.
-    pub(crate) fn new(bytes: Bytes, value_bytes_max: u32) -> Result<DeltaByteArray> {
+    pub(crate) fn new(bytes: Bytes, accept: Accept) -> Result<DeltaByteArray> {
         let prefixes_end = stream_bytes(&bytes)?;
         let prefixes = Delta::new(bytes.slice(..prefixes_end))?;
-        let suffixes = DeltaLengthByteArray::new(bytes.slice(prefixes_end..), value_bytes_max)?;
-        Ok(DeltaByteArray { prefixes, suffixes, last: Vec::new(), value_bytes_max })
+        let suffixes =
+            DeltaLengthByteArray::new(bytes.slice(prefixes_end..), Accept { only_text: false, ..accept })?;
+        Ok(DeltaByteArray { prefixes, suffixes, last: Vec::new(), accept })
     }
 
     /// How many of the next `count` values are at most `bytes_max` bytes in all; at least one. All of them, should there be
@@ -131,14 +136,29 @@ impl DeltaByteArray {
         }
         let suffix = self.suffixes.next()?;
         let length = prefix + suffix.len();
-        Limits::check("value_bytes", self.value_bytes_max.into(), length as u64)?;
+        Limits::check("value_bytes", self.accept.value_bytes_max.into(), length as u64)?;
         self.last.truncate(prefix);
         self.last.try_reserve(suffix.len()).map_err(|_| Error::out_of_memory(length))?;
         self.last.extend_from_slice(suffix);
+        if self.accept.only_text && !utf8::valid(&self.last) {
+            return Err(not_text());
+        }
         built.try_reserve(length).map_err(|_| Error::out_of_memory(length))?;
         built.extend_from_slice(&self.last);
         Ok(length)
     }
+}
+
+/// Checks that values are UTF-8, which stand one after the other and have `lengths`: all together are, and each begins with a
+/// character.
+fn check_text(values: &[u8], lengths: &[i32]) -> Result<()> {
+    let mut at = 0;
+    let mut begins = true;
+    for &length in lengths {
+        begins &= values.get(at).is_none_or(|&byte| utf8::is_boundary(byte));
+        at += usize::try_from(length).unwrap_or(0);
+    }
+    if begins && utf8::valid(values) { Ok(()) } else { Err(not_text()) }
 }
 
 fn check_lengths(lengths: &[i32], value_bytes_max: u32) -> Result<()> {
@@ -160,6 +180,8 @@ fn negative_length() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ACCEPT: Accept = Accept { value_bytes_max: 100, only_text: false };
 
     /// A delta stream of fewer than 33 small numbers: one block of 128 in 4 miniblocks, differences in 8 bits.
     fn stream(numbers: &[i8]) -> Vec<u8> {
@@ -190,7 +212,7 @@ mod tests {
         let page = page(&[0, 2, 0, 3], &[5, 3, 5, 5], b"axisbeanbabblesble"[..].into());
         // axis, axle, babble, babyhood: made of axis|le|babble|yhood.
         let page_of_words = super::tests::page(&[0, 2, 0, 3], &[4, 2, 6, 5], b"axislebabbleyhood");
-        let mut words = DeltaByteArray::new(page_of_words, 100).unwrap();
+        let mut words = DeltaByteArray::new(page_of_words, ACCEPT).unwrap();
         let mut built = Vec::new();
         let lengths: Vec<usize> = (0..4).map(|_| words.append(&mut built).unwrap()).collect();
         assert_eq!(
@@ -199,7 +221,7 @@ mod tests {
         );
         assert!(words.append(&mut built).is_err());
         // Lengths of 18 bytes in all are all there is.
-        let mut others = DeltaByteArray::new(page, 100).unwrap();
+        let mut others = DeltaByteArray::new(page, ACCEPT).unwrap();
         assert_eq!((0..4).map(|_| others.append(&mut built).unwrap()).sum::<usize>(), 5 + 5 + 5 + 8);
     }
 
@@ -207,7 +229,7 @@ mod tests {
     fn values_are_counted_before_they_are_built() {
         // Values of 9, 10, 11 and 12 bytes.
         let four = page(&[0, 9, 10, 11], &[9, 1, 1, 1], b"123456789abc");
-        let mut decoder = DeltaByteArray::new(four, 100).unwrap();
+        let mut decoder = DeltaByteArray::new(four, ACCEPT).unwrap();
         for (bytes_max, fit) in [(0, 1), (9, 1), (18, 1), (19, 2), (30, 3), (41, 3), (42, 4), (1000, 4)] {
             assert_eq!(decoder.values_within(4, bytes_max), fit, "{bytes_max} bytes");
         }
@@ -219,9 +241,32 @@ mod tests {
     }
 
     #[test]
+    fn text_is_checked_value_by_value() {
+        let texts = |lengths: &[i8], bytes: &[u8]| {
+            let mut page = stream(lengths);
+            page.extend(bytes);
+            let accept = Accept { only_text: true, ..ACCEPT };
+            DeltaLengthByteArray::new(page.into(), accept).unwrap().decode(0, &mut [0; 2][..lengths.len()])
+        };
+        assert!(texts(&[2, 1], "éa".as_bytes()).is_ok());
+        // Together they are UTF-8, but a character is cut in two.
+        assert_eq!(texts(&[1, 2], "éa".as_bytes()).unwrap_err().message(), "text that is not UTF-8");
+        assert!(texts(&[1, 1], b"a\xff").is_err());
+        let accept = Accept { only_text: true, ..ACCEPT };
+        let mut shared = DeltaByteArray::new(page(&[0, 1], &[2, 1], b"\xc3\xa9\xaa"), accept).unwrap();
+        let mut built = Vec::new();
+        assert!(shared.append(&mut built).is_ok() && shared.append(&mut built).is_ok());
+        assert_eq!(built, "éê".as_bytes());
+        let mut cut = DeltaByteArray::new(page(&[0, 1], &[2, 1], b"\xc3\xa9a"), accept).unwrap();
+        assert!(cut.append(&mut built).is_ok() && cut.append(&mut built).is_err());
+    }
+
+    #[test]
     fn bad_lengths() {
         let append = |prefixes: &[i8], lengths: &[i8], bytes: &[u8]| {
-            let mut decoder = DeltaByteArray::new(page(prefixes, lengths, bytes), 6).unwrap();
+            let mut decoder =
+                DeltaByteArray::new(page(prefixes, lengths, bytes), Accept { value_bytes_max: 6, ..ACCEPT })
+                    .unwrap();
             let mut built = Vec::new();
             (0..prefixes.len()).find_map(|_| decoder.append(&mut built).err()).unwrap()
         };
@@ -240,7 +285,7 @@ mod tests {
     fn values_that_are_not_there() {
         let mut bytes = stream(&[2, 5, 1]);
         bytes.extend(b"ab012");
-        let mut decoder = DeltaLengthByteArray::new(bytes.into(), 100).unwrap();
+        let mut decoder = DeltaLengthByteArray::new(bytes.into(), ACCEPT).unwrap();
         let error = decoder.decode(0, &mut [0; 3]).unwrap_err();
         assert_eq!(error.message(), "a value reaches beyond the page's end");
     }
@@ -250,7 +295,7 @@ mod tests {
         let mut bytes = stream(&[2, 0, 13]);
         let start = bytes.len();
         bytes.extend(b"ab0123456789abc");
-        let mut decoder = DeltaLengthByteArray::new(bytes.into(), 100).unwrap();
+        let mut decoder = DeltaLengthByteArray::new(bytes.into(), ACCEPT).unwrap();
         let mut views = [0u128; 3];
         decoder.decode(3, &mut views).unwrap();
         assert_eq!(views[0].to_le_bytes()[..6], [2, 0, 0, 0, b'a', b'b']);

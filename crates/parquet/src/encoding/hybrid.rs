@@ -52,7 +52,7 @@ impl Hybrid {
             // Groups of eight. The last group's padding may be cut off at the page's end.
             let packed_bytes = count.saturating_mul(width).min(rest);
             let values = count.saturating_mul(8);
-            let left = if width == 0 { values } else { values.min(packed_bytes * 8 / width) };
+            let left = (packed_bytes * 8).checked_div(width).map_or(values, |there| values.min(there));
             if left == 0 {
                 return Err(too_few_values());
             }

@@ -2,8 +2,8 @@
 //!
 //! Source: `Encodings.md`, "Plain".
 
-use marquetry_base::{Bytes, Error, Result};
-use marquetry_kernels::{Plain, plain, strings};
+use marquetry_base::{Bytes, Error, Result, cast};
+use marquetry_kernels::{Plain, plain, strings, utf8};
 
 use super::{BufferIndex, too_few_values};
 
@@ -46,18 +46,27 @@ impl PlainFixed {
     }
 }
 
+/// Which byte strings a column takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Accept {
+    /// The longest, in bytes.
+    pub(crate) value_bytes_max: u32,
+    /// Only UTF-8.
+    pub(crate) only_text: bool,
+}
+
 /// A decoder of BYTE_ARRAY: each a length of four bytes and the bytes. The views point into the page.
 #[derive(Debug, Clone)]
 pub(crate) struct PlainByteArray {
     bytes: Bytes,
     at: usize,
-    value_bytes_max: u32,
+    accept: Accept,
 }
 
 impl PlainByteArray {
     /// A decoder of the values that `bytes` are.
-    pub(crate) fn new(bytes: Bytes, value_bytes_max: u32) -> PlainByteArray {
-        PlainByteArray { bytes, at: 0, value_bytes_max }
+    pub(crate) fn new(bytes: Bytes, accept: Accept) -> PlainByteArray {
+        PlainByteArray { bytes, at: 0, accept }
     }
 
     /// The bytes that views point into.
@@ -69,12 +78,47 @@ impl PlainByteArray {
     pub(crate) fn decode(&mut self, buffer: BufferIndex, mut out: &mut [u128]) -> Result<()> {
         // Values before a bad one are made first; the next call then says what is wrong with it.
         while !out.is_empty() {
-            let made = strings::plain(&self.bytes, &mut self.at, buffer, 0, self.value_bytes_max, out)
-                .map_err(|error| string_error(error, self.value_bytes_max))?;
+            let start = self.at;
+            let longest = self.accept.value_bytes_max;
+            let made = strings::plain(&self.bytes, &mut self.at, buffer, 0, longest, out)
+                .map_err(|error| string_error(error, longest))?;
+            if self.accept.only_text {
+                check_plain_text(&self.bytes[start..self.at], out.get(..made).unwrap_or_default())?;
+            }
             out = out.get_mut(made..).filter(|_| made > 0).ok_or_else(too_few_values)?;
         }
         Ok(())
     }
+}
+
+/// Checks that values are UTF-8, which stand in `plain` each behind its length, and have `views`.
+fn check_plain_text(plain: &[u8], views: &[u128]) -> Result<()> {
+    // Where no length is beyond 127, its four bytes are ASCII: so they end any character that a value leaves unfinished, and
+    // all is UTF-8 exactly if each value is.
+    let longest = views.iter().map(|&view| cast::low_u32(low_u64(view))).max().unwrap_or(0);
+    if longest < 128 && utf8::valid(plain) {
+        return Ok(());
+    }
+    let mut at = 0;
+    for &view in views {
+        let start = at + 4;
+        at = start + cast::usize_of_u32(cast::low_u32(low_u64(view)));
+        if !plain.get(start..at).is_some_and(utf8::valid) {
+            return Err(not_text());
+        }
+    }
+    Ok(())
+}
+
+/// The low half of a view.
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are what is asked for")]
+fn low_u64(view: u128) -> u64 {
+    view as u64
+}
+
+/// A value of a text column that is not.
+pub(crate) fn not_text() -> Error {
+    Error::corrupt("text that is not UTF-8")
 }
 
 /// A byte string that cannot be.
@@ -92,5 +136,34 @@ pub(crate) fn string_error(error: strings::StringsError, value_bytes_max: u32) -
                 Ok(()) => Error::internal("a value within the limit was refused"),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn check(values: &[&[u8]]) -> Result<()> {
+        let mut page = Vec::new();
+        for value in values {
+            page.extend(u32::try_from(value.len()).unwrap().to_le_bytes());
+            page.extend(*value);
+        }
+        let mut views = alloc::vec![0; values.len()];
+        PlainByteArray::new(page.into(), Accept { value_bytes_max: 1000, only_text: true })
+            .decode(1, &mut views)
+    }
+
+    #[test]
+    fn text_is_checked_value_by_value() {
+        let long = "é".repeat(100);
+        assert!(check(&[b"", "é".as_bytes(), b"a"]).is_ok());
+        assert!(check(&[long.as_bytes(), b"a"]).is_ok());
+        assert!(check(&[b"\xc3", b"\xa9"]).is_err());
+        assert!(check(&[&long.as_bytes()[..199], b"a"]).is_err());
+        // A length whose bytes would go on a character: 0xa9 is 169.
+        assert!(check(&[b"a\xc3", "a".repeat(169).as_bytes()]).is_err());
+        assert_eq!(check(&[b"a", b"\xff"]).unwrap_err().message(), "text that is not UTF-8");
     }
 }

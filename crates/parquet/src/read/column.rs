@@ -1,21 +1,21 @@
 //! One column: from its pages to its part of a batch.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{
-    Budget, Bytes, Codecs, Demand, Error, Input, Limits, Object, Pool, Price, Priority, Result,
-};
+use marquetry_base::{Budget, Bytes, Demand, Error, Input, Limits, Object, Pool, Price, Priority, Result};
 
 use super::builder::Builder;
 use super::levels::{NestedLeaf, PageLevels};
-use super::page::{Next, Page, PageReader};
+use super::page::{Decompressors, Next, Page, PageReader};
 use super::values::{DictionaryDecoder, ValueDecoder, prefixed};
 use super::{ColumnBatch, ReadOptions, Values};
 use crate::encoding::hybrid::Hybrid;
+use crate::encoding::plain::Accept;
 use crate::format::{ColumnChunk, Encoding, PageKind};
-use crate::schema::{Leaf, PhysicalType};
+use crate::schema::{Leaf, LogicalType, PhysicalType};
 
 /// The fewest rows decoded at a time, however small the budget: what a step's progress is made of.
 const SLICE_ROWS_MIN: usize = 64;
@@ -34,6 +34,7 @@ pub(super) struct ColumnReader {
     is_nullable: bool,
     keep_dictionaries: bool,
     limits: Limits,
+    accept: Accept,
     row_group: usize,
     /// The levels, of a leaf that is not flat.
     nested: Option<NestedLeaf>,
@@ -53,7 +54,7 @@ pub(super) struct ColumnReader {
 
 enum Dictionary {
     None,
-    Decoding(DictionaryDecoder),
+    Decoding(Box<DictionaryDecoder>),
     Whole(Arc<Values>),
 }
 
@@ -116,7 +117,18 @@ pub(super) enum Advance {
 
 impl ColumnReader {
     /// A reader of a leaf.
-    pub(super) fn new(number: usize, leaf: &Leaf, options: &ReadOptions) -> Result<ColumnReader> {
+    pub(super) fn new(
+        number: usize,
+        leaf: &Leaf,
+        logical_type: Option<&LogicalType>,
+        options: &ReadOptions,
+    ) -> Result<ColumnReader> {
+        let is_text =
+            matches!(logical_type, Some(LogicalType::String | LogicalType::Enum | LogicalType::Json));
+        // The format's own lengths are signed 32-bit numbers.
+        let value_bytes_max =
+            u32::try_from(options.limits.value_bytes).unwrap_or(u32::MAX).min(i32::MAX as u32);
+        let accept = Accept { value_bytes_max, only_text: is_text && options.verify_utf8 };
         if let PhysicalType::FixedLenByteArray(width) = leaf.physical_type {
             Limits::check("value_bytes", options.limits.value_bytes, width.into())
                 .map_err(|error| error.at(|place| place.column = Some(leaf.path.clone())))?;
@@ -128,6 +140,7 @@ impl ColumnReader {
             is_nullable: leaf.definition_max > 0,
             keep_dictionaries: options.keep_dictionaries,
             limits: options.limits,
+            accept,
             row_group: 0,
             nested: if leaf.is_flat() { None } else { Some(NestedLeaf::new(leaf)?) },
             rows_left: 0,
@@ -206,17 +219,17 @@ impl ColumnReader {
         &mut self,
         target: usize,
         input: &mut Input,
-        codecs: &dyn Codecs,
+        decompressors: &mut Decompressors,
         budget: &mut Budget<'_>,
     ) -> Result<Advance> {
-        self.try_advance(target, input, codecs, budget).map_err(|error| self.place(error))
+        self.try_advance(target, input, decompressors, budget).map_err(|error| self.place(error))
     }
 
     fn try_advance(
         &mut self,
         target: usize,
         input: &mut Input,
-        codecs: &dyn Codecs,
+        decompressors: &mut Decompressors,
         budget: &mut Budget<'_>,
     ) -> Result<Advance> {
         if self.spare.is_some() {
@@ -262,7 +275,7 @@ impl ColumnReader {
             let bodies = core::cell::RefCell::new(&mut self.bodies);
             let next = pages.next(
                 input,
-                codecs,
+                decompressors,
                 budget,
                 |length| bodies.borrow_mut().take(length),
                 |room, length| share_body(&mut bodies.borrow_mut(), room, length),
@@ -417,13 +430,14 @@ impl ColumnReader {
                 if !matches!(self.dictionary, Dictionary::None) {
                     return Err(Error::corrupt("a second dictionary in a column chunk"));
                 }
-                self.dictionary = Dictionary::Decoding(DictionaryDecoder::new(
+                self.dictionary = Dictionary::Decoding(Box::new(DictionaryDecoder::new(
                     header.encoding,
                     self.physical_type,
                     page.body,
                     header.values as usize,
+                    self.accept,
                     &self.limits,
-                )?);
+                )?));
                 return Ok(());
             }
             PageKind::Data(header) => {
@@ -490,7 +504,7 @@ impl ColumnReader {
             ))
         })?;
         let dictionary = self.dictionary.values().map(|values| &**values);
-        let values = ValueDecoder::new(encoding, self.physical_type, values, dictionary, &self.limits)?;
+        let values = ValueDecoder::new(encoding, self.physical_type, values, dictionary, self.accept)?;
         self.page =
             Some(DataPage { levels, values, entries_left: entries, nulls_left: nulls, bytes: page_bytes });
         Ok(())
@@ -503,7 +517,13 @@ impl ColumnReader {
             None => {
                 self.spare_bytes = self.builder.held();
                 let dictionary = self.dictionary.values();
-                let batch = self.builder.finish(self.leaf, self.physical_type, dictionary);
+                let batch = match &self.nested {
+                    Some(nested) => {
+                        let has_repetition = nested.repetition_max > 0;
+                        self.builder.finish_nested(self.leaf, self.physical_type, has_repetition, dictionary)
+                    }
+                    None => self.builder.finish(self.leaf, self.physical_type, dictionary),
+                };
                 batch.map_err(|error| self.place(error))?
             }
         };

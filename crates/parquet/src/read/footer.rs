@@ -1,5 +1,6 @@
 //! From a file's end to its metadata.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ops::Range;
 
@@ -29,7 +30,7 @@ enum Expects {
     /// The footer's bytes, which are this range.
     Footer(Range<u64>),
     /// Nothing from outside: the footer is being parsed.
-    Parsed(FooterParser),
+    Parsed(Box<FooterParser>),
     /// Nothing: the metadata was handed out.
     Nothing,
     /// Nothing, ever.
@@ -63,7 +64,8 @@ impl FooterReader {
                         return Ok(Step::Need(self.demand(range)));
                     };
                     self.input.clear();
-                    self.expects = Expects::Parsed(FooterParser::new(bytes, range.start, self.limits));
+                    self.expects =
+                        Expects::Parsed(Box::new(FooterParser::new(bytes, range.start, self.limits)));
                 }
                 Expects::Parsed(parser) => {
                     let Some(metadata) = parser.step(budget)? else { return Ok(Step::Yield) };

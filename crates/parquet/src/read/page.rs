@@ -2,13 +2,14 @@
 
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{
-    Budget, Bytes, Codecs, Decompressor, Demand, Error, Input, Limits, Object, Price, Priority, Result,
-    Status, Want,
+    Budget, Bytes, Codec, Codecs, Decompressor, Demand, Error, Input, Limits, Object, Price, Priority,
+    Result, Status, Want,
 };
 
 use super::ReadOptions;
@@ -54,11 +55,35 @@ pub(super) struct PageReader {
     /// Pages begun, dictionary pages included.
     pages: u64,
     compression: Compression,
-    decompressor: Option<Box<dyn Decompressor>>,
     expects: Expects,
     limits: Limits,
     verify_crc: bool,
     read_bytes: u64,
+}
+
+/// The decompressors that all columns of a reader share. A page is decompressed without another one's in between: a column
+/// that yields in its middle is the one that goes on.
+pub(super) struct Decompressors {
+    codecs: Arc<dyn Codecs>,
+    open: Vec<(Codec, Box<dyn Decompressor>)>,
+}
+
+impl Decompressors {
+    /// None yet; they come from `codecs` when they are wanted.
+    pub(super) fn new(codecs: Arc<dyn Codecs>) -> Decompressors {
+        Decompressors { codecs, open: Vec::new() }
+    }
+
+    fn of(&mut self, codec: Codec) -> Result<&mut dyn Decompressor> {
+        let at = match self.open.iter().position(|(known, _)| *known == codec) {
+            Some(at) => at,
+            None => {
+                self.open.push((codec, self.codecs.decompressor(codec)?));
+                self.open.len() - 1
+            }
+        };
+        Ok(&mut *self.open[at].1)
+    }
 }
 
 enum Expects {
@@ -124,7 +149,6 @@ impl PageReader {
             end_max: end.saturating_add(FORGOTTEN_BYTES_MAX).min(footer_start),
             pages: 0,
             compression: chunk.compression,
-            decompressor: None,
             expects: Expects::Header { ask: HEADER_GUESS_BYTES },
             limits: options.limits,
             verify_crc: options.verify_crc,
@@ -231,7 +255,7 @@ impl PageReader {
     pub(super) fn next(
         &mut self,
         input: &mut Input,
-        codecs: &dyn Codecs,
+        decompressors: &mut Decompressors,
         budget: &mut Budget<'_>,
         mut room: impl FnMut(usize) -> Result<Vec<u8>>,
         mut share: impl FnMut(Vec<u8>, usize) -> Bytes,
@@ -287,15 +311,16 @@ impl PageReader {
                             )));
                         }
                     }
-                    match self.open(header, body, codecs, &mut room)? {
+                    match self.open(header, body, decompressors, &mut room)? {
                         Opened::Page(page) => return Ok(Next::Page(page)),
                         Opened::Packed(expects) => self.expects = expects,
                     }
                 }
                 Expects::Room { kind, levels, packed, mut consumed, room: mut out, mut produced, total } => {
-                    let Some(decompressor) = &mut self.decompressor else {
-                        return Err(Error::internal("a page without its decompressor"));
+                    let Compression::Codec(codec) = self.compression else {
+                        return Err(Error::internal("a page without its codec"));
                     };
+                    let decompressor = decompressors.of(codec)?;
                     let end = out.len().min(total);
                     let progress =
                         decompressor.step(&packed[consumed..], true, &mut out[produced..end], budget)?;
@@ -339,7 +364,7 @@ impl PageReader {
         &mut self,
         header: PageHeader,
         body: Bytes,
-        codecs: &dyn Codecs,
+        decompressors: &mut Decompressors,
         room: &mut impl FnMut(usize) -> Result<Vec<u8>>,
     ) -> Result<Opened> {
         let uncompressed = usize_of_u32(header.uncompressed_bytes);
@@ -376,12 +401,7 @@ impl PageReader {
         if packed.is_empty() && total == 0 {
             return Ok(Opened::Page(Page { kind: header.kind, levels, body: packed }));
         }
-        if self.decompressor.is_none() {
-            self.decompressor = Some(codecs.decompressor(codec)?);
-        }
-        let Some(decompressor) = &mut self.decompressor else {
-            return Err(Error::internal("a page without its decompressor"));
-        };
+        let decompressor = decompressors.of(codec)?;
         decompressor.start(packed.len(), total)?;
         let first = if decompressor.whole_output() {
             total

@@ -10,8 +10,10 @@ use marquetry_base::{
 };
 
 use super::column::{Advance, ColumnReader};
+use super::page::Decompressors;
 use super::{Batch, ReadOptions};
 use crate::format::FileMetaData;
+use crate::schema::PhysicalType;
 
 /// Columns behind the one that waits whose bytes are asked for with it.
 const LOOK_AHEAD_COLUMNS: usize = 64;
@@ -27,7 +29,7 @@ const CHUNK_UNITS: u64 = 300;
 pub struct BatchReader {
     object: Object,
     metadata: Arc<FileMetaData>,
-    codecs: Arc<dyn Codecs>,
+    decompressors: Decompressors,
     options: ReadOptions,
     columns: Vec<ColumnReader>,
     input: Input,
@@ -75,19 +77,28 @@ impl BatchReader {
             return Err(Error::misuse(format!("row groups {row_groups:?} of {groups}")));
         }
         let wanted = options.leaves.clone().unwrap_or_else(|| (0..leaves.len()).collect());
+        let row_bytes: usize = wanted
+            .iter()
+            .filter_map(|&number| leaves.get(number))
+            .fold(0, |sum, leaf| sum.saturating_add(row_bytes(leaf.physical_type)));
+        let options = ReadOptions {
+            batch_rows: options.batch_rows.min(options.batch_bytes / row_bytes.max(1)).max(1),
+            ..options
+        };
         let columns = wanted
             .into_iter()
             .map(|number| {
                 let leaf = leaves
                     .get(number)
                     .ok_or_else(|| Error::misuse(format!("leaf {number} of {}", leaves.len())))?;
-                ColumnReader::new(number, leaf, &options)
+                let logical_type = metadata.schema.node_of(leaf).logical_type.as_ref();
+                ColumnReader::new(number, leaf, logical_type, &options)
             })
             .collect::<Result<Vec<_>>>()?;
         Ok(BatchReader {
             object,
             metadata,
-            codecs,
+            decompressors: Decompressors::new(codecs),
             options,
             columns,
             input: Input::new(),
@@ -156,7 +167,7 @@ impl BatchReader {
                 while group.full < self.columns.len() {
                     let column = &mut self.columns[group.full];
                     let held_before = column.held();
-                    let advance = column.advance(target, &mut self.input, &*self.codecs, budget)?;
+                    let advance = column.advance(target, &mut self.input, &mut self.decompressors, budget)?;
                     self.held = (self.held + column.held()).saturating_sub(held_before);
                     let total_bytes = self.options.limits.total_bytes;
                     Limits::check("total_bytes", total_bytes, self.held.saturating_add(self.input.held()))?;
@@ -227,6 +238,15 @@ impl BatchReader {
         } else {
             Err(Error::misuse("an object that is not this machine's"))
         }
+    }
+}
+
+/// What a value takes in a batch, about: of byte strings, its view.
+fn row_bytes(physical_type: PhysicalType) -> usize {
+    match physical_type {
+        PhysicalType::Boolean => 1,
+        PhysicalType::ByteArray => size_of::<u128>(),
+        _ => physical_type.width().unwrap_or(0),
     }
 }
 

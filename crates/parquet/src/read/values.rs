@@ -14,7 +14,7 @@ use crate::encoding::byte_stream_split::ByteStreamSplit;
 use crate::encoding::delta::Delta;
 use crate::encoding::delta_byte_array::{DeltaByteArray, DeltaLengthByteArray};
 use crate::encoding::hybrid::{Hybrid, WIDTH_MAX, beyond_dictionary};
-use crate::encoding::plain::{PlainByteArray, PlainFixed};
+use crate::encoding::plain::{Accept, PlainByteArray, PlainFixed};
 use crate::format::Encoding;
 use crate::schema::PhysicalType;
 
@@ -68,20 +68,16 @@ impl ValueDecoder {
         physical_type: PhysicalType,
         body: Bytes,
         dictionary: Option<&Values>,
-        limits: &Limits,
+        accept: Accept,
     ) -> Result<ValueDecoder> {
         use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
-        let value_bytes_max =
-            u32::try_from(limits.value_bytes).unwrap_or(u32::MAX).min(i32::MAX.cast_unsigned());
         if body.is_empty() && encoding != Encoding::Plain {
             // All null; writers then leave out bit widths and headers.
             return Ok(ValueDecoder::Nothing);
         }
         Ok(match (encoding, physical_type) {
             (Encoding::Plain, Boolean) => ValueDecoder::PlainBits(body, 0),
-            (Encoding::Plain, ByteArray) => {
-                ValueDecoder::PlainByteArray(PlainByteArray::new(body, value_bytes_max))
-            }
+            (Encoding::Plain, ByteArray) => ValueDecoder::PlainByteArray(PlainByteArray::new(body, accept)),
             (Encoding::Plain, _) => ValueDecoder::Plain(PlainFixed::new(body)),
             (Encoding::RleDictionary | Encoding::PlainDictionary, _) => {
                 if dictionary.is_none() {
@@ -99,11 +95,11 @@ impl ValueDecoder {
             }
             (Encoding::DeltaBinaryPacked, Int32) => ValueDecoder::Delta32(Box::new(Delta::new(body)?)),
             (Encoding::DeltaBinaryPacked, Int64) => ValueDecoder::Delta64(Box::new(Delta::new(body)?)),
-            (Encoding::DeltaLengthByteArray, ByteArray) => ValueDecoder::DeltaLengthByteArray(Box::new(
-                DeltaLengthByteArray::new(body, value_bytes_max)?,
-            )),
+            (Encoding::DeltaLengthByteArray, ByteArray) => {
+                ValueDecoder::DeltaLengthByteArray(Box::new(DeltaLengthByteArray::new(body, accept)?))
+            }
             (Encoding::DeltaByteArray, ByteArray | FixedLenByteArray(_)) => {
-                ValueDecoder::DeltaByteArray(Box::new(DeltaByteArray::new(body, value_bytes_max)?))
+                ValueDecoder::DeltaByteArray(Box::new(DeltaByteArray::new(body, accept)?))
             }
             (Encoding::ByteStreamSplit, Int32 | Int64 | Float | Double | FixedLenByteArray(_)) => {
                 ValueDecoder::ByteStreamSplit(ByteStreamSplit::new(body, physical_type.width().unwrap_or(0))?)
@@ -350,6 +346,7 @@ impl DictionaryDecoder {
         physical_type: PhysicalType,
         body: Bytes,
         entries: usize,
+        accept: Accept,
         limits: &Limits,
     ) -> Result<DictionaryDecoder> {
         if !matches!(encoding, Encoding::Plain | Encoding::PlainDictionary) {
@@ -367,7 +364,7 @@ impl DictionaryDecoder {
         // As views, strings take more room in memory than in the page.
         let decoded = entries as u64 * 16 + body.len() as u64;
         Limits::check("dictionary_bytes", limits.dictionary_bytes, decoded)?;
-        let decoder = ValueDecoder::new(Encoding::Plain, physical_type, body.clone(), None, limits)?;
+        let decoder = ValueDecoder::new(Encoding::Plain, physical_type, body.clone(), None, accept)?;
         let builder = Builder::new(physical_type, entries, super::Layout::Dense);
         Ok(DictionaryDecoder { body, decoder, builder, physical_type, entries })
     }

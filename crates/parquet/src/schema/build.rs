@@ -54,7 +54,7 @@ impl Element {
 fn read_logical_type(reader: &mut Reader<'_>) -> Thrift<Option<LogicalType>> {
     let mut found = None;
     reader.structure(|reader, field| {
-        let mut read = |reader: &mut Reader<'_>| -> Thrift<LogicalType> {
+        let read = |reader: &mut Reader<'_>| -> Thrift<LogicalType> {
             let plain = |reader: &mut Reader<'_>, logical_type| {
                 reader.skip(field.kind)?;
                 Ok(logical_type)
@@ -83,7 +83,7 @@ fn read_logical_type(reader: &mut Reader<'_>) -> Thrift<Option<LogicalType>> {
                 other => plain(reader, LogicalType::Unrecognised(other)),
             }
         };
-        found = Some(reader.expect(field, Kind::Struct, &mut read)?);
+        found = Some(reader.expect(field, Kind::Struct, read)?);
         Ok(true)
     })?;
     Ok(found)

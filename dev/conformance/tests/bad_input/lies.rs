@@ -1,12 +1,15 @@
 //! Headers, footers and pages that claim what is not so.
 
-use marquetry_base::{ErrorKind, Limits};
-use marquetry_conformance::canonical;
+use std::sync::Arc;
+
+use marquetry_base::{Budget, Bytes, ErrorKind, Limits, Machine, Step, Want};
+use marquetry_codecs::StandardCodecs;
+use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::craft::*;
 use marquetry_conformance::hostile::Manner;
-use marquetry_parquet::read::{Layout, ReadOptions};
+use marquetry_parquet::read::{BatchReader, FooterReader, Layout, ReadOptions};
 
-use super::{MEMORY, alone, examine};
+use super::{MEMORY, PRODUCTS_MAX, alone, examine};
 
 /// A lie, and what must come of it: the start of the error's message, or nothing for an answer.
 type Lie = (&'static str, Table, Option<&'static str>);
@@ -408,6 +411,59 @@ fn lies() {
             (Ok(()), None) => {}
             (Err(error), Some(start)) if error.message().starts_with(start) => {}
             _ => panic!("{name}: expected {expected:?}, got {result:?}"),
+        }
+    }
+}
+
+/// Units that a step on a lie may charge beyond its budget: 64 KiB of a zstd block, or a copy of as much, and some.
+const SLICE_UNITS_MAX: u64 = 30_000;
+
+#[test]
+fn no_lie_makes_a_long_step() {
+    let _alone = alone();
+    let mut largest = (0, "");
+    for (name, table, _) in lies_of_size().into_iter().chain(lies_of_pages()) {
+        let bytes = table.write();
+        let mut footer = FooterReader::new(FILE, Limits::DEFAULT);
+        let mut metadata = None;
+        let mut units = units_max(&mut footer, &bytes, |found| metadata = Some(found));
+        if let Some(metadata) = metadata {
+            let codecs = Arc::new(StandardCodecs::default());
+            if let Ok(mut reader) = BatchReader::new(FILE, metadata, codecs, ReadOptions::default()) {
+                units = units.max(units_max(&mut reader, &bytes, |_| ()));
+            }
+        }
+        assert!(units <= Budget::DEFAULT_UNITS + SLICE_UNITS_MAX, "{name}: a step of {units} units");
+        largest = largest.max((units, name));
+    }
+    println!("the largest step: {largest:?}");
+}
+
+/// Units of the largest step of a machine that is given what it asks for, up to its end, its error, or its 50th product.
+fn units_max<M: Machine>(machine: &mut M, bytes: &Bytes, mut take: impl FnMut(M::Product)) -> u64 {
+    let (mut largest, mut products) = (0, 0);
+    loop {
+        let mut budget = Budget::default();
+        let step = machine.step(&mut budget);
+        largest = largest.max(budget.spent());
+        match step {
+            Ok(Step::Need(demand)) => {
+                for want in demand.wants {
+                    match want {
+                        Want::Length(object) => machine.supply_length(object, bytes.len() as u64).unwrap(),
+                        Want::Range(object, range, _) => {
+                            let part = bytes.slice(range.start as usize..range.end as usize);
+                            machine.supply(object, range, part).unwrap();
+                        }
+                    }
+                }
+            }
+            Ok(Step::Ready(product)) if products < PRODUCTS_MAX => {
+                products += 1;
+                take(product);
+            }
+            Ok(Step::Yield) => {}
+            _ => return largest,
         }
     }
 }

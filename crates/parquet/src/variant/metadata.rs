@@ -1,0 +1,138 @@
+//! A variant's dictionary of field names.
+//!
+//! Source: `VariantEncoding.md`, "Metadata encoding".
+
+use alloc::format;
+use core::cmp::Ordering;
+
+use marquetry_base::{Error, Result};
+
+use super::{number, utf16_order};
+
+/// The names of a variant's fields, by number.
+#[derive(Debug, Clone, Copy)]
+pub struct Metadata<'a> {
+    bytes: &'a [u8],
+    offsets: &'a [u8],
+    names: &'a [u8],
+    offset_bytes: usize,
+    len: usize,
+    sorted: bool,
+}
+
+/// The only version there is.
+const VERSION: u8 = 1;
+
+impl<'a> Metadata<'a> {
+    /// The metadata that `bytes` begin with. What follows is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` if the bytes end too early or the offsets do not begin with 0; `Unsupported` for a version other than 1.
+    pub fn new(bytes: &'a [u8]) -> Result<Metadata<'a>> {
+        let &header = bytes.first().ok_or_else(|| Error::corrupt("a variant's metadata of no bytes"))?;
+        if header & 0x0f != VERSION {
+            return Err(Error::unsupported(format!("a variant's metadata of version {}", header & 0x0f)));
+        }
+        let offset_bytes = usize::from(header >> 6) + 1;
+        let len = number(&bytes[1..], 0, offset_bytes).ok_or_else(cut_off)?;
+        let start = 1 + offset_bytes;
+        let names = len
+            .checked_add(1)
+            .and_then(|offsets| offsets.checked_mul(offset_bytes))
+            .and_then(|offsets| start.checked_add(offsets))
+            .filter(|&names| names <= bytes.len())
+            .ok_or_else(cut_off)?;
+        let offsets = &bytes[start..names];
+        if number(offsets, 0, offset_bytes) != Some(0) {
+            return Err(Error::corrupt("a variant's first field name does not begin at 0"));
+        }
+        let end = number(offsets, len, offset_bytes)
+            .and_then(|end| names.checked_add(end))
+            .filter(|&end| end <= bytes.len())
+            .ok_or_else(cut_off)?;
+        Ok(Metadata {
+            bytes: &bytes[..end],
+            offsets,
+            names: &bytes[names..end],
+            offset_bytes,
+            len,
+            sorted: header & 0x10 != 0,
+        })
+    }
+
+    /// Names.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True if there is no name.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The metadata, encoded: its length is where what follows it begins.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// True if the writer says that the names are sorted and unique.
+    pub fn is_sorted(&self) -> bool {
+        self.sorted
+    }
+
+    /// Name number `id`.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` if there is no such name, or it is not UTF-8.
+    pub fn name(&self, id: usize) -> Result<&'a str> {
+        let name = self.name_bytes(id).ok_or_else(|| {
+            Error::corrupt(format!("a variant's field has name {id} of {}, which is not there", self.len))
+        })?;
+        core::str::from_utf8(name).map_err(|_| Error::corrupt("a variant's field name is not UTF-8"))
+    }
+
+    /// The number of a name. Of several that are the same, any.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        let name = name.as_bytes();
+        if !self.sorted {
+            return (0..self.len).find(|&id| self.name_bytes(id) == Some(name));
+        }
+        find_sorted(self.len, |id| self.name_bytes(id), name)
+    }
+
+    /// Name number `id`, not checked to be UTF-8.
+    pub(super) fn name_bytes(&self, id: usize) -> Option<&'a [u8]> {
+        if id >= self.len {
+            return None;
+        }
+        let start = number(self.offsets, id, self.offset_bytes)?;
+        let end = number(self.offsets, id + 1, self.offset_bytes)?;
+        self.names.get(start..end)
+    }
+}
+
+/// Finds a name among sorted ones: by the format's order, then by the one that some writers have.
+pub(super) fn find_sorted<'a>(
+    len: usize,
+    name_at: impl Fn(usize) -> Option<&'a [u8]>,
+    name: &[u8],
+) -> Option<usize> {
+    [|left: &[u8], right: &[u8]| left.cmp(right), utf16_order].into_iter().find_map(|order| {
+        let (mut low, mut high) = (0, len);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match order(name_at(middle)?, name) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Some(middle),
+                Ordering::Greater => high = middle,
+            }
+        }
+        None
+    })
+}
+
+fn cut_off() -> Error {
+    Error::corrupt("a variant's metadata ends too early")
+}

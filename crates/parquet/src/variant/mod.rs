@@ -1,0 +1,81 @@
+//! VARIANT: self-describing values in two byte strings, *metadata* (a dictionary of field names) and *value*.
+//!
+//! * [`Variant`] looks at an encoded value where it lies: nothing is built, everything is checked as it is reached;
+//! * [`JsonWriter`] and [`Variant::to_json`] show one as JSON;
+//! * [`VariantBuilder`] encodes one;
+//! * [`Reassembler`] puts a *shredded* one together again, from its columns.
+//!
+//! ```
+//! # fn main() -> Result<(), marquetry_base::Error> {
+//! use marquetry_base::Limits;
+//! use marquetry_parquet::variant::{Metadata, Primitive, Variant, VariantBuilder};
+//!
+//! let mut builder = VariantBuilder::new(&Limits::DEFAULT);
+//! builder.start_object()?;
+//! builder.field("price")?;
+//! builder.primitive(Primitive::Decimal4 { unscaled: 1250, scale: 2 })?;
+//! builder.end()?;
+//! let (metadata, value) = builder.finish()?;
+//!
+//! let variant = Variant::new(Metadata::new(&metadata)?, &value, &Limits::DEFAULT)?;
+//! assert_eq!(variant.get("price")?.unwrap().primitive()?, Some(Primitive::Decimal4 { unscaled: 1250, scale: 2 }));
+//! let mut json = Vec::new();
+//! variant.to_json(&Limits::DEFAULT, &mut json)?;
+//! assert_eq!(json, br#"{"price":12.50}"#);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What a hostile value can cost
+//!
+//! A container's offsets may point anywhere among its values, so two fields could share one value, and a few bytes could
+//! stand for an endless tree. A walk therefore adds up its values' lengths: a container whose values are together longer
+//! than the room they lie in is corrupt, and a whole walk visits no more bytes than the value's length times its depth.
+//! Depth is bounded by [`Limits::nesting`](marquetry_base::Limits::nesting), and nothing here calls itself.
+//!
+//! Source: parquet-format's `VariantEncoding.md` and `VariantShredding.md`.
+
+mod builder;
+mod encoder;
+mod json;
+mod metadata;
+mod primitive;
+mod shred;
+mod text;
+mod value;
+
+pub use builder::VariantBuilder;
+pub use json::JsonWriter;
+pub use metadata::Metadata;
+pub use primitive::Primitive;
+pub use shred::{Reassembler, ShreddedValue, TypedValue};
+pub use value::{Array, Elements, Fields, Object, Value, Variant};
+
+use core::cmp::Ordering;
+
+/// The little-endian number of `width` (one to four) bytes that is number `index` of those in `bytes`.
+fn number(bytes: &[u8], index: usize, width: usize) -> Option<usize> {
+    let start = index.checked_mul(width)?;
+    let bytes = bytes.get(start..start.checked_add(width)?)?;
+    let mut word = [0; 4];
+    word.get_mut(..width)?.copy_from_slice(bytes);
+    usize::try_from(u32::from_le_bytes(word)).ok()
+}
+
+/// Compares names as UTF-16 would, though they are UTF-8.
+///
+/// The format orders names by their bytes. Writers in Java that compare strings have this order instead, which differs
+/// where a character beyond U+FFFF meets one from U+E000 to U+FFFF.
+fn utf16_order(left: &[u8], right: &[u8]) -> Ordering {
+    match left.iter().zip(right).find(|(left, right)| left != right) {
+        // A first byte of 0xF0 and more begins a pair of surrogates, which are below U+E000 (first byte 0xEE).
+        Some((&left, &right)) if left.min(right) >= 0xee && (left >= 0xf0) != (right >= 0xf0) => {
+            right.cmp(&left)
+        }
+        Some((left, right)) => left.cmp(right),
+        None => left.len().cmp(&right.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
