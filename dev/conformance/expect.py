@@ -98,7 +98,7 @@ def expect_column(path, reader, index, leaf, rows):
         if len(array) != rows:
             raise CannotExpress(f"pyarrow gives {len(array)} rows, the row groups say {rows}")
         valid = validity(array)
-        lengths, data, canon = physical(path, index, leaf, array, valid)
+        lengths, data, canon = physical(leaf, array, valid, lambda: flatten(read_leaf(open_file(path, int96_unit="s"), index)))
         stream, starts = canonical_bytes(valid, lengths, data)
     except Exception as error:
         return {"index": index, "path": leaf.path, "error": one_line(error)}
@@ -186,8 +186,11 @@ def validity(array):
 # From the logical reading to physical bytes
 
 
-def physical(path, index, leaf, array, valid):
-    """(lengths of the valid values, their bytes end to end, canon), computed from the Arrow array."""
+def physical(leaf, array, valid, read_seconds):
+    """(lengths of the valid values, their bytes end to end, canon), computed from the Arrow array.
+
+    `read_seconds` gives the same array read with INT96 as seconds; it is called for INT96 only.
+    """
     kind = leaf.physical_type
     if pa.types.is_null(array.type):
         if valid.any():
@@ -203,7 +206,7 @@ def physical(path, index, leaf, array, valid):
         require(pa.types.is_boolean(dense.type), leaf, dense)
         fixed = dense.to_numpy(zero_copy_only=False).astype(np.uint8).reshape(-1, 1)
     elif kind == "INT96":
-        fixed, canon = int96_bytes(path, index, dense), "int96_normalised"
+        fixed, canon = int96_bytes(dense, read_seconds().drop_null()), "int96_normalised"
     elif kind == "FIXED_LEN_BYTE_ARRAY":
         fixed = fixed_bytes(leaf, dense)
     elif kind in ("FLOAT", "DOUBLE"):
@@ -297,9 +300,8 @@ def minimal_decimals(dense):
     return np.array([len(part) for part in parts], np.int64), np.frombuffer(b"".join(parts), np.uint8)
 
 
-def int96_bytes(path, index, dense_ns):
+def int96_bytes(dense_ns, dense_s):
     """INT96 from two readings: nanoseconds wrap around in 64 bits, seconds do not; together they are exact."""
-    dense_s = flatten(read_leaf(open_file(path, int96_unit="s"), index)).drop_null()
     for array, unit in ((dense_ns, "ns"), (dense_s, "s")):
         if not pa.types.is_timestamp(array.type) or array.type.unit != unit:
             raise CannotExpress(f"INT96 was read as {array.type}, not as timestamp[{unit}]")
@@ -383,17 +385,17 @@ def one_line(error):
 # Many files
 
 
-def expect_files(paths):
+def expect_files(paths, expect_file):
     """Entries in the order of `paths`. A file that kills or stalls the reading process is an "error" too."""
     pa.set_cpu_count(1)
     try:
         with ProcessPoolExecutor(max_workers=os.cpu_count(), mp_context=multiprocessing.get_context("fork")) as pool:
             return list(pool.map(expect_file, paths, chunksize=4, timeout=FILE_SECONDS_MAX * 4))
     except (BrokenProcessPool, TimeoutError):
-        return [expect_alone(path) for path in paths]
+        return [expect_alone(path, expect_file) for path in paths]
 
 
-def expect_alone(path):
+def expect_alone(path, expect_file):
     receiver, sender = multiprocessing.Pipe(duplex=False)
     child = multiprocessing.get_context("fork").Process(target=lambda: sender.send(expect_file(path)))
     child.start()
@@ -409,9 +411,9 @@ def expect_alone(path):
         child.join()
 
 
-def main(arguments):
+def main(arguments, expect_file, usage):
     if len(arguments) < 2:
-        print(__doc__, file=sys.stderr)
+        print(usage, file=sys.stderr)
         return 2
     out, paths = arguments[0], []
     for argument in arguments[1:]:
@@ -420,7 +422,7 @@ def main(arguments):
                 paths += [line.rstrip("\n") for line in lines if line.strip()]
         else:
             paths.append(argument)
-    entries = expect_files(paths)
+    entries = expect_files(paths, expect_file)
     with open(out + ".tmp", "w", encoding="utf-8") as file:
         json.dump(entries, file, indent=None, separators=(",", ":"))
     os.replace(out + ".tmp", out)
@@ -430,4 +432,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], expect_file, __doc__))

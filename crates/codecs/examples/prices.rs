@@ -6,9 +6,14 @@
 //! columns are the longest step, in microseconds and in units charged. The second is of data that become nothing, which
 //! no encoder writes, paid by the compressed byte.
 
+#[path = "../tests/encoders/brotli_bits.rs"]
+mod brotli_bits;
+
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use brotli::enc::BrotliEncoderParams;
+use brotli_bits::Bits as BrotliBits;
 use flate2::write::GzEncoder;
 use marquetry_base::{Budget, Codec, Codecs, Decompressor, Status};
 use marquetry_codecs::StandardCodecs;
@@ -22,7 +27,15 @@ fn main() {
     );
     println!("|---|---|--:|--:|--:|--:|--:|");
     for (data, plain) in inputs() {
-        for codec in [Codec::Snappy, Codec::Lz4Raw, Codec::Gzip, Codec::Zstd] {
+        for codec in [
+            Codec::Snappy,
+            Codec::Lz4Raw,
+            Codec::Lz4,
+            Codec::Lzo,
+            Codec::Gzip,
+            Codec::Brotli,
+            Codec::Zstd,
+        ] {
             let compressed = compress(codec, &plain);
             let whole = replay(codec, &compressed, plain.len(), Budget::unlimited);
             let stepped = replay(codec, &compressed, plain.len(), Budget::default);
@@ -36,6 +49,18 @@ fn main() {
                 stepped.units_max,
             );
         }
+    }
+    for (data, compressed, plain_bytes) in brotli_free() {
+        let whole = replay(Codec::Brotli, &compressed, plain_bytes, Budget::unlimited);
+        let stepped = replay(Codec::Brotli, &compressed, plain_bytes, Budget::default);
+        println!(
+            "| BROTLI | {data} | {:.0} | {:.0} | {:.0} | {:.0} | {} |",
+            ratio(plain_bytes, compressed.len()),
+            ns_per_kib(whole.total, plain_bytes),
+            ns_per_kib(stepped.total, plain_bytes),
+            stepped.longest_step.as_secs_f64() * 1e6,
+            stepped.units_max,
+        );
     }
     println!("\n| codec | overhead | ns/KiB compressed | longest step, µs | largest step, units |");
     println!("|---|---|--:|--:|--:|");
@@ -161,8 +186,30 @@ fn compress(codec: Codec, plain: &[u8]) -> Vec<u8> {
             compressed.truncate(length);
             compressed
         }
-        other => panic!("no encoder for {}", other.name()),
+        Codec::Brotli => {
+            // The level that Arrow C++ takes.
+            let params = BrotliEncoderParams { quality: 8, ..BrotliEncoderParams::default() };
+            let mut stream = Vec::new();
+            brotli::BrotliCompress(&mut &plain[..], &mut stream, &params).expect("memory");
+            stream
+        }
+        Codec::Lz4 => hadoop(plain, lz4_flex::block::compress),
+        Codec::Lzo => hadoop(plain, |chunk| lzokay::compress::compress(chunk).expect("memory")),
     }
+}
+
+/// Hadoop's framing with its default buffer.
+fn hadoop(plain: &[u8], compress: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let mut page = Vec::new();
+    for plain in plain.chunks(256 << 10) {
+        page.extend(block(plain.len(), &compress(plain)));
+    }
+    page
+}
+
+fn block(plain_bytes: usize, compressed: &[u8]) -> Vec<u8> {
+    let size = |bytes: usize| u32::try_from(bytes).expect("small").to_be_bytes();
+    [&size(plain_bytes)[..], &size(compressed.len()), compressed].concat()
 }
 
 /// Data that become little or nothing.
@@ -190,7 +237,36 @@ fn overheads() -> Vec<(Codec, &'static str, Vec<u8>, usize)> {
     let mut matches = vec![4 << 4, b'a', b'b', b'c', b'd', 4, 0];
     matches.extend([0, 4, 0].repeat(PAGE_BYTES / 4 - 3));
     matches.extend([4 << 4, b'a', b'b', b'c', b'd']);
-    vec![
+    let lz4_blocks = [0, 0, 0, 1, 0, 0, 0, 2, 1 << 4, b'x'].repeat(count);
+    // Literals, then matches of two bytes that carry three literals each; the shortest copies are M1.
+    let mut lzo_copies = vec![17 + 4, b'a', b'b', b'c', b'd', 0x40 | 1, 0, b'x'];
+    lzo_copies.extend([1, 0, b'x'].repeat(PAGE_BYTES / 3 - 3));
+    lzo_copies.extend([0x40, 0, 17, 0, 0]);
+    let lzo_copies_bytes = 4 + 3 + 1 + 3 * (PAGE_BYTES / 3 - 3) + 3;
+    let lzo_copies = block(lzo_copies_bytes, &lzo_copies);
+    let mut lzo_matches = vec![17 + 4, b'a', b'b', b'c', b'd'];
+    lzo_matches.extend([0x40, 0].repeat(PAGE_BYTES / 3));
+    lzo_matches.extend([17, 0, 0]);
+    let lzo_matches = block(4 + 3 * (PAGE_BYTES / 3), &lzo_matches);
+    let lzo_blocks = [0, 0, 0, 1, 0, 0, 0, 5, 18, b'x', 17, 0, 0].repeat(count);
+    let mut hostile = vec![
+        (Codec::Lz4, "blocks of one byte", lz4_blocks, count),
+        (Codec::Lzo, "copies of two bytes, one literal", lzo_copies, lzo_copies_bytes),
+        (Codec::Lzo, "copies of three bytes", lzo_matches, 4 + 3 * (PAGE_BYTES / 3)),
+        (Codec::Lzo, "blocks of one byte", lzo_blocks, count),
+        (Codec::Brotli, "empty metadata", brotli(count, BrotliBits::metadata), 0),
+        (Codec::Brotli, "metablocks of one byte", brotli(count, |bits| bits.metablock(1, 8)), count),
+    ];
+    for (name, literal_types, command_types, literal_trees) in [
+        ("metablocks of one byte, 256 types of literals", 256, 1, 2),
+        ("metablocks of one byte, 256 trees of literals", 4, 1, 256),
+        ("metablocks of one byte, 256 types of commands", 1, 256, 1),
+        ("metablocks of one byte, 256 types and trees of all", 256, 256, 256),
+    ] {
+        let one = |bits: &mut BrotliBits| bits.wide(literal_types, command_types, literal_trees);
+        hostile.push((Codec::Brotli, name, brotli(count / 16, one), count / 16));
+    }
+    let mut others = vec![
         (Codec::Snappy, "literals of one byte", literals, PAGE_BYTES),
         (Codec::Snappy, "copies of four bytes", copies, PAGE_BYTES),
         (Codec::Lz4Raw, "matches of four bytes", matches, PAGE_BYTES),
@@ -202,7 +278,45 @@ fn overheads() -> Vec<(Codec, &'static str, Vec<u8>, usize)> {
         (Codec::Zstd, "empty frames", empty_frame.repeat(count), 0),
         (Codec::Zstd, "empty skippable frames", [0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0].repeat(count), 0),
         (Codec::Zstd, "blocks of 200 bytes of text", flushed, flushed_bytes),
-    ]
+    ];
+    hostile.append(&mut others);
+    hostile
+}
+
+/// A Brotli stream of `count` times the same.
+fn brotli(count: usize, one: impl Fn(&mut BrotliBits)) -> Vec<u8> {
+    let mut bits = BrotliBits::stream();
+    (0..count).for_each(|_| one(&mut bits));
+    bits.finish()
+}
+
+/// Brotli streams whose bytes cost no bits, so that a slice of input becomes all that the ring buffer holds.
+fn brotli_free() -> Vec<(&'static str, Vec<u8>, usize)> {
+    let mut free = Vec::new();
+    let length = PAGE_BYTES - (4 << 10);
+    // Commands without extra bits, and one that inserts 22,594 literals and as many as 24 bits say.
+    let literals = u64::try_from(length - 22_594).expect("small");
+    for (name, command, extra, extra_bits) in [
+        ("copies of two bytes for no bits", 0, 0, 0),
+        ("a literal and a copy of two bytes for no bits", 8, 0, 0),
+        ("literals for no bits", 504, literals, 24),
+    ] {
+        let mut bits = BrotliBits::stream();
+        bits.stored(&[b'x'; 4 << 10]);
+        bits.metablock(length, command);
+        bits.push(extra, extra_bits);
+        free.push((name, bits.finish(), PAGE_BYTES));
+    }
+    for (name, all, command, extra, extra_bits) in [
+        ("literals in blocks of one", false, 504, literals, 24),
+        ("literals, copies of two bytes and distances in blocks of one", true, 136, 0, 0),
+    ] {
+        let mut bits = BrotliBits::stream();
+        bits.stored(&[b'x'; 4 << 10]);
+        bits.switching(length, all, command, extra, extra_bits);
+        free.push((name, bits.finish(), PAGE_BYTES));
+    }
+    free
 }
 
 /// Empty deflate blocks with Huffman codes of their own (RFC 1951, section 3.2.7), byte-aligned in the end.

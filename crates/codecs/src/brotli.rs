@@ -108,18 +108,20 @@ impl Stream for Brotli {
 
     const PRICE: Price = Price::per_kib(10_000);
 
-    const PRICE_OVERHEAD: Price = Price::per_kib(125_000);
+    /// Measured at up to 560,000 (`examples/prices.rs`): metablocks of one byte, each with hundreds of prefix codes.
+    const PRICE_OVERHEAD: Price = Price::per_kib(600_000);
 
     const SLICE_OUTPUT_BYTES: usize = 64 << 10;
 
-    const SLICE_INPUT_BYTES: usize = 2 << 10;
+    /// 0.3 ms at the worst.
+    const SLICE_INPUT_BYTES: usize = 512;
 
     fn reset(&mut self, uncompressed: usize) -> Result<()> {
         let state = &mut self.state;
         let window = usize::try_from(self.window_bytes_max).unwrap_or(usize::MAX);
         // The library rounds the ring buffer up to a power of two.
         let page = uncompressed.clamp(OTHER_BYTES_MAX, WINDOW_BYTES_MAX).next_power_of_two();
-        let mut bytes = Bytes { page, window, ..core::mem::take(&mut state.alloc_u8) };
+        let mut bytes = Bytes { page, window, refused: None, spare: core::mem::take(&mut state.alloc_u8.spare) };
         bytes.free_cell(core::mem::take(&mut state.ringbuffer));
         **state = State::new_strict(bytes, Heap, Heap);
         (self.uncompressed, self.ended) = (uncompressed, false);
@@ -184,12 +186,13 @@ impl Allocator<u8> for Bytes {
     type AllocatedMemory = Cell<u8>;
 
     fn alloc_cell(&mut self, length: usize) -> Cell<u8> {
-        if length > OTHER_BYTES_MAX + RING_SLACK_BYTES {
-            let ring = length - RING_SLACK_BYTES;
-            if ring > self.page || ring > self.window {
-                self.refused = Some(if ring > self.page { Refused::Page } else { Refused::Window });
-                return Cell::default();
-            }
+        if length <= OTHER_BYTES_MAX + RING_SLACK_BYTES {
+            return Heap.alloc_cell(length);
+        }
+        let ring = length - RING_SLACK_BYTES;
+        if ring > self.page || ring > self.window {
+            self.refused = Some(if ring > self.page { Refused::Page } else { Refused::Window });
+            return Cell::default();
         }
         if self.spare.0.capacity() >= length {
             let mut cell = core::mem::take(&mut self.spare);
@@ -201,7 +204,7 @@ impl Allocator<u8> for Bytes {
     }
 
     fn free_cell(&mut self, cell: Cell<u8>) {
-        if cell.0.capacity() > self.spare.0.capacity() {
+        if cell.0.capacity() > self.spare.0.capacity().max(OTHER_BYTES_MAX + RING_SLACK_BYTES) {
             self.spare = cell;
         }
     }

@@ -142,7 +142,8 @@ fn blocks<C: Chunks>(
         };
         let room = &mut output[produced..produced + *block_owed];
         let written = C::chunk(chunk, room);
-        let work_bytes = chunk_bytes.max(*written.as_ref().unwrap_or(&room.len()));
+        // With the sizes, for chunks may be of one byte.
+        let work_bytes = (BLOCK_HEADER_BYTES + chunk_bytes).max(*written.as_ref().unwrap_or(&room.len()));
         budget.charge(C::PRICE, work_bytes, 0);
         let written = written?;
         // Arrow C++ writes a block of nothing as a chunk that becomes nothing. Elsewhere such chunks lead nowhere.

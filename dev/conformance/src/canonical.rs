@@ -40,7 +40,7 @@ const HEAD_ROWS: usize = 20;
 
 /// How values are brought to one form where a logical reading cannot tell several apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(crate) enum Form {
     /// As they are.
     Plain,
     /// Decimals of BYTE_ARRAY: their shortest form.
@@ -49,14 +49,29 @@ enum Form {
     NanosWithinDay,
 }
 
-impl Sum {
-    /// The sum of no rows of a leaf.
-    pub fn new(number: usize, leaf: &Leaf, logical_type: Option<&LogicalType>) -> Sum {
-        let form = match (leaf.physical_type, logical_type) {
+impl Form {
+    /// The form of a leaf's values.
+    pub(crate) fn of(leaf: &Leaf, logical_type: Option<&LogicalType>) -> Form {
+        match (leaf.physical_type, logical_type) {
             (PhysicalType::ByteArray, Some(LogicalType::Decimal { .. })) => Form::ShortestDecimal,
             (PhysicalType::Int96, _) => Form::NanosWithinDay,
             _ => Form::Plain,
-        };
+        }
+    }
+
+    /// A value in this form.
+    pub(crate) fn bring(self, bytes: &[u8]) -> Vec<u8> {
+        match self {
+            Form::Plain => bytes.to_vec(),
+            Form::ShortestDecimal => shortest(bytes).to_vec(),
+            Form::NanosWithinDay => within_day(bytes),
+        }
+    }
+}
+
+impl Sum {
+    /// The sum of no rows of a leaf.
+    pub fn new(number: usize, leaf: &Leaf, logical_type: Option<&LogicalType>) -> Sum {
         Sum {
             leaf: number,
             path: leaf.path.clone(),
@@ -64,7 +79,7 @@ impl Sum {
             nulls: 0,
             crc32: 0,
             head: Vec::new(),
-            form,
+            form: Form::of(leaf, logical_type),
             hasher: crc32fast::Hasher::new(),
         }
     }
@@ -94,11 +109,7 @@ impl Sum {
 
     /// Adds a row: null, or a value as PLAIN holds it.
     pub fn add_row(&mut self, value: Option<&[u8]>) {
-        let value = value.map(|bytes| match self.form {
-            Form::Plain => bytes.to_vec(),
-            Form::ShortestDecimal => shortest(bytes).to_vec(),
-            Form::NanosWithinDay => within_day(bytes),
-        });
+        let value = value.map(|bytes| self.form.bring(bytes));
         self.rows += 1;
         match &value {
             Some(bytes) => {
@@ -125,7 +136,7 @@ impl Sum {
 }
 
 /// Hands out a value's bytes as PLAIN holds them; a boolean is one byte.
-fn with_bytes(values: &Values, index: usize, mut take: impl FnMut(&[u8])) {
+pub fn with_bytes(values: &Values, index: usize, mut take: impl FnMut(&[u8])) {
     match values {
         Values::Boolean(bits) => take(&[u8::from(bits.get(index))]),
         Values::Int32(values) => take(&values[index].to_le_bytes()),

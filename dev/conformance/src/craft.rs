@@ -484,7 +484,7 @@ impl Table {
                 .zip(&self.columns)
                 .map(|(chunk, column)| self.chunk(file, chunk, column))
                 .collect();
-            let bytes = V::I64(file.len() as i64 - 4);
+            let bytes = V::I64(i64_of(file.len() - 4));
             groups.push(V::Struct(Struct::of([(1, V::List(chunks)), (2, bytes), (3, V::I64(*rows))])));
         }
         let children = i32::try_from(self.columns.len()).expect("few columns");
@@ -520,7 +520,7 @@ impl Table {
                 }
             }
             let written = header.write();
-            uncompressed += written.len() as i64;
+            uncompressed += i64_of(written.len());
             if let Some(V::I32(bytes)) = header.0.get(&2) {
                 uncompressed += i64::from(*bytes);
             }
@@ -535,11 +535,11 @@ impl Table {
             (4, V::I32(chunk.codec)),
             (5, V::I64(chunk.values)),
             (6, V::I64(uncompressed)),
-            (7, V::I64((file.len() - start) as i64)),
-            (9, V::I64(data_at.unwrap_or(start) as i64)),
+            (7, V::I64(i64_of(file.len() - start))),
+            (9, V::I64(i64_of(data_at.unwrap_or(start)))),
         ]);
         if let Some(dictionary_at) = dictionary_at {
-            metadata.set(11, V::I64(dictionary_at as i64));
+            metadata.set(11, V::I64(i64_of(dictionary_at)));
         }
         metadata.0.extend(chunk.metadata.0.clone());
         for &id in &chunk.without {
@@ -568,6 +568,11 @@ pub fn varint(out: &mut Vec<u8>, mut value: u64) {
 
 fn zigzag(out: &mut Vec<u8>, value: i64) {
     varint(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
+}
+
+/// A length or offset as Thrift has it.
+fn i64_of(length: usize) -> i64 {
+    i64::try_from(length).expect("a file below 2^63 bytes")
 }
 
 fn length_i32(bytes: &[u8]) -> i32 {
@@ -641,7 +646,7 @@ pub fn prefixed(bytes: &[u8]) -> Vec<u8> {
 /// For blocks that the format does not have.
 pub fn delta(values: &[i64], block: usize, miniblocks: usize) -> Vec<u8> {
     let mini_values = block / miniblocks;
-    assert!(block % 128 == 0 && mini_values % 32 == 0, "no legal block");
+    assert!(block.is_multiple_of(128) && mini_values.is_multiple_of(32), "no legal block");
     let mut out = Vec::new();
     varint(&mut out, block as u64);
     varint(&mut out, miniblocks as u64);
@@ -664,7 +669,7 @@ pub fn delta(values: &[i64], block: usize, miniblocks: usize) -> Vec<u8> {
 
 /// DELTA_LENGTH_BYTE_ARRAY.
 pub fn delta_length<B: AsRef<[u8]>>(values: &[B]) -> Vec<u8> {
-    let lengths: Vec<i64> = values.iter().map(|value| value.as_ref().len() as i64).collect();
+    let lengths: Vec<i64> = values.iter().map(|value| i64_of(value.as_ref().len())).collect();
     let mut out = delta(&lengths, 128, 4);
     values.iter().for_each(|value| out.extend(value.as_ref()));
     out
@@ -675,7 +680,7 @@ pub fn delta_byte_array<B: AsRef<[u8]>>(values: &[B]) -> Vec<u8> {
     let (mut prefixes, mut suffixes, mut last) = (Vec::new(), Vec::new(), &[][..]);
     for value in values.iter().map(AsRef::as_ref) {
         let prefix = value.iter().zip(last).take_while(|(a, b)| a == b).count();
-        prefixes.push(prefix as i64);
+        prefixes.push(i64_of(prefix));
         suffixes.push(&value[prefix..]);
         last = value;
     }

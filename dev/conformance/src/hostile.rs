@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Bytes, Error, Machine, Object, Priority, Result, Step, Want};
 
 /// How a hostile host behaves.
@@ -144,11 +145,11 @@ where
                 }
                 if manner.shuffled {
                     for last in (1..pieces.len()).rev() {
-                        pieces.swap(last, random.below(last as u64 + 1) as usize);
+                        pieces.swap(last, random.index(last + 1));
                     }
                 }
                 if manner.late {
-                    pieces.truncate(1 + random.below(pieces.len().max(1) as u64) as usize);
+                    pieces.truncate(1 + random.index(pieces.len()));
                 }
                 for mut piece in pieces {
                     if manner.generous {
@@ -182,8 +183,17 @@ where
 }
 
 fn supply<M: Machine>(machine: &mut M, object: Object, bytes: &Bytes, range: &Range<u64>) -> Result<()> {
-    let part = bytes.slice(range.start as usize..range.end as usize);
-    machine.supply(object, range.clone(), part)
+    machine.supply(object, range.clone(), part(bytes, range))
+}
+
+/// A range of an object's bytes.
+///
+/// # Panics
+///
+/// When the range reaches beyond them, as slices do.
+pub fn part(bytes: &Bytes, range: &Range<u64>) -> Bytes {
+    let index = |at: u64| usize_of(at).expect("an offset in memory");
+    bytes.slice(index(range.start)..index(range.end))
 }
 
 /// Cuts a range into pieces of random sizes.
@@ -205,15 +215,25 @@ pub struct Random(pub u64);
 
 impl Random {
     /// A number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0
     }
 
+    /// A byte.
+    pub fn byte(&mut self) -> u8 {
+        self.number().to_le_bytes()[4]
+    }
+
+    /// An index below `bound`; 0 when that is 0.
+    pub fn index(&mut self, bound: usize) -> usize {
+        usize_of(self.below(bound as u64)).unwrap_or(0)
+    }
+
     /// A number below `bound`; 0 when that is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        (self.next() >> 11).checked_rem(bound).unwrap_or(0)
+        (self.number() >> 11).checked_rem(bound).unwrap_or(0)
     }
 }

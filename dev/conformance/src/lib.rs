@@ -3,6 +3,7 @@
 //! * [`hostile`]: a host that answers late, in pieces, out of order, a byte at a time, and gives no budget;
 //! * [`craft`]: files made by hand, legal and not;
 //! * [`canonical`]: what a file holds, as sums that can be compared with another reader's;
+//! * [`records`]: the same of records;
 //! * [`files`]: where the files are that others made.
 #![forbid(unsafe_code)]
 
@@ -10,3 +11,4 @@ pub mod canonical;
 pub mod craft;
 pub mod files;
 pub mod hostile;
+pub mod records;

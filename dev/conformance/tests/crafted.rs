@@ -54,7 +54,7 @@ fn rows_bytes<B: AsRef<[u8]>>(values: &[B]) -> Vec<Row> {
 
 /// Numbers that look like nothing: the same in every run.
 fn numbers(count: usize) -> Vec<i32> {
-    (0..count as i32).map(|i| i.wrapping_mul(0x9e37_79b1_u32.cast_signed()) >> (i % 25)).collect()
+    (0..i32_from(count)).map(|i| i.wrapping_mul(0x9e37_79b1_u32.cast_signed()) >> (i % 25)).collect()
 }
 
 fn words(count: usize) -> Vec<String> {
@@ -198,7 +198,7 @@ fn dictionary_cases() -> Vec<Case> {
             fall_back_rows.extend(rows.clone());
         }
     }
-    let fall_back_count = fall_back_rows.len() as i64;
+    let fall_back_count = i32_from(fall_back_rows.len()).into();
     vec![
         case(
             "plain-dictionary",

@@ -107,9 +107,9 @@ impl Tally {
     /// Ways to read a column: of each other column another one, so that all are tried on all kinds of files.
     fn options(&self, leaf: usize) -> Vec<ReadOptions> {
         let plain = ReadOptions { leaves: Some(vec![leaf]), ..ReadOptions::default() };
-        let layout = if (self.columns + leaf) % 2 == 0 { Layout::Dense } else { Layout::Spaced };
+        let layout = if (self.columns + leaf).is_multiple_of(2) { Layout::Dense } else { Layout::Spaced };
         let batch_rows = [100, 1, 1000, 64, 77][(self.columns / 2 + leaf) % 5];
-        let keep_dictionaries = (self.columns + leaf) % 3 != 0;
+        let keep_dictionaries = !(self.columns + leaf).is_multiple_of(3);
         vec![plain.clone(), ReadOptions { layout, keep_dictionaries, batch_rows, ..plain }]
     }
 

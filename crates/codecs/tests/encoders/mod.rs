@@ -1,7 +1,10 @@
 //! The encoders' side of the tests, and data to encode.
 
+pub(crate) mod brotli_bits;
+
 use std::io::Write;
 
+use brotli::enc::BrotliEncoderParams;
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder};
 use marquetry_base::Codec;
@@ -23,8 +26,30 @@ pub(crate) fn compress(codec: Codec, plain: &[u8]) -> Vec<u8> {
             frame.truncate(length);
             frame
         }
-        other => panic!("no encoder for {}", other.name()),
+        Codec::Brotli => {
+            let params = BrotliEncoderParams { quality: 5, ..BrotliEncoderParams::default() };
+            let mut stream = Vec::new();
+            brotli::BrotliCompress(&mut &plain[..], &mut stream, &params).unwrap();
+            stream
+        }
+        Codec::Lz4 => hadoop(plain, 100_000, 30_000, lz4_flex::block::compress),
+        Codec::Lzo => hadoop(plain, 100_000, 30_000, |chunk| lzokay::compress::compress(chunk).unwrap()),
     }
+}
+
+/// Hadoop's framing: blocks of `block` bytes, in chunks of `chunk` bytes.
+pub(crate) fn hadoop(plain: &[u8], block: usize, chunk: usize, compress: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let size = |length: usize| u32::try_from(length).unwrap().to_be_bytes();
+    let mut page = Vec::new();
+    for block in plain.chunks(block) {
+        page.extend(size(block.len()));
+        for chunk in block.chunks(chunk) {
+            let compressed = compress(chunk);
+            page.extend(size(compressed.len()));
+            page.extend(compressed);
+        }
+    }
+    page
 }
 
 /// A Zstandard frame with a window of its own and of unknown content size.

@@ -236,7 +236,7 @@ mod tests {
         // Nulls make rows more than values.
         assert_eq!((decoder.values_within(50, 42), decoder.values_within(50, 30)), (50, 3));
         let mut built = Vec::new();
-        (0..3).for_each(|_| drop(decoder.append(&mut built).unwrap()));
+        assert_eq!((0..3).map(|_| decoder.append(&mut built).unwrap()).sum::<usize>(), 30);
         assert_eq!((decoder.values_within(1, 0), decoder.values_within(9, 12)), (1, 9));
     }
 

@@ -100,8 +100,8 @@ enum Levels {
     Required,
     /// Hybrid runs of one bit.
     Hybrid(Hybrid),
-    /// Bits, of the deprecated BIT_PACKED, turned to the usual order; and the next one's number.
-    Bits(Vec<u8>, usize),
+    /// Bits, of the deprecated BIT_PACKED, most significant bit first; and the next one's number.
+    Bits(Bytes, usize),
 }
 
 /// What [`ColumnReader::advance`] answers.
@@ -394,9 +394,12 @@ impl ColumnReader {
             Levels::Hybrid(hybrid) => hybrid.decode_bits(self.builder.validity(at + rows)?, at, rows)?,
             Levels::Bits(bytes, bit) => {
                 let short = |_| Error::corrupt("the page ends before its last level");
-                marquetry_kernels::bits::copy(bytes, *bit, self.builder.validity(at + rows)?, at, rows)
+                let first = *bit % 8;
+                let packed = bytes.get(*bit / 8..(*bit + rows).div_ceil(8)).unwrap_or_default();
+                let usual: Vec<u8> = packed.iter().map(|byte| byte.reverse_bits()).collect();
+                marquetry_kernels::bits::copy(&usual, first, self.builder.validity(at + rows)?, at, rows)
                     .map_err(short)?;
-                let ones = marquetry_kernels::bits::count_ones(bytes, *bit, rows).map_err(short)?;
+                let ones = marquetry_kernels::bits::count_ones(&usual, first, rows).map_err(short)?;
                 *bit += rows;
                 ones
             }
@@ -460,8 +463,7 @@ impl ColumnReader {
                         if bytes > page.body.len() {
                             return Err(Error::corrupt("the page ends before its last level"));
                         }
-                        let bits = page.body[..bytes].iter().map(|byte| byte.reverse_bits()).collect();
-                        (Levels::Bits(bits, 0), page.body.slice(bytes..))
+                        (Levels::Bits(page.body.slice(..bytes), 0), page.body.slice(bytes..))
                     }
                     (true, other) => {
                         return Err(Error::corrupt(format!("definition levels encoded as {other}")));
@@ -550,4 +552,15 @@ impl ColumnReader {
 /// Shares a decompressed page, whose memory is used again when nobody holds it.
 fn share_body(pool: &mut Pool<u8>, room: Vec<u8>, length: usize) -> Bytes {
     Bytes::from_owner(pool.share(room, length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_small() {
+        // A table may have a hundred thousand columns.
+        assert!(size_of::<ColumnReader>() <= 1400, "{} bytes", size_of::<ColumnReader>());
+    }
 }

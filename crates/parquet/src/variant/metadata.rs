@@ -23,12 +23,19 @@ pub struct Metadata<'a> {
 /// The only version there is.
 const VERSION: u8 = 1;
 
+impl Metadata<'static> {
+    /// Metadata of no names.
+    pub const EMPTY: Metadata<'static> =
+        Metadata { bytes: &[VERSION, 0, 0], offsets: &[0], names: &[], offset_bytes: 1, len: 0, sorted: false };
+}
+
 impl<'a> Metadata<'a> {
     /// The metadata that `bytes` begin with. What follows is not looked at.
     ///
     /// # Errors
     ///
-    /// `Corrupt` if the bytes end too early or the offsets do not begin with 0; `Unsupported` for a version other than 1.
+    /// `Corrupt` if the bytes end too early, or the offsets do not begin with 0 or descend; `Unsupported` for a version other
+    /// than 1.
     pub fn new(bytes: &'a [u8]) -> Result<Metadata<'a>> {
         let &header = bytes.first().ok_or_else(|| Error::corrupt("a variant's metadata of no bytes"))?;
         if header & 0x0f != VERSION {
@@ -47,7 +54,16 @@ impl<'a> Metadata<'a> {
         if number(offsets, 0, offset_bytes) != Some(0) {
             return Err(Error::corrupt("a variant's first field name does not begin at 0"));
         }
-        let end = number(offsets, len, offset_bytes)
+        // Names that overlap could be longer, all together, than the metadata.
+        let mut before = Some(0);
+        for id in 1..=len {
+            let offset = number(offsets, id, offset_bytes);
+            if offset < before {
+                return Err(Error::corrupt("the field names of a variant are not in their order"));
+            }
+            before = offset;
+        }
+        let end = before
             .and_then(|end| names.checked_add(end))
             .filter(|&end| end <= bytes.len())
             .ok_or_else(cut_off)?;

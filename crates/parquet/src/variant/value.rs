@@ -2,8 +2,6 @@
 //!
 //! Source: `VariantEncoding.md`, "Value encoding".
 
-use alloc::format;
-
 use marquetry_base::{Error, Limits, Result};
 
 use super::metadata::find_sorted;
@@ -180,24 +178,229 @@ fn length(bytes: &[u8]) -> Result<usize> {
 /// Where the parts of an object or array are in the bytes behind its header.
 struct Layout {
     len: usize,
+    /// Where the field ids start; the offsets follow them, and the values those.
     ids: usize,
+    /// Bytes of a field id; none in an array.
     id_bytes: usize,
     offset_bytes: usize,
-    /// Where its last value ends.
+    /// Where the last value ends.
     end: usize,
 }
 
 impl Layout {
     /// Checks that all the parts but the values are there.
     fn read(header: u8, data: &[u8]) -> Result<Layout> {
-        let header = header >> 2;
-        let offset_bytes = usize::from(header & 3) + 1;
-        // An array has no field ids: they take no bytes.
-        let (id_bytes, is_large) = match header_is_array(header, data) {
-            _ if false => (0, false),
-            _ => (0, header & 4 != 0),
+        let offset_bytes = usize::from(header >> 2 & 3) + 1;
+        let (id_bytes, is_large) = if header & 3 == BASIC_ARRAY {
+            (0, header >> 4 & 1 == 1)
+        } else {
+            (usize::from(header >> 4 & 3) + 1, header >> 6 & 1 == 1)
         };
-        let _ = (id_bytes, is_large);
-        unreachable!()
+        let ids = if is_large { 4 } else { 1 };
+        let len = number(data, 0, ids).ok_or_else(cut_off)?;
+        let parts = || {
+            let offsets = len.checked_mul(id_bytes)?.checked_add(ids)?;
+            let values = len.checked_add(1)?.checked_mul(offset_bytes)?.checked_add(offsets)?;
+            let last = number(data.get(offsets..values)?, len, offset_bytes)?;
+            values.checked_add(last)
+        };
+        Ok(Layout { len, ids, id_bytes, offset_bytes, end: parts().ok_or_else(cut_off)? })
     }
+}
+
+/// The values in an object or array.
+#[derive(Debug, Clone, Copy)]
+struct Children<'a> {
+    metadata: Metadata<'a>,
+    len: usize,
+    ids: &'a [u8],
+    id_bytes: usize,
+    offsets: &'a [u8],
+    offset_bytes: usize,
+    values: &'a [u8],
+    /// That of the children.
+    depth: Depth,
+}
+
+impl<'a> Children<'a> {
+    fn child(&self, index: usize) -> Result<Variant<'a>> {
+        let value = number(self.offsets, index, self.offset_bytes).and_then(|start| self.values.get(start..));
+        Variant::at(self.metadata, value.ok_or_else(cut_off)?, self.depth)
+    }
+
+    /// The number of a field's name.
+    fn id(&self, index: usize) -> usize {
+        number(self.ids, index, self.id_bytes).unwrap_or(usize::MAX)
+    }
+}
+
+/// An object: values with names.
+#[derive(Debug, Clone, Copy)]
+pub struct Object<'a> {
+    children: Children<'a>,
+}
+
+impl<'a> Object<'a> {
+    /// Fields.
+    pub fn len(&self) -> usize {
+        self.children.len
+    }
+
+    /// True if there is no field.
+    pub fn is_empty(&self) -> bool {
+        self.children.len == 0
+    }
+
+    /// The field of this name. It is searched for, as fields are sorted by their names: by bytes, as the format has it, or
+    /// by UTF-16, as some writers do.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` if its value is not within the object.
+    pub fn get(&self, name: &str) -> Result<Option<Variant<'a>>> {
+        let name_at = |index| self.children.metadata.name_bytes(self.children.id(index));
+        find_sorted(self.children.len, name_at, name.as_bytes())
+            .map(|index| self.children.child(index))
+            .transpose()
+    }
+
+    /// The fields, in the order of their names.
+    pub fn fields(&self) -> Fields<'a> {
+        Fields {
+            elements: Elements::new(self.children),
+            name: None,
+            by_bytes: true,
+            by_utf16: true,
+        }
+    }
+}
+
+/// An array: values in their order.
+#[derive(Debug, Clone, Copy)]
+pub struct Array<'a> {
+    children: Children<'a>,
+}
+
+impl<'a> Array<'a> {
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.children.len
+    }
+
+    /// True if there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.children.len == 0
+    }
+
+    /// Element number `index`, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` if it is not within the array.
+    pub fn get(&self, index: usize) -> Result<Option<Variant<'a>>> {
+        (index < self.children.len).then(|| self.children.child(index)).transpose()
+    }
+
+    /// The elements.
+    pub fn elements(&self) -> Elements<'a> {
+        Elements::new(self.children)
+    }
+}
+
+/// The elements of an array. After an error there are no more.
+#[derive(Debug, Clone)]
+pub struct Elements<'a> {
+    children: Children<'a>,
+    next: usize,
+    /// Bytes that the elements to come can have in all.
+    bytes_left: usize,
+}
+
+impl<'a> Elements<'a> {
+    fn new(children: Children<'a>) -> Elements<'a> {
+        Elements { children, next: 0, bytes_left: children.values.len() }
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Result<Variant<'a>>;
+
+    fn next(&mut self) -> Option<Result<Variant<'a>>> {
+        if self.next == self.children.len {
+            return None;
+        }
+        let child = self.children.child(self.next).and_then(|child| {
+            self.bytes_left = self.bytes_left.checked_sub(child.bytes.len()).ok_or_else(overlap)?;
+            Ok(child)
+        });
+        self.next = if child.is_ok() { self.next + 1 } else { self.children.len };
+        Some(child)
+    }
+}
+
+/// The fields of an object, names and values. After an error there are no more.
+#[derive(Debug, Clone)]
+pub struct Fields<'a> {
+    elements: Elements<'a>,
+    /// The name before.
+    name: Option<&'a str>,
+    /// The orders that the names so far have. Names in any one order are unique.
+    by_bytes: bool,
+    by_utf16: bool,
+}
+
+impl<'a> Fields<'a> {
+    /// The number of the name of the field that came last.
+    pub(super) fn last_id(&self) -> Option<u32> {
+        let index = self.elements.next.checked_sub(1)?;
+        u32::try_from(self.elements.children.id(index)).ok()
+    }
+
+    /// Checks the name of the next field and takes it.
+    fn name(&mut self) -> Result<&'a str> {
+        let children = &self.elements.children;
+        let name = children.metadata.name(children.id(self.elements.next))?;
+        if let Some(before) = self.name {
+            let (before, name) = (before.as_bytes(), name.as_bytes());
+            self.by_bytes &= before < name;
+            self.by_utf16 &= utf16_order(before, name).is_lt();
+            if before == name {
+                return Err(Error::corrupt("an object in a variant has two fields of one name"));
+            }
+            if !self.by_bytes && !self.by_utf16 {
+                return Err(Error::corrupt("an object's fields in a variant are not in the order of their names"));
+            }
+        }
+        self.name = Some(name);
+        Ok(name)
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<(&'a str, Variant<'a>)>;
+
+    fn next(&mut self) -> Option<Result<(&'a str, Variant<'a>)>> {
+        if self.elements.next == self.elements.children.len {
+            return None;
+        }
+        match self.name() {
+            Ok(name) => Some(self.elements.next()?.map(|value| (name, value))),
+            Err(error) => {
+                self.elements.next = self.elements.children.len;
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+pub(super) fn cut_off() -> Error {
+    Error::corrupt("a variant's value reaches beyond its end")
+}
+
+pub(super) fn not_utf8() -> Error {
+    Error::corrupt("a variant's text is not UTF-8")
+}
+
+fn overlap() -> Error {
+    Error::corrupt("values in a variant share bytes")
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use marquetry_base::{Budget, Bytes, Error, ErrorKind, Limits, Machine, Object, Step, Want};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{self, FILE};
-use marquetry_conformance::hostile::Manner;
+use marquetry_conformance::hostile::{Manner, part};
 use marquetry_parquet::read::{BatchReader, FooterReader, PageScanner, ReadOptions};
 
 use super::{alone, small_files};
@@ -53,10 +53,6 @@ where
             _ => {}
         }
     }
-}
-
-fn part(bytes: &Bytes, range: &Range<u64>) -> Bytes {
-    bytes.slice(range.start as usize..range.end as usize)
 }
 
 /// Supplies what was not asked for, or is not what it says: `Misuse`, and the machine goes on.

@@ -1,0 +1,290 @@
+//! Variants as JSON.
+
+use alloc::vec::Vec;
+
+use marquetry_base::{Error, Limits, Result};
+
+use super::text::{self, HEX, MICROS, NANOS};
+use super::value::{Elements, Fields, Shape, not_utf8};
+use super::{Primitive, Variant};
+
+impl Variant<'_> {
+    /// Appends the value as JSON to `out`: see [`JsonWriter`] for how.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt`, `Unsupported` or `LimitExceeded` for what is wrong anywhere in the value; `LimitExceeded` if the text is
+    /// longer than [`Limits::value_bytes`]. `out` then holds what was written before.
+    pub fn to_json(&self, limits: &Limits, out: &mut Vec<u8>) -> Result<()> {
+        let mut writer = JsonWriter::new(*self, limits);
+        while !writer.write(out, usize::MAX)? {}
+        Ok(())
+    }
+}
+
+/// Writes a variant as JSON, a piece at a time.
+///
+/// | variant | JSON |
+/// |---|---|
+/// | integers, decimals | numbers with all their digits: `-0.05`, `12.00` |
+/// | float, double | numbers with the fewest digits that give the same value back; `"NaN"`, `"Infinity"`, `"-Infinity"` |
+/// | date, time, timestamps | strings in ISO 8601 with all digits of their unit: `"2024-02-29T03:04:05.678000Z"`, the `Z` in UTC only |
+/// | binary | a string in base 64 (RFC 4648, section 4) |
+/// | uuid | a string: `"f24f9b64-81fa-49d1-b74e-8c09a6e31c56"` |
+/// | objects | the fields in the value's own order, which is that of their names |
+///
+/// There is no white space.
+#[derive(Debug)]
+pub struct JsonWriter<'a> {
+    /// The objects and arrays that are open.
+    open: Vec<Open<'a>>,
+    next: Next<'a>,
+    /// Bytes that may yet be written.
+    bytes_left: u64,
+    bytes_max: u64,
+    failed: Option<Error>,
+}
+
+#[derive(Debug)]
+struct Open<'a> {
+    items: Items<'a>,
+    first: bool,
+}
+
+#[derive(Debug)]
+enum Items<'a> {
+    Fields(Fields<'a>),
+    Elements(Elements<'a>),
+}
+
+/// What is to be written next.
+#[derive(Debug, Clone, Copy)]
+enum Next<'a> {
+    Value(Variant<'a>),
+    /// The rest of a string; if it is a name, its value follows.
+    Text(&'a [u8], Option<Variant<'a>>),
+    /// The rest of a string in base 64.
+    Base64(&'a [u8]),
+    /// The next of the innermost open object or array.
+    Item,
+    Nothing,
+}
+
+/// Bytes of a text that are written at a time; as base 64, whole groups of three.
+const PIECE_BYTES: usize = 3 << 10;
+
+impl<'a> JsonWriter<'a> {
+    /// A writer of `variant`, of at most [`Limits::value_bytes`].
+    pub fn new(variant: Variant<'a>, limits: &Limits) -> JsonWriter<'a> {
+        JsonWriter {
+            open: Vec::new(),
+            next: Next::Value(variant),
+            bytes_left: limits.value_bytes,
+            bytes_max: limits.value_bytes,
+            failed: None,
+        }
+    }
+
+    /// Appends to `out` until about `bytes` more are written; true when that was the last. What is written at once may be
+    /// some kilobytes longer, or a field's name longer.
+    ///
+    /// # Errors
+    ///
+    /// As [`Variant::to_json`]. After an error it is the same again.
+    pub fn write(&mut self, out: &mut Vec<u8>, bytes: usize) -> Result<bool> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let enough = out.len().saturating_add(bytes.max(1));
+        while !matches!(self.next, Next::Nothing) && out.len() < enough {
+            let before = out.len();
+            let written = self.advance(out).and_then(|next| {
+                self.next = next;
+                let written = (out.len() - before) as u64;
+                match self.bytes_left.checked_sub(written) {
+                    Some(left) => self.bytes_left = left,
+                    None => Limits::check("value_bytes", self.bytes_max, self.bytes_max - self.bytes_left + written)?,
+                }
+                Ok(())
+            });
+            if let Err(error) = written {
+                self.failed = Some(error.clone());
+                return Err(error);
+            }
+        }
+        Ok(matches!(self.next, Next::Nothing))
+    }
+
+    fn advance(&mut self, out: &mut Vec<u8>) -> Result<Next<'a>> {
+        Ok(match self.next {
+            Next::Value(variant) => match variant.shape()? {
+                Shape::Text(text) => {
+                    out.push(b'"');
+                    Next::Text(text, None)
+                }
+                Shape::Primitive(Primitive::Binary(bytes)) => {
+                    out.push(b'"');
+                    Next::Base64(bytes)
+                }
+                Shape::Primitive(value) => {
+                    primitive(out, value);
+                    Next::Item
+                }
+                Shape::Object(object) => {
+                    out.push(b'{');
+                    self.open.push(Open { items: Items::Fields(object.fields()), first: true });
+                    Next::Item
+                }
+                Shape::Array(array) => {
+                    out.push(b'[');
+                    self.open.push(Open { items: Items::Elements(array.elements()), first: true });
+                    Next::Item
+                }
+            },
+            Next::Text(text, named) => {
+                let (piece, rest) = piece_of(text)?;
+                escaped(out, piece);
+                match (rest.is_empty(), named) {
+                    (false, _) => Next::Text(rest, named),
+                    (true, None) => {
+                        out.push(b'"');
+                        Next::Item
+                    }
+                    (true, Some(value)) => {
+                        out.extend_from_slice(b"\":");
+                        Next::Value(value)
+                    }
+                }
+            }
+            Next::Base64(bytes) => {
+                let (piece, rest) = bytes.split_at(bytes.len().min(PIECE_BYTES));
+                text::base64(out, piece);
+                if rest.is_empty() {
+                    out.push(b'"');
+                    Next::Item
+                } else {
+                    Next::Base64(rest)
+                }
+            }
+            Next::Item => {
+                let Some(open) = self.open.last_mut() else { return Ok(Next::Nothing) };
+                let (next, end) = match &mut open.items {
+                    Items::Fields(fields) => match fields.next().transpose()? {
+                        Some((name, value)) => (Next::Text(name.as_bytes(), Some(value)), None),
+                        None => (Next::Item, Some(b'}')),
+                    },
+                    Items::Elements(elements) => match elements.next().transpose()? {
+                        Some(value) => (Next::Value(value), None),
+                        None => (Next::Item, Some(b']')),
+                    },
+                };
+                if let Some(end) = end {
+                    out.push(end);
+                    self.open.pop();
+                } else {
+                    if !open.first {
+                        out.push(b',');
+                    }
+                    open.first = false;
+                    if let Next::Text(..) = next {
+                        out.push(b'"');
+                    }
+                }
+                next
+            }
+            Next::Nothing => Next::Nothing,
+        })
+    }
+}
+
+/// The text to be written next, and the rest.
+fn piece_of(text: &[u8]) -> Result<(&str, &[u8])> {
+    let (piece, rest) = text.split_at(text.len().min(PIECE_BYTES));
+    match core::str::from_utf8(piece) {
+        Ok(valid) => Ok((valid, rest)),
+        // A character that the cut went through belongs to the rest.
+        Err(error) if error.error_len().is_none() && !rest.is_empty() => {
+            let (piece, rest) = text.split_at(error.valid_up_to());
+            Ok((core::str::from_utf8(piece).map_err(|_| not_utf8())?, rest))
+        }
+        Err(_) => Err(not_utf8()),
+    }
+}
+
+/// Appends text as it is within a JSON string.
+fn escaped(out: &mut Vec<u8>, text: &str) {
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest.iter().position(|&byte| byte < b' ' || byte == b'"' || byte == b'\\') {
+        out.extend_from_slice(&rest[..at]);
+        let short = match rest[at] {
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            0x08 => b'b',
+            0x0c => b'f',
+            byte @ (b'"' | b'\\') => byte,
+            byte => {
+                out.extend_from_slice(b"\\u00");
+                out.extend([HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+                rest = &rest[at + 1..];
+                continue;
+            }
+        };
+        out.extend([b'\\', short]);
+        rest = &rest[at + 1..];
+    }
+    out.extend_from_slice(rest);
+}
+
+/// Appends a value that is short.
+fn primitive(out: &mut Vec<u8>, value: Primitive<'_>) {
+    let quoted = |out: &mut Vec<u8>, write: &dyn Fn(&mut Vec<u8>)| {
+        out.push(b'"');
+        write(out);
+        out.push(b'"');
+    };
+    match value {
+        Primitive::Null => out.extend_from_slice(b"null"),
+        Primitive::Boolean(true) => out.extend_from_slice(b"true"),
+        Primitive::Boolean(false) => out.extend_from_slice(b"false"),
+        Primitive::Int8(value) => text::integer(out, value),
+        Primitive::Int16(value) => text::integer(out, value),
+        Primitive::Int32(value) => text::integer(out, value),
+        Primitive::Int64(value) => text::integer(out, value),
+        Primitive::Float(value) => match value.is_finite() {
+            true => out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes()),
+            false => not_finite(out, value.into()),
+        },
+        Primitive::Double(value) => match value.is_finite() {
+            true => out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes()),
+            false => not_finite(out, value),
+        },
+        Primitive::Decimal4 { unscaled, scale } => text::decimal(out, unscaled.into(), scale),
+        Primitive::Decimal8 { unscaled, scale } => text::decimal(out, unscaled.into(), scale),
+        Primitive::Decimal16 { unscaled, scale } => text::decimal(out, unscaled, scale),
+        Primitive::Date(days) => quoted(out, &|out| text::date(out, days.into())),
+        Primitive::Time(micros) => quoted(out, &|out| text::time(out, micros)),
+        Primitive::TimestampNtz(micros) => quoted(out, &|out| text::timestamp(out, micros, MICROS)),
+        Primitive::TimestampNtzNanos(nanos) => quoted(out, &|out| text::timestamp(out, nanos, NANOS)),
+        Primitive::Timestamp(micros) => quoted(out, &|out| {
+            text::timestamp(out, micros, MICROS);
+            out.push(b'Z');
+        }),
+        Primitive::TimestampNanos(nanos) => quoted(out, &|out| {
+            text::timestamp(out, nanos, NANOS);
+            out.push(b'Z');
+        }),
+        Primitive::Binary(bytes) => quoted(out, &|out| text::base64(out, bytes)),
+        Primitive::String(value) => quoted(out, &|out| escaped(out, value)),
+        Primitive::Uuid(bytes) => quoted(out, &|out| text::uuid(out, &bytes)),
+    }
+}
+
+/// JSON has no such numbers.
+fn not_finite(out: &mut Vec<u8>, value: f64) {
+    out.extend_from_slice(match value {
+        f64::INFINITY => b"\"Infinity\"",
+        f64::NEG_INFINITY => b"\"-Infinity\"",
+        _ => b"\"NaN\"",
+    });
+}

@@ -1,0 +1,267 @@
+//! Nested files by other writers read equal to pyarrow, as records and as columns.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use marquetry_base::{Bytes, Result};
+use marquetry_codecs::StandardCodecs;
+use marquetry_conformance::canonical::{self, FILE};
+use marquetry_conformance::files;
+use marquetry_conformance::hostile::{self, Manner};
+use marquetry_conformance::records::{FieldSum, field_sums};
+use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::read::{BatchReader, ReadOptions};
+use serde_json::Value;
+
+/// Files up to this size are read in the hardest manner too, others in the usual one.
+const DISORDERLY_FILE_BYTES_MAX: usize = 20_000;
+
+/// Files, or fields of files, that pyarrow does not read or reads otherwise, each with what is known instead.
+const NOT_AS_PYARROW: &[(&str, &str)] = &[];
+
+fn run(command: &mut Command) {
+    let status = command.status().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(status.success(), "{command:?}: {status}");
+}
+
+/// What the oracle says of each file.
+fn expect(python: &Path, folder: &Path, parquet: &[PathBuf]) -> Vec<Value> {
+    let list = folder.join("nested.list");
+    let lines: Vec<String> = parquet.iter().map(|path| path.display().to_string()).collect();
+    std::fs::write(&list, lines.join("\n")).unwrap();
+    let out = folder.join("nested.json");
+    run(Command::new(python)
+        .arg(files::root().join("dev/conformance/expect_nested.py"))
+        .arg(&out)
+        .arg(format!("@{}", list.display())));
+    let all: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+    let all = all.as_array().unwrap().clone();
+    assert_eq!(all.len(), parquet.len());
+    all
+}
+
+/// An empty folder of the tests' own.
+fn folder(name: &str) -> PathBuf {
+    let folder = files::root().join("target/conformance").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// What came of the files.
+#[derive(Default)]
+struct Tally {
+    files: usize,
+    readings: usize,
+    fields: usize,
+    not_as_pyarrow: Vec<String>,
+    wrong: Vec<String>,
+}
+
+impl Tally {
+    fn compare(&mut self, path: &Path, expected: &Value) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        self.files += 1;
+        let bytes = Bytes::from(std::fs::read(path).unwrap());
+        if let Some(error) = expected["error"].as_str() {
+            return self.not_as_pyarrow(&name, error);
+        }
+        let metadata = match canonical::metadata(&bytes, Manner::KIND) {
+            Ok(metadata) => metadata,
+            Err(error) => return self.wrong.push(format!("{name}: {error:?}")),
+        };
+        let fields = &expected["fields"];
+        let small = bytes.len() <= DISORDERLY_FILE_BYTES_MAX;
+        for (batch_rows, manner) in [
+            (8192, Manner::KIND),
+            (1000, Manner::KIND),
+            (7, Manner::USUAL),
+            (1, Manner::KIND),
+            (1000, if small { Manner::DISORDERLY } else { Manner::USUAL }),
+        ] {
+            if batch_rows < 1000 && metadata.rows > 20_000 {
+                continue;
+            }
+            let options = ReadOptions { batch_rows, ..ReadOptions::default() };
+            let what = format!("{name} in batches of {batch_rows}, {manner:?}");
+            self.check(&what, field_sums(&bytes, &metadata, options, manner), fields);
+        }
+        for (number, projection) in expected["projections"].as_array().into_iter().flatten().enumerate() {
+            let leaves: Vec<usize> = projection["leaves"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|leaf| usize::try_from(leaf.as_u64().unwrap()).unwrap())
+                .collect();
+            let batch_rows = [8192, 7, 1000, 100][number % 4];
+            let manner = if number % 2 == 0 { Manner::KIND } else { Manner::USUAL };
+            let what = format!("{name}, leaves {leaves:?}, in batches of {batch_rows}");
+            let options = ReadOptions { leaves: Some(leaves), batch_rows, ..ReadOptions::default() };
+            let found = field_sums(&bytes, &metadata, options, manner);
+            self.check(&what, found, &projection["fields"]);
+        }
+        if let Err(error) = columns_alone(&bytes, &metadata) {
+            self.failed(&name, &format!("{error:?}"));
+        }
+    }
+
+    fn check(&mut self, what: &str, found: Result<Vec<FieldSum>>, expected: &Value) {
+        self.readings += 1;
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => return self.failed(what, &format!("{error:?}")),
+        };
+        let expected = expected.as_array().unwrap();
+        if found.len() != expected.len() {
+            return self.failed(what, &format!("{} fields, pyarrow has {}", found.len(), expected.len()));
+        }
+        for (found, expected) in found.iter().zip(expected) {
+            if let Some(error) = expected["error"].as_str() {
+                self.not_as_pyarrow(what, &format!("{}: {error}", found.name));
+                continue;
+            }
+            self.fields += 1;
+            let same = Some(&*found.name) == expected["name"].as_str()
+                && Some(u64::from(found.crc32)) == expected["crc32"].as_u64();
+            if !same {
+                let expected_head: Vec<&str> =
+                    expected["head"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+                self.failed(
+                    what,
+                    &format!(
+                        "field {} is another:\n  ours     {}\n  expected {}",
+                        found.name,
+                        found.head.join("\n           "),
+                        expected_head.join("\n           ")
+                    ),
+                );
+            }
+        }
+    }
+
+    fn known(what: &str) -> bool {
+        NOT_AS_PYARROW.iter().any(|(known, _)| what.starts_with(known))
+    }
+
+    fn failed(&mut self, what: &str, why: &str) {
+        if !Tally::known(what) {
+            self.wrong.push(format!("{what}: {why}"));
+        }
+    }
+
+    fn not_as_pyarrow(&mut self, what: &str, why: &str) {
+        if !Tally::known(what) {
+            self.not_as_pyarrow.push(format!("{what}: {why}"));
+        }
+    }
+
+    fn report(self, what: &str) {
+        println!(
+            "{what}: {} files, {} readings, {} sums of fields equal",
+            self.files, self.readings, self.fields
+        );
+        let wrong: Vec<String> = self.wrong.into_iter().chain(self.not_as_pyarrow).collect();
+        assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(25)].join("\n"));
+        assert!(self.fields > 0, "nothing was compared");
+    }
+}
+
+/// What one leaf holds: levels, and the bytes of its values.
+#[derive(Debug, Default, PartialEq)]
+struct Column {
+    definition: Vec<u8>,
+    repetition: Vec<u8>,
+    rows: usize,
+    values: Vec<u8>,
+}
+
+/// Each leaf read alone is the leaf read with all others.
+fn columns_alone(bytes: &Bytes, metadata: &Arc<FileMetaData>) -> Result<()> {
+    let leaves = metadata.schema.leaves().len();
+    let together = columns(bytes, metadata, None, 1000)?;
+    for leaf in (0..leaves).step_by(leaves.div_ceil(20)) {
+        let alone = columns(bytes, metadata, Some(vec![leaf]), 300)?;
+        assert_eq!(alone[0], together[leaf], "leaf {leaf} alone");
+    }
+    Ok(())
+}
+
+fn columns(
+    bytes: &Bytes,
+    metadata: &Arc<FileMetaData>,
+    leaves: Option<Vec<usize>>,
+    batch_rows: usize,
+) -> Result<Vec<Column>> {
+    let options = ReadOptions { leaves, batch_rows, ..ReadOptions::default() };
+    let codecs = Arc::new(StandardCodecs::default());
+    let mut reader = BatchReader::new(FILE, Arc::clone(metadata), codecs, options)?;
+    let mut all: Vec<Column> = Vec::new();
+    hostile::run(&mut reader, FILE, bytes, Manner::KIND, |batch| {
+        all.resize_with(batch.columns.len(), Column::default);
+        for (all, column) in all.iter_mut().zip(&batch.columns) {
+            all.rows += column.rows;
+            if let Some(levels) = &column.levels {
+                all.definition.extend(&*levels.definition);
+                all.repetition.extend(levels.repetition.iter().flat_map(|levels| levels.iter()));
+            }
+            for index in 0..column.values.len() {
+                canonical::with_bytes(&column.values, index, |bytes| all.values.extend(bytes));
+            }
+        }
+        Ok(())
+    })?;
+    all.resize_with(leaves_of(metadata, &all), Column::default);
+    Ok(all)
+}
+
+/// Columns there must be, also of a file without rows.
+fn leaves_of(metadata: &FileMetaData, found: &[Column]) -> usize {
+    if found.is_empty() { metadata.schema.leaves().len() } else { found.len() }
+}
+
+#[test]
+fn the_corpus_reads_equal() {
+    let (Some(python), Some(corpus)) = (files::python(), files::corpus()) else { return };
+    let mut parquet = Vec::new();
+    for part in ["data", "data/geospatial", "shredded_variant", "variant"] {
+        parquet.extend(files::parquet_files(&corpus.join("parquet-testing").join(part)));
+    }
+    parquet.extend(files::parquet_files(&corpus.join("real")));
+    let mut tally = Tally::default();
+    let expected = expect(&python, &folder("nested-corpus"), &parquet);
+    for (path, expected) in parquet.iter().zip(&expected) {
+        tally.compare(path, expected);
+    }
+    tally.report("corpus");
+}
+
+fn random_cases(python: &Path, name: &str, first: u64, count: u64) {
+    let folder = folder(name);
+    run(Command::new(python)
+        .arg(files::root().join("dev/conformance/generate_nested.py"))
+        .arg(&folder)
+        .args([first.to_string(), count.to_string()]));
+    let parquet = files::parquet_files(&folder.join("nested"));
+    assert!(parquet.len() as u64 * 10 >= count * 9, "{} files of {count}", parquet.len());
+    let mut tally = Tally::default();
+    for (path, expected) in parquet.iter().zip(&expect(python, &folder, &parquet)) {
+        tally.compare(path, expected);
+    }
+    tally.report(&format!("cases {first}..{}", first + count));
+}
+
+#[test]
+fn random_schemas_read_equal() {
+    let Some(python) = files::python() else { return };
+    random_cases(&python, "nested", 0, 150);
+}
+
+#[test]
+#[ignore = "soak: 10,000 random schemas take half an hour"]
+fn ten_thousand_random_schemas_read_equal() {
+    let Some(python) = files::python() else { return };
+    for batch in 0..20 {
+        random_cases(&python, "nested-soak", 1000 + batch * 500, 500);
+    }
+}
