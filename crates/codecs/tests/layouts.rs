@@ -69,6 +69,7 @@ fn chunks_and_blocks() {
             page.push(0);
             refused(codec, &page, plain.len(), "cut short");
         }
+        let nothing = if codec == Codec::Lz4 { vec![0] } else { vec![0x11, 0, 0] };
         // Chunks that stop short of their block, go on after it, or have nothing.
         let chunk = compress(b"twelve bytes");
         let name = codec.name();
@@ -77,11 +78,11 @@ fn chunks_and_blocks() {
         refused(codec, &block(12, &chunk), 13, "12 uncompressed bytes, not the announced 13");
         refused(codec, &block(12, &chunk), 11, &format!("corrupt {name} page: it has more than the announced 11"));
         refused(codec, &[block(12, &chunk), block(12, &chunk)].concat(), 12, "more than the announced 12");
-        refused(codec, &[block(1, &compress(&[])), block(12, &chunk)].concat(), 13, "a chunk has no data");
+        refused(codec, &[block(1, &nothing), block(12, &chunk)].concat(), 13, "a chunk has no data");
         refused(codec, &block(12, &chunk)[..chunk.len() + 7], 12, "are left");
         // Nothing, by Hadoop and by Arrow C++.
         assert_eq!(decompress(codec, &[0; 4], 0).unwrap(), []);
-        assert_eq!(decompress(codec, &block(0, &compress(&[])), 0).unwrap(), []);
+        assert_eq!(decompress(codec, &block(0, &nothing), 0).unwrap(), []);
         refused(codec, &block(0, &chunk), 0, "more than");
     }
 }
@@ -180,8 +181,9 @@ fn lzo_blocks() -> Vec<(Vec<u8>, Vec<u8>)> {
             far,
             [
                 hex("00182291d8cdc310411e7ec27378a661c935187c07e4d5636e9bc3c400b27244b8cd3a97f11ae6510705"),
-                hex("0000200000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"),
-                hex("0000000000000000000000000000000000000000000000000000000000000000000000000000000000004b0400100b20390002"),
+                hex("000020"),
+                vec![0; 78],
+                hex("4b0400100b20390002"),
                 hex("d5636e9bc3c400b27244b8cd3a97f11ae6510705110000"),
             ]
             .concat(),

@@ -110,7 +110,7 @@ impl Bits {
         (0..if all { 2 } else { 1 }).for_each(|_| self.symbol(command, 10));
         self.symbol(0, 6);
         self.push(extra, extra_bits);
-        let changes = if all { length } else { length - 1 };
+        let changes = if all { length - 3 } else { length - 1 };
         (0..changes).for_each(|_| self.push(0, 2));
     }
 

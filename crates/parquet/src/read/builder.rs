@@ -402,7 +402,7 @@ impl Builder {
 }
 
 /// Moves the first `there` bits to the rows that are there, and clears the others. From the back, so in place.
-fn spread_bits(out: &mut [u8], mut there: usize, rows: usize, validity: &[u8]) -> Result<()> {
+pub(super) fn spread_bits(out: &mut [u8], mut there: usize, rows: usize, validity: &[u8]) -> Result<()> {
     let gone = |_| Error::internal("validity and values disagree");
     for row in (0..rows).rev() {
         let mut bit = false;
@@ -416,7 +416,7 @@ fn spread_bits(out: &mut [u8], mut there: usize, rows: usize, validity: &[u8]) -
 }
 
 /// The same for byte strings of one width.
-fn spread_fixed(out: &mut [u8], width: usize, mut there: usize, rows: usize, validity: &[u8]) -> Result<()> {
+pub(super) fn spread_fixed(out: &mut [u8], width: usize, mut there: usize, rows: usize, validity: &[u8]) -> Result<()> {
     for row in (0..rows).rev() {
         if bits::get(validity, row) == Some(true) {
             there = there.checked_sub(1).ok_or_else(|| Error::internal("validity and values disagree"))?;

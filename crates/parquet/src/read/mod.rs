@@ -6,6 +6,7 @@
 //! | [`BatchReader`] | column chunks | batches of rows |
 //! | [`PageScanner`] | one column chunk | its page headers |
 
+mod array;
 mod batch;
 mod builder;
 mod column;
@@ -21,6 +22,7 @@ use core::ops::Range;
 
 use marquetry_base::{Bytes, Error, Result};
 
+pub use array::{Array, ArrayKind};
 pub use batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values};
 pub use footer::FooterReader;
 pub use options::ReadOptions;

@@ -103,7 +103,11 @@ impl<'a> JsonWriter<'a> {
                 let written = (out.len() - before) as u64;
                 match self.bytes_left.checked_sub(written) {
                     Some(left) => self.bytes_left = left,
-                    None => Limits::check("value_bytes", self.bytes_max, self.bytes_max - self.bytes_left + written)?,
+                    None => Limits::check(
+                        "value_bytes",
+                        self.bytes_max,
+                        self.bytes_max - self.bytes_left + written,
+                    )?,
                 }
                 Ok(())
             });

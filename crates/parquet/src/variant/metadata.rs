@@ -25,8 +25,14 @@ const VERSION: u8 = 1;
 
 impl Metadata<'static> {
     /// Metadata of no names.
-    pub const EMPTY: Metadata<'static> =
-        Metadata { bytes: &[VERSION, 0, 0], offsets: &[0], names: &[], offset_bytes: 1, len: 0, sorted: false };
+    pub const EMPTY: Metadata<'static> = Metadata {
+        bytes: &[VERSION, 0, 0],
+        offsets: &[0],
+        names: &[],
+        offset_bytes: 1,
+        len: 0,
+        sorted: false,
+    };
 }
 
 impl<'a> Metadata<'a> {

@@ -3,7 +3,7 @@
 //! * [`Variant`] looks at an encoded value where it lies: nothing is built, everything is checked as it is reached;
 //! * [`JsonWriter`] and [`Variant::to_json`] show one as JSON;
 //! * [`VariantBuilder`] encodes one;
-//! * [`Reassembler`] puts a *shredded* one together again, from its columns.
+//! * [`Reassembler`] puts a *shredded* one together again, from its columns, whose values [`ShreddedType`] makes.
 //!
 //! ```
 //! # fn main() -> Result<(), marquetry_base::Error> {
@@ -36,6 +36,7 @@
 //! Source: parquet-format's `VariantEncoding.md` and `VariantShredding.md`.
 
 mod builder;
+mod column;
 mod encoder;
 mod json;
 mod metadata;
@@ -45,6 +46,7 @@ mod text;
 mod value;
 
 pub use builder::VariantBuilder;
+pub use column::ShreddedType;
 pub use json::JsonWriter;
 pub use metadata::Metadata;
 pub use primitive::Primitive;

@@ -9,8 +9,7 @@ use marquetry_base::{Error, Result};
 
 /// A value that holds no others.
 ///
-/// A column `typed_value` of a shredded variant holds one of them, by its types (`VariantShredding.md`, "Shredded Value
-/// Types"); INT32 and INT64 without a logical type are `Int32` and `Int64`, BYTE_ARRAY without one is `Binary`.
+/// Columns `typed_value` of shredded variants hold them too: [`ShreddedType`](super::ShreddedType) makes them of such a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Primitive<'a> {
     /// Null, which is a value and not the absence of one.

@@ -30,7 +30,8 @@ impl Random {
     }
 }
 
-const NAMES: [&str; 8] = ["a", "b", "", "id", "ü\u{1f600}", "\u{ffee}", "with \"quotes\"", "long name of a field"];
+const NAMES: [&str; 8] =
+    ["a", "b", "", "id", "ü\u{1f600}", "\u{ffee}", "with \"quotes\"", "long name of a field"];
 
 fn leaf(random: &mut Random) -> Primitive<'static> {
     let number = random.below(1 << 40) as i64 - (1 << 39);
@@ -57,8 +58,12 @@ fn leaf(random: &mut Random) -> Primitive<'static> {
         18 => Primitive::Binary(&[0xff, 0, 1, 2, 3][..random.below(6)]),
         19 => Primitive::Uuid(u128::from(number.unsigned_abs()).to_be_bytes()),
         _ => Primitive::String(
-            ["", "short", "a\tline\nwith \u{1}\\", "a text that is longer than sixty-three bytes, so that its length takes four bytes more: ö"]
-                [random.below(4)],
+            [
+                "",
+                "short",
+                "a\tline\nwith \u{1}\\",
+                "a text that is longer than sixty-three bytes, so that its length takes four bytes more: ö",
+            ][random.below(4)],
         ),
     }
 }
@@ -276,7 +281,10 @@ fn what_is_too_deep_or_too_long_is_refused() {
     let text = json(Metadata::EMPTY.bytes(), &nested(64)).unwrap();
     assert_eq!(text, "[".repeat(64) + "null" + &"]".repeat(64));
     let error = json(Metadata::EMPTY.bytes(), &nested(65)).unwrap_err();
-    assert_eq!((error.kind(), error.message()), (ErrorKind::LimitExceeded, "65 is more than the limit nesting of 64"));
+    assert_eq!(
+        (error.kind(), error.message()),
+        (ErrorKind::LimitExceeded, "65 is more than the limit nesting of 64")
+    );
     assert!(json(Metadata::EMPTY.bytes(), &nested(5_000)).is_err());
 
     let mut builder = VariantBuilder::new(&LIMITS);
@@ -303,7 +311,10 @@ fn values_that_share_bytes_are_refused() {
         outer.extend(&value);
         value = outer;
     }
-    assert_eq!(json(Metadata::EMPTY.bytes(), &value).unwrap_err().message(), "values in a variant share bytes");
+    assert_eq!(
+        json(Metadata::EMPTY.bytes(), &value).unwrap_err().message(),
+        "values in a variant share bytes"
+    );
     // Fields in any order of their values are as they should be.
     let metadata = [1, 2, 0, 1, 2, b'a', b'b'];
     assert_eq!(json(&metadata, &[2, 2, 0, 1, 1, 0, 2, 4, 8]).unwrap(), r#"{"a":false,"b":true}"#);
@@ -336,7 +347,20 @@ fn fields_have_one_name_each_in_one_order() {
 
 #[test]
 fn orders_of_utf16() {
-    let samples = ["", "a", "ab", "z", "é", "\u{d7ff}", "\u{e000}", "\u{ffee}", "\u{10000}", "\u{10ffff}", "a\u{ffee}", "a\u{1f600}"];
+    let samples = [
+        "",
+        "a",
+        "ab",
+        "z",
+        "é",
+        "\u{d7ff}",
+        "\u{e000}",
+        "\u{ffee}",
+        "\u{10000}",
+        "\u{10ffff}",
+        "a\u{ffee}",
+        "a\u{1f600}",
+    ];
     for left in samples {
         for right in samples {
             let wanted = left.encode_utf16().cmp(right.encode_utf16());
@@ -393,7 +417,10 @@ fn a_builder_used_wrongly() {
     builder.primitive(Primitive::Null).unwrap();
     builder.field("a").unwrap();
     builder.primitive(Primitive::Null).unwrap();
-    assert_eq!(builder.end().unwrap_err().message(), "two fields of the name \"a\" in an object of a variant");
+    assert_eq!(
+        builder.end().unwrap_err().message(),
+        "two fields of the name \"a\" in an object of a variant"
+    );
     assert_eq!(builder.finish().unwrap_err().kind(), ErrorKind::Misuse);
 }
 

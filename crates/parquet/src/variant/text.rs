@@ -177,9 +177,14 @@ mod tests {
 
     #[test]
     fn base64_of_any_length() {
-        for (bytes, wanted) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE=")]
-        {
+        for (bytes, wanted) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
+        ] {
             assert_eq!(text(|out| base64(out, bytes.as_bytes())), wanted);
         }
         assert_eq!(text(|out| base64(out, &[0xff, 0xef, 0xbe])), "/+++");

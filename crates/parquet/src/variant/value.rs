@@ -266,12 +266,7 @@ impl<'a> Object<'a> {
 
     /// The fields, in the order of their names.
     pub fn fields(&self) -> Fields<'a> {
-        Fields {
-            elements: Elements::new(self.children),
-            name: None,
-            by_bytes: true,
-            by_utf16: true,
-        }
+        Fields { elements: Elements::new(self.children), name: None, by_bytes: true, by_utf16: true }
     }
 }
 
@@ -368,7 +363,9 @@ impl<'a> Fields<'a> {
                 return Err(Error::corrupt("an object in a variant has two fields of one name"));
             }
             if !self.by_bytes && !self.by_utf16 {
-                return Err(Error::corrupt("an object's fields in a variant are not in the order of their names"));
+                return Err(Error::corrupt(
+                    "an object's fields in a variant are not in the order of their names",
+                ));
             }
         }
         self.name = Some(name);

@@ -39,7 +39,8 @@ impl Json {
 
     fn value(rest: &mut &str) -> Option<Json> {
         *rest = rest.trim_start();
-        for (word, value) in [("null", Json::Null), ("true", Json::Bool(true)), ("false", Json::Bool(false))] {
+        for (word, value) in [("null", Json::Null), ("true", Json::Bool(true)), ("false", Json::Bool(false))]
+        {
             if eat(rest, word) {
                 return Some(value);
             }

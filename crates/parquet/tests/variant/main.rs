@@ -96,7 +96,9 @@ fn in_iceberg_s_words(variant: Variant<'_>) -> String {
         Value::Object(object) => {
             let fields: Vec<String> = object
                 .fields()
-                .map(|field| field.map(|(name, value)| format!("{name}: {}", in_iceberg_s_words(value))).unwrap())
+                .map(|field| {
+                    field.map(|(name, value)| format!("{name}: {}", in_iceberg_s_words(value))).unwrap()
+                })
                 .collect();
             return format!("VariantObject(fields={{{}}})", fields.join(", "));
         }

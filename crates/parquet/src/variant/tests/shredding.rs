@@ -120,7 +120,8 @@ fn shred(tree: Option<&Tree>, schema: &Schema, metadata: Metadata<'_>) -> Pair {
             Typed::Array(elements.iter().map(|element| shred(Some(element), schema, metadata)).collect())
         }
         (Tree::Object(fields), Schema::Object(schemas)) => {
-            let shredded = schemas.iter().map(|(name, schema)| (*name, shred(fields.get(*name), schema, metadata)));
+            let shredded =
+                schemas.iter().map(|(name, schema)| (*name, shred(fields.get(*name), schema, metadata)));
             let mut others = fields.clone();
             others.retain(|name, _| schemas.iter().all(|(shredded, _)| shredded != name));
             let value = if others.is_empty() { None } else { encoded(&Tree::Object(others), metadata) };
@@ -209,7 +210,8 @@ fn every_pair_of_the_tables() {
     }
     let both = "a shredded variant has both a value and a typed_value";
     let no_object = "a shredded variant has fields, but its value is no object";
-    let unshredded = "a shredded variant's value is an object, but its typed_value, which should hold it, is null";
+    let unshredded =
+        "a shredded variant's value is an object, but its typed_value, which should hold it, is null";
     for (wrong, message) in [
         (pair(VALUE, Typed::Primitive(Primitive::Int64(1))), both),
         (pair(Some(&[0]), Typed::Primitive(Primitive::Int64(1))), both),
@@ -219,8 +221,14 @@ fn every_pair_of_the_tables() {
         (pair(Some(&[0]), object(missing(), missing())), no_object),
         (pair(Some(only_a), Typed::NullObject), unshredded),
         (pair(Some(empty), Typed::NullObject), unshredded),
-        (pair(Some(only_a), object(one(), one())), r#"the field "a" of a shredded variant is in its value too"#),
-        (pair(Some(only_a), object(missing(), one())), r#"the field "a" of a shredded variant is in its value too"#),
+        (
+            pair(Some(only_a), object(one(), one())),
+            r#"the field "a" of a shredded variant is in its value too"#,
+        ),
+        (
+            pair(Some(only_a), object(missing(), one())),
+            r#"the field "a" of a shredded variant is in its value too"#,
+        ),
         (
             pair(None, Typed::Object(vec![("c", one())])),
             r#"the field "c" of a shredded variant is not in its metadata"#,
@@ -229,7 +237,10 @@ fn every_pair_of_the_tables() {
             pair(None, Typed::Object(vec![("a", one()), ("a", one())])),
             r#"two fields of the name "a" in an object of a variant"#,
         ),
-        (pair(Some(&[2, 1, 1, 0, 9, 4]), Typed::Object(vec![("a", one())])), "a variant's value reaches beyond its end"),
+        (
+            pair(Some(&[2, 1, 1, 0, 9, 4]), Typed::Object(vec![("a", one())])),
+            "a variant's value reaches beyond its end",
+        ),
         (pair(Some(&[]), Typed::Null), "a variant's value reaches beyond its end"),
     ] {
         // As a row, as an element, as a field of an object that is there.
