@@ -21,7 +21,7 @@ loses the fields without a wanted leaf, a map without keys is a list of its valu
 Entry: {"file", "rows", "fields": [FIELD...], "projections": [{"leaves": [...], "fields": [FIELD...]}]} or {"file", "error"}.
 FIELD: {"name", "crc32", "head": [text...]} or {"name", "error"} when pyarrow reads the file but not that field.
 
-As in `expect.py`, a field of a file by DuckDB that pyarrow cannot read is read with DuckDB: "oracle": "duckdb".
+A field that pyarrow cannot read is read with DuckDB: "oracle": "duckdb", "pyarrow_error".
 """
 
 import os
@@ -115,8 +115,9 @@ class Field:
             try:
                 self.chunks = self.read(reader)
             except (OSError, pa.ArrowException) as error:
-                self.chunks = self.read_with_duckdb(error)
                 self.second = {"oracle": "duckdb", "pyarrow_error": one_line(error)}
+                # What pyarrow does not read, DuckDB may; above all files by DuckDB.
+                self.chunks = self.read_with_duckdb()
             found = sum(len(chunk) for chunk in self.chunks)
             if found != rows:
                 raise CannotExpress(f"pyarrow gives {found} rows, the row groups say {rows}")
@@ -124,15 +125,12 @@ class Field:
             self.values = [leaf_slots(self, number, chunk) for number, chunk in enumerate(self.chunks)]
             self.error = None
         except Exception as error:
-            self.error = one_line(error)
+            self.error = one_line(error) + (f", after {self.second['pyarrow_error']}" if self.second else "")
 
     def read(self, reader):
         return reader.reader.read_all(column_indices=list(self.leaves), use_threads=False).column(0).chunks
 
-    def read_with_duckdb(self, error):
-        """The field as DuckDB reads it, if DuckDB wrote it; otherwise pyarrow's error stands."""
-        if "DuckDB" not in (self.reader.metadata.created_by or ""):
-            raise error
+    def read_with_duckdb(self):
         import duckdb
 
         name, file = self.name.replace('"', '""'), self.path.replace("'", "''")

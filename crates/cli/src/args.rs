@@ -26,12 +26,14 @@ pub(crate) struct RowArgs {
 
     /// Take these columns, in this order
     ///
-    /// Names are separated by commas; one that has a comma stands in double quotes.
+    /// Names are separated by commas. One that has a comma, or a space or a quote at an end, stands in double quotes, which are
+    /// doubled inside: 'a,"b,c"'. A name that no column has exactly is looked for in lower case. Only whole columns are named: a
+    /// dot is a part of the name.
     #[arg(long, value_name = "A,B,…", help_heading = "Rows and columns")]
     pub(crate) columns: Option<String>,
 
     /// Take at most N rows
-    #[arg(long, value_name = "N", help_heading = "Rows and columns")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Rows and columns")]
     pub(crate) limit: Option<u64>,
 
     /// What timestamps of micro- and nanoseconds become

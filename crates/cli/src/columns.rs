@@ -1,8 +1,7 @@
 //! Which columns are meant, in one file and in all.
 
-use std::fmt::Write;
+use std::collections::{HashMap, HashSet};
 
-use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::schema::{LogicalType, NodeKind, PhysicalType, Schema};
 
 use crate::failure::{Failure, Outcome};
@@ -20,32 +19,33 @@ pub(crate) struct Columns {
 impl Columns {
     /// Chooses columns, all if none are named, and makes sure that all files have them, flat, with the same types.
     ///
-    /// Without names, all files must have exactly the columns of the first, in whatever order.
+    /// Without names, all files must have exactly the columns of the first, in whatever order. The work grows with the number
+    /// of columns, not with its square: tables of machine learning have 100,000.
     pub(crate) fn choose(files: &[ParquetFile], wanted: Option<&str>) -> Outcome<Columns> {
-        let Some(first) = files.first() else { return Ok(Columns { names: Vec::new(), leaves: Vec::new() }) };
-        let schema = &first.metadata.schema;
-        let names: Vec<String> = match wanted {
-            Some(list) => split_names(list)?.into_iter().map(|name| resolve(schema, name)).collect(),
-            None => schema.children(0).map(|node| schema.nodes()[node].name.clone()).collect(),
+        let wanted = wanted.map(split_names).transpose()?;
+        let Some(first) = files.first().map(Named::new) else {
+            return Ok(Columns { names: Vec::new(), leaves: Vec::new() });
         };
-        for (at, name) in names.iter().enumerate() {
-            if names[..at].contains(name) {
-                return Err(Failure::refused(match wanted {
-                    Some(_) => format!("--columns names {name:?} twice"),
-                    None => format!("{}: two columns have the name {name:?}", first.name),
-                })
-                .blamed_on_usage(wanted.is_some()));
+        let is_chosen = wanted.is_some();
+        let names: Vec<String> = match wanted {
+            Some(names) => {
+                let names: Vec<String> = names.into_iter().map(|name| first.resolve(name)).collect();
+                let mut seen = HashSet::with_capacity(names.len());
+                if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
+                    return Err(Failure::usage(format!("--columns names {twice:?} twice")));
+                }
+                names
             }
-        }
+            None => first.in_order().map(str::to_string).collect(),
+        };
         if names.is_empty() {
-            return Err(Failure::refused(format!("{}: the file has no columns", first.name)));
+            return Err(Failure::refused(format!("{}: the file has no columns", first.file.name)));
         }
-        check_flat(first, &names)?;
-        let mut leaves = vec![leaves_of(first, &names)?];
+        let mut leaves = vec![first.leaves(&names)?];
         for file in &files[1..] {
-            check_flat(file, &names)?;
-            check_same(first, file, &names, wanted.is_some())?;
-            leaves.push(leaves_of(file, &names)?);
+            let file = Named::new(file);
+            file.check_same(&first, &names, is_chosen)?;
+            leaves.push(file.leaves(&names)?);
         }
         for (file, leaves) in files.iter().zip(&leaves) {
             file.check_readable(leaves)?;
@@ -54,145 +54,154 @@ impl Columns {
     }
 }
 
-/// The column of exactly this name, or else, as in CQL, the one of the name in lower case.
-fn resolve(schema: &Schema, name: String) -> String {
-    let folded = name.to_ascii_lowercase();
-    if schema.child_of_root(&name).is_none() && schema.child_of_root(&folded).is_some() {
-        folded
-    } else {
-        name
-    }
+/// A file's columns by their names.
+struct Named<'a> {
+    file: &'a ParquetFile,
+    schema: &'a Schema,
+    /// The node of each name; of a name that several have, the last, and it is in `twice`.
+    nodes: HashMap<&'a str, usize>,
+    twice: HashSet<&'a str>,
 }
 
-impl Failure {
-    /// The same, blamed on the command line.
-    fn blamed_on_usage(self, is_usage: bool) -> Failure {
-        match self {
-            Failure::Said(_, message) if is_usage => Failure::usage(message),
-            other => other,
+impl<'a> Named<'a> {
+    fn new(file: &'a ParquetFile) -> Named<'a> {
+        let schema = &file.metadata.schema;
+        let mut named = Named { file, schema, nodes: HashMap::new(), twice: HashSet::new() };
+        for node in schema.children(0) {
+            let name = schema.nodes()[node].name.as_str();
+            if named.nodes.insert(name, node).is_some() {
+                named.twice.insert(name);
+            }
+        }
+        named
+    }
+
+    fn in_order(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let schema = self.schema;
+        schema.children(0).map(|node| schema.nodes()[node].name.as_str())
+    }
+
+    /// The column of exactly this name, or else, as in CQL, the one of the name in lower case.
+    fn resolve(&self, name: String) -> String {
+        let folded = name.to_ascii_lowercase();
+        let is_folded = !self.nodes.contains_key(name.as_str()) && self.nodes.contains_key(folded.as_str());
+        if is_folded { folded } else { name }
+    }
+
+    /// The columns' leaves, or why they have none.
+    fn leaves(&self, names: &[String]) -> Outcome<Vec<usize>> {
+        let mut leaves = Vec::with_capacity(names.len());
+        let mut nested = Vec::new();
+        for name in names {
+            let Some(&node) = self.nodes.get(name.as_str()) else { return Err(self.no_such_column(name)) };
+            if self.twice.contains(name.as_str()) {
+                return Err(Failure::refused(format!(
+                    "{}: two columns have the name {name:?}, so neither can be meant; name others with --columns",
+                    self.file.name
+                )));
+            }
+            match self.schema.nodes()[node].kind {
+                NodeKind::Leaf { leaf } if self.schema.leaves()[leaf].is_flat() => leaves.push(leaf),
+                _ => nested.push(name.as_str()),
+            }
+        }
+        if nested.is_empty() { Ok(leaves) } else { Err(self.nested_columns(names, &nested)) }
+    }
+
+    fn no_such_column(&self, name: &str) -> Failure {
+        // Quoted where a comma or a space would mislead, as `--columns` reads them.
+        let names: Vec<&str> = self.in_order().take(NAMES_TOLD_MAX).collect();
+        let has = match (names.len(), self.schema.children(0).count() - names.len()) {
+            (0, _) => "it has none".to_string(),
+            (_, 0) => format!("its columns are {}", names_list(&names, ", ")),
+            (_, more) => format!("its columns are {} and {more} more", names_list(&names, ", ")),
+        };
+        Failure::usage(format!("{}: there is no column {name:?}; {has}", self.file.name))
+    }
+
+    /// Nested columns are named all at once, with the way to leave them out.
+    fn nested_columns(&self, names: &[String], nested: &[&str]) -> Failure {
+        let are_nested: HashSet<&str> = nested.iter().copied().collect();
+        let flat: Vec<&str> =
+            names.iter().map(String::as_str).filter(|name| !are_nested.contains(name)).collect();
+        let (is_are, it_them) = if nested.len() == 1 { ("is", "it") } else { ("are", "them") };
+        let advice = match flat.len() {
+            0 => "there are no others".to_string(),
+            1..=NAMES_TOLD_MAX => format!("leave {it_them} out with --columns {}", quote_list(&flat)),
+            count => format!("leave {it_them} out by naming the {count} others with --columns"),
+        };
+        let told = names_list(&nested[..nested.len().min(NAMES_TOLD_MAX)], ", ");
+        let more = match nested.len().saturating_sub(NAMES_TOLD_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Failure::refused(format!(
+            "{}: {told}{more} {is_are} nested or repeated (a list, map or group), which is not supported yet; {advice}",
+            self.file.name
+        ))
+    }
+
+    /// Makes sure that columns are as in the first file, and unless they were chosen, that there are no others.
+    fn check_same(&self, first: &Named<'_>, names: &[String], is_chosen: bool) -> Outcome {
+        for name in names {
+            let Some(wanted) = first.type_of(name) else { continue };
+            match self.type_of(name) {
+                None if !self.nodes.contains_key(name.as_str()) => {
+                    return Err(Failure::refused(format!(
+                        "{}: there is no column {name:?}, which {} has; files that are read together have the same columns",
+                        self.file.name, first.file.name
+                    )));
+                }
+                // A nested one: `leaves` tells.
+                None => {}
+                Some(found) if found != wanted => {
+                    return Err(Failure::refused(format!(
+                        "{}: the column {name:?} is {}, but {} in {}; files that are read together have the same types",
+                        self.file.name,
+                        describe(&found),
+                        describe(&wanted),
+                        first.file.name
+                    )));
+                }
+                Some(_) => {}
+            }
+        }
+        match self.in_order().find(|name| !first.nodes.contains_key(name)) {
+            Some(extra) if !is_chosen => Err(Failure::refused(format!(
+                "{}: the column {extra:?} is not in {}; choose those that both have with --columns",
+                self.file.name, first.file.name
+            ))),
+            _ => Ok(()),
         }
     }
-}
 
-fn leaves_of(file: &ParquetFile, names: &[String]) -> Outcome<Vec<usize>> {
-    let schema = &file.metadata.schema;
-    names
-        .iter()
-        .map(|name| match schema.child_of_root(name).map(|node| schema.nodes()[node].kind) {
-            Some(NodeKind::Leaf { leaf }) => Ok(leaf),
-            _ => Err(no_such_column(file, name)),
-        })
-        .collect()
-}
-
-fn no_such_column(file: &ParquetFile, name: &str) -> Failure {
-    let schema = &file.metadata.schema;
-    let mut has = String::new();
-    for (at, node) in schema.children(0).enumerate() {
-        if at == NAMES_TOLD_MAX {
-            has.push_str(", …");
-            break;
-        }
-        let comma = if at == 0 { "" } else { ", " };
-        // Writing to memory does not fail.
-        let _ = write!(has, "{comma}{}", schema.nodes()[node].name);
+    /// What two files must agree on. Whether a column may be null is not in it.
+    fn type_of(&self, name: &str) -> Option<(PhysicalType, Option<&'a LogicalType>)> {
+        let node = &self.schema.nodes()[*self.nodes.get(name)?];
+        let NodeKind::Leaf { leaf } = node.kind else { return None };
+        let physical_type = self.schema.leaves()[leaf].physical_type;
+        // An annotation that only repeats the physical type is no difference.
+        let repeats = matches!(
+            (&node.logical_type, physical_type),
+            (Some(LogicalType::Integer { bit_width: 32, is_signed: true }), PhysicalType::Int32)
+                | (Some(LogicalType::Integer { bit_width: 64, is_signed: true }), PhysicalType::Int64)
+        );
+        Some((physical_type, node.logical_type.as_ref().filter(|_| !repeats)))
     }
-    Failure::usage(format!("{}: there is no column {name:?}; its columns are {has}", file.name))
 }
 
 /// Names that an error lists. A table of a thousand columns is no help on one line.
 const NAMES_TOLD_MAX: usize = 20;
 
-/// Nested columns are named all at once, with the way to leave them out.
-fn check_flat(file: &ParquetFile, names: &[String]) -> Outcome {
-    let schema = &file.metadata.schema;
-    let is_nested = |name: &&String| match schema.child_of_root(name) {
-        Some(node) => {
-            schema.leaves_of(node).next().is_none_or(|leaf| !schema.leaves()[leaf].is_flat())
-                || matches!(schema.nodes()[node].kind, NodeKind::Group { .. })
-        }
-        None => false,
-    };
-    let nested: Vec<&str> = names.iter().filter(is_nested).map(String::as_str).collect();
-    if nested.is_empty() {
-        return Ok(());
-    }
-    let flat: Vec<&str> = names.iter().filter(|name| !is_nested(name)).map(String::as_str).collect();
-    let (is_are, it_them) = if nested.len() == 1 { ("is", "it") } else { ("are", "them") };
-    let advice = match flat.len() {
-        0 => "there are no others".to_string(),
-        1..=NAMES_TOLD_MAX => format!("leave {it_them} out with --columns {}", quote_list(&flat)),
-        count => format!("leave {it_them} out by naming the {count} others with --columns"),
-    };
-    let told = nested[..nested.len().min(NAMES_TOLD_MAX)].join(", ");
-    let more = match nested.len().saturating_sub(NAMES_TOLD_MAX) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    Err(Failure::refused(format!(
-        "{}: {told}{more} {is_are} nested or repeated (a list, map or group), which is not supported yet; {advice}",
-        file.name
-    )))
-}
-
-fn check_same(first: &ParquetFile, file: &ParquetFile, names: &[String], is_chosen: bool) -> Outcome {
-    for name in names {
-        let Some(wanted) = type_of(&first.metadata, name) else { continue };
-        match type_of(&file.metadata, name) {
-            None => {
-                return Err(Failure::refused(format!(
-                    "{}: there is no column {name:?}, which {} has; files that are read together have the same columns",
-                    file.name, first.name
-                )));
-            }
-            Some(found) if found != wanted => {
-                return Err(Failure::refused(format!(
-                    "{}: the column {name:?} is {}, but {} in {}; files that are read together have the same types",
-                    file.name,
-                    describe(&found),
-                    describe(&wanted),
-                    first.name
-                )));
-            }
-            Some(_) => {}
-        }
-    }
-    let schema = &file.metadata.schema;
-    let is_extra = |node: &usize| !names.contains(&schema.nodes()[*node].name);
-    match schema.children(0).find(is_extra) {
-        Some(extra) if !is_chosen => Err(Failure::refused(format!(
-            "{}: the column {:?} is not in {}; choose those that both have with --columns",
-            file.name,
-            schema.nodes()[extra].name,
-            first.name
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// What two files must agree on. Whether a column may be null is not in it.
-fn type_of(metadata: &FileMetaData, name: &str) -> Option<(PhysicalType, Option<LogicalType>)> {
-    let schema: &Schema = &metadata.schema;
-    let node = &schema.nodes()[schema.child_of_root(name)?];
-    let NodeKind::Leaf { leaf } = node.kind else { return None };
-    let physical_type = schema.leaves()[leaf].physical_type;
-    // An annotation that only repeats the physical type is no difference.
-    let repeats = matches!(
-        (&node.logical_type, physical_type),
-        (Some(LogicalType::Integer { bit_width: 32, is_signed: true }), PhysicalType::Int32)
-            | (Some(LogicalType::Integer { bit_width: 64, is_signed: true }), PhysicalType::Int64)
-    );
-    Some((physical_type, node.logical_type.clone().filter(|_| !repeats)))
-}
-
-fn describe((physical, logical): &(PhysicalType, Option<LogicalType>)) -> String {
+fn describe((physical, logical): &(PhysicalType, Option<&LogicalType>)) -> String {
     match logical {
         Some(logical) => format!("{physical} {logical}"),
         None => physical.to_string(),
     }
 }
 
-/// Reads `a,b,"c,d"`: names between commas; one with a comma or a quote in it stands in quotes, which are doubled inside.
+/// Reads `a,b,"c,d"`: names between commas; one with a comma in it, a quote or space at its start, or nothing in it stands in
+/// quotes, which are doubled inside.
 fn split_names(list: &str) -> Outcome<Vec<String>> {
     let mut names = Vec::new();
     let mut rest = list;
@@ -203,7 +212,7 @@ fn split_names(list: &str) -> Outcome<Vec<String>> {
                 let mut inner = inner;
                 rest = loop {
                     let Some((before, after)) = inner.split_once('"') else {
-                        return Err(Failure::usage(format!("--columns {list}: a quote is not closed")));
+                        return Err(Failure::usage(format!("--columns '{list}': a quote is not closed")));
                     };
                     name.push_str(before);
                     match after.strip_prefix('"') {
@@ -218,40 +227,42 @@ fn split_names(list: &str) -> Outcome<Vec<String>> {
             }
             None => {
                 let end = rest.find(',').unwrap_or(rest.len());
-                let name = rest[..end].trim().to_string();
+                let name = rest[..end].trim();
+                if name.is_empty() {
+                    return Err(Failure::usage(format!(
+                        "--columns '{list}': a name is empty; a column whose name is empty is written \"\""
+                    )));
+                }
                 rest = &rest[end..];
-                name
+                name.to_string()
             }
         };
-        if name.is_empty() {
-            return Err(Failure::usage(format!("--columns {list}: a name is empty")));
-        }
         names.push(name);
         match rest.strip_prefix(',') {
             Some(more) => rest = more,
             None if rest.is_empty() => return Ok(names),
             None => {
                 return Err(Failure::usage(format!(
-                    "--columns {list}: a comma should follow a closing quote"
+                    "--columns '{list}': a comma should follow a closing quote"
                 )));
             }
         }
     }
 }
 
+/// Names as `--columns` reads them.
+fn names_list(names: &[&str], separator: &str) -> String {
+    let is_plain = |name: &str| !name.is_empty() && !name.contains([',', '"']) && name.trim() == name;
+    let quoted = names.iter().map(|name| match is_plain(name) {
+        true => (*name).to_string(),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    });
+    quoted.collect::<Vec<_>>().join(separator)
+}
+
 /// Names as `--columns` reads them, quoted for a shell.
 fn quote_list(names: &[&str]) -> String {
-    let mut list = String::new();
-    for (at, name) in names.iter().enumerate() {
-        if at > 0 {
-            list.push(',');
-        }
-        if name.contains([',', '"']) || name.trim() != *name {
-            list.push_str(&format!("\"{}\"", name.replace('"', "\"\"")));
-        } else {
-            list.push_str(name);
-        }
-    }
+    let list = names_list(names, ",");
     let is_bare = |c: char| c.is_alphanumeric() || "_-.,/:@%+=".contains(c);
     if list.chars().all(is_bare) { list } else { format!("'{}'", list.replace('\'', r"'\''")) }
 }
@@ -269,9 +280,12 @@ mod tests {
         };
         assert_eq!(split("a"), "a");
         assert_eq!(split("a, b c ,\"d,\"\"e\" , f"), "a|b c|d,\"e|f");
-        assert_eq!(split("a,"), "--columns a,: a name is empty");
-        assert_eq!(split("\"a"), "--columns \"a: a quote is not closed");
-        assert_eq!(split("\"a\"b"), "--columns \"a\"b: a comma should follow a closing quote");
+        assert_eq!(split("a,\"\",b"), "a||b");
+        for list in ["", "a,", ",a", " "] {
+            assert!(split(list).starts_with(&format!("--columns '{list}': a name is empty")), "{list}");
+        }
+        assert_eq!(split("\"a"), "--columns '\"a': a quote is not closed");
+        assert_eq!(split("\"a\"b"), "--columns '\"a\"b': a comma should follow a closing quote");
         let quoted = quote_list(&["a", "b,c", "it's"]);
         assert_eq!(quoted, r#"'a,"b,c",it'\''s'"#);
         assert_eq!(quote_list(&["a", "b_1"]), "a,b_1");

@@ -1,8 +1,10 @@
 //! `marquetry copy`: files into a table of a live cluster.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
@@ -26,7 +28,8 @@ use crate::progress::{Goes, Progress};
 use crate::target;
 
 /// Copy Parquet files into a table of ScyllaDB or Cassandra
-#[derive(Debug, Args)]
+// No `Debug`: an address may hold a password.
+#[derive(Args)]
 #[command(
     override_usage = "marquetry copy [OPTIONS] <FILE>... cql://HOST/KEYSPACE.TABLE",
     long_about = "Copy Parquet files into a table of a live ScyllaDB or Cassandra cluster.
@@ -49,7 +52,7 @@ pub(crate) struct Copy {
     ///
     /// cql://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE
     #[arg(value_name = "FILE… ADDRESS", required = true)]
-    from_and_to: Vec<String>,
+    from_and_to: Vec<OsString>,
 
     /// Make the table, unless it is there already with the same columns and key
     #[arg(long, help_heading = "Table")]
@@ -68,7 +71,7 @@ pub(crate) struct Copy {
 
     /// Read the password from the first line of this file
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
-    password_file: Option<String>,
+    password_file: Option<PathBuf>,
 
     /// No progress bar, and no summary
     #[arg(long, short)]
@@ -80,7 +83,8 @@ impl Copy {
         let Some((to, from)) = self.from_and_to.split_last().filter(|(_, from)| !from.is_empty()) else {
             return Err(Failure::usage("what is copied comes first, then the address of a table"));
         };
-        let address = target::parse(to)?;
+        let address = target::parse(&to.to_string_lossy())?;
+        let from: Vec<PathBuf> = from.iter().map(PathBuf::from).collect();
         let mut mapping_options = self.rows.mapping_options()?;
         if self.create {
             self.rows.expect_key()?;
@@ -90,7 +94,7 @@ impl Copy {
             ));
         }
         let connect = self.connect_options(address.user().is_some(), address.password().is_some())?;
-        let files = ParquetFile::open_all(from)?;
+        let files = ParquetFile::open_all(&from)?;
         // With --create all that the files themselves can have wrong is found before a cluster is bothered.
         let early = if self.create {
             Some(self.rows.mappings(&files, address.table(), mapping_options.clone())?)
@@ -137,9 +141,19 @@ impl Copy {
             if !has_user {
                 return Err(Failure::usage("--password-file needs a user in the address: cql://USER@HOST/…"));
             }
+            if has_password {
+                return Err(Failure::usage(
+                    "there are two passwords: one in the address, and one in --password-file; leave one of them out",
+                ));
+            }
+            let name = path.display();
             let text = fs::read_to_string(path)
-                .map_err(|error| Failure::unreachable(format!("{path}: {}", plain(&error.to_string()))))?;
-            options.password = Some(text.lines().next().unwrap_or_default().to_string());
+                .map_err(|error| Failure::unreachable(format!("{name}: {}", plain(&error.to_string()))))?;
+            let password = text.lines().next().unwrap_or_default();
+            if password.is_empty() {
+                return Err(Failure::usage(format!("{name}: the first line, the password, is empty")));
+            }
+            options.password = Some(password.to_string());
         } else if has_user && !has_password {
             match env::var(PASSWORD_VARIABLE) {
                 Ok(password) => options.password = Some(password),
@@ -334,7 +348,7 @@ fn failure(file: Option<&str>, error: &marquetry_cluster::Error) -> Failure {
         },
         Cluster::Unsupported(_) => Failure::usage(error.to_string()),
         Cluster::Start(_) | Cluster::Connect { .. } | Cluster::ConnectTimeout { .. } => {
-            Failure::unreachable(error.to_string())
+            Failure::unreachable(plain(&error.to_string()))
         }
         Cluster::Internal(_) => Failure::bug(error.to_string()),
         _ => Failure::refused(error.to_string()),

@@ -1,5 +1,7 @@
 //! `marquetry cql`: files as CQL text.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use marquetry_base::cast::u64_of;
@@ -29,7 +31,7 @@ Examples:
 pub(crate) struct Cql {
     /// Parquet files (not standard input: a Parquet file is read from its end)
     #[arg(value_name = "FILE", required = true)]
-    files: Vec<String>,
+    files: Vec<PathBuf>,
 
     /// The table; as in CQL, names without double quotes are folded to lower case
     #[arg(long, value_name = "[KEYSPACE.]TABLE")]
@@ -71,7 +73,7 @@ impl Options {
 impl Cql {
     pub(crate) fn run(self, interrupted: Interrupted) -> Outcome {
         let table = TableName::parse(&self.table)
-            .map_err(|error| Failure::usage(format!("--table {}: {error}", self.table)))?;
+            .map_err(|error| Failure::usage(format!("--table '{}': {error}", self.table)))?;
         let options = Options {
             table,
             schema: !self.data_only,
@@ -84,7 +86,7 @@ impl Cql {
 }
 
 /// Prints files as CQL.
-pub(crate) fn print(files: &[String], options: &Options, interrupted: Interrupted) -> Outcome {
+pub(crate) fn print(files: &[PathBuf], options: &Options, interrupted: Interrupted) -> Outcome {
     options.rows.expect_key()?;
     let mapping_options = options.rows.mapping_options()?;
     let files = ParquetFile::open_all(files)?;
@@ -104,6 +106,9 @@ pub(crate) fn print(files: &[String], options: &Options, interrupted: Interrupte
     output.flush()
 }
 
+/// Bytes of statements that are printed at a time, for each column: the shortest of statements have about 10.
+const WIDE_ROW_COLUMN_BYTES: usize = 160;
+
 fn print_rows(
     files: &[ParquetFile],
     mappings: &[Mapping],
@@ -119,13 +124,15 @@ fn print_rows(
         }
         let first_row_number = done;
         let mut writer = InsertWriter::new(mapping);
+        // The columns are looked up once a call, so a call should print some rows of a wide table too.
+        let bytes_max = WRITE_BYTES.max(mapping.columns().len() * WIDE_ROW_COLUMN_BYTES);
         let mut rows = file.rows(mapping.leaves(), Some(wanted - done), true)?;
         while let Some(batch) = rows.next().map_err(|error| file.failure(&error))? {
             let number = first_row_number + batch.first_row;
             let mut next = 0;
             while next < batch.rows {
                 let written = writer
-                    .write(&batch, next..batch.rows, number, output.text(), WRITE_BYTES)
+                    .write(&batch, next..batch.rows, number, output.text(), bytes_max)
                     .map_err(|error| file.failure(&error))?;
                 if written.next_row <= next {
                     return Err(Failure::bug("a writer of statements makes no progress"));

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use marquetry_base::{Error, ErrorKind};
 
+use crate::table::is_harmful;
+
 /// What a command returns.
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
@@ -126,42 +128,77 @@ pub(crate) fn located(error: &Error) -> String {
     }
 }
 
-/// The text of an I/O error without Rust's "(os error 2)".
+/// A text without Rust's notes of the system's errors: "(os error 2)".
 pub(crate) fn plain(text: &str) -> String {
-    match text.find(" (os error ") {
-        Some(end) => text[..end].to_string(),
-        None => text.to_string(),
-    }
-}
-
-/// One line on standard error: no line ends, no control characters from file names, no passwords.
-pub(crate) fn say(program: &str, message: &str) {
-    use io::Write;
-    let line: String = redact(message).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    // Nothing can be done about a standard error that is closed.
-    let _ = writeln!(io::stderr(), "{program}: {line}");
-}
-
-/// `text` with the passwords of all addresses (`scheme://user:password@host`) in it replaced by `***`.
-pub(crate) fn redact(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("://") {
-        let (before, after) = rest.split_at(at + 3);
-        out.push_str(before);
-        // The authority ends at a slash; but a password may hold one unescaped, so the last @ of the word decides.
-        let word = after.find(|c: char| c.is_whitespace()).unwrap_or(after.len());
-        match (after[..word].rfind('@'), after[..word].find(':')) {
-            (Some(at_sign), Some(colon)) if colon < at_sign => {
-                out.push_str(&after[..=colon]);
-                out.push_str("***");
-                rest = &after[at_sign..];
-            }
-            _ => rest = after,
+    const NOTE: &str = " (os error ";
+    let mut parts = text.split(NOTE);
+    let mut plain = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        match part.split_once(')') {
+            Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => plain.push_str(rest),
+            _ => plain.extend([NOTE, part]),
         }
     }
-    out.push_str(rest);
-    out
+    plain
+}
+
+/// Characters of a line on standard error: names of columns may have 65,535 of them.
+const LINE_CHARS_MAX: usize = 2000;
+
+/// One line on standard error: no line ends, nothing from names that speaks to the terminal, no passwords, and not endless.
+pub(crate) fn say(program: &str, message: &str) {
+    use io::Write;
+    let line: String = redact(message).chars().map(|c| if is_harmful(c) { ' ' } else { c }).collect();
+    // Nothing can be done about a standard error that is closed.
+    let _ = writeln!(io::stderr(), "{program}: {}", shortened(&line));
+}
+
+/// A line that is too long loses its middle: the subject stands at the start, the advice and the place at the end.
+fn shortened(line: &str) -> String {
+    let over = line.chars().count().saturating_sub(LINE_CHARS_MAX);
+    if over == 0 {
+        return line.to_string();
+    }
+    let kept = LINE_CHARS_MAX / 2;
+    line.chars().take(kept).chain(" … ".chars()).chain(line.chars().skip(kept + over)).collect()
+}
+
+/// `text` without the passwords of addresses in it: those of `user:password@host` are replaced by `***`.
+///
+/// Arguments that look like addresses are known, so that a password with a space in it is found too; in the rest, an address
+/// ends at a space.
+pub(crate) fn redact(text: &str) -> String {
+    let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    redact_with(text, arguments)
+}
+
+fn redact_with(text: &str, arguments: impl Iterator<Item = String>) -> String {
+    let mut text = text.to_string();
+    for argument in arguments.filter(|argument| argument.contains('@')) {
+        // Of `--option=value`, clap repeats the value alone.
+        let value = argument.split_once('=').map_or("", |(_, value)| value);
+        for secret in [argument.as_str(), value] {
+            if !secret.is_empty() {
+                text = text.replace(secret, &redact_word(secret));
+            }
+        }
+    }
+    text.split_inclusive(char::is_whitespace).map(redact_word).collect()
+}
+
+/// An address, which may have a slash or an @ in its password, without the password.
+pub(crate) fn redact_word(word: &str) -> String {
+    let Some(at_sign) = word.rfind('@') else { return word.to_string() };
+    // After the scheme's colon stands a slash, even if one was forgotten; after the user's may stand one too, but then the
+    // scheme's came before.
+    let start = word.find(":/").map_or(0, |colon| {
+        let slashes = word[colon + 1..].bytes().take_while(|byte| *byte == b'/').count();
+        colon + 1 + slashes
+    });
+    match word.get(start..at_sign).and_then(|login| login.find(':')) {
+        Some(colon) => format!("{}***{}", &word[..=start + colon], &word[at_sign..]),
+        None => word.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -175,6 +212,30 @@ mod tests {
         assert_eq!(redact("cql://me@host:9042/ks.t"), "cql://me@host:9042/ks.t");
         assert_eq!(redact("s3://bucket/a:b"), "s3://bucket/a:b");
         assert_eq!(redact("file.parquet: no"), "file.parquet: no");
+        // A slash forgotten, no scheme at all, a password of slashes.
+        assert_eq!(redact("'cql:/u:p@h'"), "'cql:/u:***@h'");
+        assert_eq!(redact("u:p@h/k.t: no"), "u:***@h/k.t: no");
+        assert_eq!(redact("cql://u:/p/@h"), "cql://u:***@h");
+        // A space ends an address, unless the address is known.
+        let argument = |text: &str| [text.to_string()].into_iter();
+        let said = redact_with("bad 'cql://u:p q@h' x", argument("--format=cql://u:p q@h"));
+        assert_eq!(said, "bad 'cql://u:***@h' x");
+    }
+
+    #[test]
+    fn notes_of_the_system_are_left_out() {
+        assert_eq!(plain("refused (os error 111)"), "refused");
+        assert_eq!(plain("a (os error 2), b (os error 3)."), "a, b.");
+        assert_eq!(plain("a (os error x"), "a (os error x");
+    }
+
+    #[test]
+    fn a_long_line_loses_its_middle() {
+        let line = format!("start{}end", "é".repeat(70_000));
+        let short = shortened(&line);
+        assert!(short.starts_with("starté") && short.ends_with("éend") && short.contains(" … "));
+        assert_eq!(short.chars().count(), LINE_CHARS_MAX + 3);
+        assert_eq!(shortened("short"), "short");
     }
 
     #[test]

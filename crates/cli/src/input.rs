@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
@@ -21,8 +22,9 @@ const FILE: Object = Object(0);
 /// It is not kept open: thousands of them may be named on one command line.
 #[derive(Debug, Clone)]
 pub(crate) struct ParquetFile {
-    /// What the user called it.
+    /// What the user called it; what is not UTF-8 in its path is replaced.
     pub(crate) name: String,
+    path: PathBuf,
     /// Its length.
     pub(crate) bytes: u64,
     /// Its footer.
@@ -31,21 +33,39 @@ pub(crate) struct ParquetFile {
 
 impl ParquetFile {
     /// Opens a file and reads its footer.
-    pub(crate) fn open(name: &str) -> Outcome<ParquetFile> {
-        check_path(name)?;
-        let sources = open(name).map_err(|error| failure(name, &error))?;
+    pub(crate) fn open(path: &Path) -> Outcome<ParquetFile> {
+        let name = &*path.to_string_lossy();
+        check_path(name, path)?;
+        let sources = open(path).map_err(|error| failure(name, &error))?;
         let read = || {
             let bytes = sources.get(FILE)?.length()?;
             let metadata = drive(&mut FooterReader::new(FILE, Limits::DEFAULT), &sources)?;
             Ok((bytes, metadata.ok_or_else(|| Error::internal("a footer's reader ended without a footer"))?))
         };
         let (bytes, metadata) = read().map_err(|error| failure(name, &error))?;
-        Ok(ParquetFile { name: name.to_string(), bytes, metadata })
+        Ok(ParquetFile { name: name.to_string(), path: path.to_path_buf(), bytes, metadata })
     }
 
     /// Opens all of them, so that what is wrong with one is said before anything is done with another.
-    pub(crate) fn open_all(names: &[String]) -> Outcome<Vec<ParquetFile>> {
-        names.iter().map(|name| ParquetFile::open(name)).collect()
+    pub(crate) fn open_all(paths: &[PathBuf]) -> Outcome<Vec<ParquetFile>> {
+        paths.iter().map(|path| ParquetFile::open(path)).collect()
+    }
+
+    /// Opens it again, for its pages.
+    fn sources(&self) -> Outcome<Sources<blocking::File>> {
+        let open = || {
+            let sources = open(&self.path)?;
+            let bytes = sources.get(FILE)?.length()?;
+            Ok((sources, bytes))
+        };
+        let (sources, bytes) = open().map_err(|error| self.failure(&error))?;
+        if bytes != self.bytes {
+            let (name, before) = (&self.name, self.bytes);
+            return Err(Failure::unreachable(format!(
+                "{name}: the file was changed while it was read: it had {before} bytes, and now has {bytes}"
+            )));
+        }
+        Ok(sources)
     }
 
     /// Works a machine that reads this file to its end.
@@ -54,7 +74,7 @@ impl ParquetFile {
         mut machine: M,
         mut each: impl FnMut(M::Product) -> Outcome,
     ) -> Outcome {
-        let sources = open(&self.name).map_err(|error| self.failure(&error))?;
+        let sources = self.sources()?;
         while let Some(product) = drive(&mut machine, &sources).map_err(|error| self.failure(&error))? {
             each(product)?;
         }
@@ -69,7 +89,7 @@ impl ParquetFile {
         keep_dictionaries: bool,
     ) -> Outcome<Rows> {
         let reader = self.reader(leaves, limit, keep_dictionaries)?;
-        let sources = open(&self.name).map_err(|error| self.failure(&error))?;
+        let sources = self.sources()?;
         Ok(Rows { reader, sources, left: limit.unwrap_or(u64::MAX) })
     }
 
@@ -143,8 +163,8 @@ pub(crate) fn total_rows(files: &[ParquetFile], limit: Option<u64>) -> u64 {
     total.min(limit.unwrap_or(u64::MAX))
 }
 
-fn open(name: &str) -> Result<Sources<blocking::File>, Error> {
-    Ok(Sources::new().with(FILE, blocking::File::open(name)?))
+fn open(path: &Path) -> Result<Sources<blocking::File>, Error> {
+    Ok(Sources::new().with(FILE, blocking::File::open(path)?))
 }
 
 fn failure(name: &str, error: &Error) -> Failure {
@@ -159,13 +179,13 @@ fn failure(name: &str, error: &Error) -> Failure {
 }
 
 /// The mistakes that people make with paths, told in their words.
-fn check_path(name: &str) -> Outcome {
+fn check_path(name: &str, path: &Path) -> Outcome {
     if name == "-" || name == "/dev/stdin" {
         return Err(Failure::usage(
             "a Parquet file is read from its end, so it cannot come from standard input: write it to a file first",
         ));
     }
-    match fs::metadata(name) {
+    match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound && has_scheme(name) => Err(Failure::usage(
             format!("{name}: addresses are not supported as input yet; supported are local Parquet files"),
         )),

@@ -40,7 +40,7 @@ Examples:
   marquetry copy trips.parquet cql://localhost/ks.trips --create --key trip";
 
 /// Apache Parquet for ScyllaDB and Apache Cassandra
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(
     name = "marquetry",
     version,
@@ -56,7 +56,7 @@ struct Marquetry {
     command: Commands,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Subcommand)]
 enum Commands {
     Show(show::Show),
     Rows(rows::RowsCommand),

@@ -3,6 +3,8 @@
 //! It is `marquetry cql F --table T --key-row-number NAME`, but that the table's name is taken as it stands, capitals and
 //! all, as that tool did.
 
+use std::path::PathBuf;
+
 use clap::Parser;
 
 use marquetry_scylla::cql::{Name, TableName};
@@ -27,7 +29,7 @@ The same as `marquetry cql`, which has more options: columns of the file as the 
 pub(crate) struct Parquet2Cql {
     /// Parquet file path
     #[arg(long, value_name = "FILE")]
-    file: String,
+    file: PathBuf,
 
     /// CQL table name, kept as it stands, capitals too; a keyspace and a dot may precede it
     #[arg(long, value_name = "[KEYSPACE.]TABLE")]
@@ -41,7 +43,7 @@ pub(crate) struct Parquet2Cql {
 impl Parquet2Cql {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
         let wrong = |error: marquetry_scylla::cql::NameError| {
-            Failure::usage(format!("--table {}: {error}", self.table))
+            Failure::usage(format!("--table '{}': {error}", self.table))
         };
         let table = match self.table.split_once('.') {
             Some((keyspace, table)) => TableName {

@@ -1,5 +1,7 @@
 //! `marquetry rows`: the rows of files, for people and for other programs.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 use marquetry_base::cast::u64_of;
@@ -52,19 +54,21 @@ Examples:
 pub(crate) struct RowsCommand {
     /// Parquet files
     #[arg(value_name = "FILE", required = true)]
-    files: Vec<String>,
+    files: Vec<PathBuf>,
 
     /// How to print them
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 
     /// Print at most N rows [default: 10 in a table, all otherwise]
-    #[arg(long, value_name = "N", help_heading = "Rows and columns")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Rows and columns")]
     limit: Option<u64>,
 
     /// Print these columns, in this order
     ///
-    /// Names are separated by commas; one that has a comma stands in double quotes.
+    /// Names are separated by commas. One that has a comma, or a space or a quote at an end, or nothing in it, stands in double
+    /// quotes, which are doubled inside: 'a,"b,c",""'. A name that no column has exactly is looked for in lower case. Only
+    /// whole columns are named: a dot is a part of the name.
     #[arg(long, value_name = "A,B,…", help_heading = "Rows and columns")]
     columns: Option<String>,
 

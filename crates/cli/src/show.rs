@@ -5,6 +5,8 @@ mod json;
 mod pages;
 mod text;
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use crate::failure::Outcome;
@@ -30,7 +32,7 @@ Examples:
 pub(crate) struct Show {
     /// Parquet files
     #[arg(value_name = "FILE", required = true)]
-    files: Vec<String>,
+    files: Vec<PathBuf>,
 
     /// List the pages of one column (by its dotted path, as the schema tree spells it)
     #[arg(long, value_name = "COLUMN")]
@@ -48,8 +50,8 @@ impl Show {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
         let terminal = Terminal::of_stdout();
         let mut output = Output::new(interrupted);
-        for (nth, name) in self.files.iter().enumerate() {
-            let file = ParquetFile::open(name)?;
+        for (nth, path) in self.files.iter().enumerate() {
+            let file = ParquetFile::open(path)?;
             let out = output.text();
             if nth > 0 && !self.json {
                 out.push(b'\n');

@@ -7,6 +7,10 @@ use crate::terminal::Terminal;
 /// What a column of text, or a title, keeps when a table is squeezed into a terminal.
 const SQUEEZED_WIDTH_MIN: usize = 8;
 
+/// Spaces that align a cell, at most. Where nothing limits a line, a cell may have a megabyte, and others below it would get as
+/// many spaces.
+const ALIGNED_WIDTH_MAX: usize = 400;
+
 /// Between two columns.
 const GAP: usize = 2;
 
@@ -80,7 +84,7 @@ impl Table {
                 text.push_str(&" ".repeat(GAP));
             }
             let cell = cut(&cells[at], width);
-            let space = " ".repeat(width.saturating_sub(cell.width()));
+            let space = " ".repeat(width.min(ALIGNED_WIDTH_MAX).saturating_sub(cell.width()));
             if self.sides[at] == Side::Right {
                 text.push_str(&space);
             }
@@ -99,10 +103,12 @@ impl Table {
 fn fit(natural: &[usize], kept: &[usize], width: usize) -> (Vec<usize>, usize) {
     let total = |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
     // Columns that find no room even when all are squeezed need not squeeze the others.
-    let mut shown = natural.len();
-    while shown > 1 && total(&kept[..shown]) > width {
-        shown -= 1;
-    }
+    let mut used = 0;
+    let find_room = kept.iter().enumerate().take_while(|(at, cells)| {
+        used += **cells + if *at == 0 { 0 } else { GAP };
+        *at == 0 || used <= width
+    });
+    let shown = find_room.count();
     let mut widths = natural[..shown].to_vec();
     // The widest gives first, one cell at a time, so that in the end the widest are equally wide.
     while total(&widths) > width {
@@ -138,18 +144,26 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     kept
 }
 
-/// `text` with everything escaped that would move the cursor, speak to the terminal, or turn the direction of writing.
+/// Whether a character moves the cursor, speaks to the terminal, turns the direction of writing, or cannot be seen, so that two
+/// different texts look the same.
+pub(crate) fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            // Marks and overrides of direction, and separators of lines.
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            // Of no width. Joiners (U+200C, U+200D) are not here: many scripts and emoji are written with them.
+            | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+/// `text` with everything escaped that is harmful.
 pub(crate) fn printable(text: &str) -> String {
-    let harmful = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if !text.contains(harmful) {
+    if !text.contains(is_harmful) {
         return text.to_string();
     }
     let mut safe = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if harmful(c) { safe.extend(c.escape_default()) } else { safe.push(c) }
+        if is_harmful(c) { safe.extend(c.escape_default()) } else { safe.push(c) }
     }
     safe
 }
@@ -178,6 +192,16 @@ mod tests {
     }
 
     #[test]
+    fn a_huge_cell_costs_the_others_nothing() {
+        let mut table = Table::new([("a", Side::Left), ("b", Side::Right)]);
+        for cell in ["x".repeat(1_000_000), "y".to_string()] {
+            table.push(vec![cell, "1".to_string()]);
+        }
+        let (text, _) = printed(&table, None);
+        assert!(text.len() < 1_000_000 + 4 * ALIGNED_WIDTH_MAX, "{}", text.len());
+    }
+
+    #[test]
     fn the_widest_give_first() {
         assert_eq!(fit(&[30, 10, 20], &[8; 3], 54), (vec![20, 10, 20], 3));
         assert_eq!(fit(&[30, 10, 20], &[8; 3], 44), (vec![15, 10, 15], 3));
@@ -190,7 +214,9 @@ mod tests {
     #[test]
     fn cells_cannot_speak_to_the_terminal() {
         assert_eq!(printable("a\x1b[31m\nb\u{202e}"), "a\\u{1b}[31m\\nb\\u{202e}");
+        assert_eq!(printable("a\u{200b}\u{feff}\u{9b}"), "a\\u{200b}\\u{feff}\\u{9b}");
         assert_eq!(printable("é \u{1F600}"), "é \u{1F600}");
+        assert_eq!(printable("नि\u{200d}"), "नि\u{200d}");
         assert_eq!(cut("abcdef", 4), "abc…");
         assert_eq!(cut("東京都", 4), "東…");
     }

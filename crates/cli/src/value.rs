@@ -6,6 +6,7 @@ use std::io::Write;
 use marquetry_base::cast;
 use marquetry_parquet::read::Values;
 use marquetry_parquet::schema::{Leaf, LogicalType, PhysicalType, Schema, TimeUnit};
+use marquetry_scylla::bridge::{float_of_half, int96_nanos};
 use marquetry_scylla::cql::literal;
 
 use crate::calendar;
@@ -146,7 +147,7 @@ impl Meaning {
                 return Shown::Word;
             }
             (Meaning::Int96, Raw::Bytes(bytes)) => {
-                match int96_nanos(bytes) {
+                match int96(bytes) {
                     Some(nanos) => calendar::timestamp(out, nanos, TimeUnit::Nanos.per_second()),
                     None => hex(out, bytes),
                 }
@@ -164,7 +165,7 @@ impl Meaning {
                 return Shown::Word;
             }
             (Meaning::Float16, Raw::Bytes(&[low, high])) => {
-                return float(f64::from(widen_half(u16::from_le_bytes([low, high]))), out, literal_half);
+                return float(float_of_half(u16::from_le_bytes([low, high])), out);
             }
             (_, Raw::Boolean(value)) => {
                 literal::boolean(out, value);
@@ -172,11 +173,11 @@ impl Meaning {
             }
             (_, Raw::Int32(value)) => literal::integer(out, value),
             (_, Raw::Int64(value)) => literal::integer(out, value),
-            (_, Raw::Float(value)) => {
-                literal::float(out, value);
+            (_, Raw::Float(value)) => return float(value, out),
+            (_, Raw::Double(value)) => {
+                literal::double(out, value);
                 return if value.is_finite() { Shown::Number } else { Shown::Word };
             }
-            (_, Raw::Double(value)) => return float(value, out, literal::double),
             (_, Raw::Bytes(bytes)) => {
                 hex(out, bytes);
                 return Shown::Word;
@@ -210,11 +211,10 @@ impl Meaning {
                 Some(left.cast_unsigned().cmp(&right.cast_unsigned()))
             }
             (Meaning::Interval, ..) => None,
-            (Meaning::Int96, Raw::Bytes(left), Raw::Bytes(right)) => {
-                Some(int96_nanos(left)?.cmp(&int96_nanos(right)?))
-            }
+            (Meaning::Int96, Raw::Bytes(left), Raw::Bytes(right)) => Some(int96(left)?.cmp(&int96(right)?)),
             (Meaning::Float16, Raw::Bytes(&[a, b]), Raw::Bytes(&[c, d])) => {
-                widen_half(u16::from_le_bytes([a, b])).partial_cmp(&widen_half(u16::from_le_bytes([c, d])))
+                float_of_half(u16::from_le_bytes([a, b]))
+                    .partial_cmp(&float_of_half(u16::from_le_bytes([c, d])))
             }
             (Meaning::Decimal { .. }, Raw::Bytes(left), Raw::Bytes(right)) => {
                 Some(compare_signed(left, right))
@@ -246,30 +246,15 @@ pub(crate) fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
     literal::blob(out, bytes);
 }
 
-fn float<'a>(value: f64, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>, f64)) -> Shown<'a> {
-    write(out, value);
+fn float<'a>(value: f32, out: &mut Vec<u8>) -> Shown<'a> {
+    literal::float(out, value);
     if value.is_finite() { Shown::Number } else { Shown::Word }
 }
 
-/// A binary16 as the shortest digits of the binary32 of the same value.
-#[expect(clippy::cast_possible_truncation, reason = "the value came from 16 bits")]
-fn literal_half(out: &mut Vec<u8>, value: f64) {
-    literal::float(out, value as f32);
-}
+/// Zeros that are written between the decimal point and the first digit. A hostile scale asks for two thousand million.
+const DECIMAL_ZEROS_MAX: usize = 1000;
 
-/// The binary32 of the same value as a binary16 (IEEE 754-2019, 3.4).
-pub(crate) fn widen_half(bits: u16) -> f32 {
-    let fraction = f32::from(bits & 0x3ff);
-    let magnitude = match (bits >> 10) & 0x1f {
-        0 => fraction * 2f32.powi(-24),
-        0x1f if fraction == 0.0 => f32::INFINITY,
-        0x1f => f32::NAN,
-        exponent => (fraction + 1024.0) * 2f32.powi(i32::from(exponent) - 25),
-    };
-    if bits >> 15 == 1 { -magnitude } else { magnitude }
-}
-
-/// An unscaled integer with its decimal point: all digits, no exponent.
+/// An unscaled integer with its decimal point: all digits, and no exponent unless the zeros would be too many.
 fn decimal(raw: Raw<'_>, scale: i32, out: &mut Vec<u8>) {
     let mut digits = Vec::new();
     match raw {
@@ -297,6 +282,11 @@ fn decimal(raw: Raw<'_>, scale: i32, out: &mut Vec<u8>) {
         out.extend_from_slice(digits);
         return;
     }
+    if scale > digits.len() + DECIMAL_ZEROS_MAX {
+        out.extend_from_slice(digits);
+        out.extend_from_slice(b"E-");
+        return literal::integer(out, scale);
+    }
     let padded = [&vec![b'0'; (scale + 1).saturating_sub(digits.len())], digits].concat();
     let (before, after) = padded.split_at(padded.len() - scale);
     out.extend_from_slice(before);
@@ -321,12 +311,9 @@ fn compare_signed(left: &[u8], right: &[u8]) -> Ordering {
     }
 }
 
-/// Nanoseconds since 1970: a Julian day (1970-01-01 is 2,440,588) and nanoseconds of the day.
-fn int96_nanos(bytes: &[u8]) -> Option<i128> {
-    let (of_day, day) = bytes.split_first_chunk::<8>()?;
-    let day = i32::from_le_bytes(day.try_into().ok()?);
-    let of_day = i64::from_le_bytes(*of_day);
-    Some((i128::from(day) - 2_440_588) * 86_400_000_000_000 + i128::from(of_day))
+/// An INT96 as nanoseconds since 1970. `None` for a value of another length.
+fn int96(bytes: &[u8]) -> Option<i128> {
+    bytes.try_into().ok().map(int96_nanos)
 }
 
 /// An INTERVAL as an ISO 8601 duration: `P1M2DT3.004S`.
@@ -385,25 +372,8 @@ mod tests {
         wide[0] = 0x7f;
         assert_eq!(decimal(Raw::Bytes(&wide), 0), "730750818665451459101842416358141509827966271487");
         assert_eq!(decimal(Raw::Bytes(&[]), 2), "0x");
-    }
-
-    #[test]
-    fn half_floats_widen_exactly() {
-        for (bits, value) in [
-            (0x0000, 0.0),
-            (0x0001, 2f32.powi(-24)),
-            (0x03ff, 1023.0 * 2f32.powi(-24)),
-            (0x0400, 2f32.powi(-14)),
-            (0x3c00, 1.0),
-            (0x3555, 0.333_251_95),
-            (0x7bff, 65504.0),
-            (0x7c00, f32::INFINITY),
-            (0xfc00, f32::NEG_INFINITY),
-            (0xc000, -2.0),
-        ] {
-            assert_eq!(widen_half(bits).to_bits(), value.to_bits(), "{bits:#x}");
-        }
-        assert!(widen_half(0x8000).is_sign_negative() && widen_half(0x7e00).is_nan());
+        assert_eq!(decimal(Raw::Int32(-7), 1001), format!("-0.{}7", "0".repeat(1000)));
+        assert_eq!(decimal(Raw::Int32(-7), i32::MAX), "-7E-2147483647");
     }
 
     #[test]

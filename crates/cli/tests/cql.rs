@@ -135,7 +135,7 @@ fn the_earlier_tool_s_command_line() {
     );
     let arguments = ["--table", "ks.trips", "--key-row-number", "Row", &path];
     assert_eq!(by_that_name("ks.trips").succeeded(), cql(&arguments).succeeded());
-    by_that_name("no-table").failed(2, &["--table no-table", "'-'"]);
+    by_that_name("no-table").failed(2, &["--table 'no-table'", "'-'"]);
 }
 
 #[test]

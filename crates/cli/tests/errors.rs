@@ -131,7 +131,7 @@ fn a_table_needs_a_key() {
     run(["copy", &path, "cql://localhost:1/ks.t", "--create"]).failed(2, &parts);
     run(["cql", &path, "--table", "t", "--key", "(a"]).failed(2, &["--key '(a'"]);
     assert_eq!(run(["cql", &path, "--table", "t", "--key", "nope"]).failed(2, &["nope"]), "");
-    run(["cql", &path, "--table", "1t", "--key", "a"]).failed(2, &["--table 1t"]);
+    run(["cql", &path, "--table", "1t", "--key", "a"]).failed(2, &["--table '1t'"]);
     assert_eq!(run(["cql", &path, "--table", "t", "--key-row-number", "a"]).failed(2, &["a"]), "");
 }
 
@@ -151,7 +151,65 @@ fn columns_that_are_not_there() {
     run(["rows", "--columns", "a,c", &path]).failed(2, &["no column \"c\"", "a, b"]);
     run(["rows", "--columns", "a,a", &path]).failed(2, &["\"a\" twice"]);
     run(["rows", "--columns", "a,,b", &path]).failed(2, &["empty"]);
+    run(["rows", "--columns", "", &path]).failed(2, &["--columns ''", "empty"]);
+    assert!(run(["rows", "--limit", "-1", &path]).err.starts_with("error: invalid value '-1' for '--limit"));
     run(["show", "--pages", "c", &path]).failed(2, &["no column \"c\""]);
+    run(["show", "--pages", "tags", &data("nested.parquet")]).failed(2, &["in that group are tags."]);
+}
+
+#[test]
+fn columns_of_odd_names() {
+    let path = data("names.parquet");
+    let csv = |columns: &str| run(["rows", "--format", "csv", "--columns", columns, &path]);
+    let all = r#""a,b",q"uote,do.t,new
+line," lead",Case,case,CASE2,select,"""#;
+    csv(all).failed(
+        2,
+        &[
+            "no column \"CASE2\"",
+            r#"its columns are id, "a,b", "q""uote", do.t, new line, " lead""#,
+            r#", """#,
+        ],
+    );
+    let all = all.replace(",CASE2", "");
+    let out = csv(&all).succeeded();
+    assert_eq!(
+        out,
+        "\"a,b\",\"q\"\"uote\",do.t,\"new\nline\", lead,Case,case,select,\"\"\n1,2,3,4,5,6,7,8,11\n"
+    );
+    csv("lead").failed(2, &["no column \"lead\""]);
+    csv("SELECT,select").failed(2, &["\"select\" twice"]);
+    // A terminal is not spoken to, wherever a name is shown.
+    for arguments in [vec!["show", &path], vec!["rows", &path], vec!["show", "--pages", "esc\x1b[31m", &path]]
+    {
+        let out = run(arguments).succeeded();
+        assert!(out.contains("\\u{1b}[31m") && !out.contains(['\x1b', '\u{202e}']), "{out}");
+    }
+    csv("esc").failed(2, &["esc [31m, rtl ,"]);
+    // CQL has all of them but the empty one, which is said before the first line.
+    let cql = |more: &[&str]| run([&["cql", path.as_str(), "--table", "t"], more].concat());
+    let out = cql(&["--key", "id"]).failed(1, &["the name of column 12 (of 12)", "empty", "--columns"]);
+    assert_eq!(out, "");
+    let out = cql(&["--key", "Case", "--columns", "Case,case,\"a,b\",q\"uote,select"]).succeeded();
+    assert!(out.contains(
+        "INSERT INTO t (\"Case\", case, \"a,b\", \"q\"\"uote\", \"select\") VALUES (6, 7, 1, 2, 8);"
+    ));
+    cql(&["--key-row-number", "id"]).failed(2, &["the row number cannot be called id"]);
+}
+
+#[test]
+fn two_columns_of_one_name() {
+    let path = data("twice.parquet");
+    for arguments in [
+        vec!["rows", &path],
+        vec!["rows", &path, "--columns", "a"],
+        vec!["cql", &path, "--table", "t", "--key", "b"],
+        vec!["cql", &path, "--table", "t", "--key", "b", "--columns", "a,b"],
+    ] {
+        assert_eq!(run(arguments).failed(1, &["two columns have the name \"a\"", "--columns"]), "");
+    }
+    assert_eq!(run(["rows", "--format", "csv", &path, "--columns", "b"]).succeeded(), "b\n3\n");
+    run(["show", "--pages", "a", &path]).failed(2, &["two columns have the path"]);
 }
 
 #[test]
@@ -205,18 +263,48 @@ fn passwords_are_never_said() {
         vec![address],
         vec!["show", &path, "--bogus", address],
         vec!["rows", &path, "--format", address],
+        // A slash forgotten, a space in the password, no scheme at all, a bad port, an option that takes none of it.
+        vec!["copy", &path, "cql:/me:tiger@127.0.0.1:1/ks.t", "--create", "--key", "a"],
+        vec!["copy", &path, "cql://me:a tiger@127.0.0.1:0/ks.t", "--create", "--key", "a"],
+        vec!["copy", &path, "me:tiger@127.0.0.1:1/ks.t", "--create", "--key", "a"],
+        vec!["rows", &path, "--format=cql://me:a tiger@h"],
+        vec!["cql", &path, "--table", address, "--key", "a"],
     ] {
         let run = Run::of(marquetry().env("MARQUETRY_PASSWORD", "tiger").args(&arguments).output().unwrap());
         assert!(run.code != Some(0) && !run.err.is_empty(), "{arguments:?}");
         assert!(!run.err.contains("tiger") && !run.out.contains("tiger"), "{}", run.err);
     }
     run(["copy", &path, "cql://h/k.t", "--password-file", secret]).failed(2, &["needs a user"]);
+    run(["copy", &path, "cql://me:x@h/k.t", "--password-file", secret]).failed(2, &["two passwords"]);
+    let empty = folder.path().join("empty");
+    fs::write(&empty, "\ntiger\n").unwrap();
+    run(["copy", &path, "cql://me@h/k.t", "--password-file", empty.to_str().unwrap()])
+        .failed(2, &["is empty"]);
     run(["copy", &path, "cql://me@h/k.t", "--password-file", "/nonexistent"]).failed(3, &["/nonexistent"]);
 }
 
 #[test]
 fn names_of_files_cannot_speak_to_the_terminal() {
-    run(["show", "no\x1b[31m\nsuch.parquet"]).failed(3, &["no [31m such.parquet"]);
+    run(["show", "no\x1b[31m\nsuch\u{202e}.parquet"]).failed(3, &["no [31m such .parquet"]);
+}
+
+/// Names that are no text, or look like options, are names all the same.
+#[cfg(target_os = "linux")]
+#[test]
+fn files_may_have_any_name() {
+    use std::ffi::{OsStr, OsString};
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    for name in [&b"b\xff\xfe.parquet"[..], b"a b.parquet", b"it's \"q\"\n.parquet", b"*.parquet", b"a:b@c"] {
+        let path = folder.path().join(OsStr::from_bytes(name));
+        fs::copy(data("one.parquet"), &path).unwrap();
+        let arguments = ["rows", "--format", "csv"].map(OsString::from);
+        let rows = run(arguments.iter().map(OsString::as_os_str).chain([path.as_os_str()])).succeeded();
+        assert_eq!(rows, "a,b\n1,x\n2,y\n", "{path:?}");
+    }
+    let show =
+        run([OsStr::new("show"), folder.path().join(OsStr::from_bytes(b"b\xff\xfe.parquet")).as_os_str()]);
+    assert!(show.succeeded().contains("b\u{fffd}\u{fffd}.parquet"));
 }
 
 #[test]

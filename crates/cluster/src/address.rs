@@ -69,7 +69,10 @@ impl FromStr for Address {
     ///
     /// An [`AddressError`], which never holds what may be a part of a password.
     fn from_str(text: &str) -> Result<Address, AddressError> {
-        let rest = text.strip_prefix("cql://").ok_or(AddressError::Scheme)?;
+        let (scheme, rest) = text.split_once("://").ok_or(AddressError::Scheme)?;
+        if !scheme.eq_ignore_ascii_case("cql") {
+            return Err(AddressError::Scheme);
+        }
         let (authority, path) = rest.split_once('/').ok_or(AddressError::NoTable)?;
         // A keyspace or a table cannot hold one, so a `/` before it belongs to a user or a password.
         if path.contains('@') {
@@ -293,6 +296,7 @@ mod tests {
             address.to_string(),
             "cql://a%40b@one.example:9042,10.0.0.1:9043,[::1]:19042,[2001:db8::1]:9042/ks.\"T\""
         );
+        assert_eq!(parse("CQL://h/k.t"), parse("cql://h/k.t"));
         assert_eq!(parse("cql://h/%22Ks%22.%22T%22"), parse("cql://h/\"Ks\".\"T\""));
     }
 

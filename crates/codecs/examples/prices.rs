@@ -6,7 +6,7 @@
 //! columns are the longest step, in microseconds and in units charged. The second is of data that become nothing, which
 //! no encoder writes, paid by the compressed byte.
 
-#[path = "../tests/encoders/brotli_bits.rs"]
+#[path = "../tests/pages/encoders/brotli_bits.rs"]
 mod brotli_bits;
 
 use std::io::Write;
@@ -27,15 +27,9 @@ fn main() {
     );
     println!("|---|---|--:|--:|--:|--:|--:|");
     for (data, plain) in inputs() {
-        for codec in [
-            Codec::Snappy,
-            Codec::Lz4Raw,
-            Codec::Lz4,
-            Codec::Lzo,
-            Codec::Gzip,
-            Codec::Brotli,
-            Codec::Zstd,
-        ] {
+        for codec in
+            [Codec::Snappy, Codec::Lz4Raw, Codec::Lz4, Codec::Lzo, Codec::Gzip, Codec::Brotli, Codec::Zstd]
+        {
             let compressed = compress(codec, &plain);
             let whole = replay(codec, &compressed, plain.len(), Budget::unlimited);
             let stepped = replay(codec, &compressed, plain.len(), Budget::default);

@@ -66,7 +66,9 @@ impl Codecs for StandardCodecs {
             Codec::Lz4Raw => Box::new(oneshot::OneShot::new(lz4::Lz4Raw)),
             Codec::Gzip => Box::new(streaming::Streaming::new(gzip::Gzip::new())),
             Codec::Zstd => Box::new(streaming::Streaming::new(zstd::Zstd::new(self.limits.window_bytes)?)),
-            Codec::Brotli => Box::new(streaming::Streaming::new(brotli::Brotli::new(self.limits.window_bytes))),
+            Codec::Brotli => {
+                Box::new(streaming::Streaming::new(brotli::Brotli::new(self.limits.window_bytes)))
+            }
             Codec::Lz4 => Box::new(hadoop::Framed::<lz4::Lz4>::new()),
             Codec::Lzo => Box::new(hadoop::Framed::<lzo::Lzo>::new()),
         })

@@ -97,7 +97,10 @@ fn frame(input: &mut Input<'_>, output: &mut [u8]) -> Result<usize> {
     if let Some(content) = content
         && u64::try_from(written).ok() != Some(content)
     {
-        return Err(corrupt(Codec::Lz4, format_args!("a frame has {written} bytes, its descriptor says {content}")));
+        return Err(corrupt(
+            Codec::Lz4,
+            format_args!("a frame has {written} bytes, its descriptor says {content}"),
+        ));
     }
     Ok(written)
 }

@@ -38,16 +38,15 @@ impl Chunks for Lzo {
         if is_python(input, uncompressed) {
             return Layout::Whole(|input, output| Self::chunk(&input[PYTHON_HEADER_BYTES..], output));
         }
-        if is_bare(input, uncompressed) { Layout::Whole(Self::chunk) } else { Layout::Hadoop }
+        if is_bare(input) { Layout::Whole(Self::chunk) } else { Layout::Hadoop }
     }
 
     fn chunk(input: &[u8], output: &mut [u8]) -> Result<usize> {
         let room = output.len();
         decompress_into(input, output).map_err(|error| match error {
-            LzoError::OutputOverrun => corrupt(
-                Self::CODEC,
-                format_args!("it has more than the announced {room} uncompressed bytes"),
-            ),
+            LzoError::OutputOverrun => {
+                corrupt(Self::CODEC, format_args!("it has more than the announced {room} uncompressed bytes"))
+            }
             LzoError::InputOverrun => corrupt(Self::CODEC, "a block is cut short"),
             LzoError::LookbehindOverrun => corrupt(Self::CODEC, "a match refers to what is before the block"),
             LzoError::InputNotConsumed => corrupt(Self::CODEC, "a block ends before its bytes do"),
@@ -62,13 +61,12 @@ fn is_python(input: &[u8], uncompressed: usize) -> bool {
         && usize::try_from(u32::from_be_bytes([s0, s1, s2, s3])).is_ok_and(|size| size == uncompressed)
 }
 
-/// True for a page that ends as a block does and does not start as Hadoop's framing does.
-fn is_bare(input: &[u8], uncompressed: usize) -> bool {
-    let fits = |size: u32, max: usize| usize::try_from(size).ok().filter(|&size| size <= max);
-    let is_hadoop = first_sizes(input).is_some_and(|(block, chunk)| {
+/// True for a page that ends as a block does, unless its first chunk in Hadoop's framing would, too.
+fn is_bare(input: &[u8]) -> bool {
+    let is_hadoop = first_sizes(input).is_some_and(|(_, chunk)| {
         let chunks = &input[BLOCK_HEADER_BYTES..];
-        fits(block, uncompressed).is_some()
-            && fits(chunk, chunks.len()).is_some_and(|chunk| chunks[..chunk].ends_with(&END))
+        let chunk = usize::try_from(chunk).ok().and_then(|chunk| chunks.get(..chunk));
+        chunk.is_some_and(|chunk| chunk.ends_with(&END))
     });
     !is_hadoop && input.ends_with(&END)
 }

@@ -3,7 +3,8 @@
 //! * [`format`](mod@format): what the file holds beside the data — Thrift structures, the footer, page headers;
 //! * [`schema`]: the tree of types, logical types, levels;
 //! * [`encoding`]: one module an encoding;
-//! * [`read`]: the machines that read, and the batches they make.
+//! * [`read`]: the machines that read, and the batches they make;
+//! * [`variant`]: the values of VARIANT columns: looked at, built, put together from shredded columns.
 //!
 //! The machines keep the contract of [`marquetry_base`]. A reader of a whole file in memory:
 //!
@@ -45,3 +46,4 @@ pub mod format;
 pub mod read;
 pub mod record;
 pub mod schema;
+pub mod variant;

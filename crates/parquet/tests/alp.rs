@@ -3,46 +3,14 @@
 //! `data/alp.parquet` was written by parquet-rs 60.1: 1,300 rows, a vector of 1,024 values and one of 276 in each ALP page,
 //! with NaNs of several payloads, both infinities, negative zero and subnormal numbers among decimals.
 
+mod common;
+
 use std::sync::Arc;
 
-use marquetry_base::{
-    Budget, Bytes, Codec, Codecs, Decompressor, Error, Limits, Machine, Object, Result, Step, Want,
-};
+use common::{NoCodecs, products};
+use marquetry_base::{Bytes, Limits, Object};
 use marquetry_parquet::format::Encoding;
 use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions, Values};
-
-static FILE: &[u8] = include_bytes!("data/alp.parquet");
-
-/// The file is not compressed.
-struct NoCodecs;
-
-impl Codecs for NoCodecs {
-    fn decompressor(&self, codec: Codec) -> Result<Box<dyn Decompressor>> {
-        Err(Error::unsupported(codec.name()))
-    }
-}
-
-fn products<M: Machine>(machine: &mut M, units: u64) -> Vec<M::Product> {
-    let mut products = Vec::new();
-    loop {
-        match machine.step(&mut Budget::new(units)).unwrap() {
-            Step::Ready(product) => products.push(product),
-            Step::Done => return products,
-            Step::Need(demand) => {
-                for want in demand.wants {
-                    match want {
-                        Want::Length(object) => machine.supply_length(object, FILE.len() as u64).unwrap(),
-                        Want::Range(object, range, _) => {
-                            let bytes = &FILE[range.start as usize..range.end as usize];
-                            machine.supply(object, range, Bytes::from_static(bytes)).unwrap();
-                        }
-                    }
-                }
-            }
-            Step::Append(..) | Step::Yield => {}
-        }
-    }
-}
 
 fn bits(values: &Values) -> Vec<u64> {
     match values {
@@ -54,7 +22,9 @@ fn bits(values: &Values) -> Vec<u64> {
 
 #[test]
 fn a_file_by_another_writer() {
-    let metadata = products(&mut FooterReader::new(Object(0), Limits::DEFAULT), 1000).remove(0);
+    let file = Bytes::from_static(include_bytes!("data/alp.parquet"));
+    let metadata =
+        products(&mut FooterReader::new(Object(0), Limits::DEFAULT), &file, 1000).unwrap().remove(0);
     let columns = &metadata.row_groups[0].columns;
     for (column, alp) in columns.iter().zip([true, false, true, false]) {
         assert_eq!(column.encodings.contains(&Encoding::Alp), alp, "{:?}", column.encodings);
@@ -64,7 +34,7 @@ fn a_file_by_another_writer() {
         let options = ReadOptions { batch_rows, ..ReadOptions::default() };
         let mut reader = BatchReader::new(Object(0), metadata.clone(), Arc::new(NoCodecs), options).unwrap();
         let mut rows = 0;
-        for batch in products(&mut reader, units) {
+        for batch in products(&mut reader, &file, units).unwrap() {
             let columns: Vec<_> = batch.columns.iter().map(|column| bits(&column.values)).collect();
             assert_eq!(columns[0], columns[1], "DOUBLE, batches of {batch_rows}");
             assert_eq!(columns[2], columns[3], "FLOAT, batches of {batch_rows}");

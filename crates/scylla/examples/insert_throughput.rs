@@ -79,7 +79,15 @@ fn measure(what: &str, columns: &[(Field, Values, bool)], nulls: Nulls, random: 
     let column = |(leaf, (_, values, has_nulls)): (usize, &(Field, Values, bool))| {
         let validity: Option<Bitmap> = has_nulls.then(|| (0..ROWS).map(|_| random.below(10) > 0).collect());
         let nulls = validity.as_ref().map_or(0, |bits| bits.iter().filter(|bit| !bit).count());
-        ColumnBatch { leaf, rows: ROWS, nulls, validity, values: values.clone(), layout: Layout::Spaced, levels: None }
+        ColumnBatch {
+            leaf,
+            rows: ROWS,
+            nulls,
+            validity,
+            values: values.clone(),
+            layout: Layout::Spaced,
+            levels: None,
+        }
     };
     let columns = columns.iter().enumerate().map(column).collect();
     let batch = Batch { row_group: 0, first_row: 0, rows: ROWS, columns };

@@ -196,7 +196,8 @@ def write_with_pyarrow(manifest, random, name, table):
         "column_encoding": encodings or None,
         "write_page_index": choose(True, False),
         "write_page_checksum": choose(True, False),
-        "store_schema": choose(True, True, False),
+        # With Arrow's schema, pyarrow reads back neither nulls of fixed-size lists nor dictionaries from DELTA encodings.
+        "store_schema": choose(True, True, False) and not any(no in str(table.schema) for no in ("fixed_size", "dictionary<")),
         "use_compliant_nested_type": choose(True, False),
         "version": "2.6",
     }

@@ -307,6 +307,25 @@ impl Page {
         Page::new(0, Some((5, Struct::of(own))), body, 0)
     }
 
+    /// A V1 data page of a nested leaf: levels of so many bits, the repetition levels first, and values.
+    pub fn nested(levels: &[Levels<'_>], encoding: i32, values: &[u8]) -> Page {
+        let entries = levels.first().map_or(0, |levels| levels.levels.len());
+        let mut body = Vec::new();
+        levels.iter().for_each(|levels| body.extend(prefixed(&levels.write())));
+        body.extend(values);
+        Page::data(i32::try_from(entries).expect("few entries"), encoding, body)
+    }
+
+    /// The same as a V2 data page of so many rows.
+    pub fn nested_v2(repetition: &Levels<'_>, definition: &Levels<'_>, rows: i32, values: &[u8]) -> Page {
+        let levels = [repetition.write(), definition.write()];
+        let entries = i32::try_from(definition.levels.len()).expect("few entries");
+        Page::data_v2(entries, 0, PLAIN, &levels.concat(), values)
+            .with_own(3, V::I32(rows))
+            .with_own(5, V::I32(length_i32(&levels[1])))
+            .with_own(6, V::I32(length_i32(&levels[0])))
+    }
+
     /// A V2 data page.
     pub fn data_v2(values: i32, nulls: i32, encoding: i32, levels: &[u8], body: &[u8]) -> Page {
         let own = [
@@ -392,6 +411,44 @@ pub fn compress(codec: i32, bytes: &[u8]) -> Vec<u8> {
     }
 }
 
+/// Levels of one kind.
+#[derive(Debug, Clone, Copy)]
+pub struct Levels<'a> {
+    /// Bits of each.
+    pub width: u32,
+    /// The levels.
+    pub levels: &'a [u32],
+}
+
+impl Levels<'_> {
+    /// As hybrid runs; nothing where they have no bits.
+    pub fn write(&self) -> Vec<u8> {
+        if self.width == 0 { Vec::new() } else { packed_run(self.levels, self.width) }
+    }
+}
+
+/// A group of the schema: its repetition (0 required, 1 optional, 2 repeated) and how many children follow it.
+pub fn group(name: &str, repetition: i32, children: i32) -> Struct {
+    Struct::of([(3, V::I32(repetition)), (4, V::text(name)), (5, V::I32(children))])
+}
+
+/// A leaf of the schema.
+pub fn leaf(name: &str, repetition: i32, physical_type: i32) -> Struct {
+    Column::required(name, physical_type).with(3, V::I32(repetition)).element
+}
+
+/// A group annotated as a list, in the usual shape; its element follows.
+pub fn list(name: &str, repetition: i32) -> [Struct; 2] {
+    let mut outer = group(name, repetition, 1);
+    outer.set(6, V::I32(LIST));
+    [outer, group("list", 2, 1)]
+}
+
+/// `ConvertedType` of the format.
+pub const MAP: i32 = 1;
+/// See [`MAP`].
+pub const LIST: i32 = 3;
+
 /// A column chunk.
 #[derive(Debug, Clone)]
 pub struct Chunk {
@@ -446,6 +503,8 @@ impl Chunk {
 pub struct Table {
     /// The leaves.
     pub columns: Vec<Column>,
+    /// The schema's elements after the root, and how many of them are its children, where they are other than the leaves.
+    pub tree: Option<(i32, Vec<Struct>)>,
     /// Rows and chunks of the row groups.
     pub groups: Vec<(i64, Vec<Chunk>)>,
     /// Fields of `FileMetaData` that differ.
@@ -458,6 +517,15 @@ impl Table {
     /// A table without rows.
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Table {
         Table { columns: columns.into_iter().collect(), ..Table::default() }
+    }
+
+    /// A table of a nested schema: of `children` of the root, and all `elements` below it, depth-first. Those with a type are the
+    /// leaves.
+    pub fn nested(children: i32, elements: impl IntoIterator<Item = Struct>) -> Table {
+        let elements: Vec<Struct> = elements.into_iter().collect();
+        let leaves = elements.iter().filter(|element| element.0.contains_key(&1));
+        let columns = leaves.map(|element| Column { element: element.clone() }).collect();
+        Table { columns, tree: Some((children, elements)), ..Table::default() }
     }
 
     /// With another row group.
@@ -487,9 +555,11 @@ impl Table {
             let bytes = V::I64(i64_of(file.len() - 4));
             groups.push(V::Struct(Struct::of([(1, V::List(chunks)), (2, bytes), (3, V::I64(*rows))])));
         }
-        let children = i32::try_from(self.columns.len()).expect("few columns");
+        let (children, elements) = self.tree.clone().unwrap_or_else(|| {
+            let children = i32::try_from(self.columns.len()).expect("few columns");
+            (children, self.columns.iter().map(|column| column.element.clone()).collect())
+        });
         let root = Struct::of([(4, V::text("schema")), (5, V::I32(children))]);
-        let elements = self.columns.iter().map(|column| column.element.clone());
         let schema = std::iter::once(root).chain(elements).map(V::Struct).collect();
         let mut footer = Struct::of([
             (1, V::I32(2)),

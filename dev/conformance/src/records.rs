@@ -9,7 +9,7 @@ use std::sync::Arc;
 use marquetry_base::{Budget, Bytes, Error, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Batch, BatchReader, ColumnBatch, Layout, ReadOptions};
+use marquetry_parquet::read::{Array, ArrayKind, Batch, BatchReader, ColumnBatch, Layout, ReadOptions};
 use marquetry_parquet::record::{Program, RecordSink, Value};
 use marquetry_parquet::schema::{NodeKind, Schema};
 
@@ -63,6 +63,137 @@ pub fn field_sums(
     let rows: u64 = metadata.row_groups.iter().map(|group| group.rows).sum();
     assert_eq!(next_row, rows);
     Ok(sink.finish())
+}
+
+/// Reads all rows as arrays in Arrow's layout; says the same sums.
+///
+/// # Errors
+///
+/// The machine's and the assembly's.
+///
+/// # Panics
+///
+/// When batches or arrays contradict themselves.
+pub fn array_sums(
+    bytes: &Bytes,
+    metadata: &Arc<FileMetaData>,
+    options: ReadOptions,
+    manner: Manner,
+) -> Result<Vec<FieldSum>> {
+    let schema = &metadata.schema;
+    let is_wanted = |leaf| options.leaves.as_ref().is_none_or(|leaves| leaves.contains(&leaf));
+    let mut fields = Vec::new();
+    for node in schema.children(0) {
+        let shape = schema.shape(node, is_wanted)?.filter(|shape| shape.first_leaf().is_some());
+        fields.extend(shape.map(|shape| (shape, Root::new(schema, node))));
+    }
+    let codecs = Arc::new(StandardCodecs::default());
+    let mut reader = BatchReader::new(FILE, Arc::clone(metadata), codecs, options.clone())?;
+    hostile::run(&mut reader, FILE, bytes, manner, |batch| {
+        check_batch(schema, &batch);
+        let column_of = |leaf| batch.columns.iter().find(|column| column.leaf == leaf);
+        for (shape, field) in &mut fields {
+            let array = Array::assemble(shape, batch.rows, &column_of)?;
+            assert_eq!(array.length, batch.rows);
+            check_array(&array);
+            for row in 0..batch.rows {
+                let mut bytes = Vec::new();
+                write_slot(schema, &array, row, &mut bytes);
+                field.add(&bytes);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(fields.into_iter().map(|(_, field)| field.finish()).collect())
+}
+
+fn check_array(array: &Array) {
+    match &array.validity {
+        Some(validity) => {
+            let nulls = (0..array.length).filter(|&slot| !validity.get(slot)).count();
+            assert_eq!((validity.len(), nulls), (array.length, array.nulls));
+            assert!(nulls > 0, "a validity without a null");
+        }
+        None => assert_eq!(array.nulls, 0),
+    }
+    match &array.kind {
+        ArrayKind::Values(values) => assert_eq!(values.len(), array.length),
+        ArrayKind::Struct(fields) => {
+            for field in fields {
+                assert_eq!(field.length, array.length);
+                check_array(field);
+            }
+        }
+        ArrayKind::List(offsets, element) => {
+            check_offsets(array, offsets, element.length);
+            check_array(element);
+        }
+        ArrayKind::Map(offsets, key, value) => {
+            check_offsets(array, offsets, key.length);
+            check_array(key);
+            if let Some(value) = value {
+                assert_eq!(value.length, key.length);
+                check_array(value);
+            }
+        }
+    }
+}
+
+fn check_offsets(array: &Array, offsets: &[i32], elements: usize) {
+    assert_eq!(offsets.len(), array.length + 1);
+    assert_eq!((offsets[0], usize::try_from(offsets[array.length]).ok()), (0, Some(elements)));
+    for (slot, pair) in offsets.windows(2).enumerate() {
+        assert!(pair[0] <= pair[1]);
+        assert!(!is_null(array, slot) || pair[0] == pair[1], "a null with elements");
+    }
+}
+
+fn is_null(array: &Array, slot: usize) -> bool {
+    array.validity.as_ref().is_some_and(|validity| !validity.get(slot))
+}
+
+fn write_slot(schema: &Schema, array: &Array, slot: usize, out: &mut Vec<u8>) {
+    if is_null(array, slot) {
+        return out.push(b'n');
+    }
+    let elements = |offsets: &[i32]| {
+        let index = |at: usize| usize::try_from(offsets[at]).unwrap_or(usize::MAX);
+        index(slot)..index(slot + 1)
+    };
+    match &array.kind {
+        ArrayKind::Values(values) => {
+            let node = &schema.nodes()[array.node];
+            let NodeKind::Leaf { leaf } = node.kind else { panic!("values of a group") };
+            let form = Form::of(&schema.leaves()[leaf], node.logical_type.as_ref());
+            canonical::with_bytes(values, slot, |bytes| write_value(&form.bring(bytes), out));
+        }
+        ArrayKind::Struct(fields) => {
+            out.push(b'{');
+            fields.iter().for_each(|field| write_slot(schema, field, slot, out));
+            out.push(b'}');
+        }
+        ArrayKind::List(offsets, element) => {
+            out.push(b'[');
+            elements(offsets).for_each(|slot| write_slot(schema, element, slot, out));
+            out.push(b']');
+        }
+        ArrayKind::Map(offsets, key, value) => {
+            out.push(b'<');
+            for slot in elements(offsets) {
+                write_slot(schema, key, slot, out);
+                if let Some(value) = value {
+                    write_slot(schema, value, slot, out);
+                }
+            }
+            out.push(b'>');
+        }
+    }
+}
+
+fn write_value(bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(b'v');
+    out.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes());
+    out.extend(bytes);
 }
 
 /// Tells a batch's records, each step with this budget.
@@ -149,6 +280,32 @@ enum Open {
     Map(usize),
 }
 
+impl Root {
+    /// Of no row of a field yet.
+    fn new(schema: &Schema, node: usize) -> Root {
+        Root {
+            name: schema.nodes()[node].name.clone(),
+            has_leaves: schema.leaves_of(node).next().is_some(),
+            hasher: crc32fast::Hasher::new(),
+            head: Vec::new(),
+        }
+    }
+
+    /// Adds a row's canonical bytes.
+    fn add(&mut self, row: &[u8]) {
+        self.hasher.update(row);
+        if self.head.len() < HEAD_ROWS {
+            let mut clear = clear(row);
+            clear.truncate(HEAD_ROW_CHARACTERS_MAX);
+            self.head.push(clear);
+        }
+    }
+
+    fn finish(self) -> FieldSum {
+        FieldSum { name: self.name, crc32: self.hasher.finalize(), head: self.head }
+    }
+}
+
 impl<'a> Summing<'a> {
     /// Of no record yet.
     pub fn new(schema: &Schema, program: &'a Program) -> Summing<'a> {
@@ -166,15 +323,7 @@ impl<'a> Summing<'a> {
         let fields = program
             .roots()
             .iter()
-            .map(|&root| {
-                let node = program.fields()[root].node;
-                Root {
-                    name: schema.nodes()[node].name.clone(),
-                    has_leaves: schema.leaves_of(node).next().is_some(),
-                    hasher: crc32fast::Hasher::new(),
-                    head: Vec::new(),
-                }
-            })
+            .map(|&root| Root::new(schema, program.fields()[root].node))
             .collect();
         Summing { program, forms, fields, open: Vec::new(), row: Vec::new() }
     }
@@ -185,7 +334,7 @@ impl<'a> Summing<'a> {
         self.fields
             .into_iter()
             .filter(|field| field.has_leaves)
-            .map(|field| FieldSum { name: field.name, crc32: field.hasher.finalize(), head: field.head })
+            .map(Root::finish)
             .collect()
     }
 
@@ -209,13 +358,7 @@ impl<'a> Summing<'a> {
     /// A slot's event is complete.
     fn end(&mut self) {
         if let [(Open::Record, events)] = self.open[..] {
-            let field = &mut self.fields[events - 1];
-            field.hasher.update(&self.row);
-            if field.head.len() < HEAD_ROWS {
-                let mut clear = clear(&self.row);
-                clear.truncate(HEAD_ROW_CHARACTERS_MAX);
-                field.head.push(clear);
-            }
+            self.fields[events - 1].add(&self.row);
             self.row.clear();
         }
     }
@@ -295,9 +438,7 @@ impl RecordSink for Summing<'_> {
             Value::Double(value) => value.to_le_bytes().to_vec(),
             Value::Bytes(bytes) => form.bring(bytes),
         };
-        self.row.push(b'v');
-        self.row.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes());
-        self.row.extend(bytes);
+        write_value(&bytes, &mut self.row);
         self.end();
         Ok(())
     }

@@ -4,21 +4,71 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use marquetry_base::{Bytes, Result};
+use marquetry_base::{Bytes, ErrorKind, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::{self, Manner};
-use marquetry_conformance::records::{FieldSum, field_sums};
+use marquetry_conformance::records::{FieldSum, array_sums, field_sums, read_all};
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{BatchReader, ReadOptions};
+use marquetry_parquet::read::{BatchReader, Layout, ReadOptions};
 use serde_json::Value;
 
 /// Files up to this size are read in the hardest manner too, others in the usual one.
 const DISORDERLY_FILE_BYTES_MAX: usize = 20_000;
 
-/// Files, or fields of files, that pyarrow does not read or reads otherwise, each with what is known instead.
-const NOT_AS_PYARROW: &[(&str, &str)] = &[];
+/// Files that pyarrow does not read, or reads otherwise, and what is expected instead.
+const NOT_AS_PYARROW: &[(&str, Instead)] = &[
+    // README of parquet-testing: the CRC is wrong.
+    ("datapage_v1-corrupt-checksum.parquet", Instead::Error(ErrorKind::Corrupt)),
+    ("rle-dict-uncompressed-corrupt-checksum.parquet", Instead::Error(ErrorKind::Corrupt)),
+    // pyarrow does not take two keys of 1 GiB each; they are beyond the default limits here, and read in the soak tests.
+    ("large_string_map.brotli.parquet", Instead::Error(ErrorKind::LimitExceeded)),
+    // pyarrow refuses map keys that may be null. As DuckDB reads it: {parent=another, name=report}.
+    (
+        "incorrect_map_schema.parquet",
+        Instead::Heads(&[("my_map", &["<706172656e74,616e6f74686572,6e616d65,7265706f7274,>"])]),
+    ),
+    // pyarrow reads a map without values as a list; the format calls it a set of keys. As the file's README has it.
+    (
+        "map_no_value.parquet",
+        Instead::Heads(&[
+            (
+                "my_map",
+                &[
+                    "<01000000,n,02000000,n,03000000,n,>",
+                    "<04000000,n,05000000,n,06000000,n,>",
+                    "<07000000,n,08000000,n,09000000,n,>",
+                ],
+            ),
+            (
+                "my_map_no_v",
+                &[
+                    "<01000000,02000000,03000000,>",
+                    "<04000000,05000000,06000000,>",
+                    "<07000000,08000000,09000000,>",
+                ],
+            ),
+            (
+                "my_list",
+                &[
+                    "[01000000,02000000,03000000,]",
+                    "[04000000,05000000,06000000,]",
+                    "[07000000,08000000,09000000,]",
+                ],
+            ),
+        ]),
+    ),
+];
+
+/// What is expected of a file whose reading by pyarrow is not.
+#[derive(Debug)]
+enum Instead {
+    /// An error of this kind.
+    Error(ErrorKind),
+    /// All rows in clear, field by field.
+    Heads(&'static [(&'static str, &'static [&'static str])]),
+}
 
 fn run(command: &mut Command) {
     let status = command.status().unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -55,7 +105,8 @@ struct Tally {
     files: usize,
     readings: usize,
     fields: usize,
-    not_as_pyarrow: Vec<String>,
+    /// Fields that no other reader reads.
+    unknown: Vec<String>,
     wrong: Vec<String>,
 }
 
@@ -65,7 +116,7 @@ impl Tally {
         self.files += 1;
         let bytes = Bytes::from(std::fs::read(path).unwrap());
         if let Some(error) = expected["error"].as_str() {
-            return self.not_as_pyarrow(&name, error);
+            return self.failed(&name, &format!("pyarrow does not read it: {error}"));
         }
         let metadata = match canonical::metadata(&bytes, Manner::KIND) {
             Ok(metadata) => metadata,
@@ -83,9 +134,14 @@ impl Tally {
             if batch_rows < 1000 && metadata.rows > 20_000 {
                 continue;
             }
-            let options = ReadOptions { batch_rows, ..ReadOptions::default() };
-            let what = format!("{name} in batches of {batch_rows}, {manner:?}");
-            self.check(&what, field_sums(&bytes, &metadata, options, manner), fields);
+            let layout = if batch_rows == 7 { Layout::Dense } else { Layout::Spaced };
+            let options = ReadOptions { batch_rows, layout, ..ReadOptions::default() };
+            let what = format!("{name} in batches of {batch_rows}, budgets of {}", manner.budget);
+            self.check(&what, field_sums(&bytes, &metadata, options.clone(), manner), fields);
+            if batch_rows != 1 && manner.budget > 0 {
+                let what = format!("{name} as arrays of {batch_rows}");
+                self.check(&what, array_sums(&bytes, &metadata, options, manner), fields);
+            }
         }
         for (number, projection) in expected["projections"].as_array().into_iter().flatten().enumerate() {
             let leaves: Vec<usize> = projection["leaves"]
@@ -98,11 +154,34 @@ impl Tally {
             let manner = if number % 2 == 0 { Manner::KIND } else { Manner::USUAL };
             let what = format!("{name}, leaves {leaves:?}, in batches of {batch_rows}");
             let options = ReadOptions { leaves: Some(leaves), batch_rows, ..ReadOptions::default() };
-            let found = field_sums(&bytes, &metadata, options, manner);
+            let found = field_sums(&bytes, &metadata, options.clone(), manner);
             self.check(&what, found, &projection["fields"]);
+            let found = array_sums(&bytes, &metadata, options, manner);
+            self.check(&format!("{what}, as arrays"), found, &projection["fields"]);
         }
         if let Err(error) = columns_alone(&bytes, &metadata) {
             self.failed(&name, &format!("{error:?}"));
+        }
+    }
+
+    fn compare_instead(&mut self, name: &str, bytes: &Bytes, instead: &Instead) {
+        for (batch_rows, manner) in [(8192, Manner::KIND), (1, Manner::USUAL)] {
+            let options = ReadOptions { batch_rows, ..ReadOptions::default() };
+            self.readings += 1;
+            let found = read_all(bytes, options, manner);
+            let same = match (&found, instead) {
+                (Err(error), Instead::Error(kind)) => error.kind() == *kind,
+                (Ok(found), Instead::Heads(expected)) => {
+                    let found = found.iter().map(|field| (&*field.name, field.head.iter().map(|row| &**row)));
+                    found.map(|(name, head)| (name, head.collect())).eq(expected
+                        .iter()
+                        .map(|(name, head)| (*name, head.to_vec())))
+                }
+                _ => false,
+            };
+            if !same {
+                self.failed(name, &format!("{found:?}, where {instead:?} is expected"));
+            }
         }
     }
 
@@ -118,7 +197,7 @@ impl Tally {
         }
         for (found, expected) in found.iter().zip(expected) {
             if let Some(error) = expected["error"].as_str() {
-                self.not_as_pyarrow(what, &format!("{}: {error}", found.name));
+                self.unknown.push(format!("{what}: pyarrow does not read {}: {error}", found.name));
                 continue;
             }
             self.fields += 1;
@@ -140,28 +219,21 @@ impl Tally {
         }
     }
 
-    fn known(what: &str) -> bool {
-        NOT_AS_PYARROW.iter().any(|(known, _)| what.starts_with(known))
-    }
-
     fn failed(&mut self, what: &str, why: &str) {
-        if !Tally::known(what) {
-            self.wrong.push(format!("{what}: {why}"));
-        }
+        self.wrong.push(format!("{what}: {why}"));
     }
 
-    fn not_as_pyarrow(&mut self, what: &str, why: &str) {
-        if !Tally::known(what) {
-            self.not_as_pyarrow.push(format!("{what}: {why}"));
-        }
-    }
-
-    fn report(self, what: &str) {
+    fn report(self, what: &str, unknown_percent_max: usize) {
         println!(
-            "{what}: {} files, {} readings, {} sums of fields equal",
-            self.files, self.readings, self.fields
+            "{what}: {} files, {} readings, {} sums of fields equal; {} fields that no other reader reads: {:#?}",
+            self.files,
+            self.readings,
+            self.fields,
+            self.unknown.len(),
+            &self.unknown[..self.unknown.len().min(20)]
         );
-        let wrong: Vec<String> = self.wrong.into_iter().chain(self.not_as_pyarrow).collect();
+        assert!(self.unknown.len() * 100 <= self.fields * unknown_percent_max, "too many to compare with");
+        let wrong = self.wrong;
         assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(25)].join("\n"));
         assert!(self.fields > 0, "nothing was compared");
     }
@@ -229,11 +301,23 @@ fn the_corpus_reads_equal() {
     }
     parquet.extend(files::parquet_files(&corpus.join("real")));
     let mut tally = Tally::default();
-    let expected = expect(&python, &folder("nested-corpus"), &parquet);
-    for (path, expected) in parquet.iter().zip(&expected) {
+    let (mut compared, mut instead) = (Vec::new(), 0);
+    for path in parquet {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        match NOT_AS_PYARROW.iter().find(|(known, _)| *known == name) {
+            Some((_, other)) => {
+                tally.compare_instead(&name, &Bytes::from(std::fs::read(path).unwrap()), other);
+                instead += 1;
+            }
+            None => compared.push(path),
+        }
+    }
+    assert_eq!(instead, NOT_AS_PYARROW.len(), "a file that is no longer there");
+    let expected = expect(&python, &folder("nested-corpus"), &compared);
+    for (path, expected) in compared.iter().zip(&expected) {
         tally.compare(path, expected);
     }
-    tally.report("corpus");
+    tally.report("corpus", 0);
 }
 
 fn random_cases(python: &Path, name: &str, first: u64, count: u64) {
@@ -248,7 +332,8 @@ fn random_cases(python: &Path, name: &str, first: u64, count: u64) {
     for (path, expected) in parquet.iter().zip(&expect(python, &folder, &parquet)) {
         tally.compare(path, expected);
     }
-    tally.report(&format!("cases {first}..{}", first + count));
+    // Even pyarrow does not read all that it writes.
+    tally.report(&format!("cases {first}..{}", first + count), 1);
 }
 
 #[test]

@@ -24,12 +24,7 @@ pub(super) fn print(
     out: &mut Vec<u8>,
 ) -> Outcome {
     let schema = &file.metadata.schema;
-    let leaf_index = schema.leaves().iter().position(|leaf| leaf.path == column).ok_or_else(|| {
-        Failure::usage(format!(
-            "{}: there is no column {column:?} with pages; `marquetry show` lists the paths",
-            file.name
-        ))
-    })?;
+    let leaf_index = find_leaf(file, column)?;
     let mut table = Table::new([
         ("row group", Side::Right),
         ("page", Side::Right),
@@ -65,6 +60,27 @@ pub(super) fn print(
         table.print(terminal, out);
     }
     Ok(())
+}
+
+/// The leaf of this path. A group has no pages, but those below it have.
+fn find_leaf(file: &ParquetFile, column: &str) -> Outcome<usize> {
+    let leaves = || file.metadata.schema.leaves().iter();
+    let mut found = leaves().enumerate().filter(|(_, leaf)| leaf.path == column).map(|(index, _)| index);
+    let wrong = |what: String| Err(Failure::usage(format!("{}: {what}", file.name)));
+    match (found.next(), found.next()) {
+        (Some(index), None) => Ok(index),
+        (Some(_), Some(_)) => wrong(format!("two columns have the path {column:?}")),
+        (None, _) => {
+            let is_below = |path: &str| path.strip_prefix(column).is_some_and(|rest| rest.starts_with('.'));
+            let below: Vec<&str> =
+                leaves().map(|leaf| leaf.path.as_str()).filter(|path| is_below(path)).take(5).collect();
+            let advice = match below.is_empty() {
+                true => "`marquetry show` lists the paths".to_string(),
+                false => format!("in that group are {}", below.join(", ")),
+            };
+            wrong(format!("there is no column {column:?} with pages; {advice}"))
+        }
+    }
 }
 
 /// What a page's header says, whatever its kind; what it does not say is absent.

@@ -9,9 +9,12 @@ use marquetry_parquet::schema::{NodeKind, Schema};
 use super::bounds;
 use crate::input::ParquetFile;
 use crate::numbers::{plural, ratio, size, thousands};
-use crate::table::{Side, Table, printable};
+use crate::table::{Side, Table, cut, printable};
 use crate::terminal::Terminal;
 use crate::value::Meaning;
+
+/// Width of a name in the schema's tree: the types stand beside it, and a name may have thousands of characters.
+const NAME_WIDTH_MAX: usize = 100;
 
 /// Row groups that are listed; more say little to a person. `--json` has them all.
 const ROW_GROUPS_SHOWN: usize = 8;
@@ -21,7 +24,7 @@ pub(super) fn print(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) {
     heading(file, terminal, out);
     section("Schema", terminal, out);
     schema(&metadata.schema, terminal, out);
-    if metadata.row_groups.is_empty() {
+    if metadata.row_groups.is_empty() || metadata.schema.leaves().is_empty() {
         return;
     }
     section("Columns", terminal, out);
@@ -88,6 +91,15 @@ fn section(title: &str, terminal: Terminal, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("\n{}\n", terminal.bold(title)).as_bytes());
 }
 
+/// A table; what found no room is said, not just left out.
+fn print_table(table: &Table, terminal: Terminal, out: &mut Vec<u8>) {
+    let left_out = table.print(terminal, out);
+    if left_out > 0 {
+        let columns = plural(left_out, "more column");
+        out.extend_from_slice(format!("  … {columns} in a wider terminal (or COLUMNS=200)\n").as_bytes());
+    }
+}
+
 /// The tree, with the types aligned beside it.
 fn schema(schema: &Schema, terminal: Terminal, out: &mut Vec<u8>) {
     let mut lines = Vec::new();
@@ -112,7 +124,7 @@ fn schema(schema: &Schema, terminal: Terminal, out: &mut Vec<u8>) {
             node.logical_type.as_ref().map(|logical| printable(&logical.to_string())).unwrap_or_default();
         lines.push((
             format!("{prefix}{branch}"),
-            printable(&node.name),
+            cut(&printable(&node.name), NAME_WIDTH_MAX),
             node.repetition.to_string(),
             physical,
             logical,
@@ -168,7 +180,7 @@ fn sizes(metadata: &FileMetaData, terminal: Terminal, out: &mut Vec<u8>) {
             encodings.join(", "),
         ]);
     }
-    table.print(terminal, out);
+    print_table(&table, terminal, out);
 }
 
 /// What a narrow terminal cuts comes last: the encodings of levels, which every column has, and before them PLAIN, which
@@ -198,7 +210,7 @@ fn values(metadata: &FileMetaData, terminal: Terminal, out: &mut Vec<u8>) {
         let nulls = known.nulls.map_or("-".to_string(), thousands);
         table.push(vec![printable(&leaf.path), nulls, text(known.min), text(known.max)]);
     }
-    table.print(terminal, out);
+    print_table(&table, terminal, out);
 }
 
 fn row_groups(metadata: &FileMetaData, terminal: Terminal, out: &mut Vec<u8>) {
@@ -229,7 +241,7 @@ fn row_groups(metadata: &FileMetaData, terminal: Terminal, out: &mut Vec<u8>) {
             ratio(uncompressed, compressed),
         ]);
     }
-    table.print(terminal, out);
+    print_table(&table, terminal, out);
     if let Some(more) = metadata.row_groups.len().checked_sub(ROW_GROUPS_SHOWN).filter(|more| *more > 0) {
         out.extend_from_slice(format!("  … {more} more; --json lists them all\n").as_bytes());
     }

@@ -54,6 +54,14 @@ def bad_text():
     pq.write_table(table, "bad_text.parquet", write_statistics=False, **plain)
 
 
+def names():
+    """Columns with names that mislead lists, terminals and CQL."""
+    odd = ["id", "a,b", 'q"uote', "do.t", "new\nline", " lead", "Case", "case", "select", "esc\x1b[31m", "rtl\u202e", ""]
+    pq.write_table(pa.table([pa.array([at]) for at in range(len(odd))], names=odd), "names.parquet", **plain)
+    # Two of one name.
+    pq.write_table(pa.table([pa.array([1]), pa.array([2]), pa.array([3])], names=["a", "a", "b"]), "twice.parquet", **plain)
+
+
 def many():
     """So many rows that no pipe holds them, in a file of a few hundred bytes."""
     table = pa.table({"answer": pa.array([42] * 300_000, pa.int32())})

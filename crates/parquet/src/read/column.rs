@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Bytes, Demand, Error, Input, Limits, Object, Pool, Price, Priority, Result};
 
 use super::builder::Builder;
@@ -15,7 +16,7 @@ use super::{ColumnBatch, ReadOptions, Values};
 use crate::encoding::hybrid::Hybrid;
 use crate::encoding::plain::Accept;
 use crate::format::{ColumnChunk, Encoding, PageKind};
-use crate::schema::{Leaf, LogicalType, PhysicalType};
+use crate::schema::{LogicalType, PhysicalType, Schema};
 
 /// The fewest rows decoded at a time, however small the budget: what a step's progress is made of.
 const SLICE_ROWS_MIN: usize = 64;
@@ -119,10 +120,11 @@ impl ColumnReader {
     /// A reader of a leaf.
     pub(super) fn new(
         number: usize,
-        leaf: &Leaf,
-        logical_type: Option<&LogicalType>,
+        schema: &Schema,
         options: &ReadOptions,
     ) -> Result<ColumnReader> {
+        let leaf = schema.leaves().get(number).ok_or_else(|| Error::internal("a leaf that is not there"))?;
+        let logical_type = schema.node_of(leaf).logical_type.as_ref();
         let is_text =
             matches!(logical_type, Some(LogicalType::String | LogicalType::Enum | LogicalType::Json));
         // The format's own lengths are signed 32-bit numbers.
@@ -142,7 +144,7 @@ impl ColumnReader {
             limits: options.limits,
             accept,
             row_group: 0,
-            nested: if leaf.is_flat() { None } else { Some(NestedLeaf::new(leaf)?) },
+            nested: if leaf.is_flat() { None } else { Some(NestedLeaf::new(schema, leaf)?) },
             rows_left: 0,
             entries_left: 0,
             pages: None,
@@ -286,8 +288,8 @@ impl ColumnReader {
                 Next::Yield => return Ok(Advance::Yield),
                 Next::End => {
                     return Err(Error::corrupt(format!(
-                        "the column chunk ends {} rows early",
-                        self.rows_left
+                        "the column chunk ends {} rows and {} entries early",
+                        self.rows_left, self.entries_left
                     )));
                 }
             }
@@ -308,10 +310,10 @@ impl ColumnReader {
             Some(nested) if nested.repetition_max > 0 => {
                 // The last row is whole when the next one begins, or the chunk ends.
                 let page_left = self.page.as_ref().map_or(0, |page| page.entries_left);
-                if nested.ahead() > 0 {
+                if nested.ahead() > 0 && self.rows_left > 0 {
                     nested.begins_row()
                 } else {
-                    page_left == 0 && self.entries_left == 0
+                    nested.ahead() == 0 && page_left == 0 && self.entries_left == 0
                 }
             }
             _ => true,
@@ -324,8 +326,8 @@ impl ColumnReader {
             return Err(Error::internal("no page to decode"));
         };
         let price = page.values.price();
+        let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
         if nested.ahead() == 0 {
-            let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
             let entries = page.entries_left.min(affordable);
             let Levels::Nested(levels) = &mut page.levels else {
                 return Err(Error::internal("a nested leaf without levels"));
@@ -337,25 +339,22 @@ impl ColumnReader {
         if nested.begins_row() && (self.builder.is_heavy(page.bytes) || self.builder.is_large()) {
             return Ok(false);
         }
-        // Where a row is large, it is taken slice by slice; a batch ends only between rows.
-        let definition_max = nested.definition_max;
-        let (entries, rows) = nested.within(target - self.builder.rows);
-        let (definition, repetition) = nested.take(entries);
-        let there = definition.iter().filter(|&&level| level == definition_max).count();
+        if nested.begins_row() && self.rows_left == 0 {
+            return Err(Error::corrupt("a column chunk of more rows than its row group"));
+        }
+        // Where a row is large, it is taken slice by slice; a batch ends only between rows. So it is in a slice of large values.
+        let rows_max = usize_of(self.rows_left).unwrap_or(usize::MAX).min(target - self.builder.rows);
+        let entries = nested.within(rows_max, affordable);
+        let there = nested.values_in(entries);
+        let slice = page.values.slice_values(&self.builder, there).min(there);
+        let entries = if slice < there { nested.entries_of(slice.max(1)) } else { entries };
+        let (definition, repetition, rows) = nested.take(entries);
         self.builder.add_levels(definition, repetition)?;
-        self.rows_left = self
-            .rows_left
-            .checked_sub(rows as u64)
-            .ok_or_else(|| Error::corrupt("a column chunk of more rows than its row group"))?;
+        self.rows_left -= rows as u64;
         self.builder.rows += rows;
         let dictionary = self.dictionary.values().map(|values| &**values);
         let (values_before, copied_before) = (self.builder.values, self.builder.copied_bytes());
-        let mut left = there;
-        while left > 0 {
-            let slice = page.values.slice_values(&self.builder, left).clamp(1, left);
-            page.values.decode(&mut self.builder, dictionary, slice)?;
-            left -= slice;
-        }
+        page.values.decode(&mut self.builder, dictionary, slice)?;
         let copied = self.builder.copied_bytes() - copied_before;
         budget.charge(price, copied, self.builder.values - values_before);
         budget.charge_units(SLICE_UNITS);
@@ -488,7 +487,8 @@ impl ColumnReader {
                 let repetition = page.levels.slice(..header.repetition_bytes as usize);
                 let definition = page.levels.slice(header.repetition_bytes as usize..);
                 let levels = if let Some(nested) = &self.nested {
-                    Levels::Nested(nested.levels_v2(repetition, definition))
+                    let (entries, rows) = (header.values as usize, header.rows as usize);
+                    Levels::Nested(nested.levels_v2(repetition, definition, entries, rows))
                 } else if self.is_nullable {
                     Levels::Hybrid(Hybrid::new(definition, 1))
                 } else {
@@ -561,6 +561,6 @@ mod tests {
     #[test]
     fn a_column_is_small() {
         // A table may have a hundred thousand columns.
-        assert!(size_of::<ColumnReader>() <= 1400, "{} bytes", size_of::<ColumnReader>());
+        assert!(size_of::<ColumnReader>() <= 1536, "{} bytes", size_of::<ColumnReader>());
     }
 }

@@ -9,16 +9,29 @@ use marquetry_kernels::unpack;
 use super::values::prefixed;
 use crate::encoding::hybrid::Hybrid;
 use crate::format::Encoding;
-use crate::schema::Leaf;
+use crate::schema::{Leaf, Repetition, Schema};
 
 /// Levels that are unpacked at a time.
 const SCRATCH: usize = 512;
+/// Levels that are looked at at a time for the row that is one too many.
+const ROWS_SLICE: usize = 256;
 
 /// The levels of one page.
 #[derive(Debug)]
 pub(super) struct PageLevels {
     definition: LevelDecoder,
     repetition: LevelDecoder,
+    /// What the header of a V2 page says.
+    claim: Option<Claim>,
+}
+
+/// Of a V2 page: its entries, those that are not decoded yet, its rows as its header has them, and as they are found.
+#[derive(Debug)]
+struct Claim {
+    entries: usize,
+    entries_left: usize,
+    rows: usize,
+    rows_found: usize,
 }
 
 /// Levels of one kind.
@@ -124,27 +137,44 @@ fn check(level: u32, max: u8) -> Result<()> {
 pub(super) struct NestedLeaf {
     pub(super) definition_max: u8,
     pub(super) repetition_max: u8,
+    /// The definition level of an element of each list around the leaf, from the outermost on.
+    elements: Vec<u8>,
     definition: Vec<u8>,
     repetition: Vec<u8>,
     next: usize,
-    /// No entry of the chunk was decoded yet.
-    is_first: bool,
+    /// The definition level of the entry before those that are decoded; `None` at the chunk's start.
+    before: Option<u8>,
 }
 
 impl NestedLeaf {
     /// For a leaf that is not flat.
-    pub(super) fn new(leaf: &Leaf) -> Result<NestedLeaf> {
+    pub(super) fn new(schema: &Schema, leaf: &Leaf) -> Result<NestedLeaf> {
         let level = |max: u16| {
-            u8::try_from(max)
-                .map_err(|_| Error::new(ErrorKind::LimitExceeded, "more than 255 levels of nesting"))
+            u8::try_from(max).map_err(|_| {
+                Error::new(ErrorKind::LimitExceeded, "more than 255 levels of nesting")
+                    .at(|place| place.column = Some(leaf.path.clone()))
+            })
         };
+        let definition_max = level(leaf.definition_max)?;
+        let mut elements = Vec::new();
+        let (mut definition, mut node) = (definition_max, leaf.node);
+        while node != 0 {
+            let repetition = schema.nodes()[node].repetition;
+            if repetition == Repetition::Repeated {
+                elements.push(definition);
+            }
+            definition -= u8::from(repetition != Repetition::Required);
+            node = schema.nodes()[node].parent;
+        }
+        elements.reverse();
         Ok(NestedLeaf {
-            definition_max: level(leaf.definition_max)?,
+            definition_max,
             repetition_max: level(leaf.repetition_max)?,
+            elements,
             definition: Vec::new(),
             repetition: Vec::new(),
             next: 0,
-            is_first: true,
+            before: None,
         })
     }
 
@@ -153,7 +183,7 @@ impl NestedLeaf {
         self.definition.clear();
         self.repetition.clear();
         self.next = 0;
-        self.is_first = true;
+        self.before = None;
     }
 
     /// Takes the levels from a V1 page's body; what follows them.
@@ -166,14 +196,21 @@ impl NestedLeaf {
     ) -> Result<(PageLevels, Bytes)> {
         let (repetition, body) = LevelDecoder::split(body, self.repetition_max, entries, repetition)?;
         let (definition, body) = LevelDecoder::split(body, self.definition_max, entries, definition)?;
-        Ok((PageLevels { definition, repetition }, body))
+        Ok((PageLevels { definition, repetition, claim: None }, body))
     }
 
-    /// The levels of a V2 page.
-    pub(super) fn levels_v2(&self, repetition: Bytes, definition: Bytes) -> PageLevels {
+    /// The levels of a V2 page of so many entries and rows.
+    pub(super) fn levels_v2(
+        &self,
+        repetition: Bytes,
+        definition: Bytes,
+        entries: usize,
+        rows: usize,
+    ) -> PageLevels {
         PageLevels {
             definition: LevelDecoder::hybrid(definition, self.definition_max),
             repetition: LevelDecoder::hybrid(repetition, self.repetition_max),
+            claim: Some(Claim { entries, entries_left: entries, rows, rows_found: 0 }),
         }
     }
 
@@ -192,11 +229,63 @@ impl NestedLeaf {
             self.repetition.clear();
             self.repetition.resize(entries, 0);
             levels.repetition.decode(&mut self.repetition)?;
-            if self.is_first && self.repetition.first().is_some_and(|&level| level != 0) {
+            if self.before.is_none() && self.repetition.first().is_some_and(|&level| level != 0) {
                 return Err(Error::corrupt("a column chunk that begins in the middle of a row"));
             }
+            if let Some(claim) = &mut levels.claim {
+                claim.check(&self.repetition)?;
+            }
+            if !self.elements_are_there() {
+                self.drop_hidden()?;
+            }
+            self.before = self.definition.last().copied().or(self.before);
         }
-        self.is_first = self.is_first && entries == 0;
+        Ok(())
+    }
+
+    /// True when each further element, and what is before it, is an element by its definition level.
+    fn elements_are_there(&self) -> bool {
+        let mut all = true;
+        for (&element, repetition) in self.elements.iter().zip(1..) {
+            let mut wrong = false;
+            if let (Some(&found), Some(&definition)) = (self.repetition.first(), self.definition.first()) {
+                let before = self.before.unwrap_or(definition);
+                wrong |= found == repetition && definition.min(before) < element;
+            }
+            // No branch: this compiles to vector instructions.
+            let pairs = self.definition.windows(2).zip(self.repetition.get(1..).unwrap_or_default());
+            for (pair, &found) in pairs {
+                wrong |= (found == repetition) & (pair[0].min(pair[1]) < element);
+            }
+            all &= !wrong;
+        }
+        all
+    }
+
+    /// Drops the entries of elements that a null hides.
+    ///
+    /// The format knows none, but DuckDB writes them: a null of its fixed-size ARRAY is followed by as many nulls more, at the
+    /// same definition level, as an array has elements.
+    fn drop_hidden(&mut self) -> Result<()> {
+        let (mut kept, mut before) = (0, self.before.unwrap_or(0));
+        for at in 0..self.definition.len() {
+            let (definition, repetition) = (self.definition[at], self.repetition[at]);
+            if let Some(&element) = repetition.checked_sub(1).and_then(|list| self.elements.get(usize::from(list)))
+                && definition.min(before) < element
+            {
+                // One level less than an element has an empty list.
+                if definition == before && definition + 1 < element {
+                    continue;
+                }
+                return Err(Error::corrupt("levels of an element of a list that is not there"));
+            }
+            self.definition[kept] = definition;
+            self.repetition[kept] = repetition;
+            kept += 1;
+            before = definition;
+        }
+        self.definition.truncate(kept);
+        self.repetition.truncate(kept);
         Ok(())
     }
 
@@ -205,26 +294,66 @@ impl NestedLeaf {
         self.repetition_max == 0 || self.repetition.get(self.next) == Some(&0)
     }
 
-    /// How many of the entries ahead belong to the current row and `rows` more, and how many rows they begin.
-    pub(super) fn within(&self, rows: usize) -> (usize, usize) {
+    /// How many of the entries ahead belong to the current row and `rows` more; `entries` at most.
+    pub(super) fn within(&self, rows: usize, entries: usize) -> usize {
+        let entries = entries.min(self.ahead());
         if self.repetition_max == 0 {
-            let entries = self.ahead().min(rows);
-            return (entries, entries);
+            return entries.min(rows);
         }
-        let ahead = &self.repetition[self.next..];
-        let begun = ahead.iter().filter(|&&level| level == 0).count();
-        if begun <= rows {
-            return (ahead.len(), begun);
+        let ahead = self.repetition.get(self.next..self.next + entries).unwrap_or_default();
+        let mut begun = 0;
+        for (slice, levels) in ahead.chunks(ROWS_SLICE).enumerate() {
+            let starts = rows_of(levels);
+            if begun + starts > rows {
+                let starts = levels.iter().enumerate().filter(|(_, level)| **level == 0);
+                let behind = starts.map(|(at, _)| at).nth(rows - begun);
+                return slice * ROWS_SLICE + behind.unwrap_or(levels.len());
+            }
+            begun += starts;
         }
-        let starts = ahead.iter().enumerate().filter(|(_, level)| **level == 0);
-        let behind = starts.map(|(at, _)| at).nth(rows).unwrap_or(ahead.len());
-        (behind, rows)
+        entries
     }
 
-    /// The next `entries` levels: definition, and repetition where there are any.
-    pub(super) fn take(&mut self, entries: usize) -> (&[u8], &[u8]) {
+    /// Values in the next `entries`.
+    pub(super) fn values_in(&self, entries: usize) -> usize {
+        let levels = self.definition.get(self.next..self.next + entries).unwrap_or_default();
+        levels.iter().filter(|&&level| level == self.definition_max).count()
+    }
+
+    /// Entries up to the one of the last of `values`, with it.
+    pub(super) fn entries_of(&self, values: usize) -> usize {
+        let ahead = self.definition.get(self.next..).unwrap_or_default();
+        let mut there = ahead.iter().enumerate().filter(|(_, level)| **level == self.definition_max);
+        values.checked_sub(1).and_then(|last| there.nth(last)).map_or(0, |(at, _)| at + 1)
+    }
+
+    /// The next `entries` levels: definition, repetition where there are any, and the rows that begin with them.
+    pub(super) fn take(&mut self, entries: usize) -> (&[u8], &[u8], usize) {
         let taken = self.next..self.next + entries;
         self.next += entries;
-        (&self.definition[taken.clone()], self.repetition.get(taken).unwrap_or_default())
+        let repetition = self.repetition.get(taken.clone()).unwrap_or_default();
+        let rows = if self.repetition_max == 0 { entries } else { rows_of(repetition) };
+        (&self.definition[taken], repetition, rows)
     }
+}
+
+impl Claim {
+    /// Counts the rows; at the page's end checks that they are as many as the header says.
+    fn check(&mut self, repetition: &[u8]) -> Result<()> {
+        self.rows_found += rows_of(repetition);
+        self.entries_left = self.entries_left.saturating_sub(repetition.len());
+        // Before its version 12, Arrow C++ wrote the number of entries (GH-34086).
+        if self.entries_left > 0 || self.rows == self.rows_found || self.rows == self.entries {
+            return Ok(());
+        }
+        Err(Error::corrupt(format!(
+            "a page of {} rows, of which its header says that they are {}",
+            self.rows_found, self.rows
+        )))
+    }
+}
+
+/// Rows that begin.
+fn rows_of(repetition: &[u8]) -> usize {
+    repetition.iter().filter(|&&level| level == 0).count()
 }

@@ -88,11 +88,10 @@ impl BatchReader {
         let columns = wanted
             .into_iter()
             .map(|number| {
-                let leaf = leaves
-                    .get(number)
-                    .ok_or_else(|| Error::misuse(format!("leaf {number} of {}", leaves.len())))?;
-                let logical_type = metadata.schema.node_of(leaf).logical_type.as_ref();
-                ColumnReader::new(number, leaf, logical_type, &options)
+                if number >= leaves.len() {
+                    return Err(Error::misuse(format!("leaf {number} of {}", leaves.len())));
+                }
+                ColumnReader::new(number, &metadata.schema, &options)
             })
             .collect::<Result<Vec<_>>>()?;
         Ok(BatchReader {

@@ -10,6 +10,7 @@ use marquetry_kernels::{Plain, bits, gather, strings};
 
 use super::builder::{Builder, DICTIONARY_BUFFER, Output, Store};
 use super::{ByteArrays, FixedBytes, Values};
+use crate::encoding::alp::Alp;
 use crate::encoding::byte_stream_split::ByteStreamSplit;
 use crate::encoding::delta::Delta;
 use crate::encoding::delta_byte_array::{DeltaByteArray, DeltaLengthByteArray};
@@ -30,6 +31,8 @@ mod price {
     pub(super) const BYTE_ARRAY: Price = Price::per_kilovalue(6000);
     /// Unpack and sum up.
     pub(super) const DELTA: Price = Price::per_kilovalue(2500);
+    /// Unpack and multiply; once a vector, look at the positions of its exceptions.
+    pub(super) const ALP: Price = Price::per_kilovalue(12_000);
     /// Build a value of two parts.
     pub(super) const DELTA_BYTE_ARRAY: Price = Price { kib: 200, kilovalue: 30_000 };
 }
@@ -51,6 +54,10 @@ pub(super) enum ValueDecoder {
     Delta32(Box<Delta<i32>>),
     /// DELTA_BINARY_PACKED INT64.
     Delta64(Box<Delta<i64>>),
+    /// ALP FLOAT.
+    AlpFloat(Box<Alp<f32>>),
+    /// ALP DOUBLE.
+    AlpDouble(Box<Alp<f64>>),
     /// DELTA_LENGTH_BYTE_ARRAY.
     DeltaLengthByteArray(Box<DeltaLengthByteArray>),
     /// DELTA_BYTE_ARRAY.
@@ -104,7 +111,9 @@ impl ValueDecoder {
             (Encoding::ByteStreamSplit, Int32 | Int64 | Float | Double | FixedLenByteArray(_)) => {
                 ValueDecoder::ByteStreamSplit(ByteStreamSplit::new(body, physical_type.width().unwrap_or(0))?)
             }
-            (Encoding::Alp | Encoding::Unknown(_), _) => {
+            (Encoding::Alp, Float) => ValueDecoder::AlpFloat(Box::new(Alp::new(body)?)),
+            (Encoding::Alp, Double) => ValueDecoder::AlpDouble(Box::new(Alp::new(body)?)),
+            (Encoding::Unknown(_), _) => {
                 return Err(Error::unsupported(format!("the encoding {encoding} is not supported")));
             }
             _ => return Err(Error::corrupt(format!("the encoding {encoding} cannot hold {physical_type}"))),
@@ -119,6 +128,7 @@ impl ValueDecoder {
             ValueDecoder::Dictionary(_) => price::DICTIONARY,
             ValueDecoder::PlainByteArray(_) | ValueDecoder::DeltaLengthByteArray(_) => price::BYTE_ARRAY,
             ValueDecoder::Delta32(_) | ValueDecoder::Delta64(_) => price::DELTA,
+            ValueDecoder::AlpFloat(_) | ValueDecoder::AlpDouble(_) => price::ALP,
             ValueDecoder::DeltaByteArray(_) => price::DELTA_BYTE_ARRAY,
         }
     }
@@ -289,6 +299,14 @@ impl ValueDecoder {
             ValueDecoder::Delta64(delta) => match bytemuck_i64(out) {
                 Some(out) => delta.decode(out),
                 None => Err(self.mismatch()),
+            },
+            ValueDecoder::AlpFloat(alp) => match bytemuck::try_cast_slice_mut(as_bytes_mut(out)) {
+                Ok(out) => alp.decode(out),
+                Err(_) => Err(self.mismatch()),
+            },
+            ValueDecoder::AlpDouble(alp) => match bytemuck::try_cast_slice_mut(as_bytes_mut(out)) {
+                Ok(out) => alp.decode(out),
+                Err(_) => Err(self.mismatch()),
             },
             ValueDecoder::ByteStreamSplit(split) => split.decode(as_bytes_mut(out)),
             _ => Err(self.mismatch()),

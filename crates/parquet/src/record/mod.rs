@@ -19,7 +19,7 @@ pub use program::{Field, Program};
 /// What a record is told to.
 ///
 /// `field` is an index into [`Program::fields`]: what the event is about. In a struct, each field's event follows in the order of
-/// the schema; in a map, keys and values alternate.
+/// the schema; in a map, keys and values alternate, or there are keys only, where the schema or the projection has no values.
 ///
 /// # Errors
 ///
@@ -68,11 +68,14 @@ pub enum Value<'a> {
 const OP_PRICE: Price = Price::per_kilovalue(5 << 10);
 /// Instructions between two looks at the budget.
 const OPS_SLICE: usize = 256;
+/// Columns that are looked at in the time of an instruction.
+const COLUMNS_PER_OP: usize = 8;
 
 /// The records of one batch.
 #[derive(Debug)]
 pub struct Records<'a> {
     program: &'a Program,
+    batch: &'a Batch,
     columns: Vec<Cursor<'a>>,
     /// The next instruction.
     at: usize,
@@ -126,7 +129,7 @@ impl Program {
                 }
             })
             .collect();
-        Ok(Records { program: self, columns, at: 0, rows_left: batch.rows, failed: None })
+        Ok(Records { program: self, batch, columns, at: 0, rows_left: batch.rows, failed: None })
     }
 }
 
@@ -135,7 +138,8 @@ impl<'a> Records<'a> {
     ///
     /// # Errors
     ///
-    /// `Corrupt` where the columns' levels contradict each other, and whatever the sink returns. Errors stay.
+    /// `Corrupt`, naming the row and the column, where the columns' levels contradict each other; and whatever the sink
+    /// returns. Errors stay.
     pub fn step<S: RecordSink>(&mut self, sink: &mut S, budget: &mut Budget<'_>) -> Result<bool> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -149,48 +153,57 @@ impl<'a> Records<'a> {
 
     fn run<S: RecordSink>(&mut self, sink: &mut S, budget: &mut Budget<'_>) -> Result<bool> {
         loop {
-            for _ in 0..OPS_SLICE {
+            let mut done = 0;
+            while done < OPS_SLICE {
                 if self.rows_left == 0 {
+                    budget.charge(OP_PRICE, 0, done);
                     return Ok(true);
                 }
-                self.one(sink)?;
+                done += 1 + self.one(sink)? / COLUMNS_PER_OP;
             }
-            budget.charge(OP_PRICE, 0, OPS_SLICE);
+            budget.charge(OP_PRICE, 0, done);
             if budget.is_spent() {
                 return Ok(false);
             }
         }
     }
 
-    /// One instruction.
+    /// One instruction; says at how many columns it looked.
     #[inline]
-    fn one<S: RecordSink>(&mut self, sink: &mut S) -> Result<()> {
+    fn one<S: RecordSink>(&mut self, sink: &mut S) -> Result<usize> {
         let op = self.program.ops[self.at];
         self.at += 1;
         match op {
             Op::StartRecord => sink.start_record()?,
             Op::EndRecord => {
-                sink.end_record()?;
-                if self.columns.iter().any(|column| column.repetition() != 0) {
-                    return Err(disagree());
+                let repeated = self.program.repeated();
+                for &column in repeated {
+                    if self.column(column)?.repetition() != 0 {
+                        return Err(self.contradiction(column));
+                    }
                 }
+                sink.end_record()?;
                 self.rows_left -= 1;
                 self.at = 0;
+                if self.rows_left == 0 {
+                    self.check_end()?;
+                }
+                return Ok(repeated.len());
             }
             Op::Null { field, definition, first, behind, skip } => {
-                if self.column(first)?.definition()? < definition {
-                    self.consume_nulls(first, behind, definition)?;
+                if self.is_absent(definition, first, behind)? {
                     sink.null(field)?;
                     self.at = skip;
                 }
+                return Ok(behind - first);
             }
             Op::Value { field, column } => {
-                let column = self.column(column)?;
-                if column.definition()? != column.definition_max {
-                    return Err(disagree());
+                let cursor = self.column(column)?;
+                let is_value = cursor.definition() == Some(cursor.definition_max);
+                match if is_value { cursor.take_value() } else { None } {
+                    Some(value) => sink.value(field, value)?,
+                    None => return Err(self.contradiction(column)),
                 }
-                let value = column.take_value()?;
-                sink.value(field, value)?;
             }
             Op::StartStruct(field) => sink.start_struct(field)?,
             Op::EndStruct(field) => sink.end_struct(field)?,
@@ -199,65 +212,93 @@ impl<'a> Records<'a> {
             Op::StartMap(field) => sink.start_map(field)?,
             Op::EndMap(field) => sink.end_map(field)?,
             Op::Empty { definition, first, behind, skip } => {
-                if self.column(first)?.definition()? < definition {
-                    self.consume_nulls(first, behind, definition)?;
+                if self.is_absent(definition, first, behind)? {
                     self.at = skip;
                 }
+                return Ok(behind - first);
             }
             Op::Repeat { repetition, first, behind, back } => {
-                let next = self.column(first)?.repetition();
-                if next > repetition {
-                    return Err(disagree());
-                }
-                // All leaves below a list have as many elements.
-                let again = next == repetition;
-                let others = self.columns.get(first..behind).unwrap_or_default();
-                if others.iter().any(|column| (column.repetition() == repetition) != again) {
-                    return Err(disagree());
+                let again = self.column(first)?.repetition() == repetition;
+                // All leaves below a list have as many elements, and no elements of lists that no element began.
+                for column in first..behind {
+                    let next = self.column(column)?.repetition();
+                    if next > repetition || (next == repetition) != again {
+                        return Err(self.contradiction(column));
+                    }
                 }
                 if again {
                     self.at = back;
                 }
+                return Ok(behind - first);
             }
         }
-        Ok(())
+        Ok(0)
     }
 
+    #[inline]
     fn column(&mut self, column: usize) -> Result<&mut Cursor<'a>> {
         self.columns
             .get_mut(column)
             .ok_or_else(|| Error::internal("a program of more columns than the batch"))
     }
 
-    /// Steps over the one entry that stands for a null or empty field, in all its leaves.
-    fn consume_nulls(&mut self, first: usize, behind: usize, definition: u8) -> Result<()> {
-        for column in self.columns.get_mut(first..behind).unwrap_or_default() {
-            if column.definition()? >= definition {
-                return Err(disagree());
+    /// True when the next entry is below a definition level, of which all leaves of a field must say the same. Then it is
+    /// stepped over: it is the one entry that stands for the field.
+    #[inline]
+    fn is_absent(&mut self, definition: u8, first: usize, behind: usize) -> Result<bool> {
+        let absent = self.column(first)?.definition().is_some_and(|level| level < definition);
+        for column in first..behind {
+            let cursor = self.column(column)?;
+            match cursor.definition() {
+                Some(level) if (level < definition) == absent => {}
+                _ => return Err(self.contradiction(column)),
             }
-            column.take_null();
+            if absent {
+                cursor.take_null();
+            }
         }
-        Ok(())
+        Ok(absent)
+    }
+
+    /// Checks, after the last row, that no column has more.
+    fn check_end(&self) -> Result<()> {
+        match self.columns.iter().position(|column| column.entry != column.entries) {
+            Some(column) => Err(self.contradiction(column)),
+            None => Ok(()),
+        }
+    }
+
+    /// The levels of a column cannot be of the same row as those of the others.
+    #[cold]
+    fn contradiction(&self, column: usize) -> Error {
+        let row = self.batch.first_row + (self.batch.rows - self.rows_left) as u64;
+        Error::corrupt("the levels of a column contradict those of others").at(|place| {
+            place.row_group = Some(self.batch.row_group as u64);
+            place.row = Some(row);
+            place.column = self.program.leaves().get(column).map(|leaf| leaf.path.clone());
+        })
     }
 }
 
 impl<'a> Cursor<'a> {
-    fn definition(&self) -> Result<u8> {
-        if self.entry >= self.entries {
-            return Err(disagree());
+    /// The next entry's definition level; `None` at the batch's end.
+    #[inline]
+    fn definition(&self) -> Option<u8> {
+        match self.definition {
+            Some(levels) => levels.get(self.entry).copied(),
+            None if self.entry >= self.entries => None,
+            None if self.batch.is_null(self.entry) => Some(0),
+            None => Some(self.definition_max),
         }
-        Ok(match self.definition {
-            Some(levels) => levels[self.entry],
-            None if self.batch.is_null(self.entry) => 0,
-            None => self.definition_max,
-        })
     }
 
     /// The next entry's repetition level; 0 at the batch's end, where a row would begin.
+    #[inline]
     fn repetition(&self) -> u8 {
         self.repetition.and_then(|levels| levels.get(self.entry)).copied().unwrap_or(0)
     }
 
+    #[inline]
     fn take_null(&mut self) {
         self.entry += 1;
         if self.batch.layout == Layout::Spaced {
@@ -265,11 +306,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn take_value(&mut self) -> Result<Value<'a>> {
-        let value = value_at(&self.batch.values, self.value).ok_or_else(disagree)?;
+    #[inline]
+    fn take_value(&mut self) -> Option<Value<'a>> {
+        let value = value_at(&self.batch.values, self.value)?;
         self.entry += 1;
         self.value += 1;
-        Ok(value)
+        Some(value)
     }
 }
 
@@ -287,9 +329,4 @@ fn value_at(values: &Values, index: usize) -> Option<Value<'_>> {
         Values::Int96(values) | Values::FixedLenByteArray(values) => Value::Bytes(values.get(index)),
         Values::Dictionary(indices, values) => value_at(values, indices[index] as usize)?,
     })
-}
-
-/// Levels of columns that cannot be of the same rows.
-fn disagree() -> Error {
-    Error::corrupt("the levels of the columns contradict each other")
 }

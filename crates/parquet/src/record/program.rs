@@ -1,5 +1,6 @@
 //! The program that assembles records of a schema.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use marquetry_base::{Error, Result};
@@ -12,6 +13,8 @@ pub struct Program {
     pub(super) ops: Vec<Op>,
     fields: Vec<Field>,
     leaves: Vec<ProgramLeaf>,
+    /// The columns below lists.
+    repeated: Vec<usize>,
     roots: Vec<usize>,
 }
 
@@ -25,10 +28,11 @@ pub struct Field {
 }
 
 /// A column of the batches.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct ProgramLeaf {
     pub(super) number: usize,
     pub(super) definition_max: u8,
+    pub(super) path: String,
 }
 
 /// An instruction. `first..behind` are columns.
@@ -76,7 +80,7 @@ impl Program {
     /// # Errors
     ///
     /// `Misuse` for leaves that are not there, or not in order; `Corrupt` for LIST and MAP groups that are neither;
-    /// `LimitExceeded` for more than 255 levels.
+    /// `LimitExceeded` for a schema that is nested too deep; `Unsupported` for a list whose elements hold nothing.
     pub fn new(schema: &Schema, leaves: &[usize]) -> Result<Program> {
         if !leaves.is_sorted_by(|a, b| a < b) {
             return Err(Error::misuse("leaves that are not in the schema's order"));
@@ -86,20 +90,26 @@ impl Program {
                 Error::new(marquetry_base::ErrorKind::LimitExceeded, "more than 255 levels of nesting")
             })
         };
+        let mut repeated = Vec::new();
         let columns = leaves
             .iter()
-            .map(|&number| {
+            .enumerate()
+            .map(|(column, &number)| {
                 let leaf =
                     schema.leaves().get(number).ok_or_else(|| Error::misuse("a leaf that is not there"))?;
-                level(leaf.repetition_max)?;
-                Ok(ProgramLeaf { number, definition_max: level(leaf.definition_max)? })
+                if level(leaf.repetition_max)? > 0 {
+                    repeated.push(column);
+                }
+                let definition_max = level(leaf.definition_max)?;
+                Ok(ProgramLeaf { number, definition_max, path: leaf.path.clone() })
             })
             .collect::<Result<Vec<_>>>()?;
-        let mut program = Program { ops: Vec::new(), fields: Vec::new(), leaves: columns, roots: Vec::new() };
+        let (ops, fields, roots) = (Vec::new(), Vec::new(), Vec::new());
+        let mut program = Program { ops, fields, leaves: columns, repeated, roots };
         program.ops.push(Op::StartRecord);
         for node in schema.children(0) {
             if let Some(shape) = schema.shape(node, |leaf| leaves.binary_search(&leaf).is_ok())? {
-                let root = program.field(&shape)?;
+                let root = program.field(schema, &shape)?;
                 program.roots.push(root);
             }
         }
@@ -121,13 +131,22 @@ impl Program {
         &self.leaves
     }
 
+    pub(super) fn repeated(&self) -> &[usize] {
+        &self.repeated
+    }
+
     /// Compiles a shape; says its field.
-    fn field(&mut self, shape: &Shape) -> Result<usize> {
+    fn field(&mut self, schema: &Schema, shape: &Shape) -> Result<usize> {
         let field = self.fields.len();
         self.fields.push(Field { node: shape.node, children: Vec::new() });
         // Columns below the shape: of a projection, a range of the program's.
         let first = self.leaves.partition_point(|leaf| leaf.number < shape.leaves.start);
         let behind = self.leaves.partition_point(|leaf| leaf.number < shape.leaves.end);
+        if first == behind && matches!(shape.kind, ShapeKind::List(..) | ShapeKind::Map(..)) {
+            let path = schema.path(shape.node);
+            return Err(Error::unsupported("a list whose elements hold nothing")
+                .at(|place| place.column = Some(path)));
+        }
         let null = self.ops.len();
         // A struct of nothing has no column that could tell that it is null.
         let may_be_null = shape.is_nullable && first < behind;
@@ -140,19 +159,16 @@ impl Program {
             ShapeKind::Struct(children) => {
                 self.ops.push(Op::StartStruct(field));
                 for child in children {
-                    let child = self.field(child)?;
+                    let child = self.field(schema, child)?;
                     self.fields[field].children.push(child);
                 }
                 self.ops.push(Op::EndStruct(field));
             }
             ShapeKind::List(repeated, element) => {
-                if first == behind {
-                    return Err(Error::unsupported("a list whose elements hold nothing"));
-                }
                 self.ops.push(Op::StartList(field));
                 let empty = self.ops.len();
                 self.ops.push(Op::Empty { definition: low(repeated.definition), first, behind, skip: 0 });
-                let child = self.field(element)?;
+                let child = self.field(schema, element)?;
                 self.fields[field].children.push(child);
                 self.ops.push(Op::Repeat {
                     repetition: low(repeated.repetition),
@@ -167,10 +183,10 @@ impl Program {
                 self.ops.push(Op::StartMap(field));
                 let empty = self.ops.len();
                 self.ops.push(Op::Empty { definition: low(repeated.definition), first, behind, skip: 0 });
-                let key = self.field(key)?;
+                let key = self.field(schema, key)?;
                 self.fields[field].children.push(key);
                 if let Some(value) = value {
-                    let value = self.field(value)?;
+                    let value = self.field(schema, value)?;
                     self.fields[field].children.push(value);
                 }
                 self.ops.push(Op::Repeat {

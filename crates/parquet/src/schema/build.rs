@@ -187,6 +187,9 @@ struct Open {
     path_bytes: usize,
 }
 
+/// Levels of nesting that levels can count, whatever the limit: each adds one to 16 bits at most, and so does the leaf.
+const NESTING_MAX: u32 = u16::MAX as u32 - 1;
+
 impl Schema {
     /// Builds the tree from its elements, depth-first. Never recurses.
     ///
@@ -279,7 +282,8 @@ impl Schema {
             });
             if !is_leaf {
                 // The root is level 0.
-                Limits::check("nesting", limits.nesting.into(), open.len() as u64).map_err(here)?;
+                let nesting = limits.nesting.min(NESTING_MAX);
+                Limits::check("nesting", nesting.into(), open.len() as u64).map_err(here)?;
                 open.push(Open {
                     node: index,
                     children_left: children,

@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Error, ErrorKind, Result};
 
 use super::{LogicalType, NodeKind, Repetition, Schema};
 
@@ -59,7 +59,13 @@ pub struct Repeated {
 struct Levels {
     definition: u16,
     repetition: u16,
+    /// Nodes above it.
+    depth: u16,
 }
+
+/// Nodes above a leaf, at most, in a schema with shapes: they recurse, and hosts have stacks of 128 KiB. It is what
+/// [`Limits::DEFAULT`](marquetry_base::Limits::DEFAULT) allows anyway, with the leaf.
+const DEPTH_MAX: u16 = 65;
 
 impl Schema {
     /// The shape of a child of the root, by its node's index; with only those leaves that `wanted` has. `None` when it has none of
@@ -67,9 +73,10 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// `Corrupt` for LIST and MAP groups that are neither by any rule.
+    /// `Corrupt` for LIST and MAP groups that are neither by any rule; `LimitExceeded` for more nodes above each other than
+    /// 65, however large the limit that the schema was read with.
     pub fn shape(&self, node: usize, wanted: impl Fn(usize) -> bool) -> Result<Option<Shape>> {
-        let shape = self.field(node, Levels { definition: 0, repetition: 0 })?;
+        let shape = self.field(node, Levels { definition: 0, repetition: 0, depth: 1 })?;
         Ok(shape.project(&wanted))
     }
 
@@ -82,8 +89,8 @@ impl Schema {
             }
             // A repeated field without annotation is a required list of required elements.
             Repetition::Repeated => {
-                let repeated = repeated(outer);
-                let element = self.inner(node, repeated.into(), false)?;
+                let (repeated, inner) = repeated(outer);
+                let element = self.inner(node, inner, false)?;
                 Ok(Shape {
                     node,
                     is_nullable: false,
@@ -98,15 +105,21 @@ impl Schema {
 
     /// What a node is, its own repetition aside. `levels` are those of a slot that is there.
     fn inner(&self, node: usize, levels: Levels, is_nullable: bool) -> Result<Shape> {
+        if levels.depth > DEPTH_MAX {
+            let error =
+                Error::new(ErrorKind::LimitExceeded, format!("a record of more than {DEPTH_MAX} levels"));
+            return Err(error.at(|place| place.column = Some(self.path(node))));
+        }
         let found = &self.nodes[node];
+        let below = Levels { depth: levels.depth + 1, ..levels };
         let kind = match (&found.kind, &found.logical_type) {
             (NodeKind::Leaf { .. }, _) => ShapeKind::Leaf,
-            (NodeKind::Group { .. }, Some(LogicalType::List)) => self.list(node, levels)?,
+            (NodeKind::Group { .. }, Some(LogicalType::List)) => self.list(node, below)?,
             (NodeKind::Group { .. }, Some(LogicalType::Map | LogicalType::MapKeyValue)) => {
-                self.map(node, levels)?
+                self.map(node, below)?
             }
             (NodeKind::Group { .. }, _) => ShapeKind::Struct(
-                self.children(node).map(|child| self.field(child, levels)).collect::<Result<Vec<_>>>()?,
+                self.children(node).map(|child| self.field(child, below)).collect::<Result<Vec<_>>>()?,
             ),
         };
         Ok(Shape {
@@ -121,7 +134,7 @@ impl Schema {
 
     fn list(&self, node: usize, levels: Levels) -> Result<ShapeKind> {
         let middle = self.only_repeated_child(node, "LIST")?;
-        let repeated = repeated(levels);
+        let (repeated, inner) = repeated(levels);
         let mut children = self.children(middle);
         let (first, second) = (children.next(), children.next());
         let is_element_itself = match (first, second) {
@@ -139,23 +152,26 @@ impl Schema {
         };
         let element = match first {
             // Rule 5: the usual shape.
-            Some(only) if !is_element_itself => self.field(only, repeated.into())?,
-            _ => self.inner(middle, repeated.into(), false)?,
+            Some(only) if !is_element_itself => {
+                self.field(only, Levels { depth: inner.depth + 1, ..inner })?
+            }
+            _ => self.inner(middle, inner, false)?,
         };
         Ok(ShapeKind::List(repeated, Box::new(element)))
     }
 
     fn map(&self, node: usize, levels: Levels) -> Result<ShapeKind> {
         let middle = self.only_repeated_child(node, "MAP")?;
-        let repeated = repeated(levels);
+        let (repeated, inner) = repeated(levels);
+        let inner = Levels { depth: inner.depth + 1, ..inner };
         let children: Vec<usize> = self.children(middle).take(3).collect();
         let (key, value) = match children[..] {
             [key] => (key, None),
             [key, value] => (key, Some(value)),
             _ => return Err(self.wrong(node, "a MAP whose entries are not a key and a value")),
         };
-        let key = self.field(key, repeated.into())?;
-        let value = value.map(|value| self.field(value, repeated.into()).map(Box::new)).transpose()?;
+        let key = self.field(key, inner)?;
+        let value = value.map(|value| self.field(value, inner).map(Box::new)).transpose()?;
         Ok(ShapeKind::Map(repeated, Box::new(key), value))
     }
 
@@ -230,14 +246,10 @@ impl Shape {
     }
 }
 
-fn repeated(outer: Levels) -> Repeated {
-    Repeated { definition: outer.definition + 1, repetition: outer.repetition + 1 }
-}
-
-impl From<Repeated> for Levels {
-    fn from(repeated: Repeated) -> Levels {
-        Levels { definition: repeated.definition, repetition: repeated.repetition }
-    }
+/// The levels of a repeated field's elements.
+fn repeated(outer: Levels) -> (Repeated, Levels) {
+    let (definition, repetition) = (outer.definition + 1, outer.repetition + 1);
+    (Repeated { definition, repetition }, Levels { definition, repetition, ..outer })
 }
 
 #[cfg(test)]

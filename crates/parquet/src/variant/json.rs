@@ -86,7 +86,7 @@ impl<'a> JsonWriter<'a> {
     }
 
     /// Appends to `out` until about `bytes` more are written; true when that was the last. What is written at once may be
-    /// some kilobytes longer, or a field's name longer.
+    /// some tens of kilobytes longer.
     ///
     /// # Errors
     ///
@@ -120,85 +120,98 @@ impl<'a> JsonWriter<'a> {
     }
 
     fn advance(&mut self, out: &mut Vec<u8>) -> Result<Next<'a>> {
-        Ok(match self.next {
-            Next::Value(variant) => match variant.shape()? {
-                Shape::Text(text) => {
-                    out.push(b'"');
-                    Next::Text(text, None)
-                }
-                Shape::Primitive(Primitive::Binary(bytes)) => {
-                    out.push(b'"');
-                    Next::Base64(bytes)
-                }
-                Shape::Primitive(value) => {
-                    primitive(out, value);
-                    Next::Item
-                }
-                Shape::Object(object) => {
-                    out.push(b'{');
-                    self.open.push(Open { items: Items::Fields(object.fields()), first: true });
-                    Next::Item
-                }
-                Shape::Array(array) => {
-                    out.push(b'[');
-                    self.open.push(Open { items: Items::Elements(array.elements()), first: true });
-                    Next::Item
+        match self.next {
+            Next::Value(variant) => self.begin(out, variant),
+            Next::Text(text, None) => write_text(out, text),
+            Next::Text(text, Some(value)) => match write_text(out, text)? {
+                Next::Text(rest, _) => Ok(Next::Text(rest, Some(value))),
+                _ => {
+                    out.push(b':');
+                    Ok(Next::Value(value))
                 }
             },
-            Next::Text(text, named) => {
-                let (piece, rest) = piece_of(text)?;
-                escaped(out, piece);
-                match (rest.is_empty(), named) {
-                    (false, _) => Next::Text(rest, named),
-                    (true, None) => {
-                        out.push(b'"');
-                        Next::Item
-                    }
-                    (true, Some(value)) => {
-                        out.extend_from_slice(b"\":");
-                        Next::Value(value)
-                    }
-                }
-            }
-            Next::Base64(bytes) => {
-                let (piece, rest) = bytes.split_at(bytes.len().min(PIECE_BYTES));
-                text::base64(out, piece);
-                if rest.is_empty() {
-                    out.push(b'"');
-                    Next::Item
-                } else {
-                    Next::Base64(rest)
-                }
-            }
-            Next::Item => {
-                let Some(open) = self.open.last_mut() else { return Ok(Next::Nothing) };
-                let (next, end) = match &mut open.items {
-                    Items::Fields(fields) => match fields.next().transpose()? {
-                        Some((name, value)) => (Next::Text(name.as_bytes(), Some(value)), None),
-                        None => (Next::Item, Some(b'}')),
-                    },
-                    Items::Elements(elements) => match elements.next().transpose()? {
-                        Some(value) => (Next::Value(value), None),
-                        None => (Next::Item, Some(b']')),
-                    },
-                };
-                if let Some(end) = end {
-                    out.push(end);
-                    self.open.pop();
-                } else {
-                    if !open.first {
-                        out.push(b',');
-                    }
-                    open.first = false;
-                    if let Next::Text(..) = next {
-                        out.push(b'"');
-                    }
-                }
-                next
-            }
-            Next::Nothing => Next::Nothing,
-        })
+            Next::Base64(bytes) => Ok(write_base64(out, bytes)),
+            Next::Item => self.item(out),
+            Next::Nothing => Ok(Next::Nothing),
+        }
     }
+
+    /// Writes a value, or begins it.
+    fn begin(&mut self, out: &mut Vec<u8>, variant: Variant<'a>) -> Result<Next<'a>> {
+        match variant.shape()? {
+            Shape::Text(text) => {
+                out.push(b'"');
+                return write_text(out, text);
+            }
+            Shape::Primitive(Primitive::Binary(bytes)) => {
+                out.push(b'"');
+                return Ok(write_base64(out, bytes));
+            }
+            Shape::Primitive(value) => primitive(out, value),
+            Shape::Object(object) => {
+                out.push(b'{');
+                self.open.push(Open { items: Items::Fields(object.fields()), first: true });
+            }
+            Shape::Array(array) => {
+                out.push(b'[');
+                self.open.push(Open { items: Items::Elements(array.elements()), first: true });
+            }
+        }
+        Ok(Next::Item)
+    }
+
+    /// Writes the next of the innermost open object or array, or ends it.
+    fn item(&mut self, out: &mut Vec<u8>) -> Result<Next<'a>> {
+        let Some(open) = self.open.last_mut() else { return Ok(Next::Nothing) };
+        let before = if open.first { &b""[..] } else { b"," };
+        open.first = false;
+        match &mut open.items {
+            Items::Fields(fields) => {
+                if let Some(field) = fields.next() {
+                    let (name, value) = field?;
+                    out.extend_from_slice(before);
+                    out.push(b'"');
+                    if let Next::Text(rest, _) = write_text(out, name.as_bytes())? {
+                        return Ok(Next::Text(rest, Some(value)));
+                    }
+                    out.push(b':');
+                    return self.begin(out, value);
+                }
+                out.push(b'}');
+            }
+            Items::Elements(elements) => {
+                if let Some(value) = elements.next() {
+                    out.extend_from_slice(before);
+                    return self.begin(out, value?);
+                }
+                out.push(b']');
+            }
+        }
+        self.open.pop();
+        Ok(Next::Item)
+    }
+}
+
+/// Writes text and the string's end, or a piece of it.
+fn write_text<'a>(out: &mut Vec<u8>, text: &'a [u8]) -> Result<Next<'a>> {
+    let (piece, rest) = piece_of(text)?;
+    escaped(out, piece);
+    if rest.is_empty() {
+        out.push(b'"');
+        return Ok(Next::Item);
+    }
+    Ok(Next::Text(rest, None))
+}
+
+/// Writes bytes and the string's end, or a piece of them.
+fn write_base64<'a>(out: &mut Vec<u8>, bytes: &'a [u8]) -> Next<'a> {
+    let (piece, rest) = bytes.split_at(bytes.len().min(PIECE_BYTES));
+    text::base64(out, piece);
+    if rest.is_empty() {
+        out.push(b'"');
+        return Next::Item;
+    }
+    Next::Base64(rest)
 }
 
 /// The text to be written next, and the rest.

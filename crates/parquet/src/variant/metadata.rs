@@ -12,12 +12,12 @@ use super::{number, utf16_order};
 /// The names of a variant's fields, by number.
 #[derive(Debug, Clone, Copy)]
 pub struct Metadata<'a> {
+    // Three words, for it is copied with every value that is looked at: lengths of a BYTE_ARRAY are below 2^32, and what the
+    // header says is read again.
     bytes: &'a [u8],
-    offsets: &'a [u8],
-    names: &'a [u8],
-    offset_bytes: usize,
-    len: usize,
-    sorted: bool,
+    /// Where the names start; the offsets end there.
+    names: u32,
+    len: u32,
 }
 
 /// The only version there is.
@@ -25,14 +25,7 @@ const VERSION: u8 = 1;
 
 impl Metadata<'static> {
     /// Metadata of no names.
-    pub const EMPTY: Metadata<'static> = Metadata {
-        bytes: &[VERSION, 0, 0],
-        offsets: &[0],
-        names: &[],
-        offset_bytes: 1,
-        len: 0,
-        sorted: false,
-    };
+    pub const EMPTY: Metadata<'static> = Metadata { bytes: &[VERSION, 0, 0], names: 3, len: 0 };
 }
 
 impl<'a> Metadata<'a> {
@@ -73,19 +66,15 @@ impl<'a> Metadata<'a> {
             .and_then(|end| names.checked_add(end))
             .filter(|&end| end <= bytes.len())
             .ok_or_else(cut_off)?;
-        Ok(Metadata {
-            bytes: &bytes[..end],
-            offsets,
-            names: &bytes[names..end],
-            offset_bytes,
-            len,
-            sorted: header & 0x10 != 0,
-        })
+        let (Ok(names), Ok(len)) = (u32::try_from(names), u32::try_from(len)) else {
+            return Err(Error::corrupt("a variant's metadata of 4 GiB and more"));
+        };
+        Ok(Metadata { bytes: &bytes[..end], names, len })
     }
 
     /// Names.
     pub fn len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 
     /// True if there is no name.
@@ -100,7 +89,7 @@ impl<'a> Metadata<'a> {
 
     /// True if the writer says that the names are sorted and unique.
     pub fn is_sorted(&self) -> bool {
-        self.sorted
+        self.header() & 0x10 != 0
     }
 
     /// Name number `id`.
@@ -118,20 +107,25 @@ impl<'a> Metadata<'a> {
     /// The number of a name. Of several that are the same, any.
     pub fn find(&self, name: &str) -> Option<usize> {
         let name = name.as_bytes();
-        if !self.sorted {
-            return (0..self.len).find(|&id| self.name_bytes(id) == Some(name));
+        if !self.is_sorted() {
+            return (0..self.len()).find(|&id| self.name_bytes(id) == Some(name));
         }
-        find_sorted(self.len, |id| self.name_bytes(id), name)
+        find_sorted(self.len(), |id| self.name_bytes(id), name)
     }
 
     /// Name number `id`, not checked to be UTF-8.
     pub(super) fn name_bytes(&self, id: usize) -> Option<&'a [u8]> {
-        if id >= self.len {
+        if id >= self.len() {
             return None;
         }
-        let start = number(self.offsets, id, self.offset_bytes)?;
-        let end = number(self.offsets, id + 1, self.offset_bytes)?;
-        self.names.get(start..end)
+        let width = usize::from(self.header() >> 6) + 1;
+        let (offsets, names) = self.bytes.split_at_checked(self.names as usize)?;
+        let offsets = offsets.get(1 + width..)?;
+        names.get(number(offsets, id, width)?..number(offsets, id + 1, width)?)
+    }
+
+    fn header(&self) -> u8 {
+        self.bytes.first().copied().unwrap_or(VERSION)
     }
 }
 

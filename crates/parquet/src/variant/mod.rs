@@ -3,7 +3,7 @@
 //! * [`Variant`] looks at an encoded value where it lies: nothing is built, everything is checked as it is reached;
 //! * [`JsonWriter`] and [`Variant::to_json`] show one as JSON;
 //! * [`VariantBuilder`] encodes one;
-//! * [`Reassembler`] puts a *shredded* one together again, from its columns, whose values [`ShreddedType`] makes.
+//! * [`VariantColumns`] are the columns of a VARIANT group, and a [`Reassembler`] puts what is *shredded* in them together.
 //!
 //! ```
 //! # fn main() -> Result<(), marquetry_base::Error> {
@@ -37,6 +37,7 @@
 
 mod builder;
 mod column;
+mod columns;
 mod encoder;
 mod json;
 mod metadata;
@@ -47,6 +48,7 @@ mod value;
 
 pub use builder::VariantBuilder;
 pub use column::ShreddedType;
+pub use columns::{ShreddedCell, VariantColumns};
 pub use json::JsonWriter;
 pub use metadata::Metadata;
 pub use primitive::Primitive;
@@ -56,12 +58,21 @@ pub use value::{Array, Elements, Fields, Object, Value, Variant};
 use core::cmp::Ordering;
 
 /// The little-endian number of `width` (one to four) bytes that is number `index` of those in `bytes`.
+#[inline]
 fn number(bytes: &[u8], index: usize, width: usize) -> Option<usize> {
-    let start = index.checked_mul(width)?;
-    let bytes = bytes.get(start..start.checked_add(width)?)?;
-    let mut word = [0; 4];
-    word.get_mut(..width)?.copy_from_slice(bytes);
-    usize::try_from(u32::from_le_bytes(word)).ok()
+    let rest = bytes.get(index.checked_mul(width)?..)?;
+    let word = match (rest.first_chunk::<4>(), width) {
+        // A copy of a length not known beforehand is a call: what is too much is read and cut off instead.
+        (Some(four), 1..=4) => u32::from_le_bytes(*four) & (u32::MAX >> (32 - 8 * width)),
+        (_, 1) => u32::from(*rest.first()?),
+        (_, 2) => u32::from(u16::from_le_bytes(*rest.first_chunk()?)),
+        (_, 3) => {
+            let &[a, b, c] = rest.first_chunk()?;
+            u32::from_le_bytes([a, b, c, 0])
+        }
+        _ => return None,
+    };
+    usize::try_from(word).ok()
 }
 
 /// Compares names as UTF-16 would, though they are UTF-8.

@@ -1,3 +1,5 @@
+#![expect(clippy::cast_possible_truncation, reason = "samples, cut to any type")]
+
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -34,7 +36,7 @@ const NAMES: [&str; 8] =
     ["a", "b", "", "id", "ü\u{1f600}", "\u{ffee}", "with \"quotes\"", "long name of a field"];
 
 fn leaf(random: &mut Random) -> Primitive<'static> {
-    let number = random.below(1 << 40) as i64 - (1 << 39);
+    let number = (random.below(1 << 40) as u64).cast_signed() - (1 << 39);
     let scale = random.below(39) as u8;
     match random.below(21) {
         0 => Primitive::Null,

@@ -142,18 +142,8 @@ impl<'a> Variant<'a> {
             _ => {
                 Limits::check("nesting", self.depth.limit.into(), u64::from(self.depth.at) + 1)?;
                 let layout = Layout::read(header, data)?;
-                let (ids, rest) = data[layout.ids..].split_at(layout.id_bytes * layout.len);
-                let (offsets, values) = rest.split_at(layout.offset_bytes * (layout.len + 1));
-                let children = Children {
-                    metadata: self.metadata,
-                    len: layout.len,
-                    ids,
-                    id_bytes: layout.id_bytes,
-                    offsets,
-                    offset_bytes: layout.offset_bytes,
-                    values,
-                    depth: Depth { at: self.depth.at + 1, ..self.depth },
-                };
+                let depth = Depth { at: self.depth.at + 1, ..self.depth };
+                let children = Children { metadata: self.metadata, data, layout, depth };
                 Ok(if header & 3 == BASIC_ARRAY {
                     Shape::Array(Array { children })
                 } else {
@@ -170,41 +160,54 @@ fn length(bytes: &[u8]) -> Result<usize> {
     let data_bytes = match header & 3 {
         BASIC_PRIMITIVE => primitive::data_bytes(header >> 2, data)?,
         BASIC_SHORT_STRING => usize::from(header >> 2),
-        _ => Layout::read(header, data)?.end,
+        _ => Layout::read(header, data)?.end(data)?,
     };
     data_bytes.checked_add(1).ok_or_else(cut_off)
 }
 
 /// Where the parts of an object or array are in the bytes behind its header.
+#[derive(Debug, Clone, Copy)]
 struct Layout {
-    len: usize,
-    /// Where the field ids start; the offsets follow them, and the values those.
-    ids: usize,
+    len: u32,
+    /// Where the values start. The offsets are before them, and the field ids before those.
+    values: u32,
     /// Bytes of a field id; none in an array.
-    id_bytes: usize,
-    offset_bytes: usize,
-    /// Where the last value ends.
-    end: usize,
+    id_bytes: u32,
+    offset_bytes: u32,
 }
 
 impl Layout {
     /// Checks that all the parts but the values are there.
     fn read(header: u8, data: &[u8]) -> Result<Layout> {
-        let offset_bytes = usize::from(header >> 2 & 3) + 1;
+        let offset_bytes = u32::from(header >> 2 & 3) + 1;
         let (id_bytes, is_large) = if header & 3 == BASIC_ARRAY {
             (0, header >> 4 & 1 == 1)
         } else {
-            (usize::from(header >> 4 & 3) + 1, header >> 6 & 1 == 1)
+            (u32::from(header >> 4 & 3) + 1, header >> 6 & 1 == 1)
         };
-        let ids = if is_large { 4 } else { 1 };
-        let len = number(data, 0, ids).ok_or_else(cut_off)?;
-        let parts = || {
-            let offsets = len.checked_mul(id_bytes)?.checked_add(ids)?;
-            let values = len.checked_add(1)?.checked_mul(offset_bytes)?.checked_add(offsets)?;
-            let last = number(data.get(offsets..values)?, len, offset_bytes)?;
-            values.checked_add(last)
-        };
-        Ok(Layout { len, ids, id_bytes, offset_bytes, end: parts().ok_or_else(cut_off)? })
+        let len_bytes = if is_large { 4 } else { 1 };
+        let len = number(data, 0, len_bytes).ok_or_else(cut_off)? as u64;
+        // Below 2^36, so nothing overflows.
+        let values = len_bytes as u64 + len * u64::from(id_bytes) + (len + 1) * u64::from(offset_bytes);
+        match (u32::try_from(len), u32::try_from(values)) {
+            (Ok(len), Ok(values)) if values as usize <= data.len() => {
+                Ok(Layout { len, values, id_bytes, offset_bytes })
+            }
+            _ => Err(cut_off()),
+        }
+    }
+
+    /// The offset of value number `index`, or of the last one's end.
+    fn offset(&self, data: &[u8], index: usize) -> Option<usize> {
+        let width = self.offset_bytes as usize;
+        let offsets = (self.values as usize).checked_sub((self.len as usize + 1) * width)?;
+        number(data.get(offsets..self.values as usize)?, index, width)
+    }
+
+    /// Where the last value ends.
+    fn end(&self, data: &[u8]) -> Result<usize> {
+        let last = self.offset(data, self.len as usize).ok_or_else(cut_off)?;
+        (self.values as usize).checked_add(last).ok_or_else(cut_off)
     }
 }
 
@@ -212,25 +215,35 @@ impl Layout {
 #[derive(Debug, Clone, Copy)]
 struct Children<'a> {
     metadata: Metadata<'a>,
-    len: usize,
-    ids: &'a [u8],
-    id_bytes: usize,
-    offsets: &'a [u8],
-    offset_bytes: usize,
-    values: &'a [u8],
+    /// The bytes behind the header.
+    data: &'a [u8],
+    layout: Layout,
     /// That of the children.
     depth: Depth,
 }
 
 impl<'a> Children<'a> {
+    fn len(&self) -> usize {
+        self.layout.len as usize
+    }
+
+    fn values(&self) -> &'a [u8] {
+        self.data.get(self.layout.values as usize..).unwrap_or(&[])
+    }
+
     fn child(&self, index: usize) -> Result<Variant<'a>> {
-        let value = number(self.offsets, index, self.offset_bytes).and_then(|start| self.values.get(start..));
+        let value = self.layout.offset(self.data, index).and_then(|start| self.values().get(start..));
         Variant::at(self.metadata, value.ok_or_else(cut_off)?, self.depth)
     }
 
     /// The number of a field's name.
     fn id(&self, index: usize) -> usize {
-        number(self.ids, index, self.id_bytes).unwrap_or(usize::MAX)
+        let (id_bytes, offset_bytes) = (self.layout.id_bytes as usize, self.layout.offset_bytes as usize);
+        let offsets = (self.layout.values as usize).checked_sub((self.len() + 1) * offset_bytes);
+        offsets
+            .and_then(|offsets| Some((offsets, offsets.checked_sub(self.len() * id_bytes)?)))
+            .and_then(|(offsets, ids)| number(self.data.get(ids..offsets)?, index, id_bytes))
+            .unwrap_or(usize::MAX)
     }
 }
 
@@ -243,12 +256,12 @@ pub struct Object<'a> {
 impl<'a> Object<'a> {
     /// Fields.
     pub fn len(&self) -> usize {
-        self.children.len
+        self.children.len()
     }
 
     /// True if there is no field.
     pub fn is_empty(&self) -> bool {
-        self.children.len == 0
+        self.children.len() == 0
     }
 
     /// The field of this name. It is searched for, as fields are sorted by their names: by bytes, as the format has it, or
@@ -259,7 +272,7 @@ impl<'a> Object<'a> {
     /// `Corrupt` if its value is not within the object.
     pub fn get(&self, name: &str) -> Result<Option<Variant<'a>>> {
         let name_at = |index| self.children.metadata.name_bytes(self.children.id(index));
-        find_sorted(self.children.len, name_at, name.as_bytes())
+        find_sorted(self.children.len(), name_at, name.as_bytes())
             .map(|index| self.children.child(index))
             .transpose()
     }
@@ -279,12 +292,12 @@ pub struct Array<'a> {
 impl<'a> Array<'a> {
     /// Elements.
     pub fn len(&self) -> usize {
-        self.children.len
+        self.children.len()
     }
 
     /// True if there is no element.
     pub fn is_empty(&self) -> bool {
-        self.children.len == 0
+        self.children.len() == 0
     }
 
     /// Element number `index`, if there is one.
@@ -293,7 +306,7 @@ impl<'a> Array<'a> {
     ///
     /// `Corrupt` if it is not within the array.
     pub fn get(&self, index: usize) -> Result<Option<Variant<'a>>> {
-        (index < self.children.len).then(|| self.children.child(index)).transpose()
+        (index < self.children.len()).then(|| self.children.child(index)).transpose()
     }
 
     /// The elements.
@@ -313,7 +326,7 @@ pub struct Elements<'a> {
 
 impl<'a> Elements<'a> {
     fn new(children: Children<'a>) -> Elements<'a> {
-        Elements { children, next: 0, bytes_left: children.values.len() }
+        Elements { children, next: 0, bytes_left: children.values().len() }
     }
 }
 
@@ -321,14 +334,14 @@ impl<'a> Iterator for Elements<'a> {
     type Item = Result<Variant<'a>>;
 
     fn next(&mut self) -> Option<Result<Variant<'a>>> {
-        if self.next == self.children.len {
+        if self.next == self.children.len() {
             return None;
         }
         let child = self.children.child(self.next).and_then(|child| {
             self.bytes_left = self.bytes_left.checked_sub(child.bytes.len()).ok_or_else(overlap)?;
             Ok(child)
         });
-        self.next = if child.is_ok() { self.next + 1 } else { self.children.len };
+        self.next = if child.is_ok() { self.next + 1 } else { self.children.len() };
         Some(child)
     }
 }
@@ -377,13 +390,13 @@ impl<'a> Iterator for Fields<'a> {
     type Item = Result<(&'a str, Variant<'a>)>;
 
     fn next(&mut self) -> Option<Result<(&'a str, Variant<'a>)>> {
-        if self.elements.next == self.elements.children.len {
+        if self.elements.next == self.elements.children.len() {
             return None;
         }
         match self.name() {
             Ok(name) => Some(self.elements.next()?.map(|value| (name, value))),
             Err(error) => {
-                self.elements.next = self.elements.children.len;
+                self.elements.next = self.elements.children.len();
                 Some(Err(error))
             }
         }

@@ -1,7 +1,10 @@
 //! Variants by other writers: those of parquet-testing, in its folders `variant` (Spark, Iceberg) and `shredded_variant`
 //! (Iceberg), against the expected values that lie beside them.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod json;
+mod shredded;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,14 +52,13 @@ fn samples(folder: &Path) -> BTreeMap<String, (Vec<u8>, Vec<u8>)> {
 }
 
 /// Where the dictionary of the samples has another text than this library's JSON, though the same value.
-const OTHERWISE: [(&str, &str, &str); 7] = [
+const OTHERWISE: [(&str, &str, &str); 6] = [
     ("primitive_decimal16", "1.2345678912345678e+16", "12345678912345678.90"),
     ("primitive_decimal8", "12345678.9", "12345678.90"),
     ("primitive_time", "12:33:54:123456", "12:33:54.123456"),
     ("primitive_timestamp", "2025-04-16 12:34:56.78-04:00", "2025-04-16T16:34:56.780000Z"),
     ("primitive_timestampntz", "2025-04-16 12:34:56.78", "2025-04-16T12:34:56.780000"),
     ("primitive_timestamp_nanos", "2024-11-07T12:33:54.123456789+00:00", "2024-11-07T12:33:54.123456789Z"),
-    ("primitive_float", "1234567940.0", "1.2345679e9"),
 ];
 
 #[test]
@@ -71,6 +73,12 @@ fn samples_have_the_values_of_their_dictionary() {
             println!("{name} is not in the dictionary: {text}");
             continue;
         };
+        if let ("primitive_float", Json::Number(ours), Json::Number(wanted)) = (&*name, &ours, wanted) {
+            // Several texts of as few digits are this float.
+            assert_eq!(ours.parse::<f32>(), wanted.parse::<f32>());
+            compared += 1;
+            continue;
+        }
         let wanted = match OTHERWISE.iter().find(|(sample, _, _)| *sample == name) {
             Some((_, theirs, ours)) => match wanted {
                 Json::Number(number) => {
@@ -87,7 +95,7 @@ fn samples_have_the_values_of_their_dictionary() {
         assert_eq!(ours, wanted, "{name}");
         compared += 1;
     }
-    assert!(compared >= 29, "{compared} compared");
+    assert_eq!(compared, 28, "all that the dictionary has");
 }
 
 /// A value in the words of Iceberg's `toString`, which the cases of `shredded_variant` are told in.

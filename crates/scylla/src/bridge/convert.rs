@@ -9,6 +9,7 @@ use marquetry_kernels::utf8;
 use marquetry_parquet::read::{ByteArrays, FixedBytes, Values};
 use marquetry_parquet::schema::{LogicalType, PhysicalType, TimeUnit};
 
+use super::bits::{float_of_half, int96_nanos, int96_parts};
 use super::{InvalidUtf8, MappingOptions};
 use crate::cql::CqlType;
 
@@ -124,10 +125,6 @@ pub(super) enum Source<'a> {
     AlwaysNull,
 }
 
-/// Nanoseconds of a day.
-const DAY_NANOS: i128 = 86_400_000_000_000;
-/// 1970-01-01 as a Julian day (`INT96` timestamps).
-const UNIX_EPOCH_JULIAN_DAY: i128 = 2_440_588;
 /// Nanoseconds of a millisecond.
 const MILLI_NANOS: i64 = 1_000_000;
 
@@ -329,20 +326,6 @@ fn wrong_width() -> Error {
     Error::internal("a value of another width than its column's")
 }
 
-/// A binary16 as the binary32 that is exactly equal (IEEE 754; a NaN keeps its sign and payload).
-fn float_of_half(bits: u16) -> f32 {
-    let sign = u32::from(bits & 0x8000) << 16;
-    let (exponent, fraction) = (u32::from(bits >> 10 & 0x1f), bits & 0x3ff);
-    let magnitude = match exponent {
-        // Zero and subnormals: so many times 2^-24, a product without rounding.
-        0 => (f32::from(fraction) * f32::from_bits((127 - 24) << 23)).to_bits(),
-        0x1f => 0xff << 23 | u32::from(fraction) << 13,
-        // The biases are 15 and 127.
-        _ => (exponent + 127 - 15) << 23 | u32::from(fraction) << 13,
-    };
-    f32::from_bits(sign | magnitude)
-}
-
 #[inline]
 fn decimal(unscaled: &[u8], scale: i32) -> Result<Value<'_>> {
     if unscaled.is_empty() {
@@ -360,28 +343,13 @@ fn time(value: i64, unit: TimeUnit) -> Result<Value<'static>> {
     Ok(Value::Time(value * nanos_in_unit))
 }
 
-/// Nanoseconds in the day (a file may have more than a day, or negative ones) and the Julian day.
-///
-/// Spark counts in microseconds of 64 bits, which overflow for its last 6,682 years, so it writes the year 290000 as a
-/// Julian day before −105 million, and reads that back by overflowing again. No other time is written so: the days of
-/// its first years begin where those end.
 #[inline]
 fn int96(bytes: &[u8]) -> Result<Value<'static>> {
     let bytes: [u8; 12] = array(bytes)?;
-    let [a, b, c, d, e, f, g, h, day @ ..] = bytes;
-    let nanos = i64::from_le_bytes([a, b, c, d, e, f, g, h]);
-    let day = i32::from_le_bytes(day);
-    let mut since_epoch = (i128::from(day) - UNIX_EPOCH_JULIAN_DAY) * DAY_NANOS + i128::from(nanos);
-    let (first, overflow) = (i128::from(i64::MIN) * 1000, (1 << 64) * 1000);
-    if (first - UNIX_EPOCH_JULIAN_DAY * DAY_NANOS..first).contains(&since_epoch) {
-        since_epoch += overflow;
-    }
-    match i64::try_from(since_epoch.div_euclid(MILLI_NANOS.into())) {
-        Ok(millis) => Ok(Value::Timestamp(millis)),
-        Err(_) => {
-            Err(Error::conversion(format!("the INT96 of day {day} and {nanos} ns is beyond a timestamp")))
-        }
-    }
+    i64::try_from(int96_nanos(bytes).div_euclid(MILLI_NANOS.into())).map(Value::Timestamp).map_err(|_| {
+        let (nanos, day) = int96_parts(bytes);
+        Error::conversion(format!("the INT96 of day {day} and {nanos} ns is beyond a timestamp"))
+    })
 }
 
 /// Months, days and milliseconds, each an unsigned 32-bit number.
@@ -448,36 +416,6 @@ fn is_plain(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
     use alloc::vec::Vec;
-
-    #[test]
-    fn halves_are_exact() {
-        for (half, float) in [
-            (0x0000, 0.0),
-            (0x3c00, 1.0),
-            (0xc000, -2.0),
-            (0x7bff, 65_504.0),
-            (0x0400, 6.103_515_6e-5),
-            (0x0001, 5.960_464_5e-8),
-            (0x83ff, f32::from_bits(0xb87f_c000)),
-            (0x7c00, f32::INFINITY),
-            (0xfc00, f32::NEG_INFINITY),
-            (0x3555, f32::from_bits(0x3eaa_a000)),
-        ] {
-            assert_eq!(float_of_half(half).to_bits(), f32::to_bits(float), "{half:#x}");
-        }
-        assert_eq!(float_of_half(0x8000).to_bits(), (-0.0f32).to_bits());
-        assert!(float_of_half(0x7e01).is_nan());
-        // Every finite half, by its definition.
-        for half in 0..0x7c00_u16 {
-            let (exponent, fraction) = (i32::from(half >> 10), f64::from(half & 0x3ff));
-            let expected = if exponent == 0 {
-                fraction / f64::from(1 << 24)
-            } else {
-                (1.0 + fraction / 1024.0) * f64::from(1 << exponent) / f64::from(1 << 15)
-            };
-            assert_eq!(f64::from(float_of_half(half)), expected, "{half:#x}");
-        }
-    }
 
     #[test]
     fn plain_text_is_told_apart() {

@@ -163,24 +163,18 @@ fn value(bound: &Bound<'_>, index: usize, out: &mut Vec<u8>) -> Result<()> {
             literal::duration(out, *months, *days, *nanos).map_err(unprintable)?;
         }
         Value::Uuid(bytes) => literal::uuid(out, bytes),
-        Value::Text { bytes, is_plain } => text(out, bytes, *is_plain),
+        Value::Text { bytes, is_plain: true } => plain_text(out, bytes),
+        Value::Text { bytes, is_plain: false } => literal::utf8(out, bytes),
         Value::Blob(bytes) => literal::blob(out, bytes),
     }
     Ok(())
 }
 
-/// [`literal::text`] of bytes that are known to be UTF-8, and where it is known whether a quote can be among them.
+/// Text that has no quote in it, and so nothing to double.
 #[inline]
-fn text(out: &mut Vec<u8>, bytes: &[u8], is_plain: bool) {
+fn plain_text(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'\'');
-    let mut rest = bytes;
-    while !is_plain && let Some(at) = memchr::memchr(b'\'', rest) {
-        let (before, after) = rest.split_at(at + 1);
-        out.extend_from_slice(before);
-        out.push(b'\'');
-        rest = after;
-    }
-    out.extend_from_slice(rest);
+    out.extend_from_slice(bytes);
     out.push(b'\'');
 }
 

@@ -1,5 +1,6 @@
 //! From a Parquet schema to a CQL table.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -123,7 +124,11 @@ impl Mapping {
         }
         for (position, (node, leaf)) in chosen.iter().zip(leaves).enumerate() {
             let name = Name::new(&node.name).map_err(|error| {
-                Error::conversion(error.to_string()).at(|place| place.column = Some(node.name.clone()))
+                let number = position + 1;
+                Error::conversion(format!(
+                    "CQL cannot have the name of column {number} (of {}): {error}; choose others with --columns",
+                    chosen.len()
+                ))
             })?;
             let Some(physical_type) = schema.leaves().get(leaf).map(|leaf| leaf.physical_type) else {
                 return Err(Error::internal("a leaf that the schema does not have"));
@@ -368,24 +373,46 @@ pub(super) fn null_key() -> Error {
     Error::conversion("a column of the primary key is null")
 }
 
-/// The fields of the names wanted, in their order.
+/// The fields of the names wanted, in their order. The work grows with the number of names, not with its square.
 fn choose<'s>(fields: &[&'s Node], wanted: &[String]) -> Result<Vec<&'s Node>> {
+    let mut by_name: BTreeMap<&str, Field<'s>> = BTreeMap::new();
+    for &node in fields {
+        let field =
+            by_name.entry(&node.name).or_insert(Field { node, is_ambiguous: false, is_chosen: false });
+        field.is_ambiguous |= !core::ptr::eq(field.node, node);
+    }
     let mut chosen: Vec<&Node> = Vec::with_capacity(wanted.len());
     for name in wanted {
-        let find = |name: &str| fields.iter().find(|node| node.name == name);
-        let Some(node) = find(name).or_else(|| find(&name.to_ascii_lowercase())) else {
+        let folded = || name.to_ascii_lowercase();
+        let found = if by_name.contains_key(name.as_str()) {
+            by_name.get_mut(name.as_str())
+        } else {
+            by_name.get_mut(folded().as_str())
+        };
+        let Some(field) = found else {
             let there = list(fields.iter().map(|node| &node.name));
             return Err(Error::misuse(format!("there is no column {name:?}; there are {there}")));
         };
-        if chosen.iter().any(|other| other.name == node.name) {
-            return Err(Error::misuse(format!("the column {:?} is wanted twice", node.name)));
+        if field.is_ambiguous {
+            return Err(Error::conversion(format!(
+                "two columns of the file are called {:?}",
+                field.node.name
+            )));
         }
-        if fields.iter().filter(|other| other.name == node.name).count() > 1 {
-            return Err(Error::conversion(format!("two columns of the file are called {:?}", node.name)));
+        if core::mem::replace(&mut field.is_chosen, true) {
+            return Err(Error::misuse(format!("the column {:?} is wanted twice", field.node.name)));
         }
-        chosen.push(node);
+        chosen.push(field.node);
     }
     Ok(chosen)
+}
+
+/// A field while some are chosen.
+struct Field<'s> {
+    node: &'s Node,
+    /// Another has the same name.
+    is_ambiguous: bool,
+    is_chosen: bool,
 }
 
 /// The leaves that fields are.

@@ -113,10 +113,27 @@ fn what_cannot_be_is_found_before_the_first_row() {
     assert!(mapping(&twice, &chosen(&["b"], "b")).is_ok());
     let cases = [leaf("a", INT32, Note::None), leaf("A", INT64, Note::None)];
     assert!(mapping(&cases, &keyed("a")).is_ok(), "quoted, CQL can tell them apart");
-    refused(&[leaf("", INT32, Note::None)], &numbered(), Conversion, "a name is empty (column )");
+    refused(
+        &[leaf("", INT32, Note::None)],
+        &numbered(),
+        Conversion,
+        "CQL cannot have the name of column 1 (of 1): a name is empty; choose others with --columns",
+    );
     let long = "x".repeat(65_536);
     let error = mapping(&[leaf(&long, INT32, Note::None)], &numbered()).unwrap_err();
-    assert_eq!(error.message(), "a name is 65536 long; the longest that CQL keeps here is 65535");
+    let message = "CQL cannot have the name of column 1 (of 1): a name is 65536 long; the longest that CQL keeps here is 65535; \
+                   choose others with --columns";
+    assert_eq!(error.message(), message);
+
+    // Many columns are no trouble, also where they are chosen, and what is said of them is short.
+    let names: Vec<String> = (0..5000).map(|number| format!("column {number}")).collect();
+    let many: Vec<Field> = names.iter().map(|name| leaf(name, INT32, Note::None)).collect();
+    let mut backwards: Vec<&str> = names.iter().map(String::as_str).rev().collect();
+    let wide = mapping(&many, &chosen(&backwards, "\"column 7\"")).unwrap();
+    assert!(wide.leaves().into_iter().eq((0..5000).rev()));
+    assert_eq!(wide.table().partition_key, [4992]);
+    backwards.push("column 0");
+    refused(&many, &chosen(&backwards, "\"column 7\""), Misuse, "the column \"column 0\" is wanted twice");
 
     let mut nested = ab.to_vec();
     for name in ["x", "y"] {

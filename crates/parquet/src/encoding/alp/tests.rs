@@ -1,3 +1,5 @@
+#![expect(clippy::cast_possible_truncation, reason = "the samples fit")]
+
 use super::*;
 use alloc::vec;
 
@@ -77,7 +79,7 @@ fn encode<T: Encode>(values: &[T], How(vector_log, exponent, factor, wider, back
         })
         .collect();
     let mut out = vec![0, 0, vector_log];
-    out.extend((values.len() as i32).to_le_bytes());
+    out.extend((values.len() as u32).to_le_bytes());
     let mut offset = vectors.len() * OFFSET_BYTES;
     for vector in &vectors {
         out.extend((offset as u32).to_le_bytes());

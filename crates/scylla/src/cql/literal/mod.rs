@@ -95,7 +95,11 @@ pub fn double(out: &mut Vec<u8>, value: f64) {
 /// A `text`: in single quotes, with the single quotes in it doubled. Line ends, NUL and everything else
 /// stand for themselves.
 pub fn text(out: &mut Vec<u8>, value: &str) {
-    let bytes = value.as_bytes();
+    utf8(out, value.as_bytes());
+}
+
+/// [`text`] of bytes that are known to be UTF-8.
+pub(crate) fn utf8(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(bytes.len() + 2);
     out.push(b'\'');
     let mut rest = bytes;

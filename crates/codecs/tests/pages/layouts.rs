@@ -1,9 +1,7 @@
 //! The layouts of LZ4 and LZO pages: Hadoop's framing and what stands in its place. The literals are by the reference
 //! libraries: liblzo2 2.10 (through python-lzo 1.14) and liblz4 (through python's lz4).
 
-mod encoders;
-
-use encoders::{Random, hadoop};
+use crate::encoders::{Random, hadoop};
 use marquetry_base::{Budget, Codec, Codecs, ErrorKind, Result, Status};
 use marquetry_codecs::StandardCodecs;
 
@@ -41,7 +39,10 @@ fn refused(codec: Codec, page: &[u8], uncompressed: usize, words: &str) {
 }
 
 fn hex(text: &str) -> Vec<u8> {
-    text.as_bytes().chunks(2).map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+    text.as_bytes()
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect()
 }
 
 /// A block of one chunk in Hadoop's framing.
@@ -54,10 +55,16 @@ fn block(uncompressed: u32, chunk: &[u8]) -> Vec<u8> {
 fn chunks_and_blocks() {
     let plain = Random::new(1).text(100_000);
     let lzo = |plain: &[u8]| lzokay::compress::compress(plain).unwrap();
-    for (codec, compress) in [(Codec::Lz4, lz4_flex::block::compress as fn(&[u8]) -> Vec<u8>), (Codec::Lzo, lzo)] {
-        for (block, chunk, count) in
-            [(100_000, 100_000, 1), (50_000, 50_000, 2), (100_000, 9_999, 11), (30_000, 20_000, 7), (1, 1, 100_000)]
-        {
+    for (codec, compress) in
+        [(Codec::Lz4, lz4_flex::block::compress as fn(&[u8]) -> Vec<u8>), (Codec::Lzo, lzo)]
+    {
+        for (block, chunk, count) in [
+            (100_000, 100_000, 1),
+            (50_000, 50_000, 2),
+            (100_000, 9_999, 11),
+            (30_000, 20_000, 7),
+            (1, 1, 100_000),
+        ] {
             let mut page = hadoop(&plain, block, chunk, compress);
             let (output, taken) = steps(codec, &page, plain.len(), 0).unwrap();
             assert!(output == plain);
@@ -76,7 +83,12 @@ fn chunks_and_blocks() {
         refused(codec, &block(13, &chunk), 13, "cut short after 12 of 13");
         refused(codec, &block(11, &chunk), 12, "more than");
         refused(codec, &block(12, &chunk), 13, "12 uncompressed bytes, not the announced 13");
-        refused(codec, &block(12, &chunk), 11, &format!("corrupt {name} page: it has more than the announced 11"));
+        refused(
+            codec,
+            &block(12, &chunk),
+            11,
+            &format!("corrupt {name} page: it has more than the announced 11"),
+        );
         refused(codec, &[block(12, &chunk), block(12, &chunk)].concat(), 12, "more than the announced 12");
         refused(codec, &[block(1, &nothing), block(12, &chunk)].concat(), 13, "a chunk has no data");
         refused(codec, &block(12, &chunk)[..chunk.len() + 7], 12, "are left");
@@ -90,7 +102,14 @@ fn chunks_and_blocks() {
 #[test]
 fn bare_lz4_blocks() {
     let mut random = Random::new(2);
-    for plain in [vec![], vec![7], b"words, words, words".to_vec(), random.text(70_000), random.noise(70_000), vec![0; 70_000]] {
+    for plain in [
+        vec![],
+        vec![7],
+        b"words, words, words".to_vec(),
+        random.text(70_000),
+        random.noise(70_000),
+        vec![0; 70_000],
+    ] {
         let page = lz4_flex::block::compress(&plain);
         assert!(decompress(Codec::Lz4, &page, plain.len()).unwrap() == plain);
         if plain.len() > 1 {
@@ -101,7 +120,7 @@ fn bare_lz4_blocks() {
     }
 }
 
-/// 117 bytes; a checksum of the content.
+/// 117 bytes; checksums of the block and of the content.
 const FRAME: &str = "04224d185440ae25000000fc017468652073616d6520776f7264732c2010007f616761696e3b202700365061696e3b20\
     d218ff5b00000000b704fb08";
 const FRAME_PLAIN: &[u8] = b"the same words, the same words, again; ";
@@ -126,7 +145,8 @@ fn lz4_frames() {
     let linked = linked_frame();
     assert!(decompress(Codec::Lz4, &linked, 80_000).unwrap() == b"the same words, ".repeat(5_000));
     // A block that is not compressed, written by hand.
-    let stored = [&frame[..7], &[3, 0, 0, 0x80], b"abc", &[0; 4], &0x32d1_53ff_u32.to_le_bytes()].concat();
+    let checksum = 0x32d1_53ff_u32.to_le_bytes();
+    let stored = [&frame[..7], &[3, 0, 0, 0x80], b"abc", &checksum, &[0; 4], &checksum].concat();
     assert_eq!(decompress(Codec::Lz4, &stored, 3).unwrap(), b"abc");
     refused(Codec::Lz4, &stored, 2, "more than the announced 2");
 
@@ -166,15 +186,19 @@ fn lzo_blocks() -> Vec<(Vec<u8>, Vec<u8>)> {
         (vec![b'a'; 1000], hex("126120000000c90000110000")),
         (
             words.clone(),
-            hex("0d7468652073616d6520776f7264732c202e3c0003616761696e3b2f5800200b98000f616d6520776f7264732c20616761696e3b\
-                20110000"),
+            hex(
+                "0d7468652073616d6520776f7264732c202e3c0003616761696e3b2f5800200b98000f616d6520776f7264732c20616761696e3b\
+                20110000",
+            ),
         ),
         (words, hex("217468652073616d6520776f7264732c202e3c0004616761696e3b20202d9800110000")),
         (
             numbers,
-            hex("12004100014d00024d00034d00044d00054d00064d00074d00084d00094d000a4d000b4d000c4d000d4d000e4d000f4d00104d00\
+            hex(
+                "12004100014d00024d00034d00044d00054d00064d00074d00084d00094d000a4d000b4d000c4d000d4d000e4d000f4d00104d00\
                 114d00124d00134d00144d00154d00164d00174d00184d00194d001a4d001b4d001c4d001d4d001e4d001f4d00204d00214d0022\
-                4d00234d00244d00254d00264d00274c00110000"),
+                4d00234d00244d00254d00264d00274c00110000",
+            ),
         ),
         // A match from beyond 16 KiB.
         (

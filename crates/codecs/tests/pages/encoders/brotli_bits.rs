@@ -48,7 +48,7 @@ impl Bits {
 
     /// A metablock of metadata, empty.
     pub(crate) fn metadata(&mut self) {
-        self.push(0b00_0_11_0, 6);
+        self.push(0b00_0110, 6);
         self.align();
     }
 

@@ -38,7 +38,12 @@ pub(crate) fn compress(codec: Codec, plain: &[u8]) -> Vec<u8> {
 }
 
 /// Hadoop's framing: blocks of `block` bytes, in chunks of `chunk` bytes.
-pub(crate) fn hadoop(plain: &[u8], block: usize, chunk: usize, compress: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+pub(crate) fn hadoop(
+    plain: &[u8],
+    block: usize,
+    chunk: usize,
+    compress: impl Fn(&[u8]) -> Vec<u8>,
+) -> Vec<u8> {
     let size = |length: usize| u32::try_from(length).unwrap().to_be_bytes();
     let mut page = Vec::new();
     for block in plain.chunks(block) {

@@ -1,0 +1,99 @@
+//! Values of types that Rust has none for, for whoever shows or converts them: INT96 and FLOAT16.
+
+/// Nanoseconds of a day.
+const DAY_NANOS: i128 = 86_400_000_000_000;
+/// 1970-01-01 as a Julian day.
+const UNIX_EPOCH_JULIAN_DAY: i128 = 2_440_588;
+
+/// An INT96 timestamp as nanoseconds since 1970-01-01 00:00.
+///
+/// It has the nanoseconds in the day (a file may have more than a day, or negative ones) and the Julian day.
+///
+/// Spark counts in microseconds of 64 bits, which overflow for its last 6,682 years, so it writes the year 290000 as a
+/// Julian day before −105 million, and reads that back by overflowing again; and so does this function. No other time
+/// is written so: the days of its first years begin where those end.
+#[must_use]
+pub fn int96_nanos(bytes: [u8; 12]) -> i128 {
+    let (nanos, day) = int96_parts(bytes);
+    let since_epoch = (i128::from(day) - UNIX_EPOCH_JULIAN_DAY) * DAY_NANOS + i128::from(nanos);
+    let (first, overflow) = (i128::from(i64::MIN) * 1000, (1 << 64) * 1000);
+    let is_overflown = (first - UNIX_EPOCH_JULIAN_DAY * DAY_NANOS..first).contains(&since_epoch);
+    if is_overflown { since_epoch + overflow } else { since_epoch }
+}
+
+/// The nanoseconds in the day, and the Julian day.
+pub(super) fn int96_parts(bytes: [u8; 12]) -> (i64, i32) {
+    let [a, b, c, d, e, f, g, h, day @ ..] = bytes;
+    (i64::from_le_bytes([a, b, c, d, e, f, g, h]), i32::from_le_bytes(day))
+}
+
+/// A binary16 as the binary32 that is exactly equal (IEEE 754; a NaN keeps its sign and payload).
+#[must_use]
+pub fn float_of_half(bits: u16) -> f32 {
+    let sign = u32::from(bits & 0x8000) << 16;
+    let (exponent, fraction) = (u32::from(bits >> 10 & 0x1f), bits & 0x3ff);
+    let magnitude = match exponent {
+        // Zero and subnormals: so many times 2^-24, a product without rounding.
+        0 => (f32::from(fraction) * f32::from_bits((127 - 24) << 23)).to_bits(),
+        0x1f => 0xff << 23 | u32::from(fraction) << 13,
+        // The biases are 15 and 127.
+        _ => (exponent + 127 - 15) << 23 | u32::from(fraction) << 13,
+    };
+    f32::from_bits(sign | magnitude)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_exact() {
+        for (half, float) in [
+            (0x0000, 0.0),
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x7bff, 65_504.0),
+            (0x0400, 6.103_515_6e-5),
+            (0x0001, 5.960_464_5e-8),
+            (0x83ff, f32::from_bits(0xb87f_c000)),
+            (0x7c00, f32::INFINITY),
+            (0xfc00, f32::NEG_INFINITY),
+            (0x3555, f32::from_bits(0x3eaa_a000)),
+        ] {
+            assert_eq!(float_of_half(half).to_bits(), f32::to_bits(float), "{half:#x}");
+        }
+        assert_eq!(float_of_half(0x8000).to_bits(), (-0.0f32).to_bits());
+        assert!(float_of_half(0x7e01).is_nan());
+        // Every finite half, by its definition.
+        for half in 0..0x7c00_u16 {
+            let (exponent, fraction) = (i32::from(half >> 10), f64::from(half & 0x3ff));
+            let expected = if exponent == 0 {
+                fraction / f64::from(1 << 24)
+            } else {
+                (1.0 + fraction / 1024.0) * f64::from(1 << exponent) / f64::from(1 << 15)
+            };
+            assert_eq!(f64::from(float_of_half(half)), expected, "{half:#x}");
+        }
+    }
+
+    #[test]
+    fn int96_of_spark_overflows_back() {
+        let int96 = |nanos: i64, day: i32| {
+            let mut bytes = [0; 12];
+            bytes[..8].copy_from_slice(&nanos.to_le_bytes());
+            bytes[8..].copy_from_slice(&day.to_le_bytes());
+            int96_nanos(bytes)
+        };
+        assert_eq!(int96(0, 2_440_588), 0);
+        assert_eq!(int96(-1, 2_440_588), -1);
+        assert_eq!(int96(1_000_000_001, 2_440_589), DAY_NANOS + 1_000_000_001);
+        // The last microsecond that Spark has, and the one after, which it writes as its first.
+        let last = i128::from(i64::MAX) * 1000;
+        let day = i32::try_from((last - (1 << 64) * 1000).div_euclid(DAY_NANOS) + UNIX_EPOCH_JULIAN_DAY);
+        let nanos = i64::try_from((last - (1 << 64) * 1000).rem_euclid(DAY_NANOS));
+        assert_eq!(int96(nanos.unwrap(), day.unwrap()), last);
+        let first = i128::from(i64::MIN) * 1000;
+        let day = i32::try_from(first.div_euclid(DAY_NANOS) + UNIX_EPOCH_JULIAN_DAY);
+        assert_eq!(int96(i64::try_from(first.rem_euclid(DAY_NANOS)).unwrap(), day.unwrap()), first);
+    }
+}
