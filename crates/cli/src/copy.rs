@@ -103,7 +103,11 @@ impl Copy {
         };
         interrupted.check()?;
         let table_name = address.table().clone();
-        let mut loader = Loader::connect(address, &connect).map_err(|error| failure(None, &error))?;
+        let mut loader = Loader::connect(address, &connect).map_err(|error| {
+            // Whoever does not wait for a timeout is not interested in it.
+            if interrupted.is_set() { Failure::Interrupted } else { failure(None, &error) }
+        })?;
+        interrupted.check()?;
         let mappings = match early {
             Some(mappings) => {
                 if let Some(first) = mappings.first() {

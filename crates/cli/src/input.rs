@@ -208,3 +208,21 @@ fn check_path(name: &str, path: &Path) -> Outcome {
 pub(crate) fn has_scheme(name: &str) -> bool {
     name.contains("://") || name.starts_with("sstable:")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_changed_while_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.parquet");
+        fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/one.parquet"), &path).unwrap();
+        let file = ParquetFile::open(&path).unwrap();
+        assert!(file.rows(vec![0], None, false).is_ok());
+        fs::write(&path, b"PAR1 is written anew").unwrap();
+        let Err(Failure::Said(exit, message)) = file.rows(vec![0], None, false) else { panic!("no error") };
+        assert_eq!(exit, crate::failure::Exit::Unreachable);
+        assert!(message.contains("changed while it was read") && message.contains("now has 20"), "{message}");
+    }
+}

@@ -12,6 +12,7 @@ mod copy;
 mod cql;
 mod failure;
 mod input;
+mod json;
 mod numbers;
 mod output;
 mod parquet2cql;
@@ -111,10 +112,13 @@ fn run<P: Program>() -> Outcome<ExitCode> {
 /// command line.
 fn print_usage(error: &clap::Error) -> Outcome<ExitCode> {
     let styled = error.render();
-    let has_colour =
-        |is_terminal: bool| is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let text =
-        |is_terminal| if has_colour(is_terminal) { styled.ansi().to_string() } else { styled.to_string() };
+    let plain = styled.to_string();
+    // What stood on the command line is said again, and may have come from a file's name.
+    let is_harmless = !plain.contains(|c| c != '\n' && table::is_harmful(c));
+    let text = |is_terminal: bool| match is_terminal && is_harmless && terminal::is_colour_wanted() {
+        true => styled.ansi().to_string(),
+        false => plain.replace(|c| c != '\n' && table::is_harmful(c), " "),
+    };
     if error.use_stderr() {
         let mut stderr = io::stderr();
         // Nothing can be done about a standard error that is closed.

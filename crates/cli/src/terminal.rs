@@ -16,13 +16,12 @@ impl Terminal {
     /// Standard output's. The variable `COLUMNS` overrides the width, `NO_COLOR` (not empty) forbids colour.
     pub(crate) fn of_stdout() -> Terminal {
         let is_terminal = io::stdout().is_terminal();
-        let set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
         let told =
             env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&width: &usize| width > 0);
         let measured = || console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
         Terminal {
             width: told.or_else(|| if is_terminal { measured() } else { None }),
-            colour: is_terminal && !set("NO_COLOR") && env::var_os("TERM").is_none_or(|term| term != "dumb"),
+            colour: is_terminal && is_colour_wanted(),
         }
     }
 
@@ -35,4 +34,10 @@ impl Terminal {
     pub(crate) fn dim(self, text: &str) -> String {
         if self.colour { format!("\x1b[2m{text}\x1b[0m") } else { text.to_string() }
     }
+}
+
+/// Whether a terminal may be sent colour.
+pub(crate) fn is_colour_wanted() -> bool {
+    env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && env::var_os("TERM").is_none_or(|term| term != "dumb")
 }

@@ -286,6 +286,8 @@ fn passwords_are_never_said() {
 #[test]
 fn names_of_files_cannot_speak_to_the_terminal() {
     run(["show", "no\x1b[31m\nsuch\u{202e}.parquet"]).failed(3, &["no [31m such .parquet"]);
+    let usage = run(["show", "--x\x1b[31m\u{202e}.parquet"]);
+    assert!(usage.code == Some(2) && !usage.err.contains(['\x1b', '\u{202e}']), "{}", usage.err);
 }
 
 /// Names that are no text, or look like options, are names all the same.

@@ -129,6 +129,23 @@ fn text_that_is_not_utf8() {
     assert_eq!(out, "id,text\n0,a\n1,b\n2,0x63ff\n3,d\n");
 }
 
+/// Lines are made column by column, some rows at a time; the first row that cannot be printed ends them, whichever column it is
+/// in.
+#[test]
+fn lines_are_whole_wherever_rows_are_cut() {
+    let path = data("many.parquet");
+    for limit in ["1", "63", "64", "65", "1000"] {
+        let out = run(["rows", "--format", "csv", "--limit", limit, &path]).succeeded();
+        assert_eq!(out, format!("answer\n{}", "42\n".repeat(limit.parse().unwrap())));
+    }
+    let path = data("bad_text.parquet");
+    for columns in ["text,id", "id,text"] {
+        let out = run(["rows", "--format", "jsonl", "--columns", columns, &path])
+            .failed(1, &["column text, row 2"]);
+        assert_eq!(out.lines().count(), 2);
+    }
+}
+
 #[test]
 fn json_is_json() {
     let (one, types) = (data("one.parquet"), data("types.parquet"));

@@ -152,7 +152,12 @@ impl fmt::Display for Error {
             Error::Start(error) => {
                 write!(f, "the threads that talk to the cluster could not be started: {error}")
             }
-            Error::Connect { address, reason } => write!(f, "cannot connect to {address}: {reason}"),
+            Error::Connect { address, reason } => {
+                // The driver tells the way down to the reason; what helps is the end of it.
+                let told = reason.to_string();
+                let last = told.rsplit_once("Last connection failed with: ").map_or(&*told, |(_, last)| last);
+                write!(f, "cannot connect to {address}: {last}")
+            }
             Error::ConnectTimeout { address, timeout_ms } => {
                 write!(f, "cannot connect to {address}: no answer within {timeout_ms} ms")
             }

@@ -13,10 +13,6 @@ use crate::protocol::{Count, Product, sum};
 
 const FILE: Object = Object(0);
 
-/// Rows of a batch. The values of one stay in the first-level cache with its consumer; fewer cost more for the batches
-/// themselves.
-const BATCH_ROWS: usize = 4096;
-
 /// Reads the file's only column once, from the first row group to the last, and lets go of each batch before asking for the next.
 ///
 /// * [`Product::Dense`]: dense values and definition levels (or the validity made of them), whatever the encoding was;
@@ -36,7 +32,6 @@ fn try_read(file: &Bytes, product: Product, check: bool) -> Result<Count, Error>
     let mut footer = FooterReader::new(FILE, Limits::DEFAULT);
     let metadata = drive(&mut footer, &sources)?.ok_or_else(|| Error::internal("no metadata"))?;
     let options = ReadOptions {
-        batch_rows: BATCH_ROWS,
         layout: if product == Product::Dense { Layout::Dense } else { Layout::Spaced },
         keep_dictionaries: product == Product::Dictionary,
         // Arrow's strings are UTF-8; Arrow C++ takes the file's word for it, parquet-rs does not.

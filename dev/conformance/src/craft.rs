@@ -447,6 +447,8 @@ pub fn list(name: &str, repetition: i32) -> [Struct; 2] {
 /// `ConvertedType` of the format.
 pub const MAP: i32 = 1;
 /// See [`MAP`].
+pub const MAP_KEY_VALUE: i32 = 2;
+/// See [`MAP`].
 pub const LIST: i32 = 3;
 
 /// A column chunk.

@@ -201,10 +201,19 @@ fn write_value(bytes: &[u8], out: &mut Vec<u8>) {
 /// # Errors
 ///
 /// The assembly's.
+///
+/// # Panics
+///
+/// When a step costs more than it may, or an error does not stay.
 pub fn tell<S: RecordSink>(program: &Program, batch: &Batch, sink: &mut S, budget: u64) -> Result<()> {
+    // A slice of instructions, the last of which may look at all columns.
+    let units_max = budget.saturating_add(2000 + batch.columns.len() as u64);
     let mut records = program.records(batch)?;
     loop {
-        match records.step(sink, &mut Budget::new(budget)) {
+        let mut budget = Budget::new(budget);
+        let step = records.step(sink, &mut budget);
+        assert!(budget.spent() <= units_max, "a step of {} units", budget.spent());
+        match step {
             Ok(true) => break,
             Ok(false) => {}
             Err(error) => {
@@ -313,29 +322,25 @@ impl<'a> Summing<'a> {
             .fields()
             .iter()
             .map(|field| match schema.nodes()[field.node].kind {
-                NodeKind::Leaf { leaf } => Some(Form::of(
-                    &schema.leaves()[leaf],
-                    schema.nodes()[field.node].logical_type.as_ref(),
-                )),
+                NodeKind::Leaf { leaf } => {
+                    Some(Form::of(&schema.leaves()[leaf], schema.nodes()[field.node].logical_type.as_ref()))
+                }
                 NodeKind::Group { .. } => None,
             })
             .collect();
-        let fields = program
-            .roots()
-            .iter()
-            .map(|&root| Root::new(schema, program.fields()[root].node))
-            .collect();
+        let fields =
+            program.roots().iter().map(|&root| Root::new(schema, program.fields()[root].node)).collect();
         Summing { program, forms, fields, open: Vec::new(), row: Vec::new() }
     }
 
     /// The sums of the fields that have leaves.
+    ///
+    /// # Panics
+    ///
+    /// In the middle of a record.
     pub fn finish(self) -> Vec<FieldSum> {
         assert!(self.open.is_empty(), "an unfinished record");
-        self.fields
-            .into_iter()
-            .filter(|field| field.has_leaves)
-            .map(Root::finish)
-            .collect()
+        self.fields.into_iter().filter(|field| field.has_leaves).map(Root::finish).collect()
     }
 
     /// Checks that an event about `field` may come now.
@@ -470,6 +475,10 @@ fn clear(row: &[u8]) -> String {
 /// # Errors
 ///
 /// The machines'.
+///
+/// # Panics
+///
+/// As [`field_sums`].
 pub fn read_all(bytes: &Bytes, options: ReadOptions, manner: Manner) -> Result<Vec<FieldSum>> {
     let metadata = canonical::metadata(bytes, manner)?;
     field_sums(bytes, &metadata, options, manner)

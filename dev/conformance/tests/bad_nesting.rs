@@ -7,8 +7,8 @@ use marquetry_base::{Bytes, Error, ErrorKind, Limits, Result};
 use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::craft::*;
 use marquetry_conformance::hostile::{self, Manner};
-use marquetry_conformance::records::{FieldSum, check_batch, read_all};
-use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
+use marquetry_conformance::records::{FieldSum, array_sums, check_batch, read_all};
+use marquetry_parquet::read::{Array, BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::record::Program;
 
 /// Reads all batches, and nothing of records.
@@ -34,7 +34,26 @@ fn records(bytes: &Bytes) -> Result<Vec<FieldSum>> {
         (Ok(usual), Ok(small)) => assert_eq!(usual, small),
         (usual, small) => assert_eq!(message(usual), message(small)),
     }
+    if let Ok(usual) = &usual {
+        let metadata = canonical::metadata(bytes, Manner::KIND)?;
+        assert_eq!(&array_sums(bytes, &metadata, ReadOptions::default(), Manner::KIND)?, usual);
+    }
     usual
+}
+
+/// Assembles all batches' arrays, and does not look at them; says their slots.
+fn arrays(bytes: &Bytes) -> usize {
+    let metadata = canonical::metadata(bytes, Manner::KIND).unwrap();
+    let shape = metadata.schema.shape(1, |_| true).unwrap().unwrap();
+    let codecs = Arc::new(marquetry_codecs::StandardCodecs::default());
+    let mut reader = BatchReader::new(FILE, metadata, codecs, ReadOptions::default()).unwrap();
+    let mut slots = 0;
+    hostile::run(&mut reader, FILE, bytes, Manner::KIND, |batch| {
+        slots += Array::assemble(&shape, batch.rows, &|leaf| batch.columns.get(leaf))?.length;
+        Ok(())
+    })
+    .unwrap();
+    slots
 }
 
 fn message<T: std::fmt::Debug>(result: &Result<T>) -> &str {
@@ -53,9 +72,12 @@ fn fails(bytes: &Bytes, message: &str, column: &str) {
     }
 }
 
-/// Checks that each column is right for itself, but not as records.
-fn fails_as_records(bytes: &Bytes, column: &str, row: u64) {
+/// Checks that each column is right for itself, but not as records, nor as arrays.
+fn fails_together(bytes: &Bytes, column: &str, row: u64) {
     columns(bytes).unwrap();
+    let metadata = canonical::metadata(bytes, Manner::KIND).unwrap();
+    let error = array_sums(bytes, &metadata, ReadOptions::default(), Manner::KIND).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
     let error = records(bytes).unwrap_err();
     check(&error, ErrorKind::Corrupt, "the levels of a column contradict those of others", column);
     assert_eq!((error.place().row_group, error.place().row), (Some(0), Some(row)), "{error:?}");
@@ -102,7 +124,8 @@ fn a_list_as_it_should_be() {
     // Before version 12, Arrow C++ wrote V2 pages with the number of their entries for that of their rows.
     assert_eq!(heads(&list_file(4, 7, [list_page_v2(&repetition, &definition, 7)])), expected);
     // A page may begin in the middle of a row, and be empty.
-    let pages = [list_page(&[0, 1], &[3, 3]), list_page(&[], &[]), list_page(&[1], &[3]), list_page(&[0], &[0])];
+    let pages =
+        [list_page(&[0, 1], &[3, 3]), list_page(&[], &[]), list_page(&[1], &[3]), list_page(&[0], &[0])];
     assert_eq!(heads(&list_file(2, 4, pages)), [["[00000000,01000000,00000000,]", "n,"]]);
 }
 
@@ -218,7 +241,7 @@ fn columns_that_disagree() {
     let (x, y) = ("a.list.element.x", "a.list.element.y");
     let good = struct_list_file(3, [(&[0, 1, 0, 0], &[4, 2, 0, 4]), (&[0, 1, 0, 0], &[3, 2, 0, 4])]);
     assert_eq!(heads(&good), [["[{05000000,n,}n,]", "n,", "[{05000000,05000000,}]"]]);
-    let disagree = |leaves, column, row| fails_as_records(&struct_list_file(2, leaves), column, row);
+    let disagree = |leaves, column, row| fails_together(&struct_list_file(2, leaves), column, row);
     // In the length of a list, both ways.
     disagree([(&[0, 1, 0], &[4, 4, 4]), (&[0, 0], &[4, 4])], y, 0);
     disagree([(&[0, 0], &[4, 4]), (&[0, 0, 1], &[4, 4, 4])], y, 1);
@@ -234,6 +257,117 @@ fn columns_that_disagree() {
     fails(&file, "a column chunk of more rows than its row group", y);
     let file = struct_list_file(2, [(&[0, 1], &[4, 4]), (&[0, 0], &[4, 4])]);
     fails(&file, "the column chunk ends 1 rows and 0 entries early", x);
+}
+
+#[test]
+fn a_row_of_billions_of_entries() {
+    // Runs: one row, of which each entry is the only value of the dictionary.
+    const ENTRIES: u32 = 1 << 30;
+    let mut repetition = repeated_run(1, 0, 1);
+    repetition.extend(repeated_run(u64::from(ENTRIES) - 1, 1, 1));
+    let definition = repeated_run(ENTRIES.into(), 3, 2);
+    let mut indices = vec![1];
+    indices.extend(repeated_run(ENTRIES.into(), 0, 1));
+    let body = [prefixed(&repetition), prefixed(&definition), indices].concat();
+    for width in [4, 1 << 16] {
+        let mut elements = list("a", 1).to_vec();
+        let mut element = leaf("element", 1, FIXED_LEN_BYTE_ARRAY);
+        element.set(2, V::I32(width));
+        elements.push(element);
+        let dictionary = Page::dictionary(1, vec![7; usize::try_from(width).unwrap()]);
+        let page = Page::data(i32::try_from(ENTRIES).unwrap(), RLE_DICTIONARY, body.clone());
+        let bytes =
+            Table::nested(1, elements).group(1, [Chunk::new(ENTRIES.into(), [dictionary, page])]).write();
+        let limits = Limits { total_bytes: 32 << 20, ..Limits::DEFAULT };
+        for manner in [Manner::KIND, Manner::USUAL] {
+            let options = ReadOptions { limits, ..ReadOptions::default() };
+            let error = read_all(&bytes, options, manner).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error:?}");
+            assert!(error.message().contains("total_bytes"), "{error:?}");
+        }
+    }
+}
+
+#[test]
+fn large_values_make_small_batches() {
+    // Rows of ten strings of 64 KiB, all of them from a dictionary of one.
+    const ROWS: u32 = 200;
+    const WIDTH: i32 = 1 << 16;
+    let mut element = leaf("element", 1, FIXED_LEN_BYTE_ARRAY);
+    element.set(2, V::I32(WIDTH));
+    let mut elements = list("a", 1).to_vec();
+    elements.push(element);
+    let repetition: Vec<u32> = (0..ROWS * 10).map(|entry| u32::from(entry % 10 > 0)).collect();
+    let mut levels = prefixed(&packed_run(&repetition, 1));
+    levels.extend(prefixed(&repeated_run((ROWS * 10).into(), 3, 2)));
+    levels.push(1);
+    levels.extend(repeated_run((ROWS * 10).into(), 0, 1));
+    let entries = i32::try_from(ROWS * 10).unwrap();
+    let page = Page::data(entries, RLE_DICTIONARY, levels);
+    let dictionary = Page::dictionary(1, vec![7; usize::try_from(WIDTH).unwrap()]);
+    let bytes = Table::nested(1, elements)
+        .group(ROWS.into(), [Chunk::new(entries.into(), [dictionary, page])])
+        .write();
+    let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
+    let codecs = Arc::new(marquetry_codecs::StandardCodecs::default());
+    let mut reader = BatchReader::new(FILE, Arc::clone(&metadata), codecs, ReadOptions::default()).unwrap();
+    let (mut rows, mut values_max) = (0, 0);
+    hostile::run(&mut reader, FILE, &bytes, Manner::KIND, |batch| {
+        check_batch(&metadata.schema, &batch);
+        rows += batch.rows;
+        values_max = values_max.max(batch.columns[0].values.len());
+        Ok(())
+    })
+    .unwrap();
+    // Twice 16 MiB, where the array has just doubled.
+    assert!(rows == 200 && (100..=520).contains(&values_max), "{rows} rows, {values_max} values in a batch");
+}
+
+#[test]
+fn every_byte_changed() {
+    // Few bytes can stand for billions of entries; this is enough to see that they are refused.
+    let options = ReadOptions {
+        limits: Limits { total_bytes: 4 << 20, ..Limits::DEFAULT },
+        verify_crc: false,
+        ..ReadOptions::default()
+    };
+    let (repetition, definition): (&[u32], &[u32]) = (&[0, 1, 0, 0, 1], &[4, 2, 0, 3, 4]);
+    let files = [
+        struct_list_file(3, [(repetition, definition), (repetition, definition)]),
+        list_file(3, 5, [list_page_v2(&[0, 1, 0], &[3, 2, 0], 2), list_page_v2(&[0, 1], &[3, 3], 1)]),
+    ];
+    let (mut good, mut bad) = (0, 0);
+    for file in files {
+        assert!(read_all(&file, options.clone(), Manner::KIND).is_ok());
+        for at in 0..file.len() {
+            for bits in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
+                let mut bytes = file.to_vec();
+                bytes[at] ^= bits;
+                let bytes = Bytes::from(bytes);
+                let records = read_all(&bytes, options.clone(), Manner::KIND);
+                let arrays = canonical::metadata(&bytes, Manner::KIND)
+                    .and_then(|metadata| array_sums(&bytes, &metadata, options.clone(), Manner::KIND));
+                // Records and arrays take the same for good.
+                match (&records, &arrays) {
+                    (Ok(records), Ok(arrays)) => {
+                        assert_eq!(records, arrays, "byte {at} ^ {bits}");
+                        good += 1;
+                    }
+                    (Err(records), Err(arrays)) => {
+                        let kinds = [ErrorKind::Corrupt, ErrorKind::Unsupported, ErrorKind::LimitExceeded];
+                        assert!(
+                            kinds.contains(&records.kind()) && kinds.contains(&arrays.kind()),
+                            "{records:?}"
+                        );
+                        bad += 1;
+                    }
+                    _ => panic!("byte {at} ^ {bits}: {records:?}, but {arrays:?}"),
+                }
+            }
+        }
+    }
+    println!("{good} good, {bad} bad");
+    assert!(good > 100 && bad > 1000);
 }
 
 #[test]
@@ -264,7 +398,25 @@ fn more_levels_than_a_byte_counts() {
         for repetition in [0, 1, 2] {
             assert_eq!(read(&deep(64, repetition), Limits::DEFAULT).unwrap(), (None, None));
             let error = read(&deep(65, repetition), Limits::DEFAULT).unwrap_err();
-            assert_eq!((error.kind(), error.message()), (ErrorKind::LimitExceeded, "65 is more than the limit nesting of 64"));
+            assert_eq!(
+                (error.kind(), error.message()),
+                (ErrorKind::LimitExceeded, "65 is more than the limit nesting of 64")
+            );
+        }
+        // And read it.
+        for (repetition, opening, closing) in [(1, "{", "}"), (2, "[{", "}]")] {
+            let max = [64];
+            let definition = Levels { width: 7, levels: &max };
+            let levels = [Levels { width: 7, levels: &[0] }, definition];
+            let levels = if repetition == 2 { &levels[..] } else { &levels[1..] };
+            let mut elements = vec![group("g", repetition, 1); 64];
+            elements.push(leaf("x", 0, INT32));
+            let chunk = Chunk::new(1, [Page::nested(levels, PLAIN, &plain_i32(&[5]))]);
+            let bytes = Table::nested(1, elements).group(1, [chunk]).write();
+            let found = read_all(&bytes, ReadOptions::default(), Manner::USUAL).unwrap();
+            let expected = format!("{}05000000,{}", opening.repeat(64), closing.repeat(64));
+            assert_eq!(found[0].head, [expected]);
+            assert_eq!(arrays(&bytes), 1);
         }
         // Deeper, with larger limits: columns up to 255 levels, records as deep as a small stack takes.
         let (columns, records) = read(&deep(255, 1), Limits::TRUSTED).unwrap();
@@ -298,7 +450,10 @@ fn schemas_that_lie() {
     assert_eq!(refused(1, vec![group("a", 0, 3), x(), x()]), "a schema that ends 1 children early");
     assert_eq!(refused(1, vec![x(), x()]), "a schema of 3 elements, of which 2 are a tree");
     assert_eq!(refused(1, vec![group("a", 0, -1), x()]), "a group of -1 children");
-    assert_eq!(refused(1, vec![group("a", 0, i32::MAX), x()]), format!("a schema that ends {} children early", i32::MAX - 1));
+    assert_eq!(
+        refused(1, vec![group("a", 0, i32::MAX), x()]),
+        format!("a schema that ends {} children early", i32::MAX - 1)
+    );
     let mut both = x();
     both.set(5, V::I32(1));
     assert_eq!(refused(1, vec![both, x()]), "a field with both a type and children");

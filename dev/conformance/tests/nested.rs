@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use marquetry_base::{Bytes, ErrorKind, Result};
+use marquetry_base::{Bytes, ErrorKind, Limits, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{self, FILE};
+use marquetry_conformance::craft::*;
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::{self, Manner};
-use marquetry_conformance::records::{FieldSum, array_sums, field_sums, read_all};
+use marquetry_conformance::records::{FieldSum, array_sums, check_batch, field_sums, read_all};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{BatchReader, Layout, ReadOptions};
 use serde_json::Value;
@@ -105,8 +106,6 @@ struct Tally {
     files: usize,
     readings: usize,
     fields: usize,
-    /// Fields that no other reader reads.
-    unknown: Vec<String>,
     wrong: Vec<String>,
 }
 
@@ -173,9 +172,9 @@ impl Tally {
                 (Err(error), Instead::Error(kind)) => error.kind() == *kind,
                 (Ok(found), Instead::Heads(expected)) => {
                     let found = found.iter().map(|field| (&*field.name, field.head.iter().map(|row| &**row)));
-                    found.map(|(name, head)| (name, head.collect())).eq(expected
-                        .iter()
-                        .map(|(name, head)| (*name, head.to_vec())))
+                    found
+                        .map(|(name, head)| (name, head.collect()))
+                        .eq(expected.iter().map(|(name, head)| (*name, head.to_vec())))
                 }
                 _ => false,
             };
@@ -197,7 +196,7 @@ impl Tally {
         }
         for (found, expected) in found.iter().zip(expected) {
             if let Some(error) = expected["error"].as_str() {
-                self.unknown.push(format!("{what}: pyarrow does not read {}: {error}", found.name));
+                self.failed(what, &format!("no other reader reads {}: {error}", found.name));
                 continue;
             }
             self.fields += 1;
@@ -223,16 +222,8 @@ impl Tally {
         self.wrong.push(format!("{what}: {why}"));
     }
 
-    fn report(self, what: &str, unknown_percent_max: usize) {
-        println!(
-            "{what}: {} files, {} readings, {} sums of fields equal; {} fields that no other reader reads: {:#?}",
-            self.files,
-            self.readings,
-            self.fields,
-            self.unknown.len(),
-            &self.unknown[..self.unknown.len().min(20)]
-        );
-        assert!(self.unknown.len() * 100 <= self.fields * unknown_percent_max, "too many to compare with");
+    fn report(self, what: &str) {
+        println!("{what}: {} files, {} readings, {} sums of fields", self.files, self.readings, self.fields);
         let wrong = self.wrong;
         assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(25)].join("\n"));
         assert!(self.fields > 0, "nothing was compared");
@@ -317,7 +308,123 @@ fn the_corpus_reads_equal() {
     for (path, expected) in compared.iter().zip(&expected) {
         tally.compare(path, expected);
     }
-    tally.report("corpus", 0);
+    tally.report("corpus");
+}
+
+/// The legacy shapes of lists and maps, and fields without annotation: each with the levels of its leaves.
+fn legacy_shapes() -> Vec<(&'static str, i32, Vec<Struct>)> {
+    let annotated = |name: &str, repetition, converted| {
+        let mut group = group(name, repetition, 1);
+        group.set(6, V::I32(converted));
+        group
+    };
+    let of_list = |rest: Vec<Struct>| [vec![annotated("my_list", 1, LIST)], rest].concat();
+    let int = |name: &str, repetition| leaf(name, repetition, INT32);
+    vec![
+        ("repeated_leaf", 1, vec![int("num", 2)]),
+        ("repeated_group", 1, vec![group("g", 2, 2), int("num", 0), int("str", 1)]),
+        ("repeated_in_struct", 1, vec![group("s", 1, 1), int("num", 2)]),
+        ("repeated_in_repeated", 1, vec![group("g", 2, 1), int("num", 2)]),
+        ("rule_1", 1, of_list(vec![int("element", 2)])),
+        ("rule_2", 1, of_list(vec![group("element", 2, 2), int("str", 0), int("num", 1)])),
+        ("rule_3", 1, of_list(vec![annotated("array", 2, LIST), int("array", 2)])),
+        ("rule_3_bare", 1, of_list(vec![group("list", 2, 1), int("item", 2)])),
+        ("rule_4_array", 1, of_list(vec![group("array", 2, 1), int("str", 0)])),
+        ("rule_4_tuple", 1, of_list(vec![group("my_list_tuple", 2, 1), int("str", 1)])),
+        ("rule_5", 1, of_list(vec![group("element", 2, 1), int("str", 0)])),
+        ("hive_bag", 1, of_list(vec![group("bag", 2, 1), int("array_element", 1)])),
+        (
+            "list_of_list",
+            1,
+            of_list(vec![
+                group("list", 2, 1),
+                annotated("element", 0, LIST),
+                group("list", 2, 1),
+                int("element", 1),
+            ]),
+        ),
+        ("map", 1, vec![annotated("m", 1, MAP), group("map", 2, 2), int("key", 0), int("value", 1)]),
+        ("map_key_value_inside", 1, {
+            let mut entries = annotated("key_value", 2, MAP_KEY_VALUE);
+            entries.set(5, V::I32(2));
+            vec![annotated("m", 0, MAP), entries, int("k", 0), int("v", 0)]
+        }),
+        (
+            "map_key_value",
+            1,
+            vec![annotated("m", 1, MAP_KEY_VALUE), group("map", 2, 2), int("key", 0), int("value", 1)],
+        ),
+    ]
+}
+
+/// Two rows: one of two elements at each level of lists, one that is null or empty.
+fn legacy_file(children: i32, elements: &[Struct]) -> Bytes {
+    let table = Table::nested(children, elements.to_vec());
+    let metadata = canonical::metadata(&table.write(), Manner::KIND).unwrap();
+    let chunks = metadata.schema.leaves().iter().map(|leaf| {
+        let max = u32::from(leaf.definition_max);
+        let (repetition, definition): (&[u32], &[u32]) = match leaf.repetition_max {
+            1 => (&[0, 1, 0], &[max, max, 0]),
+            2 => (&[0, 2, 1, 2, 0], &[max, max, max, max, 0]),
+            other => panic!("{other} lists"),
+        };
+        let values: Vec<i32> = (1..).take(definition.len() - 1).collect();
+        let width = |max: u32| u32::BITS - max.leading_zeros();
+        let levels = [
+            Levels { width: width(leaf.repetition_max.into()), levels: repetition },
+            Levels { width: width(max), levels: definition },
+        ];
+        let entries = i64::try_from(definition.len()).unwrap();
+        Chunk::new(entries, [Page::nested(&levels, PLAIN, &plain_i32(&values))])
+    });
+    table.clone().group(2, chunks.collect::<Vec<_>>()).write()
+}
+
+#[test]
+fn legacy_shapes_mean_what_pyarrow_takes_them_for() {
+    let Some(python) = files::python() else { return };
+    let folder = folder("nested-legacy");
+    let paths: Vec<PathBuf> = legacy_shapes()
+        .into_iter()
+        .map(|(name, children, elements)| {
+            let path = folder.join(format!("{name}.parquet"));
+            std::fs::write(&path, legacy_file(children, &elements)).unwrap();
+            path
+        })
+        .collect();
+    let mut tally = Tally::default();
+    for (path, expected) in paths.iter().zip(&expect(&python, &folder, &paths)) {
+        tally.compare(path, expected);
+    }
+    tally.report("legacy shapes");
+}
+
+/// Two keys of 1 GiB each, all `a`; README of parquet-testing.
+#[test]
+#[ignore = "soak: 2 GiB of strings"]
+fn keys_of_a_gibibyte() {
+    const KEY_BYTES: usize = 1 << 30;
+    let Some(corpus) = files::corpus() else { return };
+    let bytes = std::fs::read(corpus.join("parquet-testing/data/large_string_map.brotli.parquet")).unwrap();
+    let bytes = Bytes::from(bytes);
+    let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
+    let options = ReadOptions { limits: Limits::TRUSTED, ..ReadOptions::default() };
+    let codecs = Arc::new(StandardCodecs::default());
+    let mut reader = BatchReader::new(FILE, Arc::clone(&metadata), codecs, options).unwrap();
+    let mut keys = 0;
+    hostile::run(&mut reader, FILE, &bytes, Manner::USUAL, |batch| {
+        check_batch(&metadata.schema, &batch);
+        for index in 0..batch.columns[0].values.len() {
+            canonical::with_bytes(&batch.columns[0].values, index, |key| {
+                assert!(key.len() == KEY_BYTES && key.iter().all(|&byte| byte == b'a'));
+                keys += 1;
+            });
+            canonical::with_bytes(&batch.columns[1].values, index, |value| assert_eq!(value, [1, 0, 0, 0]));
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(keys, 2);
 }
 
 fn random_cases(python: &Path, name: &str, first: u64, count: u64) {
@@ -327,13 +434,13 @@ fn random_cases(python: &Path, name: &str, first: u64, count: u64) {
         .arg(&folder)
         .args([first.to_string(), count.to_string()]));
     let parquet = files::parquet_files(&folder.join("nested"));
-    assert!(parquet.len() as u64 * 10 >= count * 9, "{} files of {count}", parquet.len());
+    // DuckDB has internal errors with a few.
+    assert!(parquet.len() as u64 * 100 >= count * 99, "only {} files of {count}", parquet.len());
     let mut tally = Tally::default();
     for (path, expected) in parquet.iter().zip(&expect(python, &folder, &parquet)) {
         tally.compare(path, expected);
     }
-    // Even pyarrow does not read all that it writes.
-    tally.report(&format!("cases {first}..{}", first + count), 1);
+    tally.report(&format!("cases {first}..{}", first + count));
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(super) fn print(file: &ParquetFile, out: &mut Vec<u8>) -> Outcome {
 
 /// One value on one line.
 pub(super) fn write(value: &impl Serialize, out: &mut Vec<u8>) -> Outcome {
-    serde_json::to_writer(&mut *out, value)
+    crate::json::write(out, value)
         .map_err(|error| Failure::bug(format!("JSON could not be written: {error}")))?;
     out.push(b'\n');
     Ok(())

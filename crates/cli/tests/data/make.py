@@ -97,5 +97,5 @@ def nested():
     pq.write_table(table, "nested.parquet", **plain)
 
 
-for write in (types, bad_text, many, several, bounds, nested):
+for write in (types, bad_text, names, many, several, bounds, nested):
     write()

@@ -56,62 +56,174 @@ impl Array {
     ///
     /// `Misuse` for a leaf that is not there; `Corrupt` where the columns' levels contradict each other; `LimitExceeded` for lists of
     /// more than 2³¹ − 1 elements in a batch.
-    pub fn assemble<'a>(shape: &Shape, rows: usize, column_of: &impl Fn(usize) -> Option<&'a ColumnBatch>) -> Result<Array> {
-        assemble(shape, Slots { repetition: 0, definition: 0 }, rows, column_of)
+    pub fn assemble<'a>(
+        shape: &Shape,
+        rows: usize,
+        column_of: &impl Fn(usize) -> Option<&'a ColumnBatch>,
+    ) -> Result<Array> {
+        let mut out = Vec::new();
+        assemble(shape, Slots { repetition: 0, definition: 0 }, rows, column_of, &mut out)?;
+        out.pop().ok_or_else(|| Error::internal("no array of a shape"))
     }
 }
 
+/// A shape that has a leaf, and where its slots are.
+struct Field<'s> {
+    shape: &'s Shape,
+    first_leaf: usize,
+    slots: Slots,
+    length: usize,
+}
+
+/// Assembles a shape to the end of `out`.
+///
+/// It recurses, and hosts' stacks are small: what is large in it is in functions of its own, which do not.
 fn assemble<'a>(
     shape: &Shape,
     slots: Slots,
     length: usize,
     column_of: &impl Fn(usize) -> Option<&'a ColumnBatch>,
-) -> Result<Array> {
-    let Some(first) = shape.first_leaf() else {
+    out: &mut Vec<Array>,
+) -> Result<()> {
+    let Some(first_leaf) = shape.first_leaf() else {
         // A struct of nothing: no column could tell that it is null.
-        return Ok(Array { node: shape.node, length, nulls: 0, validity: None, kind: ArrayKind::Struct(Vec::new()) });
+        return push(out, shape, length, (0, None), ArrayKind::Struct(Vec::new()));
     };
-    let levels = LeafLevels::of(column(first, column_of)?);
-    let (nulls, validity) =
-        if shape.is_nullable { levels.validity(slots, shape.definition, length)? } else { (0, None) };
-    let lists = |repeated: &Repeated| -> Result<Buffer<i32>> {
-        let offsets = levels.offsets(slots, *repeated, length)?;
-        // All leaves below a list must have the same elements.
-        for leaf in shape.leaves.clone().skip_while(|&leaf| leaf <= first) {
-            let Some(other) = column_of(leaf) else { continue };
-            if LeafLevels::of(other).offsets(slots, *repeated, length)? != offsets {
+    let field = Field { shape, first_leaf, slots, length };
+    let validity = field.validity(column_of)?;
+    let mut below = Vec::new();
+    match &shape.kind {
+        ShapeKind::Leaf => {
+            let values = field.values(&validity, column_of)?;
+            push(out, shape, length, validity, ArrayKind::Values(values))
+        }
+        ShapeKind::Struct(fields) => {
+            for field in fields {
+                assemble(field, slots, length, column_of, &mut below)?;
+            }
+            push(out, shape, length, validity, ArrayKind::Struct(below))
+        }
+        ShapeKind::List(repeated, element) => {
+            let offsets = field.offsets(repeated, column_of)?;
+            assemble(element, Slots::below(repeated), elements(&offsets), column_of, &mut below)?;
+            push_list(out, shape, length, validity, offsets, below)
+        }
+        ShapeKind::Map(repeated, key, value) => {
+            let offsets = field.offsets(repeated, column_of)?;
+            let (slots, entries) = (Slots::below(repeated), elements(&offsets));
+            assemble(key, slots, entries, column_of, &mut below)?;
+            if let Some(value) = value {
+                assemble(value, slots, entries, column_of, &mut below)?;
+            }
+            push_list(out, shape, length, validity, offsets, below)
+        }
+    }
+}
+
+/// Nulls, and which slots are there.
+type Validity = (usize, Option<Bitmap>);
+
+#[inline(never)]
+fn push(
+    out: &mut Vec<Array>,
+    shape: &Shape,
+    length: usize,
+    (nulls, validity): Validity,
+    kind: ArrayKind,
+) -> Result<()> {
+    out.push(Array { node: shape.node, length, nulls, validity, kind });
+    Ok(())
+}
+
+#[inline(never)]
+fn push_list(
+    out: &mut Vec<Array>,
+    shape: &Shape,
+    length: usize,
+    validity: Validity,
+    offsets: Buffer<i32>,
+    below: Vec<Array>,
+) -> Result<()> {
+    let mut below = below.into_iter().map(Box::new);
+    let first = below.next().ok_or_else(|| Error::internal("a list without an element"))?;
+    let kind = match shape.kind {
+        ShapeKind::Map(..) => ArrayKind::Map(offsets, first, below.next()),
+        _ => ArrayKind::List(offsets, first),
+    };
+    push(out, shape, length, validity, kind)
+}
+
+/// Elements of all slots.
+fn elements(offsets: &[i32]) -> usize {
+    offsets.last().map_or(0, |&last| last.unsigned_abs() as usize)
+}
+
+impl Slots {
+    /// Those of a list's elements.
+    fn below(repeated: &Repeated) -> Slots {
+        Slots { repetition: repeated.repetition, definition: repeated.definition }
+    }
+}
+
+impl Field<'_> {
+    /// The levels of the leaves after the first, which must say the same of the field as it does.
+    fn others<'a>(
+        &self,
+        column_of: &impl Fn(usize) -> Option<&'a ColumnBatch>,
+    ) -> impl Iterator<Item = LeafLevels<'a>> {
+        let leaves = self.shape.leaves.clone().skip_while(|&leaf| leaf <= self.first_leaf);
+        leaves.filter_map(column_of).map(LeafLevels::of)
+    }
+
+    #[inline(never)]
+    fn validity<'a>(&self, column_of: &impl Fn(usize) -> Option<&'a ColumnBatch>) -> Result<Validity> {
+        if !self.shape.is_nullable {
+            return Ok((0, None));
+        }
+        let of = |levels: LeafLevels<'_>| levels.validity(self.slots, self.shape.definition, self.length);
+        let (nulls, validity) = of(LeafLevels::of(column(self.first_leaf, column_of)?))?;
+        for other in self.others(column_of) {
+            let (_, other) = of(other)?;
+            if other.as_ref().map(Bitmap::bytes) != validity.as_ref().map(Bitmap::bytes) {
+                return Err(disagree());
+            }
+        }
+        Ok((nulls, validity))
+    }
+
+    /// Where each slot's elements start, and where the last one's end.
+    #[inline(never)]
+    fn offsets<'a>(
+        &self,
+        repeated: &Repeated,
+        column_of: &impl Fn(usize) -> Option<&'a ColumnBatch>,
+    ) -> Result<Buffer<i32>> {
+        let levels = LeafLevels::of(column(self.first_leaf, column_of)?);
+        let offsets = levels.offsets(self.slots, *repeated, self.length)?;
+        for other in self.others(column_of) {
+            if other.offsets(self.slots, *repeated, self.length)? != offsets {
                 return Err(disagree());
             }
         }
         Ok(offsets.into())
-    };
-    let below = |repeated: &Repeated| Slots { repetition: repeated.repetition, definition: repeated.definition };
-    let elements = |offsets: &[i32]| offsets.last().map_or(0, |&last| last.unsigned_abs() as usize);
-    let kind = match &shape.kind {
-        ShapeKind::Leaf => {
-            let column = column(first, column_of)?;
-            ArrayKind::Values(levels.values(column, length, nulls, validity.as_ref())?)
+    }
+
+    /// A leaf's values, one a slot.
+    #[inline(never)]
+    fn values<'a>(
+        &self,
+        (nulls, validity): &Validity,
+        column_of: &impl Fn(usize) -> Option<&'a ColumnBatch>,
+    ) -> Result<Values> {
+        let column = column(self.first_leaf, column_of)?;
+        let levels = LeafLevels::of(column);
+        if self.shape.is_nullable || self.shape.definition == self.slots.definition {
+            return levels.values(column, self.length, *nulls, validity.as_ref());
         }
-        ShapeKind::Struct(fields) => ArrayKind::Struct(
-            fields.iter().map(|field| assemble(field, slots, length, column_of)).collect::<Result<_>>()?,
-        ),
-        ShapeKind::List(repeated, element) => {
-            let offsets = lists(repeated)?;
-            let element = assemble(element, below(repeated), elements(&offsets), column_of)?;
-            ArrayKind::List(offsets, Box::new(element))
-        }
-        ShapeKind::Map(repeated, key, value) => {
-            let offsets = lists(repeated)?;
-            let entries = elements(&offsets);
-            let key = assemble(key, below(repeated), entries, column_of)?;
-            let value = match value {
-                Some(value) => Some(Box::new(assemble(value, below(repeated), entries, column_of)?)),
-                None => None,
-            };
-            ArrayKind::Map(offsets, Box::new(key), value)
-        }
-    };
-    Ok(Array { node: shape.node, length, nulls, validity, kind })
+        // A required field of a struct that can be null: where that is, there is a slot without a value.
+        let (absent, there) = levels.validity(self.slots, self.shape.definition, self.length)?;
+        levels.values(column, self.length, absent, there.as_ref())
+    }
 }
 
 fn column<'a>(leaf: usize, column_of: &impl Fn(usize) -> Option<&'a ColumnBatch>) -> Result<&'a ColumnBatch> {
@@ -147,7 +259,9 @@ impl<'a> LeafLevels<'a> {
                     take(u16::from(!column.is_null(row)), 0);
                 }
             }
-            LeafLevels::Rows(definition) => definition.iter().for_each(|&definition| take(definition.into(), 0)),
+            LeafLevels::Rows(definition) => {
+                definition.iter().for_each(|&definition| take(definition.into(), 0))
+            }
             LeafLevels::Entries(definition, repetition) => {
                 for (&definition, &repetition) in definition.iter().zip(*repetition) {
                     take(definition.into(), repetition.into());
@@ -196,14 +310,23 @@ impl<'a> LeafLevels<'a> {
             return Err(disagree());
         }
         let last = i32::try_from(elements).map_err(|_| {
-            Error::new(marquetry_base::ErrorKind::LimitExceeded, "more than 2,147,483,647 elements in a batch")
+            Error::new(
+                marquetry_base::ErrorKind::LimitExceeded,
+                "more than 2,147,483,647 elements in a batch",
+            )
         })?;
         offsets.push(last);
         Ok(offsets)
     }
 
     /// The leaf's values, one a slot.
-    fn values(&self, column: &ColumnBatch, length: usize, nulls: usize, validity: Option<&Bitmap>) -> Result<Values> {
+    fn values(
+        &self,
+        column: &ColumnBatch,
+        length: usize,
+        nulls: usize,
+        validity: Option<&Bitmap>,
+    ) -> Result<Values> {
         let is_spaced = column.layout == Layout::Spaced || nulls == 0;
         if column.values.len() != if is_spaced { length } else { length - nulls } {
             return Err(disagree());
@@ -233,7 +356,9 @@ fn spaced(values: &Values, length: usize, validity: &Bitmap) -> Result<Values> {
             Arc::clone(values.buffers()),
         )),
         Values::Int96(values) => Values::Int96(spread_bytes(values, length, validity)?),
-        Values::FixedLenByteArray(values) => Values::FixedLenByteArray(spread_bytes(values, length, validity)?),
+        Values::FixedLenByteArray(values) => {
+            Values::FixedLenByteArray(spread_bytes(values, length, validity)?)
+        }
         Values::Dictionary(indices, entries) => {
             Values::Dictionary(spread_plain(indices, length, validity)?, Arc::clone(entries))
         }
@@ -257,7 +382,8 @@ fn spread_bytes(values: &FixedBytes, length: usize, validity: &Bitmap) -> Result
 
 fn room<T: Clone + Default>(length: usize) -> Result<Vec<T>> {
     let mut room = Vec::new();
-    room.try_reserve_exact(length).map_err(|_| Error::out_of_memory(length.saturating_mul(size_of::<T>())))?;
+    room.try_reserve_exact(length)
+        .map_err(|_| Error::out_of_memory(length.saturating_mul(size_of::<T>())))?;
     room.resize(length, T::default());
     Ok(room)
 }

@@ -416,7 +416,13 @@ pub(super) fn spread_bits(out: &mut [u8], mut there: usize, rows: usize, validit
 }
 
 /// The same for byte strings of one width.
-pub(super) fn spread_fixed(out: &mut [u8], width: usize, mut there: usize, rows: usize, validity: &[u8]) -> Result<()> {
+pub(super) fn spread_fixed(
+    out: &mut [u8],
+    width: usize,
+    mut there: usize,
+    rows: usize,
+    validity: &[u8],
+) -> Result<()> {
     for row in (0..rows).rev() {
         if bits::get(validity, row) == Some(true) {
             there = there.checked_sub(1).ok_or_else(|| Error::internal("validity and values disagree"))?;

@@ -118,11 +118,7 @@ pub(super) enum Advance {
 
 impl ColumnReader {
     /// A reader of a leaf.
-    pub(super) fn new(
-        number: usize,
-        schema: &Schema,
-        options: &ReadOptions,
-    ) -> Result<ColumnReader> {
+    pub(super) fn new(number: usize, schema: &Schema, options: &ReadOptions) -> Result<ColumnReader> {
         let leaf = schema.leaves().get(number).ok_or_else(|| Error::internal("a leaf that is not there"))?;
         let logical_type = schema.node_of(leaf).logical_type.as_ref();
         let is_text =
@@ -350,6 +346,8 @@ impl ColumnReader {
         let entries = if slice < there { nested.entries_of(slice.max(1)) } else { entries };
         let (definition, repetition, rows) = nested.take(entries);
         self.builder.add_levels(definition, repetition)?;
+        // A few bytes of runs can stand for a row of billions of entries.
+        Limits::check("total_bytes", self.limits.total_bytes, self.builder.held() as u64)?;
         self.rows_left -= rows as u64;
         self.builder.rows += rows;
         let dictionary = self.dictionary.values().map(|values| &**values);

@@ -270,7 +270,8 @@ impl NestedLeaf {
         let (mut kept, mut before) = (0, self.before.unwrap_or(0));
         for at in 0..self.definition.len() {
             let (definition, repetition) = (self.definition[at], self.repetition[at]);
-            if let Some(&element) = repetition.checked_sub(1).and_then(|list| self.elements.get(usize::from(list)))
+            if let Some(&element) =
+                repetition.checked_sub(1).and_then(|list| self.elements.get(usize::from(list)))
                 && definition.min(before) < element
             {
                 // One level less than an element has an empty list.
