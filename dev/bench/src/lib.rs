@@ -4,6 +4,7 @@
 //! answer how long that took ([`protocol`]). Contestants take turns, so that what disturbs the machine disturbs all of them;
 //! [`stats`] turns their times into medians with confidence intervals, [`report`] into JSON and Markdown, [`chart`] into a picture.
 //! Where Marquetry's reader takes part is [`ours`].
+#![forbid(unsafe_code)]
 
 pub mod chart;
 pub mod clock;

@@ -1,4 +1,5 @@
 //! The reading benchmark's driver: every case × product, contestants in turns. See `README.md` for what makes it fair.
+#![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

@@ -2,6 +2,7 @@
 //!
 //! What is held to a bar: the speed (bytes of text by CPU time, on one CPU, written to `/dev/null`), and that ten times the rows take no more memory.
 //! The text is counted first, in an untimed run through a pipe: a row is a line that begins with `INSERT INTO `.
+#![forbid(unsafe_code)]
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

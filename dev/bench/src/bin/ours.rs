@@ -1,4 +1,5 @@
 //! Marquetry's reader as a contestant: `bench-ours PRODUCT FILE`.
+#![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 

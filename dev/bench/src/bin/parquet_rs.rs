@@ -1,6 +1,7 @@
 //! parquet-rs as a contestant: `bench-parquet-rs PRODUCT FILE [BATCH_ROWS]`.
 //!
 //! Strings are read as views, which is the fastest of the forms that it offers.
+#![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 use std::sync::Arc;

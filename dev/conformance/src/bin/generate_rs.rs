@@ -4,6 +4,7 @@
 //! directory's `manifest.json` has the fields of the Python writers' manifests and, for every column, the count of
 //! nulls and the CRC-32 of the values *given to the writer*, over the canonical bytes that `expect.py` documents.
 //! So these files have two oracles: pyarrow, and what went in.
+#![forbid(unsafe_code)]
 
 use std::error::Error;
 use std::fmt::Write as _;
