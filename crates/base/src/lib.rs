@@ -24,6 +24,7 @@ extern crate alloc;
 
 mod budget;
 mod buffer;
+pub mod calendar;
 pub mod cast;
 mod codec;
 mod demand;

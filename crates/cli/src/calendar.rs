@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use marquetry_base::calendar::civil;
+
 /// A day, counted from 1970-01-01: `2024-02-29`; years beyond 0000 to 9999 with a sign and at least six digits, as ISO 8601's
 /// expanded form: `+010000-01-01`.
 pub(crate) fn date(out: &mut Vec<u8>, days: i64) {
@@ -59,21 +61,6 @@ fn clock(out: &mut Vec<u8>, seconds: u64, fraction: u64, per_second: u64) {
         1_000_000 => write!(out, ".{fraction:06}"),
         _ => write!(out, ".{fraction:09}"),
     };
-}
-
-/// Year, month and day. The calendar repeats every 400 years, which are 146,097 days; cycles that begin on 1 March have their
-/// leap day at the end.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days.saturating_add(719_468);
-    let (cycle, of_cycle) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_cycle = (of_cycle - of_cycle / 1460 + of_cycle / 36_524 - of_cycle / 146_096) / 365;
-    let day_of_year = of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
-    // From March, five months have 153 days, and the pattern repeats.
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let (month, next_year) =
-        if month_from_march < 10 { (month_from_march + 3, 0) } else { (month_from_march - 9, 1) };
-    (cycle * 400 + year_of_cycle + next_year, month, day)
 }
 
 #[cfg(test)]

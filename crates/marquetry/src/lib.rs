@@ -6,6 +6,7 @@
 //! | [`parquet`] | the engine: footers, schemas, batches of rows | no |
 //! | [`codecs`] | Snappy, GZIP, Zstandard, LZ4 for the engine | no |
 //! | [`scylla`] | CQL types, literals and definitions, and Parquet values as CQL | no |
+//! | `arrow` (feature `arrow`) | batches as Arrow's record batches, without a copy where layouts agree | no |
 //! | `io` (feature `io`, on by default) | drivers that read files for the machines | yes |
 //! | `cluster` (feature `cluster`) | tables of a live cluster: made and loaded | yes |
 //!
@@ -49,6 +50,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "arrow")]
+pub use marquetry_arrow as arrow;
 pub use marquetry_base as base;
 #[cfg(feature = "cluster")]
 pub use marquetry_cluster as cluster;

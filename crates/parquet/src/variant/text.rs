@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use marquetry_base::calendar::civil;
+
 /// An integer.
 pub(super) fn integer(out: &mut Vec<u8>, value: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
@@ -79,21 +81,6 @@ fn clock(out: &mut Vec<u8>, value: u64, unit: Unit) {
     padded(out, (seconds % 60).into(), 2);
     out.push(b'.');
     padded(out, (value % unit.per_second).into(), unit.digits);
-}
-
-/// Year, month and day of the proleptic Gregorian calendar. It repeats every 400 years, which are 146,097 days; cycles that
-/// begin on 1 March have their leap day at the end.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days.saturating_add(719_468);
-    let (cycle, of_cycle) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (of_cycle - of_cycle / 1460 + of_cycle / 36_524 - of_cycle / 146_096) / 365;
-    let day_of_year = of_cycle - (365 * year + year / 4 - year / 100);
-    // From March on, five months have 153 days, and that repeats.
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let (month, next_year) =
-        if month_from_march < 10 { (month_from_march + 3, 0) } else { (month_from_march - 9, 1) };
-    (cycle * 400 + year + next_year, month, day)
 }
 
 /// A UUID: `f24f9b64-81fa-49d1-b74e-8c09a6e31c56`.

@@ -1,7 +1,10 @@
 //! `date`, `time`, `timestamp` and `duration`.
 
-use super::LiteralError;
 use alloc::vec::Vec;
+
+use marquetry_base::calendar::civil;
+
+use super::LiteralError;
 
 /// The nanoseconds of a day: a `time` is below it.
 pub const DAY_NANOS: i64 = 86_400_000_000_000;
@@ -95,24 +98,12 @@ const DATE_TEXT_MAX_DAYS: i32 = 2_932_896;
 /// 1583-01-01.
 const TIMESTAMP_TEXT_MIN_DAYS: i32 = -141_349;
 
-/// Days from 0000-03-01, the start of the calendar's 400-year cycle when leap days come last, to 1970-01-01.
-const CYCLE_START_DAYS: i32 = 719_468;
-
 /// Writes `YYYY-MM-DD` for a day of the years 0001 to 9999.
 fn put_date(text: &mut [u8], days: i32) {
-    let days = (days + CYCLE_START_DAYS).unsigned_abs();
-    let (cycle, of_cycle) = (days / 146_097, days % 146_097);
-    // Every 4 years, but not every 100, but every 400 has a leap day; the last of them ends the cycle.
-    let year_of_cycle = (of_cycle - of_cycle / 1460 + of_cycle / 36_524 - of_cycle / 146_096) / 365;
-    let day_of_year = of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
-    // From March, five months have 153 days, and the pattern repeats.
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let (month, next_year) =
-        if month_from_march < 10 { (month_from_march + 3, 0) } else { (month_from_march - 9, 1) };
-    put_digits(&mut text[0..4], cycle * 400 + year_of_cycle + next_year);
-    put_digits(&mut text[5..7], month);
-    put_digits(&mut text[8..10], day);
+    let (year, month, day) = civil(days.into());
+    put_digits(&mut text[0..4], small(year));
+    put_digits(&mut text[5..7], small(month));
+    put_digits(&mut text[8..10], small(day));
 }
 
 /// Writes `HH:MM:SS`.

@@ -1,0 +1,331 @@
+//! Batches as record batches.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::types::UInt32Type;
+use arrow_array::{
+    Array as _, ArrayRef, DictionaryArray, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
+use arrow_schema::{DataType, FieldRef, Fields, SchemaRef};
+use marquetry_base::{Bitmap, Buffer, Error, Result};
+use marquetry_parquet::format::KeyValue;
+use marquetry_parquet::read::{Array, ArrayKind, Batch, ColumnBatch, Layout, Values};
+use marquetry_parquet::schema::Schema;
+
+use crate::buffers::{nulls, scalars};
+use crate::schema::{ArrowOptions, Column, Plan, PlanKind, columns, fields_of};
+use crate::values::{Fault, array, default_of, keys};
+
+/// Makes a record batch of each batch of one reader.
+///
+/// ```no_run
+/// # use marquetry_parquet::{format::FileMetaData, read::Batch};
+/// # use marquetry_arrow::ToArrow;
+/// # fn example(metadata: &FileMetaData, batches: Vec<Batch>) -> marquetry_base::Result<()> {
+/// let mut to_arrow = ToArrow::new(&metadata.schema, None)?;
+/// for batch in batches {
+///     println!("{:?}", to_arrow.record_batch(&batch)?);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ToArrow {
+    schema: SchemaRef,
+    columns: Vec<Column>,
+    /// Of each leaf of the schema its place in a batch.
+    places: Vec<Option<usize>>,
+    dictionaries: Dictionaries,
+}
+
+/// Of each leaf the dictionary of its latest batch, and what became of it: the next one mostly has the same.
+#[derive(Debug, Default)]
+struct Dictionaries(HashMap<usize, (Arc<Values>, ArrayRef)>);
+
+/// An array, and its field if that is another than the plan's: a dictionary is in it.
+type Made = (Option<FieldRef>, ArrayRef);
+
+impl ToArrow {
+    /// For batches of `leaves`, which are those of [`ReadOptions::leaves`](marquetry_parquet::read::ReadOptions::leaves): `None` for
+    /// all.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`arrow_schema`](crate::arrow_schema()).
+    pub fn new(schema: &Schema, leaves: Option<&[usize]>) -> Result<ToArrow> {
+        ToArrow::with_options(schema, leaves, ArrowOptions::default())
+    }
+
+    /// [`ToArrow::new`], where a type could become more than one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`arrow_schema`](crate::arrow_schema()).
+    pub fn with_options(schema: &Schema, leaves: Option<&[usize]>, options: ArrowOptions) -> Result<ToArrow> {
+        let columns = columns(schema, leaves, options)?;
+        let all = schema.leaves().len();
+        let mut places = vec![None; all];
+        match leaves {
+            None => places = (0..all).map(Some).collect(),
+            Some(leaves) => leaves.iter().enumerate().for_each(|(place, &leaf)| places[leaf] = Some(place)),
+        }
+        let schema = arrow_schema::Schema::new(fields_of(columns.iter().map(|column| &column.plan)));
+        Ok(ToArrow { schema: Arc::new(schema), columns, places, dictionaries: Dictionaries::default() })
+    }
+
+    /// Record batches shall have a footer's [`key_values`](marquetry_parquet::format::FileMetaData::key_values) as metadata,
+    /// `ARROW:schema` among them. Those without a value, or whose value is not UTF-8, Arrow cannot hold, and are left out.
+    #[must_use]
+    pub fn with_key_values(mut self, key_values: &[KeyValue]) -> ToArrow {
+        let text = |value: &KeyValue| String::from_utf8(value.value.clone()?).ok();
+        let metadata: HashMap<String, String> =
+            key_values.iter().filter_map(|pair| Some((pair.key.clone(), text(pair)?))).collect();
+        self.schema = Arc::new(self.schema.as_ref().clone().with_metadata(metadata));
+        self
+    }
+
+    /// The schema of the record batches, but for dictionaries that were kept.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The batch as a record batch.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` for text that is not UTF-8, integers beyond their width, UNKNOWN columns with values, and levels that contradict each
+    /// other; `Conversion` for values that Arrow's type cannot hold: INT96 timestamps, intervals and decimals out of range, and map keys
+    /// that are null; `LimitExceeded` for lists of more than 2³¹ − 1 elements; `Misuse` for a batch of another schema or of other
+    /// leaves. All but the last name the column, and the row where no list is around the value.
+    pub fn record_batch(&mut self, batch: &Batch) -> Result<RecordBatch> {
+        let column_of = |leaf: usize| {
+            let place = *self.places.get(leaf)?;
+            batch.columns.get(place?).filter(|column| column.leaf == leaf && column.rows == batch.rows)
+        };
+        let mut fields = Vec::new();
+        let mut arrays = Vec::with_capacity(self.columns.len());
+        for (number, column) in self.columns.iter().enumerate() {
+            let made = self.dictionaries.column(column, batch, &column_of);
+            let (field, array) = made.map_err(|error| {
+                error.at(|place| {
+                    place.row_group = Some(marquetry_base::cast::u64_of(batch.row_group));
+                    place.column = Some(column.plan.field.name().clone());
+                })
+            })?;
+            if let Some(field) = field {
+                fields.push((number, field));
+            }
+            arrays.push(array);
+        }
+        let schema = if fields.is_empty() {
+            Arc::clone(&self.schema)
+        } else {
+            let mut all: Vec<FieldRef> = self.schema.fields().iter().map(Arc::clone).collect();
+            fields.into_iter().for_each(|(number, field)| all[number] = field);
+            let schema = arrow_schema::Schema::new_with_metadata(all, self.schema.metadata().clone());
+            Arc::new(schema)
+        };
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
+        RecordBatch::try_new_with_options(schema, arrays, &options).map_err(|error| Fault::from(error).error)
+    }
+}
+
+impl Dictionaries {
+    fn column<'a>(
+        &mut self,
+        column: &Column,
+        batch: &Batch,
+        column_of: &impl Fn(usize) -> Option<&'a ColumnBatch>,
+    ) -> Result<Made> {
+        let mut make = Make { dictionaries: self, first_row: batch.first_row, column_of };
+        if let PlanKind::Leaf { leaf, path } = &column.plan.kind {
+            let found = column_of(*leaf).ok_or_else(|| {
+                Error::misuse(format!("a batch without the leaf {path}, or of other leaves"))
+            })?;
+            // As it stands: nothing is to be assembled.
+            if found.levels.is_none() && (found.layout == Layout::Spaced || found.nulls == 0) {
+                let validity = found.validity.as_ref();
+                return make.leaf(&column.plan, &found.values, validity, validity, true);
+            }
+        }
+        let array = Array::assemble(&column.shape, batch.rows, column_of)?;
+        make.array(&column.plan, &array, None, true)
+    }
+}
+
+/// Makes a column's arrays.
+struct Make<'m, F> {
+    dictionaries: &'m mut Dictionaries,
+    first_row: u64,
+    column_of: &'m F,
+}
+
+impl<'a, F: Fn(usize) -> Option<&'a ColumnBatch>> Make<'_, F> {
+    /// `present` tells which slots of the struct around it are there, if it is in one; `is_row`: slots are rows.
+    fn array(&mut self, plan: &Plan, array: &Array, present: Option<&Bitmap>, is_row: bool) -> Result<Made> {
+        let validity = array.validity.as_ref();
+        // A field that can be null is so where the struct around it is.
+        let present = validity.or(present);
+        match (&plan.kind, &array.kind) {
+            (PlanKind::Leaf { .. }, ArrayKind::Values(values)) => {
+                self.leaf(plan, values, validity, present, is_row)
+            }
+            (PlanKind::Struct(plans), ArrayKind::Struct(fields)) if plans.len() == fields.len() => {
+                let made =
+                    plans.iter().zip(fields).map(|(plan, field)| self.array(plan, field, present, is_row));
+                let made: Vec<Made> = made.collect::<Result<_>>()?;
+                let (fields, arrays, is_other) = parts(plans.iter(), made);
+                let array = StructArray::try_new_with_length(fields, arrays, nulls(validity), array.length)
+                    .map_err(refused)?;
+                Ok(typed(plan, Arc::new(array), is_other))
+            }
+            (
+                PlanKind::List(element),
+                ArrayKind::List(offsets, elements) | ArrayKind::Map(offsets, elements, None),
+            ) => {
+                let made = self.array(element, elements, None, false)?;
+                let is_other = made.0.is_some();
+                let field = made.0.unwrap_or_else(|| Arc::clone(&element.field));
+                let list = ListArray::try_new(field, self::offsets(offsets)?, made.1, nulls(validity))
+                    .map_err(refused)?;
+                Ok(typed(plan, Arc::new(list), is_other))
+            }
+            (PlanKind::Map { entries, key, value }, ArrayKind::Map(offsets, keys, Some(values))) => {
+                let (key_made, value_made) =
+                    (self.array(key, keys, None, false)?, self.array(value, values, None, false)?);
+                if key_made.1.logical_null_count() > 0 {
+                    return Err(Error::conversion("a map key that is null, which Arrow's maps cannot hold"));
+                }
+                let (fields, arrays, is_other) =
+                    parts([&**key, &**value].into_iter(), vec![key_made, value_made]);
+                let entries = if is_other {
+                    Arc::new(entries.as_ref().clone().with_data_type(DataType::Struct(fields.clone())))
+                } else {
+                    Arc::clone(entries)
+                };
+                let pairs =
+                    StructArray::try_new_with_length(fields, arrays, None, keys.length).map_err(refused)?;
+                let map = MapArray::try_new(entries, self::offsets(offsets)?, pairs, nulls(validity), false)
+                    .map_err(refused)?;
+                Ok(typed(plan, Arc::new(map), is_other))
+            }
+            _ => Err(Error::internal("an array of another shape than its plan")),
+        }
+    }
+
+    fn leaf(
+        &mut self,
+        plan: &Plan,
+        values: &Values,
+        validity: Option<&Bitmap>,
+        present: Option<&Bitmap>,
+        is_row: bool,
+    ) -> Result<Made> {
+        let PlanKind::Leaf { leaf, path } = &plan.kind else {
+            return Err(Error::internal("a leaf that is none"));
+        };
+        self.leaf_values(plan, *leaf, values, validity, present).map_err(|fault| {
+            fault.error.at(|place| {
+                place.column = Some(path.clone());
+                let row = |slot: usize| self.first_row.checked_add(marquetry_base::cast::u64_of(slot));
+                place.row = fault.slot.filter(|_| is_row).and_then(row);
+            })
+        })
+    }
+
+    fn leaf_values(
+        &mut self,
+        plan: &Plan,
+        leaf: usize,
+        values: &Values,
+        validity: Option<&Bitmap>,
+        present: Option<&Bitmap>,
+    ) -> Result<Made, Fault> {
+        let data_type = plan.field.data_type();
+        let nulls = nulls(validity);
+        if *data_type == DataType::Null && (self.column_of)(leaf).is_none_or(has_values) {
+            return Err(Error::corrupt("values in a column of UNKNOWN, which is always null").into());
+        }
+        let Values::Dictionary(indices, dictionary) = values else {
+            return Ok((None, array(values, data_type, nulls, present)?));
+        };
+        if *data_type == DataType::Null {
+            return Ok((None, array(values, data_type, nulls, present)?));
+        }
+        let is_placed = validity.is_none() && !indices.is_empty();
+        let entries = if dictionary.is_empty() && is_placed && !(self.column_of)(leaf).is_none_or(has_values)
+        {
+            // A required field of nothing but null structs: its slots point at a dictionary's first entry, and there is none. As
+            // a plain one's are zero or empty, so is this one.
+            array(&default_of(dictionary), data_type, None, Some(&[false].into_iter().collect()))?
+        } else {
+            self.dictionaries.entries(leaf, dictionary, data_type)?
+        };
+        let keys = keys(indices, nulls)?;
+        let array: ArrayRef = Arc::new(DictionaryArray::<UInt32Type>::try_new(keys, entries)?);
+        let mut field = plan.field.as_ref().clone().with_data_type(array.data_type().clone());
+        // They are defined on their own storage types only.
+        let metadata = field.metadata().clone().into_iter();
+        let kept = |key: &String| key != EXTENSION_TYPE_NAME_KEY && key != EXTENSION_TYPE_METADATA_KEY;
+        field.set_metadata(metadata.filter(|(key, _)| kept(key)).collect::<HashMap<_, _>>());
+        Ok((Some(Arc::new(field)), array))
+    }
+}
+
+impl Dictionaries {
+    /// A dictionary's entries: what the latest batch had, if it is the same.
+    fn entries(
+        &mut self,
+        leaf: usize,
+        dictionary: &Arc<Values>,
+        data_type: &DataType,
+    ) -> Result<ArrayRef, Fault> {
+        if let Some((known, entries)) = self.0.get(&leaf)
+            && Arc::ptr_eq(known, dictionary)
+        {
+            return Ok(Arc::clone(entries));
+        }
+        // The slot of an entry tells of no row.
+        let entries =
+            array(dictionary, data_type, None, None).map_err(|fault| Fault { slot: None, ..fault })?;
+        self.0.insert(leaf, (Arc::clone(dictionary), Arc::clone(&entries)));
+        Ok(entries)
+    }
+}
+
+/// True when any entry of a column has a value.
+fn has_values(column: &ColumnBatch) -> bool {
+    let entries = column.levels.as_ref().map_or(column.rows, |levels| levels.definition.len());
+    column.nulls < entries
+}
+
+/// The fields and arrays of what was made, and whether any field is another than its plan's.
+fn parts<'p>(plans: impl Iterator<Item = &'p Plan>, made: Vec<Made>) -> (Fields, Vec<ArrayRef>, bool) {
+    let is_other = made.iter().any(|(field, _)| field.is_some());
+    let (fields, arrays): (Vec<FieldRef>, Vec<ArrayRef>) = plans
+        .zip(made)
+        .map(|(plan, (field, array))| (field.unwrap_or_else(|| Arc::clone(&plan.field)), array))
+        .unzip();
+    (fields.into(), arrays, is_other)
+}
+
+fn typed(plan: &Plan, array: ArrayRef, is_other: bool) -> Made {
+    let field = || Arc::new(plan.field.as_ref().clone().with_data_type(array.data_type().clone()));
+    (is_other.then(field), array)
+}
+
+/// Offsets, which the engine makes in order.
+fn offsets(offsets: &Buffer<i32>) -> Result<OffsetBuffer<i32>> {
+    let is_ordered = offsets.first().is_some_and(|&first| first >= 0) && offsets.is_sorted();
+    if !is_ordered {
+        return Err(Error::internal("offsets out of order"));
+    }
+    Ok(OffsetBuffer::new(scalars(offsets)))
+}
+
+fn refused(error: arrow_schema::ArrowError) -> Error {
+    Fault::from(error).error
+}

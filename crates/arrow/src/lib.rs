@@ -1,0 +1,65 @@
+//! Batches handed over to [Arrow](https://arrow.apache.org): record batches of arrow-rs, without a copy where the layouts agree.
+//!
+//! [`ToArrow`] is made for a schema and the leaves that a [`BatchReader`](marquetry_parquet::read::BatchReader) reads, and makes a
+//! [`RecordBatch`] of each [`Batch`]. [`arrow_schema()`] tells the types alone.
+//!
+//! | Parquet | Arrow | copied? |
+//! |---|---|---|
+//! | BOOLEAN | Boolean | no |
+//! | INT32, INT64, FLOAT, DOUBLE | Int32, Int64, Float32, Float64 | no |
+//! | INT(32), INT(64), UINT(32), UINT(64) | the same widths | no |
+//! | INT(8), INT(16), UINT(8), UINT(16) | the same widths | narrowed; out of range is an error |
+//! | DATE | Date32 | no |
+//! | TIME | Time32(ms), Time64(µs, ns) | no |
+//! | TIMESTAMP | Timestamp, of zone `UTC` if it is an instant, else of none | no |
+//! | INT96 | Timestamp(ns), of no zone ([`ArrowOptions::int96_unit`]) | computed; out of range is an error |
+//! | DECIMAL up to 38 digits, up to 76 | Decimal128, Decimal256 | widened; see [`ArrowOptions::narrow_decimals`] |
+//! | STRING, ENUM, JSON (`arrow.json`) | Utf8View | no; checked to be UTF-8 |
+//! | other BYTE_ARRAY, BSON; GEOMETRY, GEOGRAPHY (`geoarrow.wkb`) | BinaryView | no |
+//! | FIXED_LEN_BYTE_ARRAY, UUID (`arrow.uuid`) | FixedSizeBinary | no |
+//! | FLOAT16 | Float16 | no |
+//! | INTERVAL | Interval(MonthDayNano) | computed |
+//! | UNKNOWN | Null | nothing is there |
+//! | groups, VARIANT (`arrow.parquet.variant`) | Struct | no |
+//! | lists, repeated fields, maps without values | List | no |
+//! | maps | Map | no |
+//!
+//! The names in brackets are extension types, in the field's metadata. Field ids are there as `PARQUET:field_id`.
+//!
+//! **What "no" means**: the values, views, offsets and bitmaps stand in the memory that the reader decoded them into, and strings in
+//! the pages themselves. So a record batch keeps that memory: the reader cannot use it again while the batch lives. Nested columns
+//! come with repetition and definition levels, which [`Array::assemble`](marquetry_parquet::read::Array::assemble) makes into offsets
+//! and bitmaps, and spreads the values of those with nulls; that happens in the engine, and what it makes is not copied again. So are
+//! the values of a column with nulls that was read in [`Layout::Dense`](marquetry_parquet::read::Layout::Dense).
+//!
+//! **Why views**: the engine's byte strings are Arrow's views already, over the pages that they stand in. `Utf8` and `Binary`, which
+//! pyarrow and parquet-rs give without a hint, would cost a copy of every byte and cannot hold 2 GiB in a batch.
+//!
+//! **UTF-8** is checked here, of every string of every batch, since `Utf8View` promises it and its only constructor without `unsafe`
+//! checks: that views point into their pages (of BinaryView too), and that the text is UTF-8. So
+//! [`ReadOptions::verify_utf8`](marquetry_parquet::read::ReadOptions::verify_utf8) would only check it twice. It is what strings cost:
+//! some 9 ns for the view and 3 ns for 40 bytes of text, where a column of numbers costs 0.3 µs a batch (`examples/cost.rs`).
+//!
+//! **Dictionaries**: with [`ReadOptions::keep_dictionaries`](marquetry_parquet::read::ReadOptions::keep_dictionaries) a column whose
+//! batch has kept its dictionary becomes a `Dictionary(UInt32, …)`, and the record batch's own schema says so: writers may give a
+//! dictionary up in the middle of a file, so it can differ between batches. A dictionary is converted, and checked to be UTF-8, once,
+//! and the arrays share it. Extension types stand on plain columns only.
+//!
+//! **`ARROW:schema`**, the Arrow schema that Arrow's writers leave in the footer, is not applied: types come from the Parquet schema
+//! alone. It stays where it is, in
+//! [`FileMetaData::key_values`](marquetry_parquet::format::FileMetaData::key_values), and [`ToArrow::with_key_values`] hands it on as
+//! the record batches' metadata.
+#![forbid(unsafe_code)]
+
+mod buffers;
+mod convert;
+mod schema;
+mod values;
+
+pub use convert::ToArrow;
+pub use schema::{ArrowOptions, arrow_schema};
+
+#[cfg(doc)]
+use arrow_array::RecordBatch;
+#[cfg(doc)]
+use marquetry_parquet::read::Batch;

@@ -1,0 +1,310 @@
+//! The Arrow types of a Parquet schema.
+//!
+//! Source: parquet-format's `LogicalTypes.md`; Arrow's `Schema.fbs`, and its canonical extension types.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
+use arrow_schema::{
+    DECIMAL32_MAX_PRECISION, DECIMAL64_MAX_PRECISION, DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION,
+    DataType, Field, FieldRef, Fields, IntervalUnit,
+};
+use marquetry_base::{Error, Result};
+use marquetry_parquet::schema::{
+    EdgeAlgorithm, LogicalType, NodeKind, PhysicalType, Schema, Shape, ShapeKind, TimeUnit,
+};
+
+/// The key of a field's metadata that holds its Parquet field id, as pyarrow and parquet-rs have it.
+const FIELD_ID_KEY: &str = "PARQUET:field_id";
+
+/// Where a Parquet type could be more than one Arrow type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArrowOptions {
+    /// DECIMALs of up to 9 digits on INT32 become Decimal32, and those of up to 18 on INT64 Decimal64, without a copy. Off by default:
+    /// then they are widened to Decimal128, as by pyarrow and parquet-rs, since many programs know no narrower one.
+    pub narrow_decimals: bool,
+    /// The unit of INT96 timestamps: nanoseconds by default, as by pyarrow and parquet-rs, which reach from 1677 to 2262; an earlier
+    /// or later one is an error. Of a coarser unit what is finer is cut off, towards the past.
+    pub int96_unit: TimeUnit,
+}
+
+impl Default for ArrowOptions {
+    fn default() -> ArrowOptions {
+        ArrowOptions { narrow_decimals: false, int96_unit: TimeUnit::Nanos }
+    }
+}
+
+/// The Arrow schema of `leaves`, which are those of [`ReadOptions::leaves`](marquetry_parquet::read::ReadOptions::leaves): `None` for
+/// all. Its fields are the root's children that have any of them, in the order in which their first ones are asked for.
+///
+/// # Errors
+///
+/// `Misuse` for a leaf that is not there or is asked for twice; `Corrupt` for LIST and MAP groups that are neither by any rule;
+/// `Unsupported` for what Arrow has no type for: DECIMALs of more than 76 digits.
+pub fn arrow_schema(schema: &Schema, leaves: Option<&[usize]>) -> Result<arrow_schema::Schema> {
+    let columns = columns(schema, leaves, ArrowOptions::default())?;
+    Ok(arrow_schema::Schema::new(fields_of(columns.iter().map(|column| &column.plan))))
+}
+
+/// A child of the root: what it is, and what it becomes.
+#[derive(Debug)]
+pub(crate) struct Column {
+    pub(crate) shape: Shape,
+    pub(crate) plan: Plan,
+}
+
+/// A field, and how it is made.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) field: FieldRef,
+    pub(crate) kind: PlanKind,
+}
+
+/// How a field is made.
+#[derive(Debug)]
+pub(crate) enum PlanKind {
+    /// Of a leaf's values.
+    Leaf { leaf: usize, path: String },
+    /// Of its fields.
+    Struct(Vec<Plan>),
+    /// Of its elements.
+    List(Box<Plan>),
+    /// Of its keys and values, and the name of both together.
+    Map { entries: FieldRef, key: Box<Plan>, value: Box<Plan> },
+}
+
+/// The columns that `leaves` make.
+pub(crate) fn columns(
+    schema: &Schema,
+    leaves: Option<&[usize]>,
+    options: ArrowOptions,
+) -> Result<Vec<Column>> {
+    let column = |child: usize, wanted: &dyn Fn(usize) -> bool| -> Result<Option<Column>> {
+        let Some(shape) = schema.shape(child, wanted)? else { return Ok(None) };
+        let plan = plan(schema, &shape, options, true)?;
+        Ok(Some(Column { shape, plan }))
+    };
+    let Some(leaves) = leaves else {
+        return schema.children(0).filter_map(|child| column(child, &|_| true).transpose()).collect();
+    };
+    let mut wanted = vec![false; schema.leaves().len()];
+    for &leaf in leaves {
+        match wanted.get_mut(leaf) {
+            None => {
+                return Err(Error::misuse(format!("leaf {leaf} of a schema of {}", schema.leaves().len())));
+            }
+            Some(true) => return Err(Error::misuse(format!("leaf {leaf} is asked for twice"))),
+            Some(wanted) => *wanted = true,
+        }
+    }
+    // Of each leaf the root's child that it is below, until that has been taken.
+    let mut child_of = vec![None; schema.leaves().len()];
+    for child in schema.children(0) {
+        schema.leaves_of(child).for_each(|leaf| child_of[leaf] = Some(child));
+    }
+    let mut columns = Vec::new();
+    for &leaf in leaves {
+        let Some(child) = child_of[leaf] else { continue };
+        schema.leaves_of(child).for_each(|leaf| child_of[leaf] = None);
+        columns.extend(column(child, &|leaf| wanted[leaf])?);
+    }
+    Ok(columns)
+}
+
+/// The fields of plans.
+pub(crate) fn fields_of<'a>(plans: impl Iterator<Item = &'a Plan>) -> Fields {
+    plans.map(|plan| Arc::clone(&plan.field)).collect()
+}
+
+/// What a shape becomes. `has_id`: the node's field id is this field's, not that of a list around it.
+fn plan(schema: &Schema, shape: &Shape, options: ArrowOptions, has_id: bool) -> Result<Plan> {
+    let node = &schema.nodes()[shape.node];
+    let mut metadata = HashMap::new();
+    if let Some(id) = node.field_id.filter(|_| has_id) {
+        metadata.insert(FIELD_ID_KEY.to_owned(), id.to_string());
+    }
+    let element = |element: &Shape| plan(schema, element, options, element.node != shape.node).map(Box::new);
+    let (data_type, kind) = match &shape.kind {
+        ShapeKind::Leaf => {
+            let NodeKind::Leaf { leaf } = node.kind else {
+                return Err(Error::internal("the shape of a leaf that is a group"));
+            };
+            let data_type =
+                leaf_type(schema.leaves()[leaf].physical_type, node.logical_type.as_ref(), options).map_err(
+                    |error| error.at(|place| place.column = Some(schema.leaves()[leaf].path.clone())),
+                )?;
+            (data_type, PlanKind::Leaf { leaf, path: schema.leaves()[leaf].path.clone() })
+        }
+        ShapeKind::Struct(fields) => {
+            let fields: Vec<Plan> =
+                fields.iter().map(|field| plan(schema, field, options, true)).collect::<Result<_>>()?;
+            (DataType::Struct(fields_of(fields.iter())), PlanKind::Struct(fields))
+        }
+        // A map without values is a set of keys, for which Arrow has lists only.
+        ShapeKind::List(_, inner) | ShapeKind::Map(_, inner, None) => {
+            let inner = element(inner)?;
+            (DataType::List(Arc::clone(&inner.field)), PlanKind::List(inner))
+        }
+        ShapeKind::Map(_, key, Some(value)) => {
+            let name = &schema.nodes()[schema.nodes()[key.node].parent].name;
+            let (mut key, value) = (element(key)?, element(value)?);
+            // Arrow's keys are never null. The format's should not be; a key that is in spite of that is an error.
+            if key.field.is_nullable() {
+                key.field = Arc::new(key.field.as_ref().clone().with_nullable(false));
+            }
+            let fields = fields_of([&*key, &*value].into_iter());
+            let entries: FieldRef = Arc::new(Field::new_struct(name, fields, false));
+            (DataType::Map(Arc::clone(&entries), false), PlanKind::Map { entries, key, value })
+        }
+    };
+    if matches!(kind, PlanKind::Leaf { .. } | PlanKind::Struct(_))
+        && let Some((name, of)) = node.logical_type.as_ref().and_then(extension)
+    {
+        metadata.insert(EXTENSION_TYPE_NAME_KEY.to_owned(), name.to_owned());
+        metadata.insert(EXTENSION_TYPE_METADATA_KEY.to_owned(), of);
+    }
+    // Null has no other slots than null ones, whatever the repetition says.
+    let is_nullable = shape.is_nullable || data_type == DataType::Null;
+    let field = Field::new(&node.name, data_type, is_nullable).with_metadata(metadata);
+    Ok(Plan { field: Arc::new(field), kind })
+}
+
+/// The Arrow type of a leaf. The schema has checked already that the annotation can stand on the physical type.
+fn leaf_type(
+    physical_type: PhysicalType,
+    logical_type: Option<&LogicalType>,
+    options: ArrowOptions,
+) -> Result<DataType> {
+    Ok(match logical_type {
+        Some(LogicalType::Unknown) => DataType::Null,
+        Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) => DataType::Utf8View,
+        Some(LogicalType::Decimal { scale, precision }) => {
+            decimal_type(physical_type, *precision, *scale, options)?
+        }
+        Some(LogicalType::Date) => DataType::Date32,
+        Some(LogicalType::Time { unit: TimeUnit::Millis, .. }) => {
+            DataType::Time32(arrow_schema::TimeUnit::Millisecond)
+        }
+        Some(LogicalType::Time { unit, .. }) => DataType::Time64(time_unit(*unit)),
+        Some(LogicalType::Timestamp { is_adjusted_to_utc, unit }) => {
+            DataType::Timestamp(time_unit(*unit), is_adjusted_to_utc.then(|| "UTC".into()))
+        }
+        Some(LogicalType::Integer { bit_width, is_signed }) => match (bit_width, is_signed) {
+            (8, true) => DataType::Int8,
+            (8, false) => DataType::UInt8,
+            (16, true) => DataType::Int16,
+            (16, false) => DataType::UInt16,
+            (32, true) => DataType::Int32,
+            (32, false) => DataType::UInt32,
+            (64, true) => DataType::Int64,
+            (64, false) => DataType::UInt64,
+            _ => return Err(Error::unsupported(format!("integers of {bit_width} bits"))),
+        },
+        // pyarrow gives the twelve bytes, parquet-rs days and milliseconds without the months. This one means what is meant.
+        Some(LogicalType::Interval) => DataType::Interval(IntervalUnit::MonthDayNano),
+        Some(LogicalType::Float16) => DataType::Float16,
+        _ => match physical_type {
+            PhysicalType::Boolean => DataType::Boolean,
+            PhysicalType::Int32 => DataType::Int32,
+            PhysicalType::Int64 => DataType::Int64,
+            PhysicalType::Int96 => DataType::Timestamp(time_unit(options.int96_unit), None),
+            PhysicalType::Float => DataType::Float32,
+            PhysicalType::Double => DataType::Float64,
+            PhysicalType::ByteArray => DataType::BinaryView,
+            PhysicalType::FixedLenByteArray(width) => DataType::FixedSizeBinary(
+                i32::try_from(width).map_err(|_| Error::unsupported(format!("values of {width} bytes")))?,
+            ),
+        },
+    })
+}
+
+/// By precision, as pyarrow has it; parquet-rs goes by the width of a FIXED_LEN_BYTE_ARRAY.
+fn decimal_type(
+    physical_type: PhysicalType,
+    precision: i32,
+    scale: i32,
+    options: ArrowOptions,
+) -> Result<DataType> {
+    let (Ok(digits), Ok(scale)) = (u8::try_from(precision), i8::try_from(scale)) else {
+        return Err(Error::unsupported(format!("a decimal of {precision} digits")));
+    };
+    Ok(match (physical_type, digits) {
+        (PhysicalType::Int32, 1..=DECIMAL32_MAX_PRECISION) if options.narrow_decimals => {
+            DataType::Decimal32(digits, scale)
+        }
+        (PhysicalType::Int64, 1..=DECIMAL64_MAX_PRECISION) if options.narrow_decimals => {
+            DataType::Decimal64(digits, scale)
+        }
+        (_, 1..=DECIMAL128_MAX_PRECISION) => DataType::Decimal128(digits, scale),
+        (_, 1..=DECIMAL256_MAX_PRECISION) => DataType::Decimal256(digits, scale),
+        _ => return Err(Error::unsupported(format!("a decimal of {precision} digits"))),
+    })
+}
+
+fn time_unit(unit: TimeUnit) -> arrow_schema::TimeUnit {
+    match unit {
+        TimeUnit::Millis => arrow_schema::TimeUnit::Millisecond,
+        TimeUnit::Micros => arrow_schema::TimeUnit::Microsecond,
+        TimeUnit::Nanos => arrow_schema::TimeUnit::Nanosecond,
+    }
+}
+
+/// The name and metadata of the extension type that says what Arrow's own type does not.
+fn extension(logical_type: &LogicalType) -> Option<(&'static str, String)> {
+    Some(match logical_type {
+        LogicalType::Uuid => ("arrow.uuid", String::new()),
+        LogicalType::Json => ("arrow.json", String::new()),
+        LogicalType::Variant { .. } => ("arrow.parquet.variant", String::new()),
+        LogicalType::Geometry { crs } => ("geoarrow.wkb", geo_metadata(crs.as_deref(), None)),
+        LogicalType::Geography { crs, algorithm } => {
+            let edges = algorithm.unwrap_or(EdgeAlgorithm::Spherical);
+            ("geoarrow.wkb", geo_metadata(crs.as_deref(), Some(edges)))
+        }
+        _ => return None,
+    })
+}
+
+/// GeoArrow's metadata, as Arrow C++ writes it: `{"crs":"OGC:CRS84","crs_type":"authority_code","edges":"spherical"}`.
+fn geo_metadata(crs: Option<&str>, edges: Option<EdgeAlgorithm>) -> String {
+    let mut json = String::from("{\"crs\":");
+    match crs {
+        None | Some("") => json.push_str("\"OGC:CRS84\",\"crs_type\":\"authority_code\""),
+        Some(crs) => match crs.strip_prefix("srid:") {
+            Some(srid) => {
+                quote(&mut json, srid);
+                json.push_str(",\"crs_type\":\"srid\"");
+            }
+            None => quote(&mut json, crs),
+        },
+    }
+    let edges = edges.and_then(|edges| match edges {
+        EdgeAlgorithm::Spherical => Some("spherical"),
+        EdgeAlgorithm::Vincenty => Some("vincenty"),
+        EdgeAlgorithm::Thomas => Some("thomas"),
+        EdgeAlgorithm::Andoyer => Some("andoyer"),
+        EdgeAlgorithm::Karney => Some("karney"),
+        EdgeAlgorithm::Unknown(_) => None,
+    });
+    if let Some(edges) = edges {
+        json.push_str(",\"edges\":");
+        quote(&mut json, edges);
+    }
+    json.push('}');
+    json
+}
+
+/// Appends a JSON string.
+fn quote(json: &mut String, text: &str) {
+    json.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => json.extend(['\\', c]),
+            // Writing to a string cannot fail.
+            c if c < ' ' => drop(write!(json, "\\u{:04x}", u32::from(c))),
+            c => json.push(c),
+        }
+    }
+    json.push('"');
+}

@@ -1,0 +1,348 @@
+//! Values as Arrow arrays.
+
+use std::sync::Arc;
+
+use arrow_array::types::*;
+use arrow_array::{
+    ArrayRef, ArrowPrimitiveType, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, NullArray,
+    PrimitiveArray, StringViewArray,
+};
+use arrow_buffer::{ArrowNativeType, NullBuffer, ScalarBuffer, i256};
+use arrow_schema::{ArrowError, DataType, IntervalUnit, TimeUnit};
+use bytemuck::NoUninit;
+use marquetry_base::{Bitmap, Buffer, Error};
+use marquetry_parquet::read::{ByteArrays, FixedBytes, Values};
+
+use crate::buffers::{bits, buffer, scalars};
+
+/// An error, and the slot whose value it is about.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) slot: Option<usize>,
+    pub(crate) error: Error,
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        Fault { slot: None, error }
+    }
+}
+
+/// What arrow-rs refuses of parts that only a batch made by hand can have.
+impl From<ArrowError> for Fault {
+    fn from(error: ArrowError) -> Fault {
+        Error::misuse(format!("a batch that contradicts itself: {error}")).into()
+    }
+}
+
+fn fault(slot: usize, error: Error) -> Fault {
+    Fault { slot: Some(slot), error }
+}
+
+/// Values as an array of `data_type`. `present` tells of each slot whether there is a value, where `nulls` may not: in a required field
+/// of a struct that is null.
+pub(crate) fn array(
+    values: &Values,
+    data_type: &DataType,
+    nulls: Option<NullBuffer>,
+    present: Option<&Bitmap>,
+) -> Result<ArrayRef, Fault> {
+    match (values, data_type) {
+        (values, DataType::Null) => Ok(Arc::new(NullArray::new(values.len()))),
+        (Values::Boolean(values), DataType::Boolean) => {
+            if nulls.as_ref().is_some_and(|nulls| nulls.len() != values.len()) {
+                return Err(
+                    Error::misuse("a batch whose validity is of another length than its values").into()
+                );
+            }
+            Ok(Arc::new(BooleanArray::new(bits(values), nulls)))
+        }
+        (Values::Int32(values), _) => int32(values, data_type, nulls),
+        (Values::Int64(values), _) => int64(values, data_type, nulls),
+        (Values::Float(values), DataType::Float32) => same::<_, Float32Type>(values, data_type, nulls),
+        (Values::Double(values), DataType::Float64) => same::<_, Float64Type>(values, data_type, nulls),
+        (Values::Int96(values), DataType::Timestamp(unit, None)) => int96(values, *unit, nulls, present),
+        (Values::ByteArray(values), DataType::Utf8View) => text(values, nulls),
+        (Values::ByteArray(values), DataType::BinaryView) => {
+            Ok(Arc::new(BinaryViewArray::try_new(views(values), pages(values), nulls)?))
+        }
+        (Values::ByteArray(values), DataType::Decimal128(..) | DataType::Decimal256(..)) => {
+            decimals(values.iter(), data_type, nulls)
+        }
+        (Values::FixedLenByteArray(values), _) => fixed(values, data_type, nulls),
+        _ => Err(mismatch(data_type)),
+    }
+}
+
+fn mismatch(data_type: &DataType) -> Fault {
+    Error::misuse(format!("a batch of another physical type than its schema's, which gives {data_type}"))
+        .into()
+}
+
+fn int32(values: &Buffer<i32>, data_type: &DataType, nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
+    match data_type {
+        DataType::Int32 => same::<_, Int32Type>(values, data_type, nulls),
+        DataType::UInt32 => same::<_, UInt32Type>(values, data_type, nulls),
+        DataType::Date32 => same::<_, Date32Type>(values, data_type, nulls),
+        DataType::Time32(TimeUnit::Millisecond) => same::<_, Time32MillisecondType>(values, data_type, nulls),
+        DataType::Decimal32(..) => same::<_, Decimal32Type>(values, data_type, nulls),
+        DataType::Int8 => narrow::<Int8Type>(values, data_type, nulls),
+        DataType::Int16 => narrow::<Int16Type>(values, data_type, nulls),
+        DataType::UInt8 => narrow::<UInt8Type>(values, data_type, nulls),
+        DataType::UInt16 => narrow::<UInt16Type>(values, data_type, nulls),
+        DataType::Decimal128(..) => {
+            let values: Vec<i128> = values.iter().map(|&value| value.into()).collect();
+            primitive::<Decimal128Type>(values.into(), data_type, nulls)
+        }
+        DataType::Decimal256(..) => {
+            let values: Vec<i256> = values.iter().map(|&value| i256::from_i128(value.into())).collect();
+            primitive::<Decimal256Type>(values.into(), data_type, nulls)
+        }
+        _ => Err(mismatch(data_type)),
+    }
+}
+
+fn int64(values: &Buffer<i64>, data_type: &DataType, nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
+    match data_type {
+        DataType::Int64 => same::<_, Int64Type>(values, data_type, nulls),
+        DataType::UInt64 => same::<_, UInt64Type>(values, data_type, nulls),
+        DataType::Time64(TimeUnit::Microsecond) => same::<_, Time64MicrosecondType>(values, data_type, nulls),
+        DataType::Time64(TimeUnit::Nanosecond) => same::<_, Time64NanosecondType>(values, data_type, nulls),
+        DataType::Timestamp(unit, _) => timestamps(scalars(values), *unit, data_type, nulls),
+        DataType::Decimal64(..) => same::<_, Decimal64Type>(values, data_type, nulls),
+        DataType::Decimal128(..) => {
+            let values: Vec<i128> = values.iter().map(|&value| value.into()).collect();
+            primitive::<Decimal128Type>(values.into(), data_type, nulls)
+        }
+        DataType::Decimal256(..) => {
+            let values: Vec<i256> = values.iter().map(|&value| i256::from_i128(value.into())).collect();
+            primitive::<Decimal256Type>(values.into(), data_type, nulls)
+        }
+        _ => Err(mismatch(data_type)),
+    }
+}
+
+fn fixed(values: &FixedBytes, data_type: &DataType, nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
+    match data_type {
+        DataType::FixedSizeBinary(width) if usize::try_from(*width) == Ok(values.width()) => {
+            let bytes = buffer(values.bytes());
+            Ok(Arc::new(FixedSizeBinaryArray::try_new_with_len(*width, bytes, nulls, values.len())?))
+        }
+        DataType::Float16 if values.width() == 2 => {
+            primitive::<Float16Type>(scalars(values.bytes()), data_type, nulls)
+        }
+        DataType::Interval(IntervalUnit::MonthDayNano) if values.width() == 12 => {
+            intervals(values, data_type, nulls)
+        }
+        DataType::Decimal128(..) | DataType::Decimal256(..) => {
+            decimals((0..values.len()).map(|slot| values.get(slot)), data_type, nulls)
+        }
+        _ => Err(mismatch(data_type)),
+    }
+}
+
+/// The same memory, as values of a type of the same size.
+fn same<T: NoUninit + Send + Sync, P: ArrowPrimitiveType>(
+    values: &Buffer<T>,
+    data_type: &DataType,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, Fault> {
+    const { assert!(size_of::<T>() == size_of::<P::Native>()) }
+    primitive::<P>(scalars(values), data_type, nulls)
+}
+
+fn primitive<P: ArrowPrimitiveType>(
+    values: ScalarBuffer<P::Native>,
+    data_type: &DataType,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, Fault> {
+    Ok(Arc::new(PrimitiveArray::<P>::try_new(values, nulls)?.with_data_type(data_type.clone())))
+}
+
+fn timestamps(
+    values: ScalarBuffer<i64>,
+    unit: TimeUnit,
+    data_type: &DataType,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, Fault> {
+    match unit {
+        TimeUnit::Millisecond => primitive::<TimestampMillisecondType>(values, data_type, nulls),
+        TimeUnit::Microsecond => primitive::<TimestampMicrosecondType>(values, data_type, nulls),
+        TimeUnit::Nanosecond => primitive::<TimestampNanosecondType>(values, data_type, nulls),
+        TimeUnit::Second => Err(mismatch(data_type)),
+    }
+}
+
+/// Integers of 8 and 16 bits, which the format holds in 32.
+fn narrow<P: ArrowPrimitiveType>(
+    values: &[i32],
+    data_type: &DataType,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, Fault>
+where
+    P::Native: TryFrom<i32> + Into<i32>,
+{
+    let narrow: Vec<P::Native> =
+        values.iter().map(|&value| P::Native::try_from(value).unwrap_or_default()).collect();
+    let differs = narrow.iter().zip(values).position(|(&narrow, &value)| narrow.into() != value);
+    if let Some(slot) = differs {
+        // The format leaves open what such a value means; to cut bits off would be to make one up.
+        let error = Error::corrupt(format!("{} in a column of {data_type}", values[slot]));
+        return Err(fault(slot, error));
+    }
+    primitive::<P>(narrow.into(), data_type, nulls)
+}
+
+/// The day 1970-01-01 in Julian days.
+const EPOCH_JULIAN_DAY: i128 = 2_440_588;
+const DAY_NANOS: i128 = 86_400_000_000_000;
+
+/// INT96 timestamps, in a coarser unit cut off towards the past.
+fn int96(
+    values: &FixedBytes,
+    unit: TimeUnit,
+    nulls: Option<NullBuffer>,
+    present: Option<&Bitmap>,
+) -> Result<ArrayRef, Fault> {
+    let unit_nanos = match unit {
+        TimeUnit::Second => 1_000_000_000,
+        TimeUnit::Millisecond => 1_000_000,
+        TimeUnit::Microsecond => 1_000,
+        TimeUnit::Nanosecond => 1,
+    };
+    let mut out = Vec::with_capacity(values.len());
+    let (words, _) = values.bytes().as_chunks::<12>();
+    for (slot, bytes) in words.iter().enumerate() {
+        if present.is_some_and(|present| !present.get(slot)) {
+            out.push(0);
+            continue;
+        }
+        let (since_epoch, day) = int96_nanos(*bytes);
+        let time = i64::try_from(since_epoch.div_euclid(unit_nanos)).map_err(|_| {
+            let what =
+                format!("a timestamp of the Julian day {day}, which {unit:?}s in 64 bits do not reach");
+            fault(slot, Error::conversion(what))
+        })?;
+        out.push(time);
+    }
+    timestamps(out.into(), unit, &DataType::Timestamp(unit, None), nulls)
+}
+
+/// Nanoseconds since 1970-01-01 00:00, and the Julian day, of which they are: INT96 has the nanoseconds in the day, and the day.
+///
+/// Spark counts in microseconds of 64 bits, which overflow for its last years: it writes the year 290000 as a day before −105 million,
+/// and reads it back by overflowing again. No other time is written so.
+fn int96_nanos(bytes: [u8; 12]) -> (i128, i32) {
+    let [a, b, c, d, e, f, g, h, day @ ..] = bytes;
+    let (nanos, day) = (i64::from_le_bytes([a, b, c, d, e, f, g, h]), i32::from_le_bytes(day));
+    let since_epoch = (i128::from(day) - EPOCH_JULIAN_DAY) * DAY_NANOS + i128::from(nanos);
+    let (first, overflow) = (i128::from(i64::MIN) * 1000, (1 << 64) * 1000);
+    let is_overflown = (first - EPOCH_JULIAN_DAY * DAY_NANOS..first).contains(&since_epoch);
+    (if is_overflown { since_epoch + overflow } else { since_epoch }, day)
+}
+
+/// Months, days and milliseconds.
+fn intervals(
+    values: &FixedBytes,
+    data_type: &DataType,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, Fault> {
+    let mut out = Vec::with_capacity(values.len());
+    let (words, _) = values.bytes().as_chunks::<12>();
+    for (slot, bytes) in words.iter().enumerate() {
+        let [months, days, millis]: [u32; 3] = std::array::from_fn(|at| {
+            u32::from_le_bytes([bytes[at * 4], bytes[at * 4 + 1], bytes[at * 4 + 2], bytes[at * 4 + 3]])
+        });
+        let (Ok(months_i32), Ok(days_i32)) = (i32::try_from(months), i32::try_from(days)) else {
+            let what =
+                format!("an interval of {months} months and {days} days, of which Arrow has 2,147,483,647");
+            return Err(fault(slot, Error::conversion(what)));
+        };
+        out.push(IntervalMonthDayNano::new(months_i32, days_i32, i64::from(millis) * 1_000_000));
+    }
+    primitive::<IntervalMonthDayNanoType>(out.into(), data_type, nulls)
+}
+
+/// Decimals of big-endian two's complement bytes, of any length; none are zero.
+fn decimals<'a>(
+    values: impl ExactSizeIterator<Item = &'a [u8]>,
+    data_type: &DataType,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, Fault> {
+    match data_type {
+        DataType::Decimal128(..) => {
+            primitive::<Decimal128Type>(widen(values, i128::from_be_bytes)?, data_type, nulls)
+        }
+        _ => primitive::<Decimal256Type>(widen(values, i256::from_be_bytes)?, data_type, nulls),
+    }
+}
+
+fn widen<'a, N: ArrowNativeType, const WIDTH: usize>(
+    values: impl ExactSizeIterator<Item = &'a [u8]>,
+    number: impl Fn([u8; WIDTH]) -> N,
+) -> Result<ScalarBuffer<N>, Fault> {
+    let mut out = Vec::with_capacity(values.len());
+    for (slot, bytes) in values.enumerate() {
+        let sign = if bytes.first().is_some_and(|first| first & 0x80 != 0) { 0xff } else { 0 };
+        let mut wide = [sign; WIDTH];
+        match WIDTH.checked_sub(bytes.len()) {
+            Some(start) => wide[start..].copy_from_slice(bytes),
+            None => {
+                let (more, kept) = bytes.split_at(bytes.len() - WIDTH);
+                wide.copy_from_slice(kept);
+                if more.iter().any(|&byte| byte != sign) || (wide[0] ^ sign) & 0x80 != 0 {
+                    let what = format!("a decimal of {} bytes, which {WIDTH} do not hold", bytes.len());
+                    return Err(fault(slot, Error::conversion(what)));
+                }
+            }
+        }
+        out.push(number(wide));
+    }
+    Ok(out.into())
+}
+
+fn views(values: &ByteArrays) -> ScalarBuffer<u128> {
+    scalars(values.views())
+}
+
+fn pages(values: &ByteArrays) -> Vec<arrow_buffer::Buffer> {
+    values.buffers().iter().map(|page| page.clone().into()).collect()
+}
+
+/// Strings. arrow-rs checks that they are UTF-8, and that the views are inside their pages.
+fn text(values: &ByteArrays, nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
+    match StringViewArray::try_new(views(values), pages(values), nulls) {
+        Ok(array) => Ok(Arc::new(array)),
+        Err(error) => match values.iter().position(|text| std::str::from_utf8(text).is_err()) {
+            Some(slot) => Err(fault(slot, Error::corrupt("text that is not UTF-8"))),
+            None => Err(error.into()),
+        },
+    }
+}
+
+/// Indices into a dictionary.
+pub(crate) fn keys(
+    indices: &Buffer<u32>,
+    nulls: Option<NullBuffer>,
+) -> Result<PrimitiveArray<UInt32Type>, Fault> {
+    Ok(PrimitiveArray::try_new(scalars(indices), nulls)?)
+}
+
+/// One value, zero or empty, of the type of `values`.
+pub(crate) fn default_of(values: &Values) -> Values {
+    match values {
+        Values::Boolean(_) => Values::Boolean([false].into_iter().collect()),
+        Values::Int32(_) => Values::Int32(vec![0].into()),
+        Values::Int64(_) => Values::Int64(vec![0].into()),
+        Values::Float(_) => Values::Float(vec![0.0].into()),
+        Values::Double(_) => Values::Double(vec![0.0].into()),
+        Values::ByteArray(_) => Values::ByteArray(ByteArrays::new(vec![0].into(), Arc::default())),
+        Values::Int96(values) => Values::Int96(zeros(values.width())),
+        Values::FixedLenByteArray(values) => Values::FixedLenByteArray(zeros(values.width())),
+        Values::Dictionary(_, values) => default_of(values),
+    }
+}
+
+fn zeros(width: usize) -> FixedBytes {
+    FixedBytes::new(width, 1, vec![0; width].into())
+}

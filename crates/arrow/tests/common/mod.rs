@@ -1,0 +1,17 @@
+//! What the tests share.
+
+use std::sync::Arc;
+
+use marquetry_base::{Bytes, Limits, Object, Result};
+use marquetry_io::{Sources, drive, memory::Memory};
+use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::read::FooterReader;
+
+/// The name of the one file of a test.
+pub(crate) const FILE: Object = Object(0);
+
+/// The footer of a file in memory.
+pub(crate) fn footer(file: &Bytes) -> Result<Arc<FileMetaData>> {
+    let sources = Sources::new().with(FILE, Memory::new("file", file.clone()));
+    Ok(drive(&mut FooterReader::new(FILE, Limits::DEFAULT), &sources)?.expect("a footer"))
+}

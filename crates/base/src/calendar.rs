@@ -1,0 +1,49 @@
+//! The proleptic Gregorian calendar.
+
+/// Year, month (1 to 12) and day (1 to 31) of a day counted from 1970-01-01. The year before 1 is 0.
+///
+/// The calendar repeats every 400 years, which are 146,097 days; cycles that begin on 1 March have their leap day at the
+/// end. Days beyond what 64 bits can shift are taken as the last.
+#[inline]
+pub const fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days.saturating_add(719_468);
+    let (cycle, of_cycle) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    // Every 4 years, but not every 100, but every 400 has a leap day; the last of them ends the cycle.
+    let year_of_cycle = (of_cycle - of_cycle / 1460 + of_cycle / 36_524 - of_cycle / 146_096) / 365;
+    let day_of_year = of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
+    // From March, five months have 153 days, and the pattern repeats.
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let (month, next_year) =
+        if month_from_march < 10 { (month_from_march + 3, 0) } else { (month_from_march - 9, 1) };
+    (cycle * 400 + year_of_cycle + next_year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::civil;
+
+    #[test]
+    fn every_day_follows_the_one_before() {
+        let length = |year: i64, month: i64| match month {
+            2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        };
+        assert_eq!(civil(0), (1970, 1, 1));
+        let mut expected = civil(-800_000);
+        for days in -800_000..800_000 {
+            assert_eq!(civil(days), expected);
+            let (year, month, day) = expected;
+            expected = match (day < length(year, month), month < 12) {
+                (true, _) => (year, month, day + 1),
+                (false, true) => (year, month + 1, 1),
+                (false, false) => (year + 1, 1, 1),
+            };
+        }
+        assert_eq!(civil(-719_528), (0, 1, 1));
+        assert_eq!(civil(i32::MAX.into()), (5_881_580, 7, 11));
+        assert_eq!(civil(i32::MIN.into()), (-5_877_641, 6, 23));
+    }
+}
