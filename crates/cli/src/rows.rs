@@ -429,9 +429,10 @@ impl Printer {
         out.extend_from_slice(&self.json_keys[at]);
         match column {
             Column::Flat { column, meaning, cursor } => match value_at(column, row, cursor) {
-                Some(raw) => {
-                    json::value(out, *meaning, raw, self.invalid_utf8).ok_or(Unprintable::NotText(None))
-                }
+                Some(raw) => match json::value(out, *meaning, raw, self.invalid_utf8) {
+                    Some(()) => Ok(()),
+                    None => Err(Unprintable::NotText(None)),
+                },
                 None => {
                     out.extend_from_slice(b"null");
                     Ok(())
