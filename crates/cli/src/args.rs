@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use marquetry_scylla::bridge::{self, Mapping, MappingOptions};
 use marquetry_scylla::cql::{KeySpec, Name, TableName};
 
-use crate::columns::Columns;
+use crate::columns::{Columns, Nested};
 use crate::failure::{Failure, Outcome};
 use crate::input::ParquetFile;
 
@@ -127,7 +127,7 @@ impl RowArgs {
         table: &TableName,
         mut options: MappingOptions,
     ) -> Outcome<Vec<Mapping>> {
-        let columns = Columns::choose(files, self.columns.as_deref())?;
+        let columns = Columns::choose(files, self.columns.as_deref(), Nested::Refused)?;
         options.columns = Some(columns.names);
         let mappings = files.iter().map(|file| {
             let mapping = Mapping::new(&file.metadata.schema, table.clone(), &options);

@@ -2,29 +2,38 @@
 
 use std::collections::{HashMap, HashSet};
 
-use marquetry_parquet::schema::{LogicalType, NodeKind, PhysicalType, Schema};
+use marquetry_parquet::schema::{LogicalType, NodeKind, PhysicalType, Schema, Shape, ShapeKind};
 
 use crate::failure::{Failure, Outcome};
 use crate::input::ParquetFile;
+use crate::nested::{self, is_variant};
 
-/// The columns of a command: for each file, the leaf of each column.
+/// The columns of a command: for each file, where each column is in its schema.
 #[derive(Debug)]
 pub(crate) struct Columns {
     /// Their names, in the order of the output.
     pub(crate) names: Vec<String>,
-    /// For each file, the leaves in the same order.
-    pub(crate) leaves: Vec<Vec<usize>>,
+    /// For each file, its schema's nodes in the same order: children of the root.
+    pub(crate) nodes: Vec<Vec<usize>>,
+}
+
+/// Whether a command can do with lists, maps and groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nested {
+    Refused,
+    Taken,
 }
 
 impl Columns {
-    /// Chooses columns, all if none are named, and makes sure that all files have them, flat, with the same types.
+    /// Chooses columns, all if none are named, and makes sure that all files have them with the same types, flat unless nested
+    /// ones are taken.
     ///
     /// Without names, all files must have exactly the columns of the first, in whatever order. The work grows with the number
     /// of columns, not with its square: tables of machine learning have 100,000.
-    pub(crate) fn choose(files: &[ParquetFile], wanted: Option<&str>) -> Outcome<Columns> {
+    pub(crate) fn choose(files: &[ParquetFile], wanted: Option<&str>, nested: Nested) -> Outcome<Columns> {
         let wanted = wanted.map(split_names).transpose()?;
         let Some(first) = files.first().map(Named::new) else {
-            return Ok(Columns { names: Vec::new(), leaves: Vec::new() });
+            return Ok(Columns { names: Vec::new(), nodes: Vec::new() });
         };
         let is_chosen = wanted.is_some();
         let names: Vec<String> = match wanted {
@@ -41,16 +50,17 @@ impl Columns {
         if names.is_empty() {
             return Err(Failure::refused(format!("{}: the file has no columns", first.file.name)));
         }
-        let mut leaves = vec![first.leaves(&names)?];
+        let mut nodes = vec![first.nodes(&names, nested)?];
         for file in &files[1..] {
             let file = Named::new(file);
             file.check_same(&first, &names, is_chosen)?;
-            leaves.push(file.leaves(&names)?);
+            nodes.push(file.nodes(&names, nested)?);
+            file.check_same_shapes(&first, &names)?;
         }
-        for (file, leaves) in files.iter().zip(&leaves) {
-            file.check_readable(leaves)?;
+        for (file, nodes) in files.iter().zip(&nodes) {
+            file.check_readable(nodes)?;
         }
-        Ok(Columns { names, leaves })
+        Ok(Columns { names, nodes })
     }
 }
 
@@ -88,10 +98,10 @@ impl<'a> Named<'a> {
         if is_folded { folded } else { name }
     }
 
-    /// The columns' leaves, or why they have none.
-    fn leaves(&self, names: &[String]) -> Outcome<Vec<usize>> {
-        let mut leaves = Vec::with_capacity(names.len());
-        let mut nested = Vec::new();
+    /// The columns' nodes, or why they cannot be had.
+    fn nodes(&self, names: &[String], nested: Nested) -> Outcome<Vec<usize>> {
+        let mut nodes = Vec::with_capacity(names.len());
+        let mut refused = Vec::new();
         for name in names {
             let Some(&node) = self.nodes.get(name.as_str()) else { return Err(self.no_such_column(name)) };
             if self.twice.contains(name.as_str()) {
@@ -100,12 +110,20 @@ impl<'a> Named<'a> {
                     self.file.name
                 )));
             }
-            match self.schema.nodes()[node].kind {
-                NodeKind::Leaf { leaf } if self.schema.leaves()[leaf].is_flat() => leaves.push(leaf),
-                _ => nested.push(name.as_str()),
+            match nested {
+                _ if flat_leaf(self.schema, node).is_some() => {}
+                Nested::Refused => refused.push(name.as_str()),
+                Nested::Taken => {
+                    self.shape(node)?;
+                }
             }
+            nodes.push(node);
         }
-        if nested.is_empty() { Ok(leaves) } else { Err(self.nested_columns(names, &nested)) }
+        if refused.is_empty() { Ok(nodes) } else { Err(self.nested_columns(names, &refused)) }
+    }
+
+    fn shape(&self, node: usize) -> Outcome<Shape> {
+        nested::shape(self.schema, node).map_err(|error| self.file.failure(&error))
     }
 
     fn no_such_column(&self, name: &str) -> Failure {
@@ -152,7 +170,7 @@ impl<'a> Named<'a> {
                         self.file.name, first.file.name
                     )));
                 }
-                // A nested one: `leaves` tells.
+                // A nested one: `nodes` and `check_same_shapes` tell.
                 None => {}
                 Some(found) if found != wanted => {
                     return Err(Failure::refused(format!(
@@ -175,18 +193,95 @@ impl<'a> Named<'a> {
         }
     }
 
-    /// What two files must agree on. Whether a column may be null is not in it.
-    fn type_of(&self, name: &str) -> Option<(PhysicalType, Option<&'a LogicalType>)> {
-        let node = &self.schema.nodes()[*self.nodes.get(name)?];
-        let NodeKind::Leaf { leaf } = node.kind else { return None };
-        let physical_type = self.schema.leaves()[leaf].physical_type;
-        // An annotation that only repeats the physical type is no difference.
-        let repeats = matches!(
-            (&node.logical_type, physical_type),
-            (Some(LogicalType::Integer { bit_width: 32, is_signed: true }), PhysicalType::Int32)
-                | (Some(LogicalType::Integer { bit_width: 64, is_signed: true }), PhysicalType::Int64)
-        );
-        Some((physical_type, node.logical_type.as_ref().filter(|_| !repeats)))
+    /// Makes sure that columns which are nested in one file are so in the other, alike.
+    fn check_same_shapes(&self, first: &Named<'_>, names: &[String]) -> Outcome {
+        for name in names {
+            let (Some(&node), Some(&wanted)) =
+                (self.nodes.get(name.as_str()), first.nodes.get(name.as_str()))
+            else {
+                continue;
+            };
+            let is_flat =
+                [flat_leaf(self.schema, node), flat_leaf(first.schema, wanted)].map(|leaf| leaf.is_some());
+            let is_same = match is_flat {
+                // `check_same` told.
+                [true, true] => true,
+                [false, false] => {
+                    is_same(self.schema, &self.shape(node)?, first.schema, &first.shape(wanted)?)
+                }
+                _ => false,
+            };
+            if !is_same {
+                return Err(Failure::refused(format!(
+                    "{}: the column {name:?} is nested otherwise than in {}; files that are read together have the same types",
+                    self.file.name, first.file.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// What two files must agree on. `None` for a nested column.
+    fn type_of(&self, name: &str) -> Option<LeafType<'a>> {
+        let node = *self.nodes.get(name)?;
+        flat_leaf(self.schema, node)?;
+        leaf_type(self.schema, node)
+    }
+}
+
+/// What values are. Whether they may be null is not in it.
+type LeafType<'a> = (PhysicalType, Option<&'a LogicalType>);
+
+/// `None` for a group.
+fn leaf_type(schema: &Schema, node: usize) -> Option<LeafType<'_>> {
+    let node = &schema.nodes()[node];
+    let NodeKind::Leaf { leaf } = node.kind else { return None };
+    let physical_type = schema.leaves()[leaf].physical_type;
+    // An annotation that only repeats the physical type is no difference.
+    let repeats = matches!(
+        (&node.logical_type, physical_type),
+        (Some(LogicalType::Integer { bit_width: 32, is_signed: true }), PhysicalType::Int32)
+            | (Some(LogicalType::Integer { bit_width: 64, is_signed: true }), PhysicalType::Int64)
+    );
+    Some((physical_type, node.logical_type.as_ref().filter(|_| !repeats)))
+}
+
+/// The leaf of a child of the root that has one value or null a row. `None` for what is nested or repeated.
+pub(crate) fn flat_leaf(schema: &Schema, node: usize) -> Option<usize> {
+    match schema.nodes()[node].kind {
+        NodeKind::Leaf { leaf } if schema.leaves()[leaf].is_flat() => Some(leaf),
+        _ => None,
+    }
+}
+
+/// Whether two shapes mean the same, however lists and maps are spelt. It recurses, as deep as schemas with shapes are.
+fn is_same(left: &Schema, a: &Shape, right: &Schema, b: &Shape) -> bool {
+    match (&a.kind, &b.kind) {
+        (ShapeKind::Leaf, ShapeKind::Leaf) => leaf_type(left, a.node) == leaf_type(right, b.node),
+        (ShapeKind::Struct(one), ShapeKind::Struct(other)) => {
+            let (a, b) = (&left.nodes()[a.node], &right.nodes()[b.node]);
+            // Variants are the same, however they are shredded.
+            match (is_variant(a.logical_type.as_ref()), is_variant(b.logical_type.as_ref())) {
+                (false, false) => {
+                    one.len() == other.len()
+                        && one.iter().zip(other).all(|(a, b)| {
+                            left.nodes()[a.node].name == right.nodes()[b.node].name
+                                && is_same(left, a, right, b)
+                        })
+                }
+                (one, other) => one == other,
+            }
+        }
+        (ShapeKind::List(_, a), ShapeKind::List(_, b)) => is_same(left, a, right, b),
+        (ShapeKind::Map(_, key_a, value_a), ShapeKind::Map(_, key_b, value_b)) => {
+            is_same(left, key_a, right, key_b)
+                && match (value_a, value_b) {
+                    (Some(a), Some(b)) => is_same(left, a, right, b),
+                    (None, None) => true,
+                    _ => false,
+                }
+        }
+        _ => false,
     }
 }
 

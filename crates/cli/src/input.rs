@@ -114,9 +114,14 @@ impl ParquetFile {
             .map_err(|error| self.failure(&error))
     }
 
-    /// Makes sure that the columns can be read, without reading them.
-    pub(crate) fn check_readable(&self, leaves: &[usize]) -> Outcome {
-        self.reader(leaves.to_vec(), None, false).map(|_| ())
+    /// Makes sure that columns can be read, by their nodes in the schema, without reading them.
+    pub(crate) fn check_readable(&self, nodes: &[usize]) -> Outcome {
+        self.reader(self.leaves_of(nodes), None, false).map(|_| ())
+    }
+
+    /// The leaves of columns, one column's after the other's.
+    pub(crate) fn leaves_of(&self, nodes: &[usize]) -> Vec<usize> {
+        nodes.iter().flat_map(|&node| self.metadata.schema.leaves_of(node)).collect()
     }
 
     /// An engine's error as this file's.

@@ -13,6 +13,7 @@ mod cql;
 mod failure;
 mod input;
 mod json;
+mod nested;
 mod numbers;
 mod output;
 mod parquet2cql;

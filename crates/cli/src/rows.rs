@@ -5,16 +5,18 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use marquetry_base::Error;
 use marquetry_base::cast::u64_of;
-use marquetry_parquet::read::{Batch, ColumnBatch, Layout};
-use marquetry_parquet::schema::Schema;
+use marquetry_parquet::read::{Array, Batch, ColumnBatch, Layout};
+use marquetry_parquet::schema::Shape;
 
 use crate::args::InvalidUtf8;
 use crate::calendar::without_zeros;
-use crate::columns::Columns;
+use crate::columns::{Columns, Nested, flat_leaf};
 use crate::failure::{Failure, Outcome};
 use crate::input::{ParquetFile, total_rows};
 use crate::json;
+use crate::nested::{self, NestedColumn, Unprintable, View};
 use crate::numbers::{plural, thousands};
 use crate::output::{Interrupted, Output};
 use crate::progress::{Goes, Progress};
@@ -45,6 +47,14 @@ How values are written:
   intervals          ISO 8601: P1M2DT3.004S
   bytes              0x and hexadecimal digits
   null               null; in CSV nothing, where empty text is \"\"
+
+Nested columns are written as JSON, in tables and CSV too:
+  structs            objects: {\"lat\":1.5,\"lon\":null}
+  lists              arrays: [1,2,null]; so are repeated fields
+  maps               arrays of entries: [{\"key\":1,\"value\":\"a\"}], whatever
+                     the keys are; of maps without values, arrays of the keys
+  VARIANT            the JSON that it stands for; there decimals are numbers,
+                     and bytes base 64
 
 CSV is RFC 4180 with a header line and \\n line ends.
 
@@ -96,7 +106,7 @@ enum Format {
 impl RowsCommand {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
         let files = ParquetFile::open_all(&self.files)?;
-        let columns = Columns::choose(&files, self.columns.as_deref())?;
+        let columns = Columns::choose(&files, self.columns.as_deref(), Nested::Taken)?;
         let all = total_rows(&files, None);
         let limit = self.limit.or((self.format == Format::Table).then_some(TABLE_ROWS));
         let wanted = total_rows(&files, limit);
@@ -105,12 +115,12 @@ impl RowsCommand {
         let mut printer = Printer::new(self.format, &columns.names, self.invalid_utf8);
         printer.start(output.text());
         let mut done = 0;
-        for (file, leaves) in files.iter().zip(&columns.leaves) {
+        for (file, nodes) in files.iter().zip(&columns.nodes) {
             if done == wanted {
                 break;
             }
-            let meanings = meanings(&file.metadata.schema, leaves);
-            let mut rows = file.rows(leaves.clone(), Some(wanted - done), false)?;
+            let fields = fields(file, nodes)?;
+            let mut rows = file.rows(file.leaves_of(nodes), Some(wanted - done), false)?;
             loop {
                 let batch = match rows.next() {
                     Ok(Some(batch)) => batch,
@@ -121,7 +131,7 @@ impl RowsCommand {
                         return Err(file.failure(&error));
                     }
                 };
-                let printed = printer.batch(file, &batch, &meanings, &mut output);
+                let printed = printer.batch(file, &batch, &fields, &mut output);
                 if printed.is_err() {
                     printer.end_block(output.text());
                     output.flush()?;
@@ -155,9 +165,87 @@ fn notice(done: u64, all: u64, columns_left_out: usize, out: &mut Vec<u8>) {
     }
 }
 
-fn meanings(schema: &Schema, leaves: &[usize]) -> Vec<Meaning> {
-    leaves.iter().map(|&leaf| Meaning::of(schema, &schema.leaves()[leaf])).collect()
+/// A column of a file.
+enum Field {
+    Flat(Meaning),
+    Nested(Shape),
 }
+
+fn fields(file: &ParquetFile, nodes: &[usize]) -> Outcome<Vec<Field>> {
+    let schema = &file.metadata.schema;
+    let field = |&node: &usize| match flat_leaf(schema, node) {
+        Some(leaf) => Ok(Field::Flat(Meaning::of(schema, &schema.leaves()[leaf]))),
+        None => nested::shape(schema, node).map(Field::Nested).map_err(|error| file.failure(&error)),
+    };
+    nodes.iter().map(field).collect()
+}
+
+/// A column of a batch. Its values are asked for in the order of the rows.
+enum Column<'a> {
+    /// Values that stand one after the other need a cursor; spaced ones stand at their row.
+    Flat {
+        column: &'a ColumnBatch,
+        meaning: Meaning,
+        cursor: usize,
+    },
+    Nested(Box<NestedColumn<'a>>),
+}
+
+/// The nested columns of a batch.
+fn arrays(file: &ParquetFile, batch: &Batch, fields: &[Field]) -> Outcome<Vec<Array>> {
+    let mut arrays = Vec::new();
+    let mut next = 0;
+    for field in fields {
+        let Field::Nested(shape) = field else {
+            next += 1;
+            continue;
+        };
+        // A column's leaves stand one after the other, in the batch as in the schema.
+        let columns = batch.columns.get(next..next + shape.leaves.len()).unwrap_or_default();
+        next += shape.leaves.len();
+        let column_of = |leaf: usize| columns.get(leaf.checked_sub(shape.leaves.start)?);
+        let array = Array::assemble(shape, batch.rows, &column_of);
+        arrays.push(array.map_err(|error| nested_failure(file, batch, shape.node, error))?);
+    }
+    Ok(arrays)
+}
+
+/// What is needed to print the nested columns.
+fn views<'a>(file: &'a ParquetFile, batch: &Batch, arrays: &'a [Array]) -> Outcome<Vec<View<'a>>> {
+    let view = |array: &'a Array| {
+        let view = View::new(&file.metadata.schema, array);
+        view.map_err(|error| nested_failure(file, batch, array.node, error))
+    };
+    arrays.iter().map(view).collect()
+}
+
+fn nested_failure(file: &ParquetFile, batch: &Batch, node: usize, error: Error) -> Failure {
+    file.failure(&error.at(|place| {
+        let name = || file.metadata.schema.path(node);
+        place.column.get_or_insert_with(name);
+        place.row_group.get_or_insert(u64_of(batch.row_group));
+    }))
+}
+
+fn columns<'a>(batch: &'a Batch, fields: &[Field], views: &'a [View<'a>]) -> Vec<Column<'a>> {
+    let mut leaves = batch.columns.iter();
+    let mut views = views.iter();
+    let column = |field: &Field| match field {
+        Field::Flat(meaning) => {
+            leaves.next().map(|column| Column::Flat { column, meaning: *meaning, cursor: 0 })
+        }
+        Field::Nested(shape) => {
+            if let Some(last) = shape.leaves.len().checked_sub(1) {
+                leaves.nth(last);
+            }
+            views.next().map(|view| Column::Nested(Box::new(NestedColumn::new(view))))
+        }
+    };
+    fields.iter().filter_map(column).collect()
+}
+
+/// A value that cannot be printed: its row in the batch, its column, and why.
+type Wrong = (usize, usize, Unprintable);
 
 /// Columns of a table that is printed column by column, some rows at a time: each of its values is a cache miss otherwise. With
 /// fewer columns row by row is a seventh quicker.
@@ -192,16 +280,10 @@ struct Cell {
 
 impl Printer {
     fn new(format: Format, names: &[String], invalid_utf8: InvalidUtf8) -> Printer {
-        let key = |name: &String| {
-            let mut key = Vec::new();
-            json::string(&mut key, name);
-            key.push(b':');
-            key
-        };
         Printer {
             format,
             names: names.to_vec(),
-            json_keys: names.iter().map(key).collect(),
+            json_keys: names.iter().map(|name| json::key(name)).collect(),
             invalid_utf8,
             scratch: Vec::new(),
             lines: Vec::new(),
@@ -225,54 +307,60 @@ impl Printer {
         out.push(b'\n');
     }
 
-    fn batch(
-        &mut self,
-        file: &ParquetFile,
-        batch: &Batch,
-        meanings: &[Meaning],
-        output: &mut Output,
-    ) -> Outcome {
-        // Values that stand one after the other need a cursor each; spaced ones stand at their row.
-        let mut cursors = vec![0; batch.columns.len()];
+    fn batch(&mut self, file: &ParquetFile, batch: &Batch, fields: &[Field], output: &mut Output) -> Outcome {
+        let arrays = arrays(file, batch, fields)?;
+        let views = views(file, batch, &arrays)?;
+        let mut columns = columns(batch, fields, &views);
         let mut next = 0;
         while next < batch.rows {
             let rows = next..batch.rows.min(next + LINES_TOGETHER);
             next = rows.end;
             let printed = match self.format {
-                Format::Table => self.table_rows(batch, rows, &mut cursors, meanings, output),
-                Format::Jsonl | Format::Csv if batch.columns.len() < WIDE_COLUMNS => {
-                    self.lines(batch, rows, &mut cursors, meanings, output)
+                Format::Table => self.table_rows(rows, &mut columns, output),
+                Format::Jsonl | Format::Csv if columns.len() < WIDE_COLUMNS => {
+                    self.lines(rows, &mut columns, output)
                 }
-                Format::Jsonl | Format::Csv => self.wide_lines(batch, rows, &mut cursors, meanings, output),
+                Format::Jsonl | Format::Csv => self.wide_lines(rows, &mut columns, output),
             };
-            if let Some((row, column)) = printed? {
-                let at = batch.first_row + u64_of(row);
-                return Err(Failure::refused(format!(
-                    "{}: the text is not UTF-8; --invalid-utf8 replace or blob prints it (column {}, row {at})",
-                    file.name, self.names[column]
-                )));
+            if let Some((row, column, why)) = printed? {
+                return Err(self.failure(file, batch.first_row + u64_of(row), column, why));
             }
         }
         Ok(())
     }
 
-    /// Prints rows as lines, up to the first that cannot be printed: its row and column.
+    /// A value that cannot be printed.
+    fn failure(&self, file: &ParquetFile, row: u64, column: usize, why: Unprintable) -> Failure {
+        let name = &self.names[column];
+        match why {
+            Unprintable::NotText(node) => {
+                let column = node.map_or_else(|| name.clone(), |node| file.metadata.schema.path(node));
+                Failure::refused(format!(
+                    "{}: the text is not UTF-8; --invalid-utf8 replace or blob prints it (column {column}, row {row})",
+                    file.name
+                ))
+            }
+            Unprintable::Engine(error) => file.failure(&error.at(|place| {
+                place.column.get_or_insert_with(|| name.clone());
+                place.row = Some(row);
+            })),
+        }
+    }
+
+    /// Prints rows as lines, up to the first that cannot be printed.
     fn lines(
         &self,
-        batch: &Batch,
         rows: Range<usize>,
-        cursors: &mut [usize],
-        meanings: &[Meaning],
+        columns: &mut [Column<'_>],
         output: &mut Output,
-    ) -> Outcome<Option<(usize, usize)>> {
+    ) -> Outcome<Option<Wrong>> {
         for row in rows {
             let out = output.text();
             let start = out.len();
-            for (at, column) in batch.columns.iter().enumerate() {
-                let raw = value_at(column, row, &mut cursors[at]);
-                if self.field(at, raw, meanings[at], out).is_none() {
+            for (at, column) in columns.iter_mut().enumerate() {
+                if let Err(why) = self.field(at, column, row, out) {
                     out.truncate(start);
-                    return Ok(Some((row, at)));
+                    return Ok(Some((row, at, why)));
                 }
             }
             self.end_line(out);
@@ -284,27 +372,24 @@ impl Printer {
     /// The same for a wide table, column by column, so that what a column needs is at hand.
     fn wide_lines(
         &mut self,
-        batch: &Batch,
         rows: Range<usize>,
-        cursors: &mut [usize],
-        meanings: &[Meaning],
+        columns: &mut [Column<'_>],
         output: &mut Output,
-    ) -> Outcome<Option<(usize, usize)>> {
+    ) -> Outcome<Option<Wrong>> {
         let mut lines = std::mem::take(&mut self.lines);
         lines.resize_with(LINES_TOGETHER, Vec::new);
         lines.iter_mut().for_each(Vec::clear);
-        let mut wrong: Option<(usize, usize)> = None;
-        for (at, column) in batch.columns.iter().enumerate() {
+        let mut wrong: Option<Wrong> = None;
+        for (at, column) in columns.iter_mut().enumerate() {
             for (row, line) in rows.clone().zip(&mut lines) {
-                let raw = value_at(column, row, &mut cursors[at]);
-                if self.field(at, raw, meanings[at], line).is_none()
-                    && wrong.is_none_or(|(first, _)| row < first)
+                if let Err(why) = self.field(at, column, row, line)
+                    && wrong.as_ref().is_none_or(|(first, ..)| row < *first)
                 {
-                    wrong = Some((row, at));
+                    wrong = Some((row, at, why));
                 }
             }
         }
-        let whole = wrong.map_or(rows.len(), |(row, _)| row - rows.start);
+        let whole = wrong.as_ref().map_or(rows.len(), |(row, ..)| row - rows.start);
         for line in &lines[..whole] {
             output.text().extend_from_slice(line);
             self.end_line(output.text());
@@ -314,12 +399,17 @@ impl Printer {
         Ok(wrong)
     }
 
-    /// `None` where the text is not UTF-8, and that is an error.
     #[inline]
-    fn field(&self, at: usize, raw: Option<Raw<'_>>, meaning: Meaning, out: &mut Vec<u8>) -> Option<()> {
+    fn field(
+        &self,
+        at: usize,
+        column: &mut Column<'_>,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unprintable> {
         match self.format {
-            Format::Jsonl => self.jsonl_field(at, raw, meaning, out),
-            _ => self.csv_field(at, raw, meaning, out),
+            Format::Jsonl => self.jsonl_field(at, column, row, out),
+            _ => self.csv_field(at, column, row, out),
         }
     }
 
@@ -331,57 +421,75 @@ impl Printer {
     fn jsonl_field(
         &self,
         at: usize,
-        raw: Option<Raw<'_>>,
-        meaning: Meaning,
+        column: &mut Column<'_>,
+        row: usize,
         out: &mut Vec<u8>,
-    ) -> Option<()> {
+    ) -> Result<(), Unprintable> {
         out.push(if at == 0 { b'{' } else { b',' });
         out.extend_from_slice(&self.json_keys[at]);
-        let Some(raw) = raw else {
-            out.extend_from_slice(b"null");
-            return Some(());
-        };
-        let start = out.len();
-        match meaning.show(raw, out) {
-            Shown::Boolean | Shown::Number => {}
-            Shown::Word => {
-                out.insert(start, b'"');
-                out.push(b'"');
-            }
-            Shown::Text(text) => json::string(out, text),
-            Shown::NotText(bytes) => json::string(out, &self.invalid_utf8.text(bytes)?),
+        match column {
+            Column::Flat { column, meaning, cursor } => match value_at(column, row, cursor) {
+                Some(raw) => match json::value(out, *meaning, raw, self.invalid_utf8) {
+                    Some(()) => Ok(()),
+                    None => Err(Unprintable::NotText(None)),
+                },
+                None => {
+                    out.extend_from_slice(b"null");
+                    Ok(())
+                }
+            },
+            Column::Nested(column) => column.write(row, self.invalid_utf8, out),
         }
-        Some(())
     }
 
-    /// As [`Printer::field`].
-    fn csv_field(&self, at: usize, raw: Option<Raw<'_>>, meaning: Meaning, out: &mut Vec<u8>) -> Option<()> {
+    /// As [`Printer::field`]. A null is nothing.
+    fn csv_field(
+        &self,
+        at: usize,
+        column: &mut Column<'_>,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unprintable> {
         if at > 0 {
             out.push(b',');
         }
-        // A null is nothing.
-        let Some(raw) = raw else { return Some(()) };
-        match meaning.show(raw, out) {
-            Shown::Boolean | Shown::Number | Shown::Word => {}
-            Shown::Text(text) => csv_text(out, text),
-            Shown::NotText(bytes) => csv_text(out, &self.invalid_utf8.text(bytes)?),
+        match column {
+            Column::Flat { column, meaning, cursor } => {
+                let Some(raw) = value_at(column, row, cursor) else { return Ok(()) };
+                match meaning.show(raw, out) {
+                    Shown::Boolean | Shown::Number | Shown::Word => {}
+                    Shown::Text(text) => csv_text(out, text),
+                    Shown::NotText(bytes) => {
+                        csv_text(out, &self.invalid_utf8.text(bytes).ok_or(Unprintable::NotText(None))?);
+                    }
+                }
+            }
+            Column::Nested(column) if column.is_null(row) => {}
+            Column::Nested(column) => {
+                let mut json = Vec::new();
+                column.write(row, self.invalid_utf8, &mut json)?;
+                csv_text(out, &String::from_utf8_lossy(&json));
+            }
         }
-        Some(())
+        Ok(())
     }
 
     /// As [`Printer::lines`], into the table.
     fn table_rows(
         &mut self,
-        batch: &Batch,
         rows: Range<usize>,
-        cursors: &mut [usize],
-        meanings: &[Meaning],
+        columns: &mut [Column<'_>],
         output: &mut Output,
-    ) -> Outcome<Option<(usize, usize)>> {
+    ) -> Outcome<Option<Wrong>> {
         for row in rows {
-            if let Err(column) = self.table_row(batch, row, cursors, meanings) {
-                return Ok(Some((row, column)));
+            let mut cells = Vec::with_capacity(columns.len());
+            for (at, column) in columns.iter_mut().enumerate() {
+                match self.cell(column, row) {
+                    Ok(cell) => cells.push(cell),
+                    Err(why) => return Ok(Some((row, at, why))),
+                }
             }
+            self.block.push(cells);
             if self.block.len() == TABLE_BLOCK_ROWS {
                 self.end_block(output.text());
             }
@@ -390,41 +498,35 @@ impl Printer {
         Ok(None)
     }
 
-    /// The column that could not be printed is the error.
-    fn table_row(
-        &mut self,
-        batch: &Batch,
-        row: usize,
-        cursors: &mut [usize],
-        meanings: &[Meaning],
-    ) -> Result<(), usize> {
-        let mut cells = Vec::with_capacity(batch.columns.len());
-        for (at, column) in batch.columns.iter().enumerate() {
-            let Some(raw) = value_at(column, row, &mut cursors[at]) else {
-                cells.push(Cell {
-                    text: "null".to_string(),
-                    is_number: false,
-                    is_whole: false,
-                    is_null: true,
-                });
-                continue;
-            };
-            self.scratch.clear();
-            let meaning = meanings[at];
-            let is_number = meaning.is_number(raw);
-            let (text, is_whole) = match meaning.show(raw, &mut self.scratch) {
-                Shown::Text(text) => (printable(text), false),
-                Shown::NotText(bytes) => (printable(&self.invalid_utf8.text(bytes).ok_or(at)?), false),
-                Shown::Boolean | Shown::Number | Shown::Word => {
-                    let text = String::from_utf8_lossy(&self.scratch);
-                    let text = if meaning.is_time() { without_zeros(&text) } else { text.into_owned() };
-                    (text, meaning != Meaning::Plain || is_number)
-                }
-            };
-            cells.push(Cell { text, is_number, is_whole, is_null: false });
+    fn cell(&mut self, column: &mut Column<'_>, row: usize) -> Result<Cell, Unprintable> {
+        let null = || Cell { text: "null".to_string(), is_number: false, is_whole: false, is_null: true };
+        self.scratch.clear();
+        match column {
+            Column::Flat { column, meaning, cursor } => {
+                let Some(raw) = value_at(column, row, cursor) else { return Ok(null()) };
+                let is_number = meaning.is_number(raw);
+                let (text, is_whole) = match meaning.show(raw, &mut self.scratch) {
+                    Shown::Text(text) => (printable(text), false),
+                    Shown::NotText(bytes) => {
+                        let text = self.invalid_utf8.text(bytes).ok_or(Unprintable::NotText(None))?;
+                        (printable(&text), false)
+                    }
+                    Shown::Boolean | Shown::Number | Shown::Word => {
+                        let text = String::from_utf8_lossy(&self.scratch);
+                        let text = if meaning.is_time() { without_zeros(&text) } else { text.into_owned() };
+                        (text, *meaning != Meaning::Plain || is_number)
+                    }
+                };
+                Ok(Cell { text, is_number, is_whole, is_null: false })
+            }
+            Column::Nested(column) if column.is_null(row) => Ok(null()),
+            Column::Nested(column) => {
+                column.write(row, self.invalid_utf8, &mut self.scratch)?;
+                // What is harmful is escaped in it already.
+                let text = String::from_utf8_lossy(&self.scratch).into_owned();
+                Ok(Cell { text, is_number: false, is_whole: false, is_null: false })
+            }
         }
-        self.block.push(cells);
-        Ok(())
     }
 
     /// Prints the rows of a table that were gathered, if there are any.
@@ -492,7 +594,7 @@ fn csv_text(out: &mut Vec<u8>, text: &str) {
 
 impl InvalidUtf8 {
     /// Such text as it is to be printed. `None` where that is an error.
-    fn text(self, bytes: &[u8]) -> Option<String> {
+    pub(crate) fn text(self, bytes: &[u8]) -> Option<String> {
         match self {
             InvalidUtf8::Error => None,
             InvalidUtf8::Replace => Some(String::from_utf8_lossy(bytes).into_owned()),
@@ -526,28 +628,31 @@ mod tests {
     #[test]
     fn wide_tables_have_the_same_lines() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-        for (name, wanted) in [("types.parquet", None), ("many.parquet", None), ("bad_text.parquet", Some(2))]
-        {
+        for (name, wanted) in [
+            ("types.parquet", None),
+            ("many.parquet", None),
+            ("nested.parquet", None),
+            ("bad_text.parquet", Some(2)),
+        ] {
             let file = ParquetFile::open(&folder.join(name)).unwrap();
-            let columns = Columns::choose(std::slice::from_ref(&file), None).unwrap();
-            let meanings = meanings(&file.metadata.schema, &columns.leaves[0]);
-            let batch =
-                file.rows(columns.leaves[0].clone(), Some(1000), false).unwrap().next().unwrap().unwrap();
+            let chosen = Columns::choose(std::slice::from_ref(&file), None, Nested::Taken).unwrap();
+            let fields = fields(&file, &chosen.nodes[0]).unwrap();
+            let leaves = file.leaves_of(&chosen.nodes[0]);
+            let batch = file.rows(leaves, Some(1000), false).unwrap().next().unwrap().unwrap();
+            let arrays = arrays(&file, &batch, &fields).unwrap();
+            let views = views(&file, &batch, &arrays).unwrap();
             for format in [Format::Csv, Format::Jsonl] {
-                let mut printer = Printer::new(format, &columns.names, InvalidUtf8::Error);
+                let mut printer = Printer::new(format, &chosen.names, InvalidUtf8::Error);
                 for (from, to) in [(0, batch.rows.min(LINES_TOGETHER)), (1, 2), (0, 0)] {
                     let [mut one, mut other] = [(); 2].map(|()| Output::new(Interrupted::listen().unwrap()));
-                    let mut cursors = vec![from; batch.columns.len()];
                     let lines =
-                        printer.lines(&batch, from..to, &mut cursors.clone(), &meanings, &mut one).unwrap();
-                    let wide =
-                        printer.wide_lines(&batch, from..to, &mut cursors, &meanings, &mut other).unwrap();
+                        printer.lines(from..to, &mut columns(&batch, &fields, &views), &mut one).unwrap();
+                    let wide = printer
+                        .wide_lines(from..to, &mut columns(&batch, &fields, &views), &mut other)
+                        .unwrap();
                     assert_eq!(one.text(), other.text(), "{name}");
-                    assert_eq!(
-                        (lines, lines.map(|(row, _)| row)),
-                        (wide, wanted.filter(|row| *row < to)),
-                        "{name}"
-                    );
+                    assert_eq!(lines, wide, "{name}");
+                    assert_eq!(wide.map(|(row, ..)| row), wanted.filter(|row| *row < to), "{name}");
                 }
             }
         }

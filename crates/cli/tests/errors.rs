@@ -138,11 +138,43 @@ fn a_table_needs_a_key() {
 #[test]
 fn nested_columns_are_named_with_the_way_around() {
     let path = data("nested.parquet");
-    for command in [vec!["rows", &path], vec!["cql", &path, "--table", "t", "--key", "id"]] {
-        let out = run(command).failed(1, &["tags, place are nested", "leave them out with --columns id"]);
-        assert_eq!(out, "");
+    let cql = ["cql", &path, "--table", "t", "--key", "id"];
+    let out = run(cql).failed(1, &["tags, place are nested", "leave them out with --columns id"]);
+    assert_eq!(out, "");
+    let out = run([&cql[..], &["--columns", "tags"]].concat()).failed(1, &["tags is nested", "no others"]);
+    assert_eq!(out, "");
+}
+
+#[test]
+fn nested_columns_that_cannot_be_printed() {
+    let (path, other) = (data("nested.parquet"), data("nested_other.parquet"));
+    for (columns, wanted) in
+        [("id,tags", "\"tags\" is nested otherwise than in"), ("place", "\"place\" is nested")]
+    {
+        let out = run(["rows", "--format", "csv", "--columns", columns, &path, &other]);
+        assert_eq!(
+            out.failed(1, &["nested_other.parquet: ", wanted, "nested.parquet", "the same types"]),
+            ""
+        );
     }
-    assert_eq!(run(["rows", "--columns", "id", "--format", "csv", &path]).succeeded(), "id\n1\n2\n");
+    run(["rows", "--columns", "tags.list", &path]).failed(2, &["no column \"tags.list\"", "id, tags, place"]);
+    let twice = data("nested_twice.parquet");
+    run(["rows", &twice]).failed(
+        1,
+        &["nested_twice.parquet: ", "two fields of the name \"a\"", "(column t)", "not supported"],
+    );
+    assert_eq!(run(["rows", "--format", "csv", "--columns", "s", &twice]).succeeded(), "s\n[0]\n");
+    let bad = data("nested_bad_text.parquet");
+    let wanted = ["not UTF-8", "--invalid-utf8", "(column list.list.element, row 1)"];
+    let out = run(["rows", "--format", "jsonl", &bad]).failed(1, &wanted);
+    assert_eq!(out, "{\"id\":0,\"list\":[\"a\"]}\n");
+    run(["rows", &bad]).failed(1, &wanted);
+    let out = run(["rows", "--format", "jsonl", "--invalid-utf8", "blob", &bad]).succeeded();
+    assert!(out.ends_with("{\"id\":1,\"list\":[\"b\",\"0x63ff\"]}\n"), "{out}");
+    let Some(path) = corpus("parquet-testing/shredded_variant/case-043-INVALID.parquet") else { return };
+    let out =
+        run(["rows", "--format", "csv", &path]).failed(1, &["INVALID.parquet: ", "(column var, row 0)"]);
+    assert_eq!(out, "id,var\n");
 }
 
 #[test]

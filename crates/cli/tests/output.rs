@@ -74,6 +74,53 @@ fn files_of_the_corpus() {
     }
 }
 
+/// The outputs kept were compared with pyarrow's `to_pylist` by a script; variants, by eye, with the `cases.json` beside them.
+#[test]
+fn nested_columns_of_the_corpus() {
+    for (folder, name) in [
+        ("data", "list_columns"),
+        ("data", "map_no_value"),
+        ("data", "nested_lists.snappy"),
+        ("data", "nested_maps.snappy"),
+        ("data", "nested_structs.rust"),
+        ("data", "nullable.impala"),
+        ("data", "old_list_structure"),
+        ("data", "repeated_no_annotation"),
+        ("shredded_variant", "case-045"),
+        ("shredded_variant", "case-126"),
+    ] {
+        let Some(path) = corpus(&format!("parquet-testing/{folder}/{name}.parquet")) else { return };
+        golden(&format!("{name}.rows.jsonl"), &path, "80", &["rows", "--format", "jsonl"]);
+        let out = run(["rows", "--format", "jsonl", &path]).succeeded();
+        for line in out.lines() {
+            serde_json::from_str::<serde_json::Value>(line).expect("JSON");
+        }
+    }
+    if let Some(path) = corpus("parquet-testing/data/nullable.impala.parquet") {
+        golden("nullable.impala.rows.txt", &path, "120", &["rows"]);
+    }
+    if let Some(path) = corpus("parquet-testing/data/list_columns.parquet") {
+        golden("list_columns.rows.csv", &path, "80", &["rows", "--format", "csv"]);
+    }
+}
+
+#[test]
+fn nested_columns_in_every_format() {
+    let path = data("nested.parquet");
+    let out = run(["rows", "--format", "csv", &path, &path]).succeeded();
+    let rows = "1,\"[\"\"a\"\",\"\"b\"\"]\",\"{\"\"lat\"\":1.5,\"\"lon\"\":2.5}\"\n2,[],\n";
+    assert_eq!(out, format!("id,tags,place\n{rows}{rows}"));
+    let out = run(["rows", &path]).succeeded();
+    assert_eq!(
+        out,
+        "id  tags       place\n 1  [\"a\",\"b\"]  {\"lat\":1.5,\"lon\":2.5}\n 2  []         null\n"
+    );
+    let out = run(["rows", "--format", "jsonl", "--columns", "Place,id", "--limit", "1", &path]).succeeded();
+    assert_eq!(out, "{\"place\":{\"lat\":1.5,\"lon\":2.5},\"id\":1}\n");
+    let help = run(["rows", "--help"]).succeeded();
+    assert!(help.contains("[{\"key\":1,\"value\":\"a\"}]"), "{help}");
+}
+
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     let path = data("types.parquet");

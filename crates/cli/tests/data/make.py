@@ -97,5 +97,20 @@ def nested():
     pq.write_table(table, "nested.parquet", **plain)
 
 
-for write in (types, bad_text, names, many, several, bounds, nested):
+def nested_others():
+    """Nested columns of other types than those of nested.parquet; text in a list that is not UTF-8; two fields of one name."""
+    table = pa.table({
+        "id": pa.array([3]),
+        "tags": pa.array([[1, None]]),
+        "place": pa.array([{"lat": 1.5, "lon": 2.5, "height": 3.5}]),
+    })
+    pq.write_table(table, "nested_other.parquet", **plain)
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 3]), texts([b"a", b"b", b"c\xff"]))
+    table = pa.table({"id": pa.array([0, 1]), "list": lists})
+    pq.write_table(table, "nested_bad_text.parquet", write_statistics=False, **plain)
+    twice = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    pq.write_table(pa.table({"id": pa.array([1]), "s": pa.array([[0]]), "t": twice}), "nested_twice.parquet", **plain)
+
+
+for write in (types, bad_text, names, many, several, bounds, nested, nested_others):
     write()

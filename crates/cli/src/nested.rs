@@ -1,0 +1,241 @@
+//! Nested columns as JSON: structs are objects, lists arrays, maps arrays of entries, and variants what they stand for.
+
+use std::collections::HashSet;
+
+use marquetry_base::{Bitmap, Error, Limits};
+use marquetry_parquet::read::{Array, ArrayKind, Values};
+use marquetry_parquet::schema::{LogicalType, NodeKind, Schema, Shape, ShapeKind};
+use marquetry_parquet::variant::{Reassembler, ShreddedCell, Variant, VariantColumns};
+
+use crate::args::InvalidUtf8;
+use crate::json;
+use crate::value::{Meaning, Raw};
+
+/// Why a value cannot be printed.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Unprintable {
+    /// Text that is not UTF-8, of the column itself or of a node below it.
+    NotText(Option<usize>),
+    /// What the engine found wrong with it. In a box, for values are many and errors few.
+    Engine(Box<Error>),
+}
+
+impl From<Error> for Unprintable {
+    fn from(error: Error) -> Unprintable {
+        Unprintable::Engine(Box::new(error))
+    }
+}
+
+/// The shape of a column with all its leaves.
+///
+/// # Errors
+///
+/// As [`Schema::shape`]; `Unsupported` for what JSON has no form for: two fields of one name, and groups of nothing, which no
+/// column tells anything of.
+pub(crate) fn shape(schema: &Schema, node: usize) -> Result<Shape, Error> {
+    let shape = schema.shape(node, |_| true)?.ok_or_else(|| Error::internal("no shape of all leaves"))?;
+    check(schema, &shape)?;
+    Ok(shape)
+}
+
+/// It recurses, as deep as schemas with shapes are.
+fn check(schema: &Schema, shape: &Shape) -> Result<(), Error> {
+    let wrong = |message: String| {
+        Error::unsupported(message).at(|place| place.column = Some(schema.path(shape.node)))
+    };
+    match &shape.kind {
+        ShapeKind::Leaf => Ok(()),
+        ShapeKind::Struct(fields) if fields.is_empty() => Err(wrong("a group without fields".to_string())),
+        ShapeKind::Struct(fields) => {
+            let mut seen = HashSet::with_capacity(fields.len());
+            for field in fields {
+                let name = &schema.nodes()[field.node].name;
+                if !seen.insert(name) {
+                    return Err(wrong(format!("a group with two fields of the name {name:?}")));
+                }
+                check(schema, field)?;
+            }
+            Ok(())
+        }
+        ShapeKind::List(_, element) => check(schema, element),
+        ShapeKind::Map(_, key, value) => {
+            check(schema, key)?;
+            value.as_ref().map_or(Ok(()), |value| check(schema, value))
+        }
+    }
+}
+
+/// An array with what is needed to print its slots: names, and what leaves mean.
+#[derive(Debug)]
+pub(crate) struct View<'a> {
+    node: usize,
+    validity: Option<&'a Bitmap>,
+    kind: Kind<'a>,
+}
+
+#[derive(Debug)]
+enum Kind<'a> {
+    Leaf(&'a Values, Meaning),
+    /// Each with its `"name":`.
+    Struct(Vec<(Vec<u8>, View<'a>)>),
+    List(&'a [i32], Box<View<'a>>),
+    Map(&'a [i32], Box<View<'a>>, Option<Box<View<'a>>>),
+    Variant(Box<VariantColumns<'a>>),
+}
+
+impl<'a> View<'a> {
+    /// A view of an array of this schema.
+    ///
+    /// # Errors
+    ///
+    /// As [`VariantColumns::new`].
+    pub(crate) fn new(schema: &'a Schema, array: &'a Array) -> Result<View<'a>, Error> {
+        let below = |array| View::new(schema, array).map(Box::new);
+        let node = &schema.nodes()[array.node];
+        let kind = match &array.kind {
+            ArrayKind::Values(values) => {
+                let NodeKind::Leaf { leaf } = node.kind else {
+                    return Err(Error::internal("values of a group"));
+                };
+                Kind::Leaf(values, Meaning::of(schema, &schema.leaves()[leaf]))
+            }
+            ArrayKind::Struct(_) if is_variant(node.logical_type.as_ref()) => {
+                Kind::Variant(Box::new(VariantColumns::new(schema, array)?))
+            }
+            ArrayKind::Struct(fields) => {
+                let field = |array: &'a Array| {
+                    Ok((json::key(&schema.nodes()[array.node].name), View::new(schema, array)?))
+                };
+                Kind::Struct(fields.iter().map(field).collect::<Result<_, Error>>()?)
+            }
+            ArrayKind::List(offsets, element) => Kind::List(offsets, below(element)?),
+            ArrayKind::Map(offsets, key, value) => {
+                Kind::Map(offsets, below(key)?, value.as_ref().map(|value| below(value)).transpose()?)
+            }
+        };
+        Ok(View { node: array.node, validity: array.validity.as_ref(), kind })
+    }
+
+    fn is_null(&self, slot: usize) -> bool {
+        self.validity.is_some_and(|validity| !validity.get(slot))
+    }
+}
+
+/// Whether a group with this annotation is a VARIANT.
+pub(crate) fn is_variant(logical_type: Option<&LogicalType>) -> bool {
+    matches!(logical_type, Some(LogicalType::Variant { .. }))
+}
+
+/// Prints the slots of a view.
+#[derive(Debug)]
+pub(crate) struct NestedColumn<'a> {
+    view: &'a View<'a>,
+    variants: Variants<'a>,
+}
+
+/// What variants are printed with.
+#[derive(Debug)]
+struct Variants<'a> {
+    reassembler: Reassembler<'a, ShreddedCell<'a>>,
+    limits: Limits,
+}
+
+impl<'a> NestedColumn<'a> {
+    pub(crate) fn new(view: &'a View<'a>) -> NestedColumn<'a> {
+        let limits = Limits::DEFAULT;
+        NestedColumn { view, variants: Variants { reassembler: Reassembler::new(&limits), limits } }
+    }
+
+    pub(crate) fn is_null(&self, row: usize) -> bool {
+        self.view.is_null(row)
+    }
+
+    /// Appends a row as JSON. What is appended before an error is of no use.
+    pub(crate) fn write(
+        &mut self,
+        row: usize,
+        invalid_utf8: InvalidUtf8,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unprintable> {
+        self.variants.write(self.view, row, invalid_utf8, out)
+    }
+}
+
+impl<'a> Variants<'a> {
+    /// Appends a slot as JSON. It recurses, as deep as schemas with shapes are.
+    fn write(
+        &mut self,
+        view: &'a View<'a>,
+        slot: usize,
+        invalid_utf8: InvalidUtf8,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unprintable> {
+        if view.is_null(slot) {
+            out.extend_from_slice(b"null");
+            return Ok(());
+        }
+        match &view.kind {
+            Kind::Leaf(values, meaning) => {
+                let raw = Raw::of_values(values, slot)
+                    .ok_or_else(|| Error::internal("an array with fewer values than slots"))?;
+                json::value(out, *meaning, raw, invalid_utf8).ok_or(Unprintable::NotText(Some(view.node)))
+            }
+            Kind::Struct(fields) => {
+                for (at, (key, field)) in fields.iter().enumerate() {
+                    out.push(if at == 0 { b'{' } else { b',' });
+                    out.extend_from_slice(key);
+                    self.write(field, slot, invalid_utf8, out)?;
+                }
+                out.push(b'}');
+                Ok(())
+            }
+            // A map without values is a set of its keys.
+            Kind::List(offsets, element) | Kind::Map(offsets, element, None) => {
+                out.push(b'[');
+                for (at, slot) in elements(offsets, slot).enumerate() {
+                    if at > 0 {
+                        out.push(b',');
+                    }
+                    self.write(element, slot, invalid_utf8, out)?;
+                }
+                out.push(b']');
+                Ok(())
+            }
+            Kind::Map(offsets, key, Some(value)) => {
+                out.push(b'[');
+                for (at, slot) in elements(offsets, slot).enumerate() {
+                    out.extend_from_slice(if at == 0 { b"{\"key\":" } else { b",{\"key\":" });
+                    self.write(key, slot, invalid_utf8, out)?;
+                    out.extend_from_slice(b",\"value\":");
+                    self.write(value, slot, invalid_utf8, out)?;
+                    out.push(b'}');
+                }
+                out.push(b']');
+                Ok(())
+            }
+            Kind::Variant(columns) => self.variant(columns, slot, out),
+        }
+    }
+
+    #[inline(never)]
+    fn variant(
+        &mut self,
+        columns: &'a VariantColumns<'a>,
+        slot: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unprintable> {
+        let metadata = columns.metadata(slot)?;
+        let value = self.reassembler.reassemble(metadata, columns.row(slot))?;
+        let start = out.len();
+        Variant::new(metadata, value, &self.limits)?.to_json(&self.limits, out)?;
+        json::make_harmless(out, start);
+        Ok(())
+    }
+}
+
+/// The slots of a list's elements.
+fn elements(offsets: &[i32], slot: usize) -> std::ops::Range<usize> {
+    // Offsets are never negative, and one more than there are slots.
+    let at = |slot: usize| offsets.get(slot).map_or(0, |&offset| usize::try_from(offset).unwrap_or(0));
+    at(slot)..at(slot + 1)
+}
