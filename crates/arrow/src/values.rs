@@ -12,6 +12,7 @@ use arrow_schema::{ArrowError, DataType, IntervalUnit, TimeUnit};
 use bytemuck::NoUninit;
 use marquetry_base::{Bitmap, Buffer, Error};
 use marquetry_parquet::read::{ByteArrays, FixedBytes, Values};
+use marquetry_parquet::scalar::{int96_nanos, int96_parts};
 
 use crate::buffers::{bits, buffer, scalars};
 
@@ -193,10 +194,6 @@ where
     primitive::<P>(narrow.into(), data_type, nulls)
 }
 
-/// The day 1970-01-01 in Julian days.
-const EPOCH_JULIAN_DAY: i128 = 2_440_588;
-const DAY_NANOS: i128 = 86_400_000_000_000;
-
 /// INT96 timestamps, in a coarser unit cut off towards the past.
 fn int96(
     values: &FixedBytes,
@@ -217,8 +214,8 @@ fn int96(
             out.push(0);
             continue;
         }
-        let (since_epoch, day) = int96_nanos(*bytes);
-        let time = i64::try_from(since_epoch.div_euclid(unit_nanos)).map_err(|_| {
+        let time = i64::try_from(int96_nanos(*bytes).div_euclid(unit_nanos)).map_err(|_| {
+            let (_, day) = int96_parts(*bytes);
             let what =
                 format!("a timestamp of the Julian day {day}, which {unit:?}s in 64 bits do not reach");
             fault(slot, Error::conversion(what))
@@ -226,19 +223,6 @@ fn int96(
         out.push(time);
     }
     timestamps(out.into(), unit, &DataType::Timestamp(unit, None), nulls)
-}
-
-/// Nanoseconds since 1970-01-01 00:00, and the Julian day, of which they are: INT96 has the nanoseconds in the day, and the day.
-///
-/// Spark counts in microseconds of 64 bits, which overflow for its last years: it writes the year 290000 as a day before −105 million,
-/// and reads it back by overflowing again. No other time is written so.
-fn int96_nanos(bytes: [u8; 12]) -> (i128, i32) {
-    let [a, b, c, d, e, f, g, h, day @ ..] = bytes;
-    let (nanos, day) = (i64::from_le_bytes([a, b, c, d, e, f, g, h]), i32::from_le_bytes(day));
-    let since_epoch = (i128::from(day) - EPOCH_JULIAN_DAY) * DAY_NANOS + i128::from(nanos);
-    let (first, overflow) = (i128::from(i64::MIN) * 1000, (1 << 64) * 1000);
-    let is_overflown = (first - EPOCH_JULIAN_DAY * DAY_NANOS..first).contains(&since_epoch);
-    (if is_overflown { since_epoch + overflow } else { since_epoch }, day)
 }
 
 /// Months, days and milliseconds.

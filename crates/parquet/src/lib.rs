@@ -1,6 +1,7 @@
 //! A Parquet engine that does no I/O, never blocks, and never works longer than its caller allows.
 //!
 //! * [`format`](mod@format): what the file holds beside the data — Thrift structures, the footer, page headers;
+//! * [`scalar`]: values of types that Rust has none for;
 //! * [`schema`]: the tree of types, logical types, levels;
 //! * [`encoding`]: one module an encoding;
 //! * [`read`]: the machines that read, and the batches they make;
@@ -45,5 +46,6 @@ pub mod encoding;
 pub mod format;
 pub mod read;
 pub mod record;
+pub mod scalar;
 pub mod schema;
 pub mod variant;

@@ -21,8 +21,9 @@ pub fn int96_nanos(bytes: [u8; 12]) -> i128 {
     if is_overflown { since_epoch + overflow } else { since_epoch }
 }
 
-/// The nanoseconds in the day, and the Julian day.
-pub(super) fn int96_parts(bytes: [u8; 12]) -> (i64, i32) {
+/// An INT96 timestamp's nanoseconds in the day, and Julian day, as they stand.
+#[must_use]
+pub fn int96_parts(bytes: [u8; 12]) -> (i64, i32) {
     let [a, b, c, d, e, f, g, h, day @ ..] = bytes;
     (i64::from_le_bytes([a, b, c, d, e, f, g, h]), i32::from_le_bytes(day))
 }

@@ -7,9 +7,9 @@ use alloc::string::String;
 use marquetry_base::{Bitmap, Error, Result, cast};
 use marquetry_kernels::utf8;
 use marquetry_parquet::read::{ByteArrays, FixedBytes, Values};
+use marquetry_parquet::scalar::{float_of_half, int96_nanos, int96_parts};
 use marquetry_parquet::schema::{LogicalType, PhysicalType, TimeUnit};
 
-use super::bits::{float_of_half, int96_nanos, int96_parts};
 use super::{InvalidUtf8, MappingOptions};
 use crate::cql::CqlType;
 

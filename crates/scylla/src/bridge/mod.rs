@@ -27,14 +27,12 @@
 //! A [`Mapping`] is made from a schema once; whatever can be wrong before the first row is found there. Then an
 //! [`InsertWriter`] prints batches as `INSERT` statements, and [`Mapping::write_cell`] serialises single values.
 
-mod bits;
 mod cell;
 mod convert;
 mod insert;
 mod mapping;
 mod options;
 
-pub use bits::{float_of_half, int96_nanos};
 pub use cell::Cell;
 pub use insert::{InsertWriter, Written};
 pub use mapping::{ColumnSource, MappedColumn, Mapping};
