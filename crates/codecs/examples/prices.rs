@@ -106,7 +106,7 @@ fn page(
         let mut budget = budget();
         let begin = Instant::now();
         let progress = decompressor
-            .step(&compressed[consumed..], true, &mut output[produced..], &mut budget)
+            .step(&compressed[consumed..], true, output, produced, &mut budget)
             .expect("a good page");
         times.push(begin.elapsed());
         *units_max = budget.spent().max(*units_max);

@@ -122,7 +122,7 @@ fn hostile_streams_are_paid_for() {
         let (mut consumed, mut produced, mut steps) = (0, 0, 0);
         loop {
             let mut budget = Budget::default();
-            let progress = it.step(&stream[consumed..], true, &mut output[produced..], &mut budget);
+            let progress = it.step(&stream[consumed..], true, &mut output, produced, &mut budget);
             let progress = progress.unwrap_or_else(|error| panic!("page {number}: {error}"));
             let units = budget.spent();
             assert!(units <= Budget::DEFAULT_UNITS + SLICE_UNITS_MAX, "page {number}: {units} in a step");
@@ -149,13 +149,13 @@ fn what_cannot_be_interrupted_is_charged_at_once() {
     let mut it = decompressor(Codec::Brotli);
     it.start(stream.len(), length).unwrap();
     let mut budget = Budget::default();
-    let progress = it.step(&stream, true, &mut vec![0; length], &mut budget).unwrap();
+    let progress = it.step(&stream, true, &mut vec![0; length], 0, &mut budget).unwrap();
     assert!(progress.produced < length && progress.status == Status::Yield);
     let all = 16_000 * (1 << 10);
     assert!((all..all + 1_000).contains(&budget.spent()), "{}", budget.spent());
     // The rest is only copied out.
     let mut budget = Budget::default();
-    let progress = it.step(&stream[progress.consumed..], true, &mut vec![0; length], &mut budget).unwrap();
+    let progress = it.step(&stream[progress.consumed..], true, &mut vec![0; length], 0, &mut budget).unwrap();
     assert!(progress.produced > 0 && budget.spent() < all / 10, "{}", budget.spent());
 }
 

@@ -323,7 +323,7 @@ impl PageReader {
                     let decompressor = decompressors.of(codec)?;
                     let end = out.len().min(total);
                     let progress =
-                        decompressor.step(&packed[consumed..], true, &mut out[produced..end], budget)?;
+                        decompressor.step(&packed[consumed..], true, &mut out[..end], produced, budget)?;
                     consumed += progress.consumed;
                     produced += progress.produced;
                     match progress.status {
@@ -403,11 +403,7 @@ impl PageReader {
         }
         let decompressor = decompressors.of(codec)?;
         decompressor.start(packed.len(), total)?;
-        let first = if decompressor.whole_output() {
-            total
-        } else {
-            packed.len().saturating_mul(4).max(ROOM_MIN).min(total)
-        };
+        let first = packed.len().saturating_mul(4).max(ROOM_MIN).min(total);
         Ok(Opened::Packed(Expects::Room {
             kind: header.kind,
             levels,
