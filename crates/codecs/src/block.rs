@@ -41,6 +41,8 @@ pub(crate) struct Room<'page> {
     pub(crate) until: usize,
     /// Elements decoded, and whatever else took as long.
     pub(crate) elements: usize,
+    /// How many of them to stop behind, give or take one.
+    pub(crate) elements_max: usize,
 }
 
 /// What is wrong with a block.
@@ -94,7 +96,19 @@ impl Room<'_> {
         if self.at >= self.end {
             return Some(Stop::Room);
         }
-        (self.at >= self.until).then_some(Stop::Until)
+        (self.at >= self.until || self.is_tired()).then_some(Stop::Until)
+    }
+
+    /// True when enough was done: for what makes elements without making bytes.
+    pub(crate) fn is_tired(&self) -> bool {
+        self.elements >= self.elements_max
+    }
+
+    /// Takes a literal.
+    pub(crate) fn literal(&mut self, byte: u8) {
+        self.output[self.at] = byte;
+        self.at += 1;
+        self.elements += 1;
     }
 
     /// Takes literals, at most `left`: how many.

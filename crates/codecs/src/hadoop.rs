@@ -121,12 +121,11 @@ impl<B: Block> Hadoop<B> {
     /// Decodes on in a chunk, with no more room than its block has bytes.
     fn chunk(&mut self, input: &[u8], room: &mut Room<'_>) -> Result<(usize, Stop)> {
         let end = room.end.min(room.at.saturating_add(self.block_owed));
-        let mut part =
-            Room { output: &mut *room.output, at: room.at, end, until: room.until.min(end), elements: 0 };
+        let mut part = Room { output: &mut *room.output, end, until: room.until.min(end), ..*room };
         let decoded = self.chunk.decode(input, &mut part).map_err(|fault| fault.into_error(self.codec));
         let (at, elements) = (part.at, part.elements);
         room.at = at;
-        room.elements += elements;
+        room.elements = elements;
         decoded
     }
 

@@ -6,7 +6,7 @@
 //! | LZ4_RAW | here, over a kernel | the page |
 //! | LZ4 (deprecated) | the same; Hadoop's framing, LZ4 frames and bare blocks told apart here | the page |
 //! | LZO | here, over a kernel; Hadoop's framing, python-lzo's header and bare blocks told apart here | the page |
-//! | GZIP | `flate2` over `zlib-rs`, members framed here | its window |
+//! | GZIP | here, over a kernel; members framed here | the page |
 //! | BROTLI | `brotli-decompressor`, its memory handed out here | its window |
 //! | ZSTD | `zstd-safe`, the streaming decoder | its window |
 //!
@@ -26,6 +26,7 @@ mod block;
 mod brotli;
 mod gzip;
 mod hadoop;
+mod inflate;
 mod lz4;
 mod lz4_frame;
 mod lzo;
@@ -65,7 +66,7 @@ impl Codecs for StandardCodecs {
         Ok(match codec {
             Codec::Snappy => Box::new(pieces::Pieces::new(snappy::Snappy::default())),
             Codec::Lz4Raw => Box::new(pieces::Pieces::new(lz4::Lz4Raw::default())),
-            Codec::Gzip => Box::new(streaming::Streaming::new(gzip::Gzip::new())),
+            Codec::Gzip => Box::new(pieces::Pieces::new(gzip::Gzip::default())),
             Codec::Zstd => Box::new(streaming::Streaming::new(zstd::Zstd::new(self.limits.window_bytes)?)),
             Codec::Brotli => {
                 Box::new(streaming::Streaming::new(brotli::Brotli::new(self.limits.window_bytes)))

@@ -13,8 +13,8 @@ pub(crate) trait Format: Send {
     /// The largest possible ratio.
     const RATIO_MAX: Ratio;
 
-    /// What uncompressed or compressed bytes cost, whichever are more, and what elements do (a literal or a match, however
-    /// long). An element makes at least a byte.
+    /// What uncompressed or compressed bytes cost, whichever are more, and what elements do: a literal or a match, however
+    /// long, and so many more for what else is done.
     const PRICE: Price;
 
     /// What matches may refer to, in the data of the format's known encoders.
@@ -96,6 +96,7 @@ fn decompress<F: Format>(
     if history > output.len() {
         return Err(Error::misuse("what a decompressor produced before is more than its output"));
     }
+    // A byte takes an element at the worst.
     let worst = Price::per_kib(F::PRICE.kib.saturating_add(F::PRICE.kilovalue));
     let (mut consumed, mut at) = (0, history);
     let status = loop {
@@ -104,12 +105,14 @@ fn decompress<F: Format>(
             break Status::End;
         }
         let paid = budget.bytes_left(worst);
-        if (consumed > 0 || at > history) && (paid < SLICE_BYTES_MIN || budget.is_spent()) {
+        if (consumed > 0 || at > history) && (paid < 2 * SLICE_BYTES_MIN || budget.is_spent()) {
             break Status::Yield;
         }
-        let slice_bytes = paid.clamp(SLICE_BYTES_MIN, SLICE_BYTES_MAX);
+        // What a slice does too much is less than the smallest slice.
+        let slice_bytes = paid.saturating_sub(SLICE_BYTES_MIN).clamp(SLICE_BYTES_MIN, SLICE_BYTES_MAX);
         let end = output.len().min(at + page.owed());
-        let mut room = Room { output: &mut *output, at, end, until: end.min(at + slice_bytes), elements: 0 };
+        let until = end.min(at + slice_bytes);
+        let mut room = Room { output: &mut *output, at, end, until, elements: 0, elements_max: slice_bytes };
         let left = &input[consumed..];
         let slice = &left[..left.len().min(slice_bytes)];
         let before = carried.length;

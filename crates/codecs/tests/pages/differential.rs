@@ -1,9 +1,12 @@
 //! Block codecs beside the one-shot crates, on good and bad blocks, split at random.
 
+use std::io::Write;
+
+use flate2::write::DeflateEncoder;
 use marquetry_base::{Budget, Codec, Codecs, Decompressor, ErrorKind, Status};
 use marquetry_codecs::StandardCodecs;
 
-use crate::encoders::Random;
+use crate::encoders::{self, Random};
 use crate::{decompressor, run, run_in_pieces_of};
 
 const BLOCKS: [Codec; 3] = [Codec::Snappy, Codec::Lz4Raw, Codec::Lzo];
@@ -262,6 +265,86 @@ fn every_change_has_the_verdict_of_the_one_shot_crates() {
     }
 }
 
+/// What a deflate stream becomes by zlib-rs, if it ends where its bytes do.
+fn inflate(deflate: &[u8], uncompressed_max: usize) -> Option<Vec<u8>> {
+    let mut stream = flate2::Decompress::new(false);
+    let mut output = vec![0; uncompressed_max];
+    let status = stream.decompress(deflate, &mut output, flate2::FlushDecompress::Finish).ok()?;
+    let whole = status == flate2::Status::StreamEnd && stream.total_in() == deflate.len() as u64;
+    output.truncate(usize::try_from(stream.total_out()).unwrap());
+    whole.then_some(output)
+}
+
+/// Symbols of frequencies that want codes of all lengths, the longest too.
+fn skewed(random: &mut Random, length: usize) -> Vec<u8> {
+    (0..length).map(|_| (random.next() | 1 << 40).trailing_zeros().to_le_bytes()[0].wrapping_mul(7)).collect()
+}
+
+fn deflate(plain: &[u8], level: u32) -> Vec<u8> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), flate2::Compression::new(level));
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Streams that zlib-rs reads and ones that it refuses, in members whose checksums are right.
+#[test]
+fn deflate_beside_zlib() {
+    deflate_rounds(1_200, 24);
+}
+
+#[test]
+#[ignore = "soak: minutes of random deflate streams"]
+fn deflate_beside_zlib_for_long() {
+    for seed in 500..700 {
+        deflate_rounds(3_000, seed);
+    }
+}
+
+fn deflate_rounds(count: usize, seed: u64) {
+    let mut random = Random::new(seed);
+    let it = &mut *decompressor(Codec::Gzip);
+    let (mut read, mut refused) = (0, 0);
+    for round in 0..count {
+        let length = 1 + random.below(if round % 20 == 0 { 200_000 } else { 2_000 });
+        let plain = match round % 4 {
+            0 => skewed(&mut random, length),
+            1 => random.text(length),
+            _ => data(&mut random, length),
+        };
+        let mut stream = deflate(&plain, (round % 10).try_into().unwrap());
+        let changes = random.below(3);
+        for _ in 0..changes {
+            // The codes stand at the start, and matter most.
+            let at = random.below(stream.len().min(if round % 2 == 0 { 80 } else { usize::MAX }));
+            stream[at] ^= 1 << random.below(8);
+        }
+        let expected = inflate(&stream, 2 * plain.len() + 1_000);
+        let mut page = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+        page.extend(&stream);
+        let becomes = expected.as_ref().unwrap_or(&plain);
+        page.extend(crc32fast::hash(becomes).to_le_bytes());
+        page.extend(u32::try_from(becomes.len()).unwrap().to_le_bytes());
+        let result = match random.below(3) {
+            0 => run(it, &page, becomes.len(), random.next() % 300_000),
+            1 => run_in_pieces_of(it, &page, becomes.len(), 1 + random.below(300), 32 << 10, &mut random),
+            _ => run_in_pieces_of(it, &page, becomes.len(), 1 + random.below(40_000), 32 << 10, &mut random),
+        };
+        match (result, expected) {
+            (Ok(output), Some(expected)) => {
+                assert!(output == expected, "round {round}: other bytes");
+                read += 1;
+            }
+            (Err(error), None) => {
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+                refused += 1;
+            }
+            (Ok(_), None) => panic!("round {round}: zlib refuses {stream:02x?}"),
+            (Err(error), Some(_)) => panic!("round {round}: {error}: zlib takes {stream:02x?}"),
+        }
+    }
+    assert!(read > count / 3 && refused > count / 8, "{read} read, {refused} refused");
+}
+
 /// A host that keeps less than a copy refers to is told so; one that keeps as much reads on.
 #[test]
 fn copies_from_beyond_the_window() {
@@ -313,11 +396,25 @@ fn no_step_is_larger_than_the_budget() {
         (Codec::Lz4Raw, matches, length),
         (Codec::Lz4Raw, long, 1 + 19 + 255 * 4_096 + 5),
     ];
-    for codec in BLOCKS {
-        for plain in [random.noise(length), random.text(length), vec![0; length], data(&mut random, length)] {
+    for plain in [random.noise(length), random.text(length), vec![0; length], data(&mut random, length)] {
+        for codec in BLOCKS {
             pages.push((codec, compress(codec, &plain), length));
         }
+        pages.push((Codec::Gzip, encoders::compress(Codec::Gzip, &plain), length));
     }
+    // Blocks of nothing: stored, with the fixed codes, and with codes of their own.
+    let mut member = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+    member.extend([0, 0, 0, 0xff, 0xff].repeat(20_000));
+    member.extend([2, 0, 0, 0, 0xff, 0xff].repeat(20_000));
+    member.extend([3, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    pages.push((Codec::Gzip, member, 0));
+    let mut members = vec![0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 255];
+    members.extend(vec![b'n'; 1 << 20]);
+    members.push(0);
+    members.extend([3, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let small = encoders::member(0, &[], &skewed(&mut random, 40));
+    members.extend(small.repeat(3_000));
+    pages.push((Codec::Gzip, members, 120_000));
     let mut largest = 0;
     for (codec, page, uncompressed) in pages {
         let it = &mut *StandardCodecs::default().decompressor(codec).unwrap();

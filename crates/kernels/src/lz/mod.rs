@@ -5,6 +5,7 @@
 //! one element with care, stops in its middle where it must, and knows what is wrong with it. So a run never fails and
 //! keeps no state, and a decoder built on it stops anywhere.
 
+pub mod inflate;
 pub mod lz4;
 pub mod lzo;
 pub mod snappy;

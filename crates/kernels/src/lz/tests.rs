@@ -147,7 +147,7 @@ fn against_naive(
         elements += count;
         full += usize::from(run.produced > room / 2 && room > 200);
     }
-    assert!(elements > rounds(9_000) && full > rounds(3_000) / 20, "{elements} elements, {full} full");
+    assert!(elements > rounds(6_000) && full > rounds(3_000) / 40, "{elements} elements, {full} full");
 }
 
 /// How far back, in a block of `reach` bytes, and at most `most`: near, far, or too far.
