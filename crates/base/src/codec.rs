@@ -59,10 +59,13 @@ pub trait Codecs: Send + Sync {
 pub trait Decompressor: Send {
     /// Begins a page of `compressed` bytes that should become `uncompressed` bytes.
     ///
+    /// `whole` promises that every step is shown room for the whole page, from its first byte to its last, and each time
+    /// the same memory: then nothing needs a window.
+    ///
     /// # Errors
     ///
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) where no input of that length can become that much.
-    fn start(&mut self, compressed: usize, uncompressed: usize) -> Result<()>;
+    fn start(&mut self, compressed: usize, uncompressed: usize, whole: bool) -> Result<()>;
 
     /// Decompresses on. `input` is what was not yet consumed (`last`: nothing follows it). `output[..history]` is the end of
     /// what was produced before, `output[history..]` is room. What lies in the room behind what a step produces means
@@ -74,7 +77,8 @@ pub trait Decompressor: Send {
     ///
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for input that is not of this codec or that would become more
     /// than announced; [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for windows beyond the limit, and for
-    /// what refers to bytes that the host has not kept.
+    /// what refers to bytes that the host has not kept; [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) for a host that
+    /// does not keep to the order of calls or to what it promised.
     fn step(
         &mut self,
         input: &[u8],

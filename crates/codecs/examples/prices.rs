@@ -100,7 +100,7 @@ fn page(
     budget: fn() -> Budget<'static>,
     units_max: &mut u64,
 ) -> Vec<Duration> {
-    decompressor.start(compressed.len(), output.len()).expect("sizes that can be");
+    decompressor.start(compressed.len(), output.len(), true).expect("sizes that can be");
     let (mut consumed, mut produced, mut times) = (0, 0, Vec::new());
     loop {
         let mut budget = budget();

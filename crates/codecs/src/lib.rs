@@ -8,7 +8,7 @@
 //! | LZO | here, over a kernel; Hadoop's framing, python-lzo's header and bare blocks told apart here | the page |
 //! | GZIP | here, over a kernel; members framed here | the page |
 //! | BROTLI | `brotli-decompressor`, its memory handed out here | its window |
-//! | ZSTD | `zstd-safe`, the streaming decoder | its window |
+//! | ZSTD | `zstd-safe`, the streaming decoder, a block at a time | the page, or its window where the page is not held |
 //!
 //! All of them keep the same promises (the modules `pieces` and `streaming` keep them once for all codecs):
 //!
@@ -44,7 +44,7 @@ mod zstd;
 ///
 /// let mut snappy = StandardCodecs::default().decompressor(Codec::Snappy).unwrap();
 /// let page = [5, 4 << 2, b'h', b'e', b'l', b'l', b'o'];
-/// snappy.start(page.len(), 5).unwrap();
+/// snappy.start(page.len(), 5, true).unwrap();
 /// let mut text = [0; 5];
 /// let progress = snappy.step(&page, true, &mut text, 0, &mut Budget::default()).unwrap();
 /// assert_eq!((progress.status, &text), (Status::End, b"hello"));
@@ -67,7 +67,7 @@ impl Codecs for StandardCodecs {
             Codec::Snappy => Box::new(pieces::Pieces::new(snappy::Snappy::default())),
             Codec::Lz4Raw => Box::new(pieces::Pieces::new(lz4::Lz4Raw::default())),
             Codec::Gzip => Box::new(pieces::Pieces::new(gzip::Gzip::default())),
-            Codec::Zstd => Box::new(streaming::Streaming::new(zstd::Zstd::new(self.limits.window_bytes)?)),
+            Codec::Zstd => Box::new(zstd::Zstd::new(self.limits.window_bytes)?),
             Codec::Brotli => {
                 Box::new(streaming::Streaming::new(brotli::Brotli::new(self.limits.window_bytes)))
             }

@@ -61,7 +61,7 @@ impl<F: Format> Pieces<F> {
 }
 
 impl<F: Format> Decompressor for Pieces<F> {
-    fn start(&mut self, compressed: usize, uncompressed: usize) -> Result<()> {
+    fn start(&mut self, compressed: usize, uncompressed: usize, _whole: bool) -> Result<()> {
         self.carried.length = 0;
         self.format.start(compressed, uncompressed);
         self.page.start(compressed, uncompressed, F::RATIO_MAX)

@@ -57,7 +57,7 @@ impl<S: Stream> Streaming<S> {
 }
 
 impl<S: Stream> Decompressor for Streaming<S> {
-    fn start(&mut self, compressed: usize, uncompressed: usize) -> Result<()> {
+    fn start(&mut self, compressed: usize, uncompressed: usize, _whole: bool) -> Result<()> {
         self.page.start(compressed, uncompressed, S::RATIO_MAX)?;
         // Page V2: nothing may be compressed to nothing.
         self.may_end = compressed == 0;

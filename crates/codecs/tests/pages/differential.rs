@@ -225,7 +225,7 @@ fn rounds(count: usize, seed: u64) {
                     };
                 }
             }
-            if it.start(page.len(), uncompressed).is_err() {
+            if it.start(page.len(), uncompressed, false).is_err() {
                 continue;
             }
             match same(it, codec, &page, uncompressed, &mut random) {
@@ -418,7 +418,7 @@ fn no_step_is_larger_than_the_budget() {
     let mut largest = 0;
     for (codec, page, uncompressed) in pages {
         let it = &mut *StandardCodecs::default().decompressor(codec).unwrap();
-        it.start(page.len(), uncompressed).unwrap();
+        it.start(page.len(), uncompressed, false).unwrap();
         let mut output = vec![0; uncompressed];
         let (mut consumed, mut produced) = (0, 0);
         loop {

@@ -8,7 +8,7 @@ use marquetry_codecs::StandardCodecs;
 /// Decompresses with all at hand; the steps it took.
 fn steps(codec: Codec, page: &[u8], uncompressed: usize, units: u64) -> Result<(Vec<u8>, usize)> {
     let mut it = StandardCodecs::default().decompressor(codec)?;
-    it.start(page.len(), uncompressed)?;
+    it.start(page.len(), uncompressed, true)?;
     let mut output = vec![0xaa; uncompressed];
     let (mut consumed, mut produced, mut steps) = (0, 0, 0);
     loop {

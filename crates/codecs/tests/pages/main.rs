@@ -18,7 +18,7 @@ fn decompressor(codec: Codec) -> Box<dyn Decompressor> {
 
 /// Everything at hand; budget after budget of `units`.
 fn run(it: &mut dyn Decompressor, compressed: &[u8], uncompressed: usize, units: u64) -> Result<Vec<u8>> {
-    it.start(compressed.len(), uncompressed)?;
+    it.start(compressed.len(), uncompressed, true)?;
     let mut output = vec![0xaa; uncompressed];
     let (mut consumed, mut produced) = (0, 0);
     loop {
@@ -96,7 +96,7 @@ fn run_in_pieces_of(
     history: usize,
     random: &mut Random,
 ) -> Result<Vec<u8>> {
-    it.start(compressed.len(), uncompressed)?;
+    it.start(compressed.len(), uncompressed, false)?;
     let mut output = vec![0xaa; uncompressed];
     let (mut consumed, mut seen) = (0, 0);
     let (mut produced, mut room_end) = (0, (random.below(piece_max) + 1).min(uncompressed));
@@ -228,12 +228,12 @@ fn wrong_claims() {
 fn bombs() {
     // Refused before anything is allocated.
     for codec in CODECS {
-        let error = decompressor(codec).start(1 << 10, 2 << 30).unwrap_err();
+        let error = decompressor(codec).start(1 << 10, 2 << 30, false).unwrap_err();
         assert!(error.message().contains("1024 compressed bytes cannot become"), "{error}");
-        assert!(decompressor(codec).start(1 << 10, usize::MAX).is_err());
-        assert_eq!(decompressor(codec).start(1 << 10, 1 << 30).is_ok(), codec == Codec::Brotli);
+        assert!(decompressor(codec).start(1 << 10, usize::MAX, false).is_err());
+        assert_eq!(decompressor(codec).start(1 << 10, 1 << 30, false).is_ok(), codec == Codec::Brotli);
     }
-    assert!(decompressor(Codec::Zstd).start(1 << 10, 32 << 20).is_ok(), "run-length blocks can");
+    assert!(decompressor(Codec::Zstd).start(1 << 10, 32 << 20, false).is_ok(), "run-length blocks can");
     // A megabyte that says it is ten bytes stops after them.
     for codec in CODECS {
         refused(codec, &compress(codec, &vec![0; 1 << 20]), 10, "uncompressed bytes");
@@ -253,12 +253,12 @@ fn failures_stay_until_the_next_page() {
         let fail = |it: &mut dyn Decompressor| -> Error {
             it.step(&[0xff; 40], true, &mut [0; 29], 0, &mut Budget::default()).unwrap_err()
         };
-        it.start(40, 29).unwrap();
+        it.start(40, 29, false).unwrap();
         let first = fail(it.as_mut());
         assert_eq!(first.kind(), ErrorKind::Corrupt);
         assert_eq!(fail(it.as_mut()), first);
         assert_eq!(run(it.as_mut(), &good, 29, 1).unwrap(), b"good good good good good good");
-        let claim = it.start(1, usize::MAX).unwrap_err();
+        let claim = it.start(1, usize::MAX, false).unwrap_err();
         assert_eq!(fail(it.as_mut()), claim);
     }
 }
@@ -269,7 +269,7 @@ fn a_page_left_half_way_does_not_reach_into_the_next() {
     for codec in CODECS {
         let compressed = compress(codec, &plain);
         let mut it = decompressor(codec);
-        it.start(compressed.len(), plain.len()).unwrap();
+        it.start(compressed.len(), plain.len(), false).unwrap();
         let progress =
             it.step(&compressed[..5_000], false, &mut vec![0; 4_000], 0, &mut Budget::new(1)).unwrap();
         assert!(progress.consumed > 0 && progress.status != Status::End);
@@ -287,14 +287,14 @@ fn misuse_is_told() {
         };
         let mut it = decompressor(codec);
         is_misuse(step(it.as_mut(), &page, true));
-        it.start(page.len(), 10).unwrap();
+        it.start(page.len(), 10, false).unwrap();
         assert_eq!(step(it.as_mut(), &page, true).unwrap().status, Status::End);
         is_misuse(step(it.as_mut(), &[], true));
-        it.start(page.len(), 10).unwrap();
+        it.start(page.len(), 10, false).unwrap();
         is_misuse(step(it.as_mut(), &page[1..], true));
-        it.start(page.len() - 1, 10).unwrap();
+        it.start(page.len() - 1, 10, false).unwrap();
         is_misuse(step(it.as_mut(), &page, false));
-        it.start(page.len(), 10).unwrap();
+        it.start(page.len(), 10, false).unwrap();
         is_misuse(it.step(&page, true, &mut [0; 10], 11, &mut Budget::unlimited()));
     }
 }
@@ -409,7 +409,7 @@ fn the_work_of_a_step_is_bounded() {
     ];
     for (codec, compressed, uncompressed) in pages {
         let mut it = decompressor(codec);
-        it.start(compressed.len(), uncompressed).unwrap();
+        it.start(compressed.len(), uncompressed, false).unwrap();
         let mut output = vec![0; uncompressed];
         let (mut consumed, mut produced, mut steps) = (0, 0, 0);
         loop {

@@ -57,6 +57,17 @@ pub(crate) unsafe fn copy_wide(from: *const u8, to: *mut u8) {
     unsafe { core::ptr::copy(from, to, WIDE) };
 }
 
+/// Copies 8 bytes. They may overlap.
+///
+/// # Safety
+///
+/// 8 bytes can be read at `from` and written at `to`.
+#[inline(always)]
+unsafe fn copy_word(from: *const u8, to: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()) };
+}
+
 /// Copies `length` bytes of literals, and up to [`SLACK`] more.
 ///
 /// # Safety
@@ -106,20 +117,28 @@ pub(crate) unsafe fn copy_match(out: *mut u8, at: usize, distance: usize, length
         let to = out.add(at);
         let from = to.sub(distance);
         let mut done = 0;
-        if distance >= WIDE {
-            loop {
-                copy_wide(from.add(done), to.add(done));
-                copy_wide(from.add(done + WIDE), to.add(done + WIDE));
-                done += 2 * WIDE;
-                if done >= length {
-                    return;
+        if distance >= 8 {
+            // Most matches are short, and many of 8 bytes or somewhat more away: for those, no branch tells near from far.
+            copy_word(from, to);
+            if length <= 8 {
+                return;
+            }
+            copy_word(from.add(8), to.add(8));
+            if length <= WIDE {
+                return;
+            }
+            done = WIDE;
+            if distance >= WIDE {
+                loop {
+                    copy_wide(from.add(done), to.add(done));
+                    done += WIDE;
+                    if done >= length {
+                        return;
+                    }
                 }
             }
-        }
-        if distance >= 8 {
             loop {
-                let word = from.add(done).cast::<u64>().read_unaligned();
-                to.add(done).cast::<u64>().write_unaligned(word);
+                copy_word(from.add(done), to.add(done));
                 done += 8;
                 if done >= length {
                     return;

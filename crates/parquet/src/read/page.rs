@@ -402,14 +402,15 @@ impl PageReader {
             return Ok(Opened::Page(Page { kind: header.kind, levels, body: packed }));
         }
         let decompressor = decompressors.of(codec)?;
-        decompressor.start(packed.len(), total)?;
         let first = packed.len().saturating_mul(4).max(ROOM_MIN).min(total);
+        let room = room(first)?;
+        decompressor.start(packed.len(), total, room.len() >= total)?;
         Ok(Opened::Packed(Expects::Room {
             kind: header.kind,
             levels,
             packed,
             consumed: 0,
-            room: room(first)?,
+            room,
             produced: 0,
             total,
         }))
