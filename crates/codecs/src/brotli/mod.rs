@@ -113,8 +113,9 @@ const SHORT_COPY_MAX: usize = 512;
 const LITERALS_TOO_MANY: &str = "a metablock has more literals than bytes";
 const COPY_TOO_LONG: &str = "a copy goes on behind its metablock";
 
-/// What a command, a switch of blocks and a word cost, in elements.
+/// What a command, one that is decoded with care, a switch of blocks and a word cost, in elements.
 const COMMAND_ELEMENTS: usize = 1;
+const CAREFUL_ELEMENTS: usize = 4;
 const SWITCH_ELEMENTS: usize = 2;
 const WORD_ELEMENTS: usize = 8;
 
@@ -320,7 +321,7 @@ impl Brotli {
                     self.bits = ahead;
                     is_far = true;
                     blocks.left -= 1;
-                    room.elements += COMMAND_ELEMENTS;
+                    room.elements += CAREFUL_ELEMENTS;
                     let literals = usize_of_u32(insert.base) + more;
                     if literals > self.left {
                         return Err(Fault::Malformed(LITERALS_TOO_MANY));
