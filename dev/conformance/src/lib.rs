@@ -4,10 +4,12 @@
 //! * [`craft`]: files made by hand, legal and not;
 //! * [`canonical`]: what a file holds, as sums that can be compared with another reader's;
 //! * [`records`]: the same of records;
+//! * [`conformed`]: the same of several files as one table;
 //! * [`files`]: where the files are that others made.
 #![forbid(unsafe_code)]
 
 pub mod canonical;
+pub mod conformed;
 pub mod craft;
 pub mod files;
 pub mod hostile;

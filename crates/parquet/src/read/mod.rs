@@ -4,12 +4,14 @@
 //! |---|---|---|
 //! | [`FooterReader`] | a file's end | its metadata |
 //! | [`BatchReader`] | column chunks | batches of rows |
+//! | [`ConformReader`] | column chunks | batches of rows of a schema that many files have |
 //! | [`PageScanner`] | one column chunk | its page headers |
 
 mod array;
 mod batch;
 mod builder;
 mod column;
+mod conform;
 mod footer;
 mod levels;
 mod options;
@@ -24,6 +26,7 @@ use marquetry_base::{Bytes, Error, Result};
 
 pub use array::{Array, ArrayKind};
 pub use batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values};
+pub use conform::{Conform, ConformReader};
 pub use footer::FooterReader;
 pub use options::ReadOptions;
 pub use reader::BatchReader;
