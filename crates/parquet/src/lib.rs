@@ -4,6 +4,7 @@
 //! * [`scalar`]: values of types that Rust has none for;
 //! * [`schema`]: the tree of types, logical types, levels;
 //! * [`encoding`]: one module an encoding;
+//! * [`hive`]: columns that are in the names of directories;
 //! * [`read`]: the machines that read, and the batches they make;
 //! * [`variant`]: the values of VARIANT columns: looked at, built, put together from shredded columns.
 //!
@@ -44,6 +45,7 @@ extern crate alloc;
 
 pub mod encoding;
 pub mod format;
+pub mod hive;
 pub mod read;
 pub mod record;
 pub mod scalar;

@@ -17,7 +17,7 @@ pub(crate) use build::Element;
 pub use project::{PathError, PathPart, Projection};
 pub use shape::{Repeated, Shape, ShapeKind};
 pub use types::{ConvertedType, EdgeAlgorithm, LogicalType, PhysicalType, Repetition, TimeUnit};
-pub use union::{Difference, DifferenceKind, Unified, Union};
+pub use union::{Column, Difference, DifferenceKind, Unified, Union};
 pub(crate) use widen::{LeafType, Widening};
 
 /// A schema: its nodes depth-first, the root first, and its leaves in the order of their column chunks.

@@ -4,6 +4,7 @@
 //! compared as they stand, and that nothing is widened that could lose something.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::collections::btree_map::Entry;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -31,6 +32,17 @@ pub struct Union {
     root: Fields<Marks>,
     name: Option<String>,
     sources: usize,
+}
+
+/// A flat column that is in no schema, but beside them: its value is known for each source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// How its values are held.
+    pub physical_type: PhysicalType,
+    /// What they mean.
+    pub logical_type: Option<LogicalType>,
 }
 
 /// What sources make together.
@@ -129,6 +141,24 @@ impl Union {
         });
         merge_fields(&mut self.root, fields, source);
         source
+    }
+
+    /// The schema of all, and of these columns behind the others; a column of the sources that has the same name gives way. They
+    /// may all be null.
+    pub fn finish_with(mut self, columns: &[Column]) -> Unified {
+        let names: BTreeSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        self.root.list.retain(|field| !names.contains(field.name.as_str()));
+        let last = self.root.last.unwrap_or(0);
+        self.root.list.extend(columns.iter().map(|column| Field {
+            name: column.name.clone(),
+            field_id: None,
+            is_nullable: true,
+            logical_type: column.logical_type.clone(),
+            converted_type: None,
+            kind: FieldKind::Leaf(column.physical_type),
+            marks: Marks { last, ..Marks::default() },
+        }));
+        self.finish()
     }
 
     /// The schema of all.
