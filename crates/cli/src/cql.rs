@@ -9,8 +9,9 @@ use marquetry_scylla::bridge::{InsertWriter, Mapping};
 use marquetry_scylla::cql::TableName;
 
 use crate::args::RowArgs;
+use crate::columns::Nested;
+use crate::dataset::Dataset;
 use crate::failure::{Failure, Outcome};
-use crate::input::{ParquetFile, total_rows};
 use crate::output::{Interrupted, Output, WRITE_BYTES};
 use crate::progress::{Goes, Progress};
 
@@ -89,14 +90,14 @@ impl Cql {
 pub(crate) fn print(files: &[PathBuf], options: &Options, interrupted: Interrupted) -> Outcome {
     options.rows.expect_key()?;
     let mapping_options = options.rows.mapping_options()?;
-    let files = ParquetFile::open_all(files)?;
-    let mappings = options.rows.mappings(&files, &options.table, mapping_options)?;
+    let dataset = Dataset::open(files, &options.rows.table, Nested::Refused, &interrupted)?;
+    let mapping = options.rows.mapping(&dataset, &options.table, &mapping_options)?;
     let mut output = Output::new(interrupted);
-    if let Some(first) = mappings.first().filter(|_| options.schema) {
-        output.text().extend_from_slice(first.table().to_string().as_bytes());
+    if options.schema {
+        output.text().extend_from_slice(mapping.table().to_string().as_bytes());
     }
     if options.data {
-        let printed = print_rows(&files, &mappings, options, &mut output);
+        let printed = print_rows(&dataset, &mapping, options, &mut output);
         // What came before the trouble is whole statements, and is wanted.
         if matches!(printed, Err(Failure::Said(..))) {
             output.flush()?;
@@ -109,16 +110,11 @@ pub(crate) fn print(files: &[PathBuf], options: &Options, interrupted: Interrupt
 /// Bytes of statements that are printed at a time, for each column: the shortest of statements have about 10.
 const WIDE_ROW_COLUMN_BYTES: usize = 160;
 
-fn print_rows(
-    files: &[ParquetFile],
-    mappings: &[Mapping],
-    options: &Options,
-    output: &mut Output,
-) -> Outcome {
-    let wanted = total_rows(files, options.rows.limit);
+fn print_rows(dataset: &Dataset, mapping: &Mapping, options: &Options, output: &mut Output) -> Outcome {
+    let wanted = dataset.rows(options.rows.limit);
     let progress = Progress::new(wanted, options.quiet, Goes::ToStdout);
     let mut done = 0;
-    for (file, mapping) in files.iter().zip(mappings) {
+    for file in dataset.files() {
         if done == wanted {
             break;
         }
@@ -126,7 +122,7 @@ fn print_rows(
         let mut writer = InsertWriter::new(mapping);
         // The columns are looked up once a call, so a call should print some rows of a wide table too.
         let bytes_max = WRITE_BYTES.max(mapping.columns().len() * WIDE_ROW_COLUMN_BYTES);
-        let mut rows = file.rows(mapping.leaves(), Some(wanted - done), true)?;
+        let mut rows = dataset.read(file, Some(wanted - done), true)?;
         while let Some(batch) = rows.next().map_err(|error| file.failure(&error))? {
             let number = first_row_number + batch.first_row;
             let mut next = 0;
