@@ -46,12 +46,12 @@ MARQUETRY_PASSWORD or in a file (--password-file). In an address, write %40 for 
 
 Examples:
   marquetry copy trips.parquet cql://localhost/ks.trips --create --key 'day, trip'
-  marquetry copy *.parquet cql://etl@db1,db2/ks.trips --password-file ~/.etl
+  marquetry copy trips/ cql://etl@db1,db2/ks.trips --password-file ~/.etl
   marquetry copy trips.parquet cql://localhost/ks.trips --create \\
     --key-row-number id --timestamps-as millis"
 )]
 pub(crate) struct Copy {
-    /// Parquet files, then the address of a table
+    /// Parquet files, directories of them, and patterns ('trips/**/*.parquet'); then the address of a table
     ///
     /// cql://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE
     #[arg(value_name = "FILE… ADDRESS", required = true)]

@@ -10,7 +10,7 @@ use marquetry_scylla::cql::TableName;
 
 use crate::args::RowArgs;
 use crate::columns::Nested;
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Hive, TableArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Interrupted, Output, WRITE_BYTES};
 use crate::progress::{Goes, Progress};
@@ -20,17 +20,18 @@ use crate::progress::{Goes, Progress};
 #[command(
     long_about = "Print Parquet files as CQL for ScyllaDB and Cassandra: CREATE TABLE, then one INSERT a row.
 
-Several files become one table; they must have the same columns, by name and type. Everything that can be wrong before \
+Several files become one table: see --union and --hive. A directory stands for all Parquet files below it (*.parquet, *.parq, *.pq), \
+in the order of their names; names that begin with a dot or an underscore are passed over. Everything that can be wrong before \
 the first row (names, types, the key, a file that differs) is found before the first line is printed. If something is \
 wrong later, what was printed before is whole statements, and the exit code says so.",
     after_help = "\
 Examples:
   marquetry cql trips.parquet --table ks.trips --key-row-number id | cqlsh
   marquetry cql trips.parquet --table ks.trips --key '(a, b), c' --schema-only
-  marquetry cql *.parquet --table ks.trips --key trip --columns trip,fare,tip"
+  marquetry cql trips/ --table ks.trips --key trip --columns trip,fare,tip"
 )]
 pub(crate) struct Cql {
-    /// Parquet files (not standard input: a Parquet file is read from its end)
+    /// Parquet files, directories of them, and patterns ('trips/**/*.parquet'); not standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
@@ -64,9 +65,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Schema and data, with a row number as the key.
+    /// Schema and data, with a row number as the key, of files' own columns.
     pub(crate) fn row_numbers(table: TableName, name: &str) -> Options {
-        let rows = RowArgs { key_row_number: Some(name.to_string()), ..RowArgs::default() };
+        let table_args = TableArgs { hive: Hive::Off, ..TableArgs::default() };
+        let rows =
+            RowArgs { key_row_number: Some(name.to_string()), table: table_args, ..RowArgs::default() };
         Options { table, schema: true, data: true, rows, quiet: false }
     }
 }

@@ -262,6 +262,14 @@ impl DataFile {
         Ok(opened)
     }
 
+    /// The value of a column in its path, in words that tell it from others. `None` for null.
+    pub(crate) fn constant(&self, number: usize) -> Option<String> {
+        self.constants.get(number)?.as_ref().map(|values| match values {
+            Values::ByteArray(values) => String::from_utf8_lossy(values.get(0)).into_owned(),
+            other => format!("{other:?}"),
+        })
+    }
+
     /// An engine's error as this file's.
     pub(crate) fn failure(&self, error: &Error) -> Failure {
         crate::input::failure(&self.name, error)

@@ -35,7 +35,8 @@ const TABLE_BLOCK_ROWS: usize = 1000;
 #[command(
     long_about = "Print rows of Parquet files: as a table for people, or as JSON lines or CSV for other programs.
 
-Several files are printed one after the other; they must have the same columns, by name and type.",
+Several files are printed one after the other, as one table: see --union and --hive. A directory stands for all Parquet files below \
+it (*.parquet, *.parq, *.pq), in the order of their names; names that begin with a dot or an underscore are passed over.",
     after_long_help = "\
 How values are written:
   integers, floats   all digits; of floats, as few as read back to the same bits
@@ -61,10 +62,11 @@ CSV is RFC 4180 with a header line and \\n line ends.
 Examples:
   marquetry rows trips.parquet
   marquetry rows --columns vendor,fare_amount --limit 100 trips.parquet
-  marquetry rows --format jsonl trips.parquet | jq .fare_amount"
+  marquetry rows --format jsonl trips.parquet | jq .fare_amount
+  marquetry rows --columns 'id,items.price' 'orders/year=2024/**/*.parquet'"
 )]
 pub(crate) struct RowsCommand {
-    /// Parquet files
+    /// Parquet files, directories of them, and patterns ('trips/year=*/**/*.parquet')
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 

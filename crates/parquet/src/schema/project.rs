@@ -178,7 +178,8 @@ impl<'a> Projection<'a> {
                 match &element.kind {
                     _ if is("element", inner.first()) => self.below(element, &inner[1..]),
                     ShapeKind::List(..) | ShapeKind::Map(..) => self.below(element, path),
-                    _ => Err(no_such_field(path, Some(shape.node))),
+                    ShapeKind::Struct(_) => Err(no_such_field(path, Some(element.node))),
+                    ShapeKind::Leaf => Err(no_such_field(path, Some(shape.node))),
                 }
             }
             ShapeKind::Map(_, key, value) => {

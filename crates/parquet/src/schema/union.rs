@@ -22,8 +22,8 @@ use super::{LogicalType, PhysicalType, Schema};
 /// * How a list or a map is spelt makes no difference; the union has the format's own spelling.
 /// * A type that is narrower in one source becomes the wider one, where that cannot lose anything: integers become wider integers,
 ///   FLOAT becomes DOUBLE, decimals of one scale the one of the largest precision, ENUM and JSON become STRING, fixed lengths any
-///   length. UNKNOWN, whose values are all null, becomes what the others have. A VARIANT that is shredded otherwise in each
-///   source becomes one that is not shredded.
+///   length. UNKNOWN, whose values are all null, becomes what the others have.
+/// * A VARIANT that is shredded otherwise in each source becomes one that is not shredded.
 /// * What cannot be joined is no error here, but a [`Difference`], so that a host who does not want the field need not care.
 ///
 /// The work is in proportion to the fields of all the schemas. A host of many files joins each different schema once.
@@ -297,8 +297,7 @@ fn merge(into: &mut Field<Marks>, mut field: Field<Marks>, source: usize) {
             }
             if are_variants == [true, true] && !is_alike(&fields.list, &others.list) {
                 *fields = unshredded(source);
-                let types = ["shredded in one way", "shredded in another"].map(String::from);
-                return widened(&mut into.marks, types.into(), source);
+                return;
             }
             merge_fields(fields, others.list, source);
         }
