@@ -305,8 +305,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(OsStr::from_bytes(b"a\xff.parquet"));
         fs::write(&path, "").unwrap();
-        assert_eq!(find(folder.path(), &PARQUET_EXTENSIONS).unwrap(), [path.clone()]);
-        assert_eq!(find(&folder.path().join("a*.parquet"), &PARQUET_EXTENSIONS).unwrap(), [path.clone()]);
-        assert_eq!(find(&path, &PARQUET_EXTENSIONS).unwrap(), [path]);
+        let only = std::slice::from_ref(&path);
+        assert_eq!(find(folder.path(), &PARQUET_EXTENSIONS).unwrap(), only);
+        assert_eq!(find(&folder.path().join("a*.parquet"), &PARQUET_EXTENSIONS).unwrap(), only);
+        assert_eq!(find(&path, &PARQUET_EXTENSIONS).unwrap(), only);
     }
 }

@@ -29,6 +29,10 @@ pub struct Projection<'a> {
     /// Those of which anything is taken.
     known: BTreeSet<usize>,
     is_wanted: Vec<bool>,
+    /// The shapes of columns into which paths led, by node.
+    shapes: BTreeMap<usize, Shape>,
+    /// The places of the fields of groups into which paths led, by the group's node.
+    fields: BTreeMap<usize, BTreeMap<&'a str, usize>>,
 }
 
 /// A part of a path.
@@ -75,6 +79,8 @@ impl<'a> Projection<'a> {
             whole: BTreeSet::new(),
             known: BTreeSet::new(),
             is_wanted: alloc::vec![false; schema.leaves.len()],
+            shapes: BTreeMap::new(),
+            fields: BTreeMap::new(),
         }
     }
 
@@ -90,9 +96,16 @@ impl<'a> Projection<'a> {
         if rest.is_empty() {
             return self.add_column(column);
         }
-        let shape = self.schema.shape(column, |_| true).map_err(PathError::Broken)?;
-        let shape = shape.ok_or_else(|| PathError::Broken(Error::internal("no shape of all leaves")))?;
-        let leaves = self.below(&shape, rest)?;
+        let shape = match self.shapes.remove(&column) {
+            Some(known) => known,
+            None => {
+                let shape = self.schema.shape(column, |_| true).map_err(PathError::Broken)?;
+                shape.ok_or_else(|| PathError::Broken(Error::internal("no shape of all leaves")))?
+            }
+        };
+        let found = self.below(&shape, rest);
+        self.shapes.insert(column, shape);
+        let leaves = found?;
         if self.whole.contains(&column) || leaves.clone().all(|leaf| self.is_wanted[leaf]) {
             return Err(PathError::Twice);
         }
@@ -146,13 +159,23 @@ impl<'a> Projection<'a> {
     }
 
     /// The field of a group that a path begins with, and how many of its parts name it.
-    fn field_of<'s>(&self, fields: &'s [Shape], path: &[PathPart]) -> Option<(&'s Shape, usize)> {
-        let name = |field: &Shape| self.schema.nodes[field.node].name.as_str();
-        longest(path, |wanted| fields.iter().find(|field| name(field) == wanted))
+    fn field_of<'s>(
+        &mut self,
+        group: &Shape,
+        fields: &'s [Shape],
+        path: &[PathPart],
+    ) -> Option<(&'s Shape, usize)> {
+        let nodes = &self.schema.nodes;
+        let by_name = self.fields.entry(group.node).or_insert_with(|| {
+            // The first of a name counts.
+            let places = fields.iter().enumerate().rev();
+            places.map(|(place, field)| (nodes[field.node].name.as_str(), place)).collect()
+        });
+        longest(path, |wanted| fields.get(*by_name.get(wanted)?))
     }
 
     /// The leaves that the rest of a path leads to. It recurses, as deep as shapes are.
-    fn below(&self, shape: &Shape, path: &[PathPart]) -> Result<Range<usize>, PathError> {
+    fn below(&mut self, shape: &Shape, path: &[PathPart]) -> Result<Range<usize>, PathError> {
         if path.is_empty() {
             return Ok(shape.leaves.clone());
         }
@@ -163,14 +186,15 @@ impl<'a> Projection<'a> {
                 Err(PathError::Variant { node: shape.node })
             }
             ShapeKind::Struct(fields) => {
-                let (field, used) =
-                    self.field_of(fields, path).ok_or_else(|| no_such_field(path, Some(shape.node)))?;
+                let (field, used) = self
+                    .field_of(shape, fields, path)
+                    .ok_or_else(|| no_such_field(path, Some(shape.node)))?;
                 self.below(field, &path[used..])
             }
             ShapeKind::List(_, element) => {
                 // A group's own field goes before what a list calls its element.
                 if let ShapeKind::Struct(fields) = &element.kind
-                    && self.field_of(fields, path).is_some()
+                    && self.field_of(element, fields, path).is_some()
                 {
                     return self.below(element, path);
                 }

@@ -119,3 +119,26 @@ fn paths_that_lead_nowhere() {
     assert_eq!(cut(&["items.price", "items.price"]), "Twice");
     assert_eq!(cut(&["items.price", "items"]), cut(&["items"]), "the rest is added");
 }
+
+/// The work is in proportion to the fields, not to their square: else this takes minutes.
+#[test]
+fn wide_groups() {
+    let mut schema = schema(&[(1, '?', "s", ""), (2, '1', "x", "")]);
+    for number in 0..100_000 {
+        let (mut node, mut leaf) = (schema.nodes[2].clone(), schema.leaves[0].clone());
+        node.name = format!("f{number}");
+        node.kind = super::super::NodeKind::Leaf { leaf: schema.leaves.len() };
+        leaf.node = schema.nodes.len();
+        schema.nodes.push(node);
+        schema.leaves.push(leaf);
+    }
+    for group in [0, 1] {
+        schema.nodes[group].kind = super::super::NodeKind::Group { end: schema.nodes.len() };
+    }
+    let mut projection = Projection::new(&schema);
+    for number in (0..100_000).step_by(2) {
+        let part = |text: &str| PathPart { text: text.into(), is_whole: false };
+        projection.add(&[part("s"), part(&format!("f{number}"))]).unwrap();
+    }
+    assert_eq!(projection.schema().unwrap().leaves().len(), 50_000);
+}
