@@ -12,8 +12,8 @@ use crate::nested;
 /// The columns of a command.
 #[derive(Debug)]
 pub(crate) struct Chosen {
-    /// A schema of them alone, in the order of the output.
-    pub(crate) schema: Schema,
+    /// A schema of them alone, in the order of the output. `None` if they are all that there are.
+    pub(crate) schema: Option<Schema>,
     /// Their names.
     pub(crate) names: Vec<String>,
 }
@@ -81,13 +81,14 @@ pub(crate) fn choose(
     }
     check_differences(gathered, &projection, may_differ)?;
     let refused = |error| Failure::about(gathered.subject(), &error);
-    let schema = projection.schema().map_err(refused)?;
+    let projected = wanted.map(|_| projection.schema().map_err(refused)).transpose()?;
+    let schema = projected.as_ref().unwrap_or(all);
     let nodes: Vec<usize> = schema.children(0).collect();
     let names: Vec<String> = nodes.iter().map(|&node| schema.nodes()[node].name.clone()).collect();
     if names.is_empty() {
         return Err(Failure::refused(format!("{}: the file has no columns", gathered.subject())));
     }
-    let is_flat = |node: &usize| flat_leaf(&schema, *node).is_some();
+    let is_flat = |node: &usize| flat_leaf(schema, *node).is_some();
     match nested {
         Nested::Refused => {
             let parts = nodes.iter().zip(&names).filter(|(node, _)| !is_flat(node));
@@ -98,11 +99,11 @@ pub(crate) fn choose(
         }
         Nested::Taken => {
             for &node in nodes.iter().filter(|node| !is_flat(node)) {
-                nested::shape(&schema, node).map_err(refused)?;
+                nested::shape(schema, node).map_err(refused)?;
             }
         }
     }
-    Ok(Chosen { schema, names })
+    Ok(Chosen { schema: projected, names })
 }
 
 /// Why a column that a person names cannot be taken.

@@ -100,7 +100,7 @@ pub(crate) struct DataFile {
 }
 
 /// Bytes of footers that are kept: read, they take some times as much.
-const KEPT_FOOTERS_BYTES: u64 = 16 << 20;
+const KEPT_FOOTERS_BYTES: u64 = 4 << 20;
 
 impl Gathered {
     /// Finds files, and reads their footers.
@@ -186,7 +186,8 @@ impl Dataset {
         let wanted = columns::wanted(args)?;
         let gathered = Gathered::read(paths, args.hive, args.union, interrupted)?;
         let Chosen { schema, names } = columns::choose(&gathered, wanted.as_deref(), args.union, nested)?;
-        let Gathered { files, sources, partitions, .. } = gathered;
+        let Gathered { files, sources, unified, partitions } = gathered;
+        let schema = schema.unwrap_or(unified.schema);
         let constants: Vec<usize> = (0..partitions.len())
             .filter(|&number| schema.child_of_root(&partitions[number].name).is_some())
             .collect();
