@@ -23,6 +23,8 @@ pub const INT32: i32 = 1;
 /// See [`BOOLEAN`].
 pub const INT64: i32 = 2;
 /// See [`BOOLEAN`].
+pub const INT96: i32 = 3;
+/// See [`BOOLEAN`].
 pub const BYTE_ARRAY: i32 = 6;
 /// See [`BOOLEAN`].
 pub const FIXED_LEN_BYTE_ARRAY: i32 = 7;
@@ -33,6 +35,8 @@ pub const UNCOMPRESSED: i32 = 0;
 pub const SNAPPY: i32 = 1;
 /// See [`UNCOMPRESSED`].
 pub const GZIP: i32 = 2;
+/// See [`UNCOMPRESSED`].
+pub const LZO: i32 = 3;
 /// See [`UNCOMPRESSED`].
 pub const ZSTD: i32 = 6;
 
@@ -464,6 +468,8 @@ pub struct Chunk {
     pub metadata: Struct,
     /// Fields of `ColumnMetaData` that are not written.
     pub without: Vec<i16>,
+    /// The file that the chunk is said to be in, if it is another (`ColumnChunk`'s `file_path`).
+    pub file_path: Option<String>,
 }
 
 impl Chunk {
@@ -475,7 +481,15 @@ impl Chunk {
             values,
             metadata: Struct::default(),
             without: Vec::new(),
+            file_path: None,
         }
+    }
+
+    /// In another file, so its metadata says.
+    #[must_use]
+    pub fn in_file(mut self, path: &str) -> Chunk {
+        self.file_path = Some(path.to_owned());
+        self
     }
 
     /// With a codec, which the pages must have been compressed with.
@@ -617,7 +631,11 @@ impl Table {
         for &id in &chunk.without {
             metadata.remove(id);
         }
-        V::Struct(Struct::of([(2, V::I64(0)), (3, V::Struct(metadata))]))
+        let mut column = Struct::of([(2, V::I64(0)), (3, V::Struct(metadata))]);
+        if let Some(path) = &chunk.file_path {
+            column.set(1, V::text(path));
+        }
+        V::Struct(column)
     }
 }
 

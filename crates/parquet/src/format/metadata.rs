@@ -85,10 +85,12 @@ pub struct ColumnChunk {
 impl ColumnChunk {
     /// Where the chunk's first page starts: the dictionary's, where there is one.
     ///
-    /// Some writers set a dictionary offset of 0, or one behind the data: both mean that there is none to be found there.
+    /// Some writers set a dictionary offset of 0, or one behind the data: both mean that there is none to be found there. Arrow C++
+    /// sets a data offset of 0 where a row group without rows has a dictionary page and no other: no page stands at 0, where the
+    /// magic is.
     pub fn first_page_offset(&self) -> u64 {
         match self.dictionary_page_offset {
-            Some(offset) if offset > 0 && offset < self.data_page_offset => offset,
+            Some(offset) if offset > 0 && (offset < self.data_page_offset || self.data_page_offset == 0) => offset,
             _ => self.data_page_offset,
         }
     }
