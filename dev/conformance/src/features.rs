@@ -25,6 +25,8 @@ pub enum Source {
     Corpus,
     /// A file of `craft`.
     Crafted,
+    /// A file that somebody published.
+    Published,
     /// A file by pyarrow.
     Pyarrow,
     /// A file by parquet-rs.
@@ -42,6 +44,7 @@ impl Source {
         match self {
             Source::Corpus => "parquet-testing",
             Source::Crafted => "crafted",
+            Source::Published => "published",
             Source::Pyarrow => "pyarrow",
             Source::ParquetRs => "parquet-rs",
             Source::DuckDb => "DuckDB",
@@ -337,7 +340,7 @@ tests see fails them. Writing is not there yet; it will be a column more.
 
 fn seen_in(seen: &Seen) -> String {
     let names = seen.files.iter().map(|(source, file)| match source {
-        Source::Corpus | Source::Crafted => format!("{} `{file}`", source.name()),
+        Source::Corpus | Source::Crafted | Source::Published => format!("{} `{file}`", source.name()),
         _ => source.name().to_owned(),
     });
     names.collect::<Vec<_>>().join(", ")

@@ -225,6 +225,9 @@ impl Schema {
                 let path = path.clone();
                 error.at(move |place| place.column = Some(path))
             };
+            if is_root && element.physical_type.is_some() && element.children.is_none() {
+                return Err(Error::corrupt("a schema whose root is a leaf"));
+            }
             let repetition = match element.repetition {
                 // The root's repetition means nothing, and writers put anything there.
                 _ if is_root => Repetition::Required,
@@ -242,6 +245,9 @@ impl Schema {
             repetition_max += u16::from(repetition == Repetition::Repeated);
             if let Some(group) = open.last_mut() {
                 group.children_left -= 1;
+            }
+            if !is_root && element.physical_type.is_none() && element.children.is_none() {
+                return Err(here(Error::corrupt("a field with neither a type nor children")));
             }
             let children = element.children.unwrap_or(0);
             let children = u32::try_from(children)

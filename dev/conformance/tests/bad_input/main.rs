@@ -2,6 +2,7 @@
 
 mod hosts;
 mod lies;
+mod nesting;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use marquetry_base::{Bytes, Error, ErrorKind, Limits};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{self, FILE, Sum};
-use marquetry_conformance::features::{self, Evidence, Source};
+use marquetry_conformance::features::{self, Source};
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::{self, Manner};
 use marquetry_conformance::records::{array_sums, check_batch, field_sums, read_all};
@@ -284,19 +284,24 @@ fn walk(root: &Path, folder: &Path, found: &mut BTreeSet<String>) {
 
 fn compare(python: &Path, corpus: &Path) -> Outcome {
     let root = corpus.join("parquet-testing");
-    let mut flat = peers::Tally::new(Source::Corpus);
-    let mut nested = nested::Tally::new(Source::Corpus);
+    let folder = folder("corpus");
     let is_pyarrows = |how: &How| matches!(how, AsPyarrow | AsText(_));
     let as_pyarrow = FILES.iter().filter(|(_, how)| is_pyarrows(how));
-    let mut paths: Vec<PathBuf> = as_pyarrow.map(|(name, _)| root.join(name)).collect();
-    paths.extend(variants::parquet_files(&root));
-    paths.extend(files::parquet_files(&corpus.join("real")));
-    let folder = folder("corpus");
-    for (path, expected) in paths.iter().zip(&expect(python, EXPECT, &folder, &paths)) {
-        flat.compare(path, expected, None);
-    }
-    for (path, expected) in paths.iter().zip(&expect(python, EXPECT_NESTED, &folder, &paths)) {
-        nested.compare(path, expected);
+    let mut listed: Vec<PathBuf> = as_pyarrow.map(|(name, _)| root.join(name)).collect();
+    listed.extend(variants::parquet_files(&root));
+    let mut all = Outcome::default();
+    let published = files::parquet_files(&corpus.join("real"));
+    for (what, source, paths) in [("listed", Source::Corpus, listed), ("real", Source::Published, published)] {
+        let mut flat = peers::Tally::new(source);
+        for (path, expected) in paths.iter().zip(&expect(python, EXPECT, &folder, &paths)) {
+            flat.compare(path, expected, None);
+        }
+        let mut nested = nested::Tally::new(source);
+        for (path, expected) in paths.iter().zip(&expect(python, EXPECT_NESTED, &folder, &paths)) {
+            nested.compare(path, expected);
+        }
+        all.add(&format!("{what}, columns"), flat.outcome());
+        all.add(&format!("{what}, records"), nested.outcome());
     }
     let partly: Vec<PathBuf> = FILES
         .iter()
@@ -304,7 +309,6 @@ fn compare(python: &Path, corpus: &Path) -> Outcome {
         .map(|(name, _)| root.join(name))
         .collect();
     let mut partly = expect(python, EXPECT_NESTED, &folder, &partly).into_iter();
-    let (mut wrong, mut evidence) = (Vec::new(), Evidence::default());
     for (name, how) in FILES {
         let bytes = Bytes::from(std::fs::read(root.join(name)).unwrap());
         let checked = match how {
@@ -313,12 +317,12 @@ fn compare(python: &Path, corpus: &Path) -> Outcome {
             Instead(rows, why) => instead(&bytes, rows).map_err(|error| format!("{error} ({why})")).map(|()| {
                 let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
                 let seen = features::observe(&bytes, &metadata).unwrap();
-                evidence.add(Source::Corpus, &file_name(Path::new(name)), seen);
+                all.evidence.add(Source::Corpus, &file_name(Path::new(name)), seen);
             }),
             Refused(kind, message, why) => refused(&bytes, *kind, message)
                 .map(|error| {
                     if *kind == ErrorKind::Unsupported {
-                        evidence.refuse(features::ENCRYPTION, error.message());
+                        all.evidence.refuse(features::ENCRYPTION, error.message());
                     }
                 })
                 .map_err(|error| format!("{error} ({why})")),
@@ -328,15 +332,9 @@ fn compare(python: &Path, corpus: &Path) -> Outcome {
             }
             PartlyEncrypted(columns) => partly_encrypted(&bytes, columns, &partly.next().unwrap()),
         };
-        wrong.extend(checked.err().map(|error| format!("{name}: {error}")));
+        all.wrong.extend(checked.err().map(|error| format!("{name}: {error}")));
     }
-    let others = variants::compare(&root);
-    let mut all = Outcome { summary: String::new(), wrong, evidence };
-    for (what, part) in [("columns", flat.outcome()), ("records", nested.outcome()), ("variants", others)] {
-        all.summary += &format!("\n  {what}: {}", part.summary);
-        all.wrong.extend(part.wrong);
-        all.evidence.merge(&part.evidence);
-    }
+    all.add("variants", variants::compare(&root));
     all
 }
 

@@ -13,7 +13,7 @@ use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::schema::{LogicalType, TimeUnit};
 
 use crate::Outcome;
-use crate::crafted::{Case, Row, case, numbers, one, rows_bytes, rows_i32};
+use crate::crafted::{Case, case, numbers, one, rows_bytes, rows_i32};
 
 /// Files of flat columns.
 pub(crate) fn cases() -> Vec<Case> {
@@ -170,7 +170,7 @@ fn converted_types(all: &mut Outcome) {
         match canonical::metadata(&bytes, Manner::KIND).map(|metadata| metadata.schema.nodes()[1].logical_type.clone())
         {
             Ok(Some(found)) if found == expected => {
-                all.evidence.add(Source::Crafted, "converted types", [(features::CONVERTED, found.to_string())]);
+                all.evidence.add(Source::Crafted, "converted-types", [(features::CONVERTED, found.to_string())]);
             }
             other => all.wrong.push(format!("ConvertedType {number}: {other:?}, not {expected:?}")),
         }
@@ -195,7 +195,7 @@ fn file_group(all: &mut Outcome) {
     ];
     let bytes = Table::nested(1, elements).group(3, chunks.map(|page| Chunk::new(3, [page]))).write();
     let rows = ["{61,0400000000000000,n,}", "{n,n,6263,}", "n,"];
-    records(all, "a FILE group", &bytes, &rows);
+    records(all, "file-group", &bytes, &rows);
 }
 
 /// Extensions stand in a field of type `binary` and number 32767, of any structure.

@@ -33,6 +33,13 @@ struct Outcome {
 const FAULTS_PRINTED_MAX: usize = 25;
 
 impl Outcome {
+    /// Adds what came of others.
+    fn add(&mut self, what: &str, other: Outcome) {
+        self.summary += &format!("\n  {what}: {}", other.summary);
+        self.wrong.extend(other.wrong);
+        self.evidence.merge(&other.evidence);
+    }
+
     fn assert_right(&self, what: &str) {
         println!("{what}: {}", self.summary);
         let printed = &self.wrong[..self.wrong.len().min(FAULTS_PRINTED_MAX)];
