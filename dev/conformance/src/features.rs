@@ -256,7 +256,10 @@ const TABLES: [(&str, &[Row]); 7] = [
         &[
             Row(EXTERNAL, Claim::Refused),
             Row(SORTING, ANY),
-            Row("Row group pruning using statistics", Claim::NotYet("reading goes through all of what is asked for")),
+            Row(
+                "Row group pruning using statistics",
+                Claim::NotYet("reading goes through all of what is asked for"),
+            ),
             Row("Row group pruning using bloom filter", Claim::NotYet("likewise")),
             Row(SELECT, Claim::Read(&["columns", "fields of nested columns"])),
             Row("Page pruning using statistics", Claim::NotYet("likewise")),
@@ -276,8 +279,16 @@ const TABLES: [(&str, &[Row]); 7] = [
     ),
 ];
 
-const ALL_TYPES: [&str; 8] =
-    ["BOOLEAN", "BYTE_ARRAY", "DOUBLE", "FIXED_LEN_BYTE_ARRAY", "FLOAT", "INT32", "INT64", "INT96 (deprecated)"];
+const ALL_TYPES: [&str; 8] = [
+    "BOOLEAN",
+    "BYTE_ARRAY",
+    "DOUBLE",
+    "FIXED_LEN_BYTE_ARRAY",
+    "FLOAT",
+    "INT32",
+    "INT64",
+    "INT96 (deprecated)",
+];
 const DICTIONARY_TYPES: [&str; 7] =
     ["BYTE_ARRAY", "DOUBLE", "FIXED_LEN_BYTE_ARRAY", "FLOAT", "INT32", "INT64", "INT96 (deprecated)"];
 

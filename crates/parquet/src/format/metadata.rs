@@ -90,7 +90,9 @@ impl ColumnChunk {
     /// magic is.
     pub fn first_page_offset(&self) -> u64 {
         match self.dictionary_page_offset {
-            Some(offset) if offset > 0 && (offset < self.data_page_offset || self.data_page_offset == 0) => offset,
+            Some(offset) if offset > 0 && (offset < self.data_page_offset || self.data_page_offset == 0) => {
+                offset
+            }
             _ => self.data_page_offset,
         }
     }

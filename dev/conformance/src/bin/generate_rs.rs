@@ -285,7 +285,9 @@ fn annotated_columns() -> Vec<Column> {
             }
             _ => &[Encoding::PLAIN, Encoding::DELTA_BYTE_ARRAY, Encoding::BYTE_STREAM_SPLIT],
         };
-        let plain = encodings.iter().flat_map(|&encoding| with_patterns(kind, annotation, Asked::Plain(encoding), None));
+        let plain = encodings
+            .iter()
+            .flat_map(|&encoding| with_patterns(kind, annotation, Asked::Plain(encoding), None));
         let all = plain.chain(with_patterns(kind, annotation, Asked::Dictionary, Some(17)));
         columns.extend(all.filter(|column| matches!(column.nulls, Nulls::Required | Nulls::Some)));
     }

@@ -35,9 +35,11 @@ fn examine(name: &str, bytes: &Bytes) -> (Result<()>, Result<()>) {
             }
         };
         let codecs = Arc::new(StandardCodecs::default());
-        let columns = BatchReader::new(FILE, Arc::clone(&metadata), codecs, options.clone()).and_then(|mut reader| {
-            canonical::read(&mut reader, bytes, manner, |batch| check_batch(&metadata.schema, &batch)).map(drop)
-        });
+        let columns =
+            BatchReader::new(FILE, Arc::clone(&metadata), codecs, options.clone()).and_then(|mut reader| {
+                canonical::read(&mut reader, bytes, manner, |batch| check_batch(&metadata.schema, &batch))
+                    .map(drop)
+            });
         let records = field_sums(bytes, &metadata, options.clone(), manner);
         let arrays = array_sums(bytes, &metadata, options, manner);
         match (&records, &arrays) {
@@ -126,11 +128,31 @@ fn streams_of_levels_that_lie() {
         ("a part of a value", v1(&[r, d, &v[..7]]), ends),
         ("levels as deltas", v1(&[r, d, v]).with_own(3, V::I32(DELTA_BINARY_PACKED)), "levels encoded as"),
         ("levels as indices", v1(&[r, d, v]).with_own(4, V::I32(RLE_DICTIONARY)), "levels encoded as"),
-        ("BIT_PACKED levels cut off", v1(&[]).with_own(3, V::I32(BIT_PACKED)).with_own(4, V::I32(BIT_PACKED)), ends),
-        ("V2 levels longer than the page", v2().with_own(6, V::I32(1000)), "levels of 1003 bytes in a page of"),
-        ("V2 levels of two times 2 GiB", v2().with_own(5, V::I32(i32::MAX)).with_own(6, V::I32(i32::MAX)), "levels of 4294967294 bytes"),
-        ("V2 levels of a negative length", v2().with_own(5, V::I32(-1)), "a page header: a negative count or size"),
-        ("V2 repetition levels that are definition levels", v2().with_own(5, V::I32(0)).with_own(6, V::I32(4)), ""),
+        (
+            "BIT_PACKED levels cut off",
+            v1(&[]).with_own(3, V::I32(BIT_PACKED)).with_own(4, V::I32(BIT_PACKED)),
+            ends,
+        ),
+        (
+            "V2 levels longer than the page",
+            v2().with_own(6, V::I32(1000)),
+            "levels of 1003 bytes in a page of",
+        ),
+        (
+            "V2 levels of two times 2 GiB",
+            v2().with_own(5, V::I32(i32::MAX)).with_own(6, V::I32(i32::MAX)),
+            "levels of 4294967294 bytes",
+        ),
+        (
+            "V2 levels of a negative length",
+            v2().with_own(5, V::I32(-1)),
+            "a page header: a negative count or size",
+        ),
+        (
+            "V2 repetition levels that are definition levels",
+            v2().with_own(5, V::I32(0)).with_own(6, V::I32(4)),
+            "",
+        ),
         ("V2 without repetition levels", v2().with_own(6, V::I32(0)), ""),
         ("V2 of more nulls than entries", v2().with_own(2, V::I32(4)), "4 nulls among 3 values"),
         ("V2 of more rows than entries", v2().with_own(3, V::I32(4)), ""),
@@ -148,12 +170,21 @@ fn row_groups_that_begin_in_a_row() {
     let (repetition, definition, values) = streams();
     let good = || Chunk::new(3, [page_v2(&repetition, &definition, &values)]);
     let begins = packed_run(&[1, 0, 0], 1);
-    let bad = Chunk::new(3, [Page::data(3, PLAIN, [prefixed(&begins), prefixed(&definition), values.clone()].concat())]);
+    let bad = Chunk::new(
+        3,
+        [Page::data(3, PLAIN, [prefixed(&begins), prefixed(&definition), values.clone()].concat())],
+    );
     let elements: Vec<Struct> = list("a", 1).into_iter().chain([leaf("element", 1, INT32)]).collect();
-    let table = |second: Chunk| Table::nested(1, elements.clone()).group(2, [good()]).group(2, [second]).write();
+    let table =
+        |second: Chunk| Table::nested(1, elements.clone()).group(2, [good()]).group(2, [second]).write();
     assert_eq!(examine("good", &table(good())), (Ok(()), Ok(())));
     let bytes = table(bad);
-    refused("the second row group", &bytes, ErrorKind::Corrupt, "a column chunk that begins in the middle of a row");
+    refused(
+        "the second row group",
+        &bytes,
+        ErrorKind::Corrupt,
+        "a column chunk that begins in the middle of a row",
+    );
     let (_, records) = examine("the second row group", &bytes);
     let error = records.unwrap_err();
     assert_eq!((error.place().row_group, error.place().page), (Some(1), Some(0)), "{error:?}");
@@ -203,7 +234,9 @@ fn columns_that_disagree_far_behind() {
         let values: Vec<i32> = (0..).take(ROWS as usize).collect();
         Chunk::new(ROWS.into(), [Page::data(ROWS.cast_signed(), PLAIN, plain_i32(&values))])
     };
-    let file = |flat: Chunk, y: u32| Table::nested(2, elements.clone()).group(ROWS.into(), [flat, chunk(4), chunk(y)]).write();
+    let file = |flat: Chunk, y: u32| {
+        Table::nested(2, elements.clone()).group(ROWS.into(), [flat, chunk(4), chunk(y)]).write()
+    };
     assert_eq!(examine("good", &file(flat(), 3)), (Ok(()), Ok(())));
     disagree("the last row", &file(flat(), 1), "a.list.element.y", (ROWS - 1).into());
     // The flat column has fewer rows than its row group, and so than the others.
@@ -248,7 +281,11 @@ fn schemas_that_lie() {
         ("a group that takes its sibling", vec![root(2), group("g", 0, 2), x(), x()], ErrorKind::Corrupt),
         ("an unknown repetition", vec![root(1), with(x(), 3, V::I32(7))], ErrorKind::Corrupt),
         ("an unknown physical type", vec![root(1), with(x(), 1, V::I32(99))], ErrorKind::Corrupt),
-        ("a fixed length of -1", vec![root(1), with(leaf("f", 0, FIXED_LEN_BYTE_ARRAY), 2, V::I32(-1))], ErrorKind::Corrupt),
+        (
+            "a fixed length of -1",
+            vec![root(1), with(leaf("f", 0, FIXED_LEN_BYTE_ARRAY), 2, V::I32(-1))],
+            ErrorKind::Corrupt,
+        ),
         ("no fixed length", vec![root(1), leaf("f", 0, FIXED_LEN_BYTE_ARRAY)], ErrorKind::Corrupt),
     ];
     for (name, elements, kind) in lies {

@@ -174,25 +174,103 @@ const FILES: &[(&str, How)] = &[
         "data/aes256/encrypt_columns_plaintext_footer.parquet.encrypted",
         Refused(ErrorKind::Unsupported, "encrypt", "every column is encrypted"),
     ),
-    ("data/aes256/encrypt_columns_and_footer.parquet.encrypted", Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted")),
-    ("data/aes256/encrypt_columns_and_footer_ctr.parquet.encrypted", Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted")),
-    ("data/aes256/encrypt_columns_and_footer_disable_aad_storage.parquet.encrypted", Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted")),
-    ("data/aes256/uniform_encryption.parquet.encrypted", Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted")),
-    ("data/encrypt_columns_and_footer.parquet.encrypted", Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted")),
-    ("data/encrypt_columns_and_footer_aad.parquet.encrypted", Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted")),
-    ("data/encrypt_columns_and_footer_bloom_filter.parquet.encrypted", Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted")),
-    ("data/encrypt_columns_and_footer_ctr.parquet.encrypted", Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted")),
-    ("data/encrypt_columns_and_footer_disable_aad_storage.parquet.encrypted", Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted")),
-    ("data/external_key_material_java.parquet.encrypted", Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted")),
-    ("data/uniform_encryption.parquet.encrypted", Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted")),
+    (
+        "data/aes256/encrypt_columns_and_footer.parquet.encrypted",
+        Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted"),
+    ),
+    (
+        "data/aes256/encrypt_columns_and_footer_ctr.parquet.encrypted",
+        Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted"),
+    ),
+    (
+        "data/aes256/encrypt_columns_and_footer_disable_aad_storage.parquet.encrypted",
+        Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted"),
+    ),
+    (
+        "data/aes256/uniform_encryption.parquet.encrypted",
+        Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted"),
+    ),
+    (
+        "data/encrypt_columns_and_footer.parquet.encrypted",
+        Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted"),
+    ),
+    (
+        "data/encrypt_columns_and_footer_aad.parquet.encrypted",
+        Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted"),
+    ),
+    (
+        "data/encrypt_columns_and_footer_bloom_filter.parquet.encrypted",
+        Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted"),
+    ),
+    (
+        "data/encrypt_columns_and_footer_ctr.parquet.encrypted",
+        Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted"),
+    ),
+    (
+        "data/encrypt_columns_and_footer_disable_aad_storage.parquet.encrypted",
+        Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted"),
+    ),
+    (
+        "data/external_key_material_java.parquet.encrypted",
+        Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted"),
+    ),
+    (
+        "data/uniform_encryption.parquet.encrypted",
+        Refused(ErrorKind::Unsupported, "encrypt", "the footer is encrypted"),
+    ),
     // ---- Files that should not be
-    ("bad_data/PARQUET-1481.parquet", Refused(ErrorKind::Corrupt, "the unknown physical type -7", "a schema value has been corrupted")),
-    ("bad_data/ARROW-RS-GH-6229-DICTHEADER.parquet", Refused(ErrorKind::Corrupt, "a column chunk of 322 bytes that reaches into the footer", "a dictionary page of a negative number of values")),
-    ("bad_data/ARROW-RS-GH-6229-LEVELS.parquet", Refused(ErrorKind::Corrupt, "a page of 21 values in a column chunk that has 1 left", "a page has too few repetition levels")),
-    ("bad_data/ARROW-GH-41321.parquet", Refused(ErrorKind::Corrupt, "dictionary indices of 254 bits", "fewer levels than the page has values")),
-    ("bad_data/ARROW-GH-41317.parquet", Refused(ErrorKind::Corrupt, "the footer: a list of another type", "columns of different numbers of rows")),
-    ("bad_data/ARROW-GH-45185.parquet", Refused(ErrorKind::Corrupt, "a column chunk that begins in the middle of a row", "repetition levels that start with 1")),
-    ("bad_data/ARROW-GH-47662.parquet", Refused(ErrorKind::Corrupt, "the page ends before its last value", "a required column that contains nulls")),
+    (
+        "bad_data/PARQUET-1481.parquet",
+        Refused(ErrorKind::Corrupt, "the unknown physical type -7", "a schema value has been corrupted"),
+    ),
+    (
+        "bad_data/ARROW-RS-GH-6229-DICTHEADER.parquet",
+        Refused(
+            ErrorKind::Corrupt,
+            "a column chunk of 322 bytes that reaches into the footer",
+            "a dictionary page of a negative number of values",
+        ),
+    ),
+    (
+        "bad_data/ARROW-RS-GH-6229-LEVELS.parquet",
+        Refused(
+            ErrorKind::Corrupt,
+            "a page of 21 values in a column chunk that has 1 left",
+            "a page has too few repetition levels",
+        ),
+    ),
+    (
+        "bad_data/ARROW-GH-41321.parquet",
+        Refused(
+            ErrorKind::Corrupt,
+            "dictionary indices of 254 bits",
+            "fewer levels than the page has values",
+        ),
+    ),
+    (
+        "bad_data/ARROW-GH-41317.parquet",
+        Refused(
+            ErrorKind::Corrupt,
+            "the footer: a list of another type",
+            "columns of different numbers of rows",
+        ),
+    ),
+    (
+        "bad_data/ARROW-GH-45185.parquet",
+        Refused(
+            ErrorKind::Corrupt,
+            "a column chunk that begins in the middle of a row",
+            "repetition levels that start with 1",
+        ),
+    ),
+    (
+        "bad_data/ARROW-GH-47662.parquet",
+        Refused(
+            ErrorKind::Corrupt,
+            "the page ends before its last value",
+            "a required column that contains nulls",
+        ),
+    ),
     // Indices of no bits, which a dictionary of one entry may have: pyarrow and DuckDB read it too.
     ("bad_data/ARROW-GH-43605.parquet", AsPyarrow),
     // ---- Beside
@@ -200,7 +278,10 @@ const FILES: &[(&str, How)] = &[
     ("README.md", Beside("documentation")),
     ("bad_data/README.md", Beside("documentation")),
     ("data/README.md", Beside("documentation")),
-    ("data/_KEY_MATERIAL_FOR_external_key_material_java.parquet.encrypted.json", Beside("keys of an encrypted file")),
+    (
+        "data/_KEY_MATERIAL_FOR_external_key_material_java.parquet.encrypted.json",
+        Beside("keys of an encrypted file"),
+    ),
     ("data/bloom_filter.bin", Beside("a Bloom filter of Murmur3, which the format does not have")),
     ("data/bloom_filter.xxhash.bin", Beside("a Bloom filter; filters are not read yet")),
     ("data/geospatial/README.md", Beside("documentation")),
@@ -291,7 +372,8 @@ fn compare(python: &Path, corpus: &Path) -> Outcome {
     listed.extend(variants::parquet_files(&root));
     let mut all = Outcome::default();
     let published = files::parquet_files(&corpus.join("real"));
-    for (what, source, paths) in [("listed", Source::Corpus, listed), ("real", Source::Published, published)] {
+    for (what, source, paths) in [("listed", Source::Corpus, listed), ("real", Source::Published, published)]
+    {
         let mut flat = peers::Tally::new(source);
         for (path, expected) in paths.iter().zip(&expect(python, EXPECT, &folder, &paths)) {
             flat.compare(path, expected, None);
@@ -314,11 +396,13 @@ fn compare(python: &Path, corpus: &Path) -> Outcome {
         let checked = match how {
             AsPyarrow | Beside(_) => Ok(()),
             AsText(text) => as_text(&bytes, &std::fs::read_to_string(root.join(text)).unwrap()),
-            Instead(rows, why) => instead(&bytes, rows).map_err(|error| format!("{error} ({why})")).map(|()| {
-                let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
-                let seen = features::observe(&bytes, &metadata).unwrap();
-                all.evidence.add(Source::Corpus, &file_name(Path::new(name)), seen);
-            }),
+            Instead(rows, why) => {
+                instead(&bytes, rows).map_err(|error| format!("{error} ({why})")).map(|()| {
+                    let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
+                    let seen = features::observe(&bytes, &metadata).unwrap();
+                    all.evidence.add(Source::Corpus, &file_name(Path::new(name)), seen);
+                })
+            }
             Refused(kind, message, why) => refused(&bytes, *kind, message)
                 .map(|error| {
                     if *kind == ErrorKind::Unsupported {
@@ -328,7 +412,9 @@ fn compare(python: &Path, corpus: &Path) -> Outcome {
                 .map_err(|error| format!("{error} ({why})")),
             Limited(limit, why) => {
                 let named = format!("limit {limit}");
-                refused(&bytes, ErrorKind::LimitExceeded, &named).map(drop).map_err(|error| format!("{error} ({why})"))
+                refused(&bytes, ErrorKind::LimitExceeded, &named)
+                    .map(drop)
+                    .map_err(|error| format!("{error} ({why})"))
             }
             PartlyEncrypted(columns) => partly_encrypted(&bytes, columns, &partly.next().unwrap()),
         };
@@ -377,9 +463,11 @@ fn columns(
 
 /// Checks all rows of all columns, in clear.
 fn instead(bytes: &Bytes, expected: &[Rows]) -> Result<(), String> {
-    for (batch_rows, layout, manner) in
-        [(8192, Layout::Spaced, Manner::KIND), (1, Layout::Dense, Manner::USUAL), (2, Layout::Spaced, Manner::ONE_BYTE)]
-    {
+    for (batch_rows, layout, manner) in [
+        (8192, Layout::Spaced, Manner::KIND),
+        (1, Layout::Dense, Manner::USUAL),
+        (2, Layout::Spaced, Manner::ONE_BYTE),
+    ] {
         let options = ReadOptions { batch_rows, layout, ..ReadOptions::default() };
         let metadata = canonical::metadata(bytes, manner).map_err(|error| format!("{error:?}"))?;
         for found in [
@@ -418,18 +506,21 @@ fn partly_encrypted(bytes: &Bytes, encrypted: &[&str], expected: &Value) -> Resu
         }
     }
     let options = ReadOptions { leaves: Some(wanted), ..ReadOptions::default() };
-    let ours = field_sums(bytes, &metadata, options.clone(), Manner::USUAL).map_err(|error| format!("{error:?}"))?;
+    let ours =
+        field_sums(bytes, &metadata, options.clone(), Manner::USUAL).map_err(|error| format!("{error:?}"))?;
     let arrays = array_sums(bytes, &metadata, options, Manner::KIND).map_err(|error| format!("{error:?}"))?;
     let fields = expected["fields"].as_array().ok_or_else(|| format!("pyarrow: {expected}"))?;
-    let theirs: Vec<(&str, u64)> = fields
-        .iter()
-        .filter_map(|field| Some((field["name"].as_str()?, field["crc32"].as_u64()?)))
-        .collect();
+    let theirs: Vec<(&str, u64)> =
+        fields.iter().filter_map(|field| Some((field["name"].as_str()?, field["crc32"].as_u64()?))).collect();
     let sums = |ours: &[marquetry_conformance::records::FieldSum]| -> bool {
         ours.iter().map(|field| (&*field.name, u64::from(field.crc32))).eq(theirs.iter().copied())
     };
     let is_all = theirs.len() + encrypted.len() == fields.len();
-    if is_all && sums(&ours) && sums(&arrays) { Ok(()) } else { Err(format!("{ours:?}, pyarrow has {expected}")) }
+    if is_all && sums(&ours) && sums(&arrays) {
+        Ok(())
+    } else {
+        Err(format!("{ours:?}, pyarrow has {expected}"))
+    }
 }
 
 /// Compares flat columns of integers and text with text: a line a row, in which an empty field without quotes is null.
@@ -446,8 +537,12 @@ fn as_text(bytes: &Bytes, text: &str) -> Result<(), String> {
         for ((sum, leaf), field) in expected.iter_mut().zip(leaves).zip(fields) {
             let value = match (field, leaf.physical_type) {
                 (None, _) => None,
-                (Some(field), PhysicalType::Int32) => field.parse::<i32>().ok().map(|value| value.to_le_bytes().to_vec()),
-                (Some(field), PhysicalType::Int64) => field.parse::<i64>().ok().map(|value| value.to_le_bytes().to_vec()),
+                (Some(field), PhysicalType::Int32) => {
+                    field.parse::<i32>().ok().map(|value| value.to_le_bytes().to_vec())
+                }
+                (Some(field), PhysicalType::Int64) => {
+                    field.parse::<i64>().ok().map(|value| value.to_le_bytes().to_vec())
+                }
                 (Some(field), PhysicalType::ByteArray) => Some(field.into_bytes()),
                 (Some(_), other) => return Err(format!("a column of {other}")),
             };
@@ -512,4 +607,3 @@ fn keys_of_a_gibibyte() {
     .unwrap();
     assert_eq!(keys, 2);
 }
-

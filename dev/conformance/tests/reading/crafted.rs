@@ -355,6 +355,8 @@ fn page_cases() -> Vec<Case> {
                 .group(0, [Chunk::new(0, [])])
                 .group(60, [Chunk::new(60, [plain(0..60)])])
                 .group(0, [Chunk::new(0, [plain(0..0)])])
+                // As Arrow C++ writes it: a dictionary page, and no data page.
+                .group(0, [Chunk::new(0, [Page::dictionary(0, vec![])]).with(9, V::I64(0))])
                 .group(0, [Chunk::new(0, [])]),
             [rows],
         ),

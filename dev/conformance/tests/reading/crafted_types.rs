@@ -167,10 +167,15 @@ fn converted_types(all: &mut Outcome) {
             column = column.with(2, V::I32(12));
         }
         let bytes = Table::new([column]).write();
-        match canonical::metadata(&bytes, Manner::KIND).map(|metadata| metadata.schema.nodes()[1].logical_type.clone())
+        match canonical::metadata(&bytes, Manner::KIND)
+            .map(|metadata| metadata.schema.nodes()[1].logical_type.clone())
         {
             Ok(Some(found)) if found == expected => {
-                all.evidence.add(Source::Crafted, "converted-types", [(features::CONVERTED, found.to_string())]);
+                all.evidence.add(
+                    Source::Crafted,
+                    "converted-types",
+                    [(features::CONVERTED, found.to_string())],
+                );
             }
             other => all.wrong.push(format!("ConvertedType {number}: {other:?}, not {expected:?}")),
         }

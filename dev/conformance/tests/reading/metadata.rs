@@ -91,7 +91,8 @@ fn column(ours: &marquetry_parquet::format::ColumnChunk, theirs: &ColumnChunkMet
     }
     same("NaNs", ours.nan_count, theirs.nan_count_opt())?;
     // Where a writer does not say, parquet-rs has one or the other.
-    let exact = [(ours.is_min_value_exact, theirs.min_is_exact()), (ours.is_max_value_exact, theirs.max_is_exact())];
+    let exact =
+        [(ours.is_min_value_exact, theirs.min_is_exact()), (ours.is_max_value_exact, theirs.max_is_exact())];
     exact.into_iter().try_for_each(|(ours, theirs)| same("is exact", ours.unwrap_or(theirs), theirs))
 }
 

@@ -48,7 +48,8 @@ impl Tally {
         }
         let name = file_name(path);
         let bytes = Bytes::from(std::fs::read(path).unwrap());
-        let seen = canonical::metadata(&bytes, Manner::KIND).and_then(|metadata| features::observe(&bytes, &metadata));
+        let seen = canonical::metadata(&bytes, Manner::KIND)
+            .and_then(|metadata| features::observe(&bytes, &metadata));
         match seen {
             Ok(seen) => self.evidence.add(self.source, &name, seen),
             Err(error) => self.failed(&name, &format!("its pages cannot be scanned: {error:?}")),
@@ -326,8 +327,8 @@ fn legacy_shapes_mean_what_pyarrow_takes_them_for() {
     }
 }
 
-/// Random cases, by their numbers, of which each is a seed. `MARQUETRY_CASES=FIRST..END` replays others instead.
-fn random_cases(python: &Path, name: &str, first: u64, count: u64) {
+/// Random cases, by their numbers, of which each is a seed.
+fn random_cases(python: &Path, name: &str, first: u64, count: u64) -> Outcome {
     let folder = folder(name);
     run(Command::new(python)
         .arg(files::root().join("dev/conformance/generate_nested.py"))
@@ -340,13 +341,13 @@ fn random_cases(python: &Path, name: &str, first: u64, count: u64) {
     for (path, expected) in parquet.iter().zip(&expect(python, EXPECT_NESTED, &folder, &parquet)) {
         tally.compare(path, expected);
     }
-    tally.outcome().assert_right(&format!(
-        "cases {first}..{} (a case of them again: MARQUETRY_CASES=NUMBER..NUMBER+1, the number in its file's name)",
-        first + count
-    ));
+    tally.outcome()
 }
 
-/// The cases that `MARQUETRY_CASES` asks for: `FIRST..END`.
+/// How to see a case again, whose number is in its file's name.
+const AGAIN: &str = "random cases (one again: MARQUETRY_CASES=NUMBER..NUMBER+1)";
+
+/// The cases that `MARQUETRY_CASES` asks for, `FIRST..END`, instead of those of every test run.
 fn asked_for() -> Option<(u64, u64)> {
     let asked = std::env::var("MARQUETRY_CASES").ok()?;
     let (first, end) = asked.split_once("..").expect("MARQUETRY_CASES=FIRST..END");
@@ -358,14 +359,18 @@ fn asked_for() -> Option<(u64, u64)> {
 fn random_schemas_read_equal() {
     let Some(python) = files::python() else { return };
     let (first, count) = asked_for().unwrap_or((0, 150));
-    random_cases(&python, "nested", first, count);
+    random_cases(&python, "nested", first, count).assert_right(AGAIN);
 }
 
 #[test]
 #[ignore = "soak: 10,000 random schemas take half an hour"]
 fn ten_thousand_random_schemas_read_equal() {
     let Some(python) = files::python() else { return };
-    for batch in 0..20 {
-        random_cases(&python, "nested-soak", 1000 + batch * 500, 500);
+    let mut all = Outcome::default();
+    for first in (1000..11_000).step_by(500) {
+        let outcome = random_cases(&python, "nested-soak", first, 500);
+        println!("from {first}: {}", outcome.summary);
+        all.add(&format!("from {first}"), outcome);
     }
+    all.assert_right(AGAIN);
 }

@@ -143,7 +143,9 @@ impl Tally {
         match (theirs, given) {
             (Some(theirs), Some((nulls, crc32))) => {
                 if (theirs.nulls, theirs.crc32) != (Some(nulls), Some(crc32)) {
-                    return Err(format!("pyarrow reads {theirs:?}, {nulls} nulls and CRC {crc32} were given"));
+                    return Err(format!(
+                        "pyarrow reads {theirs:?}, {nulls} nulls and CRC {crc32} were given"
+                    ));
                 }
                 Ok(theirs)
             }

@@ -141,7 +141,9 @@ fn rows(bytes: &Bytes) -> Result<Vec<String>> {
     canonical::read(&mut reader, bytes, Manner::USUAL, |batch| batches.push(batch))?;
     let mut rows = Vec::new();
     for batch in batches {
-        let array = Array::assemble(&shape, batch.rows, &|leaf| batch.columns.iter().find(|column| column.leaf == leaf))?;
+        let array = Array::assemble(&shape, batch.rows, &|leaf| {
+            batch.columns.iter().find(|column| column.leaf == leaf)
+        })?;
         let columns = VariantColumns::new(schema, &array)?;
         let mut reassembler = Reassembler::new(&Limits::DEFAULT);
         for row in 0..columns.len() {
