@@ -105,6 +105,9 @@ impl Tally {
         {
             return self.wrong.push(format!("{name}: pyarrow does not read it: {error}"));
         }
+        if expected["rows"].as_u64().is_some_and(|rows| rows != metadata.rows) {
+            self.wrong.push(format!("{name}: {} rows, pyarrow has {}", metadata.rows, expected["rows"]));
+        }
         match metadata::compare(&bytes, &metadata) {
             Ok(chunks) => self.chunks += chunks,
             Err(error) => self.wrong.push(format!("{name}: {error}")),
