@@ -52,7 +52,6 @@ TYPES = {
     "null": "NULL",
 }  # fmt: skip
 
-# SQL of "this row is null" from the row's number `i`.
 # VARIANT of one type, which DuckDB shreds, and of several.
 VARIANTS = {
     "variant_integer": "k",
@@ -66,6 +65,7 @@ SQL_TYPES = {"integer_rising": "INTEGER", "bigint_rising": "BIGINT", "decimal_4"
              "decimal_18": "DECIMAL(18,3)", "decimal_38": "DECIMAL(38,1)", "time_ns_2": "TIME_NS", "null": "INTEGER",
              **dict.fromkeys(VARIANTS, "VARIANT"), "enum": "ENUM ('small', 'medium', 'large', 'extra large')"}  # fmt: skip
 
+# SQL of "this row is null" from the row's number `i`.
 PATTERNS = {"none": "false", "some": "hash(i * 7919) % 6 = 0", "runs": "(i // 130) % 2 = 0", "first": "i < 2100"}
 
 
