@@ -464,6 +464,10 @@ pub struct Chunk {
     pub metadata: Struct,
     /// Fields of `ColumnMetaData` that are not written.
     pub without: Vec<i16>,
+    /// Indexes, by the field of `ColumnChunk` that says where they are; they are laid out behind the pages.
+    pub indexes: Vec<(i16, Struct)>,
+    /// Fields of `ColumnChunk` that differ.
+    pub outer: Struct,
 }
 
 impl Chunk {
@@ -475,7 +479,16 @@ impl Chunk {
             values,
             metadata: Struct::default(),
             without: Vec::new(),
+            indexes: Vec::new(),
+            outer: Struct::default(),
         }
+    }
+
+    /// With a page index.
+    #[must_use]
+    pub fn indexed(mut self, offset_index: Struct, column_index: Struct) -> Chunk {
+        self.indexes = vec![(4, offset_index), (6, column_index)];
+        self
     }
 
     /// With a codec, which the pages must have been compressed with.
@@ -617,7 +630,15 @@ impl Table {
         for &id in &chunk.without {
             metadata.remove(id);
         }
-        V::Struct(Struct::of([(2, V::I64(0)), (3, V::Struct(metadata))]))
+        let mut outer = Struct::of([(2, V::I64(0)), (3, V::Struct(metadata))]);
+        for (field, index) in &chunk.indexes {
+            let index = if self.unknown_fields { index.with_unknown_fields() } else { index.clone() }.write();
+            outer.set(*field, V::I64(i64_of(file.len())));
+            outer.set(field + 1, V::I32(length_i32(&index)));
+            file.extend(index);
+        }
+        outer.0.extend(chunk.outer.0.clone());
+        V::Struct(outer)
     }
 }
 

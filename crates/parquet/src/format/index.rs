@@ -291,7 +291,7 @@ impl Fields for OffsetFields {
             self.check(&page).or_else(|why| reader.corrupt(why))?;
             self.pages.get_or_insert_default().push(page);
         } else {
-            self.unencoded.get_or_insert_default().push(count(reader)?);
+            count_into(&mut self.unencoded, reader)?;
         }
         Ok(())
     }
@@ -476,8 +476,7 @@ impl Fields for ColumnFields {
             7 => &mut index.definition_level_histograms,
             _ => &mut index.nan_counts,
         };
-        counts.get_or_insert_default().push(count(reader)?);
-        Ok(())
+        count_into(counts, reader)
     }
 }
 
@@ -494,6 +493,16 @@ fn string(reader: &mut Reader<'_>, strings: &mut ByteStrings) -> Thrift<()> {
     let place = |at: usize| u32::try_from(at).or_else(|_| reader.corrupt("an index beyond 4 GiB"));
     let range = (place(reader.at() - length)?, place(reader.at())?);
     strings.ranges.push(range);
+    Ok(())
+}
+
+/// Reads a count of a list. One that cannot be makes the list unknown, as in `Statistics`: parquet-mr has written -1 for it.
+fn count_into(counts: &mut Option<Vec<u64>>, reader: &mut Reader<'_>) -> Thrift<()> {
+    let number = u64::try_from(reader.i64()?);
+    match (&mut *counts, number) {
+        (Some(list), Ok(number)) => list.push(number),
+        _ => *counts = None,
+    }
     Ok(())
 }
 

@@ -94,10 +94,17 @@ impl LeafOrder {
         self.order.or(self.deprecated)
     }
 
+    /// Whether values can be NaN.
+    pub fn is_floating(&self) -> bool {
+        self.is_floating
+    }
+
     /// What is known of a column chunk.
     pub fn of_chunk<'a>(&self, chunk: &'a ColumnChunk) -> Known<'a> {
         match &chunk.statistics {
             Some(statistics) => self.of_statistics(statistics, Some(chunk.values)),
+            // Its metadata may be encrypted, too.
+            None if chunk.encrypted => Known::default(),
             None => self.counted(Known { values: Some(chunk.values), ..Known::default() }),
         }
     }
@@ -161,7 +168,10 @@ impl LeafOrder {
             known.nans = Some(0);
         }
         let Some(values) = known.values else { return known };
-        known.is_only_nulls = values > 0 && known.nulls == Some(values);
+        if values == 0 {
+            return Known { nulls: Some(0), nans: Some(0), distinct: Some(0), ..known };
+        }
+        known.is_only_nulls = known.nulls == Some(values);
         // "nan_count + null_count == num_values".
         let nulls_and_nans = known.nulls.zip(known.nans).and_then(|(nulls, nans)| nulls.checked_add(nans));
         known.is_only_nans = nulls_and_nans == Some(values) && known.nans > Some(0);
@@ -351,7 +361,7 @@ mod tests {
         assert_eq!(known.max, Some(Bound { value: b"b", is_exact: Some(false) }));
         let fixed = PhysicalType::FixedLenByteArray(4);
         assert!(bounds(typed(fixed, None), &new(b"a", b"b")).is_some());
-        assert!(bounds(typed(fixed, None), &new(b"a", b"bbbbb")).is_none());
+        assert!(bounds(typed(fixed, None), &new(b"aaaaa", b"bbbbb")).is_none());
         assert!(bounds(typed(fixed, Some(DECIMAL)), &new(&[0], &[1])).is_none());
         assert!(bounds(typed(PhysicalType::ByteArray, Some(DECIMAL)), &new(&[0xff], &[1, 0])).is_some());
         assert!(bounds(typed(PhysicalType::Int32, None), &new(&[1], &[2])).is_none());
