@@ -49,7 +49,7 @@ def generate(folder):
     connection.execute(
         f"COPY (SELECT i, CASE WHEN i % 5 = 0 THEN NULL ELSE {geometry} END AS place, 'text ' || i AS name,"
         f" CASE WHEN i % 9 = 0 THEN 'nan'::DOUBLE ELSE i / 3 END AS number FROM range(500) t(i))"
-        f" TO '{folder}/duckdb.parquet' (FORMAT parquet, ROW_GROUP_SIZE 200)"
+        f" TO '{folder}/duckdb.parquet' (FORMAT parquet, ROW_GROUP_SIZE 200, GEOPARQUET_VERSION 'V2')"
     )
 
 
