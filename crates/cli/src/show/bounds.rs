@@ -71,7 +71,13 @@ impl Statistics {
             Shown::NotText(bytes) => binary(bytes, cut_by_writer),
             Shown::Boolean | Shown::Number | Shown::Word | Shown::Wkt => {
                 let text = String::from_utf8_lossy(&out);
-                if self.meaning.is_time() { without_zeros(&text) } else { text.into_owned() }
+                // A zero that reaches to the other one is a zero to people.
+                let is_zero = bound.is_exact == Some(false) && text.trim_matches(['-', '0', '.']).is_empty();
+                match text.strip_prefix('-') {
+                    Some(zero) if is_zero => zero.to_string(),
+                    _ if self.meaning.is_time() => without_zeros(&text),
+                    _ => text.into_owned(),
+                }
             }
         })
     }

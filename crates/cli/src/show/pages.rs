@@ -32,22 +32,7 @@ pub(super) fn print(
         .ok_or_else(|| Failure::bug("a column without an order".to_string()))?;
     let indexes = page_index(file, leaf_index)?;
     let mut indexes = indexes.iter().peekable();
-    let mut table = Table::new([
-        ("row group", Side::Right),
-        ("page", Side::Right),
-        ("offset", Side::Right),
-        ("kind", Side::Left),
-        ("values", Side::Right),
-        ("nulls", Side::Right),
-        ("first row", Side::Right),
-        ("rows", Side::Right),
-        ("compressed", Side::Right),
-        ("raw", Side::Right),
-        ("crc", Side::Left),
-        ("encoding", Side::Left),
-        ("min", Side::Left),
-        ("max", Side::Left),
-    ]);
+    let mut lines: Vec<Vec<String>> = Vec::new();
     let mut pages = 0;
     for row_group in 0..file.metadata.row_groups.len() {
         let scanner =
@@ -60,7 +45,7 @@ pub(super) fn print(
             if as_json {
                 json::write(&PageJson::of(file, &leaf.path, &page), out)
             } else {
-                table.push(page.line());
+                lines.push(page.line());
                 Ok(())
             }
         })?;
@@ -68,9 +53,42 @@ pub(super) fn print(
     if !as_json {
         let title = format!("{}, column {}: {}", file.name, leaf.path, plural(pages, "page"));
         out.extend_from_slice(format!("{}\n", terminal.bold(&printable(&title))).as_bytes());
-        table.print(terminal, out);
+        table(lines).print(terminal, out);
     }
     Ok(())
+}
+
+/// The columns of a table of pages, and whether they are left out where they are empty.
+const COLUMNS: [(&str, Side, bool); 14] = [
+    ("row group", Side::Right, false),
+    ("page", Side::Right, false),
+    ("offset", Side::Right, false),
+    ("kind", Side::Left, false),
+    ("values", Side::Right, false),
+    ("nulls", Side::Right, false),
+    ("first row", Side::Right, true),
+    ("rows", Side::Right, false),
+    ("compressed", Side::Right, false),
+    ("raw", Side::Right, false),
+    ("crc", Side::Left, false),
+    ("encoding", Side::Left, false),
+    ("min", Side::Left, true),
+    ("max", Side::Left, true),
+];
+
+/// What a page does not tell.
+const ABSENT: &str = "-";
+
+fn table(lines: Vec<Vec<String>>) -> Table {
+    let is_shown = |at: usize| !COLUMNS[at].2 || lines.iter().any(|line| line[at] != ABSENT);
+    let shown: Vec<bool> = (0..COLUMNS.len()).map(is_shown).collect();
+    let titles = COLUMNS.iter().zip(&shown).filter(|(_, shown)| **shown);
+    let mut table = Table::new(titles.map(|((title, side, _), _)| (*title, *side)));
+    for line in lines {
+        let cells = line.into_iter().zip(&shown).filter(|(_, shown)| **shown);
+        table.push(cells.map(|(cell, _)| cell).collect());
+    }
+    table
 }
 
 /// The leaf of this path. A group has no pages, but those below it have.
@@ -205,7 +223,7 @@ impl<'a> Page<'a> {
     }
 
     fn line(&self) -> Vec<String> {
-        let absent = || "-".to_string();
+        let absent = || ABSENT.to_string();
         let header = &self.info.header;
         let of_header = self.of_header().map(|(_, known)| known);
         let known = self.of_index().or(of_header).unwrap_or_default();
