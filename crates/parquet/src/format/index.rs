@@ -136,8 +136,8 @@ impl ColumnIndex {
     fn histogram<'a>(&self, all: &'a Option<Vec<u64>>, page: usize) -> &'a [u64] {
         let Some(all) = all else { return &[] };
         let levels = all.len() / self.pages().max(1);
-        let start = page.checked_mul(levels);
-        start.and_then(|start| all.get(start..start + levels)).unwrap_or_default()
+        let range = page.checked_mul(levels).and_then(|start| Some(start..start.checked_add(levels)?));
+        range.and_then(|range| all.get(range)).unwrap_or_default()
     }
 }
 

@@ -4,6 +4,9 @@ use marquetry_base::Budget;
 
 use super::*;
 
+/// Where a page is: offset, bytes, first row.
+type Place = (i64, i32, i64);
+
 /// Bytes of a page of [`indexed_file`] in the file.
 fn page_bytes(page: &Page) -> i32 {
     (page.header.write().len() + page.body.len()).try_into().unwrap()
@@ -13,8 +16,8 @@ fn pages() -> [Page; 3] {
     [[1, 2], [3, 4], [5, 6]].map(|values| Page::data(2, PLAIN, plain_i32(&values)))
 }
 
-/// Where three pages are that begin behind the magic, as `(offset, bytes, first row)`.
-fn places() -> Vec<(i64, i32, i64)> {
+/// Where three pages are that begin behind the magic.
+fn places() -> Vec<Place> {
     let mut offset = 4;
     let place = |(number, page): (usize, &Page)| {
         let place = (offset, page_bytes(page), 2 * i64::try_from(number).unwrap());
@@ -24,8 +27,8 @@ fn places() -> Vec<(i64, i32, i64)> {
     pages().iter().enumerate().map(place).collect()
 }
 
-fn offset_index(places: &[(i64, i32, i64)]) -> Struct {
-    let place = |&(offset, bytes, row): &(i64, i32, i64)| {
+fn offset_index(places: &[Place]) -> Struct {
+    let place = |&(offset, bytes, row): &Place| {
         V::Struct(Struct::of([(1, V::I64(offset)), (2, V::I32(bytes)), (3, V::I64(row))]))
     };
     Struct::of([(1, V::List(places.iter().map(place).collect())), (2, V::List(vec![V::I64(8); 3]))])
@@ -102,7 +105,7 @@ fn what_an_index_says_is_read() {
 fn pages_that_are_not_where_they_can_be() {
     let _alone = alone();
     let good = places();
-    let changed = |change: &dyn Fn(&mut Vec<(i64, i32, i64)>)| {
+    let changed = |change: &dyn Fn(&mut Vec<Place>)| {
         let mut places = good.clone();
         change(&mut places);
         let mut offsets = offset_index(&places);
@@ -112,7 +115,7 @@ fn pages_that_are_not_where_they_can_be() {
     let before = "the offset index: a page that begins before the end of the one before, or before its chunk";
     let beyond = "the offset index: a page without bytes, or beyond its chunk";
     for (change, message) in [
-        (&|it: &mut Vec<(i64, i32, i64)>| it[0].0 = 3, before),
+        (&|it: &mut Vec<Place>| it[0].0 = 3, before),
         (&|it: &mut Vec<_>| it[1].0 -= 1, before),
         (
             &|it: &mut Vec<_>| it.swap(0, 1),
@@ -133,7 +136,7 @@ fn pages_that_are_not_where_they_can_be() {
         ),
         (&|it: &mut Vec<_>| it.clear(), "the offset index: no pages of 6 rows"),
         (&|it: &mut Vec<_>| it.truncate(2), "a column index of 3 pages beside an offset index of 2"),
-    ] as [(&dyn Fn(&mut Vec<(i64, i32, i64)>), &str); 12]
+    ] as [(&dyn Fn(&mut Vec<Place>), &str); 12]
     {
         let error = changed(change);
         assert_eq!(error.message(), message);
@@ -248,23 +251,24 @@ fn many_chunks_with_one_index() {
 #[test]
 fn an_index_of_a_million_pages_is_many_small_steps() {
     let _alone = alone();
-    const PAGES: i64 = 1_000_000;
+    const PAGES: i32 = 1_000_000;
+    let pages_usize = usize::try_from(PAGES).unwrap();
     // Each page is a byte, as far as the index says, of a chunk that claims to be so long; nobody reads it.
-    let offsets: Vec<(i64, i32, i64)> = (0..PAGES).map(|page| (4 + page, 1, page)).collect();
+    let offsets: Vec<Place> = (0..i64::from(PAGES)).map(|page| (4 + page, 1, page)).collect();
     let mut offset = offset_index(&offsets);
     offset.0.remove(&2);
-    let bound = V::List(vec![V::Binary(vec![7; 4]); PAGES as usize]);
+    let bound = V::List(vec![V::Binary(vec![7; 4]); pages_usize]);
     let column = Struct::of([
-        (1, V::List(vec![V::Bool(false); PAGES as usize])),
+        (1, V::List(vec![V::Bool(false); pages_usize])),
         (2, bound.clone()),
         (3, bound),
         (4, V::I32(0)),
     ]);
-    let body = vec![0; PAGES as usize];
+    let body = vec![0; pages_usize];
     let mut page = Page::data(1, PLAIN, body);
-    page.header.set(3, V::I32(PAGES as i32));
+    page.header.set(3, V::I32(PAGES));
     let table = Table::new([Column::required("a", INT32)])
-        .group(PAGES, [Chunk::new(PAGES, [page]).indexed(offset, column)]);
+        .group(PAGES.into(), [Chunk::new(PAGES.into(), [page]).indexed(offset, column)]);
     let bytes = table.write();
     let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
     let mut reader = PageIndexReader::new(FILE, Arc::clone(&metadata), &ReadOptions::default()).unwrap();
@@ -283,7 +287,7 @@ fn an_index_of_a_million_pages_is_many_small_steps() {
         },
     )
     .unwrap();
-    assert_eq!(pages as i64, PAGES);
+    assert_eq!(pages, pages_usize);
     assert!(report.units_max <= Budget::DEFAULT_UNITS + 40_000, "{report:?}");
     assert!(report.steps > 100, "{report:?}");
     let peak = MEMORY.peak_usage() - before;
