@@ -468,8 +468,10 @@ pub struct Chunk {
     pub metadata: Struct,
     /// Fields of `ColumnMetaData` that are not written.
     pub without: Vec<i16>,
-    /// The file that the chunk is said to be in, if it is another (`ColumnChunk`'s `file_path`).
-    pub file_path: Option<String>,
+    /// Indexes, by the field of `ColumnChunk` that says where they are; they are laid out behind the pages.
+    pub indexes: Vec<(i16, Struct)>,
+    /// Fields of `ColumnChunk` that differ.
+    pub outer: Struct,
 }
 
 impl Chunk {
@@ -481,14 +483,22 @@ impl Chunk {
             values,
             metadata: Struct::default(),
             without: Vec::new(),
-            file_path: None,
+            indexes: Vec::new(),
+            outer: Struct::default(),
         }
     }
 
     /// In another file, so its metadata says.
     #[must_use]
     pub fn in_file(mut self, path: &str) -> Chunk {
-        self.file_path = Some(path.to_owned());
+        self.outer.set(1, V::text(path));
+        self
+    }
+
+    /// With a page index.
+    #[must_use]
+    pub fn indexed(mut self, offset_index: Struct, column_index: Struct) -> Chunk {
+        self.indexes = vec![(4, offset_index), (6, column_index)];
         self
     }
 
@@ -631,11 +641,15 @@ impl Table {
         for &id in &chunk.without {
             metadata.remove(id);
         }
-        let mut column = Struct::of([(2, V::I64(0)), (3, V::Struct(metadata))]);
-        if let Some(path) = &chunk.file_path {
-            column.set(1, V::text(path));
+        let mut outer = Struct::of([(2, V::I64(0)), (3, V::Struct(metadata))]);
+        for (field, index) in &chunk.indexes {
+            let index = if self.unknown_fields { index.with_unknown_fields() } else { index.clone() }.write();
+            outer.set(*field, V::I64(i64_of(file.len())));
+            outer.set(field + 1, V::I32(length_i32(&index)));
+            file.extend(index);
         }
-        V::Struct(column)
+        outer.0.extend(chunk.outer.0.clone());
+        V::Struct(outer)
     }
 }
 

@@ -5,12 +5,14 @@
 //! | [`FooterReader`] | a file's end | its metadata |
 //! | [`BatchReader`] | column chunks | batches of rows |
 //! | [`PageScanner`] | one column chunk | its page headers |
+//! | [`PageIndexReader`] | the page index | each chunk's pages: where they are, and what bounds their values have |
 
 mod array;
 mod batch;
 mod builder;
 mod column;
 mod footer;
+mod index;
 mod levels;
 mod options;
 mod page;
@@ -25,6 +27,7 @@ use marquetry_base::{Bytes, Error, Result};
 pub use array::{Array, ArrayKind};
 pub use batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values};
 pub use footer::FooterReader;
+pub use index::{ChunkIndex, PageIndexReader};
 pub use options::ReadOptions;
 pub use reader::BatchReader;
 pub use scan::{PageInfo, PageScanner};

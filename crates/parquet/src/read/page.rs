@@ -28,7 +28,7 @@ const HEADER_PRICE: Price = Price { kib: 1024, kilovalue: 300 << 10 };
 const COPY_PRICE: Price = Price::per_kib(150);
 /// Bytes by which a column chunk may be longer than the footer says. Early parquet-mr forgot the dictionary page's header
 /// in its sum (PARQUET-816).
-const FORGOTTEN_BYTES_MAX: u64 = 100;
+pub(super) const FORGOTTEN_BYTES_MAX: u64 = 100;
 /// Room that a page's decompression starts with, if it may become larger: it grows as bytes arrive.
 const ROOM_MIN: usize = 64 << 10;
 

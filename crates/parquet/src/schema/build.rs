@@ -66,10 +66,15 @@ fn read_logical_type(reader: &mut Reader<'_>) -> Thrift<Option<LogicalType>> {
                 4 => plain(reader, LogicalType::Enum),
                 5 => read_decimal(reader),
                 6 => plain(reader, LogicalType::Date),
-                7 => read_time(reader)
-                    .map(|(is_adjusted_to_utc, unit)| LogicalType::Time { is_adjusted_to_utc, unit }),
-                8 => read_time(reader)
-                    .map(|(is_adjusted_to_utc, unit)| LogicalType::Timestamp { is_adjusted_to_utc, unit }),
+                // A time of a unit that this version does not know is a logical type that it does not know.
+                7 => Ok(match read_time(reader)? {
+                    (is_adjusted_to_utc, Some(unit)) => LogicalType::Time { is_adjusted_to_utc, unit },
+                    (_, None) => LogicalType::Unrecognised(7),
+                }),
+                8 => Ok(match read_time(reader)? {
+                    (is_adjusted_to_utc, Some(unit)) => LogicalType::Timestamp { is_adjusted_to_utc, unit },
+                    (_, None) => LogicalType::Unrecognised(8),
+                }),
                 10 => read_integer(reader),
                 11 => plain(reader, LogicalType::Unknown),
                 12 => plain(reader, LogicalType::Json),
@@ -102,19 +107,20 @@ fn read_decimal(reader: &mut Reader<'_>) -> Thrift<LogicalType> {
     Ok(LogicalType::Decimal { scale, precision })
 }
 
-fn read_time(reader: &mut Reader<'_>) -> Thrift<(bool, TimeUnit)> {
+/// The unit is `None` if it is one that this version does not know.
+fn read_time(reader: &mut Reader<'_>) -> Thrift<(bool, Option<TimeUnit>)> {
     let (mut is_adjusted_to_utc, mut unit) = (true, None);
     reader.structure(|reader, field| {
         match field.id {
             1 => is_adjusted_to_utc = reader.bool(field)?,
             2 => reader.expect(field, Kind::Struct, |reader| {
                 reader.structure(|_, field| {
-                    unit = match field.id {
+                    unit = Some(match field.id {
                         1 => Some(TimeUnit::Millis),
                         2 => Some(TimeUnit::Micros),
                         3 => Some(TimeUnit::Nanos),
                         _ => None,
-                    };
+                    });
                     Ok(false)
                 })
             })?,
@@ -124,7 +130,7 @@ fn read_time(reader: &mut Reader<'_>) -> Thrift<(bool, TimeUnit)> {
     })?;
     match unit {
         Some(unit) => Ok((is_adjusted_to_utc, unit)),
-        None => reader.corrupt("a time of an unknown unit"),
+        None => reader.corrupt("a time without a unit"),
     }
 }
 
