@@ -208,7 +208,7 @@ public final class Files {
     if (schema == FLAT || schema == NESTED) {
       String twin = "twins/" + schema.getName() + "_" + rows;
       if (!twins.containsValue(twin)) {
-        // pyarrow reads INTERVAL as nulls.
+        // parquet-java writes INTERVAL with the logical type UNKNOWN, which pyarrow reads as nulls.
         String plain = schema.toString().replace("(INTERVAL)", "");
         write(twin, MessageTypeParser.parseMessageType(plain), rows, writer -> writer.withDictionaryEncoding(false)
             .withPageRowCountLimit(1_000_000).withPageSize(1 << 24));
