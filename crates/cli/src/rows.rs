@@ -46,6 +46,7 @@ How values are written:
                      2024-02-29T03:04:05.678Z; without the Z where the file has
                      local times, or INT96
   intervals          ISO 8601: P1M2DT3.004S
+  geometries         well-known text: POINT Z (1 2 3); what is none, as bytes
   bytes              0x and hexadecimal digits
   null               null; in CSV nothing, where empty text is \"\"
 
@@ -459,8 +460,14 @@ impl<'a> Printer<'a> {
         match column {
             Column::Flat { column, meaning, cursor } => {
                 let Some(raw) = value_at(column, row, cursor) else { return Ok(()) };
+                let start = out.len();
                 match meaning.show(raw, out) {
                     Shown::Boolean | Shown::Number | Shown::Word => {}
+                    Shown::Wkt if out[start..].contains(&b',') => {
+                        out.insert(start, b'"');
+                        out.push(b'"');
+                    }
+                    Shown::Wkt => {}
                     Shown::Text(text) => csv_text(out, text),
                     Shown::NotText(bytes) => {
                         csv_text(out, &self.invalid_utf8.text(bytes).ok_or(Unprintable::NotText(None))?);
@@ -514,6 +521,7 @@ impl<'a> Printer<'a> {
                         let text = self.invalid_utf8.text(bytes).ok_or(Unprintable::NotText(None))?;
                         (printable(&text), false)
                     }
+                    Shown::Wkt => (String::from_utf8_lossy(&self.scratch).into_owned(), false),
                     Shown::Boolean | Shown::Number | Shown::Word => {
                         let text = String::from_utf8_lossy(&self.scratch);
                         let text = if meaning.is_time() { without_zeros(&text) } else { text.into_owned() };

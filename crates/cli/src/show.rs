@@ -1,6 +1,7 @@
 //! `marquetry show`: what is in a file, from its footer alone.
 
 mod bounds;
+mod details;
 mod json;
 mod pages;
 mod summary;
@@ -26,7 +27,7 @@ codec, sizes, nulls, and smallest and largest value. Only the footer is read (wi
 for files of any size; nested columns and encrypted columns are shown as well as others.
 
 Bounds are shown where the format says that they can be trusted: the deprecated ones of unsigned columns and texts cannot. \
-A bound that the writer cut short ends in an ellipsis.
+A bound that the writer cut short ends in an ellipsis. With --pages, the page index is shown with the headers, where there is one.
 
 Of a directory or a pattern, and with --summary of any files, it shows what the files are together: rows, sizes, the columns in \
 their paths, their schemas joined by name, where they differ, and each file on a line.",

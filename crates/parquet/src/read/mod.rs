@@ -6,6 +6,7 @@
 //! | [`BatchReader`] | column chunks | batches of rows |
 //! | [`ConformReader`] | column chunks | batches of rows of a schema that many files have |
 //! | [`PageScanner`] | one column chunk | its page headers |
+//! | [`PageIndexReader`] | the page index | each chunk's pages: where they are, and what bounds their values have |
 
 mod array;
 mod batch;
@@ -13,6 +14,7 @@ mod builder;
 mod column;
 mod conform;
 mod footer;
+mod index;
 mod levels;
 mod options;
 mod page;
@@ -28,6 +30,7 @@ pub use array::{Array, ArrayKind};
 pub use batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values};
 pub use conform::{Conform, ConformReader};
 pub use footer::FooterReader;
+pub use index::{ChunkIndex, PageIndexReader};
 pub use options::ReadOptions;
 pub use reader::BatchReader;
 pub use scan::{PageInfo, PageScanner};
