@@ -324,7 +324,7 @@ impl PageReader {
                     let decompressor = decompressors.of(codec)?;
                     let end = out.len().min(total);
                     let progress =
-                        decompressor.step(&packed[consumed..], true, &mut out[produced..end], budget)?;
+                        decompressor.step(&packed[consumed..], true, &mut out[..end], produced, budget)?;
                     consumed += progress.consumed;
                     produced += progress.produced;
                     match progress.status {
@@ -403,18 +403,15 @@ impl PageReader {
             return Ok(Opened::Page(Page { kind: header.kind, levels, body: packed }));
         }
         let decompressor = decompressors.of(codec)?;
-        decompressor.start(packed.len(), total)?;
-        let first = if decompressor.whole_output() {
-            total
-        } else {
-            packed.len().saturating_mul(4).max(ROOM_MIN).min(total)
-        };
+        let first = packed.len().saturating_mul(4).max(ROOM_MIN).min(total);
+        let room = room(first)?;
+        decompressor.start(packed.len(), total, room.len() >= total)?;
         Ok(Opened::Packed(Expects::Room {
             kind: header.kind,
             levels,
             packed,
             consumed: 0,
-            room: room(first)?,
+            room,
             produced: 0,
             total,
         }))
