@@ -240,13 +240,13 @@ const TABLES: [(&str, &[Row]); 7] = [
             Row("xxHash-based bloom filters", Claim::PassedOver("its place is told; pruning comes later")),
             Row("Bloom filter length", ANY),
             Row(MIN_MAX, ANY),
-            Row("Page index", Claim::PassedOver("its place is told; pruning comes later")),
+            Row("Page index", Claim::Read(&["column index", "offset index"])),
             Row("Page CRC32 checksum", BOTH_VERSIONS),
             Row(ENCRYPTION, Claim::Refused),
-            Row("Size statistics", Claim::NotYet("passed over, as an unknown field")),
+            Row("Size statistics", ANY),
             Row("Data Page V1", ANY),
             Row("Data Page V2", Claim::Read(&["compressed", "not compressed in a compressed chunk"])),
-            Row("Geospatial statistics", Claim::NotYet("passed over, as an unknown field")),
+            Row("Geospatial statistics", Claim::Read(&["bounding box", "types"])),
             Row(EXTENSIONS, Claim::PassedOver("nobody has defined any")),
             Row(NAN_COUNTS, ANY),
         ],
@@ -462,8 +462,22 @@ impl Seeing {
                 self.row("Bloom filter length");
             }
         }
-        if chunk.column_index.is_some() || chunk.offset_index.is_some() {
-            self.row("Page index");
+        let indexes = [("column index", chunk.column_index), ("offset index", chunk.offset_index)];
+        for (name, place) in indexes {
+            if place.is_some() {
+                self.with("Page index", name);
+            }
+        }
+        if chunk.size_statistics.is_some() {
+            self.with("Size statistics", physical(leaf.physical_type));
+        }
+        if let Some(places) = &chunk.geospatial_statistics {
+            if places.bounding_box.is_some() {
+                self.with("Geospatial statistics", "bounding box");
+            }
+            if !places.geospatial_types.is_empty() {
+                self.with("Geospatial statistics", "types");
+            }
         }
         if let Some(statistics) = &chunk.statistics {
             if statistics.min_value.is_some() && statistics.max_value.is_some() {

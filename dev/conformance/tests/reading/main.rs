@@ -6,7 +6,6 @@ mod crafted;
 mod crafted_types;
 mod given;
 mod matrix;
-mod metadata;
 mod nested;
 mod peers;
 mod variants;
