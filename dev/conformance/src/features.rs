@@ -23,6 +23,8 @@ use crate::hostile::{self, Manner};
 pub enum Source {
     /// A file of parquet-testing.
     Corpus,
+    /// A file of `writers/files`, by one of many more writers.
+    Kept,
     /// A file of `craft`.
     Crafted,
     /// A file by pyarrow.
@@ -41,6 +43,7 @@ impl Source {
     fn name(self) -> &'static str {
         match self {
             Source::Corpus => "parquet-testing",
+            Source::Kept => "kept",
             Source::Crafted => "crafted",
             Source::Pyarrow => "pyarrow",
             Source::ParquetRs => "parquet-rs",
@@ -342,8 +345,10 @@ const HEAD: &str = "\
 
 Every row is one of the implementation status page of the Parquet format, or of its latest `parquet.thrift`. This page is
 written by the tests: ✅ stands where files that use the feature were read, and each of their columns was equal to what pyarrow
-(where it cannot, DuckDB, or who made the file) says it holds, as columns and as records. \"With\" and \"files\" say what these
-files were: of each writer one, and whatever else they used. ❌ has the error that such a file gets.
+(where it cannot, DuckDB, or who made the file) says it holds; nested ones as arrays and as records. What footers say was equal to
+what parquet-rs finds in them. \"With\" and \"files\" say what these files were: of each source one, and whatever else they used;
+kept ones stand in `dev/conformance/writers/files`, crafted ones are made by the tests byte by byte. ❌ has the errors that such
+files get.
 
 `MARQUETRY_UPDATE=1 cargo test -p marquetry-conformance --test reading` writes it anew; without, a page that is not what the
 tests see fails them. Writing is not there yet; it will be a column more.
@@ -351,7 +356,7 @@ tests see fails them. Writing is not there yet; it will be a column more.
 
 fn seen_in(seen: &Seen) -> String {
     let names = seen.files.iter().map(|(source, file)| match source {
-        Source::Corpus | Source::Crafted => format!("{} `{file}`", source.name()),
+        Source::Corpus | Source::Kept | Source::Crafted => format!("{} `{file}`", source.name()),
         _ => source.name().to_owned(),
     });
     names.collect::<Vec<_>>().join(", ")

@@ -94,7 +94,7 @@ fn heading(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-fn size_exact(bytes: u64) -> String {
+pub(super) fn size_exact(bytes: u64) -> String {
     if bytes < 1000 { size(bytes) } else { format!("{} ({} bytes)", size(bytes), thousands(bytes)) }
 }
 
@@ -109,12 +109,12 @@ fn totals(metadata: &FileMetaData) -> (u64, u64) {
     })
 }
 
-fn section(title: &str, terminal: Terminal, out: &mut Vec<u8>) {
+pub(super) fn section(title: &str, terminal: Terminal, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("\n{}\n", terminal.bold(title)).as_bytes());
 }
 
 /// A table; what found no room is said, not just left out.
-fn print_table(table: &Table, terminal: Terminal, out: &mut Vec<u8>) {
+pub(super) fn print_table(table: &Table, terminal: Terminal, out: &mut Vec<u8>) {
     let left_out = table.print(terminal, out);
     if left_out > 0 {
         let columns = plural(left_out, "more column");
@@ -123,7 +123,7 @@ fn print_table(table: &Table, terminal: Terminal, out: &mut Vec<u8>) {
 }
 
 /// The tree, with the types aligned beside it.
-fn schema(schema: &Schema, terminal: Terminal, out: &mut Vec<u8>) {
+pub(super) fn schema(schema: &Schema, terminal: Terminal, out: &mut Vec<u8>) {
     let mut lines = Vec::new();
     // The prefixes of the open groups' children, by the group's node.
     let mut prefixes = vec![String::new(); schema.nodes().len()];

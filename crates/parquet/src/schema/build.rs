@@ -260,10 +260,15 @@ impl Schema {
                 .map_err(|_| here(Error::corrupt(alloc::format!("a group of {children} children"))))?;
             let is_leaf = element.physical_type.is_some() && !is_root;
             let converted_type = element.converted_type.map(ConvertedType);
-            let annotation = element
-                .logical_type
-                .clone()
-                .or_else(|| converted_type.and_then(|it| it.logical_type(element.scale, element.precision)));
+            let converted = converted_type.and_then(|it| it.logical_type(element.scale, element.precision));
+            let annotation = match (&element.logical_type, converted) {
+                // So parquet-java annotates an interval, which only the converted types have.
+                (Some(LogicalType::Unknown) | None, Some(LogicalType::Interval)) => {
+                    Some(LogicalType::Interval)
+                }
+                (Some(logical_type), _) => Some(logical_type.clone()),
+                (None, converted) => converted,
+            };
             let kind = if is_leaf {
                 if children > 0 {
                     return Err(here(Error::corrupt("a field with both a type and children")));
@@ -459,6 +464,22 @@ mod tests {
         );
         let deep: Vec<_> = (0..100).map(|_| group("g", 1, 1)).collect();
         assert_eq!(build(deep).kind(), marquetry_base::ErrorKind::LimitExceeded);
+    }
+
+    #[test]
+    fn an_interval_that_its_logical_type_does_not_know() {
+        let built = |converted_type| {
+            let mut interval = leaf("a", 0, 7);
+            interval.type_length = Some(12);
+            interval.logical_type = Some(LogicalType::Unknown);
+            interval.converted_type = converted_type;
+            Schema::build(vec![group("root", 0, 1), interval], &Limits::DEFAULT).unwrap()
+        };
+        let annotation = |converted_type| built(converted_type).nodes()[1].logical_type.clone();
+        assert_eq!(annotation(Some(21)), Some(LogicalType::Interval));
+        assert_eq!(annotation(None), Some(LogicalType::Unknown));
+        // UTF8: no writer is known to contradict itself so.
+        assert_eq!(annotation(Some(0)), Some(LogicalType::Unknown));
     }
 
     #[test]

@@ -153,6 +153,28 @@ fn levels_cases() -> Vec<Case> {
             ),
             [vec![None; 18]],
         ),
+        // As Arrow Go writes it without statistics.
+        case(
+            "a-v2-page-that-counts-no-nulls",
+            one(
+                optional(),
+                Chunk::new(29, [Page::data_v2(29, 0, PLAIN, &levels(&there), &plain_i32(&dense))]),
+            ),
+            [rows.clone()],
+        ),
+        // As the Go writer by fraugster has it.
+        case(
+            "a-v2-page-that-counts-other-rows",
+            one(
+                optional(),
+                Chunk::new(
+                    29,
+                    [Page::data_v2(29, nulls, PLAIN, &levels(&there), &plain_i32(&dense))
+                        .with_own(3, V::I32(28))],
+                ),
+            ),
+            [rows.clone()],
+        ),
         case(
             "a-nullable-v2-page-with-crc",
             one(

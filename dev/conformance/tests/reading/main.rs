@@ -9,6 +9,7 @@ mod matrix;
 mod nested;
 mod peers;
 mod variants;
+mod writers;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
