@@ -28,7 +28,7 @@ const HEADER_PRICE: Price = Price { kib: 1024, kilovalue: 300 << 10 };
 const COPY_PRICE: Price = Price::per_kib(150);
 /// Bytes by which a column chunk may be longer than the footer says. Early parquet-mr forgot the dictionary page's header
 /// in its sum (PARQUET-816).
-const FORGOTTEN_BYTES_MAX: u64 = 100;
+pub(super) const FORGOTTEN_BYTES_MAX: u64 = 100;
 /// Room that a page's decompression starts with, if it may become larger: it grows as bytes arrive.
 const ROOM_MIN: usize = 64 << 10;
 
@@ -128,8 +128,9 @@ impl PageReader {
         if chunk.encrypted {
             return Err(Error::unsupported("an encrypted column"));
         }
-        if chunk.file_path.is_some() {
-            return Err(Error::unsupported("a column chunk in another file"));
+        // An empty name names no file.
+        if let Some(path) = chunk.file_path.as_deref().filter(|path| !path.is_empty()) {
+            return Err(Error::unsupported(format!("a column chunk in another file, {path:?}")));
         }
         if let Compression::Unknown(number) = chunk.compression {
             return Err(Error::unsupported(format!("the unknown compression codec {number}")));
@@ -420,4 +421,22 @@ impl PageReader {
 enum Opened {
     Page(Page),
     Packed(Expects),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_in_another_file() {
+        let reader = |path: &str| {
+            let chunk =
+                ColumnChunk { file_path: Some(path.into()), data_page_offset: 4, ..Default::default() };
+            PageReader::new(Object(0), &chunk, 100, &ReadOptions::default()).map(drop)
+        };
+        let error = reader("part.0\n.parquet").unwrap_err();
+        assert_eq!(error.kind(), marquetry_base::ErrorKind::Unsupported);
+        assert_eq!(error.message(), "a column chunk in another file, \"part.0\\n.parquet\"");
+        assert!(reader("").is_ok());
+    }
 }
