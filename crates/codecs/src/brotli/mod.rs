@@ -569,7 +569,7 @@ fn recent(distances: [usize; 4], symbol: usize) -> usize {
         0..4 => distances[symbol],
         _ => {
             let distance = distances[usize::from(symbol >= 10)];
-            if symbol % 2 == 0 { distance.saturating_sub(by) } else { distance + by }
+            if symbol.is_multiple_of(2) { distance.saturating_sub(by) } else { distance + by }
         }
     }
 }
