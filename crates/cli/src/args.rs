@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use marquetry_scylla::bridge::{self, Mapping, MappingOptions};
 use marquetry_scylla::cql::{KeySpec, Name, TableName};
 
-use crate::columns::{Columns, Nested};
+use crate::columns::{Columns, split_names};
 use crate::failure::{Failure, Outcome};
 use crate::input::ParquetFile;
 
@@ -47,6 +47,31 @@ pub(crate) struct RowArgs {
     /// What to do with nulls
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Values")]
     pub(crate) nulls: Nulls,
+
+    /// Make these lists sets: equal elements become one
+    ///
+    /// Names are separated by commas, as with --columns. A list inside of others is named by its path, with a dot between names,
+    /// `element` for the elements of a list, and `key` and `value` for those of a map: stops.element.tags. The names that `marquetry
+    /// show` prints, stops.list.element.tags, do too.
+    #[arg(long, value_name = "A,B.C,…", help_heading = "Lists, maps and groups")]
+    pub(crate) as_set: Vec<String>,
+
+    /// Freeze the types of all such columns, so that what is empty is not null
+    ///
+    /// For CQL, a list, set or map that is not frozen and has no elements is null, and so is a user-defined type whose fields are
+    /// all null; and each INSERT of one leaves a tombstone, for it replaces what was there. What is frozen is one value, is as it was
+    /// written, and leaves none; but a statement cannot change a part of it. What is nested in another and what is in the key are
+    /// always frozen.
+    #[arg(long, help_heading = "Lists, maps and groups")]
+    pub(crate) frozen: bool,
+
+    /// What to do with nulls in lists, sets and maps, which CQL cannot hold
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Lists, maps and groups")]
+    pub(crate) null_elements: NullElements,
+
+    /// What to do with equal keys in a map
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Lists, maps and groups")]
+    pub(crate) duplicate_keys: DuplicateKeys,
 }
 
 /// What timestamps of micro- and nanoseconds become. CQL's own timestamp has milliseconds.
@@ -81,6 +106,26 @@ pub(crate) enum Nulls {
     Null,
 }
 
+/// What to do with nulls in lists, sets and maps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum NullElements {
+    /// Stop, and name the row and the place in it
+    #[default]
+    Error,
+    /// Leave them out; of a map the whole entry
+    Drop,
+}
+
+/// What to do with equal keys in a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum DuplicateKeys {
+    /// Stop, and name the row, the place in it and the key
+    #[default]
+    Error,
+    /// Take the last entry
+    Last,
+}
+
 impl RowArgs {
     /// What a bridge is asked for, but for the columns. All mistakes of the options themselves are found here, before a
     /// file is opened.
@@ -91,6 +136,8 @@ impl RowArgs {
         let row_number = |text: &String| {
             Name::new(text).map_err(|error| Failure::usage(format!("--key-row-number '{text}': {error}")))
         };
+        let sets: Vec<Vec<String>> =
+            self.as_set.iter().map(|list| split_names("--as-set", list)).collect::<Outcome<_>>()?;
         Ok(MappingOptions {
             timestamps_as_millis: self.timestamps_as == TimestampsAs::Millis,
             invalid_utf8: match self.invalid_utf8 {
@@ -105,6 +152,17 @@ impl RowArgs {
                 Nulls::Unset => bridge::Nulls::Unset,
                 Nulls::Null => bridge::Nulls::Null,
             },
+            sets: sets.concat(),
+            frozen: self.frozen,
+            null_elements: match self.null_elements {
+                NullElements::Error => bridge::NullElements::Error,
+                NullElements::Drop => bridge::NullElements::Drop,
+            },
+            duplicate_keys: match self.duplicate_keys {
+                DuplicateKeys::Error => bridge::DuplicateKeys::Error,
+                DuplicateKeys::Last => bridge::DuplicateKeys::Last,
+            },
+            existing: None,
         })
     }
 
@@ -127,7 +185,7 @@ impl RowArgs {
         table: &TableName,
         mut options: MappingOptions,
     ) -> Outcome<Vec<Mapping>> {
-        let columns = Columns::choose(files, self.columns.as_deref(), Nested::Refused)?;
+        let columns = Columns::choose(files, self.columns.as_deref())?;
         options.columns = Some(columns.names);
         let mappings = files.iter().map(|file| {
             let mapping = Mapping::new(&file.metadata.schema, table.clone(), &options);

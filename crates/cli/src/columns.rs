@@ -17,21 +17,13 @@ pub(crate) struct Columns {
     pub(crate) nodes: Vec<Vec<usize>>,
 }
 
-/// Whether a command can do with lists, maps and groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Nested {
-    Refused,
-    Taken,
-}
-
 impl Columns {
-    /// Chooses columns, all if none are named, and makes sure that all files have them with the same types, flat unless nested
-    /// ones are taken.
+    /// Chooses columns, all if none are named, and makes sure that all files have them with the same types.
     ///
     /// Without names, all files must have exactly the columns of the first, in whatever order. The work grows with the number
     /// of columns, not with its square: tables of machine learning have 100,000.
-    pub(crate) fn choose(files: &[ParquetFile], wanted: Option<&str>, nested: Nested) -> Outcome<Columns> {
-        let wanted = wanted.map(split_names).transpose()?;
+    pub(crate) fn choose(files: &[ParquetFile], wanted: Option<&str>) -> Outcome<Columns> {
+        let wanted = wanted.map(|list| split_names("--columns", list)).transpose()?;
         let Some(first) = files.first().map(Named::new) else {
             return Ok(Columns { names: Vec::new(), nodes: Vec::new() });
         };
@@ -50,11 +42,11 @@ impl Columns {
         if names.is_empty() {
             return Err(Failure::refused(format!("{}: the file has no columns", first.file.name)));
         }
-        let mut nodes = vec![first.nodes(&names, nested)?];
+        let mut nodes = vec![first.nodes(&names)?];
         for file in &files[1..] {
             let file = Named::new(file);
             file.check_same(&first, &names, is_chosen)?;
-            nodes.push(file.nodes(&names, nested)?);
+            nodes.push(file.nodes(&names)?);
             file.check_same_shapes(&first, &names)?;
         }
         for (file, nodes) in files.iter().zip(&nodes) {
@@ -99,9 +91,8 @@ impl<'a> Named<'a> {
     }
 
     /// The columns' nodes, or why they cannot be had.
-    fn nodes(&self, names: &[String], nested: Nested) -> Outcome<Vec<usize>> {
+    fn nodes(&self, names: &[String]) -> Outcome<Vec<usize>> {
         let mut nodes = Vec::with_capacity(names.len());
-        let mut refused = Vec::new();
         for name in names {
             let Some(&node) = self.nodes.get(name.as_str()) else { return Err(self.no_such_column(name)) };
             if self.twice.contains(name.as_str()) {
@@ -110,16 +101,12 @@ impl<'a> Named<'a> {
                     self.file.name
                 )));
             }
-            match nested {
-                _ if flat_leaf(self.schema, node).is_some() => {}
-                Nested::Refused => refused.push(name.as_str()),
-                Nested::Taken => {
-                    self.shape(node)?;
-                }
+            if flat_leaf(self.schema, node).is_none() {
+                self.shape(node)?;
             }
             nodes.push(node);
         }
-        if refused.is_empty() { Ok(nodes) } else { Err(self.nested_columns(names, &refused)) }
+        Ok(nodes)
     }
 
     fn shape(&self, node: usize) -> Outcome<Shape> {
@@ -135,28 +122,6 @@ impl<'a> Named<'a> {
             (_, more) => format!("its columns are {} and {more} more", names_list(&names, ", ")),
         };
         Failure::usage(format!("{}: there is no column {name:?}; {has}", self.file.name))
-    }
-
-    /// Nested columns are named all at once, with the way to leave them out.
-    fn nested_columns(&self, names: &[String], nested: &[&str]) -> Failure {
-        let are_nested: HashSet<&str> = nested.iter().copied().collect();
-        let flat: Vec<&str> =
-            names.iter().map(String::as_str).filter(|name| !are_nested.contains(name)).collect();
-        let (is_are, it_them) = if nested.len() == 1 { ("is", "it") } else { ("are", "them") };
-        let advice = match flat.len() {
-            0 => "there are no others".to_string(),
-            1..=NAMES_TOLD_MAX => format!("leave {it_them} out with --columns {}", quote_list(&flat)),
-            count => format!("leave {it_them} out by naming the {count} others with --columns"),
-        };
-        let told = names_list(&nested[..nested.len().min(NAMES_TOLD_MAX)], ", ");
-        let more = match nested.len().saturating_sub(NAMES_TOLD_MAX) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        Failure::refused(format!(
-            "{}: {told}{more} {is_are} nested or repeated (a list, map or group), which is not supported yet; {advice}",
-            self.file.name
-        ))
     }
 
     /// Makes sure that columns are as in the first file, and unless they were chosen, that there are no others.
@@ -297,7 +262,7 @@ fn describe((physical, logical): &(PhysicalType, Option<&LogicalType>)) -> Strin
 
 /// Reads `a,b,"c,d"`: names between commas; one with a comma in it, a quote or space at its start, or nothing in it stands in
 /// quotes, which are doubled inside.
-fn split_names(list: &str) -> Outcome<Vec<String>> {
+pub(crate) fn split_names(option: &str, list: &str) -> Outcome<Vec<String>> {
     let mut names = Vec::new();
     let mut rest = list;
     loop {
@@ -307,7 +272,7 @@ fn split_names(list: &str) -> Outcome<Vec<String>> {
                 let mut inner = inner;
                 rest = loop {
                     let Some((before, after)) = inner.split_once('"') else {
-                        return Err(Failure::usage(format!("--columns '{list}': a quote is not closed")));
+                        return Err(Failure::usage(format!("{option} '{list}': a quote is not closed")));
                     };
                     name.push_str(before);
                     match after.strip_prefix('"') {
@@ -325,7 +290,7 @@ fn split_names(list: &str) -> Outcome<Vec<String>> {
                 let name = rest[..end].trim();
                 if name.is_empty() {
                     return Err(Failure::usage(format!(
-                        "--columns '{list}': a name is empty; a column whose name is empty is written \"\""
+                        "{option} '{list}': a name is empty; a column whose name is empty is written \"\""
                     )));
                 }
                 rest = &rest[end..];
@@ -338,7 +303,7 @@ fn split_names(list: &str) -> Outcome<Vec<String>> {
             None if rest.is_empty() => return Ok(names),
             None => {
                 return Err(Failure::usage(format!(
-                    "--columns '{list}': a comma should follow a closing quote"
+                    "{option} '{list}': a comma should follow a closing quote"
                 )));
             }
         }
@@ -355,20 +320,13 @@ fn names_list(names: &[&str], separator: &str) -> String {
     quoted.collect::<Vec<_>>().join(separator)
 }
 
-/// Names as `--columns` reads them, quoted for a shell.
-fn quote_list(names: &[&str]) -> String {
-    let list = names_list(names, ",");
-    let is_bare = |c: char| c.is_alphanumeric() || "_-.,/:@%+=".contains(c);
-    if list.chars().all(is_bare) { list } else { format!("'{}'", list.replace('\'', r"'\''")) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn lists_of_names() {
-        let split = |list| match split_names(list) {
+        let split = |list| match split_names("--columns", list) {
             Ok(names) => names.join("|"),
             Err(Failure::Said(_, message)) => message,
             Err(other) => panic!("{other:?}"),
@@ -381,8 +339,6 @@ mod tests {
         }
         assert_eq!(split("\"a"), "--columns '\"a': a quote is not closed");
         assert_eq!(split("\"a\"b"), "--columns '\"a\"b': a comma should follow a closing quote");
-        let quoted = quote_list(&["a", "b,c", "it's"]);
-        assert_eq!(quoted, r#"'a,"b,c",it'\''s'"#);
-        assert_eq!(quote_list(&["a", "b_1"]), "a,b_1");
+        assert_eq!(names_list(&["a", "b,c", "it's"], ","), r#"a,"b,c",it's"#);
     }
 }

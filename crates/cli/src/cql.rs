@@ -14,10 +14,11 @@ use crate::input::{ParquetFile, total_rows};
 use crate::output::{Interrupted, Output, WRITE_BYTES};
 use crate::progress::{Goes, Progress};
 
-/// Print Parquet files as CQL: CREATE TABLE, then one INSERT a row
+/// Print Parquet files as CQL: CREATE TYPE and CREATE TABLE, then one INSERT a row
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Print Parquet files as CQL for ScyllaDB and Cassandra: CREATE TABLE, then one INSERT a row.
+    long_about = "Print Parquet files as CQL for ScyllaDB and Cassandra: CREATE TABLE, then one INSERT a row. Lists, maps and groups become lists, \
+maps and user-defined types, for which CREATE TYPE comes first.
 
 Several files become one table; they must have the same columns, by name and type. Everything that can be wrong before \
 the first row (names, types, the key, a file that differs) is found before the first line is printed. If something is \
@@ -37,7 +38,7 @@ pub(crate) struct Cql {
     #[arg(long, value_name = "[KEYSPACE.]TABLE")]
     table: String,
 
-    /// Print only the CREATE TABLE
+    /// Print only the CREATE TYPE and CREATE TABLE
     #[arg(long, conflicts_with = "data_only")]
     schema_only: bool,
 
@@ -93,7 +94,9 @@ pub(crate) fn print(files: &[PathBuf], options: &Options, interrupted: Interrupt
     let mappings = options.rows.mappings(&files, &options.table, mapping_options)?;
     let mut output = Output::new(interrupted);
     if let Some(first) = mappings.first().filter(|_| options.schema) {
-        output.text().extend_from_slice(first.table().to_string().as_bytes());
+        let types = first.types().iter().map(ToString::to_string);
+        let table = first.table().to_string();
+        output.text().extend(types.chain([table]).flat_map(String::into_bytes));
     }
     if options.data {
         let printed = print_rows(&files, &mappings, options, &mut output);
@@ -128,11 +131,12 @@ fn print_rows(
         let bytes_max = WRITE_BYTES.max(mapping.columns().len() * WIDE_ROW_COLUMN_BYTES);
         let mut rows = file.rows(mapping.leaves(), Some(wanted - done), true)?;
         while let Some(batch) = rows.next().map_err(|error| file.failure(&error))? {
-            let number = first_row_number + batch.first_row;
+            let batch = mapping.assemble(batch).map_err(|error| file.failure(&error))?;
+            let number = first_row_number + batch.first_row();
             let mut next = 0;
-            while next < batch.rows {
+            while next < batch.rows() {
                 let written = writer
-                    .write(&batch, next..batch.rows, number, output.text(), bytes_max)
+                    .write(&batch, next..batch.rows(), number, output.text(), bytes_max)
                     .map_err(|error| file.failure(&error))?;
                 if written.next_row <= next {
                     return Err(Failure::bug("a writer of statements makes no progress"));
@@ -140,7 +144,7 @@ fn print_rows(
                 next = written.next_row;
                 output.end_unit()?;
             }
-            done += u64_of(batch.rows);
+            done += u64_of(batch.rows());
             progress.update(done, output.bytes());
         }
     }

@@ -12,7 +12,7 @@ use marquetry_parquet::schema::Shape;
 
 use crate::args::InvalidUtf8;
 use crate::calendar::without_zeros;
-use crate::columns::{Columns, Nested, flat_leaf};
+use crate::columns::{Columns, flat_leaf};
 use crate::failure::{Failure, Outcome};
 use crate::input::{ParquetFile, total_rows};
 use crate::json;
@@ -106,7 +106,7 @@ enum Format {
 impl RowsCommand {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
         let files = ParquetFile::open_all(&self.files)?;
-        let columns = Columns::choose(&files, self.columns.as_deref(), Nested::Taken)?;
+        let columns = Columns::choose(&files, self.columns.as_deref())?;
         let all = total_rows(&files, None);
         let limit = self.limit.or((self.format == Format::Table).then_some(TABLE_ROWS));
         let wanted = total_rows(&files, limit);
@@ -635,7 +635,7 @@ mod tests {
             ("bad_text.parquet", Some(2)),
         ] {
             let file = ParquetFile::open(&folder.join(name)).unwrap();
-            let chosen = Columns::choose(std::slice::from_ref(&file), None, Nested::Taken).unwrap();
+            let chosen = Columns::choose(std::slice::from_ref(&file), None).unwrap();
             let fields = fields(&file, &chosen.nodes[0]).unwrap();
             let leaves = file.leaves_of(&chosen.nodes[0]);
             let batch = file.rows(leaves, Some(1000), false).unwrap().next().unwrap().unwrap();
