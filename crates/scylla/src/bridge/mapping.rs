@@ -561,7 +561,7 @@ struct Field<'s> {
 }
 
 /// Names in a message, not too many.
-fn list(names: impl IntoIterator<Item = impl Display>) -> String {
+pub(super) fn list(names: impl IntoIterator<Item = impl Display>) -> String {
     const NAMES_MAX: usize = 20;
     let mut text = String::new();
     for (at, name) in names.into_iter().enumerate() {

@@ -11,6 +11,7 @@ use marquetry_parquet::schema::{LogicalType, NodeKind, Schema, Shape, ShapeKind}
 
 use super::MappingOptions;
 use super::convert::Conversion;
+use super::mapping::list;
 use crate::cql::types::NESTING_MAX;
 use crate::cql::{CqlType, Name, TableName, TypeDef};
 
@@ -71,6 +72,8 @@ pub(super) struct Planner<'a> {
     /// The paths of [`MappingOptions::sets`] and whether each was found.
     sets: BTreeMap<String, usize>,
     found: Vec<bool>,
+    /// The paths of lists, where sets are wanted.
+    lists: Vec<String>,
     existing: BTreeMap<&'a Name, &'a TypeDef>,
     existing_columns: BTreeMap<&'a Name, &'a CqlType>,
     /// The types' names, and how many there are of each.
@@ -112,6 +115,7 @@ impl<'a> Planner<'a> {
             table,
             sets,
             found: alloc::vec![false; options.sets.len()],
+            lists: Vec::new(),
             existing: existing.iter().flat_map(|it| &it.types).map(|it| (&it.name, it)).collect(),
             existing_columns: existing
                 .iter()
@@ -163,7 +167,8 @@ impl<'a> Planner<'a> {
     pub(super) fn finish(self) -> Result<Planned> {
         if let Some((path, _)) = self.options.sets.iter().zip(&self.found).find(|(_, found)| !**found) {
             return Err(Error::misuse(format!(
-                "{path:?} is to be a set, but no list of the columns taken is called so"
+                "{path:?} is to be a set, but no list is called so; there are {}",
+                list(&self.lists)
             )));
         }
         Ok(Planned { types: self.types, has_variants: self.has_variants, leaves: self.leaves })
@@ -350,12 +355,17 @@ impl<'a> Planner<'a> {
     }
 
     /// A name for the type of a group that nothing else has: the table's and those of the columns and fields down to it.
+    ///
+    /// It needs no quotes, whatever theirs: there are drivers that fail on a keyspace with a quoted type inside of another.
     fn type_name(&mut self, names: &[&str]) -> Result<Name> {
-        let mut text: String = self.table.table.as_str().chars().take(TYPE_CHARS_MAX).collect();
-        for name in names {
-            text.push('_');
-            // The names of types are ASCII.
-            text.extend(name.chars().take(TYPE_CHARS_MAX).map(|c| if c.is_ascii() { c } else { '_' }));
+        let mut text = String::new();
+        for name in core::iter::once(self.table.table.as_str()).chain(names.iter().copied()) {
+            text.push_str(if text.is_empty() { "" } else { "_" });
+            let letters = name.chars().take(TYPE_CHARS_MAX).map(|c| c.to_ascii_lowercase());
+            text.extend(letters.map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }));
+        }
+        if !text.starts_with(|c: char| c.is_ascii_lowercase()) {
+            text.insert(0, 't');
         }
         text.truncate(TYPE_CHARS_MAX);
         loop {
@@ -401,6 +411,7 @@ impl<'a> Planner<'a> {
         if self.sets.is_empty() {
             return false;
         }
+        self.lists.push(self.path.clone());
         let at = self.sets.get(&self.path).or_else(|| self.sets.get(&self.schema.path(shape.node)));
         if let Some(found) = at.and_then(|&at| self.found.get_mut(at)) {
             *found = true;

@@ -13,7 +13,7 @@ use marquetry_parquet::schema::Schema;
 use marquetry_parquet::variant::{Reassembler, Variant, VariantColumns};
 
 use super::convert::{Slots, Value};
-use super::form::{Form, Identity, Text};
+use super::form::{Form, Order, Text};
 use super::plan::{Field, Plan};
 use super::{DuplicateKeys, NullElements};
 
@@ -180,7 +180,7 @@ impl Walk<'_> {
         Ok(F::end(out, at, items, b']')?)
     }
 
-    /// Equal elements are one.
+    /// In the servers' order; equal elements are one.
     fn set<F: Form>(&mut self, plan: &Plan, array: &Array, range: Range<usize>, out: &mut Vec<u8>) -> Walked {
         let element = Element::new(plan, array)?;
         let mut keys = self.keys();
@@ -192,11 +192,10 @@ impl Walk<'_> {
             self.key(&mut keys, &element, slot, range.len())
                 .map_err(|fault| below(fault, format!("[{}]", slot - range.start)))?;
         }
-        keys.drop_equal(Keep::First);
-        keys.put_in_order(F::IS_ORDERED);
+        keys.sort(Keep::First);
         let at = F::begin(out, b'{');
         let mut items = 0;
-        for entry in keys.kept() {
+        for entry in &keys.entries {
             let item = F::begin_item(out, comma(items));
             self.item::<F>(&element, entry.slot, item, out)
                 .map_err(|fault| below(fault, format!("[{}]", entry.slot - range.start)))?;
@@ -206,6 +205,7 @@ impl Walk<'_> {
         Ok(F::end(out, at, items, b'}')?)
     }
 
+    /// In the servers' order.
     fn map<F: Form>(&mut self, entries: &Entries<'_>, out: &mut Vec<u8>) -> Walked {
         let key = Element::new(entries.key, entries.keys)?;
         let value = Element::new(entries.value, entries.values)?;
@@ -220,15 +220,14 @@ impl Walk<'_> {
                 self.key(&mut keys, &key, slot, range.len()).map_err(|fault| below(fault, in_key(slot)))?;
             }
         }
-        if let Some((first, second)) = keys.drop_equal(Keep::Last)
+        if let Some((first, second)) = keys.sort(Keep::Last)
             && self.rules.duplicate_keys == DuplicateKeys::Error
         {
             return Err(self.duplicate(entries, &key, first, second));
         }
-        keys.put_in_order(F::IS_ORDERED);
         let at = F::begin(out, b'{');
         let mut items = 0;
-        for entry in keys.kept() {
+        for entry in &keys.entries {
             let item = F::begin_item(out, comma(items));
             self.item::<F>(&key, entry.slot, item, out).map_err(|fault| below(fault, in_key(entry.slot)))?;
             let item = F::begin_item(out, b": ");
@@ -347,12 +346,12 @@ impl Walk<'_> {
     fn key(&mut self, keys: &mut Keys, key: &Element<'_>, slot: usize, of: usize) -> Walked {
         let start = keys.bytes.len();
         if of > 1 {
-            self.element::<Identity>(key, slot, &mut keys.bytes)?;
+            self.element::<Order>(key, slot, &mut keys.bytes)?;
             if keys.bytes.len() > self.length_max {
                 return Err(too_long());
             }
         }
-        keys.entries.push(Key { slot, start, end: keys.bytes.len(), is_dropped: false });
+        keys.entries.push(Key { slot, start, end: keys.bytes.len() });
         Ok(())
     }
 }
@@ -386,19 +385,18 @@ impl Entries<'_> {
     }
 }
 
-/// The keys of a map or elements of a set, in the form [`Identity`].
+/// The keys of a map or elements of a set, in the form [`Order`].
 #[derive(Debug, Default)]
 struct Keys {
     bytes: Vec<u8>,
     entries: Vec<Key>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Key {
     slot: usize,
     start: usize,
     end: usize,
-    is_dropped: bool,
 }
 
 /// Which of equal keys stays.
@@ -409,39 +407,29 @@ enum Keep {
 }
 
 impl Keys {
-    /// Drops all but one of equal keys; says the slots of the first two that are equal.
+    /// Sorts the keys, and drops all but one of equal ones; says the slots of two that are equal, those that come first.
     ///
-    /// Keys are sorted only where they do not come so: the work is n log n, whatever they are.
-    fn drop_equal(&mut self, keep: Keep) -> Option<(usize, usize)> {
-        let bytes = &self.bytes;
+    /// The work is n log n, whatever they are, and n where they are sorted already, as many writers have them.
+    fn sort(&mut self, keep: Keep) -> Option<(usize, usize)> {
+        let (bytes, entries) = (&self.bytes, &mut self.entries);
         let of = |key: &Key| &bytes[key.start..key.end];
-        if self.entries.is_sorted_by(|a, b| of(a) < of(b)) {
+        if entries.is_sorted_by(|a, b| of(a) < of(b)) {
             return None;
         }
-        let mut order: Vec<usize> = (0..self.entries.len()).collect();
-        order.sort_unstable_by(|&a, &b| of(&self.entries[a]).cmp(of(&self.entries[b])).then(a.cmp(&b)));
+        entries.sort_unstable_by(|a, b| of(a).cmp(of(b)).then(a.slot.cmp(&b.slot)));
         let mut found: Option<(usize, usize)> = None;
-        for pair in order.windows(2) {
-            let &[first, second] = pair else { continue };
-            if of(&self.entries[first]) == of(&self.entries[second]) {
-                let slots = (self.entries[first].slot, self.entries[second].slot);
-                if found.is_none_or(|found| slots.1 < found.1) {
-                    found = Some(slots);
-                }
-                self.entries[if keep == Keep::First { second } else { first }].is_dropped = true;
+        entries.dedup_by(|next, kept| {
+            if of(next) != of(kept) {
+                return false;
             }
-        }
+            if found.is_none_or(|found| next.slot < found.1) {
+                found = Some((kept.slot, next.slot));
+            }
+            if keep == Keep::Last {
+                *kept = *next;
+            }
+            true
+        });
         found
-    }
-
-    fn put_in_order(&mut self, is_wanted: bool) {
-        if is_wanted {
-            let bytes = &self.bytes;
-            self.entries.sort_by(|a, b| bytes[a.start..a.end].cmp(&bytes[b.start..b.end]));
-        }
-    }
-
-    fn kept(&self) -> impl Iterator<Item = &Key> {
-        self.entries.iter().filter(|key| !key.is_dropped)
     }
 }
