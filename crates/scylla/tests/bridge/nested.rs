@@ -216,6 +216,17 @@ fn groups_are_types_of_their_own() {
             (Null, "", ""),
         ],
     );
+    // Its leaves are then flat, and their nulls have their places.
+    let row = |x: Datum, y: &str| Group(vec![x, text(y)]);
+    check_column(
+        point().required(),
+        &MappingOptions { frozen: true, ..numbered() },
+        "frozen<t_c>",
+        &[
+            (row(Null, "a"), "{x: null, \"Y\": 'a'}", "ffffffff 00000001 61"),
+            (row(Int(2), ""), "{x: 2, \"Y\": ''}", "00000004 00000002 00000000"),
+        ],
+    );
 }
 
 #[test]
@@ -262,7 +273,7 @@ fn nulls_that_cql_cannot_hold() {
     let tags = |tags: &[Datum]| items([Group(vec![Null]), Group(vec![items(tags.to_vec())])]);
     let message = format!("a null in a list, {cannot} (column c[1].tags[2], row 1001, row group 2)");
     let bad = tags(&[Int(1), Int(2), Null]);
-    refused(&[lists.clone()], &numbered(), bad.clone(), Conversion, &message);
+    refused(std::slice::from_ref(&lists), &numbered(), bad.clone(), Conversion, &message);
     let cells = "00000002  00000004 ffffffff  00000018 00000014 00000002 00000004 00000001 00000004 00000002";
     check_column(lists, &drop, "list<frozen<t_c>>", &[(bad, "[{tags: null}, {tags: [1, 2]}]", cells)]);
 
