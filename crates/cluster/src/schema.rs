@@ -325,6 +325,43 @@ mod tests {
         );
     }
 
+    fn point(fields: &[(&str, &str)]) -> TypeDef {
+        let (names, types) = fields.iter().map(|(name, it)| ((*name).to_owned(), (*it).to_owned())).unzip();
+        type_of(&name("k"), ("Point".to_owned(), names, types)).unwrap()
+    }
+
+    #[test]
+    fn types_are_understood_and_compared() {
+        let there = point(&[("x", "int"), ("Y", "frozen<list<frozen<\"Other\">>>"), ("z", "varchar")]);
+        assert_eq!(
+            there.to_string(),
+            "CREATE TYPE k.\"Point\" (\n    x int,\n    \"Y\" frozen<list<frozen<\"Other\">>>,\n    z text\n);\n"
+        );
+        let difference = |fields: &[(&str, &str)]| {
+            let found = compare_types(&[point(&[("a", "int")]), there.clone()], &[point(fields)]);
+            found.map(|(name, difference)| format!("{name}: {difference}")).unwrap_or_default()
+        };
+        // Of two types of one name the later counts here; a server has one. What is frozen anyway is the same.
+        assert_eq!(difference(&[("x", "int"), ("Y", "list<\"Other\">"), ("z", "text")]), "");
+        let rest = [("Y", "list<\"Other\">"), ("z", "text")];
+        assert_eq!(
+            difference(&[&[("x", "bigint")], &rest[..]].concat()),
+            "\"Point\": its x is int, wanted is bigint"
+        );
+        assert_eq!(difference(&rest), "\"Point\": it has a field x, which is not wanted");
+        assert_eq!(difference(&[&rest[..], &[("w", "int")]].concat()), "\"Point\": it has no field w");
+        let order = "\"Point\": its fields are in the order x, \"Y\", z, wanted is \"Y\", z, x";
+        assert_eq!(difference(&[&rest[..], &[("x", "int")]].concat()), order);
+        // One that is not there is to be made.
+        assert_eq!(compare_types(&[], &[there]), None);
+        for (names, types) in
+            [(vec!["a".to_owned()], vec![]), (vec!["a".to_owned()], vec!["int<".to_owned()])]
+        {
+            let error = type_of(&name("k"), ("p".to_owned(), names, types)).unwrap_err();
+            assert!(matches!(error, Error::Answer { .. }), "{error}");
+        }
+    }
+
     #[test]
     fn misfits() {
         let table = flights();

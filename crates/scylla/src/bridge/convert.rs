@@ -263,11 +263,6 @@ impl Conversion {
 }
 
 impl<'a> Slots<'a> {
-    /// The numbers of rows, from the first row's on.
-    pub(super) fn row_numbers(first: u64) -> Slots<'a> {
-        Slots { indices: None, source: Source::RowNumber(first), length: usize::MAX }
-    }
-
     /// Where a slot's value stands in the source.
     #[inline]
     pub(super) fn index(&self, slot: usize) -> Result<usize> {

@@ -9,7 +9,7 @@ use marquetry_base::{Error, Result, cast};
 use marquetry_parquet::read::{Array, Values};
 
 use super::batch::{MappedBatch, MappedValues};
-use super::convert::Slots;
+use super::convert::{Slots, Source};
 use super::form::{Cells, Text};
 use super::mapping::{Bound, BoundValues, KeyRole, null_key};
 use super::plan::NestedColumn;
@@ -132,8 +132,8 @@ impl<'a> InsertWriter<'a> {
                 continue;
             }
             match &bound.values {
-                BoundValues::Flat(slots) if slots.indices.is_none() => value(slots, bound.key, row, out),
-                BoundValues::Flat(slots) => {
+                BoundValues::Plain(source) => value(source, bound.key, row, out),
+                BoundValues::Dictionary(slots) => {
                     slots.index(row).and_then(|index| text.write(slots, bound.key, index, out))
                 }
                 BoundValues::Nested(nested, array) => {
@@ -149,8 +149,8 @@ impl<'a> InsertWriter<'a> {
 
 /// Appends the value at `index` of the source.
 #[inline]
-fn value(slots: &Slots<'_>, key: KeyRole, index: usize, out: &mut Vec<u8>) -> Result<()> {
-    let value = slots.source.value(index)?;
+fn value(source: &Source<'_>, key: KeyRole, index: usize, out: &mut Vec<u8>) -> Result<()> {
+    let value = source.value(index)?;
     key.check(&value)?;
     text::write(out, &value)
 }
@@ -301,7 +301,7 @@ impl DictionaryText {
     #[inline(never)]
     fn make(&mut self, slots: &Slots<'_>, key: KeyRole, index: usize, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
-        value(slots, key, index, out)?;
+        value(&slots.source, key, index, out)?;
         let made = &out[start..];
         let (from, to) = (self.text.len(), self.text.len() + made.len());
         if let Some(span) = self.spans.get_mut(index)

@@ -13,7 +13,7 @@ use marquetry_parquet::read::{Array, Batch, ColumnBatch, Layout};
 use marquetry_parquet::schema::{LogicalType, Node, NodeKind, Schema, TimeUnit};
 
 use super::batch::{MappedBatch, MappedValues};
-use super::convert::{Conversion, Slots, Value};
+use super::convert::{Conversion, Slots, Source, Value};
 use super::form::Cells;
 use super::plan::{NestedColumn, Planner};
 use super::render::{Renderer, Rules};
@@ -110,7 +110,8 @@ pub(super) struct Bound<'a> {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum BoundValues<'a> {
-    Flat(Slots<'a>),
+    Plain(Source<'a>),
+    Dictionary(Slots<'a>),
     Nested(&'a NestedColumn, &'a Array),
 }
 
@@ -374,10 +375,15 @@ impl Mapping {
             return if bound.key == KeyRole::None { Ok(Cell::Null) } else { Err(place(null_key())) };
         }
         match bound.values {
-            BoundValues::Flat(slots) => {
+            BoundValues::Plain(source) => {
                 // The row's number is given, not counted.
                 let is_row_number = matches!(self.plans[column].kind, ColumnKind::RowNumber);
-                let value = slots.value(if is_row_number { 0 } else { row }).map_err(place)?;
+                let value = source.value(if is_row_number { 0 } else { row }).map_err(place)?;
+                bound.key.check(&value).map_err(place)?;
+                cell::write(out, &value);
+            }
+            BoundValues::Dictionary(slots) => {
+                let value = slots.value(row).map_err(place)?;
                 bound.key.check(&value).map_err(place)?;
                 cell::write(out, &value);
             }
@@ -423,7 +429,7 @@ impl Mapping {
         let has_rows = |length| length >= batch.rows;
         let (validity, values) = match (&plan.kind, values) {
             (ColumnKind::RowNumber, MappedValues::RowNumber) => {
-                (None, BoundValues::Flat(Slots::row_numbers(first_row_number)))
+                (None, BoundValues::Plain(Source::RowNumber(first_row_number)))
             }
             (ColumnKind::Flat(conversion), MappedValues::Flat(values)) => {
                 if values.layout == Layout::Dense && values.validity.is_some() {
@@ -435,7 +441,11 @@ impl Mapping {
                 let Some(slots) = conversion.bind(&values.values) else {
                     return wrong("the batch has not the types of the schema");
                 };
-                (values.validity.as_ref(), BoundValues::Flat(slots))
+                let bound = match slots.indices {
+                    None => BoundValues::Plain(slots.source),
+                    Some(_) => BoundValues::Dictionary(slots),
+                };
+                (values.validity.as_ref(), bound)
             }
             (ColumnKind::Nested(nested), MappedValues::Nested(array)) => {
                 (array.validity.as_ref(), BoundValues::Nested(nested, array))
@@ -487,7 +497,10 @@ impl KeyRole {
         if !self.is_of_partition() {
             return Ok(());
         }
-        value.as_bytes().map_or(Ok(()), |bytes| self.check_length(bytes.len()))
+        match value.as_bytes() {
+            Some(bytes) => self.check_length(bytes.len()),
+            None => Ok(()),
+        }
     }
 
     /// Whether the bytes of the value have a say in it.

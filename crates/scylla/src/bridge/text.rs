@@ -13,7 +13,7 @@ use crate::cql::{LiteralError, literal};
 /// # Errors
 ///
 /// `Conversion`, without a place: CQL has no spelling for it.
-#[inline]
+#[inline(always)]
 pub(super) fn write(out: &mut Vec<u8>, value: &Value<'_>) -> Result<()> {
     let unprintable = |error: LiteralError| Error::conversion(error.to_string());
     match value {
