@@ -5,9 +5,9 @@ use clap::{Args, ValueEnum};
 use marquetry_scylla::bridge::{self, Mapping, MappingOptions};
 use marquetry_scylla::cql::{KeySpec, Name, TableName};
 
-use crate::columns::{Columns, split_names};
+use crate::columns::{Wanted, parse_list};
+use crate::dataset::{Dataset, TableArgs};
 use crate::failure::{Failure, Outcome};
-use crate::input::ParquetFile;
 
 /// How rows of Parquet files become rows of a table.
 #[derive(Debug, Clone, Default, Args)]
@@ -24,13 +24,8 @@ pub(crate) struct RowArgs {
     #[arg(long, value_name = "NAME", help_heading = "Primary key")]
     pub(crate) key_row_number: Option<String>,
 
-    /// Take these columns, in this order
-    ///
-    /// Names are separated by commas. One that has a comma, or a space or a quote at an end, stands in double quotes, which are
-    /// doubled inside: 'a,"b,c"'. A name that no column has exactly is looked for in lower case. Only whole columns are named: a
-    /// dot is a part of the name.
-    #[arg(long, value_name = "A,B,…", help_heading = "Rows and columns")]
-    pub(crate) columns: Option<String>,
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
 
     /// Take at most N rows
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Rows and columns")]
@@ -50,9 +45,7 @@ pub(crate) struct RowArgs {
 
     /// Make these lists sets: equal elements become one
     ///
-    /// Names are separated by commas, as with --columns. A list inside of others is named by its path, with a dot between names,
-    /// `element` for the elements of a list, and `key` and `value` for those of a map: stops.element.tags. The names that `marquetry
-    /// show` prints, stops.list.element.tags, do too.
+    /// They are named as --columns names columns: tags,stops.tags. A list in a list is its element: routes.element.
     #[arg(long, value_name = "A,B.C,…", help_heading = "Lists, maps and groups")]
     pub(crate) as_set: Vec<String>,
 
@@ -136,8 +129,10 @@ impl RowArgs {
         let row_number = |text: &String| {
             Name::new(text).map_err(|error| Failure::usage(format!("--key-row-number '{text}': {error}")))
         };
-        let sets: Vec<Vec<String>> =
-            self.as_set.iter().map(|list| split_names("--as-set", list)).collect::<Outcome<_>>()?;
+        let mut sets = Vec::new();
+        for list in &self.as_set {
+            sets.extend(parse_list("--as-set", list)?.iter().map(Wanted::dotted));
+        }
         Ok(MappingOptions {
             timestamps_as_millis: self.timestamps_as == TimestampsAs::Millis,
             invalid_utf8: match self.invalid_utf8 {
@@ -152,7 +147,7 @@ impl RowArgs {
                 Nulls::Unset => bridge::Nulls::Unset,
                 Nulls::Null => bridge::Nulls::Null,
             },
-            sets: sets.concat(),
+            sets,
             frozen: self.frozen,
             null_elements: match self.null_elements {
                 NullElements::Error => bridge::NullElements::Error,
@@ -178,19 +173,14 @@ impl RowArgs {
         ))
     }
 
-    /// The mapping of each file to the same table. Whatever can be wrong before the first row is found here.
-    pub(crate) fn mappings(
+    /// How the table that files are becomes one of the database. Whatever can be wrong before the first row is found here.
+    pub(crate) fn mapping(
         &self,
-        files: &[ParquetFile],
+        dataset: &Dataset,
         table: &TableName,
-        mut options: MappingOptions,
-    ) -> Outcome<Vec<Mapping>> {
-        let columns = Columns::choose(files, self.columns.as_deref())?;
-        options.columns = Some(columns.names);
-        let mappings = files.iter().map(|file| {
-            let mapping = Mapping::new(&file.metadata.schema, table.clone(), &options);
-            mapping.map_err(|error| file.failure(&error))
-        });
-        mappings.collect()
+        options: &MappingOptions,
+    ) -> Outcome<Mapping> {
+        let mapping = Mapping::new(dataset.schema(), table.clone(), options);
+        mapping.map_err(|error| dataset.failure(&error))
     }
 }

@@ -14,6 +14,7 @@
 //! | [`bss`] | BYTE_STREAM_SPLIT |
 //! | [`strings`] | PLAIN and DELTA_LENGTH byte arrays to Arrow's string views |
 //! | [`bits`] | bitmaps in Arrow's order |
+//! | [`lz`] | blocks of literals and matches: Snappy, LZ4, LZO1X |
 //! | [`spread`] | dense values to one slot a row |
 //! | [`mod@crc32`], [`utf8`] | page checksums, UTF-8 validity |
 //!
@@ -46,6 +47,7 @@ pub mod delta;
 pub mod dictionary;
 mod error;
 pub mod gather;
+pub mod lz;
 pub mod plain;
 pub mod spread;
 pub mod strings;

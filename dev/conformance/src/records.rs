@@ -11,7 +11,7 @@ use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{Array, ArrayKind, Batch, BatchReader, ColumnBatch, Layout, ReadOptions};
 use marquetry_parquet::record::{Program, RecordSink, Value};
-use marquetry_parquet::schema::{NodeKind, Schema};
+use marquetry_parquet::schema::{NodeKind, Schema, Shape};
 
 use crate::canonical::{self, FILE, Form};
 use crate::hostile::{self, Manner};
@@ -80,31 +80,72 @@ pub fn array_sums(
     options: ReadOptions,
     manner: Manner,
 ) -> Result<Vec<FieldSum>> {
-    let schema = &metadata.schema;
     let is_wanted = |leaf| options.leaves.as_ref().is_none_or(|leaves| leaves.contains(&leaf));
-    let mut fields = Vec::new();
-    for node in schema.children(0) {
-        let shape = schema.shape(node, is_wanted)?.filter(|shape| shape.first_leaf().is_some());
-        fields.extend(shape.map(|shape| (shape, Root::new(schema, node))));
-    }
+    let mut sums = ArraySums::new(&metadata.schema, is_wanted)?;
     let codecs = Arc::new(StandardCodecs::default());
     let mut reader = BatchReader::new(FILE, Arc::clone(metadata), codecs, options.clone())?;
     hostile::run(&mut reader, FILE, bytes, manner, |batch| {
-        check_batch(schema, &batch);
+        check_batch(&metadata.schema, &batch);
+        sums.add(&batch)
+    })?;
+    Ok(sums.finish())
+}
+
+/// Sums up batches as arrays in Arrow's layout.
+#[derive(Debug)]
+pub struct ArraySums<'a> {
+    schema: &'a Schema,
+    fields: Vec<(Shape, Root)>,
+}
+
+impl<'a> ArraySums<'a> {
+    /// Of no batch yet, of those leaves of a schema that are wanted.
+    ///
+    /// # Errors
+    ///
+    /// As [`Schema::shape`].
+    pub fn new(schema: &'a Schema, is_wanted: impl Fn(usize) -> bool) -> Result<ArraySums<'a>> {
+        let mut fields = Vec::new();
+        for node in schema.children(0) {
+            let shape = schema.shape(node, &is_wanted)?.filter(|shape| shape.first_leaf().is_some());
+            fields.extend(shape.map(|shape| (shape, Root::new(schema, node))));
+        }
+        Ok(ArraySums { schema, fields })
+    }
+
+    /// Adds a batch.
+    ///
+    /// # Errors
+    ///
+    /// The assembly's.
+    ///
+    /// # Panics
+    ///
+    /// When arrays contradict themselves.
+    pub fn add(&mut self, batch: &Batch) -> Result<()> {
         let column_of = |leaf| batch.columns.iter().find(|column| column.leaf == leaf);
-        for (shape, field) in &mut fields {
+        for (shape, field) in &mut self.fields {
             let array = Array::assemble(shape, batch.rows, &column_of)?;
             assert_eq!(array.length, batch.rows);
             check_array(&array);
             for row in 0..batch.rows {
-                let mut bytes = Vec::new();
-                write_slot(schema, &array, row, &mut bytes);
-                field.add(&bytes);
+                field.add(&slot(self.schema, &array, row));
             }
         }
         Ok(())
-    })?;
-    Ok(fields.into_iter().map(|(_, field)| field.finish()).collect())
+    }
+
+    /// The sums.
+    pub fn finish(self) -> Vec<FieldSum> {
+        self.fields.into_iter().map(|(_, field)| field.finish()).collect()
+    }
+}
+
+/// A slot's canonical bytes.
+pub fn slot(schema: &Schema, array: &Array, slot: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_slot(schema, array, slot, &mut bytes);
+    bytes
 }
 
 fn check_array(array: &Array) {

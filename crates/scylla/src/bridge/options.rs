@@ -25,9 +25,10 @@ pub struct MappingOptions {
     pub row_number: Option<Name>,
     /// How nulls are printed. Cells do not depend on it.
     pub nulls: Nulls,
-    /// The lists that become sets, by their paths: names joined with dots, with `element` for the elements of a list and `key` and
-    /// `value` for those of a map (`tags`, `stops.element.tags`), or the names of the Parquet schema (`stops.list.element.tags`).
-    /// A path is that of exactly these names, or else the one in lower case. A map without values is a set anyway.
+    /// The lists that become sets, by their paths, as [`Projection`](marquetry_parquet::schema::Projection) has them: names joined with
+    /// dots, with `element` for what a list holds, `key` and `value` for what a map does, and without `element` before the field of a
+    /// group if one likes: `tags`, `stops.tags`, `stops.element.tags`, `stops.list.element.tags`. A path is that of exactly these
+    /// names, or else the one in lower case. A map without values is a set anyway.
     pub sets: Vec<String>,
     /// Freeze collections and user-defined types that are columns too. Those inside of others, and those of the key, always
     /// are frozen.

@@ -83,6 +83,8 @@ pub(super) struct Planner<'a> {
     has_variants: bool,
     /// Where it is: names joined with dots.
     path: String,
+    /// Lists that it is in, below the last name.
+    elements: usize,
 }
 
 /// What a planner has found in all columns.
@@ -127,6 +129,7 @@ impl<'a> Planner<'a> {
             leaves: Vec::new(),
             has_variants: false,
             path: String::new(),
+            elements: 0,
         }
     }
 
@@ -244,7 +247,7 @@ impl<'a> Planner<'a> {
         wanted: Option<&'a CqlType>,
         depth: usize,
     ) -> Result<(Plan, CqlType)> {
-        let is_named = self.take_set(shape);
+        let is_named = self.take_set(shape, names);
         let (is_set, wanted) = match wanted {
             None => (is_keys || is_named, None),
             Some(CqlType::Set(element)) => (true, Some(&**element)),
@@ -254,7 +257,9 @@ impl<'a> Planner<'a> {
         // A type is called by names that a person gave: elements have none.
         let length = self.path.len();
         self.path.push_str(if is_keys { ".key" } else { ".element" });
+        self.elements += 1;
         let (element, cql_type) = self.field(element, names, wanted, depth + 2)?;
+        self.elements -= 1;
         if is_set {
             self.refuse_duration(&cql_type, "in a set")?;
         }
@@ -400,23 +405,30 @@ impl<'a> Planner<'a> {
         self.path.push('.');
         self.path.push_str(name);
         names.push(name);
+        let elements = core::mem::take(&mut self.elements);
         let planned = plan(self, names)?;
+        self.elements = elements;
         names.pop();
         self.path.truncate(length);
         Ok(planned)
     }
 
     /// Whether a list is to be a set.
-    fn take_set(&mut self, shape: &Shape) -> bool {
+    fn take_set(&mut self, shape: &Shape, names: &[&str]) -> bool {
         if self.sets.is_empty() {
             return false;
         }
         self.lists.push(self.path.clone());
-        let at = self.sets.get(&self.path).or_else(|| self.sets.get(&self.schema.path(shape.node)));
-        if let Some(found) = at.and_then(|&at| self.found.get_mut(at)) {
-            *found = true;
+        // Without `element` before the names of fields; with it; and as the file has it.
+        let short = names.join(".") + &".element".repeat(self.elements);
+        let in_file = self.schema.path(shape.node);
+        let mut is_set = false;
+        for path in [&short, &self.path, &in_file] {
+            if let Some(found) = self.sets.get(path).and_then(|&at| self.found.get_mut(at)) {
+                (*found, is_set) = (true, true);
+            }
         }
-        at.is_some()
+        is_set
     }
 
     fn note(&mut self, shape: &Shape) {

@@ -123,6 +123,12 @@ fn sets_are_in_order_and_without_doubles() {
     for inner in ["c.element", "c.list.element"] {
         check_column(of_lists(), &sets(&[inner]), "list<frozen<set<int>>>", &[(Null, "", "")]);
     }
+    let in_group = || list("c", list("element", group("element", Note::None, [list("tags", int("e"))])));
+    for inner in ["c.tags", "c.element.element.tags", "C.List.element.list.element.tags"] {
+        let mapping = mapping(&[in_group()], &sets(&[inner, "c.element"])).unwrap();
+        assert_eq!(mapping.columns()[1].cql_type.to_string(), "list<frozen<set<frozen<t_c>>>>");
+        assert_eq!(mapping.types()[0].fields[0].1.to_string(), "set<int>");
+    }
     // Equal sets are equal, in whatever order the file has them.
     let swapped = items([items([Int(2), Int(1)]), items([Int(1), Int(2)])]);
     check_column(
