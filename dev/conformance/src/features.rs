@@ -23,6 +23,8 @@ use crate::hostile::{self, Manner};
 pub enum Source {
     /// A file of parquet-testing.
     Corpus,
+    /// A file of `writers/files`, by one of many more writers.
+    Kept,
     /// A file of `craft`.
     Crafted,
     /// A file by pyarrow.
@@ -41,6 +43,7 @@ impl Source {
     fn name(self) -> &'static str {
         match self {
             Source::Corpus => "parquet-testing",
+            Source::Kept => "kept",
             Source::Crafted => "crafted",
             Source::Pyarrow => "pyarrow",
             Source::ParquetRs => "parquet-rs",
@@ -240,13 +243,13 @@ const TABLES: [(&str, &[Row]); 7] = [
             Row("xxHash-based bloom filters", Claim::PassedOver("its place is told; pruning comes later")),
             Row("Bloom filter length", ANY),
             Row(MIN_MAX, ANY),
-            Row("Page index", Claim::PassedOver("its place is told; pruning comes later")),
+            Row("Page index", Claim::Read(&["column index", "offset index"])),
             Row("Page CRC32 checksum", BOTH_VERSIONS),
             Row(ENCRYPTION, Claim::Refused),
-            Row("Size statistics", Claim::NotYet("passed over, as an unknown field")),
+            Row("Size statistics", ANY),
             Row("Data Page V1", ANY),
             Row("Data Page V2", Claim::Read(&["compressed", "not compressed in a compressed chunk"])),
-            Row("Geospatial statistics", Claim::NotYet("passed over, as an unknown field")),
+            Row("Geospatial statistics", Claim::Read(&["bounding box", "types"])),
             Row(EXTENSIONS, Claim::PassedOver("nobody has defined any")),
             Row(NAN_COUNTS, ANY),
         ],
@@ -342,8 +345,10 @@ const HEAD: &str = "\
 
 Every row is one of the implementation status page of the Parquet format, or of its latest `parquet.thrift`. This page is
 written by the tests: ✅ stands where files that use the feature were read, and each of their columns was equal to what pyarrow
-(where it cannot, DuckDB, or who made the file) says it holds, as columns and as records. \"With\" and \"files\" say what these
-files were: of each writer one, and whatever else they used. ❌ has the error that such a file gets.
+(where it cannot, DuckDB, or who made the file) says it holds; nested ones as arrays and as records. What footers say was equal to
+what parquet-rs finds in them. \"With\" and \"files\" say what these files were: of each source one, and whatever else they used;
+kept ones stand in `dev/conformance/writers/files`, crafted ones are made by the tests byte by byte. ❌ has the errors that such
+files get.
 
 `MARQUETRY_UPDATE=1 cargo test -p marquetry-conformance --test reading` writes it anew; without, a page that is not what the
 tests see fails them. Writing is not there yet; it will be a column more.
@@ -351,7 +356,7 @@ tests see fails them. Writing is not there yet; it will be a column more.
 
 fn seen_in(seen: &Seen) -> String {
     let names = seen.files.iter().map(|(source, file)| match source {
-        Source::Corpus | Source::Crafted => format!("{} `{file}`", source.name()),
+        Source::Corpus | Source::Kept | Source::Crafted => format!("{} `{file}`", source.name()),
         _ => source.name().to_owned(),
     });
     names.collect::<Vec<_>>().join(", ")
@@ -462,8 +467,22 @@ impl Seeing {
                 self.row("Bloom filter length");
             }
         }
-        if chunk.column_index.is_some() || chunk.offset_index.is_some() {
-            self.row("Page index");
+        let indexes = [("column index", chunk.column_index), ("offset index", chunk.offset_index)];
+        for (name, place) in indexes {
+            if place.is_some() {
+                self.with("Page index", name);
+            }
+        }
+        if chunk.size_statistics.is_some() {
+            self.with("Size statistics", physical(leaf.physical_type));
+        }
+        if let Some(places) = &chunk.geospatial_statistics {
+            if places.bounding_box.is_some() {
+                self.with("Geospatial statistics", "bounding box");
+            }
+            if !places.geospatial_types.is_empty() {
+                self.with("Geospatial statistics", "types");
+            }
         }
         if let Some(statistics) = &chunk.statistics {
             if statistics.min_value.is_some() && statistics.max_value.is_some() {

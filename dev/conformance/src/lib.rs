@@ -4,6 +4,7 @@
 //! * [`craft`]: files made by hand, legal and not;
 //! * [`canonical`]: what a file holds, as sums that can be compared with another reader's;
 //! * [`records`]: the same of records;
+//! * [`parquet_rs`]: what parquet-rs makes of a file's metadata;
 //! * [`conformed`]: the same of several files as one table;
 //! * [`features`]: what of the format a file uses, and the matrix of what is read;
 //! * [`files`]: where the files are that others made.
@@ -15,4 +16,5 @@ pub mod craft;
 pub mod features;
 pub mod files;
 pub mod hostile;
+pub mod parquet_rs;
 pub mod records;

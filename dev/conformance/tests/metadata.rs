@@ -8,13 +8,12 @@ use marquetry_base::Bytes;
 use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::{self, Manner};
-use marquetry_parquet::format::{BoundaryOrder, FileMetaData};
+use marquetry_conformance::parquet_rs::{self, Compared};
+use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::geometry::write_wkt;
 use marquetry_parquet::prune::{LeafOrder, Order};
 use marquetry_parquet::read::{BatchReader, ChunkIndex, PageIndexReader, ReadOptions, Values};
 use marquetry_parquet::schema::LogicalType;
-use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaDataReader};
-use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use serde_json::Value;
 
 fn corpus() -> Vec<PathBuf> {
@@ -60,173 +59,25 @@ fn indexes(
     Ok(all)
 }
 
-fn unsigned(counts: Option<impl IntoIterator<Item = i64>>) -> Option<Vec<u64>> {
-    counts.map(|counts| counts.into_iter().map(|count| u64::try_from(count).unwrap_or(u64::MAX)).collect())
-}
-
-/// Bounds of a page as parquet-rs has them, as PLAIN.
-fn theirs(index: &ColumnIndexMetaData, page: usize) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
-    macro_rules! numbers {
-        ($index:expr) => {
-            (
-                $index.min_value(page).map(|value| value.to_le_bytes().to_vec()),
-                $index.max_value(page).map(|value| value.to_le_bytes().to_vec()),
-            )
-        };
-    }
-    match index {
-        ColumnIndexMetaData::BOOLEAN(index) => {
-            let byte = |value: Option<&bool>| value.map(|value| vec![u8::from(*value)]);
-            (byte(index.min_value(page)), byte(index.max_value(page)))
-        }
-        ColumnIndexMetaData::INT32(index) => numbers!(index),
-        ColumnIndexMetaData::INT64(index) => numbers!(index),
-        ColumnIndexMetaData::FLOAT(index) => numbers!(index),
-        ColumnIndexMetaData::DOUBLE(index) => numbers!(index),
-        ColumnIndexMetaData::INT96(index) => {
-            let bytes = |value: &parquet::data_type::Int96| {
-                value.data().iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>()
-            };
-            (index.min_value(page).map(bytes), index.max_value(page).map(bytes))
-        }
-        ColumnIndexMetaData::BYTE_ARRAY(index) | ColumnIndexMetaData::FIXED_LEN_BYTE_ARRAY(index) => {
-            (index.min_value(page).map(<[u8]>::to_vec), index.max_value(page).map(<[u8]>::to_vec))
-        }
-    }
-}
-
-/// Files whose metadata parquet-rs does not read.
-const NOT_READ_BY_PARQUET_RS: &[&str] =
-    &["dict-page-offset-zero.parquet", "nation.dict-malformed.parquet", "repeated_no_annotation.parquet"];
-
 #[test]
-fn indexes_sizes_and_geometries_are_those_of_parquet_rs() {
+fn footers_and_indexes_are_those_of_parquet_rs() {
     let mut paths = corpus();
     if let Some(answers) = answers() {
         paths = answers.iter().map(|answer| PathBuf::from(answer["file"].as_str().unwrap())).collect();
     }
-    let (mut chunks, mut with_index, mut pages, mut sizes, mut boxes) = (0, 0, 0, 0, 0);
+    let mut all = Compared::default();
     for path in &paths {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let bytes = Bytes::from(std::fs::read(path).unwrap());
         let Ok(metadata) = canonical::metadata(&bytes, Manner::KIND) else { continue };
-        let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Optional);
-        let rs = match reader.parse_and_finish(&bytes) {
-            Ok(rs) => rs,
-            Err(error) => {
-                assert!(NOT_READ_BY_PARQUET_RS.contains(&&*name), "{name}: {error}");
-                continue;
-            }
-        };
-        let mut ours =
-            indexes(&bytes, &metadata, Manner::KIND).unwrap_or_else(|error| panic!("{name}: {error:?}"));
-        ours.reverse();
-        for (group, leaf) in every_chunk(&metadata) {
-            let what = format!("{name}, row group {group}, leaf {leaf}");
-            chunks += 1;
-            let chunk = &metadata.row_groups[group].columns[leaf];
-            let rs_chunk = rs.row_group(group).column(leaf);
-            sizes += usize::from(same_sizes(chunk, rs_chunk, &what));
-            boxes += usize::from(same_places(chunk, rs_chunk, &what));
-            let rs_index = rs.page_index_for_row_group(group);
-            let next = ours.pop_if(|index| (index.row_group, index.leaf) == (group, leaf));
-            let Some(index) = next else {
-                assert!(rs_index.offset_index(leaf).is_none(), "{what}");
-                continue;
-            };
-            with_index += 1;
-            let offsets = rs_index.offset_index(leaf).unwrap_or_else(|| panic!("{what}"));
-            let rs_pages = offsets
-                .page_locations()
-                .iter()
-                .map(|page| (page.offset, i64::from(page.compressed_page_size), page.first_row_index));
-            let our_pages = index.offset_index.pages.iter().map(|page| {
-                let signed = |number: u64| i64::try_from(number).unwrap();
-                (signed(page.offset), i64::from(page.compressed_bytes), signed(page.first_row))
-            });
-            assert!(our_pages.eq(rs_pages), "{what}");
-            let unencoded = unsigned(offsets.unencoded_byte_array_data_bytes().cloned());
-            assert_eq!(index.offset_index.unencoded_byte_array_data_bytes, unencoded, "{what}");
-            pages += index.offset_index.pages.len();
-            let rs_bounds = rs_index.column_index(leaf);
-            let Some(bounds) = &index.column_index else {
-                assert!(rs_bounds.is_none(), "{what}");
-                continue;
-            };
-            let rs_bounds = rs_bounds.unwrap_or_else(|| panic!("{what}"));
-            let order = match rs_bounds.get_boundary_order().map(|order| order as i32) {
-                Some(1) => BoundaryOrder::Ascending,
-                Some(2) => BoundaryOrder::Descending,
-                _ => BoundaryOrder::Unordered,
-            };
-            assert_eq!(bounds.boundary_order, order, "{what}");
-            // Counts that are not known, parquet-mr has written as -1.
-            let known =
-                |counts: Option<&Vec<i64>>| unsigned(counts.filter(|it| it.iter().all(|n| *n >= 0)).cloned());
-            assert_eq!(bounds.null_counts, known(rs_bounds.null_counts()), "{what}");
-            assert_eq!(bounds.nan_counts, known(rs_bounds.nan_counts()), "{what}");
-            for page in 0..bounds.pages() {
-                assert_eq!(bounds.null_pages[page], rs_bounds.is_null_page(page), "{what}, page {page}");
-                if bounds.null_pages[page] {
-                    continue;
-                }
-                let ours = (bounds.min_values.get(page).to_vec(), bounds.max_values.get(page).to_vec());
-                let (min, max) = theirs(rs_bounds, page);
-                assert_eq!((Some(ours.0), Some(ours.1)), (min, max), "{what}, page {page}");
-                let levels =
-                    |levels: Option<&[i64]>| unsigned(levels.map(<[i64]>::to_vec)).unwrap_or_default();
-                assert_eq!(
-                    bounds.definition_levels(page),
-                    levels(rs_bounds.definition_level_histogram(page)),
-                    "{what}"
-                );
-                assert_eq!(
-                    bounds.repetition_levels(page),
-                    levels(rs_bounds.repetition_level_histogram(page)),
-                    "{what}"
-                );
-            }
+        match parquet_rs::compare(&bytes, &metadata) {
+            Ok(compared) => all += compared,
+            Err(error) => panic!("{}: {error}", path.display()),
         }
-        assert!(ours.is_empty(), "{name}");
     }
-    println!(
-        "{chunks} chunks; {with_index} indexes of {pages} pages, {sizes} size statistics, {boxes} boxes"
-    );
+    println!("{all:?}");
     if !paths.is_empty() {
-        assert!(with_index > 100 && pages > 500 && sizes > 100 && boxes > 20);
+        assert!(all.indexes > 100 && all.pages > 500 && all.sizes > 100 && all.boxes > 20);
     }
-}
-
-fn every_chunk(metadata: &FileMetaData) -> impl Iterator<Item = (usize, usize)> {
-    let leaves = metadata.schema.leaves().len();
-    (0..metadata.row_groups.len()).flat_map(move |group| (0..leaves).map(move |leaf| (group, leaf)))
-}
-
-fn same_sizes(chunk: &marquetry_parquet::format::ColumnChunk, rs: &ColumnChunkMetaData, what: &str) -> bool {
-    let sizes = chunk.size_statistics.clone().unwrap_or_default();
-    let unencoded = rs.unencoded_byte_array_data_bytes().and_then(|bytes| u64::try_from(bytes).ok());
-    assert_eq!(sizes.unencoded_byte_array_data_bytes, unencoded, "{what}");
-    let levels = |levels: Option<&parquet::file::metadata::LevelHistogram>| {
-        unsigned(levels.map(|levels| levels.values().to_vec())).unwrap_or_default()
-    };
-    assert_eq!(sizes.definition_level_histogram, levels(rs.definition_level_histogram()), "{what}");
-    assert_eq!(sizes.repetition_level_histogram, levels(rs.repetition_level_histogram()), "{what}");
-    chunk.size_statistics.is_some()
-}
-
-fn same_places(chunk: &marquetry_parquet::format::ColumnChunk, rs: &ColumnChunkMetaData, what: &str) -> bool {
-    let places = chunk.geospatial_statistics.clone().unwrap_or_default();
-    let rs_places = rs.geo_statistics();
-    let types = rs_places.and_then(|it| it.geospatial_types().cloned()).unwrap_or_default();
-    assert_eq!(places.geospatial_types, types, "{what}");
-    let rs_box = rs_places.and_then(|it| it.bounding_box());
-    assert_eq!(places.bounding_box.is_some(), rs_box.is_some(), "{what}");
-    let (Some(ours), Some(rs_box)) = (places.bounding_box, rs_box) else { return false };
-    assert_eq!(ours.x, (rs_box.get_xmin(), rs_box.get_xmax()), "{what}");
-    assert_eq!(ours.y, (rs_box.get_ymin(), rs_box.get_ymax()), "{what}");
-    assert_eq!(ours.z, rs_box.get_zmin().zip(rs_box.get_zmax()), "{what}");
-    assert_eq!(ours.m, rs_box.get_mmin().zip(rs_box.get_mmax()), "{what}");
-    true
 }
 
 /// Columns whose bounds pyarrow trusts otherwise: file, end of the column's name, and why.

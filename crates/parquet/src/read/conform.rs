@@ -127,3 +127,6 @@ impl Conform {
         self.is_identity
     }
 }
+
+#[cfg(test)]
+mod tests;

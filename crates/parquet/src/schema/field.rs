@@ -40,7 +40,7 @@ pub(super) enum FieldKind<M> {
 pub(super) struct Fields<M> {
     pub(super) list: Vec<Field<M>>,
     pub(super) by_name: BTreeMap<String, usize>,
-    /// The sources, of a union, that were last seen to have the struct, the newest last.
+    /// Of a union: the last source that has the struct.
     pub(super) last: Option<usize>,
 }
 

@@ -15,6 +15,8 @@ use alloc::vec::Vec;
 
 pub(crate) use build::Element;
 pub use project::{PathError, PathPart, Projection};
+#[cfg(test)]
+pub(crate) use shape::tests::schema as of_lines;
 pub use shape::{Repeated, Shape, ShapeKind};
 pub use types::{ConvertedType, EdgeAlgorithm, LogicalType, PhysicalType, Repetition, TimeUnit};
 pub use union::{Column, Difference, DifferenceKind, Unified, Union};

@@ -260,7 +260,7 @@ pub(super) mod tests {
     use alloc::vec;
 
     /// A schema from lines of `depth repetition name [LIST|MAP|MKV]`; a line without deeper ones after it is an INT32.
-    pub(in crate::schema) fn schema(lines: &[(usize, char, &str, &str)]) -> Schema {
+    pub(crate) fn schema(lines: &[(usize, char, &str, &str)]) -> Schema {
         let mut nodes = vec![Node {
             name: "root".into(),
             repetition: Repetition::Required,

@@ -6,10 +6,10 @@ mod crafted;
 mod crafted_types;
 mod given;
 mod matrix;
-mod metadata;
 mod nested;
 mod peers;
 mod variants;
+mod writers;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,7 +3,7 @@
 use marquetry_conformance::features::{self, Evidence};
 use marquetry_conformance::files;
 
-use crate::{corpus, crafted, crafted_types, nested, peers};
+use crate::{corpus, crafted, crafted_types, nested, peers, writers};
 
 /// Set, it writes the document instead of comparing it.
 const UPDATE: &str = "MARQUETRY_UPDATE";
@@ -16,7 +16,8 @@ fn the_feature_matrix_is_what_the_tests_see() {
         return println!("skipped: the matrix needs the corpus and the peers");
     };
     let mut evidence = Evidence::default();
-    for outcome in peers.values().chain([corpus, legacy, crafted::outcome(), crafted_types::outcome()]) {
+    let without_peers = [crafted::outcome(), crafted_types::outcome(), writers::outcome()];
+    for outcome in peers.values().chain([corpus, legacy]).chain(without_peers) {
         evidence.merge(&outcome.evidence);
     }
     let (document, faults) = features::document(&evidence);

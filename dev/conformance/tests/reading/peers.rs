@@ -10,11 +10,12 @@ use marquetry_conformance::canonical::{self, Sum};
 use marquetry_conformance::features::{self, Evidence, Source};
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::Manner;
+use marquetry_conformance::parquet_rs::{self, Compared};
 use marquetry_parquet::read::{Layout, ReadOptions};
 use serde_json::Value;
 
 use crate::given::{self, Given};
-use crate::{EXPECT, EXPECT_NESTED, Outcome, expect, file_name, metadata, nested, run};
+use crate::{EXPECT, EXPECT_NESTED, Outcome, expect, file_name, nested, run};
 
 const WRITERS: [(&str, Source); 5] = [
     ("pyarrow", Source::Pyarrow),
@@ -67,7 +68,7 @@ pub(crate) struct Tally {
     source: Source,
     files: usize,
     columns: usize,
-    chunks: usize,
+    metadata: Compared,
     /// Files with columns that are not flat.
     with_nested: Vec<PathBuf>,
     by_others: BTreeMap<&'static str, usize>,
@@ -81,7 +82,7 @@ impl Tally {
             source,
             files: 0,
             columns: 0,
-            chunks: 0,
+            metadata: Compared::default(),
             with_nested: Vec::new(),
             by_others: BTreeMap::new(),
             wrong: Vec::new(),
@@ -108,8 +109,8 @@ impl Tally {
         if expected["rows"].as_u64().is_some_and(|rows| rows != metadata.rows) {
             self.wrong.push(format!("{name}: {} rows, pyarrow has {}", metadata.rows, expected["rows"]));
         }
-        match metadata::compare(&bytes, &metadata) {
-            Ok(chunks) => self.chunks += chunks,
+        match parquet_rs::compare(&bytes, &metadata) {
+            Ok(compared) => self.metadata += compared,
             Err(error) => self.wrong.push(format!("{name}: {error}")),
         }
         let leaves = metadata.schema.leaves().iter().enumerate();
@@ -216,8 +217,8 @@ impl Tally {
         }
         Outcome {
             summary: format!(
-                "{} files, {} readings of flat columns, {:?}, {} chunks' metadata equal to parquet-rs",
-                self.files, self.columns, self.by_others, self.chunks
+                "{} files, {} readings of flat columns, {:?}, equal to parquet-rs: {:?}",
+                self.files, self.columns, self.by_others, self.metadata
             ),
             wrong: self.wrong,
             evidence: self.evidence,
