@@ -144,6 +144,7 @@ impl Format for Brotli {
     /// and 10 for prefix codes of one symbol each, which then take no bits.
     const RATIO_MAX: Ratio = Ratio { output: (1 << 24) * 8, input: 77 };
 
+    /// Measured (`examples/prices.rs`): literals and copies at 2 to 9 ns, in blocks of one at four times as much.
     const PRICE: Price = Price { kib: 150, kilovalue: 8 << 10 };
 
     /// The largest window.
