@@ -159,7 +159,10 @@ impl Decompressor for Zstd {
                 let (mut from, mut to) = (InBuffer::around(from), OutBuffer::around_pos(to, at));
                 let hint = context.decompress_stream(&mut to, &mut from);
                 let (taken, made) = (from.pos(), to.pos() - at);
-                budget.charge(PRICE, made, 1);
+                // (A call that did nothing, which is one at most, is no progress to yield for.)
+                if taken + made > 0 {
+                    budget.charge(PRICE, made, 1);
+                }
                 if taken > made {
                     budget.charge(PRICE_OVERHEAD, taken - made, 0);
                 }
