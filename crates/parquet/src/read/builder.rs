@@ -54,7 +54,8 @@ impl<T: Clone + Default> Store<T> {
         self.values.len() * size_of::<T>()
     }
 
-    fn share(&mut self, length: usize) -> Buffer<T> {
+    /// Hands the array out, of so many values.
+    pub(super) fn share(&mut self, length: usize) -> Buffer<T> {
         let values = core::mem::take(&mut self.values);
         self.pool.share(values, length)
     }

@@ -5,8 +5,11 @@
 //! | [`FooterReader`] | a file's end | its metadata |
 //! | [`BatchReader`] | column chunks | batches of rows |
 //! | [`PageScanner`] | one column chunk | its page headers |
+//!
+//! An [`Assembler`] makes arrays in Arrow's layout of the nested columns of a batch.
 
 mod array;
+mod assembler;
 mod batch;
 mod builder;
 mod column;
@@ -23,6 +26,7 @@ use core::ops::Range;
 use marquetry_base::{Bytes, Error, Result};
 
 pub use array::{Array, ArrayKind};
+pub use assembler::Assembler;
 pub use batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values};
 pub use footer::FooterReader;
 pub use options::ReadOptions;
