@@ -11,7 +11,8 @@ use arrow_schema::{
     DECIMAL32_MAX_PRECISION, DECIMAL64_MAX_PRECISION, DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION,
     DataType, Field, FieldRef, Fields, IntervalUnit,
 };
-use marquetry_base::{Error, Result};
+use marquetry_base::{Error, Limits, Result};
+use marquetry_parquet::read::Assembler;
 use marquetry_parquet::schema::{
     EdgeAlgorithm, LogicalType, NodeKind, PhysicalType, Schema, Shape, ShapeKind, TimeUnit,
 };
@@ -51,8 +52,8 @@ pub fn arrow_schema(schema: &Schema, leaves: Option<&[usize]>) -> Result<arrow_s
 /// A child of the root: what it is, and what it becomes.
 #[derive(Debug)]
 pub(crate) struct Column {
-    pub(crate) shape: Shape,
     pub(crate) plan: Plan,
+    pub(crate) assembler: Assembler,
 }
 
 /// A field, and how it is made.
@@ -84,7 +85,8 @@ pub(crate) fn columns(
     let column = |child: usize, wanted: &dyn Fn(usize) -> bool| -> Result<Option<Column>> {
         let Some(shape) = schema.shape(child, wanted)? else { return Ok(None) };
         let plan = plan(schema, &shape, options, true)?;
-        Ok(Some(Column { shape, plan }))
+        let assembler = Assembler::new(schema, &shape, &Limits::DEFAULT)?;
+        Ok(Some(Column { plan, assembler }))
     };
     let Some(leaves) = leaves else {
         return schema.children(0).filter_map(|child| column(child, &|_| true).transpose()).collect();

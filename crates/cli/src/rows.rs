@@ -5,10 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use marquetry_base::Error;
+use marquetry_base::{Error, Limits};
 use marquetry_base::cast::u64_of;
-use marquetry_parquet::read::{Array, Batch, ColumnBatch, Layout};
-use marquetry_parquet::schema::Shape;
+use marquetry_parquet::read::{Array, Assembler, Batch, ColumnBatch, Layout};
 
 use crate::args::InvalidUtf8;
 use crate::calendar::without_zeros;
@@ -119,7 +118,7 @@ impl RowsCommand {
             if done == wanted {
                 break;
             }
-            let fields = fields(file, nodes)?;
+            let mut fields = fields(file, nodes)?;
             let mut rows = file.rows(file.leaves_of(nodes), Some(wanted - done), false)?;
             loop {
                 let batch = match rows.next() {
@@ -131,7 +130,7 @@ impl RowsCommand {
                         return Err(file.failure(&error));
                     }
                 };
-                let printed = printer.batch(file, &batch, &fields, &mut output);
+                let printed = printer.batch(file, &batch, &mut fields, &mut output);
                 if printed.is_err() {
                     printer.end_block(output.text());
                     output.flush()?;
@@ -168,16 +167,21 @@ fn notice(done: u64, all: u64, columns_left_out: usize, out: &mut Vec<u8>) {
 /// A column of a file.
 enum Field {
     Flat(Meaning),
-    Nested(Shape),
+    /// The leaves in a batch, which stand one after the other there as in the schema, and what makes an array of them.
+    Nested(Range<usize>, Box<Assembler>),
 }
 
 fn fields(file: &ParquetFile, nodes: &[usize]) -> Outcome<Vec<Field>> {
     let schema = &file.metadata.schema;
     let field = |&node: &usize| match flat_leaf(schema, node) {
         Some(leaf) => Ok(Field::Flat(Meaning::of(schema, &schema.leaves()[leaf]))),
-        None => nested::shape(schema, node).map(Field::Nested).map_err(|error| file.failure(&error)),
+        None => {
+            let shape = nested::shape(schema, node)?;
+            let assembler = Assembler::new(schema, &shape, &Limits::DEFAULT)?;
+            Ok(Field::Nested(shape.leaves, Box::new(assembler)))
+        }
     };
-    nodes.iter().map(field).collect()
+    nodes.iter().map(|node| field(node).map_err(|error: Error| file.failure(&error))).collect()
 }
 
 /// A column of a batch. Its values are asked for in the order of the rows.
@@ -192,20 +196,18 @@ enum Column<'a> {
 }
 
 /// The nested columns of a batch.
-fn arrays(file: &ParquetFile, batch: &Batch, fields: &[Field]) -> Outcome<Vec<Array>> {
+fn arrays(file: &ParquetFile, batch: &Batch, fields: &mut [Field]) -> Outcome<Vec<Array>> {
     let mut arrays = Vec::new();
     let mut next = 0;
     for field in fields {
-        let Field::Nested(shape) = field else {
+        let Field::Nested(leaves, assembler) = field else {
             next += 1;
             continue;
         };
-        // A column's leaves stand one after the other, in the batch as in the schema.
-        let columns = batch.columns.get(next..next + shape.leaves.len()).unwrap_or_default();
-        next += shape.leaves.len();
-        let column_of = |leaf: usize| columns.get(leaf.checked_sub(shape.leaves.start)?);
-        let array = Array::assemble(shape, batch.rows, &column_of);
-        arrays.push(array.map_err(|error| nested_failure(file, batch, shape.node, error))?);
+        let columns = batch.columns.get(next..next + leaves.len()).unwrap_or_default();
+        next += leaves.len();
+        let column_of = |leaf: usize| columns.get(leaf.checked_sub(leaves.start)?);
+        arrays.push(assembler.assemble(batch, &column_of).map_err(|error| file.failure(&error))?);
     }
     Ok(arrays)
 }
@@ -234,8 +236,8 @@ fn columns<'a>(batch: &'a Batch, fields: &[Field], views: &'a [View<'a>]) -> Vec
         Field::Flat(meaning) => {
             leaves.next().map(|column| Column::Flat { column, meaning: *meaning, cursor: 0 })
         }
-        Field::Nested(shape) => {
-            if let Some(last) = shape.leaves.len().checked_sub(1) {
+        Field::Nested(below, _) => {
+            if let Some(last) = below.len().checked_sub(1) {
                 leaves.nth(last);
             }
             views.next().map(|view| Column::Nested(Box::new(NestedColumn::new(view))))
@@ -307,7 +309,13 @@ impl Printer {
         out.push(b'\n');
     }
 
-    fn batch(&mut self, file: &ParquetFile, batch: &Batch, fields: &[Field], output: &mut Output) -> Outcome {
+    fn batch(
+        &mut self,
+        file: &ParquetFile,
+        batch: &Batch,
+        fields: &mut [Field],
+        output: &mut Output,
+    ) -> Outcome {
         let arrays = arrays(file, batch, fields)?;
         let views = views(file, batch, &arrays)?;
         let mut columns = columns(batch, fields, &views);
@@ -636,10 +644,10 @@ mod tests {
         ] {
             let file = ParquetFile::open(&folder.join(name)).unwrap();
             let chosen = Columns::choose(std::slice::from_ref(&file), None, Nested::Taken).unwrap();
-            let fields = fields(&file, &chosen.nodes[0]).unwrap();
+            let mut fields = fields(&file, &chosen.nodes[0]).unwrap();
             let leaves = file.leaves_of(&chosen.nodes[0]);
             let batch = file.rows(leaves, Some(1000), false).unwrap().next().unwrap().unwrap();
-            let arrays = arrays(&file, &batch, &fields).unwrap();
+            let arrays = arrays(&file, &batch, &mut fields).unwrap();
             let views = views(&file, &batch, &arrays).unwrap();
             for format in [Format::Csv, Format::Jsonl] {
                 let mut printer = Printer::new(format, &chosen.names, InvalidUtf8::Error);

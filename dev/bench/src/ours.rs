@@ -8,7 +8,7 @@ use marquetry_codecs::StandardCodecs;
 use marquetry_io::memory::Memory;
 use marquetry_io::{Sources, drive};
 use marquetry_parquet::read::{
-    Array, ArrayKind, BatchReader, ColumnBatch, FooterReader, Layout, ReadOptions, Values,
+    Array, ArrayKind, Assembler, BatchReader, ColumnBatch, FooterReader, Layout, ReadOptions, Values,
 };
 use marquetry_parquet::schema::Shape;
 
@@ -49,7 +49,10 @@ fn try_read(file: &Bytes, product: Product, check: bool) -> Result<Count, Error>
     let shapes: Vec<Shape> =
         schema.children(0).filter_map(|node| schema.shape(node, |_| true).transpose()).collect::<Result<_, _>>()?;
     let is_nested = |shape: &&Shape| shape.leaves.clone().any(|leaf| !schema.leaves()[leaf].is_flat());
-    let nested: Vec<&Shape> = shapes.iter().filter(is_nested).collect();
+    let nested = shapes.iter().filter(is_nested);
+    let mut assemblers: Vec<Assembler> = nested
+        .map(|shape| Assembler::new(schema, shape, &Limits::DEFAULT))
+        .collect::<Result<_, _>>()?;
     let mut reader =
         BatchReader::new(FILE, Arc::clone(&metadata), Arc::new(StandardCodecs::default()), options)?;
     let mut count = Count::default();
@@ -61,9 +64,9 @@ fn try_read(file: &Bytes, product: Product, check: bool) -> Result<Count, Error>
             }
         }
         // A batch of arrays is whole before it is let go.
-        let mut arrays = Vec::with_capacity(nested.len());
-        for shape in &nested {
-            arrays.push(Array::assemble(shape, batch.rows, &|leaf| batch.columns.get(leaf))?);
+        let mut arrays = Vec::with_capacity(assemblers.len());
+        for assembler in &mut assemblers {
+            arrays.push(assembler.assemble(&batch, &|leaf| batch.columns.get(leaf))?);
         }
         if check {
             let sums = arrays.iter().map(|array| array_sum(array, &|_| true));
