@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use marquetry_base::{Error, Limits};
 use marquetry_base::cast::u64_of;
-use marquetry_parquet::read::{Array, Assembler, Batch, ColumnBatch, Layout};
+use marquetry_base::{Error, Limits};
+use marquetry_parquet::read::{Array, Assembler, Batch, ColumnBatch, Layout, Values};
 
 use crate::args::InvalidUtf8;
 use crate::calendar::without_zeros;
+use crate::cells::{Cells, Memo};
 use crate::columns::{Columns, Nested, flat_leaf};
 use crate::failure::{Failure, Outcome};
 use crate::input::{ParquetFile, total_rows};
@@ -119,7 +120,9 @@ impl RowsCommand {
                 break;
             }
             let mut fields = fields(file, nodes)?;
-            let mut rows = file.rows(file.leaves_of(nodes), Some(wanted - done), false)?;
+            // What a dictionary holds is written as JSON once.
+            let keeps = self.format == Format::Jsonl;
+            let mut rows = file.rows(file.leaves_of(nodes), Some(wanted - done), keeps)?;
             loop {
                 let batch = match rows.next() {
                     Ok(Some(batch)) => batch,
@@ -166,7 +169,7 @@ fn notice(done: u64, all: u64, columns_left_out: usize, out: &mut Vec<u8>) {
 
 /// A column of a file.
 enum Field {
-    Flat(Meaning),
+    Flat(Meaning, Memo),
     /// The leaves in a batch, which stand one after the other there as in the schema, and what makes an array of them.
     Nested(Range<usize>, Box<Assembler>),
 }
@@ -174,7 +177,7 @@ enum Field {
 fn fields(file: &ParquetFile, nodes: &[usize]) -> Outcome<Vec<Field>> {
     let schema = &file.metadata.schema;
     let field = |&node: &usize| match flat_leaf(schema, node) {
-        Some(leaf) => Ok(Field::Flat(Meaning::of(schema, &schema.leaves()[leaf]))),
+        Some(leaf) => Ok(Field::Flat(Meaning::of(schema, &schema.leaves()[leaf]), Memo::of(nodes.len()))),
         None => {
             let shape = nested::shape(schema, node)?;
             let assembler = Assembler::new(schema, &shape, &Limits::DEFAULT)?;
@@ -191,6 +194,9 @@ enum Column<'a> {
         column: &'a ColumnBatch,
         meaning: Meaning,
         cursor: usize,
+        /// Its values, or the dictionary's.
+        cells: Cells<'a>,
+        memo: &'a mut Memo,
     },
     Nested(Box<NestedColumn<'a>>),
 }
@@ -229,13 +235,20 @@ fn nested_failure(file: &ParquetFile, batch: &Batch, node: usize, error: Error) 
     }))
 }
 
-fn columns<'a>(batch: &'a Batch, fields: &[Field], views: &'a [View<'a>]) -> Vec<Column<'a>> {
+fn columns<'a>(batch: &'a Batch, fields: &'a mut [Field], views: &'a [View<'a>]) -> Vec<Column<'a>> {
     let mut leaves = batch.columns.iter();
     let mut views = views.iter();
-    let column = |field: &Field| match field {
-        Field::Flat(meaning) => {
-            leaves.next().map(|column| Column::Flat { column, meaning: *meaning, cursor: 0 })
-        }
+    let column = |field: &'a mut Field| match field {
+        Field::Flat(meaning, memo) => leaves.next().map(|column| {
+            let (meaning, values) = match &column.values {
+                Values::Dictionary(_, dictionary) => {
+                    memo.begin(dictionary);
+                    (*meaning, &**dictionary)
+                }
+                values => (*meaning, values),
+            };
+            Column::Flat { column, meaning, cursor: 0, cells: Cells::new(values, meaning), memo }
+        }),
         Field::Nested(below, _) => {
             if let Some(last) = below.len().checked_sub(1) {
                 leaves.nth(last);
@@ -243,7 +256,7 @@ fn columns<'a>(batch: &'a Batch, fields: &[Field], views: &'a [View<'a>]) -> Vec
             views.next().map(|view| Column::Nested(Box::new(NestedColumn::new(view))))
         }
     };
-    fields.iter().filter_map(column).collect()
+    fields.iter_mut().filter_map(column).collect()
 }
 
 /// A value that cannot be printed: its row in the batch, its column, and why.
@@ -259,8 +272,8 @@ const LINES_TOGETHER: usize = 64;
 struct Printer {
     format: Format,
     names: Vec<String>,
-    /// `"name":` with JSON's escapes.
-    json_keys: Vec<Vec<u8>>,
+    /// What stands before each value: `{"name":`.
+    json_keys: Vec<json::Piece>,
     invalid_utf8: InvalidUtf8,
     scratch: Vec<u8>,
     /// Of rows that are printed together; kept for their room.
@@ -285,7 +298,7 @@ impl Printer {
         Printer {
             format,
             names: names.to_vec(),
-            json_keys: names.iter().map(|name| json::key(name)).collect(),
+            json_keys: names.iter().enumerate().map(|(at, name)| json::field(at, name)).collect(),
             invalid_utf8,
             scratch: Vec::new(),
             lines: Vec::new(),
@@ -433,20 +446,31 @@ impl Printer {
         row: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), Unprintable> {
-        out.push(if at == 0 { b'{' } else { b',' });
-        out.extend_from_slice(&self.json_keys[at]);
+        let before = &self.json_keys[at];
         match column {
-            Column::Flat { column, meaning, cursor } => match value_at(column, row, cursor) {
-                Some(raw) => match json::value(out, *meaning, raw, self.invalid_utf8) {
-                    Some(()) => Ok(()),
-                    None => Err(Unprintable::NotText(None)),
-                },
+            Column::Flat { column, cursor, cells, memo, .. } => match place_of(column, row, cursor) {
+                Some(place) => {
+                    let written = match &column.values {
+                        Values::Dictionary(indices, _) => indices
+                            .get(place)
+                            .and_then(|&index| memo.write(cells, index, before, self.invalid_utf8, out)),
+                        _ => {
+                            before.write(out);
+                            cells.write(place, self.invalid_utf8, out)
+                        }
+                    };
+                    written.ok_or(Unprintable::NotText(None))
+                }
                 None => {
+                    before.write(out);
                     out.extend_from_slice(b"null");
                     Ok(())
                 }
             },
-            Column::Nested(column) => column.write(row, self.invalid_utf8, out),
+            Column::Nested(column) => {
+                before.write(out);
+                column.write(row, self.invalid_utf8, out)
+            }
         }
     }
 
@@ -462,7 +486,7 @@ impl Printer {
             out.push(b',');
         }
         match column {
-            Column::Flat { column, meaning, cursor } => {
+            Column::Flat { column, meaning, cursor, .. } => {
                 let Some(raw) = value_at(column, row, cursor) else { return Ok(()) };
                 match meaning.show(raw, out) {
                     Shown::Boolean | Shown::Number | Shown::Word => {}
@@ -510,7 +534,7 @@ impl Printer {
         let null = || Cell { text: "null".to_string(), is_number: false, is_whole: false, is_null: true };
         self.scratch.clear();
         match column {
-            Column::Flat { column, meaning, cursor } => {
+            Column::Flat { column, meaning, cursor, .. } => {
                 let Some(raw) = value_at(column, row, cursor) else { return Ok(null()) };
                 let is_number = meaning.is_number(raw);
                 let (text, is_whole) = match meaning.show(raw, &mut self.scratch) {
@@ -573,6 +597,12 @@ impl Printer {
 
 /// The value of a row, or `None` for a null.
 fn value_at<'a>(column: &'a ColumnBatch, row: usize, cursor: &mut usize) -> Option<Raw<'a>> {
+    Raw::of_values(&column.values, place_of(column, row, cursor)?)
+}
+
+/// Where a row's value stands, or `None` for a null.
+#[inline]
+fn place_of(column: &ColumnBatch, row: usize, cursor: &mut usize) -> Option<usize> {
     if column.is_null(row) {
         return None;
     }
@@ -581,7 +611,7 @@ fn value_at<'a>(column: &'a ColumnBatch, row: usize, cursor: &mut usize) -> Opti
         Layout::Dense => *cursor,
     };
     *cursor += 1;
-    Raw::of_values(&column.values, at)
+    Some(at)
 }
 
 /// A field: in quotes where it must be (RFC 4180), and where it is empty, which nothing else tells from null.
@@ -654,9 +684,9 @@ mod tests {
                 for (from, to) in [(0, batch.rows.min(LINES_TOGETHER)), (1, 2), (0, 0)] {
                     let [mut one, mut other] = [(); 2].map(|()| Output::new(Interrupted::listen().unwrap()));
                     let lines =
-                        printer.lines(from..to, &mut columns(&batch, &fields, &views), &mut one).unwrap();
+                        printer.lines(from..to, &mut columns(&batch, &mut fields, &views), &mut one).unwrap();
                     let wide = printer
-                        .wide_lines(from..to, &mut columns(&batch, &fields, &views), &mut other)
+                        .wide_lines(from..to, &mut columns(&batch, &mut fields, &views), &mut other)
                         .unwrap();
                     assert_eq!(one.text(), other.text(), "{name}");
                     assert_eq!(lines, wide, "{name}");

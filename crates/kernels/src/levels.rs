@@ -246,11 +246,8 @@ fn find_of(
 #[inline(always)]
 fn slots_in(entries: Entries<'_>, at: usize, slots: Slots, at_least: &impl Fn(&[u8], u8) -> u64) -> u64 {
     let definition = block(entries.definition, at);
-    let mut found = if slots.definition == 0 {
-        ones(definition.len())
-    } else {
-        at_least(definition, slots.definition)
-    };
+    let mut found =
+        if slots.definition == 0 { ones(definition.len()) } else { at_least(definition, slots.definition) };
     if let (Some(repetition), Some(beyond)) = (entries.repetition, slots.repetition.checked_add(1)) {
         found &= !at_least(block(repetition, at), beyond);
     }

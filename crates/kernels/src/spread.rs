@@ -229,7 +229,11 @@ mod x86 {
                     size => {
                         let dense = _mm512_maskz_loadu_epi64(loaded as u8, from.cast());
                         let bits = if size == 8 { bits as u8 } else { _pdep_u64(bits, 0x55) as u8 * 3 };
-                        _mm512_mask_storeu_epi64(to.cast(), stored as u8, _mm512_maskz_expand_epi64(bits, dense));
+                        _mm512_mask_storeu_epi64(
+                            to.cast(),
+                            stored as u8,
+                            _mm512_maskz_expand_epi64(bits, dense),
+                        );
                     }
                 }
             }
@@ -362,9 +366,15 @@ mod tests {
                 assert_eq!(bit(&out, at), expected, "{at}");
             }
             let mut out = before.clone();
-            assert!(copy_bits((&dense, dense_bit + 8), &mut out, out_bit, (&validity, first), count).is_err());
-            assert!(copy_bits((&dense, dense_bit), &mut out, out_bit + 8, (&validity, first), count).is_err());
-            assert!(copy_bits((&dense, dense_bit), &mut out, out_bit, (&validity, first + 8), count).is_err());
+            assert!(
+                copy_bits((&dense, dense_bit + 8), &mut out, out_bit, (&validity, first), count).is_err()
+            );
+            assert!(
+                copy_bits((&dense, dense_bit), &mut out, out_bit + 8, (&validity, first), count).is_err()
+            );
+            assert!(
+                copy_bits((&dense, dense_bit), &mut out, out_bit, (&validity, first + 8), count).is_err()
+            );
             assert_eq!(out, before);
         }
     }

@@ -46,13 +46,14 @@ fn try_read(file: &Bytes, product: Product, check: bool) -> Result<Count, Error>
     };
     // Flat columns are Arrow arrays as they come; nested ones are assembled.
     let schema = &metadata.schema;
-    let shapes: Vec<Shape> =
-        schema.children(0).filter_map(|node| schema.shape(node, |_| true).transpose()).collect::<Result<_, _>>()?;
+    let shapes: Vec<Shape> = schema
+        .children(0)
+        .filter_map(|node| schema.shape(node, |_| true).transpose())
+        .collect::<Result<_, _>>()?;
     let is_nested = |shape: &&Shape| shape.leaves.clone().any(|leaf| !schema.leaves()[leaf].is_flat());
     let nested = shapes.iter().filter(is_nested);
-    let mut assemblers: Vec<Assembler> = nested
-        .map(|shape| Assembler::new(schema, shape, &Limits::DEFAULT))
-        .collect::<Result<_, _>>()?;
+    let mut assemblers: Vec<Assembler> =
+        nested.map(|shape| Assembler::new(schema, shape, &Limits::DEFAULT)).collect::<Result<_, _>>()?;
     let mut reader =
         BatchReader::new(FILE, Arc::clone(&metadata), Arc::new(StandardCodecs::default()), options)?;
     let mut count = Count::default();

@@ -187,7 +187,9 @@ fn keeps() {
         for isa in Isa::all() {
             let [mut one, mut other] = [(); 2].map(|()| vec![9; entries.len()]);
             let kept = keep_with(isa, entries.definition, repetition, most, &mut one, &mut other);
-            assert!(one[..kept].iter().copied().zip(other[..kept].iter().copied()).eq(oracle.iter().copied()));
+            assert!(
+                one[..kept].iter().copied().zip(other[..kept].iter().copied()).eq(oracle.iter().copied())
+            );
         }
     });
 }
@@ -206,7 +208,9 @@ fn elements_that_are_there() {
         if random.below(2) == 0 {
             // Mostly right, and perhaps wrong in one place.
             for at in 0..definition.len() {
-                if let Some(&element) = usize::from(repetition[at]).checked_sub(1).and_then(|at| elements.get(at)) {
+                if let Some(&element) =
+                    usize::from(repetition[at]).checked_sub(1).and_then(|at| elements.get(at))
+                {
                     definition[at] = definition[at].max(element);
                     if at > 0 {
                         definition[at - 1] = definition[at - 1].max(element);
@@ -254,10 +258,7 @@ fn refusals_change_nothing() {
     assert_eq!(bytes, [7; 9]);
     let mut out = [7i32; 70];
     assert_eq!(offsets(uneven, slots, slots, 0, &mut out), Err(Error::Mismatch));
-    assert_eq!(
-        offsets(both, slots, slots, 0, &mut out[..69]),
-        Err(Error::Short { needed: 280, given: 276 })
-    );
+    assert_eq!(offsets(both, slots, slots, 0, &mut out[..69]), Err(Error::Short { needed: 280, given: 276 }));
     assert!(offsets(both, slots, slots, i32::MAX - 69, &mut out).is_err());
     assert_eq!(out, [7; 70]);
     assert_eq!(offsets(both, slots, slots, i32::MAX - 70, &mut out), Ok((70, 70)));

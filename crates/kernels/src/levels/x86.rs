@@ -141,16 +141,19 @@ fn ranks_avx512(slots: u64, elements: u64, before: i32, out: &mut [i32]) -> usiz
     through = _mm512_add_epi64(through, _mm512_alignr_epi64::<4>(through, zero));
     let below = _mm512_sub_epi64(through, totals);
     // … in all bytes of the lane; and without the flag itself.
-    let below = _mm512_shuffle_epi8(below, _mm512_set_epi64(
-        0x0808_0808_0808_0808,
-        0,
-        0x0808_0808_0808_0808,
-        0,
-        0x0808_0808_0808_0808,
-        0,
-        0x0808_0808_0808_0808,
-        0,
-    ));
+    let below = _mm512_shuffle_epi8(
+        below,
+        _mm512_set_epi64(
+            0x0808_0808_0808_0808,
+            0,
+            0x0808_0808_0808_0808,
+            0,
+            0x0808_0808_0808_0808,
+            0,
+            0x0808_0808_0808_0808,
+            0,
+        ),
+    );
     let ranks = _mm512_sub_epi8(_mm512_add_epi8(sums, below), flags);
     let ranks = _mm512_maskz_compress_epi8(slots, ranks);
     let before = _mm512_set1_epi32(before);
@@ -190,11 +193,8 @@ pub(super) fn keep_avx512(
     let mut kept = 0;
     for at in (0..definition.len()).step_by(BLOCK) {
         let levels = load_avx512(block(repetition, at));
-        let mask = _mm512_mask_cmple_epu8_mask(
-            loaded(block(repetition, at)),
-            levels,
-            _mm512_set1_epi8(most as i8),
-        );
+        let mask =
+            _mm512_mask_cmple_epu8_mask(loaded(block(repetition, at)), levels, _mm512_set1_epi8(most as i8));
         let count = mask.count_ones() as usize;
         if count == 0 {
             continue;

@@ -220,4 +220,3 @@ fn column<'a>(
     column_of(leaf)
         .ok_or_else(|| Fault::from(Error::misuse("a shape with a leaf that is not in the batch")).of(leaf))
 }
-

@@ -169,8 +169,7 @@ fn sum_of(column: &ArrayRef) -> Result<u64, ParquetError> {
             let map = column.as_map();
             let there = (0..map.len()).filter(|&slot| map.is_valid(slot)).count() as u64;
             let (first, behind) = (map.value_offsets()[0], map.value_offsets()[map.len()]);
-            let entries: ArrayRef =
-                Arc::new(map.entries().slice(first as usize, (behind - first) as usize));
+            let entries: ArrayRef = Arc::new(map.entries().slice(first as usize, (behind - first) as usize));
             (there + entries.len() as u64).wrapping_add(sum_of(&entries)?)
         }
         DataType::Struct(_) => {

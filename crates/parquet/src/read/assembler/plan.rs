@@ -123,6 +123,5 @@ fn elements(repeated: Repeated) -> Result<Slots> {
 }
 
 fn level(level: u16) -> Result<u8> {
-    u8::try_from(level)
-        .map_err(|_| Error::new(ErrorKind::LimitExceeded, "more than 255 levels of nesting"))
+    u8::try_from(level).map_err(|_| Error::new(ErrorKind::LimitExceeded, "more than 255 levels of nesting"))
 }

@@ -90,8 +90,9 @@ impl Spread {
             Values::Int64(dense) => plain!(Int64, dense).map(Values::Int64),
             Values::Float(dense) => plain!(Float, dense).map(Values::Float),
             Values::Double(dense) => plain!(Double, dense).map(Values::Double),
-            Values::Dictionary(indices, entries) => plain!(Indices, indices)
-                .map(|indices| Values::Dictionary(indices, Arc::clone(entries))),
+            Values::Dictionary(indices, entries) => {
+                plain!(Indices, indices).map(|indices| Values::Dictionary(indices, Arc::clone(entries)))
+            }
             Values::ByteArray(dense) => plain!(Views, dense.views())
                 .map(|views| Values::ByteArray(ByteArrays::new(views, Arc::clone(dense.buffers())))),
             Values::Boolean(dense) => {
@@ -100,13 +101,14 @@ impl Spread {
                 let out = store.room(bytes, 0, bytes)?;
                 let dense = (&**dense.bytes(), dense.offset() + range.start);
                 spread::copy_bits(dense, out, part.start, validity, slots).map_err(|_| disagree())?;
-                (part.end == length)
-                    .then(|| Values::Boolean(Bitmap::new(store.share(bytes), 0, length)))
+                (part.end == length).then(|| Values::Boolean(Bitmap::new(store.share(bytes), 0, length)))
             }
-            Values::Int96(dense) => self.fixed(dense, length, range.start, part, validity, limits)?.map(Values::Int96),
-            Values::FixedLenByteArray(dense) => self
-                .fixed(dense, length, range.start, part, validity, limits)?
-                .map(Values::FixedLenByteArray),
+            Values::Int96(dense) => {
+                self.fixed(dense, length, range.start, part, validity, limits)?.map(Values::Int96)
+            }
+            Values::FixedLenByteArray(dense) => {
+                self.fixed(dense, length, range.start, part, validity, limits)?.map(Values::FixedLenByteArray)
+            }
         };
         Ok((slots, made))
     }

@@ -185,8 +185,8 @@ impl Work<'_> {
         let (one, other) = (left.part(at, SLICE), right.part(at, SLICE));
         let both = one.len().min(other.len());
         // Where only one of them ends, the other has a row or an element too many.
-        let differs = levels::differ(one, other, sibling.definition)
-            .or((one.len() != other.len()).then_some(both));
+        let differs =
+            levels::differ(one, other, sibling.definition).or((one.len() != other.len()).then_some(both));
         if let Some(differs) = differs {
             let end = at + differs + 1;
             let begun = |entries: Entries<'_>| match entries.repetition {
@@ -260,8 +260,7 @@ impl Work<'_> {
         self.check_slots()?;
         let nulls = self.length - self.task.found;
         let bytes = self.length.div_ceil(8);
-        let validity =
-            (nulls > 0).then(|| Bitmap::new(self.memory.validity.share(bytes), 0, self.length));
+        let validity = (nulls > 0).then(|| Bitmap::new(self.memory.validity.share(bytes), 0, self.length));
         Ok((part.len(), Some((nulls, validity))))
     }
 
@@ -272,9 +271,7 @@ impl Work<'_> {
         else {
             return Err(disagree().into());
         };
-        let too_many = || {
-            Error::new(ErrorKind::LimitExceeded, "more than 2,147,483,647 elements in a batch")
-        };
+        let too_many = || Error::new(ErrorKind::LimitExceeded, "more than 2,147,483,647 elements in a batch");
         let part = entries.part(self.task.entry, SLICE);
         let room = self.length + SLICE;
         let before = i32::try_from(self.task.found).map_err(|_| too_many())?;
@@ -346,8 +343,7 @@ impl Kept {
             Some(entries) => {
                 let part = entries.part(at, count);
                 let levels = part.repetition.unwrap_or_default();
-                levels::keep(part.definition, levels, most, definition, repetition)
-                    .map_err(|_| disagree())?
+                levels::keep(part.definition, levels, most, definition, repetition).map_err(|_| disagree())?
             }
             // A flat leaf's rows; what can be null of it, or around it, has the level 1.
             None => {
