@@ -9,7 +9,9 @@ use std::sync::Arc;
 use marquetry_base::{Budget, Bytes, Error, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Array, ArrayKind, Batch, BatchReader, ColumnBatch, Layout, ReadOptions};
+use marquetry_parquet::read::{
+    Array, ArrayKind, Assembler, Batch, BatchReader, ColumnBatch, Layout, ReadOptions,
+};
 use marquetry_parquet::record::{Program, RecordSink, Value};
 use marquetry_parquet::schema::{NodeKind, Schema};
 
@@ -85,15 +87,25 @@ pub fn array_sums(
     let mut fields = Vec::new();
     for node in schema.children(0) {
         let shape = schema.shape(node, is_wanted)?.filter(|shape| shape.first_leaf().is_some());
-        fields.extend(shape.map(|shape| (shape, Root::new(schema, node))));
+        if let Some(shape) = shape {
+            fields.push((Assembler::new(schema, &shape, &options.limits)?, Root::new(schema, node)));
+        }
     }
     let codecs = Arc::new(StandardCodecs::default());
     let mut reader = BatchReader::new(FILE, Arc::clone(metadata), codecs, options.clone())?;
     hostile::run(&mut reader, FILE, bytes, manner, |batch| {
         check_batch(schema, &batch);
         let column_of = |leaf| batch.columns.iter().find(|column| column.leaf == leaf);
-        for (shape, field) in &mut fields {
-            let array = Array::assemble(shape, batch.rows, &column_of)?;
+        for (assembler, field) in &mut fields {
+            let array = loop {
+                let mut budget = Budget::new(manner.budget);
+                let array = assembler.step(&batch, &column_of, &mut budget)?;
+                let over = budget.spent().saturating_sub(manner.budget);
+                assert!(over <= ASSEMBLY_UNITS_MAX, "a step of {over} units more than its budget");
+                if let Some(array) = array {
+                    break array;
+                }
+            };
             assert_eq!(array.length, batch.rows);
             check_array(&array);
             for row in 0..batch.rows {
@@ -106,6 +118,9 @@ pub fn array_sums(
     })?;
     Ok(fields.into_iter().map(|(_, field)| field.finish()).collect())
 }
+
+/// Units that a step of an [`Assembler`] may take beyond its budget: a slice.
+const ASSEMBLY_UNITS_MAX: u64 = 20_000;
 
 fn check_array(array: &Array) {
     match &array.validity {

@@ -154,8 +154,9 @@ fn differences() {
             return;
         }
         let at = random.below(entries.len());
-        if random.below(2) == 0 && repetition.is_some() {
-            repetition.as_mut().unwrap()[at] ^= 1 << random.below(8);
+        let changes_repetition = random.below(2) == 0;
+        if let Some(repetition) = repetition.as_mut().filter(|_| changes_repetition) {
+            repetition[at] ^= 1 << random.below(8);
         } else if most > 0 {
             definition[at] = if definition[at] >= most { most - 1 } else { most };
         } else {

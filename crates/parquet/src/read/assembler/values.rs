@@ -110,7 +110,8 @@ impl Spread {
                 self.fixed(dense, length, range.start, part, validity, limits)?.map(Values::FixedLenByteArray)
             }
         };
-        Ok((slots, made))
+        // A wide value is as dear as the entries that are as many bytes.
+        Ok((slots * (width / size_of::<u32>()).max(1), made))
     }
 
     fn fixed(
