@@ -36,7 +36,9 @@ fn records(bytes: &Bytes) -> Result<Vec<FieldSum>> {
     }
     if let Ok(usual) = &usual {
         let metadata = canonical::metadata(bytes, Manner::KIND)?;
-        assert_eq!(&array_sums(bytes, &metadata, ReadOptions::default(), Manner::KIND)?, usual);
+        for manner in [Manner::KIND, Manner::DISORDERLY] {
+            assert_eq!(&array_sums(bytes, &metadata, ReadOptions::default(), manner)?, usual);
+        }
     }
     usual
 }
@@ -76,11 +78,13 @@ fn fails(bytes: &Bytes, message: &str, column: &str) {
 fn fails_together(bytes: &Bytes, column: &str, row: u64) {
     columns(bytes).unwrap();
     let metadata = canonical::metadata(bytes, Manner::KIND).unwrap();
-    let error = array_sums(bytes, &metadata, ReadOptions::default(), Manner::KIND).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
-    let error = records(bytes).unwrap_err();
-    check(&error, ErrorKind::Corrupt, "the levels of a column contradict those of others", column);
-    assert_eq!((error.place().row_group, error.place().row), (Some(0), Some(row)), "{error:?}");
+    for manner in [Manner::KIND, Manner::DISORDERLY] {
+        let arrays = array_sums(bytes, &metadata, ReadOptions::default(), manner).unwrap_err();
+        for error in [arrays, records(bytes).unwrap_err()] {
+            check(&error, ErrorKind::Corrupt, "the levels of a column contradict those of others", column);
+            assert_eq!((error.place().row_group, error.place().row), (Some(0), Some(row)), "{error:?}");
+        }
+    }
 }
 
 fn check(error: &Error, kind: ErrorKind, message: &str, column: &str) {
