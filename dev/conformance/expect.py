@@ -28,7 +28,8 @@ Column: {"index", "path", "physical_type", "type_length", "logical_type", "max_d
 pyarrow reads the file but not that column. "index" is the leaf's place in the schema: paths need not be unique.
 
 DuckDB's V2 files hold INT32 deltas of more than 32 bits, which pyarrow refuses. A column of a file *by DuckDB*
-that pyarrow cannot read is therefore read with DuckDB itself, and says so: "oracle": "duckdb", "pyarrow_error".
+that pyarrow cannot read is therefore read with DuckDB itself, and says so: "oracle": "duckdb", "pyarrow_error". So are all
+columns of a file whose Arrow schema has types that pyarrow does not (Polars' integers of 128 bits).
 """
 
 import json
@@ -38,6 +39,7 @@ import sys
 import zlib
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -69,7 +71,10 @@ class CannotExpress(Exception):
 def expect_file(path):
     """The entry of one file. Never raises: what pyarrow refuses becomes an "error"."""
     try:
-        reader = open_file(path)
+        try:
+            reader = open_file(path)
+        except pa.ArrowException as error:
+            reader = WithoutArrow(path, error)
         # Not the footer's total: repeated_no_annotation.parquet of parquet-testing has a wrong one.
         groups = reader.metadata.num_row_groups
         rows = sum(reader.metadata.row_group(group).num_rows for group in range(groups))
@@ -127,15 +132,47 @@ def open_file(path, int96_unit=None):
     )
 
 
+class WithoutArrow:
+    """A file of flat columns whose Arrow schema pyarrow has no types for: DuckDB says what it holds, and reads it."""
+
+    def __init__(self, path, error):
+        import duckdb
+
+        self.error = error
+        with duckdb.connect(config={"threads": 1}) as connection:
+            elements = connection.execute("SELECT name, type, type_length, repetition_type, num_children FROM parquet_schema(?)", [path])
+            _, *leaves = elements.fetchall()
+            if any(children for *_, children in leaves):
+                raise error
+            groups = connection.execute("SELECT DISTINCT row_group_id, row_group_num_rows FROM parquet_metadata(?) ORDER BY 1", [path])
+            rows = [rows for _, rows in groups.fetchall()]
+        columns = [
+            SimpleNamespace(path=name, physical_type=kind, length=int(length or 0), logical_type="None",
+                            max_definition_level=int(repetition == "OPTIONAL"), max_repetition_level=int(repetition == "REPEATED"))
+            for name, kind, length, repetition, _ in leaves
+        ]  # fmt: skip
+        self.schema = Columns(columns)
+        row_group = lambda group: SimpleNamespace(num_rows=rows[group])
+        self.metadata = SimpleNamespace(num_row_groups=len(rows), row_group=row_group, created_by=None)
+
+
+class Columns(list):
+    def column(self, index):
+        return self[index]
+
+
 def read_leaf(reader, index):
     """One leaf by its index, so that names need not be unique nor free of dots."""
+    if isinstance(reader, WithoutArrow):
+        raise reader.error
     table = reader.reader.read_all(column_indices=[index], use_threads=False)
     return one_chunk(table.column(0))
 
 
 def read_with_duckdb(path, reader, leaf, error):
-    """The column as DuckDB reads it, if DuckDB wrote it; otherwise pyarrow's error stands."""
-    if "DuckDB" not in (reader.metadata.created_by or "") or leaf.max_definition_level > 1:
+    """The column as DuckDB reads it, if DuckDB wrote it or pyarrow has no such type; otherwise pyarrow's error stands."""
+    is_by_duckdb = "DuckDB" in (reader.metadata.created_by or "")
+    if not (is_by_duckdb or isinstance(reader, WithoutArrow)) or leaf.max_definition_level > 1:
         raise error
     import duckdb
 

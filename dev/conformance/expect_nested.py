@@ -135,7 +135,13 @@ class Field:
             self.error = one_line(error) + (f", after {self.second['pyarrow_error']}" if self.second else "")
 
     def read(self, reader):
-        chunks = reader.reader.read_all(column_indices=list(self.leaves), use_threads=False).column(0).chunks
+        leaves = {"column_indices": list(self.leaves), "use_threads": False}
+        try:
+            chunks = reader.reader.read_all(**leaves).column(0).chunks
+        except pa.ArrowNotImplementedError:
+            # pyarrow does not put some nested columns of several row groups together.
+            groups = range(reader.metadata.num_row_groups)
+            chunks = [chunk for at in groups for chunk in reader.reader.read_row_group(at, **leaves).column(0).chunks]
         if count(chunks) != self.rows:
             raise pa.ArrowException(f"pyarrow gives {count(chunks)} rows, the row groups say {self.rows}")
         return chunks

@@ -11,12 +11,14 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, FieldRef, Fields, SchemaRef};
 use marquetry_base::{Bitmap, Buffer, Error, Result};
-use marquetry_parquet::format::KeyValue;
+use marquetry_parquet::format::{FileMetaData, KeyValue};
 use marquetry_parquet::read::{Array, ArrayKind, Batch, ColumnBatch, Layout, Values};
 use marquetry_parquet::schema::Schema;
 
 use crate::buffers::{nulls, scalars};
-use crate::schema::{ArrowOptions, Column, Plan, PlanKind, columns, fields_of};
+use crate::retype;
+use crate::schema::{ArrowOptions, Column, Plan, PlanKind, apply_stored, columns};
+use crate::stored::{STORED_SCHEMA_KEY, stored_schema};
 use crate::values::{Fault, array, default_of, keys};
 
 /// Makes a record batch of each batch of one reader.
@@ -36,6 +38,7 @@ use crate::values::{Fault, array, default_of, keys};
 pub struct ToArrow {
     schema: SchemaRef,
     columns: Vec<Column>,
+    stored_schema_error: Option<Error>,
     /// Of each leaf of the schema its place in a batch.
     places: Vec<Option<usize>>,
     dictionaries: Dictionaries,
@@ -65,15 +68,67 @@ impl ToArrow {
     ///
     /// Those of [`arrow_schema`](crate::arrow_schema()).
     pub fn with_options(schema: &Schema, leaves: Option<&[usize]>, options: ArrowOptions) -> Result<ToArrow> {
-        let columns = columns(schema, leaves, options)?;
+        ToArrow::of_columns(schema, leaves, columns(schema, leaves, options)?)
+    }
+
+    /// For a file: as [`ToArrow::with_options`], and the Arrow schema that its writer left in it (`ARROW:schema`) is applied, where it
+    /// left one: types are then those that the writer had, as far as they hold the values that the file has. The record batches'
+    /// metadata is the footer's, without that schema, and the schema's own.
+    ///
+    /// A stored schema that cannot be read, or is of another number of columns, is left, and the types are those of the Parquet schema:
+    /// [`ToArrow::stored_schema_error`] then says why. Who wants that to be an error asks for it, or calls
+    /// [`stored_schema`](crate::stored_schema()) before; pyarrow and parquet-rs refuse to read files whose stored schema is broken.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`arrow_schema`](crate::arrow_schema()).
+    pub fn of_file(
+        metadata: &FileMetaData,
+        leaves: Option<&[usize]>,
+        options: ArrowOptions,
+    ) -> Result<ToArrow> {
+        let schema = &metadata.schema;
+        let mut columns = columns(schema, leaves, options)?;
+        let (stored, error) = match stored_schema(metadata) {
+            Ok(Some(stored)) => match apply_stored(schema, &mut columns, &stored) {
+                Ok(()) => (Some(stored), None),
+                Err(error) => (None, Some(error)),
+            },
+            Ok(None) => (None, None),
+            Err(error) => (None, Some(error)),
+        };
+        let mut to_arrow =
+            ToArrow::of_columns(schema, leaves, columns)?.with_key_values(&metadata.key_values);
+        to_arrow.stored_schema_error = error;
+        if let Some(stored) = stored {
+            let mut all = stored.metadata().clone();
+            all.extend(to_arrow.schema.metadata().clone());
+            all.remove(STORED_SCHEMA_KEY);
+            to_arrow.schema = Arc::new(to_arrow.schema.as_ref().clone().with_metadata(all));
+        }
+        Ok(to_arrow)
+    }
+
+    /// Why the Arrow schema that a file's writer left was not applied, if it was not.
+    pub fn stored_schema_error(&self) -> Option<&Error> {
+        self.stored_schema_error.as_ref()
+    }
+
+    fn of_columns(schema: &Schema, leaves: Option<&[usize]>, columns: Vec<Column>) -> Result<ToArrow> {
         let all = schema.leaves().len();
         let mut places = vec![None; all];
         match leaves {
             None => places = (0..all).map(Some).collect(),
             Some(leaves) => leaves.iter().enumerate().for_each(|(place, &leaf)| places[leaf] = Some(place)),
         }
-        let schema = arrow_schema::Schema::new(fields_of(columns.iter().map(|column| &column.plan)));
-        Ok(ToArrow { schema: Arc::new(schema), columns, places, dictionaries: Dictionaries::default() })
+        let fields: Fields = columns.iter().map(|column| Arc::clone(column.field())).collect();
+        Ok(ToArrow {
+            schema: Arc::new(arrow_schema::Schema::new(fields)),
+            columns,
+            stored_schema_error: None,
+            places,
+            dictionaries: Dictionaries::default(),
+        })
     }
 
     /// Record batches shall have a footer's [`key_values`](marquetry_parquet::format::FileMetaData::key_values) as metadata,
@@ -109,6 +164,7 @@ impl ToArrow {
         let mut arrays = Vec::with_capacity(self.columns.len());
         for (number, column) in self.columns.iter_mut().enumerate() {
             let made = self.dictionaries.column(column, batch, &column_of);
+            let made = made.and_then(|made| stored(column, made));
             let (field, array) = made.map_err(|error| {
                 error.at(|place| {
                     place.row_group = Some(marquetry_base::cast::u64_of(batch.row_group));
@@ -131,6 +187,13 @@ impl ToArrow {
         let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
         RecordBatch::try_new_with_options(schema, arrays, &options).map_err(|error| Fault::from(error).error)
     }
+}
+
+/// The array as the file's own Arrow schema has it.
+fn stored(column: &Column, (other, array): Made) -> Result<Made> {
+    let Some(wanted) = &column.stored else { return Ok((other, array)) };
+    let (field, array) = retype::apply(array, wanted)?;
+    Ok(((field != *wanted).then_some(field), array))
 }
 
 impl Dictionaries {

@@ -45,19 +45,23 @@
 //! dictionary up in the middle of a file, so it can differ between batches. A dictionary is converted, and checked to be UTF-8, once,
 //! and the arrays share it. Extension types stand on plain columns only.
 //!
-//! **`ARROW:schema`**, the Arrow schema that Arrow's writers leave in the footer, is not applied: types come from the Parquet schema
-//! alone. It stays where it is, in
-//! [`FileMetaData::key_values`](marquetry_parquet::format::FileMetaData::key_values), and [`ToArrow::with_key_values`] hands it on as
-//! the record batches' metadata.
+//! **`ARROW:schema`**, the Arrow schema that Arrow's writers leave in the footer, is applied by [`ToArrow::of_file`]; [`ToArrow::new`]
+//! goes by the Parquet schema alone. What comes back is what pyarrow gives back, and two types more: zones of timestamps, Duration, Utf8,
+//! LargeUtf8, Binary and LargeBinary (copied), dictionaries of strings with their index type, LargeList and FixedSizeList, the widths of
+//! decimals, Date64, extension types and the fields' metadata. It cannot make a file say what it does not: names, nulls and values
+//! are the file's, and a stored type that does not fit them is left.
 #![forbid(unsafe_code)]
 
 mod buffers;
 mod convert;
+mod retype;
 mod schema;
+mod stored;
 mod values;
 
 pub use convert::ToArrow;
 pub use schema::{ArrowOptions, arrow_schema};
+pub use stored::stored_schema;
 
 #[cfg(doc)]
 use arrow_array::RecordBatch;

@@ -17,6 +17,8 @@ use marquetry_parquet::schema::{
     EdgeAlgorithm, LogicalType, NodeKind, PhysicalType, Schema, Shape, ShapeKind, TimeUnit,
 };
 
+use crate::stored;
+
 /// The key of a field's metadata that holds its Parquet field id, as pyarrow and parquet-rs have it.
 const FIELD_ID_KEY: &str = "PARQUET:field_id";
 
@@ -49,11 +51,45 @@ pub fn arrow_schema(schema: &Schema, leaves: Option<&[usize]>) -> Result<arrow_s
     Ok(arrow_schema::Schema::new(fields_of(columns.iter().map(|column| &column.plan))))
 }
 
+/// Takes a file's own Arrow schema into account: its fields are those of the root's children.
+///
+/// # Errors
+///
+/// `Corrupt` for one of another number of fields, which is another file's.
+pub(crate) fn apply_stored(
+    schema: &Schema,
+    columns: &mut [Column],
+    stored: &arrow_schema::Schema,
+) -> Result<()> {
+    let children: HashMap<usize, usize> =
+        schema.children(0).enumerate().map(|(at, child)| (child, at)).collect();
+    let (ours, theirs) = (children.len(), stored.fields().len());
+    if ours != theirs {
+        return Err(Error::corrupt(format!("an Arrow schema of {theirs} fields in a file of {ours}")));
+    }
+    for column in columns {
+        let Some(&at) = children.get(&column.shape.node) else { continue };
+        let field = stored::field(schema, &column.shape, &column.plan, &stored.fields()[at]);
+        column.stored = (field != column.plan.field).then_some(field);
+    }
+    Ok(())
+}
+
 /// A child of the root: what it is, and what it becomes.
 #[derive(Debug)]
 pub(crate) struct Column {
+    pub(crate) shape: Shape,
     pub(crate) plan: Plan,
     pub(crate) assembler: Assembler,
+    /// What the plan's array is turned into at last: the type that the file's writer had, where that is another.
+    pub(crate) stored: Option<FieldRef>,
+}
+
+impl Column {
+    /// The field that it becomes.
+    pub(crate) fn field(&self) -> &FieldRef {
+        self.stored.as_ref().unwrap_or(&self.plan.field)
+    }
 }
 
 /// A field, and how it is made.
@@ -86,7 +122,7 @@ pub(crate) fn columns(
         let Some(shape) = schema.shape(child, wanted)? else { return Ok(None) };
         let plan = plan(schema, &shape, options, true)?;
         let assembler = Assembler::new(schema, &shape, &Limits::DEFAULT)?;
-        Ok(Some(Column { plan, assembler }))
+        Ok(Some(Column { shape, plan, assembler, stored: None }))
     };
     let Some(leaves) = leaves else {
         return schema.children(0).filter_map(|child| column(child, &|_| true).transpose()).collect();

@@ -19,9 +19,23 @@ pub const fn civil(days: i64) -> (i64, i64, i64) {
     (cycle * 400 + year_of_cycle + next_year, month, day)
 }
 
+/// The day, counted from 1970-01-01, of a year from 0 to 9999, a month and a day. `None` where there is no such day.
+pub fn days(year: i64, month: i64, day: i64) -> Option<i64> {
+    if !(0..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    // Years from March on, which end with their leap day.
+    let (year_from_march, month_from_march) =
+        if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let leap_days =
+        year_from_march.div_euclid(4) - year_from_march.div_euclid(100) + year_from_march.div_euclid(400);
+    let days = 365 * year_from_march + leap_days + (153 * month_from_march + 2) / 5 + day - 1 - 719_468;
+    (civil(days) == (year, month, day)).then_some(days)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::civil;
+    use super::{civil, days};
 
     #[test]
     fn every_day_follows_the_one_before() {
@@ -36,6 +50,9 @@ mod tests {
         for days in -800_000..800_000 {
             assert_eq!(civil(days), expected);
             let (year, month, day) = expected;
+            if (0..=9999).contains(&year) {
+                assert_eq!(super::days(year, month, day), Some(days));
+            }
             expected = match (day < length(year, month), month < 12) {
                 (true, _) => (year, month, day + 1),
                 (false, true) => (year, month + 1, 1),
@@ -43,6 +60,11 @@ mod tests {
             };
         }
         assert_eq!(civil(-719_528), (0, 1, 1));
+        for (year, month, day) in
+            [(2023, 2, 29), (2024, 2, 30), (2024, 4, 31), (2024, 13, 1), (2024, 0, 1), (2024, 1, 0)]
+        {
+            assert_eq!(days(year, month, day), None);
+        }
         assert_eq!(civil(i32::MAX.into()), (5_881_580, 7, 11));
         assert_eq!(civil(i32::MIN.into()), (-5_877_641, 6, 23));
     }

@@ -48,39 +48,49 @@ pub trait Codecs: Send + Sync {
     fn decompressor(&self, codec: Codec) -> Result<Box<dyn Decompressor>>;
 }
 
-/// Decompresses one page at a time, resumably.
+/// Decompresses one page at a time, and stops anywhere.
 ///
 /// The order of calls: [`start`](Decompressor::start), then [`step`](Decompressor::step) until its status is
 /// [`Status::End`] or it fails; then `start` again for the next page.
 ///
-/// A decompressor may be *one-shot*: it consumes nothing before it sees the whole input (`last` is true and nothing was
-/// consumed) and, where [`whole_output`](Decompressor::whole_output) says so, room for the whole output. The resumable ones
-/// stop anywhere.
+/// Most formats find what a match refers to in the output itself, so a step sees the end of what was produced before. A
+/// host that holds the whole page shows all of it. One that reads a large page through a window shows as much as it keeps,
+/// [`history_bytes`](Decompressor::history_bytes) or more; data that refer to something farther back are then refused.
 pub trait Decompressor: Send {
     /// Begins a page of `compressed` bytes that should become `uncompressed` bytes.
+    ///
+    /// `whole` promises that every step is shown room for the whole page, from its first byte to its last, and each time
+    /// the same memory: then nothing needs a window.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) where no input of that length can become that much.
-    fn start(&mut self, compressed: usize, uncompressed: usize) -> Result<()>;
+    fn start(&mut self, compressed: usize, uncompressed: usize, whole: bool) -> Result<()>;
 
-    /// Decompresses on. `input` is what was not yet consumed (`last`: nothing follows it), `output` is room that follows
-    /// what was produced before.
+    /// Decompresses on. `input` is what was not yet consumed (`last`: nothing follows it). `output[..history]` is the end of
+    /// what was produced before, `output[history..]` is room. What lies in the room behind what a step produces means
+    /// nothing: copies are faster where they may write some bytes too many.
+    ///
+    /// All of `input` is consumed before more is asked for.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for input that is not of this codec or that would become more
-    /// than announced; [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for windows beyond the limit.
+    /// than announced; [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for windows beyond the limit, and for
+    /// what refers to bytes that the host has not kept; [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) for a host that
+    /// does not keep to the order of calls or to what it promised.
     fn step(
         &mut self,
         input: &[u8],
         last: bool,
         output: &mut [u8],
+        history: usize,
         budget: &mut Budget<'_>,
     ) -> Result<Progress>;
 
-    /// True when `step` wants room for the whole page at once. `start` has then checked that the input can justify it.
-    fn whole_output(&self) -> bool;
+    /// How much a host that reads through a window keeps: as far back as the data of known encoders refer. 0 for codecs with
+    /// a window of their own.
+    fn history_bytes(&self) -> usize;
 }
 
 /// What one [`Decompressor::step`] did.
@@ -88,7 +98,7 @@ pub trait Decompressor: Send {
 pub struct Progress {
     /// Bytes of the input that are done with.
     pub consumed: usize,
-    /// Bytes written to the start of the output.
+    /// Bytes written to the start of the room.
     pub produced: usize,
     /// Why it stopped.
     pub status: Status,

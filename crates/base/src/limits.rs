@@ -10,6 +10,8 @@ pub struct Limits {
     pub footer_bytes: u64,
     /// A page header's length in bytes.
     pub page_header_bytes: u64,
+    /// The length in bytes of a column chunk's column index, and of its offset index.
+    pub page_index_bytes: u64,
     /// A page's length in bytes, compressed or not.
     pub page_bytes: u64,
     /// A dictionary's length in bytes, decoded.
@@ -34,6 +36,9 @@ impl Limits {
         footer_bytes: 256 * MIB,
         // Headers carry statistics, whose bounds some writers do not truncate.
         page_header_bytes: 16 * MIB,
+        // A chunk of a million pages, with bounds of 16 bytes, has indexes of some 40 MB. In memory they take up to ten times
+        // the room.
+        page_index_bytes: 64 * MIB,
         // Writers aim at 1 MiB; one huge value makes a huge page.
         page_bytes: 256 * MIB,
         // Writers stop dictionaries near 1 to 2 MiB; some allow much more.
@@ -50,6 +55,7 @@ impl Limits {
     pub const TRUSTED: Limits = Limits {
         footer_bytes: i32::MAX as u64,
         page_header_bytes: i32::MAX as u64,
+        page_index_bytes: i32::MAX as u64,
         page_bytes: i32::MAX as u64,
         dictionary_bytes: i32::MAX as u64,
         value_bytes: i32::MAX as u64,

@@ -5,9 +5,8 @@ use clap::{Args, ValueEnum};
 use marquetry_scylla::bridge::{self, Mapping, MappingOptions};
 use marquetry_scylla::cql::{KeySpec, Name, TableName};
 
-use crate::columns::{Columns, Nested};
+use crate::dataset::{Dataset, TableArgs};
 use crate::failure::{Failure, Outcome};
-use crate::input::ParquetFile;
 
 /// How rows of Parquet files become rows of a table.
 #[derive(Debug, Clone, Default, Args)]
@@ -24,13 +23,8 @@ pub(crate) struct RowArgs {
     #[arg(long, value_name = "NAME", help_heading = "Primary key")]
     pub(crate) key_row_number: Option<String>,
 
-    /// Take these columns, in this order
-    ///
-    /// Names are separated by commas. One that has a comma, or a space or a quote at an end, stands in double quotes, which are
-    /// doubled inside: 'a,"b,c"'. A name that no column has exactly is looked for in lower case. Only whole columns are named: a
-    /// dot is a part of the name.
-    #[arg(long, value_name = "A,B,…", help_heading = "Rows and columns")]
-    pub(crate) columns: Option<String>,
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
 
     /// Take at most N rows
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Rows and columns")]
@@ -120,19 +114,14 @@ impl RowArgs {
         ))
     }
 
-    /// The mapping of each file to the same table. Whatever can be wrong before the first row is found here.
-    pub(crate) fn mappings(
+    /// How the table that files are becomes one of the database. Whatever can be wrong before the first row is found here.
+    pub(crate) fn mapping(
         &self,
-        files: &[ParquetFile],
+        dataset: &Dataset,
         table: &TableName,
-        mut options: MappingOptions,
-    ) -> Outcome<Vec<Mapping>> {
-        let columns = Columns::choose(files, self.columns.as_deref(), Nested::Refused)?;
-        options.columns = Some(columns.names);
-        let mappings = files.iter().map(|file| {
-            let mapping = Mapping::new(&file.metadata.schema, table.clone(), &options);
-            mapping.map_err(|error| file.failure(&error))
-        });
-        mappings.collect()
+        options: &MappingOptions,
+    ) -> Outcome<Mapping> {
+        let mapping = Mapping::new(dataset.schema(), table.clone(), options);
+        mapping.map_err(|error| dataset.failure(&error))
     }
 }

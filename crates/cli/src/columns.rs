@@ -1,20 +1,21 @@
-//! Which columns are meant, in one file and in all.
+//! Which columns are meant, in all files.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::fs;
 
-use marquetry_parquet::schema::{LogicalType, NodeKind, PhysicalType, Schema, Shape, ShapeKind};
+use marquetry_parquet::schema::{DifferenceKind, NodeKind, PathError, PathPart, Projection, Schema};
 
-use crate::failure::{Failure, Outcome};
-use crate::input::ParquetFile;
-use crate::nested::{self, is_variant};
+use crate::dataset::{Gathered, TableArgs};
+use crate::failure::{Failure, Outcome, plain};
+use crate::nested;
 
-/// The columns of a command: for each file, where each column is in its schema.
+/// The columns of a command.
 #[derive(Debug)]
-pub(crate) struct Columns {
-    /// Their names, in the order of the output.
+pub(crate) struct Chosen {
+    /// A schema of them alone, in the order of the output. `None` if they are all that there are.
+    pub(crate) schema: Option<Schema>,
+    /// Their names.
     pub(crate) names: Vec<String>,
-    /// For each file, its schema's nodes in the same order: children of the root.
-    pub(crate) nodes: Vec<Vec<usize>>,
 }
 
 /// Whether a command can do with lists, maps and groups.
@@ -24,226 +25,202 @@ pub(crate) enum Nested {
     Taken,
 }
 
-impl Columns {
-    /// Chooses columns, all if none are named, and makes sure that all files have them with the same types, flat unless nested
-    /// ones are taken.
-    ///
-    /// Without names, all files must have exactly the columns of the first, in whatever order. The work grows with the number
-    /// of columns, not with its square: tables of machine learning have 100,000.
-    pub(crate) fn choose(files: &[ParquetFile], wanted: Option<&str>, nested: Nested) -> Outcome<Columns> {
-        let wanted = wanted.map(split_names).transpose()?;
-        let Some(first) = files.first().map(Named::new) else {
-            return Ok(Columns { names: Vec::new(), nodes: Vec::new() });
+/// A column that a person names.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Wanted {
+    /// As it was written.
+    text: String,
+    path: Vec<PathPart>,
+}
+
+/// The columns that are named; `None` if none are.
+pub(crate) fn wanted(args: &TableArgs) -> Outcome<Option<Vec<Wanted>>> {
+    if let Some(path) = &args.columns_file {
+        let name = path.display();
+        let text = fs::read_to_string(path)
+            .map_err(|error| Failure::unreachable(format!("{name}: {}", plain(&error.to_string()))))?;
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let wanted = lines.map(|(number, line)| {
+            let (wanted, rest) = parse_path(line).map_err(|why| (number, why))?;
+            if rest.is_empty() { Ok(wanted) } else { Err((number, "a line names one column")) }
+        });
+        let wanted: Result<Vec<Wanted>, _> = wanted.collect();
+        return match wanted {
+            Ok(wanted) if wanted.is_empty() => Err(Failure::usage(format!("{name}: names no column"))),
+            Ok(wanted) => Ok(Some(wanted)),
+            Err((number, why)) => Err(Failure::usage(format!("{name}, line {}: {why}", number + 1))),
         };
-        let is_chosen = wanted.is_some();
-        let names: Vec<String> = match wanted {
-            Some(names) => {
-                let names: Vec<String> = names.into_iter().map(|name| first.resolve(name)).collect();
-                let mut seen = HashSet::with_capacity(names.len());
-                if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
-                    return Err(Failure::usage(format!("--columns names {twice:?} twice")));
-                }
-                names
+    }
+    args.columns.as_deref().map(parse_list).transpose()
+}
+
+/// Chooses columns, all if none are named, and makes sure that they can be read from all files together: which must have the same, unless
+/// they may differ.
+///
+/// The work grows with the number of columns, not with its square: tables of machine learning have 100,000.
+pub(crate) fn choose(
+    gathered: &Gathered,
+    wanted: Option<&[Wanted]>,
+    may_differ: bool,
+    nested: Nested,
+) -> Outcome<Chosen> {
+    let all = &gathered.unified.schema;
+    let mut projection = Projection::new(all);
+    match wanted {
+        Some(wanted) => {
+            for wanted in wanted {
+                projection.add(&wanted.path).map_err(|error| cannot_add(gathered, wanted, error))?;
             }
-            None => first.in_order().map(str::to_string).collect(),
-        };
-        if names.is_empty() {
-            return Err(Failure::refused(format!("{}: the file has no columns", first.file.name)));
         }
-        let mut nodes = vec![first.nodes(&names, nested)?];
-        for file in &files[1..] {
-            let file = Named::new(file);
-            file.check_same(&first, &names, is_chosen)?;
-            nodes.push(file.nodes(&names, nested)?);
-            file.check_same_shapes(&first, &names)?;
+        None => {
+            for node in all.children(0) {
+                // Each node is another one.
+                let _ = projection.add_column(node);
+            }
         }
-        for (file, nodes) in files.iter().zip(&nodes) {
-            file.check_readable(nodes)?;
+    }
+    check_differences(gathered, &projection, may_differ)?;
+    let refused = |error| Failure::about(gathered.subject(), &error);
+    let projected = wanted.map(|_| projection.schema().map_err(refused)).transpose()?;
+    let schema = projected.as_ref().unwrap_or(all);
+    let nodes: Vec<usize> = schema.children(0).collect();
+    let names: Vec<String> = nodes.iter().map(|&node| schema.nodes()[node].name.clone()).collect();
+    if names.is_empty() {
+        return Err(Failure::refused(format!("{}: the file has no columns", gathered.subject())));
+    }
+    let is_flat = |node: &usize| flat_leaf(schema, *node).is_some();
+    match nested {
+        Nested::Refused => {
+            let parts = nodes.iter().zip(&names).filter(|(node, _)| !is_flat(node));
+            let refused: Vec<&str> = parts.map(|(_, name)| name.as_str()).collect();
+            if !refused.is_empty() {
+                return Err(nested_columns(gathered.subject(), &names, &refused));
+            }
         }
-        Ok(Columns { names, nodes })
+        Nested::Taken => {
+            for &node in nodes.iter().filter(|node| !is_flat(node)) {
+                nested::shape(schema, node).map_err(refused)?;
+            }
+        }
+    }
+    Ok(Chosen { schema: projected, names })
+}
+
+/// Why a column that a person names cannot be taken.
+fn cannot_add(gathered: &Gathered, wanted: &Wanted, error: PathError) -> Failure {
+    let (schema, subject) = (&gathered.unified.schema, gathered.subject());
+    match error {
+        PathError::NoSuchField { name, node: None } => {
+            no_such(&subject, "column", &name, "its columns", schema, schema.children(0))
+        }
+        PathError::NoSuchField { name, node: Some(node) } => {
+            let place = schema.path(node);
+            let subject = format!("{subject}: the column {place:?}");
+            match schema.nodes()[node].kind {
+                NodeKind::Leaf { .. } => {
+                    Failure::usage(format!("{subject} holds values, and no field {name:?}"))
+                }
+                NodeKind::Group { .. } => {
+                    no_such(&subject, "field", &name, "it holds", schema, schema.children(node))
+                }
+            }
+        }
+        PathError::Twice => Failure::usage(format!("--columns names {:?} twice", wanted.text)),
+        PathError::Variant { node } => Failure::usage(format!(
+            "{subject}: the column {:?} is a VARIANT, of which no part can be taken",
+            schema.path(node)
+        )),
+        PathError::Broken(error) => Failure::about(subject, &error),
     }
 }
 
-/// A file's columns by their names.
-struct Named<'a> {
-    file: &'a ParquetFile,
-    schema: &'a Schema,
-    /// The node of each name; of a name that several have, the last, and it is in `twice`.
-    nodes: HashMap<&'a str, usize>,
-    twice: HashSet<&'a str>,
+fn no_such(
+    subject: &str,
+    what: &str,
+    name: &str,
+    they: &str,
+    schema: &Schema,
+    nodes: impl Iterator<Item = usize>,
+) -> Failure {
+    let mut nodes = nodes.map(|node| schema.nodes()[node].name.as_str());
+    // Quoted where a comma or a space would mislead, as `--columns` reads them.
+    let names: Vec<&str> = nodes.by_ref().take(NAMES_TOLD_MAX).collect();
+    let are = if what == "column" { " are" } else { "" };
+    let has = match (names.len(), nodes.count()) {
+        (0, _) => "it has none".to_string(),
+        (_, 0) => format!("{they}{are} {}", names_list(&names, ", ")),
+        (_, more) => format!("{they}{are} {} and {more} more", names_list(&names, ", ")),
+    };
+    Failure::usage(format!("{subject}: there is no {what} {name:?}; {has}"))
 }
 
-impl<'a> Named<'a> {
-    fn new(file: &'a ParquetFile) -> Named<'a> {
-        let schema = &file.metadata.schema;
-        let mut named = Named { file, schema, nodes: HashMap::new(), twice: HashSet::new() };
-        for node in schema.children(0) {
-            let name = schema.nodes()[node].name.as_str();
-            if named.nodes.insert(name, node).is_some() {
-                named.twice.insert(name);
-            }
+/// Fails for the first difference of the files that matters.
+fn check_differences(gathered: &Gathered, projection: &Projection<'_>, may_differ: bool) -> Outcome {
+    let schema = &gathered.unified.schema;
+    for difference in &gathered.unified.differences {
+        if (may_differ && difference.kind.is_bridged()) || !projection.has(difference.node) {
+            continue;
         }
-        named
-    }
-
-    fn in_order(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        let schema = self.schema;
-        schema.children(0).map(|node| schema.nodes()[node].name.as_str())
-    }
-
-    /// The column of exactly this name, or else, as in CQL, the one of the name in lower case.
-    fn resolve(&self, name: String) -> String {
-        let folded = name.to_ascii_lowercase();
-        let is_folded = !self.nodes.contains_key(name.as_str()) && self.nodes.contains_key(folded.as_str());
-        if is_folded { folded } else { name }
-    }
-
-    /// The columns' nodes, or why they cannot be had.
-    fn nodes(&self, names: &[String], nested: Nested) -> Outcome<Vec<usize>> {
-        let mut nodes = Vec::with_capacity(names.len());
-        let mut refused = Vec::new();
-        for name in names {
-            let Some(&node) = self.nodes.get(name.as_str()) else { return Err(self.no_such_column(name)) };
-            if self.twice.contains(name.as_str()) {
-                return Err(Failure::refused(format!(
-                    "{}: two columns have the name {name:?}, so neither can be meant; name others with --columns",
-                    self.file.name
-                )));
+        let name = |source: &usize| gathered.name_of(*source);
+        let path = schema.path(difference.node);
+        let what = if schema.nodes()[difference.node].parent == 0 { "column" } else { "field" };
+        return Err(Failure::refused(match &difference.kind {
+            DifferenceKind::Missing { with, without } => format!(
+                "{}: there is no {what} {path:?}, which {} has; --union reads it as null there, --columns chooses others",
+                name(without),
+                name(with)
+            ),
+            DifferenceKind::Widened { one: (first, one), other: (second, other) } => format!(
+                "{}: the {what} {path:?} is {other}, but {one} in {}; --union reads both as one type that holds all values",
+                name(second),
+                name(first)
+            ),
+            DifferenceKind::Clash { one: (first, one), other: (second, other) } => format!(
+                "{}: the {what} {path:?} is {other}, but {one} in {}, and no type holds the values of both; --columns chooses \
+                 others",
+                name(second),
+                name(first)
+            ),
+            DifferenceKind::Twice { source } if what == "column" => format!(
+                "{}: two columns have the name {path:?}, so neither can be meant; name others with --columns",
+                name(source)
+            ),
+            DifferenceKind::Twice { source } => {
+                let node = &schema.nodes()[difference.node];
+                format!(
+                    "{}: a group with two fields of the name {:?}, which is not supported (column {})",
+                    name(source),
+                    node.name,
+                    schema.path(node.parent)
+                )
             }
-            match nested {
-                _ if flat_leaf(self.schema, node).is_some() => {}
-                Nested::Refused => refused.push(name.as_str()),
-                Nested::Taken => {
-                    self.shape(node)?;
-                }
+            DifferenceKind::Broken { source, error } => {
+                return Err(Failure::about(name(source), error));
             }
-            nodes.push(node);
-        }
-        if refused.is_empty() { Ok(nodes) } else { Err(self.nested_columns(names, &refused)) }
+        }));
     }
-
-    fn shape(&self, node: usize) -> Outcome<Shape> {
-        nested::shape(self.schema, node).map_err(|error| self.file.failure(&error))
-    }
-
-    fn no_such_column(&self, name: &str) -> Failure {
-        // Quoted where a comma or a space would mislead, as `--columns` reads them.
-        let names: Vec<&str> = self.in_order().take(NAMES_TOLD_MAX).collect();
-        let has = match (names.len(), self.schema.children(0).count() - names.len()) {
-            (0, _) => "it has none".to_string(),
-            (_, 0) => format!("its columns are {}", names_list(&names, ", ")),
-            (_, more) => format!("its columns are {} and {more} more", names_list(&names, ", ")),
-        };
-        Failure::usage(format!("{}: there is no column {name:?}; {has}", self.file.name))
-    }
-
-    /// Nested columns are named all at once, with the way to leave them out.
-    fn nested_columns(&self, names: &[String], nested: &[&str]) -> Failure {
-        let are_nested: HashSet<&str> = nested.iter().copied().collect();
-        let flat: Vec<&str> =
-            names.iter().map(String::as_str).filter(|name| !are_nested.contains(name)).collect();
-        let (is_are, it_them) = if nested.len() == 1 { ("is", "it") } else { ("are", "them") };
-        let advice = match flat.len() {
-            0 => "there are no others".to_string(),
-            1..=NAMES_TOLD_MAX => format!("leave {it_them} out with --columns {}", quote_list(&flat)),
-            count => format!("leave {it_them} out by naming the {count} others with --columns"),
-        };
-        let told = names_list(&nested[..nested.len().min(NAMES_TOLD_MAX)], ", ");
-        let more = match nested.len().saturating_sub(NAMES_TOLD_MAX) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        Failure::refused(format!(
-            "{}: {told}{more} {is_are} nested or repeated (a list, map or group), which is not supported yet; {advice}",
-            self.file.name
-        ))
-    }
-
-    /// Makes sure that columns are as in the first file, and unless they were chosen, that there are no others.
-    fn check_same(&self, first: &Named<'_>, names: &[String], is_chosen: bool) -> Outcome {
-        for name in names {
-            let Some(wanted) = first.type_of(name) else { continue };
-            match self.type_of(name) {
-                None if !self.nodes.contains_key(name.as_str()) => {
-                    return Err(Failure::refused(format!(
-                        "{}: there is no column {name:?}, which {} has; files that are read together have the same columns",
-                        self.file.name, first.file.name
-                    )));
-                }
-                // A nested one: `nodes` and `check_same_shapes` tell.
-                None => {}
-                Some(found) if found != wanted => {
-                    return Err(Failure::refused(format!(
-                        "{}: the column {name:?} is {}, but {} in {}; files that are read together have the same types",
-                        self.file.name,
-                        describe(&found),
-                        describe(&wanted),
-                        first.file.name
-                    )));
-                }
-                Some(_) => {}
-            }
-        }
-        match self.in_order().find(|name| !first.nodes.contains_key(name)) {
-            Some(extra) if !is_chosen => Err(Failure::refused(format!(
-                "{}: the column {extra:?} is not in {}; choose those that both have with --columns",
-                self.file.name, first.file.name
-            ))),
-            _ => Ok(()),
-        }
-    }
-
-    /// Makes sure that columns which are nested in one file are so in the other, alike.
-    fn check_same_shapes(&self, first: &Named<'_>, names: &[String]) -> Outcome {
-        for name in names {
-            let (Some(&node), Some(&wanted)) =
-                (self.nodes.get(name.as_str()), first.nodes.get(name.as_str()))
-            else {
-                continue;
-            };
-            let is_flat =
-                [flat_leaf(self.schema, node), flat_leaf(first.schema, wanted)].map(|leaf| leaf.is_some());
-            let is_same = match is_flat {
-                // `check_same` told.
-                [true, true] => true,
-                [false, false] => {
-                    is_same(self.schema, &self.shape(node)?, first.schema, &first.shape(wanted)?)
-                }
-                _ => false,
-            };
-            if !is_same {
-                return Err(Failure::refused(format!(
-                    "{}: the column {name:?} is nested otherwise than in {}; files that are read together have the same types",
-                    self.file.name, first.file.name
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// What two files must agree on. `None` for a nested column.
-    fn type_of(&self, name: &str) -> Option<LeafType<'a>> {
-        let node = *self.nodes.get(name)?;
-        flat_leaf(self.schema, node)?;
-        leaf_type(self.schema, node)
-    }
+    Ok(())
 }
 
-/// What values are. Whether they may be null is not in it.
-type LeafType<'a> = (PhysicalType, Option<&'a LogicalType>);
-
-/// `None` for a group.
-fn leaf_type(schema: &Schema, node: usize) -> Option<LeafType<'_>> {
-    let node = &schema.nodes()[node];
-    let NodeKind::Leaf { leaf } = node.kind else { return None };
-    let physical_type = schema.leaves()[leaf].physical_type;
-    // An annotation that only repeats the physical type is no difference.
-    let repeats = matches!(
-        (&node.logical_type, physical_type),
-        (Some(LogicalType::Integer { bit_width: 32, is_signed: true }), PhysicalType::Int32)
-            | (Some(LogicalType::Integer { bit_width: 64, is_signed: true }), PhysicalType::Int64)
-    );
-    Some((physical_type, node.logical_type.as_ref().filter(|_| !repeats)))
+/// Nested columns are named all at once, with the way to leave them out.
+fn nested_columns(subject: String, names: &[String], nested: &[&str]) -> Failure {
+    let are_nested: HashSet<&str> = nested.iter().copied().collect();
+    let flat: Vec<&str> =
+        names.iter().map(String::as_str).filter(|name| !are_nested.contains(name)).collect();
+    let (is_are, it_them) = if nested.len() == 1 { ("is", "it") } else { ("are", "them") };
+    let advice = match flat.len() {
+        0 => "there are no others".to_string(),
+        1..=NAMES_TOLD_MAX => format!("leave {it_them} out with --columns {}", quote_list(&flat)),
+        count => format!("leave {it_them} out by naming the {count} others with --columns"),
+    };
+    let told = names_list(&nested[..nested.len().min(NAMES_TOLD_MAX)], ", ");
+    let more = match nested.len().saturating_sub(NAMES_TOLD_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Failure::refused(format!(
+        "{subject}: {told}{more} {is_are} nested or repeated (a list, map or group), which is not supported yet; {advice}"
+    ))
 }
 
 /// The leaf of a child of the root that has one value or null a row. `None` for what is nested or repeated.
@@ -254,93 +231,81 @@ pub(crate) fn flat_leaf(schema: &Schema, node: usize) -> Option<usize> {
     }
 }
 
-/// Whether two shapes mean the same, however lists and maps are spelt. It recurses, as deep as schemas with shapes are.
-fn is_same(left: &Schema, a: &Shape, right: &Schema, b: &Shape) -> bool {
-    match (&a.kind, &b.kind) {
-        (ShapeKind::Leaf, ShapeKind::Leaf) => leaf_type(left, a.node) == leaf_type(right, b.node),
-        (ShapeKind::Struct(one), ShapeKind::Struct(other)) => {
-            let (a, b) = (&left.nodes()[a.node], &right.nodes()[b.node]);
-            // Variants are the same, however they are shredded.
-            match (is_variant(a.logical_type.as_ref()), is_variant(b.logical_type.as_ref())) {
-                (false, false) => {
-                    one.len() == other.len()
-                        && one.iter().zip(other).all(|(a, b)| {
-                            left.nodes()[a.node].name == right.nodes()[b.node].name
-                                && is_same(left, a, right, b)
-                        })
-                }
-                (one, other) => one == other,
-            }
-        }
-        (ShapeKind::List(_, a), ShapeKind::List(_, b)) => is_same(left, a, right, b),
-        (ShapeKind::Map(_, key_a, value_a), ShapeKind::Map(_, key_b, value_b)) => {
-            is_same(left, key_a, right, key_b)
-                && match (value_a, value_b) {
-                    (Some(a), Some(b)) => is_same(left, a, right, b),
-                    (None, None) => true,
-                    _ => false,
-                }
-        }
-        _ => false,
-    }
-}
-
 /// Names that an error lists. A table of a thousand columns is no help on one line.
 const NAMES_TOLD_MAX: usize = 20;
 
-fn describe((physical, logical): &(PhysicalType, Option<&LogicalType>)) -> String {
-    match logical {
-        Some(logical) => format!("{physical} {logical}"),
-        None => physical.to_string(),
+/// Reads `a,b.c,"d,e".f`.
+fn parse_list(list: &str) -> Outcome<Vec<Wanted>> {
+    let mut all = Vec::new();
+    let mut rest = list;
+    loop {
+        let (wanted, after) =
+            parse_path(rest).map_err(|why| Failure::usage(format!("--columns '{list}': {why}")))?;
+        all.push(wanted);
+        match after.strip_prefix(',') {
+            Some(more) => rest = more,
+            None => return Ok(all),
+        }
     }
 }
 
-/// Reads `a,b,"c,d"`: names between commas; one with a comma in it, a quote or space at its start, or nothing in it stands in
-/// quotes, which are doubled inside.
-fn split_names(list: &str) -> Outcome<Vec<String>> {
-    let mut names = Vec::new();
-    let mut rest = list;
+/// Reads one path, up to a comma that is in no quotes; says what is behind it.
+fn parse_path(text: &str) -> Result<(Wanted, &str), &'static str> {
+    let mut path = Vec::new();
+    let mut rest = text;
     loop {
-        let name = match rest.trim_start().strip_prefix('"') {
+        let part = if path.is_empty() { rest.trim_start() } else { rest };
+        match part.strip_prefix('"') {
             Some(inner) => {
-                let mut name = String::new();
-                let mut inner = inner;
-                rest = loop {
-                    let Some((before, after)) = inner.split_once('"') else {
-                        return Err(Failure::usage(format!("--columns '{list}': a quote is not closed")));
-                    };
-                    name.push_str(before);
-                    match after.strip_prefix('"') {
-                        Some(more) => {
-                            name.push('"');
-                            inner = more;
-                        }
-                        None => break after.trim_start(),
+                let (name, after) = unquote(inner).ok_or("a quote is not closed")?;
+                path.push(PathPart { text: name, is_whole: true });
+                rest = after;
+                if !rest.starts_with('.') {
+                    rest = rest.trim_start();
+                    if !rest.is_empty() && !rest.starts_with(',') {
+                        return Err("a comma or a dot should follow a closing quote");
                     }
-                };
-                name
-            }
-            None => {
-                let end = rest.find(',').unwrap_or(rest.len());
-                let name = rest[..end].trim();
-                if name.is_empty() {
-                    return Err(Failure::usage(format!(
-                        "--columns '{list}': a name is empty; a column whose name is empty is written \"\""
-                    )));
                 }
-                rest = &rest[end..];
-                name.to_string()
             }
-        };
-        names.push(name);
-        match rest.strip_prefix(',') {
-            Some(more) => rest = more,
-            None if rest.is_empty() => return Ok(names),
             None => {
-                return Err(Failure::usage(format!(
-                    "--columns '{list}': a comma should follow a closing quote"
-                )));
+                let end = rest.find([',', '.']).unwrap_or(rest.len());
+                let is_last = !rest[end..].starts_with('.');
+                let name = if is_last {
+                    part[..end - (rest.len() - part.len())].trim_end()
+                } else {
+                    &part[..end - (rest.len() - part.len())]
+                };
+                path.push(PathPart { text: name.to_string(), is_whole: false });
+                rest = &rest[end..];
             }
+        }
+        match rest.strip_prefix('.') {
+            Some(more) => rest = more,
+            None => break,
+        }
+    }
+    if let [PathPart { text, is_whole: false }] = &path[..]
+        && text.is_empty()
+    {
+        return Err("a name is empty; a column whose name is empty is written \"\"");
+    }
+    let written = &text[..text.len() - rest.len()];
+    Ok((Wanted { text: written.trim().to_string(), path }, rest))
+}
+
+/// What stands before the closing quote, and what behind it.
+fn unquote(text: &str) -> Option<(String, &str)> {
+    let mut name = String::new();
+    let mut rest = text;
+    loop {
+        let (before, after) = rest.split_once('"')?;
+        name.push_str(before);
+        match after.strip_prefix('"') {
+            Some(more) => {
+                name.push('"');
+                rest = more;
+            }
+            None => return Some((name, after)),
         }
     }
 }
@@ -367,20 +332,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_names() {
-        let split = |list| match split_names(list) {
-            Ok(names) => names.join("|"),
+    fn lists_of_paths() {
+        let parse = |list| match parse_list(list) {
+            Ok(paths) => {
+                let part = |part: &PathPart| match part.is_whole {
+                    true => format!("<{}>", part.text),
+                    false => part.text.clone(),
+                };
+                let path = |wanted: &Wanted| wanted.path.iter().map(part).collect::<Vec<_>>().join("/");
+                paths.iter().map(path).collect::<Vec<_>>().join("|")
+            }
             Err(Failure::Said(_, message)) => message,
             Err(other) => panic!("{other:?}"),
         };
-        assert_eq!(split("a"), "a");
-        assert_eq!(split("a, b c ,\"d,\"\"e\" , f"), "a|b c|d,\"e|f");
-        assert_eq!(split("a,\"\",b"), "a||b");
+        assert_eq!(parse("a"), "a");
+        assert_eq!(parse("a, b c ,\"d,\"\"e\" , f"), "a|b c|<d,\"e>|f");
+        assert_eq!(parse("a,\"\",b"), "a|<>|b");
+        assert_eq!(parse("a.b, \"x.y\".z ,c.\"d\".e"), "a/b|<x.y>/z|c/<d>/e");
+        assert_eq!(parse(" a. b"), "a/ b");
         for list in ["", "a,", ",a", " "] {
-            assert!(split(list).starts_with(&format!("--columns '{list}': a name is empty")), "{list}");
+            assert!(parse(list).starts_with(&format!("--columns '{list}': a name is empty")), "{list}");
         }
-        assert_eq!(split("\"a"), "--columns '\"a': a quote is not closed");
-        assert_eq!(split("\"a\"b"), "--columns '\"a\"b': a comma should follow a closing quote");
+        assert_eq!(parse("\"a"), "--columns '\"a': a quote is not closed");
+        assert_eq!(parse("\"a\"b"), "--columns '\"a\"b': a comma or a dot should follow a closing quote");
         let quoted = quote_list(&["a", "b,c", "it's"]);
         assert_eq!(quoted, r#"'a,"b,c",it'\''s'"#);
         assert_eq!(quote_list(&["a", "b_1"]), "a,b_1");

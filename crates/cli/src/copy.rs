@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
@@ -20,8 +21,10 @@ use marquetry_scylla::cql::ddl::{KeyPart, TableDef};
 use marquetry_scylla::cql::{CqlType, KeySpec, Name};
 
 use crate::args::{Nulls, RowArgs};
+use crate::columns::Nested;
+use crate::dataset::{DataFile, Dataset};
 use crate::failure::{Exit, Failure, Outcome, located, plain};
-use crate::input::{ParquetFile, Rows, total_rows};
+use crate::input::Rows;
 use crate::numbers::{plural, thousands};
 use crate::output::{Interrupted, Output};
 use crate::progress::{Goes, Progress};
@@ -43,12 +46,12 @@ MARQUETRY_PASSWORD or in a file (--password-file). In an address, write %40 for 
 
 Examples:
   marquetry copy trips.parquet cql://localhost/ks.trips --create --key 'day, trip'
-  marquetry copy *.parquet cql://etl@db1,db2/ks.trips --password-file ~/.etl
+  marquetry copy trips/ cql://etl@db1,db2/ks.trips --password-file ~/.etl
   marquetry copy trips.parquet cql://localhost/ks.trips --create \\
     --key-row-number id --timestamps-as millis"
 )]
 pub(crate) struct Copy {
-    /// Parquet files, then the address of a table
+    /// Parquet files, directories of them, and patterns ('trips/**/*.parquet'); then the address of a table
     ///
     /// cql://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE
     #[arg(value_name = "FILE… ADDRESS", required = true)]
@@ -94,10 +97,10 @@ impl Copy {
             ));
         }
         let connect = self.connect_options(address.user().is_some(), address.password().is_some())?;
-        let files = ParquetFile::open_all(&from)?;
+        let dataset = Dataset::open(&from, &self.rows.table, Nested::Refused, &interrupted)?;
         // With --create all that the files themselves can have wrong is found before a cluster is bothered.
         let early = if self.create {
-            Some(self.rows.mappings(&files, address.table(), mapping_options.clone())?)
+            Some(self.rows.mapping(&dataset, address.table(), &mapping_options)?)
         } else {
             None
         };
@@ -108,29 +111,26 @@ impl Copy {
             if interrupted.is_set() { Failure::Interrupted } else { failure(None, &error) }
         })?;
         interrupted.check()?;
-        let mappings = match early {
-            Some(mappings) => {
-                if let Some(first) = mappings.first() {
-                    let created =
-                        loader.create_table(first.table()).map_err(|error| failure(None, &error))?;
-                    if created == Created::AlreadyThere && !self.quiet {
-                        crate::failure::say(
-                            "marquetry",
-                            &format!("note: the table {table_name} is there already"),
-                        );
-                    }
+        let mapping = match early {
+            Some(mapping) => {
+                let created = loader.create_table(mapping.table()).map_err(|error| failure(None, &error))?;
+                if created == Created::AlreadyThere && !self.quiet {
+                    crate::failure::say(
+                        "marquetry",
+                        &format!("note: the table {table_name} is there already"),
+                    );
                 }
-                mappings
+                mapping
             }
             None => {
                 let table = loader.table().map_err(|error| failure(None, &error))?.ok_or_else(|| {
                     Failure::refused(format!("the cluster has no table {table_name}; --create makes it"))
                 })?;
                 mapping_options.key = Some(key_of(&table));
-                self.rows.mappings(&files, &table_name, mapping_options)?
+                self.rows.mapping(&dataset, &table_name, &mapping_options)?
             }
         };
-        let total = self.load(&mut loader, &files, &mappings, &interrupted)?;
+        let total = self.load(&mut loader, &dataset, mapping, &interrupted)?;
         if self.quiet {
             return Ok(());
         }
@@ -174,8 +174,8 @@ impl Copy {
     fn load(
         &self,
         loader: &mut Loader,
-        files: &[ParquetFile],
-        mappings: &[Mapping],
+        dataset: &Dataset,
+        mapping: Mapping,
         interrupted: &Interrupted,
     ) -> Outcome<Total> {
         let options = LoadOptions {
@@ -187,18 +187,19 @@ impl Copy {
             },
             ..LoadOptions::default()
         };
-        let wanted = total_rows(files, self.rows.limit);
+        let mapping = Arc::new(mapping);
+        let wanted = dataset.rows(self.rows.limit);
         let progress = Progress::new(wanted, self.quiet, Goes::Elsewhere);
         let mut total = Total { rows: 0, bytes: 0, retries: 0, started: Instant::now() };
-        for (file, mapping) in files.iter().zip(mappings) {
+        for file in dataset.files() {
             if total.rows == wanted {
                 break;
             }
             let source = FileRows {
                 name: file.name.clone(),
                 columns: mapping.columns().iter().map(|it| (it.name.clone(), it.cql_type.clone())).collect(),
-                mapping: mapping.clone(),
-                rows: file.rows(mapping.leaves(), Some(wanted - total.rows), false)?,
+                mapping: Arc::clone(&mapping),
+                rows: dataset.read(file, Some(wanted - total.rows), false)?,
                 batch: None,
                 first_row_number: total.rows,
                 interrupted: interrupted.clone(),
@@ -258,7 +259,7 @@ impl Total {
 struct FileRows {
     name: String,
     columns: Vec<(Name, CqlType)>,
-    mapping: Mapping,
+    mapping: Arc<Mapping>,
     rows: Rows,
     /// The batch at hand, and its next row.
     batch: Option<(Batch, usize)>,
@@ -323,7 +324,7 @@ fn key_of(table: &TableDef) -> KeySpec {
 
 /// A load's error: with it, how far it came over all files.
 fn stopped(
-    file: &ParquetFile,
+    file: &DataFile,
     error: &marquetry_cluster::Error,
     rows_before: u64,
     interrupted: &Interrupted,

@@ -9,8 +9,9 @@ use marquetry_scylla::bridge::{InsertWriter, Mapping};
 use marquetry_scylla::cql::TableName;
 
 use crate::args::RowArgs;
+use crate::columns::Nested;
+use crate::dataset::{Dataset, Hive, TableArgs};
 use crate::failure::{Failure, Outcome};
-use crate::input::{ParquetFile, total_rows};
 use crate::output::{Interrupted, Output, WRITE_BYTES};
 use crate::progress::{Goes, Progress};
 
@@ -19,17 +20,18 @@ use crate::progress::{Goes, Progress};
 #[command(
     long_about = "Print Parquet files as CQL for ScyllaDB and Cassandra: CREATE TABLE, then one INSERT a row.
 
-Several files become one table; they must have the same columns, by name and type. Everything that can be wrong before \
+Several files become one table: see --union and --hive. A directory stands for all Parquet files below it (*.parquet, *.parq, *.pq), \
+in the order of their names; names that begin with a dot or an underscore are passed over. Everything that can be wrong before \
 the first row (names, types, the key, a file that differs) is found before the first line is printed. If something is \
 wrong later, what was printed before is whole statements, and the exit code says so.",
     after_help = "\
 Examples:
   marquetry cql trips.parquet --table ks.trips --key-row-number id | cqlsh
   marquetry cql trips.parquet --table ks.trips --key '(a, b), c' --schema-only
-  marquetry cql *.parquet --table ks.trips --key trip --columns trip,fare,tip"
+  marquetry cql trips/ --table ks.trips --key trip --columns trip,fare,tip"
 )]
 pub(crate) struct Cql {
-    /// Parquet files (not standard input: a Parquet file is read from its end)
+    /// Parquet files, directories of them, and patterns ('trips/**/*.parquet'); not standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
@@ -63,9 +65,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Schema and data, with a row number as the key.
+    /// Schema and data, with a row number as the key, of files' own columns.
     pub(crate) fn row_numbers(table: TableName, name: &str) -> Options {
-        let rows = RowArgs { key_row_number: Some(name.to_string()), ..RowArgs::default() };
+        let table_args = TableArgs { hive: Hive::Off, ..TableArgs::default() };
+        let rows =
+            RowArgs { key_row_number: Some(name.to_string()), table: table_args, ..RowArgs::default() };
         Options { table, schema: true, data: true, rows, quiet: false }
     }
 }
@@ -89,14 +93,14 @@ impl Cql {
 pub(crate) fn print(files: &[PathBuf], options: &Options, interrupted: Interrupted) -> Outcome {
     options.rows.expect_key()?;
     let mapping_options = options.rows.mapping_options()?;
-    let files = ParquetFile::open_all(files)?;
-    let mappings = options.rows.mappings(&files, &options.table, mapping_options)?;
+    let dataset = Dataset::open(files, &options.rows.table, Nested::Refused, &interrupted)?;
+    let mapping = options.rows.mapping(&dataset, &options.table, &mapping_options)?;
     let mut output = Output::new(interrupted);
-    if let Some(first) = mappings.first().filter(|_| options.schema) {
-        output.text().extend_from_slice(first.table().to_string().as_bytes());
+    if options.schema {
+        output.text().extend_from_slice(mapping.table().to_string().as_bytes());
     }
     if options.data {
-        let printed = print_rows(&files, &mappings, options, &mut output);
+        let printed = print_rows(&dataset, &mapping, options, &mut output);
         // What came before the trouble is whole statements, and is wanted.
         if matches!(printed, Err(Failure::Said(..))) {
             output.flush()?;
@@ -109,16 +113,11 @@ pub(crate) fn print(files: &[PathBuf], options: &Options, interrupted: Interrupt
 /// Bytes of statements that are printed at a time, for each column: the shortest of statements have about 10.
 const WIDE_ROW_COLUMN_BYTES: usize = 160;
 
-fn print_rows(
-    files: &[ParquetFile],
-    mappings: &[Mapping],
-    options: &Options,
-    output: &mut Output,
-) -> Outcome {
-    let wanted = total_rows(files, options.rows.limit);
+fn print_rows(dataset: &Dataset, mapping: &Mapping, options: &Options, output: &mut Output) -> Outcome {
+    let wanted = dataset.rows(options.rows.limit);
     let progress = Progress::new(wanted, options.quiet, Goes::ToStdout);
     let mut done = 0;
-    for (file, mapping) in files.iter().zip(mappings) {
+    for file in dataset.files() {
         if done == wanted {
             break;
         }
@@ -126,7 +125,7 @@ fn print_rows(
         let mut writer = InsertWriter::new(mapping);
         // The columns are looked up once a call, so a call should print some rows of a wide table too.
         let bytes_max = WRITE_BYTES.max(mapping.columns().len() * WIDE_ROW_COLUMN_BYTES);
-        let mut rows = file.rows(mapping.leaves(), Some(wanted - done), true)?;
+        let mut rows = dataset.read(file, Some(wanted - done), true)?;
         while let Some(batch) = rows.next().map_err(|error| file.failure(&error))? {
             let number = first_row_number + batch.first_row;
             let mut next = 0;

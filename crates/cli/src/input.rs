@@ -10,7 +10,7 @@ use marquetry_base::{Codecs, Error, Limits, Machine, Object};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::{Source, Sources, blocking, drive};
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Batch, BatchReader, FooterReader, ReadOptions};
+use marquetry_parquet::read::{Batch, Conform, ConformReader, FooterReader, ReadOptions, Values};
 
 use crate::failure::{Failure, Outcome, plain};
 
@@ -46,9 +46,9 @@ impl ParquetFile {
         Ok(ParquetFile { name: name.to_string(), path: path.to_path_buf(), bytes, metadata })
     }
 
-    /// Opens all of them, so that what is wrong with one is said before anything is done with another.
-    pub(crate) fn open_all(paths: &[PathBuf]) -> Outcome<Vec<ParquetFile>> {
-        paths.iter().map(|path| ParquetFile::open(path)).collect()
+    /// A file whose footer was read before.
+    pub(crate) fn known(name: &str, path: &Path, bytes: u64, metadata: Arc<FileMetaData>) -> ParquetFile {
+        ParquetFile { name: name.to_string(), path: path.to_path_buf(), bytes, metadata }
     }
 
     /// Opens it again, for its pages.
@@ -81,25 +81,20 @@ impl ParquetFile {
         Ok(())
     }
 
-    /// Reads some columns' rows, up to `limit` of them; dictionaries are kept as such on request.
-    pub(crate) fn rows(
-        &self,
-        leaves: Vec<usize>,
-        limit: Option<u64>,
-        keep_dictionaries: bool,
-    ) -> Outcome<Rows> {
-        let reader = self.reader(leaves, limit, keep_dictionaries)?;
-        let sources = self.sources()?;
-        Ok(Rows { reader, sources, left: limit.unwrap_or(u64::MAX) })
+    /// The rows that a reader of this file has, up to `limit` of them.
+    pub(crate) fn rows(&self, reader: ConformReader, limit: Option<u64>) -> Outcome<Rows> {
+        Ok(Rows { reader, sources: self.sources()?, left: limit.unwrap_or(u64::MAX) })
     }
 
-    fn reader(
+    /// A reader of this file's rows as those of another schema, for up to `limit` of them; dictionaries are kept as such on request.
+    pub(crate) fn reader(
         &self,
-        leaves: Vec<usize>,
+        conform: Arc<Conform>,
+        constants: Vec<Option<Values>>,
         limit: Option<u64>,
         keep_dictionaries: bool,
-    ) -> Outcome<BatchReader> {
-        let mut options = ReadOptions { leaves: Some(leaves), keep_dictionaries, ..ReadOptions::default() };
+    ) -> Outcome<ConformReader> {
+        let mut options = ReadOptions { keep_dictionaries, ..ReadOptions::default() };
         if let Some(limit) = limit {
             // Only the row groups that hold them, and no more of each page than needed.
             let groups = self.metadata.row_groups.partition_point(|group| group.first_row < limit);
@@ -110,18 +105,8 @@ impl ParquetFile {
             }
         }
         let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::default());
-        BatchReader::new(FILE, Arc::clone(&self.metadata), codecs, options)
+        ConformReader::new(FILE, Arc::clone(&self.metadata), codecs, options, conform, constants)
             .map_err(|error| self.failure(&error))
-    }
-
-    /// Makes sure that columns can be read, by their nodes in the schema, without reading them.
-    pub(crate) fn check_readable(&self, nodes: &[usize]) -> Outcome {
-        self.reader(self.leaves_of(nodes), None, false).map(|_| ())
-    }
-
-    /// The leaves of columns, one column's after the other's.
-    pub(crate) fn leaves_of(&self, nodes: &[usize]) -> Vec<usize> {
-        nodes.iter().flat_map(|&node| self.metadata.schema.leaves_of(node)).collect()
     }
 
     /// An engine's error as this file's.
@@ -140,7 +125,7 @@ const FEW_ROWS_READ_BYTES: u64 = 1 << 20;
 
 /// Batches of a file's rows.
 pub(crate) struct Rows {
-    reader: BatchReader,
+    reader: ConformReader,
     sources: Sources<blocking::File>,
     left: u64,
 }
@@ -162,17 +147,12 @@ impl Rows {
     }
 }
 
-/// The total of the rows of files, and of what a limit leaves of them.
-pub(crate) fn total_rows(files: &[ParquetFile], limit: Option<u64>) -> u64 {
-    let total = files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.metadata.rows));
-    total.min(limit.unwrap_or(u64::MAX))
-}
-
 fn open(path: &Path) -> Result<Sources<blocking::File>, Error> {
     Ok(Sources::new().with(FILE, blocking::File::open(path)?))
 }
 
-fn failure(name: &str, error: &Error) -> Failure {
+/// An engine's error as a file's.
+pub(crate) fn failure(name: &str, error: &Error) -> Failure {
     // A source's own errors name it, wherever in the sentence.
     if error.kind() == marquetry_base::ErrorKind::Source {
         let text = error.message().replace(&format!("cannot open {name}: "), &format!("{name}: "));
@@ -198,10 +178,9 @@ fn check_path(name: &str, path: &Path) -> Outcome {
             Err(Failure::unreachable(format!("{name}: no such file")))
         }
         Err(error) => Err(Failure::unreachable(format!("{name}: {}", plain(&error.to_string())))),
-        Ok(metadata) if metadata.is_dir() => Err(Failure::unreachable(format!(
-            "{name}: a directory; name the files in it, as in {}/*.parquet",
-            name.trim_end_matches('/')
-        ))),
+        Ok(metadata) if metadata.is_dir() => {
+            Err(Failure::unreachable(format!("{name}: a directory, where a file is needed")))
+        }
         Ok(metadata) if metadata.is_file() && metadata.len() == 0 => {
             Err(Failure::refused(format!("{name}: an empty file, not a Parquet file")))
         }
@@ -224,9 +203,12 @@ mod tests {
         let path = folder.path().join("a.parquet");
         fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/one.parquet"), &path).unwrap();
         let file = ParquetFile::open(&path).unwrap();
-        assert!(file.rows(vec![0], None, false).is_ok());
+        let schema = &file.metadata.schema;
+        let conform = Arc::new(Conform::new(schema, schema, &[]).unwrap());
+        let reader = || file.reader(Arc::clone(&conform), Vec::new(), None, false).unwrap();
+        assert!(file.rows(reader(), None).is_ok());
         fs::write(&path, b"PAR1 is written anew").unwrap();
-        let Err(Failure::Said(exit, message)) = file.rows(vec![0], None, false) else { panic!("no error") };
+        let Err(Failure::Said(exit, message)) = file.rows(reader(), None) else { panic!("no error") };
         assert_eq!(exit, crate::failure::Exit::Unreachable);
         assert!(message.contains("changed while it was read") && message.contains("now has 20"), "{message}");
     }

@@ -145,7 +145,7 @@ pub(crate) fn value(
     let start = out.len();
     match meaning.show(raw, out) {
         Shown::Boolean | Shown::Number => {}
-        Shown::Word => {
+        Shown::Word | Shown::Wkt => {
             out.insert(start, b'"');
             out.push(b'"');
         }

@@ -11,6 +11,7 @@ mod columns;
 mod completions;
 mod copy;
 mod cql;
+mod dataset;
 mod failure;
 mod input;
 mod json;

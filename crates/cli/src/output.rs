@@ -28,6 +28,11 @@ impl Output {
         &mut self.gathered
     }
 
+    /// Whether the user asked to end.
+    pub(crate) fn interrupted(&self) -> &Interrupted {
+        &self.interrupted
+    }
+
     /// Bytes so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.written_bytes + marquetry_base::cast::u64_of(self.gathered.len())

@@ -8,13 +8,14 @@ use clap::{Args, ValueEnum};
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Limits};
 use marquetry_parquet::read::{Array, Assembler, Batch, ColumnBatch, Layout, Values};
+use marquetry_parquet::schema::Schema;
 
 use crate::args::InvalidUtf8;
 use crate::calendar::without_zeros;
 use crate::cells::{Cells, Memo};
-use crate::columns::{Columns, Nested, flat_leaf};
+use crate::columns::{Nested, flat_leaf};
+use crate::dataset::{DataFile, Dataset, TableArgs};
 use crate::failure::{Failure, Outcome};
-use crate::input::{ParquetFile, total_rows};
 use crate::json;
 use crate::nested::{self, NestedColumn, Unprintable, View};
 use crate::numbers::{plural, thousands};
@@ -35,7 +36,8 @@ const TABLE_BLOCK_ROWS: usize = 1000;
 #[command(
     long_about = "Print rows of Parquet files: as a table for people, or as JSON lines or CSV for other programs.
 
-Several files are printed one after the other; they must have the same columns, by name and type.",
+Several files are printed one after the other, as one table: see --union and --hive. A directory stands for all Parquet files below \
+it (*.parquet, *.parq, *.pq), in the order of their names; names that begin with a dot or an underscore are passed over.",
     after_long_help = "\
 How values are written:
   integers, floats   all digits; of floats, as few as read back to the same bits
@@ -45,6 +47,7 @@ How values are written:
                      2024-02-29T03:04:05.678Z; without the Z where the file has
                      local times, or INT96
   intervals          ISO 8601: P1M2DT3.004S
+  geometries         well-known text: POINT Z (1 2 3); what is none, as bytes
   bytes              0x and hexadecimal digits
   null               null; in CSV nothing, where empty text is \"\"
 
@@ -61,10 +64,11 @@ CSV is RFC 4180 with a header line and \\n line ends.
 Examples:
   marquetry rows trips.parquet
   marquetry rows --columns vendor,fare_amount --limit 100 trips.parquet
-  marquetry rows --format jsonl trips.parquet | jq .fare_amount"
+  marquetry rows --format jsonl trips.parquet | jq .fare_amount
+  marquetry rows --columns 'id,items.price' 'orders/year=2024/**/*.parquet'"
 )]
 pub(crate) struct RowsCommand {
-    /// Parquet files
+    /// Parquet files, directories of them, and patterns ('trips/year=*/**/*.parquet')
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
@@ -76,13 +80,8 @@ pub(crate) struct RowsCommand {
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Rows and columns")]
     limit: Option<u64>,
 
-    /// Print these columns, in this order
-    ///
-    /// Names are separated by commas. One that has a comma, or a space or a quote at an end, or nothing in it, stands in double
-    /// quotes, which are doubled inside: 'a,"b,c",""'. A name that no column has exactly is looked for in lower case. Only
-    /// whole columns are named: a dot is a part of the name.
-    #[arg(long, value_name = "A,B,…", help_heading = "Rows and columns")]
-    columns: Option<String>,
+    #[command(flatten)]
+    table: TableArgs,
 
     /// What to do with text that is not UTF-8
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Values")]
@@ -105,24 +104,23 @@ enum Format {
 
 impl RowsCommand {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
-        let files = ParquetFile::open_all(&self.files)?;
-        let columns = Columns::choose(&files, self.columns.as_deref(), Nested::Taken)?;
-        let all = total_rows(&files, None);
+        let dataset = Dataset::open(&self.files, &self.table, Nested::Taken, &interrupted)?;
+        let mut fields = fields(&dataset)?;
+        let all = dataset.rows(None);
         let limit = self.limit.or((self.format == Format::Table).then_some(TABLE_ROWS));
-        let wanted = total_rows(&files, limit);
+        let wanted = dataset.rows(limit);
         let progress = Progress::new(wanted, self.quiet || self.format == Format::Table, Goes::ToStdout);
         let mut output = Output::new(interrupted);
-        let mut printer = Printer::new(self.format, &columns.names, self.invalid_utf8);
+        let mut printer = Printer::new(self.format, &dataset, self.invalid_utf8);
         printer.start(output.text());
         let mut done = 0;
-        for (file, nodes) in files.iter().zip(&columns.nodes) {
+        for file in dataset.files() {
             if done == wanted {
                 break;
             }
-            let mut fields = fields(file, nodes)?;
             // What a dictionary holds is written as JSON once.
             let keeps = self.format == Format::Jsonl;
-            let mut rows = file.rows(file.leaves_of(nodes), Some(wanted - done), keeps)?;
+            let mut rows = dataset.read(file, Some(wanted - done), keeps)?;
             loop {
                 let batch = match rows.next() {
                     Ok(Some(batch)) => batch,
@@ -174,17 +172,18 @@ enum Field {
     Nested(Range<usize>, Box<Assembler>),
 }
 
-fn fields(file: &ParquetFile, nodes: &[usize]) -> Outcome<Vec<Field>> {
-    let schema = &file.metadata.schema;
-    let field = |&node: &usize| match flat_leaf(schema, node) {
-        Some(leaf) => Ok(Field::Flat(Meaning::of(schema, &schema.leaves()[leaf]), Memo::of(nodes.len()))),
+fn fields(dataset: &Dataset) -> Outcome<Vec<Field>> {
+    let schema = dataset.schema();
+    let columns = schema.children(0).count();
+    let field = |node: usize| match flat_leaf(schema, node) {
+        Some(leaf) => Ok(Field::Flat(Meaning::of(schema, &schema.leaves()[leaf]), Memo::of(columns))),
         None => {
             let shape = nested::shape(schema, node)?;
             let assembler = Assembler::new(schema, &shape, &Limits::DEFAULT)?;
             Ok(Field::Nested(shape.leaves, Box::new(assembler)))
         }
     };
-    nodes.iter().map(|node| field(node).map_err(|error: Error| file.failure(&error))).collect()
+    schema.children(0).map(|node| field(node).map_err(|error: Error| dataset.failure(&error))).collect()
 }
 
 /// A column of a batch. Its values are asked for in the order of the rows.
@@ -202,7 +201,7 @@ enum Column<'a> {
 }
 
 /// The nested columns of a batch.
-fn arrays(file: &ParquetFile, batch: &Batch, fields: &mut [Field]) -> Outcome<Vec<Array>> {
+fn arrays(file: &DataFile, batch: &Batch, fields: &mut [Field]) -> Outcome<Vec<Array>> {
     let mut arrays = Vec::new();
     let mut next = 0;
     for field in fields {
@@ -219,17 +218,22 @@ fn arrays(file: &ParquetFile, batch: &Batch, fields: &mut [Field]) -> Outcome<Ve
 }
 
 /// What is needed to print the nested columns.
-fn views<'a>(file: &'a ParquetFile, batch: &Batch, arrays: &'a [Array]) -> Outcome<Vec<View<'a>>> {
+fn views<'a>(
+    schema: &'a Schema,
+    file: &DataFile,
+    batch: &Batch,
+    arrays: &'a [Array],
+) -> Outcome<Vec<View<'a>>> {
     let view = |array: &'a Array| {
-        let view = View::new(&file.metadata.schema, array);
-        view.map_err(|error| nested_failure(file, batch, array.node, error))
+        let view = View::new(schema, array);
+        view.map_err(|error| nested_failure(schema, file, batch, array.node, error))
     };
     arrays.iter().map(view).collect()
 }
 
-fn nested_failure(file: &ParquetFile, batch: &Batch, node: usize, error: Error) -> Failure {
+fn nested_failure(schema: &Schema, file: &DataFile, batch: &Batch, node: usize, error: Error) -> Failure {
     file.failure(&error.at(|place| {
-        let name = || file.metadata.schema.path(node);
+        let name = || schema.path(node);
         place.column.get_or_insert_with(name);
         place.row_group.get_or_insert(u64_of(batch.row_group));
     }))
@@ -269,9 +273,10 @@ const WIDE_COLUMNS: usize = 1000;
 /// Rows of such a table that are printed together. With 8 each page of memory still was a miss of the translation buffer.
 const LINES_TOGETHER: usize = 64;
 
-struct Printer {
+struct Printer<'a> {
     format: Format,
-    names: Vec<String>,
+    schema: &'a Schema,
+    names: &'a [String],
     /// What stands before each value: `{"name":`.
     json_keys: Vec<json::Piece>,
     invalid_utf8: InvalidUtf8,
@@ -293,12 +298,13 @@ struct Cell {
     is_null: bool,
 }
 
-impl Printer {
-    fn new(format: Format, names: &[String], invalid_utf8: InvalidUtf8) -> Printer {
+impl<'a> Printer<'a> {
+    fn new(format: Format, dataset: &'a Dataset, invalid_utf8: InvalidUtf8) -> Printer<'a> {
         Printer {
             format,
-            names: names.to_vec(),
-            json_keys: names.iter().enumerate().map(|(at, name)| json::field(at, name)).collect(),
+            schema: dataset.schema(),
+            names: &dataset.names,
+            json_keys: dataset.names.iter().enumerate().map(|(at, name)| json::field(at, name)).collect(),
             invalid_utf8,
             scratch: Vec::new(),
             lines: Vec::new(),
@@ -324,13 +330,13 @@ impl Printer {
 
     fn batch(
         &mut self,
-        file: &ParquetFile,
+        file: &DataFile,
         batch: &Batch,
         fields: &mut [Field],
         output: &mut Output,
     ) -> Outcome {
         let arrays = arrays(file, batch, fields)?;
-        let views = views(file, batch, &arrays)?;
+        let views = views(self.schema, file, batch, &arrays)?;
         let mut columns = columns(batch, fields, &views);
         let mut next = 0;
         while next < batch.rows {
@@ -351,11 +357,11 @@ impl Printer {
     }
 
     /// A value that cannot be printed.
-    fn failure(&self, file: &ParquetFile, row: u64, column: usize, why: Unprintable) -> Failure {
+    fn failure(&self, file: &DataFile, row: u64, column: usize, why: Unprintable) -> Failure {
         let name = &self.names[column];
         match why {
             Unprintable::NotText(node) => {
-                let column = node.map_or_else(|| name.clone(), |node| file.metadata.schema.path(node));
+                let column = node.map_or_else(|| name.clone(), |node| self.schema.path(node));
                 Failure::refused(format!(
                     "{}: the text is not UTF-8; --invalid-utf8 replace or blob prints it (column {column}, row {row})",
                     file.name
@@ -488,8 +494,14 @@ impl Printer {
         match column {
             Column::Flat { column, meaning, cursor, .. } => {
                 let Some(raw) = value_at(column, row, cursor) else { return Ok(()) };
+                let start = out.len();
                 match meaning.show(raw, out) {
                     Shown::Boolean | Shown::Number | Shown::Word => {}
+                    Shown::Wkt if out[start..].contains(&b',') => {
+                        out.insert(start, b'"');
+                        out.push(b'"');
+                    }
+                    Shown::Wkt => {}
                     Shown::Text(text) => csv_text(out, text),
                     Shown::NotText(bytes) => {
                         csv_text(out, &self.invalid_utf8.text(bytes).ok_or(Unprintable::NotText(None))?);
@@ -543,6 +555,7 @@ impl Printer {
                         let text = self.invalid_utf8.text(bytes).ok_or(Unprintable::NotText(None))?;
                         (printable(&text), false)
                     }
+                    Shown::Wkt => (String::from_utf8_lossy(&self.scratch).into_owned(), false),
                     Shown::Boolean | Shown::Number | Shown::Word => {
                         let text = String::from_utf8_lossy(&self.scratch);
                         let text = if meaning.is_time() { without_zeros(&text) } else { text.into_owned() };
@@ -672,15 +685,16 @@ mod tests {
             ("nested.parquet", None),
             ("bad_text.parquet", Some(2)),
         ] {
-            let file = ParquetFile::open(&folder.join(name)).unwrap();
-            let chosen = Columns::choose(std::slice::from_ref(&file), None, Nested::Taken).unwrap();
-            let mut fields = fields(&file, &chosen.nodes[0]).unwrap();
-            let leaves = file.leaves_of(&chosen.nodes[0]);
-            let batch = file.rows(leaves, Some(1000), false).unwrap().next().unwrap().unwrap();
-            let arrays = arrays(&file, &batch, &mut fields).unwrap();
-            let views = views(&file, &batch, &arrays).unwrap();
+            let interrupted = Interrupted::listen().unwrap();
+            let args = TableArgs::default();
+            let dataset = Dataset::open(&[folder.join(name)], &args, Nested::Taken, &interrupted).unwrap();
+            let file = &dataset.files()[0];
+            let mut fields = fields(&dataset).unwrap();
+            let batch = dataset.read(file, Some(1000), false).unwrap().next().unwrap().unwrap();
+            let arrays = arrays(file, &batch, &mut fields).unwrap();
+            let views = views(dataset.schema(), file, &batch, &arrays).unwrap();
             for format in [Format::Csv, Format::Jsonl] {
-                let mut printer = Printer::new(format, &chosen.names, InvalidUtf8::Error);
+                let mut printer = Printer::new(format, &dataset, InvalidUtf8::Error);
                 for (from, to) in [(0, batch.rows.min(LINES_TOGETHER)), (1, 2), (0, 0)] {
                     let [mut one, mut other] = [(); 2].map(|()| Output::new(Interrupted::listen().unwrap()));
                     let lines =

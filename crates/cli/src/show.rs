@@ -1,14 +1,19 @@
 //! `marquetry show`: what is in a file, from its footer alone.
 
 mod bounds;
+mod details;
 mod json;
 mod pages;
+mod summary;
 mod text;
 
 use std::path::PathBuf;
 
 use clap::Args;
 
+use marquetry_io::files;
+
+use crate::dataset::{Gathered, Hive, find};
 use crate::failure::Outcome;
 use crate::input::ParquetFile;
 use crate::output::{Interrupted, Output};
@@ -22,17 +27,25 @@ codec, sizes, nulls, and smallest and largest value. Only the footer is read (wi
 for files of any size; nested columns and encrypted columns are shown as well as others.
 
 Bounds are shown where the format says that they can be trusted: the deprecated ones of unsigned columns and texts cannot. \
-A bound that the writer cut short ends in an ellipsis.",
+A bound that the writer cut short ends in an ellipsis. With --pages, the page index is shown with the headers, where there is one.
+
+Of a directory or a pattern, and with --summary of any files, it shows what the files are together: rows, sizes, the columns in \
+their paths, their schemas joined by name, where they differ, and each file on a line.",
     after_help = "\
 Examples:
   marquetry show trips.parquet
+  marquetry show trips/
   marquetry show --pages fare_amount trips.parquet
   marquetry show --json trips.parquet | jq '.columns[] | {path, compressed_bytes}'"
 )]
 pub(crate) struct Show {
-    /// Parquet files
+    /// Parquet files, directories of them, and patterns ('trips/year=*/**/*.parquet')
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
+
+    /// What the files are together; for directories and patterns it is the default
+    #[arg(long, conflicts_with_all = ["pages", "json"])]
+    summary: bool,
 
     /// List the pages of one column (by its dotted path, as the schema tree spells it)
     #[arg(long, value_name = "COLUMN")]
@@ -50,8 +63,14 @@ impl Show {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
         let terminal = Terminal::of_stdout();
         let mut output = Output::new(interrupted);
-        for (nth, path) in self.files.iter().enumerate() {
-            let file = ParquetFile::open(path)?;
+        let is_plain = self.pages.is_none() && !self.json;
+        if self.summary || (is_plain && self.files.iter().any(|path| files::is_collective(path))) {
+            let gathered = Gathered::read(&self.files, Hive::Auto, true, output.interrupted())?;
+            summary::print(&gathered, terminal, output.text());
+            return output.flush();
+        }
+        for (nth, path) in find(&self.files)?.into_iter().enumerate() {
+            let file = ParquetFile::open(&path)?;
             let out = output.text();
             if nth > 0 && !self.json {
                 out.push(b'\n');

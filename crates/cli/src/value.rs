@@ -1,9 +1,9 @@
 //! Single values as people and programs read them: by logical type, exactly.
 
-use std::cmp::Ordering;
 use std::io::Write;
 
 use marquetry_base::cast;
+use marquetry_parquet::geometry;
 use marquetry_parquet::read::Values;
 use marquetry_parquet::scalar::{float_of_half, int96_nanos};
 use marquetry_parquet::schema::{Leaf, LogicalType, PhysicalType, Schema, TimeUnit};
@@ -23,7 +23,7 @@ pub(crate) enum Raw<'a> {
     Bytes(&'a [u8]),
 }
 
-/// What a column's values mean, and so how they are shown and compared.
+/// What a column's values mean, and so how they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// The physical type itself.
@@ -44,6 +44,8 @@ pub(crate) enum Meaning {
     Interval,
     Uuid,
     Float16,
+    /// GEOMETRY and GEOGRAPHY.
+    Geometry,
 }
 
 /// A value in words. The text of the variants without one was appended to the buffer given to [`Meaning::show`].
@@ -55,6 +57,8 @@ pub(crate) enum Shown<'a> {
     Number,
     /// ASCII that needs no escape anywhere: dates, UUIDs, decimals, `NaN`, `0x…`.
     Word,
+    /// Well-known text of a geometry: ASCII whose commas and spaces need quotes in CSV, and nothing else.
+    Wkt,
     /// Text.
     Text(&'a str),
     /// Text that is not UTF-8.
@@ -113,6 +117,7 @@ impl Meaning {
             Some(LogicalType::Interval) => Meaning::Interval,
             Some(LogicalType::Uuid) => Meaning::Uuid,
             Some(LogicalType::Float16) => Meaning::Float16,
+            Some(LogicalType::Geometry { .. } | LogicalType::Geography { .. }) => Meaning::Geometry,
             _ if leaf.physical_type == PhysicalType::Int96 => Meaning::Int96,
             _ => Meaning::Plain,
         }
@@ -167,6 +172,14 @@ impl Meaning {
             (Meaning::Float16, Raw::Bytes(&[low, high])) => {
                 return float(float_of_half(u16::from_le_bytes([low, high])), out);
             }
+            (Meaning::Geometry, Raw::Bytes(bytes)) => match geometry::write_wkt(bytes, out) {
+                Ok(()) => return Shown::Wkt,
+                // What is no geometry is shown as what is there.
+                Err(_) => {
+                    hex(out, bytes);
+                    return Shown::Word;
+                }
+            },
             (_, Raw::Boolean(value)) => {
                 literal::boolean(out, value);
                 return Shown::Boolean;
@@ -198,35 +211,6 @@ impl Meaning {
     /// Whether its values are times, which people read without zeros at the end.
     pub(crate) fn is_time(self) -> bool {
         matches!(self, Meaning::Time(_) | Meaning::Timestamp { .. } | Meaning::Int96)
-    }
-
-    /// Compares two values in the order that the format defines for statistics. `None` where it defines none (INTERVAL,
-    /// NaN).
-    pub(crate) fn compare(self, left: Raw<'_>, right: Raw<'_>) -> Option<Ordering> {
-        match (self, left, right) {
-            (Meaning::Unsigned, Raw::Int32(left), Raw::Int32(right)) => {
-                Some(left.cast_unsigned().cmp(&right.cast_unsigned()))
-            }
-            (Meaning::Unsigned, Raw::Int64(left), Raw::Int64(right)) => {
-                Some(left.cast_unsigned().cmp(&right.cast_unsigned()))
-            }
-            (Meaning::Interval, ..) => None,
-            (Meaning::Int96, Raw::Bytes(left), Raw::Bytes(right)) => Some(int96(left)?.cmp(&int96(right)?)),
-            (Meaning::Float16, Raw::Bytes(&[a, b]), Raw::Bytes(&[c, d])) => {
-                float_of_half(u16::from_le_bytes([a, b]))
-                    .partial_cmp(&float_of_half(u16::from_le_bytes([c, d])))
-            }
-            (Meaning::Decimal { .. }, Raw::Bytes(left), Raw::Bytes(right)) => {
-                Some(compare_signed(left, right))
-            }
-            (_, Raw::Boolean(left), Raw::Boolean(right)) => Some(left.cmp(&right)),
-            (_, Raw::Int32(left), Raw::Int32(right)) => Some(left.cmp(&right)),
-            (_, Raw::Int64(left), Raw::Int64(right)) => Some(left.cmp(&right)),
-            (_, Raw::Float(left), Raw::Float(right)) => left.partial_cmp(&right),
-            (_, Raw::Double(left), Raw::Double(right)) => left.partial_cmp(&right),
-            (_, Raw::Bytes(left), Raw::Bytes(right)) => Some(left.cmp(right)),
-            _ => None,
-        }
     }
 }
 
@@ -294,23 +278,6 @@ fn decimal(raw: Raw<'_>, scale: i32, out: &mut Vec<u8>) {
     out.extend_from_slice(after);
 }
 
-/// Compares two's complement big-endian integers of any lengths.
-fn compare_signed(left: &[u8], right: &[u8]) -> Ordering {
-    let negative = |bytes: &[u8]| bytes.first().is_some_and(|first| *first >= 0x80);
-    match (negative(left), negative(right)) {
-        (true, false) => Ordering::Less,
-        (false, true) => Ordering::Greater,
-        (sign, _) => {
-            let fill = if sign { 0xff } else { 0 };
-            let length = left.len().max(right.len());
-            let padded = |bytes: &'_ [u8]| {
-                std::iter::repeat_n(fill, length - bytes.len()).chain(bytes.to_vec()).collect::<Vec<u8>>()
-            };
-            padded(left).cmp(&padded(right))
-        }
-    }
-}
-
 /// An INT96 as nanoseconds since 1970. `None` for a value of another length.
 fn int96(bytes: &[u8]) -> Option<i128> {
     bytes.try_into().ok().map(int96_nanos)
@@ -334,7 +301,7 @@ mod tests {
         match meaning.show(raw, &mut out) {
             Shown::Text(text) => format!("{text:?}"),
             Shown::NotText(bytes) => format!("not text {bytes:?}"),
-            Shown::Boolean | Shown::Number | Shown::Word => String::from_utf8(out).unwrap(),
+            Shown::Boolean | Shown::Number | Shown::Word | Shown::Wkt => String::from_utf8(out).unwrap(),
         }
     }
 
@@ -361,6 +328,15 @@ mod tests {
     }
 
     #[test]
+    fn geometries_are_text_and_what_is_none_is_bytes() {
+        let mut point = vec![0, 0, 0, 0, 1];
+        point.extend(1.5f64.to_be_bytes());
+        point.extend((-2.0f64).to_be_bytes());
+        assert_eq!(shown(Meaning::Geometry, Raw::Bytes(&point)), "POINT (1.5 -2)");
+        assert_eq!(shown(Meaning::Geometry, Raw::Bytes(&point[..6])), "0x00000000013f");
+    }
+
+    #[test]
     fn decimals_keep_every_digit() {
         let decimal = |raw, scale| shown(Meaning::Decimal { scale }, raw);
         assert_eq!(decimal(Raw::Int32(12345), 2), "123.45");
@@ -374,20 +350,5 @@ mod tests {
         assert_eq!(decimal(Raw::Bytes(&[]), 2), "0x");
         assert_eq!(decimal(Raw::Int32(-7), 1001), format!("-0.{}7", "0".repeat(1000)));
         assert_eq!(decimal(Raw::Int32(-7), i32::MAX), "-7E-2147483647");
-    }
-
-    #[test]
-    fn values_are_compared_by_their_meaning() {
-        use Ordering::{Greater, Less};
-        let bytes = |bytes| Raw::Bytes(bytes);
-        assert_eq!(Meaning::Unsigned.compare(Raw::Int32(-1), Raw::Int32(1)), Some(Greater));
-        assert_eq!(Meaning::Plain.compare(Raw::Int32(-1), Raw::Int32(1)), Some(Less));
-        assert_eq!(Meaning::Plain.compare(Raw::Double(f64::NAN), Raw::Double(1.0)), None);
-        assert_eq!(Meaning::Text.compare(bytes(b"\x80"), bytes(b"a")), Some(Greater));
-        let decimal = Meaning::Decimal { scale: 0 };
-        assert_eq!(decimal.compare(bytes(&[0x80]), bytes(&[1])), Some(Less));
-        assert_eq!(decimal.compare(bytes(&[0xff]), bytes(&[0xfe, 0xff])), Some(Greater));
-        assert_eq!(decimal.compare(bytes(&[1, 0]), bytes(&[2])), Some(Greater));
-        assert_eq!(Meaning::Interval.compare(bytes(&[0; 12]), bytes(&[1; 12])), None);
     }
 }

@@ -46,7 +46,7 @@ fn a_file_that_is_not_there() {
 #[test]
 fn a_directory() {
     let folder = tempfile::tempdir().unwrap();
-    all_fail(folder.path().to_str().unwrap(), 3, "a directory; name the files in it");
+    all_fail(folder.path().to_str().unwrap(), 3, "a directory without a Parquet file");
 }
 
 #[test]
@@ -147,17 +147,8 @@ fn nested_columns_are_named_with_the_way_around() {
 
 #[test]
 fn nested_columns_that_cannot_be_printed() {
-    let (path, other) = (data("nested.parquet"), data("nested_other.parquet"));
-    for (columns, wanted) in
-        [("id,tags", "\"tags\" is nested otherwise than in"), ("place", "\"place\" is nested")]
-    {
-        let out = run(["rows", "--format", "csv", "--columns", columns, &path, &other]);
-        assert_eq!(
-            out.failed(1, &["nested_other.parquet: ", wanted, "nested.parquet", "the same types"]),
-            ""
-        );
-    }
-    run(["rows", "--columns", "tags.list", &path]).failed(2, &["no column \"tags.list\"", "id, tags, place"]);
+    let path = data("nested.parquet");
+    run(["rows", "--columns", "tags.list", &path]).failed(2, &["\"tags\"", "no field \"list\""]);
     let twice = data("nested_twice.parquet");
     run(["rows", &twice]).failed(
         1,

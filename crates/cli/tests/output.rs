@@ -104,6 +104,37 @@ fn nested_columns_of_the_corpus() {
     }
 }
 
+/// The text of the geometries is in the files' other columns; the bounds, the counts of NaNs and the box are those that pyarrow,
+/// parquet-rs and DuckDB tell of these files.
+#[test]
+fn geometries_and_what_is_told_beside_the_data() {
+    for (name, columns) in [("geospatial/geospatial-with-nan", "100"), ("floating_orders_nan_count", "120")] {
+        let Some(path) = corpus(&format!("parquet-testing/data/{name}.parquet")) else { return };
+        let name = name.rsplit('/').next().unwrap_or(name);
+        golden(&format!("{name}.show.txt"), &path, columns, &["show"]);
+        if name == "geospatial-with-nan" {
+            golden(&format!("{name}.show.json"), &path, columns, &["show", "--json"]);
+            golden(&format!("{name}.rows.txt"), &path, columns, &["rows"]);
+            golden(&format!("{name}.rows.csv"), &path, columns, &["rows", "--format", "csv"]);
+            golden(&format!("{name}.rows.jsonl"), &path, columns, &["rows", "--format", "jsonl"]);
+        } else {
+            golden(&format!("{name}.pages.txt"), &path, "200", &["show", "--pages", "float_ieee754"]);
+            let pages = run(["show", "--pages", "float16_typedef", "--json", &path]).succeeded();
+            let pages: Vec<serde_json::Value> =
+                pages.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+            let rows: Vec<_> = pages.iter().map(|page| page["first_row"].as_u64()).collect();
+            assert_eq!(rows, [Some(0), Some(10), Some(20), Some(30), Some(40)]);
+            let nans: Vec<_> = pages.iter().map(|page| page["index"]["nan_count"].as_u64()).collect();
+            // Its writer leaves the column index out where there are NaNs that the order has no place for.
+            assert_eq!(nans, [Some(0), None, None, Some(0), Some(0)]);
+        }
+    }
+    let Some(path) = corpus("parquet-testing/data/geospatial/crs-projjson.parquet") else { return };
+    let shown: serde_json::Value =
+        serde_json::from_str(&run(["show", "--json", &path]).succeeded()).expect("JSON");
+    assert_eq!(shown["schema"][2]["crs"], "projjson:projjson_epsg_5070");
+}
+
 #[test]
 fn nested_columns_in_every_format() {
     let path = data("nested.parquet");

@@ -100,13 +100,13 @@ fn page(
     budget: fn() -> Budget<'static>,
     units_max: &mut u64,
 ) -> Vec<Duration> {
-    decompressor.start(compressed.len(), output.len()).expect("sizes that can be");
+    decompressor.start(compressed.len(), output.len(), true).expect("sizes that can be");
     let (mut consumed, mut produced, mut times) = (0, 0, Vec::new());
     loop {
         let mut budget = budget();
         let begin = Instant::now();
         let progress = decompressor
-            .step(&compressed[consumed..], true, &mut output[produced..], &mut budget)
+            .step(&compressed[consumed..], true, output, produced, &mut budget)
             .expect("a good page");
         times.push(begin.elapsed());
         *units_max = budget.spent().max(*units_max);

@@ -1,40 +1,48 @@
 //! GZIP: members as RFC 1952 frames them, one after the other, each a deflate stream with a checksum and a length.
 //!
-//! The frame is read here and the deflate stream by `flate2` over `zlib-rs`, because a `flate2` decompressor that was
-//! made for GZIP cannot be reset for the next page: it would be allocated anew for each. Checking CRC-32 outside is no
-//! slower either.
-//!
-//! `libdeflate` was measured against it (ns for 1 KiB of output; delta-like integers, URLs, random bytes, CSV):
-//! 2610, 535, 53, 1180 to the 3350, 680, 57, 1540 of `zlib-rs`. It is 1.1 to 1.3 times as fast, but cannot stop inside a
-//! page and is C.
+//! zlib and its like keep a window of their own, which they copy after each call: in slices of 64 KiB, text took a third more
+//! time than whole. `libdeflate`, the fastest, cannot stop inside a page. So the deflate stream is decoded here, straight into
+//! the page.
 
 use crc32fast::Hasher;
-use flate2::{Decompress, FlushDecompress};
 use marquetry_base::cast::low_u32;
 use marquetry_base::{Codec, Error, Price, Result};
 
-use crate::page::{Ratio, corrupt};
-use crate::streaming::{Slice, Stream};
+use crate::block::{Block, Room, Stop};
+use crate::inflate::Inflate;
+use crate::page::{Page, Ratio, corrupt};
+use crate::pieces::Format;
 
-/// Resumable reader of GZIP members.
-#[derive(Debug)]
+/// Reader of a page of GZIP members.
+#[derive(Debug, Default)]
 pub(crate) struct Gzip {
     expect: Expect,
     /// What was gathered of a fixed-size part of the frame.
     part: [u8; FIXED_HEADER_BYTES],
     part_length: usize,
-    deflate: Decompress,
+    members: bool,
+    deflate: Inflate,
     crc: Hasher,
 }
 
 /// What comes next in a member. RFC 1952, section 2.3.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Expect {
+    #[default]
     FixedHeader,
-    ExtraLength { flags: u8 },
-    Extra { flags: u8, left: u16 },
-    Name { flags: u8 },
-    Comment { flags: u8 },
+    ExtraLength {
+        flags: u8,
+    },
+    Extra {
+        flags: u8,
+        left: u16,
+    },
+    Name {
+        flags: u8,
+    },
+    Comment {
+        flags: u8,
+    },
     HeaderCrc,
     Deflate,
     Trailer,
@@ -54,35 +62,81 @@ const FLAG_COMMENT: u8 = 1 << 4;
 /// "Must be zero": a field of unknown length may follow otherwise.
 const FLAGS_RESERVED: u8 = 0b1110_0000;
 
-impl Gzip {
-    pub(crate) fn new() -> Gzip {
-        Gzip {
-            expect: Expect::FixedHeader,
-            part: [0; FIXED_HEADER_BYTES],
-            part_length: 0,
-            deflate: Decompress::new(false),
-            crc: Hasher::new(),
+impl Format for Gzip {
+    const CODEC: Codec = Codec::Gzip;
+
+    /// Deflate's longest match, 258 bytes, takes at least two bits.
+    const RATIO_MAX: Ratio = Ratio { output: 4 * 258, input: 1 };
+
+    /// With the checksum.
+    const PRICE: Price = Price { kib: 250, kilovalue: 6 << 10 };
+
+    const HISTORY_BYTES: usize = 32 << 10;
+
+    fn start(&mut self, _: usize, _: usize) {
+        self.next_member();
+        self.deflate.clear();
+        self.members = false;
+    }
+
+    fn decode(&mut self, input: &[u8], _: &Page, room: &mut Room<'_>) -> Result<(usize, Stop)> {
+        let mut at = 0;
+        loop {
+            match self.expect {
+                Expect::Deflate => {
+                    let before = room.at;
+                    let (consumed, stop) = self
+                        .deflate
+                        .decode(&input[at..], room)
+                        .map_err(|fault| fault.into_error(Codec::Gzip))?;
+                    self.crc.update(&room.output[before..room.at]);
+                    at += consumed;
+                    if !self.deflate.may_end() {
+                        return Ok((at, stop));
+                    }
+                    self.expect = Expect::Trailer;
+                }
+                _ if room.is_tired() => return Ok((at, Stop::Until)),
+                _ => {
+                    room.elements += 1;
+                    let Some(byte) = self.byte(input, &mut at) else { return Ok((at, Stop::Input)) };
+                    self.frame(byte)?;
+                }
+            }
         }
     }
 
-    /// Gathers a part of `length` bytes. How many were consumed, and whether it is whole.
-    fn gather(&mut self, input: &[u8], length: usize) -> (usize, bool) {
-        let take = input.len().min(length - self.part_length);
-        self.part[self.part_length..self.part_length + take].copy_from_slice(&input[..take]);
-        self.part_length += take;
+    fn may_end(&self) -> bool {
+        self.members && self.expect == Expect::FixedHeader && self.part_length == 0
+    }
+}
+
+impl Gzip {
+    /// The next byte of the frame; the first ones may have been read with the deflate stream.
+    fn byte(&mut self, input: &[u8], at: &mut usize) -> Option<u8> {
+        self.deflate.byte().or_else(|| {
+            let byte = *input.get(*at)?;
+            *at += 1;
+            Some(byte)
+        })
+    }
+
+    /// Gathers a part of `length` bytes: true when it is whole.
+    fn gather(&mut self, byte: u8, length: usize) -> bool {
+        self.part[self.part_length] = byte;
+        self.part_length += 1;
         let whole = self.part_length == length;
         if whole {
             self.part_length = 0;
         }
-        (take, whole)
+        whole
     }
 
-    /// Reads on in a member's header. How many bytes were consumed.
-    fn header(&mut self, input: &[u8]) -> Result<usize> {
+    /// Reads a byte of a member's header or trailer.
+    fn frame(&mut self, byte: u8) -> Result<()> {
         match self.expect {
             Expect::FixedHeader => {
-                let (consumed, whole) = self.gather(input, FIXED_HEADER_BYTES);
-                if whole {
+                if self.gather(byte, FIXED_HEADER_BYTES) {
                     let [m0, m1, method, flags, ..] = self.part;
                     if [m0, m1] != MAGIC {
                         return Err(corrupt(
@@ -97,99 +151,64 @@ impl Gzip {
                     }
                     self.expect = after_fixed_header(flags);
                 }
-                Ok(consumed)
             }
             Expect::ExtraLength { flags } => {
-                let (consumed, whole) = self.gather(input, 2);
-                if whole {
+                if self.gather(byte, 2) {
                     self.expect = match u16::from_le_bytes([self.part[0], self.part[1]]) {
                         0 => after_extra(flags),
                         left => Expect::Extra { flags, left },
                     };
                 }
-                Ok(consumed)
             }
-            Expect::Extra { flags, left } => {
-                let take = left.min(u16::try_from(input.len()).unwrap_or(u16::MAX));
-                self.expect = if take == left {
-                    after_extra(flags)
-                } else {
-                    Expect::Extra { flags, left: left - take }
-                };
-                Ok(usize::from(take))
-            }
-            Expect::Name { flags } => Ok(self.zero_terminated(input, after_name(flags))),
-            Expect::Comment { flags } => Ok(self.zero_terminated(input, after_comment(flags))),
+            Expect::Extra { flags, left: 1 } => self.expect = after_extra(flags),
+            Expect::Extra { flags, left } => self.expect = Expect::Extra { flags, left: left - 1 },
+            Expect::Name { flags } if byte == 0 => self.expect = after_name(flags),
+            Expect::Comment { flags } if byte == 0 => self.expect = after_comment(flags),
+            Expect::Name { .. } | Expect::Comment { .. } => {}
             Expect::HeaderCrc => {
                 // Its two bytes protect a name and a time that nobody reads here: zlib checks them, others do not.
-                let (consumed, whole) = self.gather(input, 2);
-                if whole {
+                if self.gather(byte, 2) {
                     self.expect = Expect::Deflate;
                 }
-                Ok(consumed)
             }
-            Expect::Deflate | Expect::Trailer => Err(Error::internal("no part of a GZIP header is expected")),
+            Expect::Deflate => return Err(Error::internal("a byte of a GZIP frame in its deflate stream")),
+            Expect::Trailer => {
+                if self.gather(byte, TRAILER_BYTES) {
+                    self.check_trailer()?;
+                    self.next_member();
+                    self.members = true;
+                }
+            }
         }
+        Ok(())
     }
 
-    fn zero_terminated(&mut self, input: &[u8], then: Expect) -> usize {
-        match input.iter().position(|&byte| byte == 0) {
-            Some(zero) => {
-                self.expect = then;
-                zero + 1
-            }
-            None => input.len(),
+    /// CRC-32 and length of the uncompressed data, the latter modulo 2^32.
+    fn check_trailer(&mut self) -> Result<()> {
+        let [c0, c1, c2, c3, l0, l1, l2, l3, ..] = self.part;
+        let (crc, length) = (u32::from_le_bytes([c0, c1, c2, c3]), u32::from_le_bytes([l0, l1, l2, l3]));
+        let computed = std::mem::take(&mut self.crc).finalize();
+        let produced = low_u32(self.deflate.produced());
+        if crc != computed {
+            return Err(corrupt(
+                Codec::Gzip,
+                format_args!("a member's CRC-32 is {computed:08x}, its trailer says {crc:08x}"),
+            ));
         }
+        if length != produced {
+            return Err(corrupt(
+                Codec::Gzip,
+                format_args!("a member has {produced} bytes, its trailer says {length}"),
+            ));
+        }
+        Ok(())
     }
 
-    /// Decompresses on. Compressed bytes consumed, uncompressed bytes produced.
-    fn deflate(&mut self, input: &[u8], output: &mut [u8]) -> Result<(usize, usize)> {
-        let (before_in, before_out) = (self.deflate.total_in(), self.deflate.total_out());
-        let status = self.deflate.decompress(input, output, FlushDecompress::None).map_err(|error| {
-            corrupt(Codec::Gzip, format_args!("{}", error.message().unwrap_or("invalid deflate stream")))
-        })?;
-        let moved = |after: u64, before: u64| {
-            usize::try_from(after - before)
-                .map_err(|_| Error::internal("deflate moved more bytes than there are"))
-        };
-        let consumed = moved(self.deflate.total_in(), before_in)?;
-        let produced = moved(self.deflate.total_out(), before_out)?;
-        self.crc.update(&output[..produced]);
-        if status == flate2::Status::StreamEnd {
-            self.expect = Expect::Trailer;
-        }
-        Ok((consumed, produced))
-    }
-
-    /// Reads on in a member's trailer: CRC-32 and length of the uncompressed data, the latter modulo 2^32.
-    fn trailer(&mut self, input: &[u8]) -> Result<(usize, bool)> {
-        let (consumed, whole) = self.gather(input, TRAILER_BYTES);
-        if whole {
-            let [c0, c1, c2, c3, l0, l1, l2, l3, ..] = self.part;
-            let (crc, length) = (u32::from_le_bytes([c0, c1, c2, c3]), u32::from_le_bytes([l0, l1, l2, l3]));
-            let computed = std::mem::take(&mut self.crc).finalize();
-            let produced = low_u32(self.deflate.total_out());
-            if crc != computed {
-                return Err(corrupt(
-                    Codec::Gzip,
-                    format_args!("a member's CRC-32 is {computed:08x}, its trailer says {crc:08x}"),
-                ));
-            }
-            if length != produced {
-                return Err(corrupt(
-                    Codec::Gzip,
-                    format_args!("a member has {produced} bytes, its trailer says {length}"),
-                ));
-            }
-            self.next_member();
-        }
-        Ok((consumed, whole))
-    }
-
+    /// Begins a member, whose first bytes may have been read.
     fn next_member(&mut self) {
         self.expect = Expect::FixedHeader;
         self.part_length = 0;
-        self.deflate.reset(false);
+        self.deflate.next_stream();
         self.crc = Hasher::new();
     }
 }
@@ -208,53 +227,4 @@ fn after_name(flags: u8) -> Expect {
 
 fn after_comment(flags: u8) -> Expect {
     if flags & FLAG_HEADER_CRC != 0 { Expect::HeaderCrc } else { Expect::Deflate }
-}
-
-impl Stream for Gzip {
-    const CODEC: Codec = Codec::Gzip;
-
-    /// Deflate's longest match, 258 bytes, takes at least two bits.
-    const RATIO_MAX: Ratio = Ratio { output: 4 * 258, input: 1 };
-
-    /// Measured at 60 to 3,500 (`examples/prices.rs`).
-    const PRICE: Price = Price::per_kib(4_000);
-
-    /// Measured at up to 122,000 (`examples/prices.rs`): empty blocks, each with large Huffman codes of its own.
-    const PRICE_OVERHEAD: Price = Price::per_kib(125_000);
-
-    /// After each slice zlib-rs copies what it may need again, up to 32 KiB: half of the slice at most.
-    const SLICE_OUTPUT_BYTES: usize = 64 << 10;
-
-    /// 0.25 ms at the worst. (Text that shrinks to an eighth takes 970 ns for 1 KiB so, 800 in slices of 64 KiB of output
-    /// and 700 whole: matches reach into the copied window more often. Other data hardly notice.)
-    const SLICE_INPUT_BYTES: usize = 2 << 10;
-
-    fn reset(&mut self, _: usize) -> Result<()> {
-        self.next_member();
-        Ok(())
-    }
-
-    fn slice(&mut self, input: &[u8], output: &mut [u8]) -> Result<Slice> {
-        let (mut consumed, mut produced, mut may_end) = (0, 0, false);
-        // Until one of the two is used up, or a member ends.
-        loop {
-            let before = (consumed, produced, self.expect);
-            match self.expect {
-                Expect::Deflate => {
-                    let (read, written) = self.deflate(&input[consumed..], &mut output[produced..])?;
-                    consumed += read;
-                    produced += written;
-                }
-                Expect::Trailer => {
-                    let (read, whole) = self.trailer(&input[consumed..])?;
-                    consumed += read;
-                    may_end = whole;
-                }
-                _ => consumed += self.header(&input[consumed..])?,
-            }
-            if may_end || (consumed, produced, self.expect) == before {
-                return Ok(Slice { consumed, produced, worked: produced, may_end });
-            }
-        }
-    }
 }

@@ -1,16 +1,16 @@
 //! Decompression of Parquet pages, behind the engine's trait [`Codecs`].
 //!
-//! | codec | implementation | kind |
+//! | codec | implementation | what matches refer to |
 //! |---|---|---|
-//! | SNAPPY | `snap`, raw blocks | one-shot |
-//! | LZ4_RAW | `lz4_flex`, safe decoder | one-shot |
-//! | LZ4 (deprecated) | the same; Hadoop's framing, LZ4 frames and bare blocks told apart here | a chunk at a time |
-//! | LZO | `lzo`, LZO1X; Hadoop's framing, python-lzo's header and bare blocks told apart here | a chunk at a time |
-//! | GZIP | `flate2` over `zlib-rs`, members framed here | resumable |
-//! | BROTLI | `brotli-decompressor`, its memory handed out here | resumable |
-//! | ZSTD | `zstd-safe`, the streaming decoder | resumable |
+//! | SNAPPY | here, over a kernel | the page |
+//! | LZ4_RAW | here, over a kernel | the page |
+//! | LZ4 (deprecated) | the same; Hadoop's framing, LZ4 frames and bare blocks told apart here | the page |
+//! | LZO | here, over a kernel; Hadoop's framing, python-lzo's header and bare blocks told apart here | the page |
+//! | GZIP | here, over a kernel; members framed here | the page |
+//! | BROTLI | `brotli-decompressor`, its memory handed out here | its window |
+//! | ZSTD | `zstd-safe`, the streaming decoder, a block at a time | the page, or its window where the page is not held |
 //!
-//! All of them keep the same promises (the modules `streaming`, `hadoop` and `oneshot` keep them once for all codecs):
+//! All of them keep the same promises (the modules `pieces` and `streaming` keep them once for all codecs):
 //!
 //! * A page becomes exactly as many bytes as announced, from exactly the bytes it has, or an error says which it is not.
 //!   Bytes after the end of a page's data are an error. (parquet-rs is as strict; Arrow C++ is for all codecs but GZIP,
@@ -22,14 +22,16 @@
 
 use marquetry_base::{Codec, Codecs, Decompressor, Limits, Result};
 
+mod block;
 mod brotli;
 mod gzip;
 mod hadoop;
+mod inflate;
 mod lz4;
 mod lz4_frame;
 mod lzo;
-mod oneshot;
 mod page;
+mod pieces;
 mod snappy;
 mod streaming;
 mod zstd;
@@ -42,9 +44,9 @@ mod zstd;
 ///
 /// let mut snappy = StandardCodecs::default().decompressor(Codec::Snappy).unwrap();
 /// let page = [5, 4 << 2, b'h', b'e', b'l', b'l', b'o'];
-/// snappy.start(page.len(), 5).unwrap();
+/// snappy.start(page.len(), 5, true).unwrap();
 /// let mut text = [0; 5];
-/// let progress = snappy.step(&page, true, &mut text, &mut Budget::default()).unwrap();
+/// let progress = snappy.step(&page, true, &mut text, 0, &mut Budget::default()).unwrap();
 /// assert_eq!((progress.status, &text), (Status::End, b"hello"));
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -62,15 +64,15 @@ impl StandardCodecs {
 impl Codecs for StandardCodecs {
     fn decompressor(&self, codec: Codec) -> Result<Box<dyn Decompressor>> {
         Ok(match codec {
-            Codec::Snappy => Box::new(oneshot::OneShot::new(snappy::Snappy::default())),
-            Codec::Lz4Raw => Box::new(oneshot::OneShot::new(lz4::Lz4Raw)),
-            Codec::Gzip => Box::new(streaming::Streaming::new(gzip::Gzip::new())),
-            Codec::Zstd => Box::new(streaming::Streaming::new(zstd::Zstd::new(self.limits.window_bytes)?)),
+            Codec::Snappy => Box::new(pieces::Pieces::new(snappy::Snappy::default())),
+            Codec::Lz4Raw => Box::new(pieces::Pieces::new(lz4::Lz4Raw::default())),
+            Codec::Gzip => Box::new(pieces::Pieces::new(gzip::Gzip::default())),
+            Codec::Zstd => Box::new(zstd::Zstd::new(self.limits.window_bytes)?),
             Codec::Brotli => {
                 Box::new(streaming::Streaming::new(brotli::Brotli::new(self.limits.window_bytes)))
             }
-            Codec::Lz4 => Box::new(hadoop::Framed::<lz4::Lz4>::new()),
-            Codec::Lzo => Box::new(hadoop::Framed::<lzo::Lzo>::new()),
+            Codec::Lz4 => Box::new(pieces::Pieces::new(lz4::Lz4::default())),
+            Codec::Lzo => Box::new(pieces::Pieces::new(lzo::Lzo::default())),
         })
     }
 }

@@ -1,14 +1,12 @@
 //! LZ4 frames, as parquet-rs wrote them into LZ4 pages before version 27. lz4/doc/lz4_Frame_format.md.
-//!
-//! Blocks of a frame may refer to the 64 KiB before them, so frames are decompressed at once, like bare blocks.
-//! (`lz4_flex` has a reader of frames, too; it takes one that is cut short between two blocks for a whole one, and copies
-//! everything twice.)
 
-use lz4_flex::block::{decompress_into, decompress_into_with_dict};
+use core::hash::Hasher;
+
 use marquetry_base::{Codec, Error, Result};
 use twox_hash::XxHash32;
 
-use crate::lz4::failed;
+use crate::block::{Block, Room, Stop};
+use crate::lz4::Sequences;
 use crate::page::corrupt;
 
 const MAGIC: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
@@ -25,8 +23,8 @@ const FLAG_DICTIONARY: u8 = 1;
 /// Set in the size of a block that is not compressed.
 const BLOCK_UNCOMPRESSED: u32 = 1 << 31;
 
-/// How far a block may refer to those before it.
-const WINDOW_BYTES: usize = 64 << 10;
+/// What a descriptor, a size or a checksum costs, in elements.
+const PART_ELEMENTS: usize = 8;
 
 /// True for a page of frames. No page in Hadoop's framing starts so: the version's bits would make a chunk of a gigabyte
 /// of one that becomes 66 MiB.
@@ -34,116 +32,195 @@ pub(crate) fn is_frame(input: &[u8]) -> bool {
     input.starts_with(&MAGIC) && input.get(MAGIC.len()).is_some_and(|flags| flags & VERSION_MASK == VERSION_1)
 }
 
-/// Decompresses frames, one or more. The number of bytes written.
-pub(crate) fn decompress(input: &[u8], output: &mut [u8]) -> Result<usize> {
-    let mut input = Input(input);
-    let mut written = 0;
-    while !input.0.is_empty() {
-        written += frame(&mut input, &mut output[written..])?;
-    }
-    Ok(written)
+/// Reader of a page of frames, one or more.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    expect: Expect,
+    flags: u8,
+    /// The uncompressed bytes that the frame's descriptor announces.
+    content: Option<u64>,
+    /// The uncompressed bytes that it has.
+    produced: u64,
+    /// Blocks of a frame may refer to those before them. A frame of independent blocks, which refer to nothing, is not told
+    /// from another.
+    block: Sequences,
+    block_hash: XxHash32,
+    content_hash: XxHash32,
 }
 
-/// Decompresses a frame. The number of bytes written.
-fn frame(input: &mut Input<'_>, output: &mut [u8]) -> Result<usize> {
-    if input.take::<4>()? != MAGIC {
-        return Err(corrupt(Codec::Lz4, "what follows an LZ4 frame is none"));
+#[derive(Debug, Default, Clone, Copy)]
+enum Expect {
+    #[default]
+    Descriptor,
+    BlockSize,
+    Block {
+        left: usize,
+    },
+    Stored {
+        left: usize,
+    },
+    BlockChecksum,
+    ContentChecksum,
+}
+
+impl Frames {
+    pub(crate) fn decode(&mut self, input: &[u8], room: &mut Room<'_>) -> Result<(usize, Stop)> {
+        let mut at = 0;
+        loop {
+            let bytes = &input[at..];
+            match self.expect {
+                Expect::Descriptor => {
+                    let Some(length) = self.descriptor(bytes)? else { return Ok((at, Stop::Input)) };
+                    at += length;
+                    self.expect = Expect::BlockSize;
+                }
+                Expect::BlockSize => {
+                    let Some(&size) = bytes.first_chunk() else { return Ok((at, Stop::Input)) };
+                    at += size.len();
+                    self.block_size(u32::from_le_bytes(size))?;
+                }
+                Expect::Block { left } => {
+                    let part = &bytes[..bytes.len().min(left)];
+                    let before = room.at;
+                    let (consumed, stop) =
+                        self.block.decode(part, room).map_err(|fault| fault.into_error(Codec::Lz4))?;
+                    self.count(&part[..consumed], &room.output[before..room.at]);
+                    at += consumed;
+                    let (shown, left) = (part.len() == left, left - consumed);
+                    self.expect = Expect::Block { left };
+                    match stop {
+                        // All of the block is there.
+                        Stop::Input if shown => {
+                            if left > 0 || !self.block.may_end() {
+                                return Err(corrupt(Codec::Lz4, "a block of a frame is cut short"));
+                            }
+                            self.end_block()?;
+                        }
+                        stop => return Ok((at, stop)),
+                    }
+                }
+                Expect::Stored { left: 0 } => self.end_block()?,
+                Expect::Stored { left } => {
+                    if let Some(stop) = room.stop() {
+                        return Ok((at, stop));
+                    }
+                    let before = room.at;
+                    let length = room.literals(bytes, left);
+                    self.block.stored(length);
+                    self.count(&bytes[..length], &room.output[before..room.at]);
+                    at += length;
+                    self.expect = Expect::Stored { left: left - length };
+                    if length < left && at == input.len() {
+                        return Ok((at, Stop::Input));
+                    }
+                }
+                Expect::BlockChecksum => {
+                    let Some(&checksum) = bytes.first_chunk() else { return Ok((at, Stop::Input)) };
+                    at += checksum.len();
+                    check(checksum, self.block_hash.finish_32(), "a block")?;
+                    self.expect = Expect::BlockSize;
+                }
+                Expect::ContentChecksum => {
+                    let Some(&checksum) = bytes.first_chunk() else { return Ok((at, Stop::Input)) };
+                    at += checksum.len();
+                    check(checksum, self.content_hash.finish_32(), "a frame")?;
+                    self.end()?;
+                }
+            }
+            if !matches!(self.expect, Expect::Block { .. } | Expect::Stored { .. }) {
+                room.elements += PART_ELEMENTS;
+            }
+        }
     }
-    let descriptor = input.0;
-    // The second byte is the largest size of a block, which nobody needs who decompresses in place.
-    let [flags, _] = input.take()?;
-    if flags & VERSION_MASK != VERSION_1 || flags & (FLAG_RESERVED | FLAG_DICTIONARY) != 0 {
-        return Err(Error::unsupported(format!("LZ4 frame with flags {flags:#010b}")));
+
+    /// True between two frames.
+    pub(crate) fn may_end(&self) -> bool {
+        matches!(self.expect, Expect::Descriptor)
     }
-    let content = match flags & FLAG_CONTENT_SIZE {
-        0 => None,
-        _ => Some(u64::from_le_bytes(input.take()?)),
-    };
-    let descriptor = &descriptor[..descriptor.len() - input.0.len()];
-    let [checksum] = input.take()?;
-    if XxHash32::oneshot(0, descriptor).to_le_bytes()[1] != checksum {
-        return Err(corrupt(Codec::Lz4, "the checksum of a frame's descriptor does not match"));
+
+    /// Reads a frame's descriptor: its length, if all of it is there.
+    fn descriptor(&mut self, input: &[u8]) -> Result<Option<usize>> {
+        let magic = &input[..input.len().min(MAGIC.len())];
+        if magic != &MAGIC[..magic.len()] {
+            return Err(corrupt(Codec::Lz4, "what follows an LZ4 frame is none"));
+        }
+        let Some(&flags) = input.get(MAGIC.len()) else { return Ok(None) };
+        if flags & VERSION_MASK != VERSION_1 || flags & (FLAG_RESERVED | FLAG_DICTIONARY) != 0 {
+            return Err(Error::unsupported(format!("LZ4 frame with flags {flags:#010b}")));
+        }
+        // The flags and the largest size of a block, which nobody needs who decompresses in place.
+        let fixed = MAGIC.len() + 2;
+        let size = if flags & FLAG_CONTENT_SIZE != 0 { size_of::<u64>() } else { 0 };
+        let Some(&checksum) = input.get(fixed + size) else { return Ok(None) };
+        if XxHash32::oneshot(0, &input[MAGIC.len()..fixed + size]).to_le_bytes()[1] != checksum {
+            return Err(corrupt(Codec::Lz4, "the checksum of a frame's descriptor does not match"));
+        }
+        *self = Frames { flags, ..Frames::default() };
+        if size > 0 {
+            self.content = input[fixed..].first_chunk().map(|&content| u64::from_le_bytes(content));
+        }
+        Ok(Some(fixed + size + 1))
     }
-    let mut written = 0;
-    loop {
-        let size = u32::from_le_bytes(input.take()?);
+
+    fn block_size(&mut self, size: u32) -> Result<()> {
+        let left = marquetry_base::cast::usize_of_u32(size & !BLOCK_UNCOMPRESSED);
         if size == 0 {
-            break;
-        }
-        let block = input.bytes(size & !BLOCK_UNCOMPRESSED)?;
-        if flags & FLAG_BLOCK_CHECKSUM != 0 {
-            input.check(block, "a block")?;
-        }
-        let announced = output.len();
-        let (before, room) = output.split_at_mut(written);
-        written += if size & BLOCK_UNCOMPRESSED != 0 {
-            let Some(room) = room.get_mut(..block.len()) else {
-                return Err(too_long(announced));
-            };
-            room.copy_from_slice(block);
-            block.len()
-        } else if before.is_empty() {
-            decompress_into(block, room).map_err(|error| failed(Codec::Lz4, error, announced))?
+            if self.flags & FLAG_CONTENT_CHECKSUM == 0 {
+                return self.end();
+            }
+            self.expect = Expect::ContentChecksum;
         } else {
-            // A frame of independent blocks, which refer to nothing, is not told from another.
-            let window = &before[before.len().saturating_sub(WINDOW_BYTES)..];
-            decompress_into_with_dict(block, room, window)
-                .map_err(|error| failed(Codec::Lz4, error, announced))?
-        };
-    }
-    if flags & FLAG_CONTENT_CHECKSUM != 0 {
-        input.check(&output[..written], "a frame")?;
-    }
-    if let Some(content) = content
-        && u64::try_from(written).ok() != Some(content)
-    {
-        return Err(corrupt(
-            Codec::Lz4,
-            format_args!("a frame has {written} bytes, its descriptor says {content}"),
-        ));
-    }
-    Ok(written)
-}
-
-fn too_long(announced: usize) -> Error {
-    corrupt(Codec::Lz4, format_args!("it has more than the announced {announced} uncompressed bytes"))
-}
-
-/// What is left of a page.
-struct Input<'page>(&'page [u8]);
-
-impl<'page> Input<'page> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let Some((taken, left)) = self.0.split_first_chunk() else {
-            return Err(cut_short());
-        };
-        self.0 = left;
-        Ok(*taken)
-    }
-
-    fn bytes(&mut self, length: u32) -> Result<&'page [u8]> {
-        let taken = usize::try_from(length).ok().and_then(|length| self.0.split_at_checked(length));
-        let Some((taken, left)) = taken else {
-            return Err(cut_short());
-        };
-        self.0 = left;
-        Ok(taken)
-    }
-
-    /// Reads the checksum of `bytes`.
-    fn check(&mut self, bytes: &[u8], whose: &str) -> Result<()> {
-        let checksum = u32::from_le_bytes(self.take()?);
-        let computed = XxHash32::oneshot(0, bytes);
-        if checksum != computed {
-            return Err(corrupt(
-                Codec::Lz4,
-                format_args!("the checksum of {whose} is {computed:08x}, not {checksum:08x}"),
-            ));
+            self.block.next_block();
+            self.block_hash = XxHash32::default();
+            self.expect = match size & BLOCK_UNCOMPRESSED {
+                0 => Expect::Block { left },
+                _ => Expect::Stored { left },
+            };
         }
         Ok(())
     }
+
+    /// Counts what a block's bytes became.
+    fn count(&mut self, compressed: &[u8], uncompressed: &[u8]) {
+        self.produced += marquetry_base::cast::u64_of(uncompressed.len());
+        if self.flags & FLAG_BLOCK_CHECKSUM != 0 {
+            self.block_hash.write(compressed);
+        }
+        if self.flags & FLAG_CONTENT_CHECKSUM != 0 {
+            self.content_hash.write(uncompressed);
+        }
+    }
+
+    fn end_block(&mut self) -> Result<()> {
+        self.expect = match self.flags & FLAG_BLOCK_CHECKSUM {
+            0 => Expect::BlockSize,
+            _ => Expect::BlockChecksum,
+        };
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let produced = self.produced;
+        match self.content {
+            Some(content) if content != produced => Err(corrupt(
+                Codec::Lz4,
+                format_args!("a frame has {produced} bytes, its descriptor says {content}"),
+            )),
+            _ => {
+                self.expect = Expect::Descriptor;
+                Ok(())
+            }
+        }
+    }
 }
 
-fn cut_short() -> Error {
-    corrupt(Codec::Lz4, "a frame is cut short")
+fn check(checksum: [u8; 4], computed: u32, whose: &str) -> Result<()> {
+    let checksum = u32::from_le_bytes(checksum);
+    if checksum != computed {
+        return Err(corrupt(
+            Codec::Lz4,
+            format_args!("the checksum of {whose} is {computed:08x}, not {checksum:08x}"),
+        ));
+    }
+    Ok(())
 }

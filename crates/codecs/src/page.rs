@@ -94,6 +94,11 @@ impl Page {
         self.produced += produced;
     }
 
+    /// True for a page of no compressed bytes. (It has no others either: `start` has seen to that.)
+    pub(crate) fn is_empty(&self) -> bool {
+        self.compressed == 0
+    }
+
     /// Compressed bytes not yet consumed.
     pub(crate) fn unread(&self) -> usize {
         self.compressed - self.consumed

@@ -1,6 +1,6 @@
-//! Codecs that can stop anywhere.
+//! Codecs by libraries that keep a window of their own and stop anywhere.
 
-use marquetry_base::{Budget, Codec, Decompressor, Price, Progress, Result, Status};
+use marquetry_base::{Budget, Codec, Decompressor, Error, Price, Progress, Result, Status};
 
 use crate::page::{Page, Ratio};
 
@@ -57,7 +57,7 @@ impl<S: Stream> Streaming<S> {
 }
 
 impl<S: Stream> Decompressor for Streaming<S> {
-    fn start(&mut self, compressed: usize, uncompressed: usize) -> Result<()> {
+    fn start(&mut self, compressed: usize, uncompressed: usize, _whole: bool) -> Result<()> {
         self.page.start(compressed, uncompressed, S::RATIO_MAX)?;
         // Page V2: nothing may be compressed to nothing.
         self.may_end = compressed == 0;
@@ -69,14 +69,18 @@ impl<S: Stream> Decompressor for Streaming<S> {
         input: &[u8],
         last: bool,
         output: &mut [u8],
+        history: usize,
         budget: &mut Budget<'_>,
     ) -> Result<Progress> {
         let Streaming { stream, page, may_end } = self;
-        page.step(input.len(), last, |page| decompress(stream, page, may_end, input, output, budget))
+        let Some(room) = output.get_mut(history..) else {
+            return Err(Error::misuse("what a decompressor produced before is more than its output"));
+        };
+        page.step(input.len(), last, |page| decompress(stream, page, may_end, input, room, budget))
     }
 
-    fn whole_output(&self) -> bool {
-        false
+    fn history_bytes(&self) -> usize {
+        0
     }
 }
 

@@ -1,21 +1,31 @@
 //! ZSTD: Zstandard frames (RFC 8878), one or more a page, skippable ones too.
+//!
+//! The library is given a block at a time, for it decodes no less at once. Where the host holds the whole page it decodes
+//! straight into it. Otherwise it keeps a window of its own and copies out of that, which costs up to a tenth for text, and
+//! twice the time for what is not compressed.
 
-use marquetry_base::{Codec, Error, ErrorKind, Price, Result};
+use marquetry_base::{Budget, Codec, Decompressor, Error, ErrorKind, Price, Progress, Result, Status};
 use zstd_safe::zstd_sys::ZSTD_ErrorCode;
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, ResetDirective, get_error_name};
 
-use crate::page::{Ratio, corrupt};
-use crate::streaming::{Slice, Stream};
+use crate::page::{Page, Ratio, corrupt};
 
-/// Resumable reader of Zstandard frames.
+/// The decompressor of Zstandard frames.
 pub(crate) struct Zstd {
     context: DCtx<'static>,
     window_bytes_max: u64,
-    /// The last slice's output was filled: more may be ready without further input.
+    page: Page,
+    /// The host holds the whole page, of so many bytes.
+    whole: Option<usize>,
+    /// The bytes that the library wants next: a header, or a block and the header that follows it.
+    wanted: usize,
+    /// The last call filled its output: more may be ready without further input.
     ready: bool,
+    /// A frame just ended, so that the page may.
+    may_end: bool,
 }
 
-/// A block is decoded at once, whatever the slice: Block_Maximum_Size, RFC 8878, section 3.1.1.2.4.
+/// A block is decoded at once: Block_Maximum_Size, RFC 8878, section 3.1.1.2.4.
 const BLOCK_BYTES_MAX: usize = 128 << 10;
 
 /// The smallest block: 3 bytes of header and, in a run-length block, one that repeats.
@@ -27,74 +37,168 @@ const WINDOW_LOG_MIN: u32 = 10;
 /// The largest window the library knows, as a power of two (`ZSTD_WINDOWLOG_MAX`).
 const WINDOW_LOG_MAX: u32 = if usize::BITS >= 64 { 31 } else { 30 };
 
+/// The best ratio: a block repeats one byte.
+const RATIO_MAX: Ratio = Ratio { output: BLOCK_BYTES_MAX, input: BLOCK_COMPRESSED_BYTES_MIN };
+
+/// What uncompressed bytes and calls (a header, or a block) cost.
+const PRICE: Price = Price { kib: 1_700, kilovalue: 300 << 10 };
+
+/// What compressed bytes cost at the worst, where they become next to nothing. Empty frames are measured at 8,700
+/// (`examples/prices.rs`). Blocks that do nothing but describe entropy tables were not measured; they are reckoned at some
+/// 4,000 for the 40 bytes or more that they need.
+const PRICE_OVERHEAD: Price = Price::per_kib(100_000);
+
+/// A frame begins with a header of at least so many bytes.
+const HEADER_BYTES_MIN: usize = 5;
+
+/// Compressed bytes of a call that wants more than a block has: a skippable frame.
+const SKIP_BYTES: usize = 1 << 10;
+
+/// A block's header, and what zstd wants of a block with the header behind it.
+const BLOCK_HEADER_BYTES: usize = 3;
+const WANTED_MAX: usize = BLOCK_BYTES_MAX + BLOCK_HEADER_BYTES;
+
 impl Zstd {
     /// A reader that refuses windows of more than `window_bytes_max`, as far as powers of two can say it.
     pub(crate) fn new(window_bytes_max: u64) -> Result<Zstd> {
         let mut context = DCtx::try_create().ok_or_else(|| Error::out_of_memory(BLOCK_BYTES_MAX))?;
         let log = window_bytes_max.checked_ilog2().unwrap_or(0).clamp(WINDOW_LOG_MIN, WINDOW_LOG_MAX);
-        context.set_parameter(DParameter::WindowLogMax(log)).map_err(|code| {
-            Error::internal(format!("zstd refuses a window of 2^{log} bytes: {}", get_error_name(code)))
-        })?;
-        Ok(Zstd { context, window_bytes_max, ready: false })
-    }
-
-    fn error(&self, code: usize) -> Error {
-        // The library's codes are the negated numbers of `ZSTD_ErrorCode`.
-        let is = |number: ZSTD_ErrorCode| code.wrapping_neg() == number as usize;
-        if is(ZSTD_ErrorCode::ZSTD_error_frameParameter_windowTooLarge) {
-            Error::new(
-                ErrorKind::LimitExceeded,
-                format!(
-                    "a ZSTD frame's window is more than the limit window_bytes of {}",
-                    self.window_bytes_max
-                ),
-            )
-        } else if is(ZSTD_ErrorCode::ZSTD_error_memory_allocation) {
-            Error::new(ErrorKind::LimitExceeded, "the memory for a ZSTD frame's window could not be had")
-        } else {
-            corrupt(Codec::Zstd, get_error_name(code))
-        }
+        set(&mut context, DParameter::WindowLogMax(log))?;
+        Ok(Zstd {
+            context,
+            window_bytes_max,
+            page: Page::none(Codec::Zstd),
+            whole: None,
+            wanted: HEADER_BYTES_MIN,
+            ready: false,
+            may_end: false,
+        })
     }
 }
 
-impl Stream for Zstd {
-    const CODEC: Codec = Codec::Zstd;
+fn set(context: &mut DCtx<'static>, parameter: DParameter) -> Result<()> {
+    match context.set_parameter(parameter) {
+        Ok(_) => Ok(()),
+        Err(code) => Err(Error::internal(format!("zstd refuses a parameter: {}", get_error_name(code)))),
+    }
+}
 
-    /// A block repeats one byte.
-    const RATIO_MAX: Ratio = Ratio { output: BLOCK_BYTES_MAX, input: BLOCK_COMPRESSED_BYTES_MIN };
-
-    /// Measured at 40 to 1,900 (`examples/prices.rs`); the most for small blocks with entropy tables of their own.
-    const PRICE: Price = Price::per_kib(2_000);
-
-    /// Empty frames are measured at 8,700 (`examples/prices.rs`). Blocks that do nothing but describe entropy tables were
-    /// not measured; they are reckoned at some 4,000 for the 40 bytes or more that they need.
-    const PRICE_OVERHEAD: Price = Price::per_kib(100_000);
-
-    /// A block, for less is not decoded at a time.
-    const SLICE_OUTPUT_BYTES: usize = BLOCK_BYTES_MAX;
-
-    /// 0.2 ms at the worst.
-    const SLICE_INPUT_BYTES: usize = 2 << 10;
-
-    fn reset(&mut self, _: usize) -> Result<()> {
-        self.ready = false;
-        match self.context.reset(ResetDirective::SessionOnly) {
-            Ok(_) => Ok(()),
+impl Decompressor for Zstd {
+    fn start(&mut self, compressed: usize, uncompressed: usize, whole: bool) -> Result<()> {
+        self.page.start(compressed, uncompressed, RATIO_MAX)?;
+        self.whole = whole.then_some(uncompressed);
+        (self.wanted, self.ready) = (HEADER_BYTES_MIN, false);
+        // Page V2: nothing may be compressed to nothing.
+        self.may_end = compressed == 0;
+        let reset = match self.context.reset(ResetDirective::SessionOnly) {
+            Ok(_) => set(&mut self.context, DParameter::StableOutBuffer(whole)),
             Err(code) => Err(Error::internal(format!("zstd cannot be reset: {}", get_error_name(code)))),
-        }
+        };
+        reset.inspect_err(|error| self.page.fail(error))
     }
 
-    fn slice(&mut self, input: &[u8], output: &mut [u8]) -> Result<Slice> {
-        // The library counts idle calls and fails after some.
-        if input.is_empty() && !self.ready {
-            return Ok(Slice { consumed: 0, produced: 0, worked: 0, may_end: false });
-        }
-        let room = output.len();
-        let (mut from, mut to) = (InBuffer::around(input), OutBuffer::around(output));
-        let hint = self.context.decompress_stream(&mut to, &mut from);
-        let (consumed, produced) = (from.pos(), to.pos());
-        let hint = hint.map_err(|code| self.error(code))?;
-        self.ready = produced == room;
-        Ok(Slice { consumed, produced, worked: produced, may_end: hint == 0 })
+    fn step(
+        &mut self,
+        input: &[u8],
+        last: bool,
+        output: &mut [u8],
+        history: usize,
+        budget: &mut Budget<'_>,
+    ) -> Result<Progress> {
+        let Zstd { context, window_bytes_max, page, whole, wanted, ready, may_end } = self;
+        page.step(input.len(), last, |page| {
+            let (mut consumed, mut produced) = (0, 0);
+            let status = loop {
+                if page.unread() == 0 && *may_end {
+                    if page.owed() > 0 {
+                        return Err(page.too_short());
+                    }
+                    break Status::End;
+                }
+                // What the next block may cost; the last one of a page is shorter.
+                let next = PRICE.of(page.owed().min(BLOCK_BYTES_MAX), 1);
+                if consumed + produced > 0 && (budget.left() < next || budget.is_spent()) {
+                    break Status::Yield;
+                }
+                let from = &input[consumed..];
+                let bytes = if *wanted > WANTED_MAX { SKIP_BYTES } else { *wanted };
+                let from = &from[..from.len().min(bytes.max(1))];
+                // The library counts idle calls and fails after some.
+                if from.is_empty() && !*ready {
+                    if page.unread() == 0 {
+                        return Err(page.truncated());
+                    }
+                    break Status::NeedInput;
+                }
+                let mut too_much = [0];
+                let (to, at) = match *whole {
+                    Some(length) => {
+                        let at = history + produced;
+                        if output.len() < length || page.owed() != length - at.min(length) {
+                            return Err(Error::misuse("the output is not the whole page, as was promised"));
+                        }
+                        (&mut output[..length], at)
+                    }
+                    None => {
+                        let Some(room) = output.get_mut(history + produced..) else {
+                            return Err(Error::misuse(
+                                "what a decompressor produced before is more than its output",
+                            ));
+                        };
+                        let length = room.len().min(page.owed()).min(BLOCK_BYTES_MAX);
+                        match length {
+                            0 if page.owed() > 0 => break Status::NeedRoom,
+                            // When nothing is owed, whatever comes is too much.
+                            0 => (&mut too_much[..], 0),
+                            _ => (&mut room[..length], 0),
+                        }
+                    }
+                };
+                let room = to.len() - at;
+                let (mut from, mut to) = (InBuffer::around(from), OutBuffer::around_pos(to, at));
+                let hint = context.decompress_stream(&mut to, &mut from);
+                let (taken, made) = (from.pos(), to.pos() - at);
+                budget.charge(PRICE, made, 1);
+                if taken > made {
+                    budget.charge(PRICE_OVERHEAD, taken - made, 0);
+                }
+                let hint = hint.map_err(|code| failed(code, page, *window_bytes_max))?;
+                if page.owed() == 0 && made > 0 {
+                    return Err(page.too_long());
+                }
+                (*wanted, *may_end) = (if hint == 0 { HEADER_BYTES_MIN } else { hint }, hint == 0);
+                *ready = whole.is_none() && made == room;
+                (consumed, produced) = (consumed + taken, produced + made);
+                page.advance(taken, made);
+                if taken + made == 0 && consumed < input.len() {
+                    return Err(page.corrupt("its data lead nowhere"));
+                }
+            };
+            Ok(Progress { consumed, produced, status })
+        })
+    }
+
+    /// 0: it has a window of its own.
+    fn history_bytes(&self) -> usize {
+        0
+    }
+}
+
+fn failed(code: usize, page: &Page, window_bytes_max: u64) -> Error {
+    // The library's codes are the negated numbers of `ZSTD_ErrorCode`.
+    let is = |number: ZSTD_ErrorCode| code.wrapping_neg() == number as usize;
+    if is(ZSTD_ErrorCode::ZSTD_error_frameParameter_windowTooLarge) {
+        Error::new(
+            ErrorKind::LimitExceeded,
+            format!("a ZSTD frame's window is more than the limit window_bytes of {window_bytes_max}"),
+        )
+    } else if is(ZSTD_ErrorCode::ZSTD_error_memory_allocation) {
+        Error::new(ErrorKind::LimitExceeded, "the memory for a ZSTD frame's window could not be had")
+    } else if is(ZSTD_ErrorCode::ZSTD_error_dstSize_tooSmall) {
+        page.too_long()
+    } else if is(ZSTD_ErrorCode::ZSTD_error_dstBuffer_wrong) {
+        Error::misuse("the output is not the same memory, as was promised")
+    } else {
+        corrupt(Codec::Zstd, get_error_name(code))
     }
 }

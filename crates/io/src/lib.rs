@@ -5,6 +5,8 @@
 //! * [`memory::Memory`]: bytes that are there already, handed over without a copy;
 //! * [`blocking::File`] (feature `blocking`, on by default): a local file, read by positional reads.
 //!
+//! `files` (feature `files`, on by default) finds what a directory or a pattern names.
+//!
 //! [`drive`] works a machine up to its next product, and waits in between.
 //!
 //! ```
@@ -19,6 +21,8 @@
 #[cfg(feature = "blocking")]
 pub mod blocking;
 mod drive;
+#[cfg(feature = "files")]
+pub mod files;
 pub mod memory;
 mod source;
 

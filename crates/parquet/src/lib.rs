@@ -4,6 +4,9 @@
 //! * [`scalar`]: values of types that Rust has none for;
 //! * [`schema`]: the tree of types, logical types, levels;
 //! * [`encoding`]: one module an encoding;
+//! * [`hive`]: columns that are in the names of directories;
+//! * [`prune`]: what statistics and the page index tell of values before they are read;
+//! * [`geometry`]: well-known binary as well-known text;
 //! * [`read`]: the machines that read, and the batches they make;
 //! * [`variant`]: the values of VARIANT columns: looked at, built, put together from shredded columns.
 //!
@@ -44,6 +47,9 @@ extern crate alloc;
 
 pub mod encoding;
 pub mod format;
+pub mod geometry;
+pub mod hive;
+pub mod prune;
 pub mod read;
 pub mod record;
 pub mod scalar;

@@ -49,13 +49,21 @@ TYPES = {
     "time_ns_2": "TIME '23:59:59.999999'",
     "bignum": "h",
     "geometry": "'POINT (' || (k % 180) || ' ' || (h % 90) || ')'",
-    "variant": "k",
     "null": "NULL",
+}  # fmt: skip
+
+# VARIANT of one type, which DuckDB shreds, and of several.
+VARIANTS = {
+    "variant_integer": "k",
+    "variant_text": "'text ' || (h % 300)",
+    "variant_struct": "{'a': k, 'b': 'x' || (h % 7), 'c': [h % 5, NULL, k]}",
+    "variant_mixed": "CASE k % 5 WHEN 0 THEN k::VARIANT WHEN 1 THEN ('s' || h)::VARIANT WHEN 2 THEN [k, k + 1]::VARIANT "
+    "WHEN 3 THEN {'a': {'b': k % 3 = 0}}::VARIANT ELSE (k / 4.0)::DECIMAL(18,3)::VARIANT END",
 }  # fmt: skip
 
 SQL_TYPES = {"integer_rising": "INTEGER", "bigint_rising": "BIGINT", "decimal_4": "DECIMAL(4,1)", "decimal_9": "DECIMAL(9,2)",
              "decimal_18": "DECIMAL(18,3)", "decimal_38": "DECIMAL(38,1)", "time_ns_2": "TIME_NS", "null": "INTEGER",
-             "enum": "ENUM ('small', 'medium', 'large', 'extra large')"}  # fmt: skip
+             **dict.fromkeys(VARIANTS, "VARIANT"), "enum": "ENUM ('small', 'medium', 'large', 'extra large')"}  # fmt: skip
 
 # SQL of "this row is null" from the row's number `i`.
 PATTERNS = {"none": "false", "some": "hash(i * 7919) % 6 = 0", "runs": "(i // 130) % 2 = 0", "first": "i < 2100"}
@@ -84,6 +92,8 @@ def generate(out):
         copy(manifest, connection, "int96", query(stamps, ROWS, "i"), "snappy", version, sorted(stamps), write_timestamp_as_int96="true")
         copy(manifest, connection, "small_pages", select["narrow"], "zstd", version, sorted(types), data_page_size_limit=1024,
              row_group_size=8192)  # fmt: skip
+        variants = query(VARIANTS, 500, "i")
+        copy(manifest, connection, "variant", variants, "zstd", version, ["VARIANT"])
         copy(manifest, connection, "bloom_filter", select["narrow"], "zstd", version, sorted(types), write_bloom_filter="true")
         large = f"""SELECT i AS id, (i * 7919 % 100003)::INTEGER AS number, 'user-' || (hash(i) % 50000) AS name,
                     (hash(i) % 1000000) / 1000.0::DOUBLE AS score, CASE WHEN i % 10 = 0 THEN NULL ELSE 'city ' || i % 40 END AS city,

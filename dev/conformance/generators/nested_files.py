@@ -21,7 +21,8 @@ DUCKDB_CODECS = ["uncompressed", "snappy", "gzip", "zstd", "lz4_raw", "brotli"]
 
 # Of these, what DuckDB takes from Arrow as it is.
 DUCKDB_LEAVES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
-                 "string", "binary", "date32", "timestamp_us"]  # fmt: skip
+                 "string", "binary", "date32", "timestamp_us", "timestamp_us_utc", "time64_us", "decimal128_5",
+                 "decimal128_9", "decimal128_18", "decimal128_38", "uuid", "dictionary_string"]  # fmt: skip
 
 ENCODINGS = {
     "BOOLEAN": ["RLE"],
@@ -179,8 +180,8 @@ def write_with_pyarrow(manifest, random, name, table):
     def choose(*values):
         return values[int(random.integers(0, len(values)))]
 
-    dictionaries, encodings = [], {}
-    for path, physical_type in leaves(table):
+    dictionaries, encodings, decimals_as_integers = [], {}, choose(True, False)
+    for path, physical_type in leaves(table, decimals_as_integers):
         choice = choose("dictionary", "dictionary", "plain", "other", "other")
         if choice == "dictionary" and physical_type != "BOOLEAN":
             dictionaries.append(path)
@@ -199,6 +200,9 @@ def write_with_pyarrow(manifest, random, name, table):
         # With Arrow's schema, pyarrow reads back neither nulls of fixed-size lists nor dictionaries from DELTA encodings.
         "store_schema": choose(True, True, False) and not any(no in str(table.schema) for no in ("fixed_size", "dictionary<")),
         "use_compliant_nested_type": choose(True, False),
+        "store_decimal_as_integer": decimals_as_integers,
+        "use_content_defined_chunking": choose(False, False, False, True),
+        "max_rows_per_page": choose(20_000, 20_000, 1, 33),
         "version": "2.6",
     }
     row_group_size = choose(1, 17, 300, 100_000) if len(table) <= 200 else choose(90, 700, 100_000)
@@ -219,10 +223,10 @@ def write_with_pyarrow(manifest, random, name, table):
     manifest.write(name, write, case=name, schema=str(table.schema))
 
 
-def leaves(table):
+def leaves(table, decimals_as_integers):
     """(path, physical type) of each leaf, as pyarrow will write them."""
     sink = io.BytesIO()
-    pq.write_table(table.slice(0, 0), sink)
+    pq.write_table(table.slice(0, 0), sink, store_decimal_as_integer=decimals_as_integers)
     schema = pq.ParquetFile(io.BytesIO(sink.getvalue())).schema
     return [(schema.column(at).path, schema.column(at).physical_type) for at in range(len(schema))]
 

@@ -23,6 +23,8 @@ pub const INT32: i32 = 1;
 /// See [`BOOLEAN`].
 pub const INT64: i32 = 2;
 /// See [`BOOLEAN`].
+pub const INT96: i32 = 3;
+/// See [`BOOLEAN`].
 pub const BYTE_ARRAY: i32 = 6;
 /// See [`BOOLEAN`].
 pub const FIXED_LEN_BYTE_ARRAY: i32 = 7;
@@ -33,6 +35,8 @@ pub const UNCOMPRESSED: i32 = 0;
 pub const SNAPPY: i32 = 1;
 /// See [`UNCOMPRESSED`].
 pub const GZIP: i32 = 2;
+/// See [`UNCOMPRESSED`].
+pub const LZO: i32 = 3;
 /// See [`UNCOMPRESSED`].
 pub const ZSTD: i32 = 6;
 
@@ -464,6 +468,10 @@ pub struct Chunk {
     pub metadata: Struct,
     /// Fields of `ColumnMetaData` that are not written.
     pub without: Vec<i16>,
+    /// Indexes, by the field of `ColumnChunk` that says where they are; they are laid out behind the pages.
+    pub indexes: Vec<(i16, Struct)>,
+    /// Fields of `ColumnChunk` that differ.
+    pub outer: Struct,
 }
 
 impl Chunk {
@@ -475,7 +483,23 @@ impl Chunk {
             values,
             metadata: Struct::default(),
             without: Vec::new(),
+            indexes: Vec::new(),
+            outer: Struct::default(),
         }
+    }
+
+    /// In another file, so its metadata says.
+    #[must_use]
+    pub fn in_file(mut self, path: &str) -> Chunk {
+        self.outer.set(1, V::text(path));
+        self
+    }
+
+    /// With a page index.
+    #[must_use]
+    pub fn indexed(mut self, offset_index: Struct, column_index: Struct) -> Chunk {
+        self.indexes = vec![(4, offset_index), (6, column_index)];
+        self
     }
 
     /// With a codec, which the pages must have been compressed with.
@@ -617,7 +641,15 @@ impl Table {
         for &id in &chunk.without {
             metadata.remove(id);
         }
-        V::Struct(Struct::of([(2, V::I64(0)), (3, V::Struct(metadata))]))
+        let mut outer = Struct::of([(2, V::I64(0)), (3, V::Struct(metadata))]);
+        for (field, index) in &chunk.indexes {
+            let index = if self.unknown_fields { index.with_unknown_fields() } else { index.clone() }.write();
+            outer.set(*field, V::I64(i64_of(file.len())));
+            outer.set(field + 1, V::I32(length_i32(&index)));
+            file.extend(index);
+        }
+        outer.0.extend(chunk.outer.0.clone());
+        V::Struct(outer)
     }
 }
 

@@ -4,11 +4,15 @@
 //! * [`craft`]: files made by hand, legal and not;
 //! * [`canonical`]: what a file holds, as sums that can be compared with another reader's;
 //! * [`records`]: the same of records;
+//! * [`conformed`]: the same of several files as one table;
+//! * [`features`]: what of the format a file uses, and the matrix of what is read;
 //! * [`files`]: where the files are that others made.
 #![forbid(unsafe_code)]
 
 pub mod canonical;
+pub mod conformed;
 pub mod craft;
+pub mod features;
 pub mod files;
 pub mod hostile;
 pub mod records;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use marquetry_base::{Budget, Bytes, Error, Result};
+use marquetry_base::{Budget, Bytes, Error, Limits, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{
@@ -82,25 +82,60 @@ pub fn array_sums(
     options: ReadOptions,
     manner: Manner,
 ) -> Result<Vec<FieldSum>> {
-    let schema = &metadata.schema;
     let is_wanted = |leaf| options.leaves.as_ref().is_none_or(|leaves| leaves.contains(&leaf));
-    let mut fields = Vec::new();
-    for node in schema.children(0) {
-        let shape = schema.shape(node, is_wanted)?.filter(|shape| shape.first_leaf().is_some());
-        if let Some(shape) = shape {
-            fields.push((Assembler::new(schema, &shape, &options.limits)?, Root::new(schema, node)));
-        }
-    }
+    let mut sums = ArraySums::new(&metadata.schema, is_wanted)?;
     let codecs = Arc::new(StandardCodecs::default());
     let mut reader = BatchReader::new(FILE, Arc::clone(metadata), codecs, options.clone())?;
     hostile::run(&mut reader, FILE, bytes, manner, |batch| {
-        check_batch(schema, &batch);
+        check_batch(&metadata.schema, &batch);
+        sums.add(&batch)
+    })?;
+    Ok(sums.finish())
+}
+
+/// Sums up batches as arrays in Arrow's layout.
+#[derive(Debug)]
+pub struct ArraySums<'a> {
+    schema: &'a Schema,
+    fields: Vec<(Assembler, Root)>,
+}
+
+impl<'a> ArraySums<'a> {
+    /// Of no batch yet, of those leaves of a schema that are wanted.
+    ///
+    /// # Errors
+    ///
+    /// As [`Schema::shape`].
+    pub fn new(schema: &'a Schema, is_wanted: impl Fn(usize) -> bool) -> Result<ArraySums<'a>> {
+        let mut fields = Vec::new();
+        for node in schema.children(0) {
+            let shape = schema.shape(node, &is_wanted)?.filter(|shape| shape.first_leaf().is_some());
+            if let Some(shape) = shape {
+                let assembler = Assembler::new(schema, &shape, &Limits::DEFAULT)?;
+                fields.push((assembler, Root::new(schema, node)));
+            }
+        }
+        Ok(ArraySums { schema, fields })
+    }
+
+    /// Adds a batch.
+    ///
+    /// # Errors
+    ///
+    /// The assembly's.
+    ///
+    /// # Panics
+    ///
+    /// When arrays contradict themselves.
+    pub fn add(&mut self, batch: &Batch) -> Result<()> {
         let column_of = |leaf| batch.columns.iter().find(|column| column.leaf == leaf);
-        for (assembler, field) in &mut fields {
+        // In slices, or all at once.
+        let units = if batch.first_row.is_multiple_of(2) { 0 } else { u64::MAX };
+        for (assembler, field) in &mut self.fields {
             let array = loop {
-                let mut budget = Budget::new(manner.budget);
-                let array = assembler.step(&batch, &column_of, &mut budget)?;
-                let over = budget.spent().saturating_sub(manner.budget);
+                let mut budget = Budget::new(units);
+                let array = assembler.step(batch, &column_of, &mut budget)?;
+                let over = budget.spent().saturating_sub(units);
                 assert!(over <= ASSEMBLY_UNITS_MAX, "a step of {over} units more than its budget");
                 if let Some(array) = array {
                     break array;
@@ -109,14 +144,23 @@ pub fn array_sums(
             assert_eq!(array.length, batch.rows);
             check_array(&array);
             for row in 0..batch.rows {
-                let mut bytes = Vec::new();
-                write_slot(schema, &array, row, &mut bytes);
-                field.add(&bytes);
+                field.add(&slot(self.schema, &array, row));
             }
         }
         Ok(())
-    })?;
-    Ok(fields.into_iter().map(|(_, field)| field.finish()).collect())
+    }
+
+    /// The sums.
+    pub fn finish(self) -> Vec<FieldSum> {
+        self.fields.into_iter().map(|(_, field)| field.finish()).collect()
+    }
+}
+
+/// A slot's canonical bytes.
+pub fn slot(schema: &Schema, array: &Array, slot: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_slot(schema, array, slot, &mut bytes);
+    bytes
 }
 
 /// Units that a step of an [`Assembler`] may take beyond its budget: a slice.

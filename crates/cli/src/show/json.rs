@@ -2,13 +2,18 @@
 
 use serde::Serialize;
 
-use marquetry_parquet::format::{ColumnChunk, ColumnOrder, KeyValue, RowGroup, Statistics};
-use marquetry_parquet::schema::{Leaf, NodeKind, Repetition};
+use marquetry_parquet::format::{
+    ColumnChunk, ColumnOrder, EncryptionAlgorithm, GeospatialStatistics, KeyValue, RowGroup, SizeStatistics,
+    Statistics,
+};
+use marquetry_parquet::geometry;
+use marquetry_parquet::prune::Known;
+use marquetry_parquet::schema::{Leaf, LogicalType, NodeKind, Repetition};
 
-use super::bounds::{self, Bound};
+use super::bounds;
 use crate::failure::{Failure, Outcome};
 use crate::input::ParquetFile;
-use crate::value::{Meaning, hex};
+use crate::value::hex;
 
 pub(super) fn print(file: &ParquetFile, out: &mut Vec<u8>) -> Outcome {
     write(&FileJson::of(file), out)
@@ -30,6 +35,9 @@ struct FileJson<'a> {
     created_by: Option<&'a str>,
     rows: u64,
     footer_bytes: u64,
+    /// Of files with encrypted columns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encryption: Option<String>,
     key_values: Vec<KeyValueJson<'a>>,
     schema: Vec<NodeJson<'a>>,
     columns: Vec<ColumnJson<'a>>,
@@ -55,6 +63,9 @@ struct NodeJson<'a> {
     /// `null` for groups.
     physical_type: Option<String>,
     logical_type: Option<String>,
+    /// Of GEOMETRY and GEOGRAPHY, where the writer named one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    crs: Option<&'a str>,
     converted_type: Option<i32>,
     field_id: Option<i32>,
 }
@@ -74,8 +85,11 @@ struct ColumnJson<'a> {
     uncompressed_bytes: u64,
     values: u64,
     nulls: Option<u64>,
+    nans: Option<u64>,
     min: Option<String>,
     max: Option<String>,
+    is_min_exact: Option<bool>,
+    is_max_exact: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -83,6 +97,9 @@ struct RowGroupJson<'a> {
     first_row: u64,
     rows: u64,
     uncompressed_bytes: u64,
+    compressed_bytes: Option<u64>,
+    file_offset: Option<u64>,
+    ordinal: Option<i16>,
     sorting_columns: Vec<SortingJson<'a>>,
     columns: Vec<ChunkJson<'a>>,
 }
@@ -105,6 +122,8 @@ struct ChunkJson<'a> {
     dictionary_page_offset: Option<u64>,
     data_page_offset: u64,
     statistics: Option<StatisticsJson>,
+    size_statistics: Option<SizesJson<'a>>,
+    geospatial_statistics: Option<GeospatialJson>,
     encoding_stats: Vec<EncodingStatsJson>,
     bloom_filter_offset: Option<u64>,
     bloom_filter_bytes: Option<u32>,
@@ -122,6 +141,35 @@ struct EncodingStatsJson {
     page_type: i32,
     encoding: String,
     pages: i32,
+}
+
+#[derive(Serialize)]
+struct SizesJson<'a> {
+    unencoded_byte_array_data_bytes: Option<u64>,
+    repetition_level_histogram: &'a [u64],
+    definition_level_histogram: &'a [u64],
+}
+
+#[derive(Serialize)]
+struct GeospatialJson {
+    bounding_box: Option<BoxJson>,
+    /// ISO WKB codes.
+    geospatial_types: Vec<i32>,
+    /// The names of those that are known.
+    geospatial_type_names: Vec<String>,
+}
+
+/// What is not there, or is not finite, which JSON has no numbers for, is `null`.
+#[derive(Serialize)]
+struct BoxJson {
+    xmin: f64,
+    xmax: f64,
+    ymin: f64,
+    ymax: f64,
+    zmin: Option<f64>,
+    zmax: Option<f64>,
+    mmin: Option<f64>,
+    mmax: Option<f64>,
 }
 
 /// `min` and `max` are what can be trusted, as text; the bytes are there in any case.
@@ -151,6 +199,7 @@ impl<'a> FileJson<'a> {
             created_by: metadata.created_by.as_deref(),
             rows: metadata.rows,
             footer_bytes: metadata.footer_bytes,
+            encryption: metadata.encryption.map(encryption_name),
             key_values: metadata.key_values.iter().map(KeyValueJson::of).collect(),
             schema: nodes(file),
             columns: leaves.map(|(index, leaf)| ColumnJson::of(file, index, leaf)).collect(),
@@ -180,6 +229,10 @@ fn nodes(file: &ParquetFile) -> Vec<NodeJson<'_>> {
                 NodeKind::Group { .. } => None,
             },
             logical_type: node.logical_type.as_ref().map(ToString::to_string),
+            crs: match &node.logical_type {
+                Some(LogicalType::Geometry { crs } | LogicalType::Geography { crs, .. }) => crs.as_deref(),
+                _ => None,
+            },
             converted_type: node.converted_type.map(|converted| converted.0),
             field_id: node.field_id,
         });
@@ -190,8 +243,9 @@ fn nodes(file: &ParquetFile) -> Vec<NodeJson<'_>> {
 impl<'a> ColumnJson<'a> {
     fn of(file: &'a ParquetFile, index: usize, leaf: &'a Leaf) -> ColumnJson<'a> {
         let metadata = &*file.metadata;
-        let meaning = Meaning::of(&metadata.schema, leaf);
-        let known = bounds::of_column(metadata, index, leaf);
+        let statistics = bounds::Statistics::of(metadata, index, leaf);
+        let known = statistics.map(|it| it.of_column(metadata, index)).unwrap_or_default();
+        let text = |bound| statistics.and_then(|it| it.exact_text(bound));
         let chunks = || metadata.row_groups.iter().filter_map(|group| group.columns.get(index));
         let sum = |of: fn(&ColumnChunk) -> u64| chunks().map(of).fold(0_u64, u64::saturating_add);
         let mut codecs: Vec<String> = chunks().map(|chunk| chunk.compression.to_string()).collect();
@@ -206,20 +260,18 @@ impl<'a> ColumnJson<'a> {
             logical_type: metadata.schema.node_of(leaf).logical_type.as_ref().map(ToString::to_string),
             definition_level_max: leaf.definition_max,
             repetition_level_max: leaf.repetition_max,
-            order: metadata.column_orders.get(index).map(|order| match order {
-                ColumnOrder::TypeDefined => "type_defined".to_string(),
-                ColumnOrder::Ieee754Total => "ieee754_total".to_string(),
-                ColumnOrder::Int96Timestamp => "int96_timestamp".to_string(),
-                ColumnOrder::Unknown(number) => format!("unknown {number}"),
-            }),
+            order: metadata.column_orders.get(index).map(|order| order_name(*order)),
             codecs,
             encodings: encodings.iter().map(ToString::to_string).collect(),
             compressed_bytes: sum(|chunk| chunk.compressed_bytes),
             uncompressed_bytes: sum(|chunk| chunk.uncompressed_bytes),
             values: sum(|chunk| chunk.values),
             nulls: known.nulls,
-            min: known.min.map(|bound| bound.to_exact_text(meaning)),
-            max: known.max.map(|bound| bound.to_exact_text(meaning)),
+            nans: known.nans,
+            min: text(known.min),
+            max: text(known.max),
+            is_min_exact: known.min.and_then(|bound| bound.is_exact),
+            is_max_exact: known.max.and_then(|bound| bound.is_exact),
         }
     }
 }
@@ -231,6 +283,9 @@ impl<'a> RowGroupJson<'a> {
             first_row: group.first_row,
             rows: group.rows,
             uncompressed_bytes: group.uncompressed_bytes,
+            compressed_bytes: group.compressed_bytes,
+            file_offset: group.file_offset,
+            ordinal: group.ordinal,
             sorting_columns: group
                 .sorting_columns
                 .iter()
@@ -254,8 +309,7 @@ impl<'a> RowGroupJson<'a> {
 
 impl<'a> ChunkJson<'a> {
     fn of(file: &'a ParquetFile, index: usize, leaf: &'a Leaf, chunk: &'a ColumnChunk) -> ChunkJson<'a> {
-        let meaning = Meaning::of(&file.metadata.schema, leaf);
-        let (min, max) = bounds::of_chunk(&file.metadata, index, leaf, chunk);
+        let shown = bounds::Statistics::of(&file.metadata, index, leaf);
         ChunkJson {
             path: &leaf.path,
             codec: chunk.compression.to_string(),
@@ -265,7 +319,11 @@ impl<'a> ChunkJson<'a> {
             uncompressed_bytes: chunk.uncompressed_bytes,
             dictionary_page_offset: chunk.dictionary_page_offset,
             data_page_offset: chunk.data_page_offset,
-            statistics: chunk.statistics.as_deref().map(|known| StatisticsJson::of(known, min, max, meaning)),
+            statistics: chunk.statistics.as_deref().zip(shown).map(|(statistics, shown)| {
+                StatisticsJson::of(statistics, shown.order.of_chunk(chunk), &shown)
+            }),
+            size_statistics: chunk.size_statistics.as_deref().map(SizesJson::of),
+            geospatial_statistics: chunk.geospatial_statistics.as_deref().map(GeospatialJson::of),
             encoding_stats: chunk
                 .encoding_stats
                 .iter()
@@ -290,24 +348,23 @@ impl<'a> ChunkJson<'a> {
 
 impl StatisticsJson {
     pub(super) fn of(
-        known: &Statistics,
-        min: Option<Bound<'_>>,
-        max: Option<Bound<'_>>,
-        meaning: Meaning,
+        statistics: &Statistics,
+        known: Known<'_>,
+        shown: &bounds::Statistics,
     ) -> StatisticsJson {
         let hexed = |bytes: &Option<Vec<u8>>| bytes.as_deref().map(to_hex);
         StatisticsJson {
-            min: min.map(|bound| bound.to_exact_text(meaning)),
-            max: max.map(|bound| bound.to_exact_text(meaning)),
-            null_count: known.null_count,
-            distinct_count: known.distinct_count,
-            nan_count: known.nan_count,
-            min_value_hex: hexed(&known.min_value),
-            max_value_hex: hexed(&known.max_value),
-            is_min_value_exact: known.is_min_value_exact,
-            is_max_value_exact: known.is_max_value_exact,
-            deprecated_min_hex: hexed(&known.deprecated_min),
-            deprecated_max_hex: hexed(&known.deprecated_max),
+            min: shown.exact_text(known.min),
+            max: shown.exact_text(known.max),
+            null_count: statistics.null_count,
+            distinct_count: statistics.distinct_count,
+            nan_count: statistics.nan_count,
+            min_value_hex: hexed(&statistics.min_value),
+            max_value_hex: hexed(&statistics.max_value),
+            is_min_value_exact: statistics.is_min_value_exact,
+            is_max_value_exact: statistics.is_max_value_exact,
+            deprecated_min_hex: hexed(&statistics.deprecated_min),
+            deprecated_max_hex: hexed(&statistics.deprecated_max),
         }
     }
 }
@@ -320,7 +377,60 @@ impl<'a> KeyValueJson<'a> {
     }
 }
 
-fn to_hex(bytes: &[u8]) -> String {
+impl<'a> SizesJson<'a> {
+    fn of(sizes: &'a SizeStatistics) -> SizesJson<'a> {
+        SizesJson {
+            unencoded_byte_array_data_bytes: sizes.unencoded_byte_array_data_bytes,
+            repetition_level_histogram: &sizes.repetition_level_histogram,
+            definition_level_histogram: &sizes.definition_level_histogram,
+        }
+    }
+}
+
+impl GeospatialJson {
+    fn of(statistics: &GeospatialStatistics) -> GeospatialJson {
+        let codes = &statistics.geospatial_types;
+        GeospatialJson {
+            bounding_box: statistics.bounding_box.map(|it| BoxJson {
+                xmin: it.x.0,
+                xmax: it.x.1,
+                ymin: it.y.0,
+                ymax: it.y.1,
+                zmin: it.z.map(|z| z.0),
+                zmax: it.z.map(|z| z.1),
+                mmin: it.m.map(|m| m.0),
+                mmax: it.m.map(|m| m.1),
+            }),
+            geospatial_types: codes.clone(),
+            geospatial_type_names: codes.iter().filter_map(|code| geometry_name(*code)).collect(),
+        }
+    }
+}
+
+/// The name of an ISO WKB code.
+pub(super) fn geometry_name(code: i32) -> Option<String> {
+    let (name, dimensions) = geometry::type_name(code)?;
+    Some(format!("{name} {dimensions}").trim_end().to_string())
+}
+
+pub(super) fn order_name(order: ColumnOrder) -> String {
+    match order {
+        ColumnOrder::TypeDefined => "type_defined".to_string(),
+        ColumnOrder::Ieee754Total => "ieee754_total".to_string(),
+        ColumnOrder::Int96Timestamp => "int96_timestamp".to_string(),
+        ColumnOrder::Unknown(number) => format!("unknown {number}"),
+    }
+}
+
+pub(super) fn encryption_name(algorithm: EncryptionAlgorithm) -> String {
+    match algorithm {
+        EncryptionAlgorithm::AesGcmV1 => "AES_GCM_V1".to_string(),
+        EncryptionAlgorithm::AesGcmCtrV1 => "AES_GCM_CTR_V1".to_string(),
+        EncryptionAlgorithm::Unknown(number) => format!("unknown {number}"),
+    }
+}
+
+pub(super) fn to_hex(bytes: &[u8]) -> String {
     let mut out = Vec::new();
     hex(&mut out, bytes);
     String::from_utf8_lossy(&out).into_owned()

@@ -1,19 +1,21 @@
 //! The pages of one column.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use marquetry_base::Limits;
-use marquetry_parquet::format::{PageHeader, PageKind};
-use marquetry_parquet::read::{PageInfo, PageScanner};
+use marquetry_parquet::format::{BoundaryOrder, PageHeader, PageKind, Statistics};
+use marquetry_parquet::prune::Known;
+use marquetry_parquet::read::{ChunkIndex, PageIndexReader, PageInfo, PageScanner, ReadOptions};
 
 use super::bounds;
-use super::json::{self, StatisticsJson};
+use super::json::{self, StatisticsJson, to_hex};
 use crate::failure::{Failure, Outcome};
 use crate::input::ParquetFile;
 use crate::numbers::{plural, thousands};
 use crate::table::{Side, Table, printable};
 use crate::terminal::Terminal;
-use crate::value::Meaning;
 
 /// Lists the pages, a line each.
 pub(super) fn print(
@@ -25,41 +27,68 @@ pub(super) fn print(
 ) -> Outcome {
     let schema = &file.metadata.schema;
     let leaf_index = find_leaf(file, column)?;
-    let mut table = Table::new([
-        ("row group", Side::Right),
-        ("page", Side::Right),
-        ("offset", Side::Right),
-        ("kind", Side::Left),
-        ("values", Side::Right),
-        ("nulls", Side::Right),
-        ("rows", Side::Right),
-        ("compressed", Side::Right),
-        ("raw", Side::Right),
-        ("crc", Side::Left),
-        ("encoding", Side::Left),
-    ]);
+    let leaf = &schema.leaves()[leaf_index];
+    let shown = bounds::Statistics::of(&file.metadata, leaf_index, leaf)
+        .ok_or_else(|| Failure::bug("a column without an order".to_string()))?;
+    let indexes = page_index(file, leaf_index)?;
+    let mut indexes = indexes.iter().peekable();
+    let mut lines: Vec<Vec<String>> = Vec::new();
     let mut pages = 0;
     for row_group in 0..file.metadata.row_groups.len() {
         let scanner =
             PageScanner::new(ParquetFile::object(), &file.metadata, row_group, leaf_index, Limits::DEFAULT)
                 .map_err(|error| file.failure(&error))?;
+        let index = indexes.next_if(|index| index.row_group == row_group);
         file.run(scanner, |page| {
             pages += 1;
+            let page = Page::new(file, row_group, &shown, page, index);
             if as_json {
-                json::write(&PageJson::of(file, leaf_index, row_group, &page), out)
+                json::write(&PageJson::of(file, &leaf.path, &page), out)
             } else {
-                table.push(line(row_group, &page));
+                lines.push(page.line());
                 Ok(())
             }
         })?;
     }
     if !as_json {
-        let leaf = &schema.leaves()[leaf_index];
         let title = format!("{}, column {}: {}", file.name, leaf.path, plural(pages, "page"));
         out.extend_from_slice(format!("{}\n", terminal.bold(&printable(&title))).as_bytes());
-        table.print(terminal, out);
+        table(lines).print(terminal, out);
     }
     Ok(())
+}
+
+/// The columns of a table of pages, and whether they are left out where they are empty.
+const COLUMNS: [(&str, Side, bool); 14] = [
+    ("row group", Side::Right, false),
+    ("page", Side::Right, false),
+    ("offset", Side::Right, false),
+    ("kind", Side::Left, false),
+    ("values", Side::Right, false),
+    ("nulls", Side::Right, false),
+    ("first row", Side::Right, true),
+    ("rows", Side::Right, false),
+    ("compressed", Side::Right, false),
+    ("raw", Side::Right, false),
+    ("crc", Side::Left, false),
+    ("encoding", Side::Left, false),
+    ("min", Side::Left, true),
+    ("max", Side::Left, true),
+];
+
+/// What a page does not tell.
+const ABSENT: &str = "-";
+
+fn table(lines: Vec<Vec<String>>) -> Table {
+    let is_shown = |at: usize| !COLUMNS[at].2 || lines.iter().any(|line| line[at] != ABSENT);
+    let shown: Vec<bool> = (0..COLUMNS.len()).map(is_shown).collect();
+    let titles = COLUMNS.iter().zip(&shown).filter(|(_, shown)| **shown);
+    let mut table = Table::new(titles.map(|((title, side, _), _)| (*title, *side)));
+    for line in lines {
+        let cells = line.into_iter().zip(&shown).filter(|(_, shown)| **shown);
+        table.push(cells.map(|(cell, _)| cell).collect());
+    }
+    table
 }
 
 /// The leaf of this path. A group has no pages, but those below it have.
@@ -124,22 +153,149 @@ impl Facts {
     }
 }
 
-fn line(row_group: usize, page: &PageInfo) -> Vec<String> {
-    let facts = Facts::of(&page.header);
-    let absent = || "-".to_string();
-    vec![
-        row_group.to_string(),
-        page.number.to_string(),
-        thousands(page.offset),
-        facts.kind,
-        thousands(facts.values),
-        facts.nulls.map_or_else(absent, thousands),
-        facts.rows.map_or_else(absent, thousands),
-        thousands(page.header.compressed_bytes),
-        thousands(page.header.uncompressed_bytes),
-        (if page.header.crc.is_some() { "yes" } else { "no" }).to_string(),
-        facts.encoding.unwrap_or_else(absent),
-    ]
+/// The page index of one column, in the order of the row groups that have one.
+fn page_index(file: &ParquetFile, leaf: usize) -> Outcome<Vec<ChunkIndex>> {
+    let options = ReadOptions { leaves: Some(vec![leaf]), ..ReadOptions::default() };
+    let reader = PageIndexReader::new(ParquetFile::object(), Arc::clone(&file.metadata), &options)
+        .map_err(|error| file.failure(&error))?;
+    let mut indexes = Vec::new();
+    file.run(reader, |index| {
+        indexes.push(index);
+        Ok(())
+    })?;
+    Ok(indexes)
+}
+
+/// A page, with what its header and the page index say of it.
+struct Page<'a> {
+    row_group: usize,
+    info: PageInfo,
+    facts: Facts,
+    shown: &'a bounds::Statistics,
+    /// Its row group's index, and its number there.
+    index: Option<(&'a ChunkIndex, usize)>,
+    /// Its first row in the file.
+    first_row: Option<u64>,
+    rows: Option<u64>,
+}
+
+impl<'a> Page<'a> {
+    fn new(
+        file: &ParquetFile,
+        row_group: usize,
+        shown: &'a bounds::Statistics,
+        info: PageInfo,
+        index: Option<&'a ChunkIndex>,
+    ) -> Page<'a> {
+        let facts = Facts::of(&info.header);
+        let group = &file.metadata.row_groups[row_group];
+        let index = index.and_then(|index| {
+            let pages = &index.offset_index.pages;
+            Some((index, pages.binary_search_by_key(&info.offset, |page| page.offset).ok()?))
+        });
+        let rows = index.and_then(|(index, page)| index.offset_index.rows(page, group.rows));
+        let first_row = index.map(|(index, page)| index.offset_index.pages[page].first_row);
+        Page {
+            row_group,
+            rows: rows.or(facts.rows.map(u64::from)),
+            first_row: first_row.and_then(|row| row.checked_add(group.first_row)),
+            info,
+            facts,
+            shown,
+            index,
+        }
+    }
+
+    /// What its header's statistics tell.
+    fn of_header(&self) -> Option<(&Statistics, Known<'_>)> {
+        let statistics = match &self.info.header.kind {
+            PageKind::Data(data) => data.statistics.as_deref(),
+            PageKind::DataV2(data) => data.statistics.as_deref(),
+            _ => None,
+        }?;
+        Some((statistics, self.shown.order.of_statistics(statistics, Some(self.facts.values.into()))))
+    }
+
+    /// What the column index tells.
+    fn of_index(&self) -> Option<Known<'_>> {
+        let (index, page) = self.index?;
+        Some(self.shown.order.of_page(index.column_index.as_ref()?, page))
+    }
+
+    fn line(&self) -> Vec<String> {
+        let absent = || ABSENT.to_string();
+        let header = &self.info.header;
+        let of_header = self.of_header().map(|(_, known)| known);
+        let known = self.of_index().or(of_header).unwrap_or_default();
+        let nulls = match header.kind {
+            PageKind::Data(_) | PageKind::DataV2(_) => self.facts.nulls.or(known.nulls),
+            _ => None,
+        };
+        vec![
+            self.row_group.to_string(),
+            self.info.number.to_string(),
+            thousands(self.info.offset),
+            self.facts.kind.clone(),
+            thousands(self.facts.values),
+            nulls.map_or_else(absent, thousands),
+            self.first_row.map_or_else(absent, thousands),
+            self.rows.map_or_else(absent, thousands),
+            thousands(header.compressed_bytes),
+            thousands(header.uncompressed_bytes),
+            (if header.crc.is_some() { "yes" } else { "no" }).to_string(),
+            self.facts.encoding.clone().unwrap_or_else(absent),
+            self.shown.text(known.min).unwrap_or_else(absent),
+            self.shown.text(known.max).unwrap_or_else(absent),
+        ]
+    }
+}
+
+/// What the page index says of a page. `min` and `max` are what can be trusted; the bytes are there in any case.
+#[derive(Serialize)]
+struct IndexJson<'a> {
+    compressed_bytes: u32,
+    unencoded_byte_array_data_bytes: Option<u64>,
+    /// The rest is the column index's.
+    is_null_page: Option<bool>,
+    min: Option<String>,
+    max: Option<String>,
+    min_value_hex: Option<String>,
+    max_value_hex: Option<String>,
+    null_count: Option<u64>,
+    nan_count: Option<u64>,
+    repetition_level_histogram: &'a [u64],
+    definition_level_histogram: &'a [u64],
+    /// Of all pages of the row group.
+    boundary_order: Option<String>,
+}
+
+impl<'a> IndexJson<'a> {
+    fn of(page: &'a Page<'_>) -> Option<IndexJson<'a>> {
+        let (index, number) = page.index?;
+        let known = page.of_index().unwrap_or_default();
+        let offsets = &index.offset_index;
+        let column = index.column_index.as_ref();
+        let count = |counts: Option<&Vec<u64>>| counts?.get(number).copied();
+        Some(IndexJson {
+            compressed_bytes: offsets.pages[number].compressed_bytes,
+            unencoded_byte_array_data_bytes: count(offsets.unencoded_byte_array_data_bytes.as_ref()),
+            is_null_page: column.and_then(|it| it.null_pages.get(number).copied()),
+            min: page.shown.exact_text(known.min),
+            max: page.shown.exact_text(known.max),
+            min_value_hex: column.map(|it| to_hex(it.min_values.get(number))),
+            max_value_hex: column.map(|it| to_hex(it.max_values.get(number))),
+            null_count: count(column.and_then(|it| it.null_counts.as_ref())),
+            nan_count: count(column.and_then(|it| it.nan_counts.as_ref())),
+            repetition_level_histogram: column.map_or(&[], |it| it.repetition_levels(number)),
+            definition_level_histogram: column.map_or(&[], |it| it.definition_levels(number)),
+            boundary_order: column.map(|it| match it.boundary_order {
+                BoundaryOrder::Unordered => "unordered".to_string(),
+                BoundaryOrder::Ascending => "ascending".to_string(),
+                BoundaryOrder::Descending => "descending".to_string(),
+                BoundaryOrder::Unknown(number) => format!("unknown {number}"),
+            }),
+        })
+    }
 }
 
 #[derive(Serialize)]
@@ -153,7 +309,8 @@ struct PageJson<'a> {
     kind: String,
     values: u32,
     nulls: Option<u64>,
-    rows: Option<u32>,
+    first_row: Option<u64>,
+    rows: Option<u64>,
     encoding: Option<String>,
     definition_level_encoding: Option<String>,
     repetition_level_encoding: Option<String>,
@@ -164,44 +321,42 @@ struct PageJson<'a> {
     uncompressed_bytes: u32,
     crc: Option<u32>,
     statistics: Option<StatisticsJson>,
+    index: Option<IndexJson<'a>>,
 }
 
 impl<'a> PageJson<'a> {
-    fn of(file: &'a ParquetFile, leaf_index: usize, row_group: usize, page: &PageInfo) -> PageJson<'a> {
-        let schema = &file.metadata.schema;
-        let leaf = &schema.leaves()[leaf_index];
-        let facts = Facts::of(&page.header);
-        let (data, data_v2) = match &page.header.kind {
+    fn of(file: &'a ParquetFile, path: &'a str, page: &'a Page<'_>) -> PageJson<'a> {
+        let (info, facts) = (&page.info, &page.facts);
+        let (data, data_v2) = match &info.header.kind {
             PageKind::Data(data) => (Some(data), None),
             PageKind::DataV2(data) => (None, Some(data)),
             _ => (None, None),
         };
-        let statistics = data.map(|data| &data.statistics).or(data_v2.map(|data| &data.statistics));
-        let statistics = statistics.and_then(Option::as_deref).map(|known| {
-            let (min, max) = bounds::of_statistics(&file.metadata, leaf_index, leaf, known);
-            StatisticsJson::of(known, min, max, Meaning::of(schema, leaf))
-        });
         PageJson {
             file: &file.name,
-            path: &leaf.path,
-            row_group,
-            page: page.number,
-            offset: page.offset,
-            header_bytes: page.header_bytes,
-            kind: facts.kind,
+            path,
+            row_group: page.row_group,
+            page: info.number,
+            offset: info.offset,
+            header_bytes: info.header_bytes,
+            kind: facts.kind.clone(),
             values: facts.values,
             nulls: facts.nulls,
-            rows: facts.rows,
-            encoding: facts.encoding,
+            first_row: page.first_row,
+            rows: page.rows,
+            encoding: facts.encoding.clone(),
             definition_level_encoding: data.map(|data| data.definition_encoding.to_string()),
             repetition_level_encoding: data.map(|data| data.repetition_encoding.to_string()),
             definition_level_bytes: data_v2.map(|data| data.definition_bytes),
             repetition_level_bytes: data_v2.map(|data| data.repetition_bytes),
             is_compressed: data_v2.map(|data| data.is_compressed),
-            compressed_bytes: page.header.compressed_bytes,
-            uncompressed_bytes: page.header.uncompressed_bytes,
-            crc: page.header.crc,
-            statistics,
+            compressed_bytes: info.header.compressed_bytes,
+            uncompressed_bytes: info.header.uncompressed_bytes,
+            crc: info.header.crc,
+            statistics: page
+                .of_header()
+                .map(|(statistics, known)| StatisticsJson::of(statistics, known, page.shown)),
+            index: IndexJson::of(page),
         }
     }
 }

@@ -3,18 +3,22 @@
 use std::fmt::Write;
 
 use marquetry_base::cast::u64_of;
-use marquetry_parquet::format::{Encoding, FileMetaData};
+use marquetry_parquet::format::{ColumnOrder, Encoding, FileMetaData};
+use marquetry_parquet::prune::Known;
 use marquetry_parquet::schema::{NodeKind, Schema};
 
-use super::bounds;
+use super::json::order_name;
+use super::{bounds, details};
 use crate::input::ParquetFile;
 use crate::numbers::{plural, ratio, size, thousands};
 use crate::table::{Side, Table, cut, printable};
 use crate::terminal::Terminal;
-use crate::value::Meaning;
 
 /// Width of a name in the schema's tree: the types stand beside it, and a name may have thousands of characters.
 const NAME_WIDTH_MAX: usize = 100;
+
+/// Width of a logical type: a coordinate reference system may be a page of JSON.
+const LOGICAL_TYPE_WIDTH_MAX: usize = 100;
 
 /// Row groups that are listed; more say little to a person. `--json` has them all.
 const ROW_GROUPS_SHOWN: usize = 8;
@@ -31,6 +35,15 @@ pub(super) fn print(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) {
     sizes(metadata, terminal, out);
     out.push(b'\n');
     values(metadata, terminal, out);
+    for (title, table) in [
+        ("Sizes and levels", details::sizes_and_levels(metadata)),
+        ("Geometries", details::geometries(metadata)),
+    ] {
+        if let Some(table) = table {
+            section(title, terminal, out);
+            print_table(&table, terminal, out);
+        }
+    }
     section("Row groups", terminal, out);
     row_groups(metadata, terminal, out);
 }
@@ -62,6 +75,15 @@ fn heading(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) {
     }
     fact("written by", metadata.created_by.as_deref().map_or_else(|| "(not told)".to_string(), printable));
     fact("format", format!("version {}, footer {}", metadata.version, size_exact(metadata.footer_bytes)));
+    for (name, value) in [
+        ("sorted by", details::sorted_by(metadata)),
+        ("indexes", details::indexes(metadata)),
+        ("encryption", details::encryption(metadata)),
+    ] {
+        if let Some(value) = value {
+            fact(name, value);
+        }
+    }
     if !metadata.key_values.is_empty() {
         let keys = metadata.key_values.iter().map(|pair| {
             let bytes = pair.value.as_ref().map_or(0, Vec::len);
@@ -72,7 +94,7 @@ fn heading(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-fn size_exact(bytes: u64) -> String {
+pub(super) fn size_exact(bytes: u64) -> String {
     if bytes < 1000 { size(bytes) } else { format!("{} ({} bytes)", size(bytes), thousands(bytes)) }
 }
 
@@ -87,12 +109,12 @@ fn totals(metadata: &FileMetaData) -> (u64, u64) {
     })
 }
 
-fn section(title: &str, terminal: Terminal, out: &mut Vec<u8>) {
+pub(super) fn section(title: &str, terminal: Terminal, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("\n{}\n", terminal.bold(title)).as_bytes());
 }
 
 /// A table; what found no room is said, not just left out.
-fn print_table(table: &Table, terminal: Terminal, out: &mut Vec<u8>) {
+pub(super) fn print_table(table: &Table, terminal: Terminal, out: &mut Vec<u8>) {
     let left_out = table.print(terminal, out);
     if left_out > 0 {
         let columns = plural(left_out, "more column");
@@ -101,7 +123,7 @@ fn print_table(table: &Table, terminal: Terminal, out: &mut Vec<u8>) {
 }
 
 /// The tree, with the types aligned beside it.
-fn schema(schema: &Schema, terminal: Terminal, out: &mut Vec<u8>) {
+pub(super) fn schema(schema: &Schema, terminal: Terminal, out: &mut Vec<u8>) {
     let mut lines = Vec::new();
     // The prefixes of the open groups' children, by the group's node.
     let mut prefixes = vec![String::new(); schema.nodes().len()];
@@ -120,8 +142,13 @@ fn schema(schema: &Schema, terminal: Terminal, out: &mut Vec<u8>) {
             NodeKind::Group { .. } => "group".to_string(),
             NodeKind::Leaf { leaf } => schema.leaves()[leaf].physical_type.to_string(),
         };
-        let logical =
-            node.logical_type.as_ref().map(|logical| printable(&logical.to_string())).unwrap_or_default();
+        let logical = node.logical_type.as_ref().map(|logical| printable(&logical.to_string()));
+        let mut logical = cut(&logical.unwrap_or_default(), LOGICAL_TYPE_WIDTH_MAX);
+        if let Some(id) = node.field_id {
+            let gap = if logical.is_empty() { "" } else { "  " };
+            // Writing to memory does not fail.
+            let _ = write!(logical, "{gap}field id {id}");
+        }
         lines.push((
             format!("{prefix}{branch}"),
             cut(&printable(&node.name), NAME_WIDTH_MAX),
@@ -193,22 +220,37 @@ fn cut_order(encoding: Encoding) -> u8 {
     }
 }
 
-/// What each column holds.
+/// What each column holds. What no column tells, or what is the same of all of them, has no place.
 fn values(metadata: &FileMetaData, terminal: Terminal, out: &mut Vec<u8>) {
-    let mut table = Table::new([
-        ("column", Side::Left),
-        ("nulls", Side::Right),
-        ("min", Side::Left),
-        ("max", Side::Left),
-    ])
-    .indented(2);
-    for (index, leaf) in metadata.schema.leaves().iter().enumerate() {
-        let known = bounds::of_column(metadata, index, leaf);
-        let meaning = Meaning::of(&metadata.schema, leaf);
-        let text =
-            |bound: Option<bounds::Bound<'_>>| bound.map_or("-".to_string(), |bound| bound.to_text(meaning));
-        let nulls = known.nulls.map_or("-".to_string(), thousands);
-        table.push(vec![printable(&leaf.path), nulls, text(known.min), text(known.max)]);
+    let leaves = metadata.schema.leaves().iter().enumerate();
+    let known: Vec<(Option<bounds::Statistics>, Known<'_>)> = leaves
+        .map(|(index, leaf)| {
+            let statistics = bounds::Statistics::of(metadata, index, leaf);
+            (statistics, statistics.map(|it| it.of_column(metadata, index)).unwrap_or_default())
+        })
+        .collect();
+    let can_be_nan =
+        |statistics: &Option<bounds::Statistics>| statistics.is_some_and(|it| it.order.is_floating());
+    let has_nans = known.iter().any(|(statistics, known)| can_be_nan(statistics) && known.nans.is_some());
+    let has_distinct = known.iter().any(|(_, known)| known.distinct.is_some_and(|distinct| distinct > 0));
+    let has_orders = metadata.column_orders.iter().any(|order| *order != ColumnOrder::TypeDefined);
+    let mut titles = vec![("column", Side::Left), ("nulls", Side::Right)];
+    titles.extend(has_nans.then_some(("NaNs", Side::Right)));
+    titles.extend(has_distinct.then_some(("distinct", Side::Right)));
+    titles.extend([("min", Side::Left), ("max", Side::Left)]);
+    titles.extend(has_orders.then_some(("order", Side::Left)));
+    let mut table = Table::new(titles).indented(2);
+    let count = |count: Option<u64>| count.map_or("-".to_string(), thousands);
+    for ((index, leaf), (statistics, known)) in metadata.schema.leaves().iter().enumerate().zip(&known) {
+        let text = |bound| statistics.and_then(|it| it.text(bound)).unwrap_or_else(|| "-".to_string());
+        let mut cells = vec![printable(&leaf.path), count(known.nulls)];
+        cells.extend(has_nans.then(|| count(known.nans.filter(|_| can_be_nan(statistics)))));
+        cells.extend(has_distinct.then(|| count(known.distinct)));
+        cells.extend([text(known.min), text(known.max)]);
+        let order =
+            || metadata.column_orders.get(index).map_or_else(|| "-".to_string(), |it| order_name(*it));
+        cells.extend(has_orders.then(order));
+        table.push(cells);
     }
     print_table(&table, terminal, out);
 }

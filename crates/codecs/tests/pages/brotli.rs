@@ -90,8 +90,8 @@ fn the_largest_ratio() {
     assert!(length / stream.len() > 1_000_000, "a ratio of {}", length / stream.len());
     assert!(decompress(Codec::Brotli, &stream, length).unwrap().iter().all(|&byte| byte == b'x'));
     let most = (1 << 24) * 8 * stream.len() / 77;
-    assert!(decompressor(Codec::Brotli).start(stream.len(), most).is_ok());
-    assert!(decompressor(Codec::Brotli).start(stream.len(), most + 1).is_err());
+    assert!(decompressor(Codec::Brotli).start(stream.len(), most, false).is_ok());
+    assert!(decompressor(Codec::Brotli).start(stream.len(), most + 1, false).is_err());
 }
 
 #[test]
@@ -117,12 +117,12 @@ fn hostile_streams_are_paid_for() {
     for (number, (stream, length)) in pages.into_iter().enumerate() {
         let length = if number == 6 { 60_000 } else { length };
         let mut it = decompressor(Codec::Brotli);
-        it.start(stream.len(), length).unwrap();
+        it.start(stream.len(), length, false).unwrap();
         let mut output = vec![0; length];
         let (mut consumed, mut produced, mut steps) = (0, 0, 0);
         loop {
             let mut budget = Budget::default();
-            let progress = it.step(&stream[consumed..], true, &mut output[produced..], &mut budget);
+            let progress = it.step(&stream[consumed..], true, &mut output, produced, &mut budget);
             let progress = progress.unwrap_or_else(|error| panic!("page {number}: {error}"));
             let units = budget.spent();
             assert!(units <= Budget::DEFAULT_UNITS + SLICE_UNITS_MAX, "page {number}: {units} in a step");
@@ -147,15 +147,15 @@ fn what_cannot_be_interrupted_is_charged_at_once() {
     bits.metablock(length - 8, 0);
     let stream = bits.finish();
     let mut it = decompressor(Codec::Brotli);
-    it.start(stream.len(), length).unwrap();
+    it.start(stream.len(), length, false).unwrap();
     let mut budget = Budget::default();
-    let progress = it.step(&stream, true, &mut vec![0; length], &mut budget).unwrap();
+    let progress = it.step(&stream, true, &mut vec![0; length], 0, &mut budget).unwrap();
     assert!(progress.produced < length && progress.status == Status::Yield);
     let all = 16_000 * (1 << 10);
     assert!((all..all + 1_000).contains(&budget.spent()), "{}", budget.spent());
     // The rest is only copied out.
     let mut budget = Budget::default();
-    let progress = it.step(&stream[progress.consumed..], true, &mut vec![0; length], &mut budget).unwrap();
+    let progress = it.step(&stream[progress.consumed..], true, &mut vec![0; length], 0, &mut budget).unwrap();
     assert!(progress.produced > 0 && budget.spent() < all / 10, "{}", budget.spent());
 }
 

@@ -8,12 +8,12 @@ use marquetry_codecs::StandardCodecs;
 /// Decompresses with all at hand; the steps it took.
 fn steps(codec: Codec, page: &[u8], uncompressed: usize, units: u64) -> Result<(Vec<u8>, usize)> {
     let mut it = StandardCodecs::default().decompressor(codec)?;
-    it.start(page.len(), uncompressed)?;
+    it.start(page.len(), uncompressed, true)?;
     let mut output = vec![0xaa; uncompressed];
     let (mut consumed, mut produced, mut steps) = (0, 0, 0);
     loop {
         let mut budget = Budget::new(units);
-        let progress = it.step(&page[consumed..], true, &mut output[produced..], &mut budget)?;
+        let progress = it.step(&page[consumed..], true, &mut output, produced, &mut budget)?;
         consumed += progress.consumed;
         produced += progress.produced;
         steps += 1;
@@ -22,7 +22,7 @@ fn steps(codec: Codec, page: &[u8], uncompressed: usize, units: u64) -> Result<(
                 assert_eq!((consumed, produced), (page.len(), uncompressed));
                 return Ok((output, steps));
             }
-            Status::Yield => assert!(progress.consumed > 0),
+            Status::Yield => assert!(progress.consumed + progress.produced > 0),
             status => panic!("{status:?} with everything at hand"),
         }
     }
@@ -58,17 +58,13 @@ fn chunks_and_blocks() {
     for (codec, compress) in
         [(Codec::Lz4, lz4_flex::block::compress as fn(&[u8]) -> Vec<u8>), (Codec::Lzo, lzo)]
     {
-        for (block, chunk, count) in [
-            (100_000, 100_000, 1),
-            (50_000, 50_000, 2),
-            (100_000, 9_999, 11),
-            (30_000, 20_000, 7),
-            (1, 1, 100_000),
-        ] {
+        for (block, chunk) in
+            [(100_000, 100_000), (50_000, 50_000), (100_000, 9_999), (30_000, 20_000), (1, 1)]
+        {
             let mut page = hadoop(&plain, block, chunk, compress);
             let (output, taken) = steps(codec, &page, plain.len(), 0).unwrap();
             assert!(output == plain);
-            assert_eq!(taken, count, "a step a chunk");
+            assert!(taken > 10, "{taken} steps without a budget");
             assert_eq!(steps(codec, &page, plain.len(), u64::MAX).unwrap().1, 1);
             // Hadoop ends a stream that was cut into chunks so.
             page.extend([0; 4]);
@@ -91,7 +87,9 @@ fn chunks_and_blocks() {
         );
         refused(codec, &[block(12, &chunk), block(12, &chunk)].concat(), 12, "more than the announced 12");
         refused(codec, &[block(1, &nothing), block(12, &chunk)].concat(), 13, "a chunk has no data");
-        refused(codec, &block(12, &chunk)[..chunk.len() + 7], 12, "are left");
+        // (Such an LZO page is no longer taken for Hadoop's.)
+        let words = if codec == Codec::Lzo { "" } else { "are left" };
+        refused(codec, &block(12, &chunk)[..chunk.len() + 7], 12, words);
         // Nothing, by Hadoop and by Arrow C++.
         assert_eq!(decompress(codec, &[0; 4], 0).unwrap(), []);
         assert_eq!(decompress(codec, &block(0, &nothing), 0).unwrap(), []);

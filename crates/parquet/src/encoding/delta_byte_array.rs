@@ -90,6 +90,16 @@ impl DeltaByteArray {
         Ok(DeltaByteArray { prefixes, suffixes, last: Vec::new(), accept })
     }
 
+    /// Takes the first prefix to be one of `last`, the last value of the page before: see [`prefixes_go_on`].
+    pub(crate) fn go_on_from(&mut self, last: Vec<u8>) {
+        self.last = last;
+    }
+
+    /// The last value.
+    pub(crate) fn into_last(self) -> Vec<u8> {
+        self.last
+    }
+
     /// How many of the next `count` values are at most `bytes_max` bytes in all; at least one. All of them, should there be
     /// fewer values than that.
     ///
@@ -146,6 +156,19 @@ impl DeltaByteArray {
         built.try_reserve(length).map_err(|_| Error::out_of_memory(length))?;
         built.extend_from_slice(&self.last);
         Ok(length)
+    }
+}
+
+/// True for files by parquet-mr before 1.8.0, which took a page's first prefix from the last value of the page before
+/// (PARQUET-246). `created_by` is the footer's.
+pub(crate) fn prefixes_go_on(created_by: &str) -> bool {
+    let Some(rest) = created_by.strip_prefix("parquet-mr") else { return false };
+    // Early ones name no version at all.
+    let Some(version) = rest.strip_prefix(" version ") else { return true };
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
+    match (numbers.next().flatten(), numbers.next().flatten()) {
+        (Some(major), Some(minor)) => (major, minor) < (1, 8),
+        _ => false,
     }
 }
 
@@ -279,6 +302,42 @@ mod tests {
             append(&[0, 5], &[5, 2], b"abcdefg").message(),
             "7 is more than the limit value_bytes of 6"
         );
+    }
+
+    #[test]
+    fn a_page_that_goes_on_from_the_one_before() {
+        let mut first = DeltaByteArray::new(page(&[0, 3], &[5, 1], b"abcdex"), ACCEPT).unwrap();
+        let mut built = Vec::new();
+        assert_eq!((first.append(&mut built).unwrap(), first.append(&mut built).unwrap()), (5, 4));
+        let mut second = DeltaByteArray::new(page(&[4, 5], &[1, 0], b"y"), ACCEPT).unwrap();
+        second.go_on_from(first.into_last());
+        assert_eq!((second.append(&mut built).unwrap(), second.append(&mut built).unwrap()), (5, 5));
+        assert_eq!(built, b"abcdeabcxabcxyabcxy");
+    }
+
+    #[test]
+    fn writers_whose_pages_go_on() {
+        for old in [
+            "parquet-mr",
+            "parquet-mr (build 32c46643845ea8a705c35d4ec8fc654cc8ff816d)",
+            "parquet-mr version 1.5.0-cdh5.4.1 (build x)",
+            "parquet-mr version 1.6.0rc4 (build x)",
+            "parquet-mr version 1.7.0",
+            "parquet-mr version 0.9",
+        ] {
+            assert!(prefixes_go_on(old), "{old}");
+        }
+        for other in [
+            "parquet-mr version 1.8.0 (build x)",
+            "parquet-mr version 1.18.1",
+            "parquet-mr version 2.0",
+            "parquet-mr version unknown",
+            "parquet-cpp-arrow version 1.0.0",
+            "impala version 1.5.0",
+            "",
+        ] {
+            assert!(!prefixes_go_on(other), "{other}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use core::fmt;
 
 use marquetry_base::Codec;
 
+use super::{GeospatialStatistics, SizeStatistics};
 use crate::schema::Schema;
 
 /// The footer (`FileMetaData`).
@@ -26,6 +27,8 @@ pub struct FileMetaData {
     pub created_by: Option<String>,
     /// How the bounds of each leaf's statistics are ordered; empty when the writer did not say.
     pub column_orders: Vec<ColumnOrder>,
+    /// How columns are encrypted, where some are and the footer is not.
+    pub encryption: Option<EncryptionAlgorithm>,
     /// Where the footer starts: the pages, and all else, stand before it.
     pub footer_start: u64,
     /// The footer's length in bytes, without its length and magic.
@@ -45,6 +48,12 @@ pub struct RowGroup {
     pub first_row: u64,
     /// The columns that the rows are sorted by.
     pub sorting_columns: Vec<SortingColumn>,
+    /// Where the first page starts, if the writer said; nothing depends on it.
+    pub file_offset: Option<u64>,
+    /// Bytes of the column data in the file, if the writer said; nothing depends on it.
+    pub compressed_bytes: Option<u64>,
+    /// The group's number in the file, if the writer said; nothing depends on it.
+    pub ordinal: Option<i16>,
 }
 
 /// One leaf's data in one row group (`ColumnChunk` and `ColumnMetaData`).
@@ -68,6 +77,10 @@ pub struct ColumnChunk {
     pub dictionary_page_offset: Option<u64>,
     /// Bounds and counts.
     pub statistics: Option<Box<Statistics>>,
+    /// Sizes of values, and how often each level stands.
+    pub size_statistics: Option<Box<SizeStatistics>>,
+    /// Where geometries are.
+    pub geospatial_statistics: Option<Box<GeospatialStatistics>>,
     /// How many pages have which encoding.
     pub encoding_stats: Vec<PageEncodingStats>,
     /// The Bloom filter's offset, and length if the writer said.
@@ -85,10 +98,14 @@ pub struct ColumnChunk {
 impl ColumnChunk {
     /// Where the chunk's first page starts: the dictionary's, where there is one.
     ///
-    /// Some writers set a dictionary offset of 0, or one behind the data: both mean that there is none to be found there.
+    /// Some writers set a dictionary offset of 0, or one behind the data: both mean that there is none to be found there. Arrow C++
+    /// sets a data offset of 0 where a row group without rows has a dictionary page and no other: no page stands at 0, where the
+    /// magic is.
     pub fn first_page_offset(&self) -> u64 {
         match self.dictionary_page_offset {
-            Some(offset) if offset > 0 && offset < self.data_page_offset => offset,
+            Some(offset) if offset > 0 && (offset < self.data_page_offset || self.data_page_offset == 0) => {
+                offset
+            }
             _ => self.data_page_offset,
         }
     }
@@ -159,6 +176,17 @@ pub enum ColumnOrder {
     Ieee754Total,
     /// INT96 timestamps, chronologically.
     Int96Timestamp,
+    /// One that this version does not know.
+    Unknown(i16),
+}
+
+/// How pages and metadata are encrypted (`EncryptionAlgorithm`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EncryptionAlgorithm {
+    /// AES-GCM for all.
+    AesGcmV1,
+    /// AES-GCM for metadata, AES-CTR for pages.
+    AesGcmCtrV1,
     /// One that this version does not know.
     Unknown(i16),
 }

@@ -1,16 +1,21 @@
 //! What a Parquet file holds beside its data: the structures of `parquet.thrift` and how they are read.
 
+mod index;
 mod metadata;
 mod page;
 mod parse;
+mod statistics;
 pub mod thrift;
 
+pub use index::{BoundaryOrder, ByteStrings, ColumnIndex, OffsetIndex, PageLocation};
+pub(crate) use index::{ColumnIndexParser, OffsetIndexParser};
 pub use metadata::{
-    ColumnChunk, ColumnOrder, Compression, Encoding, FileMetaData, KeyValue, PageEncodingStats, RowGroup,
-    SortingColumn, Statistics,
+    ColumnChunk, ColumnOrder, Compression, Encoding, EncryptionAlgorithm, FileMetaData, KeyValue,
+    PageEncodingStats, RowGroup, SortingColumn, Statistics,
 };
 pub use page::{DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, PageHeader, PageKind};
 pub(crate) use parse::FooterParser;
+pub use statistics::{BoundingBox, GeospatialStatistics, SizeStatistics};
 
 /// The four bytes that a file begins and ends with.
 pub const MAGIC: [u8; 4] = *b"PAR1";

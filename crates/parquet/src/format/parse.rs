@@ -8,8 +8,8 @@ use marquetry_base::{Budget, Bytes, Limits, Price, Result};
 
 use super::thrift::{Field, Kind, Reader, Stop, Thrift};
 use super::{
-    ColumnChunk, ColumnOrder, Compression, Encoding, FileMetaData, KeyValue, PageEncodingStats, RowGroup,
-    SortingColumn, Statistics,
+    ColumnChunk, ColumnOrder, Compression, Encoding, EncryptionAlgorithm, FileMetaData, KeyValue,
+    PageEncodingStats, RowGroup, SortingColumn, Statistics, statistics as more,
 };
 use crate::schema::{Element, Schema};
 
@@ -34,6 +34,7 @@ pub(crate) struct FooterParser {
     key_values: Vec<KeyValue>,
     created_by: Option<String>,
     column_orders: Vec<ColumnOrder>,
+    encryption: Option<EncryptionAlgorithm>,
 }
 
 /// What the parser expects next.
@@ -70,6 +71,7 @@ impl FooterParser {
             key_values: Vec::new(),
             created_by: None,
             column_orders: Vec::new(),
+            encryption: None,
         }
     }
 
@@ -173,6 +175,7 @@ impl FooterParser {
                 self.column_orders =
                     reader.expect(field, Kind::List, |reader| reader.each(Kind::Struct, column_order))?;
             }
+            8 => self.encryption = Some(reader.expect(field, Kind::Struct, encryption)?),
             _ => reader.skip(field.kind)?,
         }
         Ok(Expects::FileField { last: field.id })
@@ -204,6 +207,15 @@ impl FooterParser {
                     reader.expect(field, Kind::List, |reader| reader.each(Kind::Struct, sorting_column))?;
                 self.row_group(reader)?.sorting_columns = columns;
             }
+            5 => {
+                let offset = reader.expect(field, Kind::I64, Reader::i64)?;
+                self.row_group(reader)?.file_offset = u64::try_from(offset).ok();
+            }
+            6 => {
+                let bytes = reader.expect(field, Kind::I64, Reader::i64)?;
+                self.row_group(reader)?.compressed_bytes = u64::try_from(bytes).ok();
+            }
+            7 => self.row_group(reader)?.ordinal = Some(reader.expect(field, Kind::I16, Reader::i16)?),
             _ => reader.skip(field.kind)?,
         }
         Ok(Expects::RowGroupField { last: field.id, left, seen_rows })
@@ -245,6 +257,7 @@ impl FooterParser {
             key_values: core::mem::take(&mut self.key_values),
             created_by: self.created_by.take(),
             column_orders: core::mem::take(&mut self.column_orders),
+            encryption: self.encryption,
             footer_start: self.base,
             footer_bytes: self.bytes.len() as u64,
         })
@@ -276,8 +289,9 @@ fn column_chunk(reader: &mut Reader<'_>) -> Thrift<ColumnChunk> {
     if !has_metadata && !chunk.encrypted {
         return reader.corrupt("a column chunk without metadata");
     }
-    chunk.column_index = column_index.0.zip(column_index.1);
-    chunk.offset_index = offset_index.0.zip(offset_index.1);
+    // Of no bytes: a writer's way to say none.
+    chunk.column_index = column_index.0.zip(column_index.1).filter(|(_, bytes)| *bytes > 0);
+    chunk.offset_index = offset_index.0.zip(offset_index.1).filter(|(_, bytes)| *bytes > 0);
     Ok(chunk)
 }
 
@@ -309,6 +323,14 @@ fn column_metadata(reader: &mut Reader<'_>, chunk: &mut ColumnChunk) -> Thrift<(
             }
             14 => bloom.0 = Some(reader.expect(field, Kind::I64, unsigned)?),
             15 => bloom.1 = Some(reader.expect(field, Kind::I32, unsigned_32)?),
+            16 => {
+                let sizes = reader.expect(field, Kind::Struct, more::size_statistics)?;
+                chunk.size_statistics = Some(Box::new(sizes));
+            }
+            17 => {
+                let places = reader.expect(field, Kind::Struct, more::geospatial_statistics)?;
+                chunk.geospatial_statistics = Some(Box::new(places));
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -411,6 +433,19 @@ fn column_order(reader: &mut Reader<'_>) -> Thrift<ColumnOrder> {
         Ok(false)
     })?;
     Ok(order)
+}
+
+fn encryption(reader: &mut Reader<'_>) -> Thrift<EncryptionAlgorithm> {
+    let mut algorithm = EncryptionAlgorithm::Unknown(0);
+    reader.structure(|_, field| {
+        algorithm = match field.id {
+            1 => EncryptionAlgorithm::AesGcmV1,
+            2 => EncryptionAlgorithm::AesGcmCtrV1,
+            other => EncryptionAlgorithm::Unknown(other),
+        };
+        Ok(false)
+    })?;
+    Ok(algorithm)
 }
 
 fn unsigned(reader: &mut Reader<'_>) -> Thrift<u64> {

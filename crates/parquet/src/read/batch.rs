@@ -107,6 +107,32 @@ impl ByteArrays {
         ByteArrays { views, buffers }
     }
 
+    /// Values that stand one after the other in `bytes`, each of these lengths. Lengths beyond the end, or beyond 4 GiB, read as
+    /// empty.
+    pub fn from_lengths(bytes: Bytes, lengths: impl IntoIterator<Item = usize>) -> ByteArrays {
+        let mut offset = 0usize;
+        let views = lengths.into_iter().map(|length| {
+            let range = offset..offset.saturating_add(length);
+            offset = range.end;
+            let mut view = [0; 16];
+            let (Some(value), Ok(length), Ok(start)) =
+                (bytes.get(range.clone()), u32::try_from(length), u32::try_from(range.start))
+            else {
+                return 0;
+            };
+            view[..4].copy_from_slice(&length.to_le_bytes());
+            if value.len() <= INLINE_BYTES_MAX {
+                view[4..4 + value.len()].copy_from_slice(value);
+            } else {
+                view[4..8].copy_from_slice(&value[..4]);
+                view[12..].copy_from_slice(&start.to_le_bytes());
+            }
+            u128::from_le_bytes(view)
+        });
+        let views = views.collect::<Vec<_>>().into();
+        ByteArrays { views, buffers: Arc::new(alloc::vec![bytes]) }
+    }
+
     /// Values.
     pub fn len(&self) -> usize {
         self.views.len()

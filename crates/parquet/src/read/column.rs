@@ -13,10 +13,11 @@ use super::levels::{NestedLeaf, PageLevels};
 use super::page::{Decompressors, Next, Page, PageReader};
 use super::values::{DictionaryDecoder, ValueDecoder, prefixed};
 use super::{ColumnBatch, ReadOptions, Values};
+use crate::encoding::delta_byte_array::prefixes_go_on;
 use crate::encoding::hybrid::Hybrid;
 use crate::encoding::plain::Accept;
-use crate::format::{ColumnChunk, Encoding, PageKind};
-use crate::schema::{LogicalType, PhysicalType, Schema};
+use crate::format::{ColumnChunk, Encoding, FileMetaData, PageKind};
+use crate::schema::{LogicalType, PhysicalType};
 
 /// The fewest rows decoded at a time, however small the budget: what a step's progress is made of.
 const SLICE_ROWS_MIN: usize = 64;
@@ -46,6 +47,9 @@ pub(super) struct ColumnReader {
     pages: Option<PageReader>,
     dictionary: Dictionary,
     page: Option<DataPage>,
+    /// True where DELTA_BYTE_ARRAY pages go on from the one before; and then the last value of that.
+    prefixes_go_on: bool,
+    last_value: Vec<u8>,
     builder: Builder,
     bodies: Pool<u8>,
     /// Decoded rows that the last batch had no place for.
@@ -118,7 +122,8 @@ pub(super) enum Advance {
 
 impl ColumnReader {
     /// A reader of a leaf.
-    pub(super) fn new(number: usize, schema: &Schema, options: &ReadOptions) -> Result<ColumnReader> {
+    pub(super) fn new(number: usize, metadata: &FileMetaData, options: &ReadOptions) -> Result<ColumnReader> {
+        let schema = &metadata.schema;
         let leaf = schema.leaves().get(number).ok_or_else(|| Error::internal("a leaf that is not there"))?;
         let logical_type = schema.node_of(leaf).logical_type.as_ref();
         let is_text =
@@ -146,6 +151,8 @@ impl ColumnReader {
             pages: None,
             dictionary: Dictionary::None,
             page: None,
+            prefixes_go_on: metadata.created_by.as_deref().is_some_and(prefixes_go_on),
+            last_value: Vec::new(),
             builder: Builder::new(leaf.physical_type, options.batch_rows, options.layout),
             bodies: Pool::new(),
             spare: None,
@@ -172,6 +179,7 @@ impl ColumnReader {
         self.rows_left = rows;
         self.entries_left = chunk.values;
         self.page = None;
+        self.last_value = Vec::new();
         self.dictionary = Dictionary::None;
         self.spare = None;
         self.spare_bytes = 0;
@@ -251,7 +259,7 @@ impl ColumnReader {
                     }
                     continue;
                 }
-                self.page = None;
+                self.close();
             }
             if let Dictionary::Decoding(decoder) = &mut self.dictionary {
                 let (units, is_whole) = decoder.step()?;
@@ -421,6 +429,15 @@ impl ColumnReader {
         Ok(true)
     }
 
+    /// Lets go of a page whose entries are all decoded.
+    fn close(&mut self) {
+        if let Some(DataPage { values: ValueDecoder::DeltaByteArray(delta), .. }) = self.page.take()
+            && self.prefixes_go_on
+        {
+            self.last_value = delta.into_last();
+        }
+    }
+
     /// Takes in a page: a dictionary or data.
     fn open(&mut self, page: Page) -> Result<()> {
         self.builder.next_page();
@@ -475,24 +492,18 @@ impl ColumnReader {
                         header.nulls, header.values
                     )));
                 }
-                let is_repeated = self.nested.as_ref().is_some_and(|nested| nested.repetition_max > 0);
-                if header.rows != header.values && !is_repeated {
-                    return Err(Error::corrupt(format!(
-                        "{} values in {} rows of a flat column",
-                        header.values, header.rows
-                    )));
-                }
                 let repetition = page.levels.slice(..header.repetition_bytes as usize);
                 let definition = page.levels.slice(header.repetition_bytes as usize..);
                 let levels = if let Some(nested) = &self.nested {
-                    let (entries, rows) = (header.values as usize, header.rows as usize);
-                    Levels::Nested(nested.levels_v2(repetition, definition, entries, rows))
+                    Levels::Nested(nested.levels_v2(repetition, definition))
                 } else if self.is_nullable {
                     Levels::Hybrid(Hybrid::new(definition, 1))
                 } else {
                     Levels::Required
                 };
-                let nulls = (self.is_nullable && self.nested.is_none()).then_some(header.nulls as usize);
+                // None at all is not believed: Arrow Go counts no nulls where it writes no statistics. The levels know.
+                let is_counted = self.is_nullable && self.nested.is_none() && header.nulls > 0;
+                let nulls = is_counted.then_some(header.nulls as usize);
                 (header.values as usize, header.encoding, nulls, levels, page.body)
             }
             PageKind::Other(_) => return Ok(()),
@@ -504,7 +515,10 @@ impl ColumnReader {
             ))
         })?;
         let dictionary = self.dictionary.values().map(|values| &**values);
-        let values = ValueDecoder::new(encoding, self.physical_type, values, dictionary, self.accept)?;
+        let mut values = ValueDecoder::new(encoding, self.physical_type, values, dictionary, self.accept)?;
+        if let ValueDecoder::DeltaByteArray(delta) = &mut values {
+            delta.go_on_from(core::mem::take(&mut self.last_value));
+        }
         self.page =
             Some(DataPage { levels, values, entries_left: entries, nulls_left: nulls, bytes: page_bytes });
         Ok(())

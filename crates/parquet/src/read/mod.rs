@@ -4,7 +4,9 @@
 //! |---|---|---|
 //! | [`FooterReader`] | a file's end | its metadata |
 //! | [`BatchReader`] | column chunks | batches of rows |
+//! | [`ConformReader`] | column chunks | batches of rows of a schema that many files have |
 //! | [`PageScanner`] | one column chunk | its page headers |
+//! | [`PageIndexReader`] | the page index | each chunk's pages: where they are, and what bounds their values have |
 //!
 //! An [`Assembler`] makes arrays in Arrow's layout of the nested columns of a batch.
 
@@ -13,7 +15,9 @@ mod assembler;
 mod batch;
 mod builder;
 mod column;
+mod conform;
 mod footer;
+mod index;
 mod levels;
 mod options;
 mod page;
@@ -28,7 +32,9 @@ use marquetry_base::{Bytes, Error, Result};
 pub use array::{Array, ArrayKind};
 pub use assembler::Assembler;
 pub use batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values};
+pub use conform::{Conform, ConformReader};
 pub use footer::FooterReader;
+pub use index::{ChunkIndex, PageIndexReader};
 pub use options::ReadOptions;
 pub use reader::BatchReader;
 pub use scan::{PageInfo, PageScanner};

@@ -28,7 +28,7 @@ const HEADER_PRICE: Price = Price { kib: 1024, kilovalue: 300 << 10 };
 const COPY_PRICE: Price = Price::per_kib(150);
 /// Bytes by which a column chunk may be longer than the footer says. Early parquet-mr forgot the dictionary page's header
 /// in its sum (PARQUET-816).
-const FORGOTTEN_BYTES_MAX: u64 = 100;
+pub(super) const FORGOTTEN_BYTES_MAX: u64 = 100;
 /// Room that a page's decompression starts with, if it may become larger: it grows as bytes arrive.
 const ROOM_MIN: usize = 64 << 10;
 
@@ -128,8 +128,9 @@ impl PageReader {
         if chunk.encrypted {
             return Err(Error::unsupported("an encrypted column"));
         }
-        if chunk.file_path.is_some() {
-            return Err(Error::unsupported("a column chunk in another file"));
+        // An empty name names no file.
+        if let Some(path) = chunk.file_path.as_deref().filter(|path| !path.is_empty()) {
+            return Err(Error::unsupported(format!("a column chunk in another file, {path:?}")));
         }
         if let Compression::Unknown(number) = chunk.compression {
             return Err(Error::unsupported(format!("the unknown compression codec {number}")));
@@ -323,7 +324,7 @@ impl PageReader {
                     let decompressor = decompressors.of(codec)?;
                     let end = out.len().min(total);
                     let progress =
-                        decompressor.step(&packed[consumed..], true, &mut out[produced..end], budget)?;
+                        decompressor.step(&packed[consumed..], true, &mut out[..end], produced, budget)?;
                     consumed += progress.consumed;
                     produced += progress.produced;
                     match progress.status {
@@ -402,18 +403,15 @@ impl PageReader {
             return Ok(Opened::Page(Page { kind: header.kind, levels, body: packed }));
         }
         let decompressor = decompressors.of(codec)?;
-        decompressor.start(packed.len(), total)?;
-        let first = if decompressor.whole_output() {
-            total
-        } else {
-            packed.len().saturating_mul(4).max(ROOM_MIN).min(total)
-        };
+        let first = packed.len().saturating_mul(4).max(ROOM_MIN).min(total);
+        let room = room(first)?;
+        decompressor.start(packed.len(), total, room.len() >= total)?;
         Ok(Opened::Packed(Expects::Room {
             kind: header.kind,
             levels,
             packed,
             consumed: 0,
-            room: room(first)?,
+            room,
             produced: 0,
             total,
         }))
@@ -423,4 +421,22 @@ impl PageReader {
 enum Opened {
     Page(Page),
     Packed(Expects),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_in_another_file() {
+        let reader = |path: &str| {
+            let chunk =
+                ColumnChunk { file_path: Some(path.into()), data_page_offset: 4, ..Default::default() };
+            PageReader::new(Object(0), &chunk, 100, &ReadOptions::default()).map(drop)
+        };
+        let error = reader("part.0\n.parquet").unwrap_err();
+        assert_eq!(error.kind(), marquetry_base::ErrorKind::Unsupported);
+        assert_eq!(error.message(), "a column chunk in another file, \"part.0\\n.parquet\"");
+        assert!(reader("").is_ok());
+    }
 }

@@ -91,7 +91,7 @@ impl BatchReader {
                 if number >= leaves.len() {
                     return Err(Error::misuse(format!("leaf {number} of {}", leaves.len())));
                 }
-                ColumnReader::new(number, &metadata.schema, &options)
+                ColumnReader::new(number, &metadata, &options)
             })
             .collect::<Result<Vec<_>>>()?;
         Ok(BatchReader {

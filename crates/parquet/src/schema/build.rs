@@ -66,10 +66,15 @@ fn read_logical_type(reader: &mut Reader<'_>) -> Thrift<Option<LogicalType>> {
                 4 => plain(reader, LogicalType::Enum),
                 5 => read_decimal(reader),
                 6 => plain(reader, LogicalType::Date),
-                7 => read_time(reader)
-                    .map(|(is_adjusted_to_utc, unit)| LogicalType::Time { is_adjusted_to_utc, unit }),
-                8 => read_time(reader)
-                    .map(|(is_adjusted_to_utc, unit)| LogicalType::Timestamp { is_adjusted_to_utc, unit }),
+                // A time of a unit that this version does not know is a logical type that it does not know.
+                7 => Ok(match read_time(reader)? {
+                    (is_adjusted_to_utc, Some(unit)) => LogicalType::Time { is_adjusted_to_utc, unit },
+                    (_, None) => LogicalType::Unrecognised(7),
+                }),
+                8 => Ok(match read_time(reader)? {
+                    (is_adjusted_to_utc, Some(unit)) => LogicalType::Timestamp { is_adjusted_to_utc, unit },
+                    (_, None) => LogicalType::Unrecognised(8),
+                }),
                 10 => read_integer(reader),
                 11 => plain(reader, LogicalType::Unknown),
                 12 => plain(reader, LogicalType::Json),
@@ -102,19 +107,20 @@ fn read_decimal(reader: &mut Reader<'_>) -> Thrift<LogicalType> {
     Ok(LogicalType::Decimal { scale, precision })
 }
 
-fn read_time(reader: &mut Reader<'_>) -> Thrift<(bool, TimeUnit)> {
+/// The unit is `None` if it is one that this version does not know.
+fn read_time(reader: &mut Reader<'_>) -> Thrift<(bool, Option<TimeUnit>)> {
     let (mut is_adjusted_to_utc, mut unit) = (true, None);
     reader.structure(|reader, field| {
         match field.id {
             1 => is_adjusted_to_utc = reader.bool(field)?,
             2 => reader.expect(field, Kind::Struct, |reader| {
                 reader.structure(|_, field| {
-                    unit = match field.id {
+                    unit = Some(match field.id {
                         1 => Some(TimeUnit::Millis),
                         2 => Some(TimeUnit::Micros),
                         3 => Some(TimeUnit::Nanos),
                         _ => None,
-                    };
+                    });
                     Ok(false)
                 })
             })?,
@@ -124,7 +130,7 @@ fn read_time(reader: &mut Reader<'_>) -> Thrift<(bool, TimeUnit)> {
     })?;
     match unit {
         Some(unit) => Ok((is_adjusted_to_utc, unit)),
-        None => reader.corrupt("a time of an unknown unit"),
+        None => reader.corrupt("a time without a unit"),
     }
 }
 
@@ -225,6 +231,9 @@ impl Schema {
                 let path = path.clone();
                 error.at(move |place| place.column = Some(path))
             };
+            if is_root && element.physical_type.is_some() && element.children.is_none() {
+                return Err(Error::corrupt("a schema whose root is a leaf"));
+            }
             let repetition = match element.repetition {
                 // The root's repetition means nothing, and writers put anything there.
                 _ if is_root => Repetition::Required,
@@ -243,15 +252,23 @@ impl Schema {
             if let Some(group) = open.last_mut() {
                 group.children_left -= 1;
             }
+            if !is_root && element.physical_type.is_none() && element.children.is_none() {
+                return Err(here(Error::corrupt("a field with neither a type nor children")));
+            }
             let children = element.children.unwrap_or(0);
             let children = u32::try_from(children)
                 .map_err(|_| here(Error::corrupt(alloc::format!("a group of {children} children"))))?;
             let is_leaf = element.physical_type.is_some() && !is_root;
             let converted_type = element.converted_type.map(ConvertedType);
-            let annotation = element
-                .logical_type
-                .clone()
-                .or_else(|| converted_type.and_then(|it| it.logical_type(element.scale, element.precision)));
+            let converted = converted_type.and_then(|it| it.logical_type(element.scale, element.precision));
+            let annotation = match (&element.logical_type, converted) {
+                // So parquet-java annotates an interval, which only the converted types have.
+                (Some(LogicalType::Unknown) | None, Some(LogicalType::Interval)) => {
+                    Some(LogicalType::Interval)
+                }
+                (Some(logical_type), _) => Some(logical_type.clone()),
+                (None, converted) => converted,
+            };
             let kind = if is_leaf {
                 if children > 0 {
                     return Err(here(Error::corrupt("a field with both a type and children")));
@@ -447,6 +464,22 @@ mod tests {
         );
         let deep: Vec<_> = (0..100).map(|_| group("g", 1, 1)).collect();
         assert_eq!(build(deep).kind(), marquetry_base::ErrorKind::LimitExceeded);
+    }
+
+    #[test]
+    fn an_interval_that_its_logical_type_does_not_know() {
+        let built = |converted_type| {
+            let mut interval = leaf("a", 0, 7);
+            interval.type_length = Some(12);
+            interval.logical_type = Some(LogicalType::Unknown);
+            interval.converted_type = converted_type;
+            Schema::build(vec![group("root", 0, 1), interval], &Limits::DEFAULT).unwrap()
+        };
+        let annotation = |converted_type| built(converted_type).nodes()[1].logical_type.clone();
+        assert_eq!(annotation(Some(21)), Some(LogicalType::Interval));
+        assert_eq!(annotation(None), Some(LogicalType::Unknown));
+        // UTF8: no writer is known to contradict itself so.
+        assert_eq!(annotation(Some(0)), Some(LogicalType::Unknown));
     }
 
     #[test]

@@ -3,15 +3,22 @@
 //! Source: parquet-format's `README.md` (Nested Encoding), `LogicalTypes.md`, and `SchemaElement` of `parquet.thrift`.
 
 mod build;
+mod field;
+mod project;
 mod shape;
 mod types;
+mod union;
+mod widen;
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 pub(crate) use build::Element;
+pub use project::{PathError, PathPart, Projection};
 pub use shape::{Repeated, Shape, ShapeKind};
 pub use types::{ConvertedType, EdgeAlgorithm, LogicalType, PhysicalType, Repetition, TimeUnit};
+pub use union::{Column, Difference, DifferenceKind, Unified, Union};
+pub(crate) use widen::{LeafType, Widening};
 
 /// A schema: its nodes depth-first, the root first, and its leaves in the order of their column chunks.
 #[derive(Debug, Clone, PartialEq)]

@@ -253,14 +253,14 @@ fn repeated(outer: Levels) -> (Repeated, Levels) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::{Leaf, Node, PhysicalType};
     use super::*;
     use alloc::string::ToString;
     use alloc::vec;
 
     /// A schema from lines of `depth repetition name [LIST|MAP|MKV]`; a line without deeper ones after it is an INT32.
-    fn schema(lines: &[(usize, char, &str, &str)]) -> Schema {
+    pub(in crate::schema) fn schema(lines: &[(usize, char, &str, &str)]) -> Schema {
         let mut nodes = vec![Node {
             name: "root".into(),
             repetition: Repetition::Required,
@@ -316,7 +316,7 @@ mod tests {
     }
 
     /// A shape in words.
-    fn words(schema: &Schema, shape: &Shape) -> String {
+    pub(in crate::schema) fn words(schema: &Schema, shape: &Shape) -> String {
         let inner = match &shape.kind {
             ShapeKind::Leaf => "int".to_string(),
             ShapeKind::Struct(fields) => {

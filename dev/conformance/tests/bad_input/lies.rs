@@ -317,11 +317,6 @@ fn lies_of_pages() -> Vec<Lie> {
             Some("4 nulls among 3 values"),
         ),
         (
-            "V2 rows",
-            one(int(), Chunk::new(3, [Page::data_v2(3, 0, PLAIN, &[], &[0; 12]).with_own(3, V::I32(2))])),
-            Some("3 values in 2 rows"),
-        ),
-        (
             "a long string",
             one(text(), Chunk::new(3, [plain_text(max)])),
             Some("2147483647 is more than the limit value_bytes"),

@@ -1,7 +1,9 @@
 //! Bad input: a typed error with its place, or an answer; never a panic, a hang, or memory that the bytes do not justify.
 
 mod hosts;
+mod indexes;
 mod lies;
+mod nesting;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,9 +13,12 @@ use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::craft::*;
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::{self, Manner, Random};
-use marquetry_parquet::format::PageHeader;
 use marquetry_parquet::format::thrift::Stop;
-use marquetry_parquet::read::{Batch, BatchReader, Layout, PageScanner, ReadOptions, Values};
+use marquetry_parquet::format::{FileMetaData, PageHeader};
+use marquetry_parquet::prune::LeafOrder;
+use marquetry_parquet::read::{
+    Batch, BatchReader, ChunkIndex, Layout, PageIndexReader, PageScanner, ReadOptions, Values,
+};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -82,7 +87,33 @@ fn read_all(bytes: &Bytes, layout: Layout) -> Result<()> {
             pages = pages.and(scanned);
         }
     }
-    batches.and(pages)
+    let indexes = PageIndexReader::new(FILE, Arc::clone(&metadata), &ReadOptions::default())
+        .and_then(|mut reader| some_products(&mut reader, bytes, |index| check_index(&metadata, &index)));
+    if let Err(error) = &indexes {
+        check_error(error);
+    }
+    batches.and(pages).and(indexes)
+}
+
+/// Whatever the file says, what is handed out keeps the machine's promises.
+fn check_index(metadata: &FileMetaData, index: &ChunkIndex) {
+    let rows = metadata.row_groups[index.row_group].rows;
+    let pages = &index.offset_index.pages;
+    let counted: u64 = (0..pages.len()).map(|page| index.offset_index.rows(page, rows).expect("rows")).sum();
+    assert!(counted == rows || pages.is_empty());
+    assert!(pages.iter().all(|page| page.offset + u64::from(page.compressed_bytes) <= metadata.footer_start));
+    let order = LeafOrder::of(metadata, index.leaf).expect("a leaf");
+    if let Some(bounds) = &index.column_index {
+        assert_eq!(
+            (bounds.pages(), bounds.min_values.len(), bounds.max_values.len()),
+            (pages.len(), pages.len(), pages.len())
+        );
+        for page in 0..pages.len() {
+            let known = order.of_page(bounds, page);
+            assert!(known.min.is_none() || known.max.is_none() || !known.is_only_nulls);
+            assert!(bounds.definition_levels(page).len() <= 1 + usize::from(u16::MAX));
+        }
+    }
 }
 
 fn check_batch(batch: Batch) {
@@ -190,6 +221,7 @@ fn small_files() -> Vec<(&'static str, Table)> {
         ("delta", delta_pages),
         ("nullable", nullable),
         ("nested", nested_file()),
+        ("indexed", indexes::indexed_file()),
     ]
 }
 

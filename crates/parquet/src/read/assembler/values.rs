@@ -63,7 +63,7 @@ impl Spread {
             _ => 1,
         };
         // Whole words, unless values are large.
-        let slots = (SLICE_BYTES / width.max(1)).clamp(1, SLICE).min(length - *slot);
+        let slots = (SLICE_BYTES / width.max(1)).clamp(1, SLICE).min(length.saturating_sub(*slot));
         let first = there.offset() + *slot;
         let count = bits::count_ones(there.bytes(), first, slots).map_err(|_| disagree())?;
         let (range, part) = (*value..*value + count, *slot..*slot + slots);

@@ -119,6 +119,9 @@ pub(super) fn disagree() -> Error {
     Error::corrupt("the levels of a column contradict those of others")
 }
 
+/// How many slots are null, and which are there, unless none is null.
+type Presence = (usize, Option<Bitmap>);
+
 /// One field's work.
 pub(super) struct Work<'w> {
     pub(super) field: &'w Field,
@@ -238,8 +241,7 @@ impl Work<'_> {
     }
 
     /// Which slots are there: a slice, and what came out after the last.
-    #[allow(clippy::type_complexity)]
-    fn presence(&mut self, leaf: Leaf<'_>) -> Result<(usize, Option<(usize, Option<Bitmap>)>), Fault> {
+    fn presence(&mut self, leaf: Leaf<'_>) -> Result<(usize, Option<Presence>), Fault> {
         let Some(entries) = leaf.entries else {
             if leaf.column.rows != self.length {
                 return Err(disagree().into());
@@ -275,7 +277,7 @@ impl Work<'_> {
         let part = entries.part(self.task.entry, SLICE);
         let room = self.length + SLICE;
         let before = i32::try_from(self.task.found).map_err(|_| too_many())?;
-        let out = &mut self.memory.offsets.room(room, 0, room)?[self.task.slot..];
+        let out = self.memory.offsets.room(room, 0, room)?.get_mut(self.task.slot..).unwrap_or_default();
         let (slots, found) =
             levels::offsets(part, self.field.slots, elements, before, out).map_err(|_| too_many())?;
         self.advance(part.len(), slots, found)?;
@@ -329,7 +331,7 @@ impl Kept {
             Some(_) => (0, 0),
             None => (task.entry, leaf.column.rows),
         };
-        let count = SLICE.min(length - at);
+        let count = SLICE.min(length.saturating_sub(at));
         let room = self.count + count;
         if self.definition.len() < room {
             for levels in [&mut self.definition, &mut self.repetition] {
@@ -357,7 +359,7 @@ impl Kept {
             }
         };
         task.entry += count;
-        if at + count == length {
+        if at + count >= length {
             task.begin(next);
         }
         Ok(count)

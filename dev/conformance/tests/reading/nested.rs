@@ -1,117 +1,63 @@
 //! Nested files by other writers read equal to pyarrow, as records and as columns.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use marquetry_base::{Bytes, ErrorKind, Limits, Result};
+use marquetry_base::{Bytes, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::craft::*;
+use marquetry_conformance::features::{self, Evidence, Source};
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::{self, Manner};
-use marquetry_conformance::records::{FieldSum, array_sums, check_batch, field_sums, read_all};
+use marquetry_conformance::records::{FieldSum, array_sums, field_sums};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{BatchReader, Layout, ReadOptions};
 use serde_json::Value;
 
+use crate::{EXPECT_NESTED, Outcome, expect, file_name, folder, run};
+
 /// Files up to this size are read in the hardest manner too, others in the usual one.
 const DISORDERLY_FILE_BYTES_MAX: usize = 20_000;
 
-/// Files that pyarrow does not read, or reads otherwise, and what is expected instead.
-const NOT_AS_PYARROW: &[(&str, Instead)] = &[
-    // README of parquet-testing: the CRC is wrong.
-    ("datapage_v1-corrupt-checksum.parquet", Instead::Error(ErrorKind::Corrupt)),
-    ("rle-dict-uncompressed-corrupt-checksum.parquet", Instead::Error(ErrorKind::Corrupt)),
-    // pyarrow does not take two keys of 1 GiB each; they are beyond the default limits here, and read in the soak tests.
-    ("large_string_map.brotli.parquet", Instead::Error(ErrorKind::LimitExceeded)),
-    // pyarrow refuses map keys that may be null. As DuckDB reads it: {parent=another, name=report}.
-    (
-        "incorrect_map_schema.parquet",
-        Instead::Heads(&[("my_map", &["<706172656e74,616e6f74686572,6e616d65,7265706f7274,>"])]),
-    ),
-    // pyarrow reads a map without values as a list; the format calls it a set of keys. As the file's README has it.
-    (
-        "map_no_value.parquet",
-        Instead::Heads(&[
-            (
-                "my_map",
-                &[
-                    "<01000000,n,02000000,n,03000000,n,>",
-                    "<04000000,n,05000000,n,06000000,n,>",
-                    "<07000000,n,08000000,n,09000000,n,>",
-                ],
-            ),
-            (
-                "my_map_no_v",
-                &[
-                    "<01000000,02000000,03000000,>",
-                    "<04000000,05000000,06000000,>",
-                    "<07000000,08000000,09000000,>",
-                ],
-            ),
-            (
-                "my_list",
-                &[
-                    "[01000000,02000000,03000000,]",
-                    "[04000000,05000000,06000000,]",
-                    "[07000000,08000000,09000000,]",
-                ],
-            ),
-        ]),
-    ),
-];
-
-/// What is expected of a file whose reading by pyarrow is not.
-#[derive(Debug)]
-enum Instead {
-    /// An error of this kind.
-    Error(ErrorKind),
-    /// All rows in clear, field by field.
-    Heads(&'static [(&'static str, &'static [&'static str])]),
-}
-
-fn run(command: &mut Command) {
-    let status = command.status().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(status.success(), "{command:?}: {status}");
-}
-
-/// What the oracle says of each file.
-fn expect(python: &Path, folder: &Path, parquet: &[PathBuf]) -> Vec<Value> {
-    let list = folder.join("nested.list");
-    let lines: Vec<String> = parquet.iter().map(|path| path.display().to_string()).collect();
-    std::fs::write(&list, lines.join("\n")).unwrap();
-    let out = folder.join("nested.json");
-    run(Command::new(python)
-        .arg(files::root().join("dev/conformance/expect_nested.py"))
-        .arg(&out)
-        .arg(format!("@{}", list.display())));
-    let all: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
-    let all = all.as_array().unwrap().clone();
-    assert_eq!(all.len(), parquet.len());
-    all
-}
-
-/// An empty folder of the tests' own.
-fn folder(name: &str) -> PathBuf {
-    let folder = files::root().join("target/conformance").join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
+/// Files up to this size are also read a byte and a unit of work at a time.
+const ONE_BYTE_FILE_BYTES_MAX: usize = 5_000;
 
 /// What came of the files.
-#[derive(Default)]
-struct Tally {
+pub(crate) struct Tally {
+    source: Source,
     files: usize,
     readings: usize,
     fields: usize,
-    wrong: Vec<String>,
+    pub(crate) wrong: Vec<String>,
+    evidence: Evidence,
 }
 
 impl Tally {
-    fn compare(&mut self, path: &Path, expected: &Value) {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    pub(crate) fn new(source: Source) -> Tally {
+        Tally { source, files: 0, readings: 0, fields: 0, wrong: Vec::new(), evidence: Evidence::default() }
+    }
+
+    /// Compares a file with what the oracle says of it. Files that are equal become evidence.
+    pub(crate) fn compare(&mut self, path: &Path, expected: &Value) {
+        let wrong_before = self.wrong.len();
+        self.read(path, expected);
+        if self.wrong.len() > wrong_before {
+            return;
+        }
+        let name = file_name(path);
+        let bytes = Bytes::from(std::fs::read(path).unwrap());
+        let seen = canonical::metadata(&bytes, Manner::KIND)
+            .and_then(|metadata| features::observe(&bytes, &metadata));
+        match seen {
+            Ok(seen) => self.evidence.add(self.source, &name, seen),
+            Err(error) => self.failed(&name, &format!("its pages cannot be scanned: {error:?}")),
+        }
+    }
+
+    fn read(&mut self, path: &Path, expected: &Value) {
+        let name = file_name(path);
         self.files += 1;
         let bytes = Bytes::from(std::fs::read(path).unwrap());
         if let Some(error) = expected["error"].as_str() {
@@ -123,18 +69,21 @@ impl Tally {
         };
         let fields = &expected["fields"];
         let small = bytes.len() <= DISORDERLY_FILE_BYTES_MAX;
+        let tiny = bytes.len() <= ONE_BYTE_FILE_BYTES_MAX;
         for (batch_rows, manner) in [
             (8192, Manner::KIND),
             (1000, Manner::KIND),
             (7, Manner::USUAL),
             (1, Manner::KIND),
             (1000, if small { Manner::DISORDERLY } else { Manner::USUAL }),
+            (300, if tiny { Manner::ONE_BYTE } else { Manner::USUAL }),
         ] {
             if batch_rows < 1000 && metadata.rows > 20_000 {
                 continue;
             }
             let layout = if batch_rows == 7 { Layout::Dense } else { Layout::Spaced };
-            let options = ReadOptions { batch_rows, layout, ..ReadOptions::default() };
+            let keep_dictionaries = batch_rows == 1000;
+            let options = ReadOptions { batch_rows, layout, keep_dictionaries, ..ReadOptions::default() };
             let what = format!("{name} in batches of {batch_rows}, budgets of {}", manner.budget);
             self.check(&what, field_sums(&bytes, &metadata, options.clone(), manner), fields);
             if batch_rows != 1 && manner.budget > 0 {
@@ -152,35 +101,19 @@ impl Tally {
             let batch_rows = [8192, 7, 1000, 100][number % 4];
             let manner = if number % 2 == 0 { Manner::KIND } else { Manner::USUAL };
             let what = format!("{name}, leaves {leaves:?}, in batches of {batch_rows}");
+            let wrong_before = self.wrong.len();
+            let cuts = if cuts_a_field(&metadata, &leaves) { "fields of nested columns" } else { "columns" };
             let options = ReadOptions { leaves: Some(leaves), batch_rows, ..ReadOptions::default() };
             let found = field_sums(&bytes, &metadata, options.clone(), manner);
             self.check(&what, found, &projection["fields"]);
             let found = array_sums(&bytes, &metadata, options, manner);
             self.check(&format!("{what}, as arrays"), found, &projection["fields"]);
+            if self.wrong.len() == wrong_before {
+                self.evidence.add(self.source, &name, [(features::SELECT, cuts.to_owned())]);
+            }
         }
         if let Err(error) = columns_alone(&bytes, &metadata) {
             self.failed(&name, &format!("{error:?}"));
-        }
-    }
-
-    fn compare_instead(&mut self, name: &str, bytes: &Bytes, instead: &Instead) {
-        for (batch_rows, manner) in [(8192, Manner::KIND), (1, Manner::USUAL)] {
-            let options = ReadOptions { batch_rows, ..ReadOptions::default() };
-            self.readings += 1;
-            let found = read_all(bytes, options, manner);
-            let same = match (&found, instead) {
-                (Err(error), Instead::Error(kind)) => error.kind() == *kind,
-                (Ok(found), Instead::Heads(expected)) => {
-                    let found = found.iter().map(|field| (&*field.name, field.head.iter().map(|row| &**row)));
-                    found
-                        .map(|(name, head)| (name, head.collect()))
-                        .eq(expected.iter().map(|(name, head)| (*name, head.to_vec())))
-                }
-                _ => false,
-            };
-            if !same {
-                self.failed(name, &format!("{found:?}, where {instead:?} is expected"));
-            }
         }
     }
 
@@ -222,12 +155,26 @@ impl Tally {
         self.wrong.push(format!("{what}: {why}"));
     }
 
-    fn report(self, what: &str) {
-        println!("{what}: {} files, {} readings, {} sums of fields", self.files, self.readings, self.fields);
-        let wrong = self.wrong;
-        assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(25)].join("\n"));
-        assert!(self.fields > 0, "nothing was compared");
+    pub(crate) fn outcome(mut self) -> Outcome {
+        if self.fields == 0 {
+            self.wrong.push("nothing was compared".to_owned());
+        }
+        let summary =
+            format!("{} files, {} readings, {} sums of fields", self.files, self.readings, self.fields);
+        Outcome { summary, wrong: self.wrong, evidence: self.evidence }
     }
+}
+
+/// Whether some column loses a part of its leaves, and not all.
+fn cuts_a_field(metadata: &FileMetaData, leaves: &[usize]) -> bool {
+    let schema = &metadata.schema;
+    schema.children(0).any(|child| {
+        let (mut wanted, mut left_out) = (false, false);
+        for leaf in schema.leaves_of(child) {
+            if leaves.contains(&leaf) { wanted = true } else { left_out = true }
+        }
+        wanted && left_out
+    })
 }
 
 /// What one leaf holds: levels, and the bytes of its values.
@@ -281,34 +228,6 @@ fn columns(
 /// Columns there must be, also of a file without rows.
 fn leaves_of(metadata: &FileMetaData, found: &[Column]) -> usize {
     if found.is_empty() { metadata.schema.leaves().len() } else { found.len() }
-}
-
-#[test]
-fn the_corpus_reads_equal() {
-    let (Some(python), Some(corpus)) = (files::python(), files::corpus()) else { return };
-    let mut parquet = Vec::new();
-    for part in ["data", "data/geospatial", "shredded_variant", "variant"] {
-        parquet.extend(files::parquet_files(&corpus.join("parquet-testing").join(part)));
-    }
-    parquet.extend(files::parquet_files(&corpus.join("real")));
-    let mut tally = Tally::default();
-    let (mut compared, mut instead) = (Vec::new(), 0);
-    for path in parquet {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        match NOT_AS_PYARROW.iter().find(|(known, _)| *known == name) {
-            Some((_, other)) => {
-                tally.compare_instead(&name, &Bytes::from(std::fs::read(path).unwrap()), other);
-                instead += 1;
-            }
-            None => compared.push(path),
-        }
-    }
-    assert_eq!(instead, NOT_AS_PYARROW.len(), "a file that is no longer there");
-    let expected = expect(&python, &folder("nested-corpus"), &compared);
-    for (path, expected) in compared.iter().zip(&expected) {
-        tally.compare(path, expected);
-    }
-    tally.report("corpus");
 }
 
 /// The legacy shapes of lists and maps, and fields without annotation: each with the levels of its leaves.
@@ -380,54 +299,36 @@ fn legacy_file(children: i32, elements: &[Struct]) -> Bytes {
     table.clone().group(2, chunks.collect::<Vec<_>>()).write()
 }
 
-#[test]
-fn legacy_shapes_mean_what_pyarrow_takes_them_for() {
-    let Some(python) = files::python() else { return };
-    let folder = folder("nested-legacy");
-    let paths: Vec<PathBuf> = legacy_shapes()
-        .into_iter()
-        .map(|(name, children, elements)| {
+/// Compares them, once. `None` without pyarrow.
+pub(crate) fn legacy_outcome() -> Option<&'static Outcome> {
+    static OUTCOME: OnceLock<Option<Outcome>> = OnceLock::new();
+    let compare = || {
+        let python = files::python()?;
+        let folder = folder("nested-legacy");
+        let mut paths = Vec::new();
+        for (name, children, elements) in legacy_shapes() {
             let path = folder.join(format!("{name}.parquet"));
             std::fs::write(&path, legacy_file(children, &elements)).unwrap();
-            path
-        })
-        .collect();
-    let mut tally = Tally::default();
-    for (path, expected) in paths.iter().zip(&expect(&python, &folder, &paths)) {
-        tally.compare(path, expected);
-    }
-    tally.report("legacy shapes");
-}
-
-/// Two keys of 1 GiB each, all `a`; README of parquet-testing.
-#[test]
-#[ignore = "soak: 2 GiB of strings"]
-fn keys_of_a_gibibyte() {
-    const KEY_BYTES: usize = 1 << 30;
-    let Some(corpus) = files::corpus() else { return };
-    let bytes = std::fs::read(corpus.join("parquet-testing/data/large_string_map.brotli.parquet")).unwrap();
-    let bytes = Bytes::from(bytes);
-    let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
-    let options = ReadOptions { limits: Limits::TRUSTED, ..ReadOptions::default() };
-    let codecs = Arc::new(StandardCodecs::default());
-    let mut reader = BatchReader::new(FILE, Arc::clone(&metadata), codecs, options).unwrap();
-    let mut keys = 0;
-    hostile::run(&mut reader, FILE, &bytes, Manner::USUAL, |batch| {
-        check_batch(&metadata.schema, &batch);
-        for index in 0..batch.columns[0].values.len() {
-            canonical::with_bytes(&batch.columns[0].values, index, |key| {
-                assert!(key.len() == KEY_BYTES && key.iter().all(|&byte| byte == b'a'));
-                keys += 1;
-            });
-            canonical::with_bytes(&batch.columns[1].values, index, |value| assert_eq!(value, [1, 0, 0, 0]));
+            paths.push(path);
         }
-        Ok(())
-    })
-    .unwrap();
-    assert_eq!(keys, 2);
+        let mut tally = Tally::new(Source::Crafted);
+        for (path, expected) in paths.iter().zip(&expect(&python, EXPECT_NESTED, &folder, &paths)) {
+            tally.compare(path, expected);
+        }
+        Some(tally.outcome())
+    };
+    OUTCOME.get_or_init(compare).as_ref()
 }
 
-fn random_cases(python: &Path, name: &str, first: u64, count: u64) {
+#[test]
+fn legacy_shapes_mean_what_pyarrow_takes_them_for() {
+    if let Some(outcome) = legacy_outcome() {
+        outcome.assert_right("legacy shapes");
+    }
+}
+
+/// Random cases, by their numbers, of which each is a seed.
+fn random_cases(python: &Path, name: &str, first: u64, count: u64) -> Outcome {
     let folder = folder(name);
     run(Command::new(python)
         .arg(files::root().join("dev/conformance/generate_nested.py"))
@@ -436,24 +337,40 @@ fn random_cases(python: &Path, name: &str, first: u64, count: u64) {
     let parquet = files::parquet_files(&folder.join("nested"));
     // DuckDB has internal errors with a few.
     assert!(parquet.len() as u64 * 100 >= count * 99, "only {} files of {count}", parquet.len());
-    let mut tally = Tally::default();
-    for (path, expected) in parquet.iter().zip(&expect(python, &folder, &parquet)) {
+    let mut tally = Tally::new(Source::Pyarrow);
+    for (path, expected) in parquet.iter().zip(&expect(python, EXPECT_NESTED, &folder, &parquet)) {
         tally.compare(path, expected);
     }
-    tally.report(&format!("cases {first}..{}", first + count));
+    tally.outcome()
+}
+
+/// How to see a case again, whose number is in its file's name.
+const AGAIN: &str = "random cases (one again: MARQUETRY_CASES=NUMBER..NUMBER+1)";
+
+/// The cases that `MARQUETRY_CASES` asks for, `FIRST..END`, instead of those of every test run.
+fn asked_for() -> Option<(u64, u64)> {
+    let asked = std::env::var("MARQUETRY_CASES").ok()?;
+    let (first, end) = asked.split_once("..").expect("MARQUETRY_CASES=FIRST..END");
+    let (first, end): (u64, u64) = (first.parse().unwrap(), end.parse().unwrap());
+    Some((first, end - first))
 }
 
 #[test]
 fn random_schemas_read_equal() {
     let Some(python) = files::python() else { return };
-    random_cases(&python, "nested", 0, 150);
+    let (first, count) = asked_for().unwrap_or((0, 150));
+    random_cases(&python, "nested", first, count).assert_right(AGAIN);
 }
 
 #[test]
 #[ignore = "soak: 10,000 random schemas take half an hour"]
 fn ten_thousand_random_schemas_read_equal() {
     let Some(python) = files::python() else { return };
-    for batch in 0..20 {
-        random_cases(&python, "nested-soak", 1000 + batch * 500, 500);
+    let mut all = Outcome::default();
+    for first in (1000..11_000).step_by(500) {
+        let outcome = random_cases(&python, "nested-soak", first, 500);
+        println!("from {first}: {}", outcome.summary);
+        all.add(&format!("from {first}"), outcome);
     }
+    all.assert_right(AGAIN);
 }

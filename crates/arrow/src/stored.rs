@@ -1,0 +1,128 @@
+//! `ARROW:schema`: the Arrow schema that Arrow's writers leave in a file, and what of it is taken back.
+//!
+//! Source: what Arrow C++ (`ApplyOriginalMetadata`) and parquet-rs (`apply_hint`) do; the format itself knows nothing of it. The
+//! Parquet schema is authoritative: names, nullability and values are its own, and a stored type is taken only where the same values
+//! can be held by it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
+use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use marquetry_base::{Error, Result};
+use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::schema::{Schema, Shape, ShapeKind};
+
+use crate::schema::{Plan, PlanKind};
+
+/// The key of a footer's metadata that holds it.
+pub(crate) const STORED_SCHEMA_KEY: &str = "ARROW:schema";
+
+/// The Arrow schema that a file's writer left in its footer. `None` when it left none.
+///
+/// # Errors
+///
+/// `Corrupt` for what is no base 64, or no message of Arrow's IPC with a schema.
+pub fn stored_schema(metadata: &FileMetaData) -> Result<Option<arrow_schema::Schema>> {
+    let pair = metadata.key_values.iter().find(|pair| pair.key == STORED_SCHEMA_KEY);
+    let Some(value) = pair.and_then(|pair| pair.value.as_deref()) else { return Ok(None) };
+    let corrupt = |why: String| Error::corrupt(format!("{STORED_SCHEMA_KEY}: {why}"));
+    let bytes = STANDARD.decode(value.trim_ascii()).map_err(|error| corrupt(error.to_string()))?;
+    // A message of IPC may begin with a mark and its length.
+    let message = match bytes.split_at_checked(8) {
+        Some((start, rest)) if start.starts_with(&[0xff; 4]) => rest,
+        _ => &bytes,
+    };
+    let message = arrow_ipc::root_as_message(message).map_err(|error| corrupt(error.to_string()))?;
+    let schema =
+        message.header_as_schema().ok_or_else(|| corrupt("a message without a schema".to_owned()))?;
+    let schema = arrow_ipc::convert::try_fb_to_schema(schema).map_err(|error| corrupt(error.to_string()))?;
+    Ok(Some(schema))
+}
+
+/// What a planned field becomes when the stored one is taken into account.
+pub(crate) fn field(schema: &Schema, shape: &Shape, plan: &Plan, stored: &Field) -> FieldRef {
+    let ours = plan.field.data_type();
+    let data_type = match (&shape.kind, &plan.kind, stored.data_type()) {
+        (ShapeKind::Struct(shapes), PlanKind::Struct(plans), DataType::Struct(fields)) => {
+            let children: HashMap<usize, usize> =
+                schema.children(shape.node).enumerate().map(|(at, child)| (child, at)).collect();
+            // Other fields than the group has are another group's.
+            if children.len() != fields.len() {
+                ours.clone()
+            } else {
+                let child = |(shape, plan): (&Shape, &Plan)| {
+                    let at = children.get(&shape.node).copied();
+                    at.map_or_else(|| Arc::clone(&plan.field), |at| field(schema, shape, plan, &fields[at]))
+                };
+                DataType::Struct(shapes.iter().zip(plans).map(child).collect())
+            }
+        }
+        (ShapeKind::List(_, shape) | ShapeKind::Map(_, shape, None), PlanKind::List(plan), list) => {
+            match list {
+                DataType::List(element) => DataType::List(field(schema, shape, plan, element)),
+                DataType::LargeList(element) => DataType::LargeList(field(schema, shape, plan, element)),
+                DataType::FixedSizeList(element, length) => {
+                    DataType::FixedSizeList(field(schema, shape, plan, element), *length)
+                }
+                _ => ours.clone(),
+            }
+        }
+        (
+            ShapeKind::Map(_, key_shape, Some(value_shape)),
+            PlanKind::Map { entries, key, value },
+            DataType::Map(stored, _),
+        ) => match stored.data_type() {
+            DataType::Struct(fields) if fields.len() == 2 => {
+                let pair = [
+                    field(schema, key_shape, key, &fields[0]),
+                    field(schema, value_shape, value, &fields[1]),
+                ];
+                let entries =
+                    entries.as_ref().clone().with_data_type(DataType::Struct(Fields::from_iter(pair)));
+                DataType::Map(Arc::new(entries), false)
+            }
+            _ => ours.clone(),
+        },
+        (ShapeKind::Leaf, PlanKind::Leaf { .. }, stored) => leaf_type(ours, stored),
+        _ => ours.clone(),
+    };
+    let mut metadata = stored.metadata().clone();
+    // An extension type stands on its own storage type only.
+    if !data_type.equals_datatype(stored.data_type()) {
+        metadata.remove(EXTENSION_TYPE_NAME_KEY);
+        metadata.remove(EXTENSION_TYPE_METADATA_KEY);
+    }
+    metadata.extend(plan.field.metadata().clone());
+    let is_ordered = matches!(data_type, DataType::Dictionary(..)) && stored.dict_is_ordered() == Some(true);
+    let mut field = plan.field.as_ref().clone().with_data_type(data_type).with_metadata(metadata);
+    if is_ordered {
+        field = field.with_dict_is_ordered(true);
+    }
+    Arc::new(field)
+}
+
+/// The type of a leaf: the stored one, or what of it holds the same values.
+fn leaf_type(ours: &DataType, stored: &DataType) -> DataType {
+    use DataType::*;
+    let is_taken = match (ours, stored) {
+        (Utf8View, Utf8 | LargeUtf8) | (BinaryView, Binary | LargeBinary) => true,
+        // Parquet knows no durations, and parquet-rs writes times of whole seconds, and Date64, as integers.
+        (Int64, Duration(_) | Timestamp(..) | Date64) => true,
+        (Int64, Time64(TimeUnit::Microsecond | TimeUnit::Nanosecond)) => true,
+        (Int32, Time32(TimeUnit::Second | TimeUnit::Millisecond)) => true,
+        (Date32, Date64) => true,
+        (Decimal128(p, s), Decimal32(q, t) | Decimal64(q, t) | Decimal256(q, t)) => (p, s) == (q, t),
+        // Parquet knows instants, but not the zone that they are shown in. What was no instant is none.
+        (Timestamp(unit, Some(_)), Timestamp(_, Some(zone))) => {
+            return Timestamp(*unit, Some(Arc::clone(zone)));
+        }
+        (Utf8View | BinaryView, Dictionary(index, value)) if index.is_dictionary_key_type() => {
+            return Dictionary(index.clone(), Box::new(leaf_type(ours, value)));
+        }
+        _ => false,
+    };
+    if is_taken { stored.clone() } else { ours.clone() }
+}

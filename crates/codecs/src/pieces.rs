@@ -1,0 +1,196 @@
+//! Pages that are read in pieces of any size, into room of any size: the decompressor of the formats that find what matches
+//! refer to in the page itself.
+
+use marquetry_base::{Budget, Codec, Decompressor, Error, Price, Progress, Result, Status};
+
+use crate::block::{Room, Stop};
+use crate::page::{Page, Ratio};
+
+/// A format that is decoded in slices.
+pub(crate) trait Format: Send {
+    const CODEC: Codec;
+
+    /// The largest possible ratio.
+    const RATIO_MAX: Ratio;
+
+    /// What uncompressed or compressed bytes cost, whichever are more, and what elements do: a literal or a match, however
+    /// long, and so many more for what else is done.
+    const PRICE: Price;
+
+    /// What matches may refer to, in the data of the format's known encoders.
+    const HISTORY_BYTES: usize;
+
+    /// Forgets everything and begins a page of `compressed` bytes that should become `uncompressed` bytes.
+    fn start(&mut self, compressed: usize, uncompressed: usize);
+
+    /// Decodes on: the bytes consumed, and why it stopped. What it leaves of `input` when it wants more is the beginning of
+    /// something, less than [`HEAD_BYTES_MAX`].
+    fn decode(&mut self, input: &[u8], page: &Page, room: &mut Room<'_>) -> Result<(usize, Stop)>;
+
+    /// True where the page may end.
+    fn may_end(&self) -> bool;
+}
+
+/// Every head (a tag, a token, the sizes of a block, the descriptor of a frame) is shorter than this.
+pub(crate) const HEAD_BYTES_MAX: usize = 24;
+
+/// Bytes of a slice, compressed or not: at most, so that elements fit into the processor's cache; and at least, so that what
+/// is done once a slice is little.
+const SLICE_BYTES_MAX: usize = 64 << 10;
+const SLICE_BYTES_MIN: usize = 4 << 10;
+
+/// The decompressor of a [`Format`].
+#[derive(Debug)]
+pub(crate) struct Pieces<F> {
+    format: F,
+    page: Page,
+    carried: Carried,
+}
+
+/// The beginning of something whose end was not yet there.
+#[derive(Debug, Default)]
+struct Carried {
+    bytes: [u8; HEAD_BYTES_MAX],
+    length: usize,
+}
+
+impl<F: Format> Pieces<F> {
+    pub(crate) fn new(format: F) -> Pieces<F> {
+        Pieces { format, page: Page::none(F::CODEC), carried: Carried::default() }
+    }
+}
+
+impl<F: Format> Decompressor for Pieces<F> {
+    fn start(&mut self, compressed: usize, uncompressed: usize, _whole: bool) -> Result<()> {
+        self.carried.length = 0;
+        self.format.start(compressed, uncompressed);
+        self.page.start(compressed, uncompressed, F::RATIO_MAX)
+    }
+
+    fn step(
+        &mut self,
+        input: &[u8],
+        last: bool,
+        output: &mut [u8],
+        history: usize,
+        budget: &mut Budget<'_>,
+    ) -> Result<Progress> {
+        let Pieces { format, page, carried } = self;
+        page.step(input.len(), last, |page| decompress(format, page, carried, input, output, history, budget))
+    }
+
+    fn history_bytes(&self) -> usize {
+        F::HISTORY_BYTES
+    }
+}
+
+fn decompress<F: Format>(
+    format: &mut F,
+    page: &mut Page,
+    carried: &mut Carried,
+    input: &[u8],
+    output: &mut [u8],
+    history: usize,
+    budget: &mut Budget<'_>,
+) -> Result<Progress> {
+    if history > output.len() {
+        return Err(Error::misuse("what a decompressor produced before is more than its output"));
+    }
+    // A byte takes an element at the worst.
+    let worst = Price::per_kib(F::PRICE.kib.saturating_add(F::PRICE.kilovalue));
+    let (mut consumed, mut at) = (0, history);
+    let status = loop {
+        // Page V2: nothing may be compressed to nothing.
+        if page.is_empty() {
+            break Status::End;
+        }
+        let paid = budget.bytes_left(worst);
+        if (consumed > 0 || at > history) && (paid < 2 * SLICE_BYTES_MIN || budget.is_spent()) {
+            break Status::Yield;
+        }
+        // What a slice does too much is less than the smallest slice.
+        let slice_bytes = paid.saturating_sub(SLICE_BYTES_MIN).clamp(SLICE_BYTES_MIN, SLICE_BYTES_MAX);
+        let end = output.len().min(at + page.owed());
+        let until = end.min(at + slice_bytes);
+        let mut room = Room { output: &mut *output, at, end, until, elements: 0, elements_max: slice_bytes };
+        let left = &input[consumed..];
+        let slice = &left[..left.len().min(slice_bytes)];
+        let before = carried.length;
+        let (taken, stop) = match before {
+            0 => format.decode(slice, page, &mut room)?,
+            _ => carried.decode(format, slice, page, &mut room)?,
+        };
+        let (produced, elements) = (room.at - at, room.elements);
+        budget.charge(F::PRICE, taken.max(produced), elements);
+        page.advance(taken, produced);
+        (consumed, at) = (consumed + taken, at + produced);
+        let went_on = taken + produced > 0 || carried.length != before;
+        match stop {
+            Stop::Room if page.owed() == 0 => return Err(page.too_long()),
+            Stop::Room if at == output.len() => break Status::NeedRoom,
+            Stop::Input if slice.len() == left.len() && before == 0 => {
+                let rest = &input[consumed..];
+                if page.unread() > rest.len() {
+                    carried.keep(rest)?;
+                    page.advance(rest.len(), 0);
+                    consumed += rest.len();
+                    break Status::NeedInput;
+                }
+                if !rest.is_empty() || !format.may_end() {
+                    return Err(page.truncated());
+                }
+                if page.owed() > 0 {
+                    return Err(page.too_short());
+                }
+                break Status::End;
+            }
+            // All that there is was added to what is carried.
+            Stop::Input if consumed == input.len() && carried.length > 0 => {
+                if page.unread() == 0 {
+                    return Err(page.truncated());
+                }
+                break Status::NeedInput;
+            }
+            _ if !went_on => return Err(Error::internal("a decompressor does not come on")),
+            _ => {}
+        }
+    };
+    Ok(Progress { consumed, produced: at - history, status })
+}
+
+impl Carried {
+    fn keep(&mut self, bytes: &[u8]) -> Result<()> {
+        let Some(to) = self.bytes.get_mut(..bytes.len()) else {
+            return Err(Error::internal("a decompressor leaves more than the beginning of something"));
+        };
+        to.copy_from_slice(bytes);
+        self.length = bytes.len();
+        Ok(())
+    }
+
+    /// Decodes what is carried together with the first bytes of `input`. How many of those were consumed.
+    fn decode<F: Format>(
+        &mut self,
+        format: &mut F,
+        input: &[u8],
+        page: &Page,
+        room: &mut Room<'_>,
+    ) -> Result<(usize, Stop)> {
+        let mut joined = [0; 2 * HEAD_BYTES_MAX];
+        let carried = self.length;
+        let added = input.len().min(HEAD_BYTES_MAX);
+        joined[..carried].copy_from_slice(&self.bytes[..carried]);
+        joined[carried..carried + added].copy_from_slice(&input[..added]);
+        let (consumed, stop) = format.decode(&joined[..carried + added], page, room)?;
+        if let Some(taken) = consumed.checked_sub(carried) {
+            self.length = 0;
+            return Ok((taken, stop));
+        }
+        if stop == Stop::Input {
+            self.keep(&joined[consumed..carried + added])?;
+            return Ok((added, stop));
+        }
+        self.keep(&joined[consumed..carried])?;
+        Ok((0, stop))
+    }
+}

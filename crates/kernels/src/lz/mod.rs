@@ -1,0 +1,176 @@
+//! Blocks of literals and matches: Snappy, LZ4, LZO1X.
+//!
+//! A `run` decodes whole elements for as long as they are easy: far enough from the ends of input and output that a copy
+//! may read and write some bytes too many, and not faulty. Whatever is not easy, it leaves to its caller, who decodes that
+//! one element with care, stops in its middle where it must, and knows what is wrong with it. So a run never fails and
+//! keeps no state, and a decoder built on it stops anywhere.
+
+pub mod inflate;
+pub mod lz4;
+pub mod lzo;
+pub mod snappy;
+
+#[cfg(test)]
+mod tests;
+
+/// How far a run came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    /// Bytes of the input that are done with.
+    pub consumed: usize,
+    /// Bytes written to the output. Some behind them were written, too, and mean nothing.
+    pub produced: usize,
+    /// Literals and matches decoded.
+    pub elements: usize,
+}
+
+/// What a run works on.
+///
+/// `output[..at]` is what was produced before, `output[start..at]` what matches may refer to, `output[at..]` room. The run
+/// begins no element once it has reached `until`.
+#[derive(Debug)]
+pub struct Output<'room> {
+    /// What was produced, and room.
+    pub output: &'room mut [u8],
+    /// Where the bytes start that matches may refer to.
+    pub start: usize,
+    /// Where the room starts.
+    pub at: usize,
+    /// Where the run stops, give or take an element.
+    pub until: usize,
+}
+
+/// Bytes that a copy may write behind what it was asked for.
+pub(crate) const SLACK: usize = 32;
+
+/// Bytes that the processor moves at a time.
+pub(crate) const WIDE: usize = 16;
+
+/// Copies 16 bytes. They may overlap.
+///
+/// # Safety
+///
+/// 16 bytes can be read at `from` and written at `to`.
+#[inline(always)]
+pub(crate) unsafe fn copy_wide(from: *const u8, to: *mut u8) {
+    // SAFETY: the caller's promise. One load, then one store: overlap is allowed.
+    unsafe { core::ptr::copy(from, to, WIDE) };
+}
+
+/// Copies 8 bytes. They may overlap.
+///
+/// # Safety
+///
+/// 8 bytes can be read at `from` and written at `to`.
+#[inline(always)]
+unsafe fn copy_word(from: *const u8, to: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()) };
+}
+
+/// Copies `length` bytes of literals, and up to [`SLACK`] more.
+///
+/// # Safety
+///
+/// `length + SLACK` bytes can be read at `from` and written at `to`, and the two do not overlap.
+#[inline(always)]
+pub(crate) unsafe fn copy_literals(from: *const u8, to: *mut u8, length: usize) {
+    let mut done = 0;
+    loop {
+        // SAFETY: `done < length`, or `done` is 0, so `done + 2 * WIDE <= length + SLACK`.
+        unsafe {
+            copy_wide(from.add(done), to.add(done));
+            copy_wide(from.add(done + WIDE), to.add(done + WIDE));
+        }
+        done += 2 * WIDE;
+        if done >= length {
+            break;
+        }
+    }
+}
+
+/// For each distance below 8, what repeats the lowest so many bytes of a word by multiplication, and how many bytes of the
+/// product are whole periods.
+const PERIODS: [(u64, usize); 8] = [
+    (0, 0),
+    (0x0101_0101_0101_0101, 8),
+    (0x0001_0001_0001_0001, 8),
+    (0x0001_0000_0100_0001, 6),
+    (0x0000_0001_0000_0001, 8),
+    (0x0000_0100_0000_0001, 5),
+    (0x0001_0000_0000_0001, 6),
+    (0x0100_0000_0000_0001, 7),
+];
+
+/// Copies `length` bytes from `distance` bytes before `out + at`, each of which may be one that the copy itself wrote; and up
+/// to [`SLACK`] bytes more, which mean nothing.
+///
+/// # Safety
+///
+/// `out` starts a buffer of `at + length + SLACK` bytes or more, and `1 <= distance <= at`.
+#[inline(always)]
+pub(crate) unsafe fn copy_match(out: *mut u8, at: usize, distance: usize, length: usize) {
+    // SAFETY: every byte read is at `at - distance` or behind it. Every store begins at `at + done` with `done < length`, or
+    // with `done` 0, and is of 32 bytes at most, so it ends within `at + length + SLACK`. Every load ends where the store of
+    // the same bytes does, less `distance`.
+    unsafe {
+        let to = out.add(at);
+        let from = to.sub(distance);
+        let mut done = 0;
+        if distance >= 8 {
+            // Most matches are short, and many of 8 bytes or somewhat more away: for those, no branch tells near from far.
+            copy_word(from, to);
+            if length <= 8 {
+                return;
+            }
+            copy_word(from.add(8), to.add(8));
+            if length <= WIDE {
+                return;
+            }
+            done = WIDE;
+            if distance >= WIDE {
+                loop {
+                    copy_wide(from.add(done), to.add(done));
+                    done += WIDE;
+                    if done >= length {
+                        return;
+                    }
+                }
+            }
+            loop {
+                copy_word(from.add(done), to.add(done));
+                done += 8;
+                if done >= length {
+                    return;
+                }
+            }
+        }
+        if at >= 8 {
+            // The last `distance` bytes, loaded with those before them: that load finds the last store, where one of the bytes
+            // from `from` on would have to wait for it.
+            let last = to.sub(8).cast::<u64>().read_unaligned() >> (64 - 8 * distance);
+            let (repeat, step) = PERIODS[distance & 7];
+            let word = last.wrapping_mul(repeat);
+            if step == 8 {
+                loop {
+                    to.add(done).cast::<[u64; 2]>().write_unaligned([word; 2]);
+                    done += WIDE;
+                    if done >= length {
+                        return;
+                    }
+                }
+            }
+            loop {
+                to.add(done).cast::<u64>().write_unaligned(word);
+                done += step;
+                if done >= length {
+                    return;
+                }
+            }
+        }
+        while done < length {
+            *to.add(done) = *from.add(done);
+            done += 1;
+        }
+    }
+}

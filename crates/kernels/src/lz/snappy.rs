@@ -1,0 +1,106 @@
+//! Snappy's elements. google/snappy, format_description.txt, section 2.
+
+use super::{Output, Run, SLACK, WIDE, copy_literals, copy_match, copy_wide};
+
+/// Bytes of input that an easy element may need: a tag, and a literal of up to 16 bytes or an offset of four.
+const INPUT_MIN: usize = 1 + WIDE;
+
+/// Room that an easy element may need: a copy of up to 64 bytes.
+const ROOM_MIN: usize = 64 + SLACK;
+
+/// A literal's longest length in its tag.
+const LENGTH_IN_TAG_MAX: usize = 60;
+
+/// The longest literal that is easy. A longer one may be as long as the page, and wants to be copied in slices.
+const LITERAL_MAX: usize = 1 << 10;
+
+/// For each tag of a copy, the length, the upper bits of an offset of eleven, and the number of bytes that follow. For a
+/// literal of at most 60 bytes the length.
+const TAGS: [u16; 256] = tags();
+
+const LENGTH_MASK: u16 = 0xff;
+const OFFSET_MASK: u16 = 0x700;
+const TRAILER_SHIFT: u32 = 11;
+
+/// Decodes elements while they are easy. See [`super`].
+#[must_use]
+pub fn run(input: &[u8], to: Output<'_>) -> Run {
+    let Output { output, start, at, until } = to;
+    let mut run = Run::default();
+    let (Some(in_last), Some(room_last)) =
+        (input.len().checked_sub(INPUT_MIN), output.len().checked_sub(ROOM_MIN))
+    else {
+        return run;
+    };
+    if start > at || at > room_last {
+        return run;
+    }
+    let out_last = room_last.min(until.saturating_sub(1));
+    let (from, out) = (input.as_ptr(), output.as_mut_ptr());
+    let (mut ip, mut op) = (0, at);
+    while ip <= in_last && op <= out_last {
+        // SAFETY: `ip + 17 <= input.len()`.
+        let (tag, trailer) = unsafe { (*from.add(ip), from.add(ip + 1).cast::<u32>().read_unaligned()) };
+        if tag & 3 == 0 {
+            let length = usize::from(tag >> 2) + 1;
+            if length <= WIDE {
+                // SAFETY: `ip + 1 + 16 <= input.len()`, and `op + ROOM_MIN <= output.len()`.
+                unsafe { copy_wide(from.add(ip + 1), out.add(op)) };
+                ip += 1 + length;
+                op += length;
+                run.elements += 1;
+                continue;
+            }
+            let extra = length.saturating_sub(LENGTH_IN_TAG_MAX);
+            let length = match extra {
+                0 => length,
+                _ => (trailer & (u32::MAX >> (32 - 8 * extra))) as usize + 1,
+            };
+            let body = ip + 1 + extra;
+            // `body <= ip + 5 < input.len()`, and `op <= output.len()`.
+            if length > LITERAL_MAX
+                || input.len() - body < length + SLACK
+                || output.len() - op < length + SLACK
+            {
+                break;
+            }
+            // SAFETY: `length + SLACK` bytes are left of both, which are different slices.
+            unsafe { copy_literals(from.add(body), out.add(op), length) };
+            ip = body + length;
+            op += length;
+        } else {
+            let entry = TAGS[usize::from(tag)];
+            let length = usize::from(entry & LENGTH_MASK);
+            let extra = u32::from(entry >> TRAILER_SHIFT);
+            let trailer = (trailer & (u32::MAX >> (32 - 8 * extra))) as usize;
+            let distance = usize::from(entry & OFFSET_MASK) + trailer;
+            if distance.wrapping_sub(1) >= op - start {
+                break;
+            }
+            // SAFETY: `1 <= distance <= op`, `length <= 64`, and `op + 64 + SLACK <= output.len()`.
+            unsafe { copy_match(out, op, distance, length) };
+            ip += 1 + extra as usize;
+            op += length;
+        }
+        run.elements += 1;
+    }
+    run.consumed = ip;
+    run.produced = op - at;
+    run
+}
+
+const fn tags() -> [u16; 256] {
+    let mut tags = [0; 256];
+    let mut tag = 0;
+    while tag < 256 {
+        let bits = tag as u16;
+        tags[tag] = match tag & 3 {
+            0 => (bits >> 2) + 1,
+            1 => (4 + (bits >> 2 & 7)) | (bits >> 5) << 8 | 1 << TRAILER_SHIFT,
+            2 => ((bits >> 2) + 1) | 2 << TRAILER_SHIFT,
+            _ => ((bits >> 2) + 1) | 4 << TRAILER_SHIFT,
+        };
+        tag += 1;
+    }
+    tags
+}

@@ -1,0 +1,303 @@
+//! Every run beside a naive decoder that goes element by element and byte by byte.
+
+use super::{Output, Run, lz4, lzo, snappy};
+use crate::testing::{Random, rounds};
+use std::vec;
+use std::vec::Vec;
+
+/// One element: how many bytes of the input it is, and what it appends. `None` for one that is not whole or faulty.
+type Element = fn(input: &[u8], output: &mut Vec<u8>, start: usize, before: &mut u8) -> Option<usize>;
+
+fn append_literals(input: &[u8], at: usize, length: usize, output: &mut Vec<u8>) -> Option<usize> {
+    output.extend_from_slice(input.get(at..at.checked_add(length)?)?);
+    Some(at + length)
+}
+
+fn append_match(output: &mut Vec<u8>, start: usize, distance: usize, length: usize) -> Option<()> {
+    if distance == 0 || distance > output.len() - start {
+        return None;
+    }
+    for _ in 0..length {
+        output.push(output[output.len() - distance]);
+    }
+    Some(())
+}
+
+fn number(bytes: &[u8]) -> usize {
+    bytes.iter().rev().fold(0, |number, &byte| number << 8 | byte as usize)
+}
+
+fn snappy_element(input: &[u8], output: &mut Vec<u8>, start: usize, _: &mut u8) -> Option<usize> {
+    let tag = *input.first()? as usize;
+    let (extra, high) = [(0, 0), (1, tag >> 5 << 8), (2, 0), (4, 0)][tag & 3];
+    if tag & 3 == 0 {
+        let field = tag >> 2;
+        let extra = field.saturating_sub(59);
+        let length = if extra == 0 { field } else { number(input.get(1..1 + extra)?) } + 1;
+        return append_literals(input, 1 + extra, length, output);
+    }
+    let length = if tag & 3 == 1 { 4 + (tag >> 2 & 7) } else { (tag >> 2) + 1 };
+    append_match(output, start, high + number(input.get(1..1 + extra)?), length)?;
+    Some(1 + extra)
+}
+
+fn lz4_element(input: &[u8], output: &mut Vec<u8>, start: usize, _: &mut u8) -> Option<usize> {
+    let token = *input.first()? as usize;
+    let mut at = 1;
+    let length = |nibble: usize, at: &mut usize| {
+        let mut length = nibble;
+        while length >= 15 {
+            let byte = *input.get(*at)?;
+            *at += 1;
+            length += byte as usize;
+            if byte < 255 {
+                break;
+            }
+        }
+        Some(length)
+    };
+    let literals = length(token >> 4, &mut at)?;
+    at = append_literals(input, at, literals, output)?;
+    let distance = number(input.get(at..at + 2)?);
+    at += 2;
+    let matched = length(token & 15, &mut at)?;
+    append_match(output, start, distance, matched + 4)?;
+    Some(at)
+}
+
+fn lzo_element(input: &[u8], output: &mut Vec<u8>, start: usize, before: &mut u8) -> Option<usize> {
+    let code = *input.first()? as usize;
+    let mut at = 1;
+    let extended = |at: &mut usize, base: usize| {
+        let mut length = base;
+        loop {
+            let byte = *input.get(*at)?;
+            *at += 1;
+            if byte != 0 {
+                return Some(length + byte as usize);
+            }
+            length += 255;
+        }
+    };
+    let byte = |at: usize| input.get(at).map(|&byte| byte as usize);
+    let (distance, length, literals) = match code {
+        64.. => {
+            at = 2;
+            (1 + (code >> 2 & 7) + (byte(1)? << 3), (code >> 5) + 1, code & 3)
+        }
+        16.. => {
+            let (mask, base) = if code < 32 { (7, 0x4000 + ((code & 8) << 11)) } else { (31, 1) };
+            let length = if code & mask == 0 { extended(&mut at, mask)? } else { code & mask } + 2;
+            let place = number(input.get(at..at + 2)?);
+            at += 2;
+            if base + (place >> 2) == 0x4000 && base != 1 {
+                return None;
+            }
+            (base + (place >> 2), length, place & 3)
+        }
+        _ if *before == 0 => {
+            let length = if code == 0 { extended(&mut at, 15)? } else { code } + 3;
+            *before = lzo::AFTER_RUN;
+            return append_literals(input, at, length, output);
+        }
+        _ => {
+            at = 2;
+            let (near, length) = if *before == lzo::AFTER_RUN { (2049, 3) } else { (1, 2) };
+            (near + (code >> 2) + (byte(1)? << 2), length, code & 3)
+        }
+    };
+    append_match(output, start, distance, length)?;
+    *before = literals as u8;
+    append_literals(input, at, literals, output)
+}
+
+/// Runs on random elements, some of them bad, in random places of buffers that end where they should.
+fn against_naive(
+    kernel: fn(&[u8], Output<'_>, &mut u8) -> Run,
+    naive_element: Element,
+    random_element: fn(&mut Random, &mut Vec<u8>, usize) -> usize,
+) {
+    let mut random = Random::new(31);
+    let (mut elements, mut full) = (0, 0);
+    for round in 0..rounds(3_000) {
+        let at = random.below(if round % 7 == 0 { 70_000 } else { 200 });
+        let start = random.below(at + 1) * random.below(2);
+        let room = random.below(if round % 3 == 0 { 3_000 } else { 400 });
+        let until = at + random.below(2 * room + 2);
+        let (mut input, mut made) = (vec![], 0);
+        while made < room + 200 {
+            made += random_element(&mut random, &mut input, at - start + made);
+        }
+        input.truncate(random.below(input.len() * 2 + 1));
+        let mut output = random.bytes(at + room);
+        let mut naive = output[..at].to_vec();
+        let before_first = random.below(5) as u8;
+        let (mut before, mut before_naive) = (before_first, before_first);
+        let run = kernel(&input, Output { output: &mut output, start, at, until }, &mut before);
+        let (mut consumed, mut count) = (0, 0);
+        while consumed < run.consumed {
+            assert!(naive.len() < until, "an element begun behind the end");
+            consumed += naive_element(&input[consumed..], &mut naive, start, &mut before_naive)
+                .expect("a good element");
+            count += 1;
+        }
+        let expected = Run { consumed, produced: naive.len() - at, elements: count };
+        assert_eq!((run, before), (expected, before_naive));
+        assert!(output[..naive.len()] == naive, "other bytes");
+        elements += count;
+        full += usize::from(run.produced > room / 2 && room > 200);
+    }
+    assert!(elements > rounds(6_000) && full > rounds(3_000) / 40, "{elements} elements, {full} full");
+}
+
+/// How far back, in a block of `reach` bytes, and at most `most`: near, far, or too far.
+fn distance(random: &mut Random, reach: usize, most: usize) -> usize {
+    match random.below(100) {
+        0 => random.below(most),
+        1..50 => 1 + random.below(reach.clamp(1, 40)).min(most - 1),
+        _ => 1 + random.below(reach.max(1)).min(most - 1),
+    }
+}
+
+#[test]
+fn snappy_against_the_naive_decoder() {
+    against_naive(
+        |input, to, _| snappy::run(input, to),
+        snappy_element,
+        |random, input, reach| match random.below(5) {
+            0 | 1 => {
+                let most = [20, 70, 70, 300][random.below(4)];
+                let length = 1 + random.below(most);
+                match length {
+                    ..=60 => input.push((length as u8 - 1) << 2),
+                    61..=256 => input.extend([60 << 2, (length - 1) as u8]),
+                    _ => input.extend([61 << 2, (length - 1) as u8, ((length - 1) >> 8) as u8]),
+                }
+                input.extend(random.bytes(length));
+                length
+            }
+            2 => {
+                let (back, length) = (distance(random, reach, 2_048), 4 + random.below(8));
+                input.extend([(back >> 8 << 5) as u8 | (length as u8 - 4) << 2 | 1, back as u8]);
+                length
+            }
+            kind => {
+                let (back, length) = (distance(random, reach, 65_536), 1 + random.below(64));
+                let [b0, b1, ..] = back.to_le_bytes();
+                input.extend([(length as u8 - 1) << 2 | 2 | (kind == 4) as u8, b0, b1]);
+                input.extend(vec![0; if kind == 4 { 2 } else { 0 }]);
+                length
+            }
+        },
+    );
+}
+
+#[test]
+fn lz4_against_the_naive_decoder() {
+    against_naive(
+        |input, to, _| lz4::run(input, to),
+        lz4_element,
+        |random, input, reach| {
+            let length = |random: &mut Random| {
+                let most = if random.below(5) == 0 { 300 } else { 16 };
+                random.below(most)
+            };
+            let (literals, matched) = (length(random), length(random));
+            let rest = |input: &mut Vec<u8>, length: usize| match length.checked_sub(15) {
+                Some(rest @ 255..) => input.extend([255, (rest - 255) as u8]),
+                Some(rest) => input.push(rest as u8),
+                None => {}
+            };
+            input.push((literals.min(15) << 4 | matched.min(15)) as u8);
+            rest(input, literals);
+            input.extend(random.bytes(literals));
+            input.extend(&distance(random, reach + literals, 65_536).to_le_bytes()[..2]);
+            rest(input, matched);
+            literals + matched + 4
+        },
+    );
+}
+
+#[test]
+fn lzo_against_the_naive_decoder() {
+    against_naive(lzo::run, lzo_element, |random, input, reach| {
+        let after = random.below(4);
+        let place = |distance: usize| ((distance << 2 | after) as u16).to_le_bytes();
+        let made = match random.below(6) {
+            0 => {
+                // A run of literals, or a short match, by what comes before.
+                let code = random.below(16);
+                input.push(code as u8);
+                if code == 0 {
+                    input.push(random.below(200) as u8);
+                }
+                input.extend(random.bytes(code + 3));
+                return code + 3;
+            }
+            1..=3 => {
+                let (back, length) = (distance(random, reach, 2_048) - 1, 3 + random.below(6));
+                input.extend([((length - 1) << 5 | (back & 7) << 2 | after) as u8, (back >> 3) as u8]);
+                length
+            }
+            4 => {
+                let (back, length) = (distance(random, reach, 16_384), 3 + random.below(100));
+                match length {
+                    ..=33 => input.push(32 | (length - 2) as u8),
+                    _ => input.extend([32, (length - 33) as u8]),
+                }
+                input.extend(place(back - 1));
+                length
+            }
+            _ => {
+                let back = distance(random, reach.saturating_sub(16_384), 32_767);
+                let length = 3 + random.below(50);
+                let high = 16 | (back >> 14 << 3) as u8;
+                match length {
+                    ..=9 => input.push(high | (length - 2) as u8),
+                    _ => input.extend([high, (length - 9) as u8]),
+                }
+                input.extend(place(back & 0x3fff));
+                length
+            }
+        };
+        input.extend(random.bytes(after));
+        made + after
+    });
+}
+
+/// Every distance and length, at the very end of the room that the promise asks for.
+#[test]
+fn matches_of_every_shape() {
+    for distance in 1..=70 {
+        for length in (1..=40).chain([63, 64, 65, 300]) {
+            for lead in [0, 1, 9] {
+                let at = distance + lead;
+                let mut output: Vec<u8> = (0..at + length + super::SLACK).map(|i| (i * 7) as u8).collect();
+                let mut naive = output[..at].to_vec();
+                append_match(&mut naive, 0, distance, length).unwrap();
+                // SAFETY: the buffer is as long as it must be, and the distance is not 0 nor beyond its start.
+                unsafe { super::copy_match(output.as_mut_ptr(), at, distance, length) };
+                assert!(output[..naive.len()] == naive, "{distance} {length} {lead}");
+            }
+        }
+    }
+}
+
+#[test]
+fn places_that_do_not_fit_decode_nothing() {
+    let input = [0; 100];
+    for (start, at, until) in
+        [(5, 4, 1_000), (0, 500, 1_000), (0, usize::MAX, usize::MAX), (0, 4, 4), (0, 4, 0)]
+    {
+        let mut output = vec![0; 400];
+        let to = || Output { output: &mut [], start, at, until };
+        assert_eq!(snappy::run(&input, to()), Run::default());
+        for run in [
+            snappy::run(&input, Output { output: &mut output, start, at, until }),
+            lz4::run(&input, Output { output: &mut output, start, at, until }),
+            lzo::run(&input, Output { output: &mut output, start, at, until }, &mut 0),
+        ] {
+            assert_eq!(run, Run::default());
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What a column chunk tells of its values' sizes, levels and places (`SizeStatistics`, `GeospatialStatistics`).
+
+use alloc::vec::Vec;
+
+use super::thrift::{Kind, Reader, Thrift};
+
+/// What is needed to guess how much memory a chunk's values take, and how its lists and structs are filled (`SizeStatistics`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SizeStatistics {
+    /// Bytes of all values of BYTE_ARRAY, without their lengths, as if none were encoded.
+    pub unencoded_byte_array_data_bytes: Option<u64>,
+    /// How often each repetition level stands, from 0 on. Empty when the writer did not say, which it need not where there is
+    /// one level only.
+    pub repetition_level_histogram: Vec<u64>,
+    /// How often each definition level stands, from 0 on. Empty when the writer did not say, which it need not where there are
+    /// no more than two levels.
+    pub definition_level_histogram: Vec<u64>,
+}
+
+/// Where the geometries of a chunk are, and of what types (`GeospatialStatistics`; Geospatial.md, Statistics).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GeospatialStatistics {
+    /// A box around all of them.
+    pub bounding_box: Option<BoundingBox>,
+    /// The ISO WKB codes of all types that stand in the chunk: 1 is a point, 1001 one with Z. Empty: not known.
+    pub geospatial_types: Vec<i32>,
+}
+
+/// The smallest and largest coordinates (`BoundingBox`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BoundingBox {
+    /// West to east. The first is larger than the second where the box crosses the antimeridian.
+    pub x: (f64, f64),
+    /// South to north.
+    pub y: (f64, f64),
+    /// Heights, where there are any.
+    pub z: Option<(f64, f64)>,
+    /// Measures, where there are any.
+    pub m: Option<(f64, f64)>,
+}
+
+/// Reads `SizeStatistics`. Counts that cannot be are taken as not known, as in `Statistics`.
+pub(super) fn size_statistics(reader: &mut Reader<'_>) -> Thrift<SizeStatistics> {
+    let mut sizes = SizeStatistics::default();
+    reader.structure(|reader, field| {
+        match field.id {
+            1 => {
+                let bytes = reader.expect(field, Kind::I64, Reader::i64)?;
+                sizes.unencoded_byte_array_data_bytes = u64::try_from(bytes).ok();
+            }
+            2 => sizes.repetition_level_histogram = reader.expect(field, Kind::List, histogram)?,
+            3 => sizes.definition_level_histogram = reader.expect(field, Kind::List, histogram)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    Ok(sizes)
+}
+
+/// A histogram; an empty one where a count is negative.
+fn histogram(reader: &mut Reader<'_>) -> Thrift<Vec<u64>> {
+    let counts = reader.each(Kind::I64, |reader| Ok(u64::try_from(reader.i64()?).ok()))?;
+    Ok(counts.into_iter().collect::<Option<_>>().unwrap_or_default())
+}
+
+/// Reads `GeospatialStatistics`. A box that lacks what is required is taken as none.
+pub(super) fn geospatial_statistics(reader: &mut Reader<'_>) -> Thrift<GeospatialStatistics> {
+    let mut statistics = GeospatialStatistics::default();
+    reader.structure(|reader, field| {
+        match field.id {
+            1 => statistics.bounding_box = reader.expect(field, Kind::Struct, bounding_box)?,
+            2 => {
+                statistics.geospatial_types =
+                    reader.expect(field, Kind::List, |reader| reader.each(Kind::I32, Reader::i32))?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    Ok(statistics)
+}
+
+fn bounding_box(reader: &mut Reader<'_>) -> Thrift<Option<BoundingBox>> {
+    let mut sides = [None; 8];
+    reader.structure(|reader, field| {
+        let side = usize::try_from(field.id).ok().and_then(|id| sides.get_mut(id.checked_sub(1)?));
+        let Some(side) = side else { return Ok(false) };
+        *side = Some(reader.expect(field, Kind::Double, Reader::double)?);
+        Ok(true)
+    })?;
+    let [x_min, x_max, y_min, y_max, z_min, z_max, m_min, m_max] = sides;
+    let (x, y) = (x_min.zip(x_max), y_min.zip(y_max));
+    Ok(x.zip(y).map(|(x, y)| BoundingBox { x, y, z: z_min.zip(z_max), m: m_min.zip(m_max) }))
+}

@@ -1,0 +1,152 @@
+//! Columns that are in the names of directories: `year=2024/month=2/data.parquet`, as Hive lays out tables.
+//!
+//! Source: Hive's layout of partitions has no specification. Names and values are percent-encoded, and a null has a name of its
+//! own, as Hive, Spark and DuckDB write them. What values mean is taken from the values alone: see [`HiveType::of`].
+
+use alloc::string::String;
+
+use marquetry_base::{Buffer, Bytes, Error, Result, calendar};
+use percent_encoding::percent_decode_str;
+
+use crate::read::{ByteArrays, Values};
+use crate::schema::{Column, LogicalType, PhysicalType};
+
+/// The directory's name that stands for a null.
+pub const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// What a directory's name says of all rows below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partition {
+    /// The column.
+    pub name: String,
+    /// Its value.
+    pub value: Option<String>,
+}
+
+impl Partition {
+    /// The partition that a directory's name is: `name=value`. `None` for any other name.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` for percent-encoded bytes that are not UTF-8.
+    pub fn of(directory: &str) -> Result<Option<Partition>> {
+        let Some((name, value)) = directory.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+            return Ok(None);
+        };
+        let decode = |text: &str| match percent_decode_str(text).decode_utf8() {
+            Ok(text) => Ok(String::from(text)),
+            Err(_) => Err(Error::corrupt(alloc::format!(
+                "the directory {directory:?} has bytes that are not UTF-8"
+            ))),
+        };
+        let value = if value == NULL { None } else { Some(decode(value)?) };
+        Ok(Some(Partition { name: decode(name)?, value }))
+    }
+}
+
+/// What the values of a partition column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HiveType {
+    /// INT64.
+    Integer,
+    /// INT32 DATE.
+    Date,
+    /// BYTE_ARRAY STRING.
+    Text,
+}
+
+impl HiveType {
+    /// The type of a column that has these values: integers, if all are as INT64 would be printed (`7`, but neither `07` nor `+7`, of
+    /// which something would be lost); dates, if all are of the form `2024-02-29`; else text. So does DuckDB.
+    pub fn of<'a>(values: impl Iterator<Item = &'a str> + Clone) -> HiveType {
+        if values.clone().next().is_none() {
+            HiveType::Text
+        } else if values.clone().all(|value| integer(value).is_some()) {
+            HiveType::Integer
+        } else if values.clone().all(|value| date(value).is_some()) {
+            HiveType::Date
+        } else {
+            HiveType::Text
+        }
+    }
+
+    /// The column of this type, of this name.
+    pub fn column(self, name: &str) -> Column {
+        let (physical_type, logical_type) = match self {
+            HiveType::Integer => (PhysicalType::Int64, None),
+            HiveType::Date => (PhysicalType::Int32, Some(LogicalType::Date)),
+            HiveType::Text => (PhysicalType::ByteArray, Some(LogicalType::String)),
+        };
+        Column { name: name.into(), physical_type, logical_type }
+    }
+
+    /// A value, as [`ConformReader`](crate::read::ConformReader) takes it for a constant. `None` if it is not of this type.
+    pub fn value(self, text: &str) -> Option<Values> {
+        Some(match self {
+            HiveType::Integer => Values::Int64(Buffer::from(alloc::vec![integer(text)?])),
+            HiveType::Date => Values::Int32(Buffer::from(alloc::vec![date(text)?])),
+            HiveType::Text => {
+                let bytes = Bytes::copy_from_slice(text.as_bytes());
+                Values::ByteArray(ByteArrays::from_lengths(bytes, [text.len()]))
+            }
+        })
+    }
+}
+
+/// An integer as it is printed.
+fn integer(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_canonical = !digits.starts_with(['0', '+']) || text == "0";
+    text.parse().ok().filter(|_| is_canonical)
+}
+
+/// The day of a date of the form `2024-02-29`.
+fn date(text: &str) -> Option<i32> {
+    let is_form = text.len() == 10
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| if at == 4 || at == 7 { byte == b'-' } else { byte.is_ascii_digit() });
+    let part = |range: core::ops::Range<usize>| text.get(range)?.parse::<i64>().ok();
+    let days = calendar::days(part(0..4)?, part(5..7)?, part(8..10)?)?;
+    i32::try_from(days).ok().filter(|_| is_form)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_directories() {
+        let of = |name| Partition::of(name).unwrap().map(|found| (found.name, found.value));
+        let found = |name: &str, value: Option<&str>| Some((name.into(), value.map(Into::into)));
+        assert_eq!(of("year=2024"), found("year", Some("2024")));
+        assert_eq!(of("a=b=c"), found("a", Some("b=c")));
+        assert_eq!(of("city=New%20York%2FNY"), found("city", Some("New York/NY")));
+        assert_eq!(of("k%3D=x"), found("k=", Some("x")));
+        assert_eq!(of("a=__HIVE_DEFAULT_PARTITION__"), found("a", None));
+        assert_eq!(of("a="), found("a", Some("")));
+        assert_eq!(of("a=100%"), found("a", Some("100%")));
+        assert_eq!((of("data"), of("=x"), of("")), (None, None, None));
+        assert!(Partition::of("a=%FF").unwrap_err().message().contains("not UTF-8"));
+    }
+
+    #[test]
+    fn types_lose_nothing() {
+        let of = |values: &[&str]| HiveType::of(values.iter().copied());
+        assert_eq!(of(&["1", "-20", "0"]), HiveType::Integer);
+        for other in ["01", "+1", "-0", "", " 1", "1.5", "9223372036854775808", "1e3", "-"] {
+            assert_eq!(of(&["1", other]), HiveType::Text, "{other:?}");
+        }
+        assert_eq!(of(&["2024-02-29", "0001-01-01"]), HiveType::Date);
+        for other in ["2023-02-29", "2024-2-1", "2024-02-290", "+024-02-01", "20240-2-1", "1"] {
+            assert_eq!(of(&["2024-02-28", other]), HiveType::Text, "{other:?}");
+        }
+        assert_eq!(of(&[]), HiveType::Text);
+        assert_eq!(HiveType::Integer.value("-20"), Some(Values::Int64(alloc::vec![-20].into())));
+        assert_eq!(HiveType::Date.value("1970-01-02"), Some(Values::Int32(alloc::vec![1].into())));
+        let Some(Values::ByteArray(text)) = HiveType::Text.value("a longer text") else { panic!() };
+        assert_eq!(text.get(0), b"a longer text");
+        assert_eq!(HiveType::Integer.value("x"), None);
+    }
+}

@@ -1,0 +1,262 @@
+//! Parts of a schema, by the paths of their fields.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::{Error, Result};
+
+use super::field::{Field, FieldKind, Writer};
+use super::{LogicalType, Schema, Shape, ShapeKind};
+
+/// A part of a schema: some columns, whole or cut anywhere below.
+///
+/// A path leads from a column down to a field: fields of groups by their names; `element` is what a list holds, `key` and `value`
+/// what a map does, and what is in a list's element can be named without it. So a list `items` of groups with a field `price` has
+/// `items.price`, which is `items.element.price`, and, as the format spells it, `items.list.element.price`.
+///
+/// Columns stand in the order in which they are added, and fields below them in that of the schema. Of a map, keys alone are a map
+/// without values, and values alone a list of them.
+#[derive(Debug)]
+pub struct Projection<'a> {
+    schema: &'a Schema,
+    columns: BTreeMap<&'a str, usize>,
+    /// Columns' nodes, in the order of the projection.
+    chosen: Vec<usize>,
+    /// Those of them that are taken whole.
+    whole: BTreeSet<usize>,
+    /// Those of which anything is taken.
+    known: BTreeSet<usize>,
+    is_wanted: Vec<bool>,
+    /// The shapes of columns into which paths led, by node.
+    shapes: BTreeMap<usize, Shape>,
+    /// The places of the fields of groups into which paths led, by the group's node.
+    fields: BTreeMap<usize, BTreeMap<&'a str, usize>>,
+}
+
+/// A part of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathPart {
+    /// A name, or, where dots are in names, a part of one: of the parts that follow each other the longest name is meant that there is.
+    pub text: String,
+    /// Whether it is a whole name, whatever follows.
+    pub is_whole: bool,
+}
+
+/// Why a path leads nowhere.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PathError {
+    /// There is no field of this name.
+    NoSuchField {
+        /// The part of the path that leads nowhere, dotted.
+        name: String,
+        /// The field where it was looked for; `None` for the columns.
+        node: Option<usize>,
+    },
+    /// All that it leads to is in the projection already.
+    Twice,
+    /// It leads into a VARIANT, which is taken as a whole.
+    Variant {
+        /// Its node.
+        node: usize,
+    },
+    /// A column on the way means nothing that the format knows.
+    Broken(Error),
+}
+
+impl<'a> Projection<'a> {
+    /// A projection of nothing.
+    pub fn new(schema: &'a Schema) -> Projection<'a> {
+        let mut columns = BTreeMap::new();
+        for node in schema.children(0) {
+            columns.entry(schema.nodes[node].name.as_str()).or_insert(node);
+        }
+        Projection {
+            schema,
+            columns,
+            chosen: Vec::new(),
+            whole: BTreeSet::new(),
+            known: BTreeSet::new(),
+            is_wanted: alloc::vec![false; schema.leaves.len()],
+            shapes: BTreeMap::new(),
+            fields: BTreeMap::new(),
+        }
+    }
+
+    /// Adds what a path leads to. A name that is not there exactly is looked for in lower case, as CQL does.
+    ///
+    /// # Errors
+    ///
+    /// [`PathError`]; the projection is then as it was.
+    pub fn add(&mut self, path: &[PathPart]) -> Result<(), PathError> {
+        let (column, used) =
+            longest(path, |name| self.columns.get(name).copied()).ok_or_else(|| no_such_field(path, None))?;
+        let rest = &path[used..];
+        if rest.is_empty() {
+            return self.add_column(column);
+        }
+        let shape = match self.shapes.remove(&column) {
+            Some(known) => known,
+            None => {
+                let shape = self.schema.shape(column, |_| true).map_err(PathError::Broken)?;
+                shape.ok_or_else(|| PathError::Broken(Error::internal("no shape of all leaves")))?
+            }
+        };
+        let found = self.below(&shape, rest);
+        self.shapes.insert(column, shape);
+        let leaves = found?;
+        if self.whole.contains(&column) || leaves.clone().all(|leaf| self.is_wanted[leaf]) {
+            return Err(PathError::Twice);
+        }
+        self.is_wanted[leaves].fill(true);
+        if self.known.insert(column) {
+            self.chosen.push(column);
+        }
+        Ok(())
+    }
+
+    /// Adds a whole column, by its node: a child of the root.
+    ///
+    /// # Errors
+    ///
+    /// [`PathError::Twice`].
+    pub fn add_column(&mut self, node: usize) -> Result<(), PathError> {
+        if !self.whole.insert(node) {
+            return Err(PathError::Twice);
+        }
+        for leaf in self.schema.leaves_of(node) {
+            self.is_wanted[leaf] = true;
+        }
+        if self.known.insert(node) {
+            self.chosen.push(node);
+        }
+        Ok(())
+    }
+
+    /// Whether anything of a node of the schema is in the projection.
+    pub fn has(&self, node: usize) -> bool {
+        self.whole.contains(&node) || self.schema.leaves_of(node).any(|leaf| self.is_wanted[leaf])
+    }
+
+    /// The schema of the projection alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`Schema::shape`].
+    pub fn schema(&self) -> Result<Schema> {
+        let root = self.schema.nodes.first().map_or("schema", |root| root.name.as_str());
+        let mut writer = Writer::new(root);
+        for &node in &self.chosen {
+            let Some(shape) = self.schema.shape(node, |leaf| self.is_wanted[leaf])? else { continue };
+            let mut field: Field<()> = Field::of(self.schema, &shape);
+            if !self.whole.contains(&node) {
+                drop_empty(&mut field);
+            }
+            writer.add(&field, &mut |_, _| {});
+        }
+        Ok(writer.finish())
+    }
+
+    /// The field of a group that a path begins with, and how many of its parts name it.
+    fn field_of<'s>(
+        &mut self,
+        group: &Shape,
+        fields: &'s [Shape],
+        path: &[PathPart],
+    ) -> Option<(&'s Shape, usize)> {
+        let nodes = &self.schema.nodes;
+        let by_name = self.fields.entry(group.node).or_insert_with(|| {
+            // The first of a name counts.
+            let places = fields.iter().enumerate().rev();
+            places.map(|(place, field)| (nodes[field.node].name.as_str(), place)).collect()
+        });
+        longest(path, |wanted| fields.get(*by_name.get(wanted)?))
+    }
+
+    /// The leaves that the rest of a path leads to. It recurses, as deep as shapes are.
+    fn below(&mut self, shape: &Shape, path: &[PathPart]) -> Result<Range<usize>, PathError> {
+        if path.is_empty() {
+            return Ok(shape.leaves.clone());
+        }
+        let is = |name: &str, part: Option<&PathPart>| part.is_some_and(|part| part.text == name);
+        match &shape.kind {
+            ShapeKind::Leaf => Err(no_such_field(path, Some(shape.node))),
+            ShapeKind::Struct(_) if is_variant(self.schema.nodes[shape.node].logical_type.as_ref()) => {
+                Err(PathError::Variant { node: shape.node })
+            }
+            ShapeKind::Struct(fields) => {
+                let (field, used) = self
+                    .field_of(shape, fields, path)
+                    .ok_or_else(|| no_such_field(path, Some(shape.node)))?;
+                self.below(field, &path[used..])
+            }
+            ShapeKind::List(_, element) => {
+                // A group's own field goes before what a list calls its element.
+                if let ShapeKind::Struct(fields) = &element.kind
+                    && self.field_of(element, fields, path).is_some()
+                {
+                    return self.below(element, path);
+                }
+                let inner = if is("list", path.first()) { &path[1..] } else { path };
+                match &element.kind {
+                    _ if is("element", inner.first()) => self.below(element, &inner[1..]),
+                    ShapeKind::List(..) | ShapeKind::Map(..) => self.below(element, path),
+                    ShapeKind::Struct(_) => Err(no_such_field(path, Some(element.node))),
+                    ShapeKind::Leaf => Err(no_such_field(path, Some(shape.node))),
+                }
+            }
+            ShapeKind::Map(_, key, value) => {
+                let path = if is("key_value", path.first()) { &path[1..] } else { path };
+                match (path.first(), value) {
+                    (Some(part), _) if part.text == "key" => self.below(key, &path[1..]),
+                    (Some(part), Some(value)) if part.text == "value" => self.below(value, &path[1..]),
+                    _ => Err(no_such_field(path, Some(shape.node))),
+                }
+            }
+        }
+    }
+}
+
+fn is_variant(logical_type: Option<&LogicalType>) -> bool {
+    matches!(logical_type, Some(LogicalType::Variant { .. }))
+}
+
+/// The field that the longest beginning of a path names, and how many parts that is.
+fn longest<T>(path: &[PathPart], find: impl Fn(&str) -> Option<T>) -> Option<(T, usize)> {
+    let first_whole = path.iter().take_while(|part| !part.is_whole).count();
+    let parts_max = first_whole.max(1).min(path.len());
+    let names = (1..=parts_max).rev().map(|parts| (dotted(&path[..parts]), parts));
+    let names: Vec<(String, usize)> = names.collect();
+    let exact = names.iter().find_map(|(name, parts)| Some((find(name)?, *parts)));
+    exact.or_else(|| names.iter().find_map(|(name, parts)| Some((find(&name.to_ascii_lowercase())?, *parts))))
+}
+
+fn dotted(path: &[PathPart]) -> String {
+    path.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(".")
+}
+
+fn no_such_field(path: &[PathPart], node: Option<usize>) -> PathError {
+    PathError::NoSuchField { name: dotted(path), node }
+}
+
+/// Groups of nothing are only taken with the whole column.
+fn drop_empty(field: &mut Field<()>) -> bool {
+    match &mut field.kind {
+        FieldKind::Leaf(_) => true,
+        FieldKind::Struct(fields) => {
+            fields.list.retain_mut(drop_empty);
+            !fields.list.is_empty()
+        }
+        FieldKind::List(element) => drop_empty(element),
+        FieldKind::Map(key, value) => {
+            if value.as_mut().is_some_and(|value| !drop_empty(value)) {
+                *value = None;
+            }
+            drop_empty(key)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! Every flat column of files by other writers reads equal to pyarrow; where pyarrow cannot, to DuckDB or to what was written.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use marquetry_base::Bytes;
+use marquetry_conformance::canonical::{self, Sum};
+use marquetry_conformance::features::{self, Evidence, Source};
+use marquetry_conformance::files;
+use marquetry_conformance::hostile::Manner;
+use marquetry_parquet::read::{Layout, ReadOptions};
+use serde_json::Value;
+
+use crate::given::{self, Given};
+use crate::{EXPECT, EXPECT_NESTED, Outcome, expect, file_name, metadata, nested, run};
+
+const WRITERS: [(&str, Source); 5] = [
+    ("pyarrow", Source::Pyarrow),
+    ("duckdb", Source::DuckDb),
+    ("polars", Source::Polars),
+    ("fastparquet", Source::Fastparquet),
+    ("parquet-rs", Source::ParquetRs),
+];
+
+/// The generated files, made once for all tests.
+fn generated(python: &Path) -> PathBuf {
+    let folder = crate::folder("files");
+    run(Command::new(python).arg(files::root().join("dev/conformance/generate.py")).arg(&folder));
+    run(Command::new(env!("CARGO_BIN_EXE_generate_rs")).arg(&folder));
+    folder
+}
+
+/// Compares the files of all writers, once. `None` without the peers.
+pub(crate) fn outcomes() -> Option<&'static BTreeMap<&'static str, Outcome>> {
+    static OUTCOMES: OnceLock<Option<BTreeMap<&'static str, Outcome>>> = OnceLock::new();
+    let compare = || {
+        let python = files::python()?;
+        let folder = generated(&python);
+        let outcomes = WRITERS.map(|(writer, source)| {
+            let folder = folder.join(writer);
+            let given = given::read(&folder.join("manifest.json"));
+            let parquet = files::parquet_files(&folder);
+            let mut tally = Tally::new(source);
+            for (path, expected) in parquet.iter().zip(&expect(&python, EXPECT, &folder, &parquet)) {
+                tally.compare(path, expected, given.get(&file_name(path)));
+            }
+            // Files that have nested columns are read as records too.
+            let with_nested: Vec<PathBuf> = std::mem::take(&mut tally.with_nested);
+            let mut outcome = tally.outcome();
+            if !with_nested.is_empty() {
+                let mut nested = nested::Tally::new(source);
+                let expected = expect(&python, EXPECT_NESTED, &folder, &with_nested);
+                with_nested.iter().zip(&expected).for_each(|(path, expected)| nested.compare(path, expected));
+                outcome.add("of nested columns", nested.outcome());
+            }
+            (writer, outcome)
+        });
+        Some(outcomes.into())
+    };
+    OUTCOMES.get_or_init(compare).as_ref()
+}
+
+/// What came of the files of a source.
+pub(crate) struct Tally {
+    source: Source,
+    files: usize,
+    columns: usize,
+    chunks: usize,
+    /// Files with columns that are not flat.
+    with_nested: Vec<PathBuf>,
+    by_others: BTreeMap<&'static str, usize>,
+    pub(crate) wrong: Vec<String>,
+    evidence: Evidence,
+}
+
+impl Tally {
+    pub(crate) fn new(source: Source) -> Tally {
+        Tally {
+            source,
+            files: 0,
+            columns: 0,
+            chunks: 0,
+            with_nested: Vec::new(),
+            by_others: BTreeMap::new(),
+            wrong: Vec::new(),
+            evidence: Evidence::default(),
+        }
+    }
+
+    /// Compares a file with what the oracle says of it, and with what was given to its writer, where that is known. Files of
+    /// flat columns alone that are equal become evidence.
+    pub(crate) fn compare(&mut self, path: &Path, expected: &Value, given: Option<&Given>) {
+        let name = file_name(path);
+        self.files += 1;
+        let wrong_before = self.wrong.len();
+        let bytes = Bytes::from(std::fs::read(path).unwrap());
+        let metadata = match canonical::metadata(&bytes, Manner::KIND) {
+            Ok(metadata) => metadata,
+            Err(error) => return self.wrong.push(format!("{name}: {error:?}")),
+        };
+        if let Some(error) = expected["error"].as_str()
+            && given.is_none()
+        {
+            return self.wrong.push(format!("{name}: pyarrow does not read it: {error}"));
+        }
+        if expected["rows"].as_u64().is_some_and(|rows| rows != metadata.rows) {
+            self.wrong.push(format!("{name}: {} rows, pyarrow has {}", metadata.rows, expected["rows"]));
+        }
+        match metadata::compare(&bytes, &metadata) {
+            Ok(chunks) => self.chunks += chunks,
+            Err(error) => self.wrong.push(format!("{name}: {error}")),
+        }
+        let leaves = metadata.schema.leaves().iter().enumerate();
+        for (number, leaf) in leaves.filter(|(_, leaf)| leaf.is_flat()) {
+            match self.wanted(number, expected, given) {
+                Ok(wanted) => self.read(&name, &bytes, &metadata, number, &wanted),
+                Err(error) => self.wrong.push(format!("{name}: column {}: {error}", leaf.path)),
+            }
+        }
+        if metadata.schema.leaves().iter().any(|leaf| !leaf.is_flat()) {
+            return self.with_nested.push(path.to_owned());
+        }
+        if self.wrong.len() == wrong_before {
+            match features::observe(&bytes, &metadata) {
+                Ok(seen) => self.evidence.add(self.source, &name, seen),
+                Err(error) => self.wrong.push(format!("{name}: its pages cannot be scanned: {error:?}")),
+            }
+        }
+    }
+
+    /// What a column should hold, by all who know.
+    fn wanted(&mut self, leaf: usize, expected: &Value, given: Option<&Given>) -> Result<Wanted, String> {
+        let columns = expected["columns"].as_array().map_or(&[][..], Vec::as_slice);
+        let found = columns.iter().find(|column| column["index"].as_u64() == Some(leaf as u64));
+        let theirs = found.filter(|column| column["error"].is_null()).map(|column| Wanted {
+            nulls: column["nulls"].as_u64(),
+            crc32: column["crc32"].as_u64(),
+            head: column["head"].clone(),
+        });
+        if found.is_some_and(|column| column["oracle"] == "duckdb") {
+            *self.by_others.entry("by DuckDB").or_default() += 1;
+        }
+        let given = given.map(|given| given.column(leaf));
+        match (theirs, given) {
+            (Some(theirs), Some((nulls, crc32))) => {
+                if (theirs.nulls, theirs.crc32) != (Some(nulls), Some(crc32)) {
+                    return Err(format!(
+                        "pyarrow reads {theirs:?}, {nulls} nulls and CRC {crc32} were given"
+                    ));
+                }
+                Ok(theirs)
+            }
+            (Some(theirs), None) => Ok(theirs),
+            (None, Some((nulls, crc32))) => {
+                *self.by_others.entry("by what was written alone").or_default() += 1;
+                Ok(Wanted { nulls: Some(nulls), crc32: Some(crc32), head: Value::Null })
+            }
+            (None, None) => {
+                let error = found.and_then(|column| column["error"].as_str()).unwrap_or("nobody says");
+                Err(format!("no other reader reads it: {error}"))
+            }
+        }
+    }
+
+    fn read(
+        &mut self,
+        name: &str,
+        bytes: &Bytes,
+        metadata: &std::sync::Arc<marquetry_parquet::format::FileMetaData>,
+        leaf: usize,
+        wanted: &Wanted,
+    ) {
+        for options in self.options(leaf) {
+            self.columns += 1;
+            let manner = if self.columns.is_multiple_of(9) { Manner::USUAL } else { Manner::KIND };
+            match canonical::sums(bytes, metadata, options, manner) {
+                Ok((sums, _)) => self.check(name, &sums[0], wanted),
+                Err(error) => {
+                    let path = &metadata.schema.leaves()[leaf].path;
+                    self.wrong.push(format!("{name}: column {path}: {error:?}"));
+                }
+            }
+        }
+    }
+
+    /// Ways to read a column: of each other column another one, so that all are tried on all kinds of files.
+    fn options(&self, leaf: usize) -> Vec<ReadOptions> {
+        let plain = ReadOptions { leaves: Some(vec![leaf]), ..ReadOptions::default() };
+        let layout = if (self.columns + leaf).is_multiple_of(2) { Layout::Dense } else { Layout::Spaced };
+        let batch_rows = [100, 1, 1000, 64, 77][(self.columns / 2 + leaf) % 5];
+        let keep_dictionaries = !(self.columns + leaf).is_multiple_of(3);
+        vec![plain.clone(), ReadOptions { layout, keep_dictionaries, batch_rows, ..plain }]
+    }
+
+    fn check(&mut self, name: &str, sum: &Sum, wanted: &Wanted) {
+        if (Some(sum.nulls), Some(u64::from(sum.crc32))) != (wanted.nulls, wanted.crc32) {
+            let ours: Vec<String> = sum.head.iter().take(5).map(|value| format!("{value:02x?}")).collect();
+            self.wrong.push(format!(
+                "{name}: column {}: nulls {} (expected {:?}), crc {} (expected {:?})\n  ours {}\n  expected {}",
+                sum.path,
+                sum.nulls,
+                wanted.nulls,
+                sum.crc32,
+                wanted.crc32,
+                ours.join(" "),
+                wanted.head.as_array().map_or(String::new(), |head| format!("{:?}", &head[..head.len().min(5)])),
+            ));
+        }
+    }
+
+    pub(crate) fn outcome(mut self) -> Outcome {
+        if self.columns == 0 {
+            self.wrong.push("nothing was compared".to_owned());
+        }
+        Outcome {
+            summary: format!(
+                "{} files, {} readings of flat columns, {:?}, {} chunks' metadata equal to parquet-rs",
+                self.files, self.columns, self.by_others, self.chunks
+            ),
+            wrong: self.wrong,
+            evidence: self.evidence,
+        }
+    }
+}
+
+/// What a column should hold.
+#[derive(Debug)]
+struct Wanted {
+    nulls: Option<u64>,
+    crc32: Option<u64>,
+    head: Value,
+}
+
+#[test]
+fn files_by_the_peers_read_equal() {
+    let Some(outcomes) = outcomes() else { return };
+    for (writer, outcome) in outcomes {
+        outcome.assert_right(writer);
+    }
+}
