@@ -208,7 +208,7 @@ def annotate(path, changes):
     for group in footer[4][1][1]:  # FileMetaData.row_groups
         for chunk in group[1][1][1]:  # RowGroup.columns
             metadata = chunk[3][1]
-            change = changes.get(metadata[3][1][1][0].decode(), {})  # path_in_schema
+            change = changes.get(metadata[3][1][1][-1].decode(), {})  # path_in_schema
             if TYPE in change:
                 metadata[1] = (i32, change[TYPE])
     changed = Compact.write(Compact.STRUCT, footer)

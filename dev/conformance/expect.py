@@ -36,6 +36,7 @@ import json
 import multiprocessing
 import os
 import sys
+import uuid
 import zlib
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -316,6 +317,9 @@ def fixed_bytes(leaf, dense):
     if pa.types.is_fixed_size_binary(kind) or pa.types.is_float16(kind):
         require(kind.bit_width == 8 * width, leaf, dense)
         return buffer_rows(dense, width)
+    if pa.types.is_string(kind) and str(leaf.logical_type) == "UUID":
+        # DuckDB hands UUIDs on as text.
+        dense = pa.array([uuid.UUID(text).bytes for text in dense.to_pylist()], pa.binary())
     # An Arrow schema in the footer may ask for a variable-size type instead.
     lengths, data = var_bytes(dense)
     if (lengths != width).any():

@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 use marquetry_scylla::bridge::{self, Mapping, MappingOptions};
 use marquetry_scylla::cql::{KeySpec, Name, TableName};
 
+use crate::columns::{Wanted, parse_list};
 use crate::dataset::{Dataset, TableArgs};
 use crate::failure::{Failure, Outcome};
 
@@ -41,6 +42,29 @@ pub(crate) struct RowArgs {
     /// What to do with nulls
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Values")]
     pub(crate) nulls: Nulls,
+
+    /// Make these lists sets: equal elements become one
+    ///
+    /// They are named as --columns names columns: tags,stops.tags. A list in a list is its element: routes.element.
+    #[arg(long, value_name = "A,B.C,…", help_heading = "Lists, maps and groups")]
+    pub(crate) as_set: Vec<String>,
+
+    /// Freeze the types of all such columns, so that what is empty is not null
+    ///
+    /// For CQL, a list, set or map that is not frozen and has no elements is null, and so is a user-defined type whose fields are
+    /// all null; and each INSERT of one leaves a tombstone, for it replaces what was there. What is frozen is one value, is as it was
+    /// written, and leaves none; but a statement cannot change a part of it. What is nested in another and what is in the key are
+    /// always frozen.
+    #[arg(long, help_heading = "Lists, maps and groups")]
+    pub(crate) frozen: bool,
+
+    /// What to do with nulls in lists, sets and maps, which CQL cannot hold
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Lists, maps and groups")]
+    pub(crate) null_elements: NullElements,
+
+    /// What to do with equal keys in a map
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Lists, maps and groups")]
+    pub(crate) duplicate_keys: DuplicateKeys,
 }
 
 /// What timestamps of micro- and nanoseconds become. CQL's own timestamp has milliseconds.
@@ -75,6 +99,26 @@ pub(crate) enum Nulls {
     Null,
 }
 
+/// What to do with nulls in lists, sets and maps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum NullElements {
+    /// Stop, and name the row and the place in it
+    #[default]
+    Error,
+    /// Leave them out; of a map the whole entry
+    Drop,
+}
+
+/// What to do with equal keys in a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum DuplicateKeys {
+    /// Stop, and name the row, the place in it and the key
+    #[default]
+    Error,
+    /// Take the last entry
+    Last,
+}
+
 impl RowArgs {
     /// What a bridge is asked for, but for the columns. All mistakes of the options themselves are found here, before a
     /// file is opened.
@@ -85,6 +129,10 @@ impl RowArgs {
         let row_number = |text: &String| {
             Name::new(text).map_err(|error| Failure::usage(format!("--key-row-number '{text}': {error}")))
         };
+        let mut sets = Vec::new();
+        for list in &self.as_set {
+            sets.extend(parse_list("--as-set", list)?.iter().map(Wanted::dotted));
+        }
         Ok(MappingOptions {
             timestamps_as_millis: self.timestamps_as == TimestampsAs::Millis,
             invalid_utf8: match self.invalid_utf8 {
@@ -99,6 +147,17 @@ impl RowArgs {
                 Nulls::Unset => bridge::Nulls::Unset,
                 Nulls::Null => bridge::Nulls::Null,
             },
+            sets,
+            frozen: self.frozen,
+            null_elements: match self.null_elements {
+                NullElements::Error => bridge::NullElements::Error,
+                NullElements::Drop => bridge::NullElements::Drop,
+            },
+            duplicate_keys: match self.duplicate_keys {
+                DuplicateKeys::Error => bridge::DuplicateKeys::Error,
+                DuplicateKeys::Last => bridge::DuplicateKeys::Last,
+            },
+            existing: None,
         })
     }
 

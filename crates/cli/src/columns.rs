@@ -1,6 +1,5 @@
 //! Which columns are meant, in all files.
 
-use std::collections::HashSet;
 use std::fs;
 
 use marquetry_parquet::schema::{DifferenceKind, NodeKind, PathError, PathPart, Projection, Schema};
@@ -18,19 +17,19 @@ pub(crate) struct Chosen {
     pub(crate) names: Vec<String>,
 }
 
-/// Whether a command can do with lists, maps and groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Nested {
-    Refused,
-    Taken,
-}
-
 /// A column that a person names.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Wanted {
     /// As it was written.
     text: String,
     path: Vec<PathPart>,
+}
+
+impl Wanted {
+    /// Its names, joined with dots.
+    pub(crate) fn dotted(&self) -> String {
+        self.path.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(".")
+    }
 }
 
 /// The columns that are named; `None` if none are.
@@ -51,19 +50,14 @@ pub(crate) fn wanted(args: &TableArgs) -> Outcome<Option<Vec<Wanted>>> {
             Err((number, why)) => Err(Failure::usage(format!("{name}, line {}: {why}", number + 1))),
         };
     }
-    args.columns.as_deref().map(parse_list).transpose()
+    args.columns.as_deref().map(|list| parse_list("--columns", list)).transpose()
 }
 
 /// Chooses columns, all if none are named, and makes sure that they can be read from all files together: which must have the same, unless
 /// they may differ.
 ///
 /// The work grows with the number of columns, not with its square: tables of machine learning have 100,000.
-pub(crate) fn choose(
-    gathered: &Gathered,
-    wanted: Option<&[Wanted]>,
-    may_differ: bool,
-    nested: Nested,
-) -> Outcome<Chosen> {
+pub(crate) fn choose(gathered: &Gathered, wanted: Option<&[Wanted]>, may_differ: bool) -> Outcome<Chosen> {
     let all = &gathered.unified.schema;
     let mut projection = Projection::new(all);
     match wanted {
@@ -88,20 +82,8 @@ pub(crate) fn choose(
     if names.is_empty() {
         return Err(Failure::refused(format!("{}: the file has no columns", gathered.subject())));
     }
-    let is_flat = |node: &usize| flat_leaf(schema, *node).is_some();
-    match nested {
-        Nested::Refused => {
-            let parts = nodes.iter().zip(&names).filter(|(node, _)| !is_flat(node));
-            let refused: Vec<&str> = parts.map(|(_, name)| name.as_str()).collect();
-            if !refused.is_empty() {
-                return Err(nested_columns(gathered.subject(), &names, &refused));
-            }
-        }
-        Nested::Taken => {
-            for &node in nodes.iter().filter(|node| !is_flat(node)) {
-                nested::shape(schema, node).map_err(refused)?;
-            }
-        }
+    for &node in nodes.iter().filter(|node| flat_leaf(schema, **node).is_none()) {
+        nested::shape(schema, node).map_err(refused)?;
     }
     Ok(Chosen { schema: projected, names })
 }
@@ -202,27 +184,6 @@ fn check_differences(gathered: &Gathered, projection: &Projection<'_>, may_diffe
     Ok(())
 }
 
-/// Nested columns are named all at once, with the way to leave them out.
-fn nested_columns(subject: String, names: &[String], nested: &[&str]) -> Failure {
-    let are_nested: HashSet<&str> = nested.iter().copied().collect();
-    let flat: Vec<&str> =
-        names.iter().map(String::as_str).filter(|name| !are_nested.contains(name)).collect();
-    let (is_are, it_them) = if nested.len() == 1 { ("is", "it") } else { ("are", "them") };
-    let advice = match flat.len() {
-        0 => "there are no others".to_string(),
-        1..=NAMES_TOLD_MAX => format!("leave {it_them} out with --columns {}", quote_list(&flat)),
-        count => format!("leave {it_them} out by naming the {count} others with --columns"),
-    };
-    let told = names_list(&nested[..nested.len().min(NAMES_TOLD_MAX)], ", ");
-    let more = match nested.len().saturating_sub(NAMES_TOLD_MAX) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    Failure::refused(format!(
-        "{subject}: {told}{more} {is_are} nested or repeated (a list, map or group), which is not supported yet; {advice}"
-    ))
-}
-
 /// The leaf of a child of the root that has one value or null a row. `None` for what is nested or repeated.
 pub(crate) fn flat_leaf(schema: &Schema, node: usize) -> Option<usize> {
     match schema.nodes()[node].kind {
@@ -235,12 +196,12 @@ pub(crate) fn flat_leaf(schema: &Schema, node: usize) -> Option<usize> {
 const NAMES_TOLD_MAX: usize = 20;
 
 /// Reads `a,b.c,"d,e".f`.
-fn parse_list(list: &str) -> Outcome<Vec<Wanted>> {
+pub(crate) fn parse_list(option: &str, list: &str) -> Outcome<Vec<Wanted>> {
     let mut all = Vec::new();
     let mut rest = list;
     loop {
         let (wanted, after) =
-            parse_path(rest).map_err(|why| Failure::usage(format!("--columns '{list}': {why}")))?;
+            parse_path(rest).map_err(|why| Failure::usage(format!("{option} '{list}': {why}")))?;
         all.push(wanted);
         match after.strip_prefix(',') {
             Some(more) => rest = more,
@@ -320,20 +281,13 @@ fn names_list(names: &[&str], separator: &str) -> String {
     quoted.collect::<Vec<_>>().join(separator)
 }
 
-/// Names as `--columns` reads them, quoted for a shell.
-fn quote_list(names: &[&str]) -> String {
-    let list = names_list(names, ",");
-    let is_bare = |c: char| c.is_alphanumeric() || "_-.,/:@%+=".contains(c);
-    if list.chars().all(is_bare) { list } else { format!("'{}'", list.replace('\'', r"'\''")) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn lists_of_paths() {
-        let parse = |list| match parse_list(list) {
+        let parse = |list| match parse_list("--columns", list) {
             Ok(paths) => {
                 let part = |part: &PathPart| match part.is_whole {
                     true => format!("<{}>", part.text),
@@ -355,8 +309,6 @@ mod tests {
         }
         assert_eq!(parse("\"a"), "--columns '\"a': a quote is not closed");
         assert_eq!(parse("\"a\"b"), "--columns '\"a\"b': a comma or a dot should follow a closing quote");
-        let quoted = quote_list(&["a", "b,c", "it's"]);
-        assert_eq!(quoted, r#"'a,"b,c",it'\''s'"#);
-        assert_eq!(quote_list(&["a", "b_1"]), "a,b_1");
+        assert_eq!(names_list(&["a", "b,c", "it's"], ","), r#"a,"b,c",it's"#);
     }
 }

@@ -15,13 +15,11 @@ use marquetry_base::cast::u64_of;
 use marquetry_cluster::{
     CONCURRENCY, ConnectOptions, Consistency, Created, LoadOptions, Loaded, Loader, RowBlock, RowSource,
 };
-use marquetry_parquet::read::Batch;
-use marquetry_scylla::bridge::{Cell, Mapping};
+use marquetry_scylla::bridge::{Cell, Existing, MappedBatch, Mapping};
 use marquetry_scylla::cql::ddl::{KeyPart, TableDef};
-use marquetry_scylla::cql::{CqlType, KeySpec, Name};
+use marquetry_scylla::cql::{CqlType, KeySpec, Name, TypeDef};
 
 use crate::args::{Nulls, RowArgs};
-use crate::columns::Nested;
 use crate::dataset::{DataFile, Dataset};
 use crate::failure::{Exit, Failure, Outcome, located, plain};
 use crate::input::Rows;
@@ -37,8 +35,9 @@ use crate::target;
     override_usage = "marquetry copy [OPTIONS] <FILE>... cql://HOST/KEYSPACE.TABLE",
     long_about = "Copy Parquet files into a table of a live ScyllaDB or Cassandra cluster.
 
-The table is made with --create, or must be there with the same column names and types (then its key is known, and --key is \
-not needed). Values are sent as the database keeps them, prepared, many at a time, and bounded in memory. Of rows with the \
+The table is made with --create, and with it the user-defined types that groups become; or it must be there with the same column \
+names and types (then its key is known, and --key is not needed; its types tell a list from a set, and groups are matched with \
+user-defined types by the names of their fields). Values are sent as the database keeps them, prepared, many at a time, and bounded in memory. Of rows with the \
 same key the last one wins. A copy that failed can be run again: rows that were there are written again as they are.",
     after_help = "\
 Passwords: rather than in the address, where other users of this machine can see it, put the password in the variable \
@@ -57,7 +56,7 @@ pub(crate) struct Copy {
     #[arg(value_name = "FILE… ADDRESS", required = true)]
     from_and_to: Vec<OsString>,
 
-    /// Make the table, unless it is there already with the same columns and key
+    /// Make the table and its types, unless they are there already with the same columns and key
     #[arg(long, help_heading = "Table")]
     create: bool,
 
@@ -95,9 +94,13 @@ impl Copy {
             return Err(Failure::usage(
                 "--key is for a table that is made: add --create, or leave --key out where the table is there",
             ));
+        } else if !self.rows.as_set.is_empty() || self.rows.frozen {
+            return Err(Failure::usage(
+                "--as-set and --frozen are for a table that is made: add --create; a table that is there has its own types",
+            ));
         }
         let connect = self.connect_options(address.user().is_some(), address.password().is_some())?;
-        let dataset = Dataset::open(&from, &self.rows.table, Nested::Refused, &interrupted)?;
+        let dataset = Dataset::open(&from, &self.rows.table, &interrupted)?;
         // With --create all that the files themselves can have wrong is found before a cluster is bothered.
         let early = if self.create {
             Some(self.rows.mapping(&dataset, address.table(), &mapping_options)?)
@@ -113,7 +116,9 @@ impl Copy {
         interrupted.check()?;
         let mapping = match early {
             Some(mapping) => {
-                let created = loader.create_table(mapping.table()).map_err(|error| failure(None, &error))?;
+                let created = loader
+                    .create_table(mapping.table(), mapping.types())
+                    .map_err(|error| failure(None, &error))?;
                 if created == Created::AlreadyThere && !self.quiet {
                     crate::failure::say(
                         "marquetry",
@@ -127,6 +132,9 @@ impl Copy {
                     Failure::refused(format!("the cluster has no table {table_name}; --create makes it"))
                 })?;
                 mapping_options.key = Some(key_of(&table));
+                let types = loader.types().map_err(|error| failure(None, &error))?;
+                let columns = table.columns.into_iter().map(|it| (it.name, it.cql_type)).collect();
+                mapping_options.existing = Some(Existing { columns, types });
                 self.rows.mapping(&dataset, &table_name, &mapping_options)?
             }
         };
@@ -262,7 +270,7 @@ struct FileRows {
     mapping: Arc<Mapping>,
     rows: Rows,
     /// The batch at hand, and its next row.
-    batch: Option<(Batch, usize)>,
+    batch: Option<(MappedBatch, usize)>,
     /// The number of the file's first row among the rows of all files.
     first_row_number: u64,
     interrupted: Interrupted,
@@ -277,30 +285,34 @@ impl RowSource for FileRows {
         &self.columns
     }
 
+    fn types(&self) -> &[TypeDef] {
+        self.mapping.types()
+    }
+
     fn fill(&mut self, block: &mut RowBlock) -> Result<bool, Error> {
         loop {
             if self.interrupted.is_set() {
                 return Err(Error::source("interrupted"));
             }
-            let (batch, mut next) = match self.batch.take() {
+            let (mut batch, mut next) = match self.batch.take() {
                 Some(at_hand) => at_hand,
                 None => match self.rows.next()? {
-                    Some(batch) => (batch, 0),
+                    Some(batch) => (self.mapping.assemble(batch)?, 0),
                     None => return Ok(false),
                 },
             };
-            while next < batch.rows && !block.is_full() {
-                let number = batch.first_row + u64_of(next);
+            while next < batch.rows() && !block.is_full() {
+                let number = batch.first_row() + u64_of(next);
                 block.start_row(number);
                 for column in 0..self.columns.len() {
                     let row_number = self.first_row_number + number;
                     block.cell(|out| {
-                        self.mapping.write_cell(column, &batch, next, row_number, out).map(Cell::is_value)
+                        self.mapping.write_cell(column, &mut batch, next, row_number, out).map(Cell::is_value)
                     })?;
                 }
                 next += 1;
             }
-            if next < batch.rows {
+            if next < batch.rows() {
                 self.batch = Some((batch, next));
             }
             if block.is_full() {

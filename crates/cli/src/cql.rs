@@ -9,16 +9,16 @@ use marquetry_scylla::bridge::{InsertWriter, Mapping};
 use marquetry_scylla::cql::TableName;
 
 use crate::args::RowArgs;
-use crate::columns::Nested;
 use crate::dataset::{Dataset, Hive, TableArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Interrupted, Output, WRITE_BYTES};
 use crate::progress::{Goes, Progress};
 
-/// Print Parquet files as CQL: CREATE TABLE, then one INSERT a row
+/// Print Parquet files as CQL: CREATE TYPE and CREATE TABLE, then one INSERT a row
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Print Parquet files as CQL for ScyllaDB and Cassandra: CREATE TABLE, then one INSERT a row.
+    long_about = "Print Parquet files as CQL for ScyllaDB and Cassandra: CREATE TABLE, then one INSERT a row. Lists, maps and groups become lists, \
+maps and user-defined types, for which CREATE TYPE comes first.
 
 Several files become one table: see --union and --hive. A directory stands for all Parquet files below it (*.parquet, *.parq, *.pq), \
 in the order of their names; names that begin with a dot or an underscore are passed over. Everything that can be wrong before \
@@ -39,7 +39,7 @@ pub(crate) struct Cql {
     #[arg(long, value_name = "[KEYSPACE.]TABLE")]
     table: String,
 
-    /// Print only the CREATE TABLE
+    /// Print only the CREATE TYPE and CREATE TABLE
     #[arg(long, conflicts_with = "data_only")]
     schema_only: bool,
 
@@ -93,11 +93,13 @@ impl Cql {
 pub(crate) fn print(files: &[PathBuf], options: &Options, interrupted: Interrupted) -> Outcome {
     options.rows.expect_key()?;
     let mapping_options = options.rows.mapping_options()?;
-    let dataset = Dataset::open(files, &options.rows.table, Nested::Refused, &interrupted)?;
+    let dataset = Dataset::open(files, &options.rows.table, &interrupted)?;
     let mapping = options.rows.mapping(&dataset, &options.table, &mapping_options)?;
     let mut output = Output::new(interrupted);
     if options.schema {
-        output.text().extend_from_slice(mapping.table().to_string().as_bytes());
+        let types = mapping.types().iter().map(ToString::to_string);
+        let table = mapping.table().to_string();
+        output.text().extend(types.chain([table]).flat_map(String::into_bytes));
     }
     if options.data {
         let printed = print_rows(&dataset, &mapping, options, &mut output);
@@ -127,11 +129,12 @@ fn print_rows(dataset: &Dataset, mapping: &Mapping, options: &Options, output: &
         let bytes_max = WRITE_BYTES.max(mapping.columns().len() * WIDE_ROW_COLUMN_BYTES);
         let mut rows = dataset.read(file, Some(wanted - done), true)?;
         while let Some(batch) = rows.next().map_err(|error| file.failure(&error))? {
-            let number = first_row_number + batch.first_row;
+            let batch = mapping.assemble(batch).map_err(|error| file.failure(&error))?;
+            let number = first_row_number + batch.first_row();
             let mut next = 0;
-            while next < batch.rows {
+            while next < batch.rows() {
                 let written = writer
-                    .write(&batch, next..batch.rows, number, output.text(), bytes_max)
+                    .write(&batch, next..batch.rows(), number, output.text(), bytes_max)
                     .map_err(|error| file.failure(&error))?;
                 if written.next_row <= next {
                     return Err(Failure::bug("a writer of statements makes no progress"));
@@ -139,7 +142,7 @@ fn print_rows(dataset: &Dataset, mapping: &Mapping, options: &Options, output: &
                 next = written.next_row;
                 output.end_unit()?;
             }
-            done += u64_of(batch.rows);
+            done += u64_of(batch.rows());
             progress.update(done, output.bytes());
         }
     }

@@ -15,7 +15,7 @@ use marquetry_parquet::hive::{HiveType, Partition};
 use marquetry_parquet::read::{Conform, Values};
 use marquetry_parquet::schema::{Column, Schema, Unified, Union};
 
-use crate::columns::{self, Chosen, Nested};
+use crate::columns::{self, Chosen};
 use crate::failure::{Failure, Outcome, plain};
 use crate::input::{ParquetFile, Rows};
 use crate::numbers::plural;
@@ -177,15 +177,10 @@ pub(crate) struct Dataset {
 
 impl Dataset {
     /// Opens files as one table. Whatever can be wrong before the first row is found here.
-    pub(crate) fn open(
-        paths: &[PathBuf],
-        args: &TableArgs,
-        nested: Nested,
-        interrupted: &Interrupted,
-    ) -> Outcome<Dataset> {
+    pub(crate) fn open(paths: &[PathBuf], args: &TableArgs, interrupted: &Interrupted) -> Outcome<Dataset> {
         let wanted = columns::wanted(args)?;
         let gathered = Gathered::read(paths, args.hive, args.union, interrupted)?;
-        let Chosen { schema, names } = columns::choose(&gathered, wanted.as_deref(), args.union, nested)?;
+        let Chosen { schema, names } = columns::choose(&gathered, wanted.as_deref(), args.union)?;
         let Gathered { files, sources, unified, partitions } = gathered;
         let schema = schema.unwrap_or(unified.schema);
         let constants: Vec<usize> = (0..partitions.len())

@@ -12,7 +12,7 @@ use marquetry_parquet::schema::{Schema, Shape};
 
 use crate::args::InvalidUtf8;
 use crate::calendar::without_zeros;
-use crate::columns::{Nested, flat_leaf};
+use crate::columns::flat_leaf;
 use crate::dataset::{DataFile, Dataset, TableArgs};
 use crate::failure::{Failure, Outcome};
 use crate::json;
@@ -103,7 +103,7 @@ enum Format {
 
 impl RowsCommand {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
-        let dataset = Dataset::open(&self.files, &self.table, Nested::Taken, &interrupted)?;
+        let dataset = Dataset::open(&self.files, &self.table, &interrupted)?;
         let fields = fields(&dataset)?;
         let all = dataset.rows(None);
         let limit = self.limit.or((self.format == Format::Table).then_some(TABLE_ROWS));
@@ -647,7 +647,7 @@ mod tests {
         ] {
             let interrupted = Interrupted::listen().unwrap();
             let args = TableArgs::default();
-            let dataset = Dataset::open(&[folder.join(name)], &args, Nested::Taken, &interrupted).unwrap();
+            let dataset = Dataset::open(&[folder.join(name)], &args, &interrupted).unwrap();
             let file = &dataset.files()[0];
             let fields = fields(&dataset).unwrap();
             let batch = dataset.read(file, Some(1000), false).unwrap().next().unwrap().unwrap();

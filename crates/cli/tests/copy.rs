@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{data, run};
+use common::{corpus, data, run};
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::value::{CqlValue, Row};
@@ -80,6 +80,94 @@ fn a_table_is_made_and_loaded_and_loaded_again() {
     copy(&["--timestamps-as", "millis"]).failed(1, &["at_us", "bigint"]);
     assert_eq!(server.rows("SELECT id FROM marquetry_cli_types.types").len(), 3);
     server.rows("DROP KEYSPACE marquetry_cli_types");
+}
+
+#[test]
+fn nested_columns_are_copied() {
+    let Some(server) = Server::connect() else { return };
+    let to = server.fresh("marquetry_cli_nested", "t");
+    let path = data("nested_cql.parquet");
+    let copy = |more: &[&str]| run([&["copy", path.as_str(), to.as_str()], more].concat());
+    let create = ["--create", "--key", "id", "--columns", "id,stops,Place,tags", "--as-set", "tags"];
+    copy(&create)
+        .failed(1, &["a null in a set", "(column tags[1], row 2, row group 0)", "rows had been loaded"]);
+    // The table is there: its types are known.
+    let dropped = ["--columns", "id,stops,Place,tags", "--null-elements", "drop"];
+    let out = copy(&dropped).succeeded();
+    assert!(out.starts_with("3 rows loaded into marquetry_cli_nested.t in "), "{out}");
+    let texts =
+        |texts: &[&str]| texts.iter().map(|text| CqlValue::Text((*text).to_owned())).collect::<Vec<_>>();
+    let tags = |id: i32| {
+        server.rows(&format!("SELECT tags FROM marquetry_cli_nested.t WHERE id = {id}")).remove(0).remove(0)
+    };
+    assert_eq!(tags(0), Some(CqlValue::Set(texts(&["a", "b"]))));
+    assert_eq!(tags(1), None);
+    assert_eq!(tags(2), Some(CqlValue::Set(texts(&["x"]))));
+    let place = server.rows("SELECT \"Place\" FROM marquetry_cli_nested.t WHERE id = 0").remove(0).remove(0);
+    let Some(CqlValue::UserDefinedType { name, fields, .. }) = place else { panic!("{place:?}") };
+    assert_eq!(name, "t_place");
+    let lists = vec![CqlValue::List(texts(&["b", "a"])), CqlValue::List(Vec::new())];
+    assert_eq!(fields[0], ("lat".to_owned(), Some(CqlValue::Double(1.5))));
+    assert_eq!(fields[1], ("tags".to_owned(), Some(CqlValue::List(lists))));
+    // A type that is another, before anything is made.
+    server.rows("CREATE TYPE marquetry_cli_nested.u_place (lat double)");
+    let other = format!("cql://{}/marquetry_cli_nested.u", server.address);
+    let error = run([&["copy", path.as_str(), &other], &create[..], &["--null-elements", "drop"]].concat());
+    error.failed(1, &["the type u_place exists, and is another: it has no field tags"]);
+    assert!(
+        server
+            .rows("SELECT type_name FROM system_schema.types WHERE keyspace_name = 'marquetry_cli_nested'")
+            .len()
+            == 4
+    );
+    server.rows("DROP KEYSPACE marquetry_cli_nested");
+}
+
+/// Files that others made: what is loaded is what the statements write.
+#[test]
+fn nested_columns_of_the_corpus_are_copied() {
+    let Some(server) = Server::connect() else { return };
+    server.fresh("marquetry_cli_corpus", "t");
+    for (at, name) in [
+        "data/incorrect_map_schema",
+        "data/list_columns",
+        "data/map_no_value",
+        "data/nested_lists.snappy",
+        "data/nested_maps.snappy",
+        "data/nested_structs.rust",
+        "data/nonnullable.impala",
+        "data/null_list",
+        "data/nullable.impala",
+        "data/old_list_structure",
+        "data/repeated_no_annotation",
+        "data/repeated_primitive_no_list",
+        "shredded_variant/case-045",
+        "shredded_variant/case-126",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let Some(path) = corpus(&format!("parquet-testing/{name}.parquet")) else { return };
+        let table = |how: &str| format!("marquetry_cli_corpus.{how}_{at}");
+        let options = ["--key-row-number", "row", "--null-elements", "drop", "--frozen"];
+        // Of its columns all are alike, and making a type takes a server its time.
+        let few: &[&str] = if name.contains("structs") { &["--columns", "roll_num,BIA_3"] } else { &[] };
+        let options = [&options[..], few].concat();
+        let to = format!("cql://{}/{}", server.address, table("loaded"));
+        run([&["copy", path.as_str(), &to, "--create"], &options[..]].concat()).succeeded();
+        let printed = table("printed");
+        let text = run([&["cql", path.as_str(), "--table", &printed], &options[..]].concat()).succeeded();
+        // None of these files has a semicolon at the end of a line within a text.
+        text.split_inclusive(";\n").for_each(|statement| drop(server.rows(statement)));
+        let [loaded, printed] = ["loaded", "printed"].map(|how| {
+            let rows = server.rows(&format!("SELECT * FROM {}", table(how)));
+            assert!(!rows.is_empty(), "{name}");
+            // The types are called by the table.
+            format!("{rows:?}").replace(how, "")
+        });
+        assert_eq!(loaded, printed, "{name}");
+    }
+    server.rows("DROP KEYSPACE marquetry_cli_corpus");
 }
 
 #[test]

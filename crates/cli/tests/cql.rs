@@ -206,3 +206,21 @@ fn all_rows_of_a_large_file_are_there() {
     }
     assert_eq!(out.lines().count(), 300_000);
 }
+
+/// A projection cuts types too.
+#[test]
+fn parts_of_nested_columns() {
+    let path = data("nested_cql.parquet");
+    let arguments = ["--table", "t", "--key", "id", "--columns", "id,stops.name,stops.fares.key,Place.tags"];
+    let out = cql(
+        &[&[path.as_str()], &arguments[..], &["--limit", "1", "--as-set", "Place.tags.element"]].concat()
+    );
+    assert_eq!(
+        out.succeeded(),
+        "CREATE TYPE t_stops (\n    name text,\n    fares frozen<set<text>>\n);\n\
+         CREATE TYPE t_place (\n    tags frozen<list<frozen<set<text>>>>\n);\n\
+         CREATE TABLE t (\n    id int,\n    stops list<frozen<t_stops>>,\n    \"Place\" t_place,\n    PRIMARY KEY (id)\n);\n\
+         INSERT INTO t (id, stops, \"Place\") VALUES (0, [{name: 'it''s', fares: {'', 'x'}}, {name: '', fares: null}], \
+         {tags: [{'a', 'b'}, {}]});\n"
+    );
+}

@@ -136,13 +136,46 @@ fn a_table_needs_a_key() {
 }
 
 #[test]
-fn nested_columns_are_named_with_the_way_around() {
-    let path = data("nested.parquet");
-    let cql = ["cql", &path, "--table", "t", "--key", "id"];
-    let out = run(cql).failed(1, &["tags, place are nested", "leave them out with --columns id"]);
-    assert_eq!(out, "");
-    let out = run([&cql[..], &["--columns", "tags"]].concat()).failed(1, &["tags is nested", "no others"]);
-    assert_eq!(out, "");
+fn nested_values_that_cql_cannot_hold() {
+    let path = data("nested_cql.parquet");
+    let cql =
+        |more: &[&str]| run([&["cql", &path, "--table", "t", "--key", "id", "--data-only"], more].concat());
+    for (column, place, wanted) in [
+        (
+            "tags",
+            "column tags[1], row 2",
+            ["a null in a list, which CQL cannot hold", "--null-elements drop"],
+        ),
+        ("prices", "column prices[1].value, row 2", ["a null in a map's values", "--null-elements drop"]),
+        (
+            "twice",
+            "column twice[2].key, row 1",
+            ["the key 'it''s' stands in the map at 0", "--duplicate-keys last"],
+        ),
+        ("bad", "column bad[0].word, row 1", ["not UTF-8: the byte 0xff at 1", ""]),
+    ] {
+        let out = cql(&["--columns", &format!("id,{column}")]);
+        let out = out.failed(1, &["nested_cql.parquet: ", wanted[0], wanted[1], place]);
+        assert!(out.is_empty() || out.ends_with(");\n"), "{out}");
+    }
+    let out = cql(&["--columns", "id,tags,prices", "--null-elements", "drop"]).succeeded();
+    assert_eq!(out.lines().nth(2), Some("INSERT INTO t (id, tags, prices) VALUES (2, ['x'], {'a': 1.50});"));
+    let out = cql(&["--columns", "id,twice", "--duplicate-keys", "last"]).succeeded();
+    assert_eq!(out.lines().nth(1), Some("INSERT INTO t (id, twice) VALUES (1, {'b': 2, 'it''s': 3});"));
+    let out = cql(&["--columns", "id,bad", "--invalid-utf8", "blob"]).succeeded();
+    assert_eq!(out.lines().nth(1), Some("INSERT INTO t (id, bad) VALUES (1, [{word: 0x62ff}]);"));
+    cql(&["--as-set", "tags,tags.element"]).failed(
+        2,
+        &[
+            "\"tags.element\" is to be a set, but no list",
+            "there are stops, stops.element.fares.value, Place.tags",
+        ],
+    );
+    cql(&["--as-set", "tags,"]).failed(2, &["--as-set 'tags,': a name is empty"]);
+    for option in [&["--as-set", "tags"][..], &["--frozen"]] {
+        let copy = run([&["copy", &path, "cql://localhost:1/ks.t"], option].concat());
+        copy.failed(2, &["--as-set and --frozen are for a table that is made: add --create"]);
+    }
 }
 
 #[test]

@@ -136,6 +136,43 @@ fn geometries_and_what_is_told_beside_the_data() {
 }
 
 #[test]
+fn nested_columns_as_cql() {
+    let path = data("nested_cql.parquet");
+    let cql =
+        ["cql", "--table", "ks.t", "--key", "id", "--null-elements", "drop", "--duplicate-keys", "last"];
+    let columns = ["--columns", "id,stops,Place,tags,prices,twice"];
+    golden("nested_cql.cql", &path, "80", &[&cql[..], &columns].concat());
+    let sets = ["--as-set", "tags,Place.tags.element", "--frozen", "--limit", "1"];
+    golden("nested_cql.frozen.cql", &path, "80", &[&cql[..], &columns, &sets].concat());
+    let key =
+        ["cql", "--table", "T", "--key", "(tags, Place), id", "--columns", "id,tags,Place", "--limit", "1"];
+    golden("nested_cql.key.cql", &path, "80", &key);
+    let numbered =
+        ["cql", "--table", "t", "--key-row-number", "row", "--null-elements", "drop", "--limit", "4"];
+    for (folder, name) in [
+        ("data", "list_columns"),
+        ("data", "map_no_value"),
+        ("data", "nested_lists.snappy"),
+        ("data", "nested_maps.snappy"),
+        ("data", "nonnullable.impala"),
+        ("data", "null_list"),
+        ("data", "nullable.impala"),
+        ("data", "old_list_structure"),
+        ("data", "repeated_no_annotation"),
+        ("data", "repeated_primitive_no_list"),
+        ("shredded_variant", "case-045"),
+        ("shredded_variant", "case-126"),
+    ] {
+        let Some(path) = corpus(&format!("parquet-testing/{folder}/{name}.parquet")) else { return };
+        golden(&format!("{name}.cql"), &path, "80", &numbered);
+    }
+    if let Some(path) = corpus("parquet-testing/data/nested_structs.rust.parquet") {
+        golden("nested_structs.rust.cql", &path, "80", &[&numbered[..], &["--columns", "roll_num"]].concat());
+        assert_eq!(run([&numbered[..], &[&path]].concat()).succeeded().matches("CREATE TYPE").count(), 36);
+    }
+}
+
+#[test]
 fn nested_columns_in_every_format() {
     let path = data("nested.parquet");
     let out = run(["rows", "--format", "csv", &path, &path]).succeeded();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use marquetry_base::Error;
 use marquetry_parquet::read::Batch;
-use marquetry_scylla::bridge::{Cell, Mapping};
-use marquetry_scylla::cql::{CqlType, Name};
+use marquetry_scylla::bridge::{Cell, MappedBatch, Mapping};
+use marquetry_scylla::cql::{CqlType, Name, TypeDef};
 
 use crate::rows::{RowBlock, RowSource};
 
@@ -34,7 +34,7 @@ use crate::rows::{RowBlock, RowSource};
 /// let batches = std::iter::from_fn(move || drive(&mut reader, &file).transpose());
 ///
 /// let mut loader = Loader::connect(address, &ConnectOptions::default())?;
-/// loader.create_table(mapping.table())?;
+/// loader.create_table(mapping.table(), mapping.types())?;
 /// let rows = BatchSource::new("flights.parquet", mapping, batches);
 /// let loaded = loader.load(Box::new(rows), &LoadOptions::default(), &mut |_| {})?;
 /// println!("{} rows", loaded.rows);
@@ -48,7 +48,7 @@ pub struct BatchSource<B> {
     columns: Vec<(Name, CqlType)>,
     batches: B,
     /// The batch that rows are being made of, and the next of its rows.
-    current: Option<(Batch, usize)>,
+    current: Option<(MappedBatch, usize)>,
     first_row_number: u64,
     rows_left: u64,
 }
@@ -100,6 +100,10 @@ where
         &self.columns
     }
 
+    fn types(&self) -> &[TypeDef] {
+        self.mapping.types()
+    }
+
     fn fill(&mut self, block: &mut RowBlock) -> Result<bool, Error> {
         while !block.is_full() {
             if self.rows_left == 0 {
@@ -109,17 +113,17 @@ where
                 let Some(batch) = self.batches.next() else {
                     return Ok(false);
                 };
-                self.current = Some((batch?, 0));
+                self.current = Some((self.mapping.assemble(batch?)?, 0));
                 continue;
             };
-            if *next >= batch.rows {
+            if *next >= batch.rows() {
                 self.current = None;
                 continue;
             }
             let row = *next;
             *next += 1;
             self.rows_left -= 1;
-            let in_file = batch.first_row + marquetry_base::cast::u64_of(row);
+            let in_file = batch.first_row() + marquetry_base::cast::u64_of(row);
             let number = self.first_row_number.saturating_add(in_file);
             block.start_row(in_file);
             for column in 0..self.columns.len() {

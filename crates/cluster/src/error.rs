@@ -63,6 +63,22 @@ pub enum Error {
         /// The first difference found.
         difference: Box<Difference>,
     },
+    /// A user-defined type is there already and is another than the one that is needed.
+    TypeDiffers {
+        /// The type.
+        name: Name,
+        /// The first difference found.
+        difference: Box<Difference>,
+    },
+    /// The keyspace does not have a user-defined type that is needed.
+    NoType(Name),
+    /// User-defined types were made, and then the next type or the table could not be. They are left.
+    TypesLeft {
+        /// The types that were made.
+        types: Vec<Name>,
+        /// Why it went no further.
+        reason: Box<Error>,
+    },
     /// The rows do not fit the table.
     Misfit {
         /// The table.
@@ -94,7 +110,7 @@ pub enum Error {
     Internal(&'static str),
 }
 
-/// How an existing table differs from a definition.
+/// How an existing table or user-defined type differs from a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Difference {
@@ -102,14 +118,25 @@ pub enum Difference {
     Missing(Name),
     /// The table has a column that the definition lacks.
     Extra(Name),
-    /// A column has another type.
+    /// The type lacks a field.
+    MissingField(Name),
+    /// The type has a field that the definition lacks.
+    ExtraField(Name),
+    /// A column or field has another type.
     Type {
-        /// The column.
+        /// The column or field.
         name: Name,
-        /// Its type in the table.
+        /// Its type as it is.
         table: CqlType,
         /// Its type in the definition.
         wanted: CqlType,
+    },
+    /// The fields of a type are in another order.
+    Order {
+        /// Its fields.
+        existing: Vec<Name>,
+        /// The definition's.
+        wanted: Vec<Name>,
     },
     /// A column is static in one and not in the other.
     Static(Name),
@@ -172,6 +199,13 @@ impl fmt::Display for Error {
             Error::TableDiffers { table, difference } => {
                 write!(f, "the table {table} exists, and is another: {difference}")
             }
+            Error::TypeDiffers { name, difference } => {
+                write!(f, "the type {} exists, and is another: {difference}", name.as_type())
+            }
+            Error::NoType(name) => write!(f, "the keyspace has no type {}", name.as_type()),
+            Error::TypesLeft { types, reason } => {
+                write!(f, "{reason}; types were made before it, and are left: {}", list(types))
+            }
             Error::Misfit { table, reason } => write!(f, "the rows do not fit the table {table}: {reason}"),
             Error::Row(error) => error.fmt(f),
             Error::Insert { source, row, tries, reason } => {
@@ -198,7 +232,7 @@ impl std::error::Error for Error {
             Error::Prepare(reason) => Some(&**reason),
             Error::Definition(error) => Some(error),
             Error::Row(error) => Some(error),
-            Error::Stopped { reason, .. } => Some(&**reason),
+            Error::Stopped { reason, .. } | Error::TypesLeft { reason, .. } => Some(&**reason),
             _ => None,
         }
     }
@@ -215,6 +249,11 @@ impl fmt::Display for Difference {
         match self {
             Difference::Missing(name) => write!(f, "it has no column {name}"),
             Difference::Extra(name) => write!(f, "it has a column {name}, which is not wanted"),
+            Difference::MissingField(name) => write!(f, "it has no field {name}"),
+            Difference::ExtraField(name) => write!(f, "it has a field {name}, which is not wanted"),
+            Difference::Order { existing, wanted } => {
+                write!(f, "its fields are in the order {}, wanted is {}", list(existing), list(wanted))
+            }
             Difference::Type { name, table, wanted } => {
                 write!(f, "its {name} is {table}, wanted is {wanted}")
             }
@@ -224,6 +263,16 @@ impl fmt::Display for Difference {
             }
         }
     }
+}
+
+/// Names in a message, not too many.
+fn list(names: &[Name]) -> String {
+    const NAMES_MAX: usize = 20;
+    let mut text: Vec<String> = names.iter().take(NAMES_MAX).map(ToString::to_string).collect();
+    if names.len() > NAMES_MAX {
+        text.push("…".to_owned());
+    }
+    text.join(", ")
 }
 
 impl fmt::Display for Misfit {

@@ -1,9 +1,11 @@
 //! A connection to a cluster, for one table.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use marquetry_scylla::cql::ddl::TableDef;
+use marquetry_scylla::cql::Name;
+use marquetry_scylla::cql::ddl::{TableDef, TypeDef};
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
@@ -97,46 +99,116 @@ impl Loader {
         self.runtime.block_on(schema::read(&self.session, self.address.table()))
     }
 
-    /// Makes the table, under the address's name whatever name the definition has, and waits until all nodes know
-    /// it. A table that is there already is left as it is when it has the same columns, types and key.
+    /// The user-defined types of the table's keyspace.
     ///
     /// # Errors
     ///
-    /// [`Error::TableDiffers`] when it is there and has not, [`Error::NoKeyspace`], [`Error::Definition`], or the
-    /// cluster's trouble.
-    pub fn create_table(&self, definition: &TableDef) -> Result<Created> {
+    /// The cluster's trouble.
+    pub fn types(&self) -> Result<Vec<TypeDef>> {
+        self.runtime.block_on(schema::read_types(&self.session, self.address.table()))
+    }
+
+    /// Makes the table, under the address's name whatever name the definition has, and waits until all nodes know
+    /// it; before it the user-defined types that it needs, in their order, in its keyspace. A table or type that is there already is
+    /// left as it is when it has the same columns or fields, types and key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TableDiffers`] and [`Error::TypeDiffers`] when it is there and has not, [`Error::NoKeyspace`],
+    /// [`Error::Definition`]: then nothing was made. The cluster's trouble; in [`Error::TypesLeft`] when types were made before it.
+    pub fn create_table(&self, definition: &TableDef, types: &[TypeDef]) -> Result<Created> {
         let mut wanted = definition.clone();
         wanted.table = self.address.table().clone();
         wanted.if_not_exists = false;
         wanted.check().map_err(Error::Definition)?;
+        let types: Vec<TypeDef> = types
+            .iter()
+            .map(|it| TypeDef { keyspace: wanted.table.keyspace.clone(), if_not_exists: true, ..it.clone() })
+            .collect();
+        types.iter().try_for_each(TypeDef::check).map_err(Error::Definition)?;
         self.runtime.block_on(async {
-            if let Some(existing) = schema::read(&self.session, &wanted.table).await? {
-                return same_table(&existing, &wanted);
-            }
-            match self.session.query_unpaged(wanted.to_string(), ()).await {
-                // The driver has waited until the nodes agree on the schema.
-                Ok(_) => Ok(Created::New),
-                // Somebody else was faster.
-                Err(error) if already_exists(&error) => {
-                    let existing = schema::read(&self.session, &wanted.table).await?;
-                    let existing = existing.ok_or_else(|| Error::NoTable(wanted.table.clone()))?;
-                    same_table(&existing, &wanted)
+            // All that can differ is found before anything is made.
+            let existing = schema::read(&self.session, &wanted.table).await?;
+            let created = existing.map(|existing| same_table(&existing, &wanted)).transpose()?;
+            let mut made = Vec::new();
+            let done = async {
+                self.create_types(&types, &mut made).await?;
+                match created {
+                    Some(created) => Ok(created),
+                    None => self.create_missing_table(&wanted).await,
                 }
-                Err(error) => Err(Error::Statement { purpose: "create the table", reason: Box::new(error) }),
+            };
+            let done = done.await;
+            match done {
+                Err(reason) if !made.is_empty() => {
+                    Err(Error::TypesLeft { types: made, reason: Box::new(reason) })
+                }
+                done => done,
             }
         })
+    }
+
+    /// Makes those types that are not there; `made` has them, also after an error.
+    async fn create_types(&self, types: &[TypeDef], made: &mut Vec<Name>) -> Result<()> {
+        if types.is_empty() {
+            return Ok(());
+        }
+        let existing = schema::read_types(&self.session, self.address.table()).await?;
+        same_types(&existing, types)?;
+        let existing: HashSet<&Name> = existing.iter().map(|it| &it.name).collect();
+        for missing in types.iter().filter(|it| !existing.contains(&it.name)) {
+            self.session
+                .query_unpaged(missing.to_string(), ())
+                .await
+                .map_err(|error| Error::Statement { purpose: "create a type", reason: Box::new(error) })?;
+            made.push(missing.name.clone());
+        }
+        if made.is_empty() {
+            return Ok(());
+        }
+        // Where somebody else was faster with one, it is theirs.
+        self.expect_types(types).await
+    }
+
+    /// Makes sure that the keyspace has types as they are wanted.
+    async fn expect_types(&self, types: &[TypeDef]) -> Result<()> {
+        if types.is_empty() {
+            return Ok(());
+        }
+        let existing = schema::read_types(&self.session, self.address.table()).await?;
+        same_types(&existing, types)?;
+        let existing: HashSet<&Name> = existing.iter().map(|it| &it.name).collect();
+        match types.iter().find(|it| !existing.contains(&it.name)) {
+            Some(missing) => Err(Error::NoType(missing.name.clone())),
+            None => Ok(()),
+        }
+    }
+
+    async fn create_missing_table(&self, wanted: &TableDef) -> Result<Created> {
+        match self.session.query_unpaged(wanted.to_string(), ()).await {
+            // The driver has waited until the nodes agree on the schema.
+            Ok(_) => Ok(Created::New),
+            // Somebody else was faster.
+            Err(error) if already_exists(&error) => {
+                let existing = schema::read(&self.session, &wanted.table).await?;
+                let existing = existing.ok_or_else(|| Error::NoTable(wanted.table.clone()))?;
+                same_table(&existing, wanted)
+            }
+            Err(error) => Err(Error::Statement { purpose: "create the table", reason: Box::new(error) }),
+        }
     }
 
     /// Loads all rows of a source; `progress` is told now and then what has been loaded so far.
     ///
     /// Before the first row is sent it is made sure that the table has all the source's columns, with exactly the
-    /// types of their values, and that the source has all columns of the table's primary key. Of rows with one key
+    /// types of their values (a user-defined type has the same fields in the same order), and that the source has all columns of the
+    /// table's primary key. Of rows with one key
     /// the last one wins, also over those of earlier loads; where that one has a null, [`Nulls`](crate::Nulls) says what
     /// becomes of it.
     ///
     /// # Errors
     ///
-    /// [`Error::NoTable`] and [`Error::Misfit`] come before anything is sent. Later ones are in [`Error::Stopped`],
+    /// [`Error::NoTable`], [`Error::Misfit`], [`Error::NoType`] and [`Error::TypeDiffers`] come before anything is sent. Later ones are in [`Error::Stopped`],
     /// with what had been loaded: the first trouble ends the load. [`Error::Row`] and [`Error::Insert`] tell the row.
     /// When it returns, nothing is in flight any more.
     pub fn load(
@@ -153,6 +225,7 @@ impl Loader {
             if let Some(reason) = schema::fit(&table, source.columns()) {
                 return Err(Error::Misfit { table: name.clone(), reason: Box::new(reason) });
             }
+            self.expect_types(source.types()).await?;
             let prepared = load::prepare(&self.session, &table, &*source, options).await?;
             Ok(load::load(Arc::clone(&self.session), prepared, &table, source, options, first, progress)
                 .await)
@@ -177,6 +250,13 @@ fn same_table(existing: &TableDef, wanted: &TableDef) -> Result<Created> {
         Some(difference) => {
             Err(Error::TableDiffers { table: wanted.table.clone(), difference: Box::new(difference) })
         }
+    }
+}
+
+fn same_types(existing: &[TypeDef], wanted: &[TypeDef]) -> Result<()> {
+    match schema::compare_types(existing, wanted) {
+        None => Ok(()),
+        Some((name, difference)) => Err(Error::TypeDiffers { name, difference: Box::new(difference) }),
     }
 }
 

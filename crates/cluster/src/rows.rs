@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use marquetry_base::Error;
-use marquetry_scylla::cql::{CqlType, Name};
+use marquetry_scylla::cql::{CqlType, Name, TypeDef};
 use scylla::serialize::SerializationError;
 use scylla::serialize::row::{RowSerializationContext, SerializeRow};
 use scylla::serialize::writers::RowWriter;
@@ -16,6 +16,11 @@ pub trait RowSource: Send {
 
     /// The columns that the rows have, in the order of their cells, each with the CQL type of its values.
     fn columns(&self) -> &[(Name, CqlType)];
+
+    /// The user-defined types of the columns: cells have their fields, in their order. None unless told.
+    fn types(&self) -> &[TypeDef] {
+        &[]
+    }
 
     /// Adds rows until `block` [is full](RowBlock::is_full) or there are no more; `Ok(false)` says that there are
     /// none after those added. A row may be as large as it is: the loader refuses it where it is too large.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use marquetry_scylla::cql::{ColumnDef, CqlType, Name, Order, TableDef, TableName};
+use marquetry_scylla::cql::{ColumnDef, CqlType, Name, Order, TableDef, TableName, TypeDef};
 use scylla::client::session::Session;
 use scylla::statement::{Consistency, Statement};
 
@@ -36,6 +36,54 @@ pub(crate) async fn read(session: &Session, table: &TableName) -> Result<Option<
     )
     .await?;
     if keyspaces.is_empty() { Err(Error::NoKeyspace(keyspace.clone())) } else { Ok(None) }
+}
+
+/// A user-defined type's row of `system_schema.types`: name, names of the fields, types of the fields.
+type TypeRow = (String, Vec<String>, Vec<String>);
+
+/// Reads the user-defined types of a table's keyspace.
+pub(crate) async fn read_types(session: &Session, table: &TableName) -> Result<Vec<TypeDef>> {
+    let Some(keyspace) = &table.keyspace else {
+        return Err(Error::Internal("a table's keyspace is not known"));
+    };
+    let rows: Vec<TypeRow> = query(
+        session,
+        "SELECT type_name, field_names, field_types FROM system_schema.types WHERE keyspace_name = ?",
+        (keyspace.as_str(),),
+    )
+    .await?;
+    rows.into_iter().map(|row| type_of(keyspace, row)).collect()
+}
+
+/// Compares user-defined types that are to be used with those that are there, by name: the first that is there and has other
+/// fields, or the same in another order.
+pub(crate) fn compare_types(existing: &[TypeDef], wanted: &[TypeDef]) -> Option<(Name, Difference)> {
+    let has: HashMap<&Name, &TypeDef> = existing.iter().map(|it| (&it.name, it)).collect();
+    wanted.iter().find_map(|wanted| {
+        let there = has.get(&wanted.name)?;
+        Some((wanted.name.clone(), compare_fields(there, wanted)?))
+    })
+}
+
+fn compare_fields(existing: &TypeDef, wanted: &TypeDef) -> Option<Difference> {
+    let has: HashMap<&Name, &CqlType> = existing.fields.iter().map(|(name, it)| (name, it)).collect();
+    for (name, wanted) in &wanted.fields {
+        match has.get(name) {
+            None => return Some(Difference::MissingField(name.clone())),
+            Some(there) if !same_field_type(there, wanted) => {
+                let (table, wanted) = ((*there).clone(), wanted.clone());
+                return Some(Difference::Type { name: name.clone(), table, wanted });
+            }
+            Some(_) => {}
+        }
+    }
+    let wants: HashSet<&Name> = wanted.fields.iter().map(|(name, _)| name).collect();
+    if let Some((extra, _)) = existing.fields.iter().find(|(name, _)| !wants.contains(name)) {
+        return Some(Difference::ExtraField(extra.clone()));
+    }
+    let names = |it: &TypeDef| it.fields.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let (existing, wanted) = (names(existing), names(wanted));
+    (existing != wanted).then_some(Difference::Order { existing, wanted })
 }
 
 /// Compares an existing table with the one wanted: columns by name, in any order, types, statics, and the key.
@@ -92,6 +140,11 @@ fn by_name(columns: &[ColumnDef]) -> HashMap<&Name, &ColumnDef> {
     columns.iter().map(|column| (&column.name, column)).collect()
 }
 
+/// A field is frozen anyway.
+fn same_field_type(one: &CqlType, other: &CqlType) -> bool {
+    same_type(&one.clone().frozen(), &other.clone().frozen())
+}
+
 /// What CQL prints is the same: `frozen<…>` where it must be anyway does not count.
 fn same_type(one: &CqlType, other: &CqlType) -> bool {
     one == other || one.to_string() == other.to_string()
@@ -145,6 +198,23 @@ fn table_of(table: &TableName, rows: Vec<ColumnRow>) -> Result<TableDef> {
     def.partition_key = partition_key.into_iter().map(|(_, at)| at).collect();
     def.clustering = clustering.into_iter().map(|(_, at, order)| (at, order)).collect();
     Ok(def)
+}
+
+fn type_of(keyspace: &Name, (name, names, types): TypeRow) -> Result<TypeDef> {
+    let nonsense = |reason: String| Error::Answer { purpose: PURPOSE, reason };
+    if names.len() != types.len() {
+        return Err(nonsense(format!("the type {name:?} has not as many names as types of fields")));
+    }
+    let fields = names.iter().zip(types).map(|(field, cql_type)| {
+        let cql_type = CqlType::parse(&cql_type).map_err(|error| {
+            nonsense(format!("the type {cql_type:?} of the field {field:?} of {name:?}: {error}"))
+        })?;
+        let field = Name::new(field).map_err(|error| nonsense(format!("a field's name: {error}")))?;
+        Ok((field, cql_type))
+    });
+    let fields = fields.collect::<Result<_>>()?;
+    let name = Name::new(&name).map_err(|error| nonsense(format!("a type's name: {error}")))?;
+    Ok(TypeDef { keyspace: Some(keyspace.clone()), name, if_not_exists: false, fields })
 }
 
 async fn query<R>(
@@ -253,6 +323,43 @@ mod tests {
             changed(&|table| table.clustering[1].1 = Order::Ascending),
             format!("{is} ((a, b), \"C\", d)")
         );
+    }
+
+    fn point(fields: &[(&str, &str)]) -> TypeDef {
+        let (names, types) = fields.iter().map(|(name, it)| ((*name).to_owned(), (*it).to_owned())).unzip();
+        type_of(&name("k"), ("Point".to_owned(), names, types)).unwrap()
+    }
+
+    #[test]
+    fn types_are_understood_and_compared() {
+        let there = point(&[("x", "int"), ("Y", "frozen<list<frozen<\"Other\">>>"), ("z", "varchar")]);
+        assert_eq!(
+            there.to_string(),
+            "CREATE TYPE k.\"Point\" (\n    x int,\n    \"Y\" frozen<list<frozen<\"Other\">>>,\n    z text\n);\n"
+        );
+        let difference = |fields: &[(&str, &str)]| {
+            let found = compare_types(&[point(&[("a", "int")]), there.clone()], &[point(fields)]);
+            found.map(|(name, difference)| format!("{name}: {difference}")).unwrap_or_default()
+        };
+        // Of two types of one name the later counts here; a server has one. What is frozen anyway is the same.
+        assert_eq!(difference(&[("x", "int"), ("Y", "list<\"Other\">"), ("z", "text")]), "");
+        let rest = [("Y", "list<\"Other\">"), ("z", "text")];
+        assert_eq!(
+            difference(&[&[("x", "bigint")], &rest[..]].concat()),
+            "\"Point\": its x is int, wanted is bigint"
+        );
+        assert_eq!(difference(&rest), "\"Point\": it has a field x, which is not wanted");
+        assert_eq!(difference(&[&rest[..], &[("w", "int")]].concat()), "\"Point\": it has no field w");
+        let order = "\"Point\": its fields are in the order x, \"Y\", z, wanted is \"Y\", z, x";
+        assert_eq!(difference(&[&rest[..], &[("x", "int")]].concat()), order);
+        // One that is not there is to be made.
+        assert_eq!(compare_types(&[], &[there]), None);
+        for (names, types) in
+            [(vec!["a".to_owned()], vec![]), (vec!["a".to_owned()], vec!["int<".to_owned()])]
+        {
+            let error = type_of(&name("k"), ("p".to_owned(), names, types)).unwrap_err();
+            assert!(matches!(error, Error::Answer { .. }), "{error}");
+        }
     }
 
     #[test]

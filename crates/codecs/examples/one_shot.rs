@@ -124,6 +124,9 @@ fn compress(codec: Codec, plain: &[u8]) -> Vec<u8> {
     }
 }
 
+/// Adds a value made of a random number.
+type More = dyn FnMut(&mut Vec<u8>, u64);
+
 /// Pages like those of real columns.
 fn inputs(page_bytes: usize) -> Vec<(&'static str, Vec<u8>)> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
@@ -133,7 +136,7 @@ fn inputs(page_bytes: usize) -> Vec<(&'static str, Vec<u8>)> {
         state ^= state << 17;
         state
     };
-    let mut fill = |mut more: Box<dyn FnMut(&mut Vec<u8>, u64)>| {
+    let mut fill = |mut more: Box<More>| {
         let mut plain = Vec::new();
         while plain.len() < page_bytes {
             more(&mut plain, random());
@@ -141,8 +144,15 @@ fn inputs(page_bytes: usize) -> Vec<(&'static str, Vec<u8>)> {
         plain.truncate(page_bytes);
         plain
     };
-    let mut time = 1_600_000_000_000_000;
+    let (mut time, mut key) = (1_600_000_000_000_000, 0u32);
     vec![
+        (
+            "growing 32-bit integers",
+            fill(Box::new(move |plain, random| {
+                key += u32::try_from(random % 100).expect("small");
+                plain.extend(key.to_le_bytes());
+            })),
+        ),
         (
             "timestamps",
             fill(Box::new(move |plain, random| {

@@ -1,6 +1,6 @@
 //! What decompression costs, in nanoseconds for 1,024 bytes: where the price constants come from.
 //!
-//! `cargo run --release -p marquetry-codecs --example prices`
+//! `cargo run --release -p marquetry-codecs --example prices [-- CODEC …]`
 //!
 //! The first table is paid by the uncompressed byte, with an unlimited budget and in steps of the default one; its last
 //! columns are the longest step, in microseconds and in units charged. The second is of data that become nothing, which
@@ -30,6 +30,9 @@ fn main() {
         for codec in
             [Codec::Snappy, Codec::Lz4Raw, Codec::Lz4, Codec::Lzo, Codec::Gzip, Codec::Brotli, Codec::Zstd]
         {
+            if !is_wanted(codec) {
+                continue;
+            }
             let compressed = compress(codec, &plain);
             let whole = replay(codec, &compressed, plain.len(), Budget::unlimited);
             let stepped = replay(codec, &compressed, plain.len(), Budget::default);
@@ -45,6 +48,9 @@ fn main() {
         }
     }
     for (data, compressed, plain_bytes) in brotli_free() {
+        if !is_wanted(Codec::Brotli) {
+            continue;
+        }
         let whole = replay(Codec::Brotli, &compressed, plain_bytes, Budget::unlimited);
         let stepped = replay(Codec::Brotli, &compressed, plain_bytes, Budget::default);
         println!(
@@ -59,6 +65,9 @@ fn main() {
     println!("\n| codec | overhead | ns/KiB compressed | longest step, µs | largest step, units |");
     println!("|---|---|--:|--:|--:|");
     for (codec, name, compressed, plain_bytes) in overheads() {
+        if !is_wanted(codec) {
+            continue;
+        }
         let run = replay(codec, &compressed, plain_bytes, Budget::default);
         println!(
             "| {} | {name} | {:.0} | {:.0} | {} |",
@@ -68,6 +77,12 @@ fn main() {
             run.units_max
         );
     }
+}
+
+/// All codecs, or those that the command line names.
+fn is_wanted(codec: Codec) -> bool {
+    let mut named = std::env::args().skip(1).peekable();
+    named.peek().is_none() || named.any(|name| name == codec.name())
 }
 
 /// The best of some replays, step by step for the longest step.

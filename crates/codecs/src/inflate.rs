@@ -1,8 +1,9 @@
 //! Deflate streams (RFC 1951), which stop anywhere.
 
 use marquetry_base::cast::u64_of;
+use marquetry_kernels::lz::Bits;
 use marquetry_kernels::lz::inflate::{
-    self, BadCode, Bits, DISTANCES_MAX, END_SYMBOL, LITERALS_MAX, Symbol, Tables,
+    self, BadCode, DISTANCES_MAX, END_SYMBOL, LITERALS_MAX, Symbol, Tables,
 };
 
 use crate::block::{Block, Fault, Room, Stop};

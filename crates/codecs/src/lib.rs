@@ -7,10 +7,10 @@
 //! | LZ4 (deprecated) | the same; Hadoop's framing, LZ4 frames and bare blocks told apart here | the page |
 //! | LZO | here, over a kernel; Hadoop's framing, python-lzo's header and bare blocks told apart here | the page |
 //! | GZIP | here, over a kernel; members framed here | the page |
-//! | BROTLI | `brotli-decompressor`, its memory handed out here | its window |
+//! | BROTLI | here, with the dictionary of `brotli-decompressor` | the page |
 //! | ZSTD | `zstd-safe`, the streaming decoder, a block at a time | the page, or its window where the page is not held |
 //!
-//! All of them keep the same promises (the modules `pieces` and `streaming` keep them once for all codecs):
+//! All of them keep the same promises (the module `pieces` keeps them for all codecs but ZSTD):
 //!
 //! * A page becomes exactly as many bytes as announced, from exactly the bytes it has, or an error says which it is not.
 //!   Bytes after the end of a page's data are an error. (parquet-rs is as strict; Arrow C++ is for all codecs but GZIP,
@@ -33,7 +33,6 @@ mod lzo;
 mod page;
 mod pieces;
 mod snappy;
-mod streaming;
 mod zstd;
 
 /// All codecs of the Parquet format.
@@ -68,9 +67,7 @@ impl Codecs for StandardCodecs {
             Codec::Lz4Raw => Box::new(pieces::Pieces::new(lz4::Lz4Raw::default())),
             Codec::Gzip => Box::new(pieces::Pieces::new(gzip::Gzip::default())),
             Codec::Zstd => Box::new(zstd::Zstd::new(self.limits.window_bytes)?),
-            Codec::Brotli => {
-                Box::new(streaming::Streaming::new(brotli::Brotli::new(self.limits.window_bytes)))
-            }
+            Codec::Brotli => Box::new(pieces::Pieces::new(brotli::Brotli::default())),
             Codec::Lz4 => Box::new(pieces::Pieces::new(lz4::Lz4::default())),
             Codec::Lzo => Box::new(pieces::Pieces::new(lzo::Lzo::default())),
         })

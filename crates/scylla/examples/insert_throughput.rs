@@ -90,7 +90,7 @@ fn measure(what: &str, columns: &[(Field, Values, bool)], nulls: Nulls, random: 
         }
     };
     let columns = columns.iter().enumerate().map(column).collect();
-    let batch = Batch { row_group: 0, first_row: 0, rows: ROWS, columns };
+    let mapped = mapping.assemble(Batch { row_group: 0, first_row: 0, rows: ROWS, columns }).unwrap();
     let mut writer = InsertWriter::new(&mapping);
     let mut out = Vec::new();
     let mut best = f64::INFINITY;
@@ -100,12 +100,12 @@ fn measure(what: &str, columns: &[(Field, Values, bool)], nulls: Nulls, random: 
         // As a command would: a buffer that is written out when it is full.
         while row < ROWS {
             out.clear();
-            row = writer.write(&batch, row..ROWS, 0, &mut out, 256 << 10).unwrap().next_row;
+            row = writer.write(&mapped, row..ROWS, 0, &mut out, 256 << 10).unwrap().next_row;
         }
         best = best.min(start.elapsed().as_secs_f64());
     }
     out.clear();
-    writer.write(&batch, 0..ROWS, 0, &mut out, usize::MAX).unwrap();
+    writer.write(&mapped, 0..ROWS, 0, &mut out, usize::MAX).unwrap();
     let megabytes = out.len() as f64 / 1e6;
     let nanos = best * 1e9 / ROWS as f64;
     println!(

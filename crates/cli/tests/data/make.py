@@ -112,5 +112,31 @@ def nested_others():
     pq.write_table(pa.table({"id": pa.array([1]), "s": pa.array([[0]]), "t": twice}), "nested_twice.parquet", **plain)
 
 
-for write in (types, bad_text, names, many, several, bounds, nested, nested_others):
+def nested_cql():
+    """Nested columns for CQL: some that it can hold, and in each of the last four columns a row that it cannot."""
+    stop = pa.struct([
+        pa.field("name", pa.string()),
+        pa.field("At", pa.timestamp("us", "UTC")),
+        pa.field("fares", pa.map_(pa.string(), pa.list_(pa.decimal128(9, 2)))),
+        pa.field("select", pa.struct([pa.field("a b", pa.bool_())])),
+    ])
+    fare = decimal.Decimal("2.50")
+    bad = pa.StructArray.from_arrays([texts([b"a", b"b\xff"])], names=["word"])
+    table = pa.table({
+        "id": pa.array([0, 1, 2], pa.int32()),
+        "stops": pa.array([
+            [{"name": "it's", "At": 1, "fares": [("x", [fare, -fare]), ("", [])], "select": {"a b": True}}, {"name": ""}],
+            [],
+            None,
+        ], pa.list_(stop)),
+        "Place": pa.array([{"lat": 1.5, "tags": [["b", "a"], []]}, {"lat": None, "tags": None}, None]),
+        "tags": pa.array([["b", "a", "b"], [], ["x", None]]),
+        "prices": pa.array([[], None, [("a", decimal.Decimal("1.50")), ("b", None)]], pa.map_(pa.string(), pa.decimal128(5, 2))),
+        "twice": pa.array([[("b", 1)], [("it's", 1), ("b", 2), ("it's", 3)], None], pa.map_(pa.string(), pa.int32())),
+        "bad": pa.ListArray.from_arrays(pa.array([0, 1, 2, 2]), bad),
+    })
+    pq.write_table(table, "nested_cql.parquet", write_statistics=False, **plain)
+
+
+for write in (types, bad_text, names, many, several, bounds, nested, nested_others, nested_cql):
     write()

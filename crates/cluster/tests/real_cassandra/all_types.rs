@@ -29,8 +29,8 @@ fn loaded(server: &Server) {
     let (mapping, batches) = open(address.table(), &by_id(Nulls::Unset), false);
     assert_columns(&mapping);
     let mut loader = Loader::connect(address, &ConnectOptions::default()).unwrap();
-    assert_eq!(loader.create_table(mapping.table()).unwrap(), Created::New);
-    assert_eq!(loader.create_table(mapping.table()).unwrap(), Created::AlreadyThere);
+    assert_eq!(loader.create_table(mapping.table(), mapping.types()).unwrap(), Created::New);
+    assert_eq!(loader.create_table(mapping.table(), mapping.types()).unwrap(), Created::AlreadyThere);
     let rows = BatchSource::new("all_types.parquet", mapping, batches);
     let loaded = loader.load(Box::new(rows), &LoadOptions::default(), &mut |_| {}).unwrap();
     assert_eq!(loaded, Loaded { rows: ROWS as u64, ..loaded });
@@ -46,10 +46,10 @@ fn printed(server: &Server, table: &str, nulls: Nulls) {
     let mut writer = InsertWriter::new(&mapping);
     let mut statements = 0;
     for batch in batches {
-        let batch = batch.unwrap();
-        for row in 0..batch.rows {
+        let batch = mapping.assemble(batch.unwrap()).unwrap();
+        for row in 0..batch.rows() {
             let mut out = Vec::new();
-            writer.write(&batch, row..row + 1, batch.first_row, &mut out, usize::MAX).unwrap();
+            writer.write(&batch, row..row + 1, batch.first_row(), &mut out, usize::MAX).unwrap();
             let statement = String::from_utf8(out).unwrap();
             assert!(statement.starts_with("INSERT INTO ") && statement.ends_with(";\n"), "{statement}");
             server.run(&statement);
@@ -70,7 +70,7 @@ fn numbered(server: &Server) {
     };
     let (mapping, batches) = open(address.table(), &options, true);
     let mut loader = Loader::connect(address, &ConnectOptions::default()).unwrap();
-    assert_eq!(loader.create_table(mapping.table()).unwrap(), Created::New);
+    assert_eq!(loader.create_table(mapping.table(), mapping.types()).unwrap(), Created::New);
     // Five of six rows: beyond the first row group, which has four.
     let rows = BatchSource::new("all_types.parquet", mapping, batches).numbered_from(100).limited_to(5);
     assert_eq!(loader.load(Box::new(rows), &LoadOptions::default(), &mut |_| {}).unwrap().rows, 5);

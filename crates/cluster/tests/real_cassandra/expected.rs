@@ -13,22 +13,40 @@ pub(crate) struct Column {
     pub(crate) values: [Option<CqlValue>; ROWS],
 }
 
-/// Whether a value that was read is the one expected, to the last bit. CQL has one NaN.
+/// Whether a value that was read is the one expected, to the last bit. CQL has one NaN. Sets and maps have the server's order.
 pub(crate) fn same(read: &Option<CqlValue>, expected: &Option<CqlValue>) -> bool {
     match (read, expected) {
-        (Some(CqlValue::Float(a)), Some(CqlValue::Float(b))) => {
-            a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
-        }
-        (Some(CqlValue::Double(a)), Some(CqlValue::Double(b))) => {
-            a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
-        }
+        (Some(read), Some(expected)) => same_value(read, expected),
+        (read, expected) => read.is_none() && expected.is_none(),
+    }
+}
+
+fn same_value(read: &CqlValue, expected: &CqlValue) -> bool {
+    match (read, expected) {
+        (CqlValue::Float(a), CqlValue::Float(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
+        (CqlValue::Double(a), CqlValue::Double(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
         // Digits and scale: 1.10 is not 1.1.
-        (Some(CqlValue::Decimal(a)), Some(CqlValue::Decimal(b))) => {
+        (CqlValue::Decimal(a), CqlValue::Decimal(b)) => {
             let parts = |decimal: &CqlDecimal| {
                 let (unscaled, scale) = decimal.as_signed_be_bytes_slice_and_exponent();
                 (CqlVarint::from_signed_bytes_be_slice(unscaled), scale)
             };
             parts(a) == parts(b)
+        }
+        (CqlValue::List(a), CqlValue::List(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_value(a, b))
+        }
+        (CqlValue::Set(a), CqlValue::Set(b)) => {
+            a.len() == b.len() && b.iter().all(|b| a.iter().any(|a| same_value(a, b)))
+        }
+        (CqlValue::Map(a), CqlValue::Map(b)) => {
+            let has = |(key, value): &(CqlValue, CqlValue)| {
+                a.iter().any(|(k, v)| same_value(k, key) && same_value(v, value))
+            };
+            a.len() == b.len() && b.iter().all(has)
+        }
+        (CqlValue::UserDefinedType { fields: a, .. }, CqlValue::UserDefinedType { fields: b, .. }) => {
+            a.len() == b.len() && a.iter().zip(b).all(|((m, a), (n, b))| m == n && same(a, b))
         }
         (read, expected) => read == expected,
     }

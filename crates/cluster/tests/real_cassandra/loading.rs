@@ -116,17 +116,17 @@ fn tables_are_made_once(server: &Server) {
         &[("a", "int"), ("select", "text"), ("C c", "timestamp"), ("d", "decimal")],
         &[(2, Order::Descending)],
     );
-    assert_eq!(loader.create_table(&wanted).unwrap(), Created::New);
+    assert_eq!(loader.create_table(&wanted, &[]).unwrap(), Created::New);
     let made = loader.table().unwrap().unwrap();
     assert_eq!(made.table.to_string(), "cluster_test.\"Order\"");
-    assert_eq!(loader.create_table(&wanted).unwrap(), Created::AlreadyThere);
-    assert_eq!(connect(server.address("\"Order\"")).create_table(&made).unwrap(), Created::AlreadyThere);
+    assert_eq!(loader.create_table(&wanted, &[]).unwrap(), Created::AlreadyThere);
+    assert_eq!(connect(server.address("\"Order\"")).create_table(&made, &[]).unwrap(), Created::AlreadyThere);
     let comment = server.value(
         "SELECT comment FROM system_schema.tables WHERE keyspace_name = 'cluster_test' AND table_name = 'Order'",
     );
     assert_eq!(comment, Some(CqlValue::Text("it's a comment".to_owned())));
 
-    let error = |wanted: &TableDef| loader.create_table(wanted).unwrap_err().to_string();
+    let error = |wanted: &TableDef| loader.create_table(wanted, &[]).unwrap_err().to_string();
     let mut other = wanted.clone();
     other.columns[3].cql_type = CqlType::Double;
     let prefix = "the table cluster_test.\"Order\" exists, and is another:";
@@ -145,7 +145,7 @@ fn tables_are_made_once(server: &Server) {
     assert_eq!(error(&other), "the table has no partition key");
 
     let loader = connect(format!("cql://{}/cluster_nowhere.t", server.at).parse().unwrap());
-    let error = loader.create_table(&wanted).unwrap_err();
+    let error = loader.create_table(&wanted, &[]).unwrap_err();
     assert!(matches!(error, Error::NoKeyspace(_)), "{error}");
 }
 

@@ -6,6 +6,7 @@ mod all_types;
 mod cassandra;
 mod expected;
 mod loading;
+mod nested;
 mod proxy;
 mod server;
 
@@ -16,5 +17,6 @@ fn on_a_real_cassandra() {
     };
     let server = server::Server::connect(&cassandra.at);
     all_types::all(&server);
+    nested::all(&server);
     loading::all(&server);
 }

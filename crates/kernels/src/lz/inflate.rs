@@ -3,16 +3,7 @@
 //! Codes are looked up in tables of up to 2^11 (literals and lengths) and 2^8 (distances) entries, the longer ones in tables
 //! behind those; an entry has all there is to know of a symbol, so that one addition and one shift decode it.
 
-use super::{Output, Run, SLACK, copy_match};
-
-/// Bits of the input that were read and not used: the next one is the lowest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bits {
-    /// The bits. Those above `count` are zero.
-    pub buffer: u64,
-    /// How many there are.
-    pub count: u32,
-}
+use super::{Bits, Output, Run, SLACK, copy_match};
 
 /// Decoding tables of a block's two codes.
 #[derive(Debug, Clone)]
@@ -187,32 +178,6 @@ impl Tables {
             true => Symbol::Match { length, distance },
             false => Symbol::Short,
         }
-    }
-}
-
-impl Bits {
-    /// Drops `count` bits, if there are as many.
-    #[inline]
-    pub fn take(&mut self, count: u32) -> bool {
-        if count > self.count {
-            return false;
-        }
-        self.buffer = self.buffer.checked_shr(count).unwrap_or(0);
-        self.count -= count;
-        true
-    }
-
-    /// Reads bytes of `input` while there is room for them, to 56 bits or more: how many.
-    #[inline]
-    pub fn fill(&mut self, input: &[u8]) -> usize {
-        let mut taken = 0;
-        while self.count < 56 {
-            let Some(&byte) = input.get(taken) else { break };
-            self.buffer |= u64::from(byte) << self.count;
-            self.count += 8;
-            taken += 1;
-        }
-        taken
     }
 }
 

@@ -40,6 +40,71 @@ pub struct Output<'room> {
     pub until: usize,
 }
 
+/// Bits of the input that were read and not used: the next one is the lowest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bits {
+    /// The bits. Those above `count` are zero.
+    pub buffer: u64,
+    /// How many there are.
+    pub count: u32,
+}
+
+impl Bits {
+    /// Drops `count` bits, if there are as many.
+    #[inline]
+    pub fn take(&mut self, count: u32) -> bool {
+        if count > self.count {
+            return false;
+        }
+        self.buffer = self.buffer.checked_shr(count).unwrap_or(0);
+        self.count -= count;
+        true
+    }
+
+    /// Reads bytes of `input` while there is room for them, to 56 bits or more: how many.
+    #[inline]
+    pub fn fill(&mut self, input: &[u8]) -> usize {
+        if self.count >= 56 {
+            return 0;
+        }
+        if let Some(&next) = input.first_chunk() {
+            self.buffer |= u64::from_le_bytes(next) << self.count;
+            let taken = (63 - self.count) >> 3;
+            self.count += 8 * taken;
+            self.buffer &= (1 << self.count) - 1;
+            return taken as usize;
+        }
+        let mut taken = 0;
+        while self.count < 56 {
+            let Some(&byte) = input.get(taken) else { break };
+            self.buffer |= u64::from(byte) << self.count;
+            self.count += 8;
+            taken += 1;
+        }
+        taken
+    }
+}
+
+/// Copies `length` bytes from `distance` bytes before `output[at..]`, each of which may be one that the copy itself wrote.
+/// Some bytes behind them are written, too, and mean nothing. False, and nothing done, where `distance` is 0 or beyond `at`,
+/// or where there is no room for the copy and [`COPY_SLACK`] bytes.
+#[inline]
+#[must_use]
+pub fn copy_back(output: &mut [u8], at: usize, distance: usize, length: usize) -> bool {
+    if distance == 0 || distance > at || at > output.len() {
+        return false;
+    }
+    if output.len() - at < SLACK || output.len() - at - SLACK < length {
+        return false;
+    }
+    // SAFETY: `1 <= distance <= at`, and `at + length + SLACK <= output.len()`.
+    unsafe { copy_match(output.as_mut_ptr(), at, distance, length) };
+    true
+}
+
+/// The room that [`copy_back`] wants behind a copy.
+pub const COPY_SLACK: usize = SLACK;
+
 /// Bytes that a copy may write behind what it was asked for.
 pub(crate) const SLACK: usize = 32;
 

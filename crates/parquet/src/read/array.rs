@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Bitmap, Buffer, Error, Result};
+use marquetry_base::{Bitmap, Buffer, Error, Limits, Result};
 use marquetry_kernels::{Plain, bits, spread};
 
 use super::builder::{spread_bits, spread_fixed};
@@ -374,7 +374,10 @@ fn spread_plain<T: Plain + Default>(values: &[T], length: usize, validity: &Bitm
 
 fn spread_bytes(values: &FixedBytes, length: usize, validity: &Bitmap) -> Result<FixedBytes> {
     let width = values.width();
-    let mut out = room(length.saturating_mul(width))?;
+    let bytes = length.saturating_mul(width);
+    // Nulls take nothing in the file, and a width is only claimed.
+    Limits::check("page_bytes", Limits::DEFAULT.page_bytes, bytes as u64)?;
+    let mut out = room(bytes)?;
     out[..values.bytes().len()].copy_from_slice(values.bytes());
     spread_fixed(&mut out, width, values.len(), length, validity.bytes())?;
     Ok(FixedBytes::new(width, length, out.into()))

@@ -58,7 +58,12 @@ pub(super) fn write(out: &mut Vec<u8>, value: &Value<'_>) {
 
 /// A `varint` from big-endian two's complement bytes: the fewest that hold it, which is what the servers themselves
 /// write. They would take others, but then equal keys would not be equal bytes.
-fn varint(out: &mut Vec<u8>, mut bytes: &[u8]) {
+fn varint(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(shortest(bytes));
+}
+
+/// Two's complement bytes without the leading ones that only repeat the sign.
+pub(super) fn shortest(mut bytes: &[u8]) -> &[u8] {
     while let [first, second, ..] = bytes {
         let repeats_sign = match first {
             0x00 => *second < 0x80,
@@ -70,7 +75,7 @@ fn varint(out: &mut Vec<u8>, mut bytes: &[u8]) {
         }
         bytes = &bytes[1..];
     }
-    out.extend_from_slice(bytes);
+    bytes
 }
 
 /// A part of a duration: zigzag, then the number of further bytes as leading ones of the first, then the number.

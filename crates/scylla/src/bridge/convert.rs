@@ -125,6 +125,16 @@ pub(super) enum Source<'a> {
     AlwaysNull,
 }
 
+/// A column's values of one batch, with their conversion: one a slot, or an index into a dictionary.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slots<'a> {
+    pub(super) indices: Option<&'a [u32]>,
+    /// Of the batch, or of the dictionary.
+    pub(super) source: Source<'a>,
+    /// Values of the source.
+    length: usize,
+}
+
 /// Nanoseconds of a millisecond.
 const MILLI_NANOS: i64 = 1_000_000;
 
@@ -199,7 +209,15 @@ impl Conversion {
     }
 
     /// Values under this conversion; `None` when they are not of the physical type that it is for.
-    pub(super) fn bind(self, values: &Values) -> Option<Source<'_>> {
+    pub(super) fn bind(self, values: &Values) -> Option<Slots<'_>> {
+        let (indices, of) = match values {
+            Values::Dictionary(indices, dictionary) => (Some(&**indices), &**dictionary),
+            of => (None, of),
+        };
+        Some(Slots { indices, source: self.source(of)?, length: of.len() })
+    }
+
+    fn source(self, values: &Values) -> Option<Source<'_>> {
         let width = |values: &FixedBytes, width| values.width() == width;
         Some(match (self, values) {
             (Conversion::Boolean, Values::Boolean(values)) => Source::Boolean(values),
@@ -241,6 +259,26 @@ impl Conversion {
             }
             _ => return None,
         })
+    }
+}
+
+impl<'a> Slots<'a> {
+    /// Where a slot's value stands in the source.
+    #[inline]
+    pub(super) fn index(&self, slot: usize) -> Result<usize> {
+        let Some(indices) = self.indices else { return Ok(slot) };
+        let index = cast::usize_of_u32(indices[slot]);
+        if index < self.length { Ok(index) } else { Err(Error::misuse("an index beyond its dictionary")) }
+    }
+
+    /// A slot's value.
+    ///
+    /// # Errors
+    ///
+    /// As [`Source::value`]; `Misuse` for an index beyond the dictionary.
+    #[inline]
+    pub(super) fn value(&self, slot: usize) -> Result<Value<'a>> {
+        self.source.value(self.index(slot)?)
     }
 }
 

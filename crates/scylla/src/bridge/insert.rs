@@ -6,12 +6,16 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::{Error, Result, cast};
-use marquetry_parquet::read::{Batch, Values};
+use marquetry_parquet::read::{Array, Values};
 
-use super::convert::Value;
-use super::mapping::{Bound, KeyRole, null_key};
-use super::{ColumnSource, Mapping, Nulls};
-use crate::cql::{LiteralError, insert_prefix, literal};
+use super::batch::{MappedBatch, MappedValues};
+use super::convert::{Slots, Source};
+use super::form::{Cells, Text};
+use super::mapping::{Bound, BoundValues, KeyRole, null_key};
+use super::plan::NestedColumn;
+use super::render::Renderer;
+use super::{Mapping, Nulls, text};
+use crate::cql::{insert_prefix, literal};
 
 /// Prints batches as `INSERT` statements, one a row, each ended by `;` and a line end.
 ///
@@ -24,6 +28,7 @@ pub struct InsertWriter<'a> {
     heads: Heads,
     /// One a column.
     dictionaries: Vec<DictionaryText>,
+    nested: NestedText,
 }
 
 /// What [`InsertWriter::write`] has done.
@@ -37,7 +42,7 @@ impl<'a> InsertWriter<'a> {
     /// A writer for one mapping.
     pub fn new(mapping: &'a Mapping) -> InsertWriter<'a> {
         let dictionaries = mapping.columns().iter().map(|_| DictionaryText::default()).collect();
-        InsertWriter { mapping, heads: Heads::new(mapping), dictionaries }
+        InsertWriter { mapping, heads: Heads::new(mapping), dictionaries, nested: NestedText::default() }
     }
 
     /// Appends the statements of `rows`, until `out` has `bytes_max` bytes or more; at least one. The caller goes on
@@ -49,12 +54,13 @@ impl<'a> InsertWriter<'a> {
     ///
     /// # Errors
     ///
-    /// `Conversion`, with row and column: a value that cannot be held; a null in the key, or an empty partition key.
-    /// `Misuse`: a range beyond the batch, a batch of other leaves or of the layout `Dense` with nulls. `out` then ends
+    /// `Conversion`, with row and column, or the path in it: a value that cannot be held; a null in the key, or an empty
+    /// partition key; a null in a list, set or map, and equal keys of a map. `LimitExceeded`: a nested value of more than 256 MiB.
+    /// `Misuse`: a range beyond the batch, a batch of another mapping or of the layout `Dense` with nulls. `out` then ends
     /// after the last whole statement.
     pub fn write(
         &mut self,
-        batch: &Batch,
+        batch: &MappedBatch,
         rows: Range<usize>,
         first_row_number: u64,
         out: &mut Vec<u8>,
@@ -68,10 +74,9 @@ impl<'a> InsertWriter<'a> {
             .map(|column| mapping.bind(column, batch, first_row_number))
             .collect::<Result<_>>()?;
         let nullable: Vec<usize> = (0..columns.len()).filter(|&column| columns[column].has_nulls()).collect();
-        for (text, column) in self.dictionaries.iter_mut().zip(mapping.columns()) {
-            if let ColumnSource::Leaf { position, .. } = column.source
-                && let Some(Values::Dictionary(_, dictionary)) =
-                    batch.columns.get(position).map(|column| &column.values)
+        for (text, values) in self.dictionaries.iter_mut().zip(&batch.columns) {
+            if let MappedValues::Flat(column) = values
+                && let Values::Dictionary(_, dictionary) = &column.values
             {
                 text.start(dictionary);
             }
@@ -126,9 +131,14 @@ impl<'a> InsertWriter<'a> {
                 literal::null(out);
                 continue;
             }
-            match bound.indices {
-                None => value(bound, row, out),
-                Some(_) => bound.index(row).and_then(|index| text.write(bound, index, out)),
+            match &bound.values {
+                BoundValues::Plain(source) => value(source, bound.key, row, out),
+                BoundValues::Dictionary(slots) => {
+                    slots.index(row).and_then(|index| text.write(slots, bound.key, index, out))
+                }
+                BoundValues::Nested(nested, array) => {
+                    self.nested.write(self.mapping, nested, array, bound.key, row, out)
+                }
             }
             .map_err(|error| (column, error))?;
         }
@@ -139,43 +149,39 @@ impl<'a> InsertWriter<'a> {
 
 /// Appends the value at `index` of the source.
 #[inline]
-fn value(bound: &Bound<'_>, index: usize, out: &mut Vec<u8>) -> Result<()> {
-    let value = bound.source.value(index)?;
-    bound.key.check(&value)?;
-    let unprintable = |error: LiteralError| Error::conversion(error.to_string());
-    match &value {
-        Value::Boolean(value) => literal::boolean(out, *value),
-        Value::Tinyint(value) => literal::integer(out, *value),
-        Value::Smallint(value) => literal::integer(out, *value),
-        Value::Int(value) => literal::integer(out, *value),
-        Value::Bigint(value) => literal::integer(out, *value),
-        Value::Unsigned(value) => literal::integer(out, *value),
-        Value::Float(value) => literal::float(out, *value),
-        Value::Double(value) => literal::double(out, *value),
-        Value::Decimal { unscaled, scale } => literal::decimal(out, *unscaled, *scale),
-        Value::DecimalBytes { unscaled, scale } => {
-            literal::decimal_bytes(out, unscaled, *scale).map_err(unprintable)?;
-        }
-        Value::Date(days) => literal::date(out, *days),
-        Value::Time(nanos) => literal::time(out, *nanos).map_err(unprintable)?,
-        Value::Timestamp(millis) => literal::timestamp(out, *millis),
-        Value::Duration { months, days, nanos } => {
-            literal::duration(out, *months, *days, *nanos).map_err(unprintable)?;
-        }
-        Value::Uuid(bytes) => literal::uuid(out, bytes),
-        Value::Text { bytes, is_plain: true } => plain_text(out, bytes),
-        Value::Text { bytes, is_plain: false } => literal::utf8(out, bytes),
-        Value::Blob(bytes) => literal::blob(out, bytes),
-    }
-    Ok(())
+fn value(source: &Source<'_>, key: KeyRole, index: usize, out: &mut Vec<u8>) -> Result<()> {
+    let value = source.value(index)?;
+    key.check(&value)?;
+    text::write(out, &value)
 }
 
-/// Text that has no quote in it, and so nothing to double.
-#[inline]
-fn plain_text(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.push(b'\'');
-    out.extend_from_slice(bytes);
-    out.push(b'\'');
+/// What nested values are written with.
+#[derive(Debug, Default)]
+struct NestedText {
+    renderer: Renderer,
+    /// A key's cell.
+    cell: Vec<u8>,
+}
+
+impl NestedText {
+    #[inline(never)]
+    fn write(
+        &mut self,
+        mapping: &Mapping,
+        nested: &NestedColumn,
+        array: &Array,
+        key: KeyRole,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        if key.is_of_partition() {
+            // What counts is how long it is as the servers hold it.
+            self.cell.clear();
+            self.renderer.write::<Cells>(mapping.rules(), &nested.plan, array, row, &mut self.cell)?;
+            key.check_length(self.cell.len())?;
+        }
+        self.renderer.write::<Text>(mapping.rules(), &nested.plan, array, row, out)
+    }
 }
 
 /// The heads of statements, `INSERT INTO t (a, b) VALUES (`: one for all columns, and one for each set of columns that
@@ -280,7 +286,7 @@ impl DictionaryText {
     }
 
     #[inline]
-    fn write(&mut self, bound: &Bound<'_>, index: usize, out: &mut Vec<u8>) -> Result<()> {
+    fn write(&mut self, slots: &Slots<'_>, key: KeyRole, index: usize, out: &mut Vec<u8>) -> Result<()> {
         let span = self
             .spans
             .get(index)
@@ -289,13 +295,13 @@ impl DictionaryText {
             out.extend_from_slice(&self.text[span]);
             return Ok(());
         }
-        self.make(bound, index, out)
+        self.make(slots, key, index, out)
     }
 
     #[inline(never)]
-    fn make(&mut self, bound: &Bound<'_>, index: usize, out: &mut Vec<u8>) -> Result<()> {
+    fn make(&mut self, slots: &Slots<'_>, key: KeyRole, index: usize, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
-        value(bound, index, out)?;
+        value(&slots.source, key, index, out)?;
         let made = &out[start..];
         let (from, to) = (self.text.len(), self.text.len() + made.len());
         if let Some(span) = self.spans.get_mut(index)

@@ -1,20 +1,26 @@
 //! From a Parquet schema to a CQL table.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Display;
 
 use marquetry_base::{Error, Result, cast};
-use marquetry_parquet::read::{Batch, Layout, Values};
+use marquetry_parquet::read::{Array, Batch, ColumnBatch, Layout};
 use marquetry_parquet::schema::{LogicalType, Node, NodeKind, Schema, TimeUnit};
 
-use super::convert::{Conversion, Source, Value};
-use super::{Cell, MappingOptions, Nulls, cell};
+use super::batch::{MappedBatch, MappedValues};
+use super::convert::{Conversion, Slots, Source, Value};
+use super::form::Cells;
+use super::plan::{NestedColumn, Planner};
+use super::render::{Renderer, Rules};
+use super::{Cell, DuplicateKeys, MappingOptions, NullElements, Nulls, cell};
 use crate::cql::ddl::KeyError;
 use crate::cql::identifier::find_duplicate;
-use crate::cql::{ColumnDef, CqlType, Name, TableDef, TableName};
+use crate::cql::{ColumnDef, CqlType, Name, TableDef, TableName, TypeDef};
 
 /// How the columns of a Parquet file become the columns of a CQL table.
 ///
@@ -23,9 +29,14 @@ use crate::cql::{ColumnDef, CqlType, Name, TableDef, TableName};
 #[derive(Debug, Clone)]
 pub struct Mapping {
     table: TableDef,
+    types: Vec<TypeDef>,
     columns: Vec<MappedColumn>,
-    plans: Vec<Plan>,
+    plans: Vec<ColumnPlan>,
     nulls: Nulls,
+    null_elements: NullElements,
+    duplicate_keys: DuplicateKeys,
+    /// Where there are variants.
+    schema: Option<Arc<Schema>>,
 }
 
 /// A column of the table, and where its values come from.
@@ -53,14 +64,27 @@ pub enum ColumnSource {
         /// Its position in [`Mapping::leaves`], so in a batch.
         position: usize,
     },
+    /// A nested field of the Parquet schema.
+    Nested {
+        /// Its node's index in the schema.
+        node: usize,
+        /// The position of its first leaf in [`Mapping::leaves`], so in a batch. The others follow.
+        position: usize,
+    },
 }
 
 /// How a column is converted and checked.
-#[derive(Debug, Clone, Copy)]
-struct Plan {
-    /// `None` for the row number.
-    conversion: Option<Conversion>,
+#[derive(Debug, Clone)]
+struct ColumnPlan {
+    kind: ColumnKind,
     key: KeyRole,
+}
+
+#[derive(Debug, Clone)]
+enum ColumnKind {
+    RowNumber,
+    Flat(Conversion),
+    Nested(Box<NestedColumn>),
 }
 
 /// What the primary key asks of a column.
@@ -80,12 +104,15 @@ pub(super) enum KeyRole {
 pub(super) struct Bound<'a> {
     /// The bytes of the validity bitmap and its first bit in them.
     validity: Option<(&'a [u8], usize)>,
-    pub(super) indices: Option<&'a [u32]>,
-    /// Of the batch, or of the dictionary.
-    pub(super) source: Source<'a>,
-    /// Values of the dictionary.
-    pub(super) dictionary_length: usize,
+    pub(super) values: BoundValues<'a>,
     pub(super) key: KeyRole,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum BoundValues<'a> {
+    Plain(Source<'a>),
+    Dictionary(Slots<'a>),
+    Nested(&'a NestedColumn, &'a Array),
 }
 
 /// The longest partition key in bytes: its length has 16 bits in both servers.
@@ -98,44 +125,63 @@ impl Mapping {
     ///
     /// * `Misuse`: a name in [`MappingOptions`] that is no column, or names one twice; no key; a key of a type that
     ///   cannot be one; a row number with the name of a column.
-    /// * `Conversion`: a column whose name CQL cannot have, two columns of one name.
-    /// * `Unsupported`: columns that are nested.
+    /// * `Conversion`: a column or field whose name CQL cannot have, two of one name, a duration in a set or as the key of a map,
+    ///   a nested column that an [existing](MappingOptions::existing) table's types cannot hold.
+    /// * `Unsupported`: a group without fields; collections more than 32 deep.
+    /// * `Corrupt`, `LimitExceeded`: as [`Schema::shape`].
     pub fn new(schema: &Schema, table: TableName, options: &MappingOptions) -> Result<Mapping> {
-        let fields: Vec<&Node> = schema.children(0).filter_map(|child| schema.nodes().get(child)).collect();
+        let fields: Vec<(usize, &Node)> =
+            schema.children(0).filter_map(|child| Some((child, schema.nodes().get(child)?))).collect();
         let chosen = match &options.columns {
             Some(wanted) => choose(&fields, wanted)?,
             None => fields.clone(),
         };
-        let leaves = flat_leaves(schema, &chosen)?;
-
+        let mut planner = Planner::new(schema, options, &table);
         let mut columns = Vec::with_capacity(chosen.len() + 1);
         let mut plans = Vec::with_capacity(chosen.len() + 1);
-        let mut add = |name: Name, conversion: Option<Conversion>, source| {
-            let cql_type = conversion.map_or(CqlType::Bigint, Conversion::cql_type);
+        let mut add = |name: Name, cql_type, kind, source| {
             columns.push(MappedColumn { name, cql_type, source, in_key: false });
-            plans.push(Plan { conversion, key: KeyRole::None });
+            plans.push(ColumnPlan { kind, key: KeyRole::None });
         };
         if let Some(name) = &options.row_number {
-            if chosen.iter().any(|node| node.name == name.as_str()) {
+            if chosen.iter().any(|&(_, node)| node.name == name.as_str()) {
                 let message = format!("the row number cannot be called {name}: a column of the file is");
                 return Err(Error::misuse(message));
             }
-            add(name.clone(), None, ColumnSource::RowNumber);
+            add(name.clone(), CqlType::Bigint, ColumnKind::RowNumber, ColumnSource::RowNumber);
         }
-        for (position, (node, leaf)) in chosen.iter().zip(leaves).enumerate() {
+        let mut position = 0;
+        for (number, &(at, node)) in chosen.iter().enumerate() {
             let name = Name::new(&node.name).map_err(|error| {
-                let number = position + 1;
+                let number = number + 1;
                 Error::conversion(format!(
                     "CQL cannot have the name of column {number} (of {}): {error}; choose others with --columns",
                     chosen.len()
                 ))
             })?;
-            let Some(physical_type) = schema.leaves().get(leaf).map(|leaf| leaf.physical_type) else {
-                return Err(Error::internal("a leaf that the schema does not have"));
+            let flat = match node.kind {
+                NodeKind::Leaf { leaf } => {
+                    schema.leaves().get(leaf).filter(|leaf| leaf.is_flat()).map(|found| (leaf, found))
+                }
+                NodeKind::Group { .. } => None,
             };
-            let conversion = Conversion::of(physical_type, node.logical_type.as_ref(), options);
-            add(name, Some(conversion), ColumnSource::Leaf { leaf, position });
+            match flat {
+                Some((leaf, found)) => {
+                    planner.flat(&node.name, node.logical_type.as_ref());
+                    let conversion = Conversion::of(found.physical_type, node.logical_type.as_ref(), options);
+                    let source = ColumnSource::Leaf { leaf, position };
+                    add(name, conversion.cql_type(), ColumnKind::Flat(conversion), source);
+                    position += 1;
+                }
+                None => {
+                    let (nested, cql_type) = planner.column(at, &name)?;
+                    let source = ColumnSource::Nested { node: at, position };
+                    position += nested.leaves.len();
+                    add(name, cql_type, ColumnKind::Nested(Box::new(nested)), source);
+                }
+            }
         }
+        let planned = planner.finish()?;
         let names: Vec<Name> = columns.iter().map(|column| column.name.clone()).collect();
         if let Some((_, second)) = find_duplicate(&names) {
             let name = names[second].as_str();
@@ -144,7 +190,7 @@ impl Mapping {
 
         let (partition_key, clustering) = match (&options.key, &options.row_number) {
             (Some(key), _) => key.resolve(&names).map_err(|error| {
-                let is_left_out = |name: &str| fields.iter().any(|node| node.name == name);
+                let is_left_out = |name: &str| fields.iter().any(|(_, node)| node.name == name);
                 match &error {
                     KeyError::NoSuchColumn { name } if is_left_out(name) => Error::misuse(format!(
                         "the key names {name:?}, which is not among the columns that are taken"
@@ -165,11 +211,20 @@ impl Mapping {
         for (at, role) in roles.chain(clustering.iter().map(|(at, _)| (*at, KeyRole::Clustering))) {
             columns[at].in_key = true;
             plans[at].key = role;
-            if plans[at].conversion == Some(Conversion::AlwaysNull) {
-                let name = &columns[at].name;
-                return Err(Error::misuse(format!(
-                    "{name} cannot be in the key: its type UNKNOWN is always null"
-                )));
+            let name = &columns[at].name;
+            match &plans[at].kind {
+                ColumnKind::Flat(Conversion::AlwaysNull) => {
+                    return Err(Error::misuse(format!(
+                        "{name} cannot be in the key: its type UNKNOWN is always null"
+                    )));
+                }
+                ColumnKind::Nested(nested) if nested.plan.has_duration() => {
+                    return Err(Error::misuse(format!(
+                        "{name} cannot be in the key: it has durations, which have no order"
+                    )));
+                }
+                ColumnKind::Nested(_) => columns[at].cql_type = columns[at].cql_type.clone().frozen(),
+                _ => {}
             }
         }
         let table = TableDef {
@@ -185,16 +240,34 @@ impl Mapping {
                 .collect(),
             partition_key,
             clustering,
-            comment: comment(&chosen, options),
+            comment: comment(&planned.leaves, options),
         };
         table.check().map_err(|error| Error::misuse(error.to_string()))?;
-        Ok(Mapping { table, columns, plans, nulls: options.nulls })
+        Ok(Mapping {
+            table,
+            types: planned.types,
+            columns,
+            plans,
+            nulls: options.nulls,
+            null_elements: options.null_elements,
+            duplicate_keys: options.duplicate_keys,
+            schema: planned.has_variants.then(|| Arc::new(schema.clone())),
+        })
     }
 
     /// The table: its `Display` is the `CREATE TABLE`. The comment tells what the types do not: units, and which times
     /// are not adjusted to UTC.
     pub fn table(&self) -> &TableDef {
         &self.table
+    }
+
+    /// The user-defined types that the columns need, each before those that need it. The `Display` of one is its `CREATE TYPE`. Of
+    /// an [existing](MappingOptions::existing) table they are those of the keyspace.
+    ///
+    /// A type is called by the table and the names down to its group, `trips_place`, with a number after it where that is the
+    /// name of another.
+    pub fn types(&self) -> &[TypeDef] {
+        &self.types
     }
 
     /// The table's columns, in the order of [`TableDef::columns`] and of an `INSERT`: the row number first, where there
@@ -206,28 +279,89 @@ impl Mapping {
     /// The leaves that batches must have, in this order: for
     /// [`ReadOptions::leaves`](marquetry_parquet::read::ReadOptions::leaves).
     pub fn leaves(&self) -> Vec<usize> {
-        let leaf = |column: &MappedColumn| match column.source {
-            ColumnSource::RowNumber => None,
-            ColumnSource::Leaf { leaf, .. } => Some(leaf),
-        };
-        self.columns.iter().filter_map(leaf).collect()
+        let mut leaves = Vec::new();
+        for (column, plan) in self.columns.iter().zip(&self.plans) {
+            match (&column.source, &plan.kind) {
+                (ColumnSource::Leaf { leaf, .. }, _) => leaves.push(*leaf),
+                (_, ColumnKind::Nested(nested)) => leaves.extend_from_slice(&nested.leaves),
+                _ => {}
+            }
+        }
+        leaves
+    }
+
+    /// Makes a batch ready to be written: nested columns are assembled from their leaves.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse`: a batch of other leaves. `Corrupt`, naming the column: leaves whose levels contradict each other.
+    /// `LimitExceeded`: more than 2³¹ − 1 elements.
+    pub fn assemble(&self, batch: Batch) -> Result<MappedBatch> {
+        let Batch { row_group, first_row, rows, columns } = batch;
+        let mut batches = columns.into_iter();
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for (column, plan) in self.columns.iter().zip(&self.plans) {
+            let place = |error: Error| {
+                error.at(|place| {
+                    place.column = Some(column.name.as_str().to_string());
+                    place.row_group = Some(cast::u64_of(row_group));
+                })
+            };
+            let mut take = |leaf: usize| {
+                batches
+                    .next()
+                    .filter(|batch| batch.leaf == leaf)
+                    .ok_or_else(|| place(Error::misuse("the batch has not the leaves of Mapping::leaves")))
+            };
+            columns.push(match (&column.source, &plan.kind) {
+                (ColumnSource::Leaf { leaf, .. }, _) => MappedValues::Flat(Box::new(take(*leaf)?)),
+                (_, ColumnKind::Nested(nested)) => {
+                    let batches: Vec<ColumnBatch> =
+                        nested.leaves.iter().map(|&leaf| take(leaf)).collect::<Result<_>>()?;
+                    let column_of = |leaf| batches.get(nested.leaves.binary_search(&leaf).ok()?);
+                    let array = Array::assemble(&nested.shape, rows, &column_of).map_err(place)?;
+                    MappedValues::Nested(Box::new(array))
+                }
+                _ => MappedValues::RowNumber,
+            });
+        }
+        Ok(MappedBatch { rows, first_row, row_group, columns, renderer: Renderer::default() })
     }
 
     /// Appends one value as the native protocol (versions 3 to 5) serialises it, without its length. A null appends
     /// nothing.
     ///
     /// `column` is a position in [`Mapping::columns`], `row` one in the batch, and `row_number` the value of a row
-    /// number's column.
+    /// number's column. The batch is the same after it, but for the memory that it lends.
     ///
     /// # Errors
     ///
-    /// `Conversion`, with row and column: a value that cannot be held; a null in the key, or an empty partition key.
-    /// `Misuse`: a column or row that is not there, a batch of other leaves or of the layout `Dense` with nulls. `out`
-    /// is then as it was.
+    /// `Conversion`, with row and column, or the path in it: a value that cannot be held; a null in the key, or an empty
+    /// partition key; a null in a list, set or map, and equal keys of a map. `LimitExceeded`: more than 256 MiB. `Misuse`: a column
+    /// or row that is not there, a batch of another mapping or of the layout `Dense` with nulls. `out` is then as it was.
     pub fn write_cell(
         &self,
         column: usize,
-        batch: &Batch,
+        batch: &mut MappedBatch,
+        row: usize,
+        row_number: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<Cell> {
+        let mut renderer = core::mem::take(&mut batch.renderer);
+        let start = out.len();
+        let written = self.write_cell_with(&mut renderer, column, batch, row, row_number, out);
+        batch.renderer = renderer;
+        if written.is_err() {
+            out.truncate(start);
+        }
+        written
+    }
+
+    fn write_cell_with(
+        &self,
+        renderer: &mut Renderer,
+        column: usize,
+        batch: &MappedBatch,
         row: usize,
         row_number: u64,
         out: &mut Vec<u8>,
@@ -240,16 +374,38 @@ impl Mapping {
         if bound.is_null(row) {
             return if bound.key == KeyRole::None { Ok(Cell::Null) } else { Err(place(null_key())) };
         }
-        // The row's number is given, not counted.
-        let index = if self.plans[column].conversion.is_none() { Ok(0) } else { bound.index(row) };
-        let value = index.and_then(|index| bound.source.value(index)).map_err(place)?;
-        bound.key.check(&value).map_err(place)?;
-        cell::write(out, &value);
+        match bound.values {
+            BoundValues::Plain(source) => {
+                // The row's number is given, not counted.
+                let is_row_number = matches!(self.plans[column].kind, ColumnKind::RowNumber);
+                let value = source.value(if is_row_number { 0 } else { row }).map_err(place)?;
+                bound.key.check(&value).map_err(place)?;
+                cell::write(out, &value);
+            }
+            BoundValues::Dictionary(slots) => {
+                let value = slots.value(row).map_err(place)?;
+                bound.key.check(&value).map_err(place)?;
+                cell::write(out, &value);
+            }
+            BoundValues::Nested(nested, array) => {
+                let start = out.len();
+                renderer.write::<Cells>(self.rules(), &nested.plan, array, row, out).map_err(place)?;
+                bound.key.check_length(out.len() - start).map_err(place)?;
+            }
+        }
         Ok(Cell::Value)
     }
 
     pub(super) fn nulls(&self) -> Nulls {
         self.nulls
+    }
+
+    pub(super) fn rules(&self) -> Rules<'_> {
+        Rules {
+            null_elements: self.null_elements,
+            duplicate_keys: self.duplicate_keys,
+            schema: self.schema.as_deref(),
+        }
     }
 
     /// A column's values in a batch.
@@ -258,61 +414,62 @@ impl Mapping {
     ///
     /// `Misuse`, when the batch is not of this mapping.
     pub(super) fn bind<'b>(
-        &self,
+        &'b self,
         column: usize,
-        batch: &'b Batch,
+        batch: &'b MappedBatch,
         first_row_number: u64,
     ) -> Result<Bound<'b>> {
-        let Some((plan, source)) =
-            self.plans.get(column).zip(self.columns.get(column).map(|column| column.source))
-        else {
+        let (Some(plan), Some(values)) = (self.plans.get(column), batch.columns.get(column)) else {
             return Err(Error::misuse(format!("column {column} of {}", self.columns.len())));
-        };
-        let (conversion, leaf, position) = match (plan.conversion, source) {
-            (Some(conversion), ColumnSource::Leaf { leaf, position }) => (conversion, leaf, position),
-            _ => {
-                let source = Source::RowNumber(first_row_number);
-                return Ok(Bound {
-                    validity: None,
-                    indices: None,
-                    source,
-                    dictionary_length: 0,
-                    key: plan.key,
-                });
-            }
         };
         let wrong = |why: &'static str| {
             let name = self.columns[column].name.as_str().to_string();
             Err(Error::misuse(why).at(|place| place.column = Some(name)))
         };
-        let Some(values) = batch.columns.get(position).filter(|values| values.leaf == leaf) else {
-            return wrong("the batch has not the leaves of Mapping::leaves");
-        };
-        if values.layout == Layout::Dense && values.validity.is_some() {
-            return wrong("the batch has the layout Dense; Spaced is needed");
-        }
         let has_rows = |length| length >= batch.rows;
-        if !has_rows(values.values.len())
-            || !values.validity.as_ref().is_none_or(|validity| has_rows(validity.len()))
-        {
+        let (validity, values) = match (&plan.kind, values) {
+            (ColumnKind::RowNumber, MappedValues::RowNumber) => {
+                (None, BoundValues::Plain(Source::RowNumber(first_row_number)))
+            }
+            (ColumnKind::Flat(conversion), MappedValues::Flat(values)) => {
+                if values.layout == Layout::Dense && values.validity.is_some() {
+                    return wrong("the batch has the layout Dense; Spaced is needed");
+                }
+                if !has_rows(values.values.len()) {
+                    return wrong("the batch has not as many values as rows");
+                }
+                let Some(slots) = conversion.bind(&values.values) else {
+                    return wrong("the batch has not the types of the schema");
+                };
+                let bound = match slots.indices {
+                    None => BoundValues::Plain(slots.source),
+                    Some(_) => BoundValues::Dictionary(slots),
+                };
+                (values.validity.as_ref(), bound)
+            }
+            (ColumnKind::Nested(nested), MappedValues::Nested(array)) => {
+                (array.validity.as_ref(), BoundValues::Nested(nested, array))
+            }
+            _ => return wrong("the batch is of another mapping"),
+        };
+        if !validity.is_none_or(|validity| has_rows(validity.len())) {
             return wrong("the batch has not as many values as rows");
         }
-        let (indices, of, dictionary_length) = match &values.values {
-            Values::Dictionary(indices, dictionary) => (Some(&**indices), &**dictionary, dictionary.len()),
-            of => (None, of, 0),
-        };
-        let Some(source) = conversion.bind(of) else {
-            return wrong("the batch has not the types of the schema");
-        };
-        let validity = values.validity.as_ref().map(|validity| (&**validity.bytes(), validity.offset()));
-        Ok(Bound { validity, indices, source, dictionary_length, key: plan.key })
+        let validity = validity.map(|validity| (&**validity.bytes(), validity.offset()));
+        Ok(Bound { validity, values, key: plan.key })
     }
 
     /// An error at a value.
     #[cold]
-    pub(super) fn at(&self, column: usize, batch: &Batch, row: usize, error: Error) -> Error {
+    pub(super) fn at(&self, column: usize, batch: &MappedBatch, row: usize, mut error: Error) -> Error {
+        let mut name = self.columns.get(column).map(|column| column.name.as_str().to_string());
+        // The renderer tells the path below the column.
+        if let (Some(name), Some(path)) = (&mut name, &error.place().column) {
+            name.push_str(path);
+            error = Error::new(error.kind(), error.message().to_string());
+        }
         error.at(|place| {
-            place.column = self.columns.get(column).map(|column| column.name.as_str().to_string());
+            place.column = name;
             place.row = batch.first_row.checked_add(cast::u64_of(row));
             place.row_group = Some(cast::u64_of(batch.row_group));
         })
@@ -331,40 +488,39 @@ impl Bound<'_> {
             bytes[bit / 8] >> (bit % 8) & 1 == 0
         })
     }
-
-    /// Where the row's value stands in the source.
-    #[inline]
-    pub(super) fn index(&self, row: usize) -> Result<usize> {
-        let Some(indices) = self.indices else { return Ok(row) };
-        let index = cast::usize_of_u32(indices[row]);
-        if index < self.dictionary_length {
-            Ok(index)
-        } else {
-            Err(Error::misuse("an index beyond its dictionary"))
-        }
-    }
 }
 
 impl KeyRole {
     /// Checks a value that is not null.
     #[inline]
     pub(super) fn check(self, value: &Value<'_>) -> Result<()> {
-        if matches!(self, KeyRole::None | KeyRole::Clustering) {
+        if !self.is_of_partition() {
             return Ok(());
         }
         match value.as_bytes() {
-            // Both servers: "Key may not be empty". A composite key never is, whatever its parts.
-            Some([]) if self == KeyRole::WholePartition => {
-                Err(Error::conversion("the partition key is empty"))
-            }
-            Some(bytes) if bytes.len() > PARTITION_KEY_BYTES_MAX => {
-                let length = bytes.len();
-                Err(Error::conversion(format!(
-                    "a partition key of {length} bytes, more than {PARTITION_KEY_BYTES_MAX}"
-                )))
-            }
-            _ => Ok(()),
+            Some(bytes) => self.check_length(bytes.len()),
+            None => Ok(()),
         }
+    }
+
+    /// Whether the bytes of the value have a say in it.
+    #[inline]
+    pub(super) fn is_of_partition(self) -> bool {
+        matches!(self, KeyRole::Partition | KeyRole::WholePartition)
+    }
+
+    /// Checks how many bytes a value that is not null has.
+    pub(super) fn check_length(self, length: usize) -> Result<()> {
+        // Both servers: "Key may not be empty". A composite key never is, whatever its parts.
+        if length == 0 && self == KeyRole::WholePartition {
+            return Err(Error::conversion("the partition key is empty"));
+        }
+        if length > PARTITION_KEY_BYTES_MAX && self.is_of_partition() {
+            return Err(Error::conversion(format!(
+                "a partition key of {length} bytes, more than {PARTITION_KEY_BYTES_MAX}"
+            )));
+        }
+        Ok(())
     }
 }
 
@@ -374,14 +530,14 @@ pub(super) fn null_key() -> Error {
 }
 
 /// The fields of the names wanted, in their order. The work grows with the number of names, not with its square.
-fn choose<'s>(fields: &[&'s Node], wanted: &[String]) -> Result<Vec<&'s Node>> {
+fn choose<'s>(fields: &[(usize, &'s Node)], wanted: &[String]) -> Result<Vec<(usize, &'s Node)>> {
     let mut by_name: BTreeMap<&str, Field<'s>> = BTreeMap::new();
-    for &node in fields {
+    for &(at, node) in fields {
         let field =
-            by_name.entry(&node.name).or_insert(Field { node, is_ambiguous: false, is_chosen: false });
-        field.is_ambiguous |= !core::ptr::eq(field.node, node);
+            by_name.entry(&node.name).or_insert(Field { at, node, is_ambiguous: false, is_chosen: false });
+        field.is_ambiguous |= field.at != at;
     }
-    let mut chosen: Vec<&Node> = Vec::with_capacity(wanted.len());
+    let mut chosen: Vec<(usize, &Node)> = Vec::with_capacity(wanted.len());
     for name in wanted {
         let folded = || name.to_ascii_lowercase();
         let found = if by_name.contains_key(name.as_str()) {
@@ -390,7 +546,7 @@ fn choose<'s>(fields: &[&'s Node], wanted: &[String]) -> Result<Vec<&'s Node>> {
             by_name.get_mut(folded().as_str())
         };
         let Some(field) = found else {
-            let there = list(fields.iter().map(|node| &node.name));
+            let there = list(fields.iter().map(|(_, node)| &node.name));
             return Err(Error::misuse(format!("there is no column {name:?}; there are {there}")));
         };
         if field.is_ambiguous {
@@ -402,39 +558,23 @@ fn choose<'s>(fields: &[&'s Node], wanted: &[String]) -> Result<Vec<&'s Node>> {
         if core::mem::replace(&mut field.is_chosen, true) {
             return Err(Error::misuse(format!("the column {:?} is wanted twice", field.node.name)));
         }
-        chosen.push(field.node);
+        chosen.push((field.at, field.node));
     }
     Ok(chosen)
 }
 
 /// A field while some are chosen.
 struct Field<'s> {
+    /// The node's index.
+    at: usize,
     node: &'s Node,
     /// Another has the same name.
     is_ambiguous: bool,
     is_chosen: bool,
 }
 
-/// The leaves that fields are.
-fn flat_leaves(schema: &Schema, fields: &[&Node]) -> Result<Vec<usize>> {
-    let leaf_of = |node: &Node| match node.kind {
-        NodeKind::Leaf { leaf } if schema.leaves().get(leaf).is_some_and(|leaf| leaf.is_flat()) => Some(leaf),
-        _ => None,
-    };
-    let nested: Vec<&String> =
-        fields.iter().filter(|node| leaf_of(node).is_none()).map(|node| &node.name).collect();
-    if !nested.is_empty() {
-        let message = format!(
-            "nested columns cannot be turned into CQL yet: {}; choose others with --columns",
-            list(nested)
-        );
-        return Err(Error::unsupported(message));
-    }
-    Ok(fields.iter().filter_map(|node| leaf_of(node)).collect())
-}
-
 /// Names in a message, not too many.
-fn list(names: impl IntoIterator<Item = impl Display>) -> String {
+pub(super) fn list(names: impl IntoIterator<Item = impl Display>) -> String {
     const NAMES_MAX: usize = 20;
     let mut text = String::new();
     for (at, name) in names.into_iter().enumerate() {
@@ -448,14 +588,14 @@ fn list(names: impl IntoIterator<Item = impl Display>) -> String {
     if text.is_empty() { "none".to_string() } else { text }
 }
 
-/// What the columns' types do not tell.
-fn comment(fields: &[&Node], options: &MappingOptions) -> Option<String> {
+/// What the columns' types do not tell, of the paths of leaves.
+fn comment(leaves: &[(String, LogicalType)], options: &MappingOptions) -> Option<String> {
     let mut sentences = Vec::new();
     let mut note = |what: &str, is_meant: &dyn Fn(&LogicalType) -> bool| {
-        let meant = fields.iter().filter(|node| node.logical_type.as_ref().is_some_and(is_meant));
-        let names: Vec<&str> = meant.map(|node| node.name.as_str()).collect();
-        if !names.is_empty() {
-            sentences.push(format!("{what}: {}.", names.join(", ")));
+        let meant = leaves.iter().filter(|(_, logical_type)| is_meant(logical_type));
+        let paths: Vec<&str> = meant.map(|(path, _)| path.as_str()).collect();
+        if !paths.is_empty() {
+            sentences.push(format!("{what}: {}.", paths.join(", ")));
         }
     };
     if !options.timestamps_as_millis {
@@ -470,5 +610,6 @@ fn comment(fields: &[&Node], options: &MappingOptions) -> Option<String> {
                 | LogicalType::Time { is_adjusted_to_utc: false, .. }
         )
     });
+    note("Variants as JSON", &|it| matches!(it, LogicalType::Variant { .. }));
     if sentences.is_empty() { None } else { Some(sentences.join(" ")) }
 }

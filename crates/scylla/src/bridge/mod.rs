@@ -18,22 +18,37 @@
 //! | BSON, GEOMETRY, GEOGRAPHY, byte arrays without annotation | `blob` |
 //! | UNKNOWN, which is always null | `int` |
 //!
-//! A logical type that the reader does not know is its physical type. Nested columns are refused.
+//! | LIST, repeated fields | `list<…>` (or `set<…>`: [`MappingOptions::sets`]) |
+//! | MAP | `map<…, …>`; without values `set<…>` |
+//! | group | a user-defined type of its own, called by the table and the path: `trips_place` |
+//! | VARIANT | `text`, as JSON |
+//!
+//! A logical type that the reader does not know is its physical type. What is nested in another is frozen, as CQL demands, and so
+//! is what is in the key; the rest is too with [`MappingOptions::frozen`]. For CQL, a list, set or map that is not frozen and has
+//! no element is null, and so is a user-defined type whose fields are all null. Equal elements of a set become one. What CQL cannot hold
+//! is an error that names row and path ([`NullElements`], [`DuplicateKeys`]).
 //!
 //! Nothing is lost but what the table says: INT96, and on request micro- and nanoseconds, are rounded down (towards
 //! the past) to milliseconds. A value that its CQL type cannot hold, or that is outside of the range that its
 //! annotation names, is an error of the kind `Conversion` that names row and column.
 //!
-//! A [`Mapping`] is made from a schema once; whatever can be wrong before the first row is found there. Then an
-//! [`InsertWriter`] prints batches as `INSERT` statements, and [`Mapping::write_cell`] serialises single values.
+//! A [`Mapping`] is made from a schema once; whatever can be wrong before the first row is found there. It
+//! [assembles](Mapping::assemble) each batch; then an [`InsertWriter`] prints it as `INSERT` statements, and [`Mapping::write_cell`]
+//! serialises single values.
 
+mod batch;
 mod cell;
 mod convert;
+mod form;
 mod insert;
 mod mapping;
 mod options;
+mod plan;
+mod render;
+mod text;
 
+pub use batch::MappedBatch;
 pub use cell::Cell;
 pub use insert::{InsertWriter, Written};
 pub use mapping::{ColumnSource, MappedColumn, Mapping};
-pub use options::{InvalidUtf8, MappingOptions, Nulls};
+pub use options::{DuplicateKeys, Existing, InvalidUtf8, MappingOptions, NullElements, Nulls};

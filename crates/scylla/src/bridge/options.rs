@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::cql::{KeySpec, Name};
+use crate::cql::{CqlType, KeySpec, Name, TypeDef};
 
 /// What a [`Mapping`](super::Mapping) is asked for.
 ///
@@ -25,6 +25,52 @@ pub struct MappingOptions {
     pub row_number: Option<Name>,
     /// How nulls are printed. Cells do not depend on it.
     pub nulls: Nulls,
+    /// The lists that become sets, by their paths, as [`Projection`](marquetry_parquet::schema::Projection) has them: names joined with
+    /// dots, with `element` for what a list holds, `key` and `value` for what a map does, and without `element` before the field of a
+    /// group if one likes: `tags`, `stops.tags`, `stops.element.tags`, `stops.list.element.tags`. A path is that of exactly these
+    /// names, or else the one in lower case. A map without values is a set anyway.
+    pub sets: Vec<String>,
+    /// Freeze collections and user-defined types that are columns too. Those inside of others, and those of the key, always
+    /// are frozen.
+    pub frozen: bool,
+    /// What to do about nulls in lists, sets and maps.
+    pub null_elements: NullElements,
+    /// What to do about equal keys in a map.
+    pub duplicate_keys: DuplicateKeys,
+    /// A table that is there: its types decide what nested columns become.
+    pub existing: Option<Existing>,
+}
+
+/// What a table that is there says of its columns' types.
+///
+/// A list becomes the list or set that the column is; a group becomes the column's user-defined type, whose fields are found by
+/// their names: one that the file has not is null. Flat columns are mapped as ever.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Existing {
+    /// The table's columns.
+    pub columns: Vec<(Name, CqlType)>,
+    /// The keyspace's user-defined types.
+    pub types: Vec<TypeDef>,
+}
+
+/// What to do about nulls in lists, sets and maps, which CQL cannot hold. (Those of a group's fields it can.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum NullElements {
+    /// It is an error that names row and path.
+    #[default]
+    Error,
+    /// They are left out: a null element of a list or set, and an entry of a map whose key or value is null.
+    Drop,
+}
+
+/// What to do about equal keys in a map, of which CQL keeps one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum DuplicateKeys {
+    /// It is an error that names row, path and key.
+    #[default]
+    Error,
+    /// The last entry of a key stays. (Entries that [`NullElements::Drop`] leaves out do not count.)
+    Last,
 }
 
 /// What to do about text (STRING, ENUM, JSON) that is not UTF-8.

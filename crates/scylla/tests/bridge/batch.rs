@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use marquetry_base::{Buffer, Result};
 use marquetry_parquet::read::{Batch, ByteArrays, ColumnBatch, FixedBytes, Layout, Values};
-use marquetry_scylla::bridge::{Cell, InsertWriter, Mapping, MappingOptions};
+use marquetry_scylla::bridge::{Cell, InsertWriter, MappedBatch, Mapping, MappingOptions};
 use marquetry_scylla::cql::{KeySpec, Name, TableName};
 
 use crate::schema::{Field, metadata};
@@ -79,18 +79,25 @@ pub(crate) fn dictionary(indices: &[u32], values: &Arc<Values>) -> Values {
     Values::Dictionary(indices.to_vec().into(), Arc::clone(values))
 }
 
+/// The batch as the mapping has it.
+pub(crate) fn mapped(mapping: &Mapping, batch: &Batch) -> MappedBatch {
+    mapping.assemble(batch.clone()).unwrap()
+}
+
 /// All rows as text.
 pub(crate) fn text(mapping: &Mapping, batch: &Batch) -> Result<String> {
     let mut out = Vec::new();
-    let written = InsertWriter::new(mapping).write(batch, 0..batch.rows, 0, &mut out, usize::MAX)?;
-    assert_eq!(written.next_row, batch.rows);
+    let batch = mapping.assemble(batch.clone())?;
+    let written = InsertWriter::new(mapping).write(&batch, 0..batch.rows(), 0, &mut out, usize::MAX)?;
+    assert_eq!(written.next_row, batch.rows());
     Ok(String::from_utf8(out).unwrap())
 }
 
 /// One cell; `None` for a null. What was there before stays.
 pub(crate) fn cell(mapping: &Mapping, column: usize, batch: &Batch, row: usize) -> Result<Option<Vec<u8>>> {
     let mut out = b"before".to_vec();
-    let cell = mapping.write_cell(column, batch, row, row as u64, &mut out);
+    let mut batch = mapping.assemble(batch.clone())?;
+    let cell = mapping.write_cell(column, &mut batch, row, row as u64, &mut out);
     let added = out.strip_prefix(b"before").unwrap().to_vec();
     match cell {
         Ok(Cell::Value) => Ok(Some(added)),

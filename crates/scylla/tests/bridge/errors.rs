@@ -6,7 +6,7 @@ use marquetry_base::ErrorKind;
 use marquetry_parquet::read::{Batch, Layout};
 use marquetry_scylla::bridge::{InsertWriter, Mapping, MappingOptions, Nulls};
 
-use crate::batch::{batch, bytes, cell, dictionary, int32, int64, keyed, mapping, numbered, text};
+use crate::batch::{batch, bytes, cell, dictionary, int32, int64, keyed, mapped, mapping, numbered, text};
 use crate::schema::{BYTE_ARRAY, Field, INT32, Note, UTF8, leaf};
 
 fn pair() -> [Field; 2] {
@@ -56,6 +56,7 @@ fn empty_keys() {
     let values = Arc::new(bytes(&["k", ""]));
     let batch = batch(vec![(dictionary(&[0, 1], &values), None), (bytes(&["", ""]), None)]);
     let mapping = by("a");
+    let batch = mapped(&mapping, &batch);
     let mut writer = InsertWriter::new(&mapping);
     for _ in 0..2 {
         let mut out = Vec::new();
@@ -79,6 +80,7 @@ fn long_keys() {
 fn what_is_printed_is_whole_statements() {
     let mapping = mapping(&pair(), &keyed("b")).unwrap();
     let rows = batch(vec![(bytes(&[&b"fine"[..], b"\xff", b"fine"]), None), (bytes(&["k", "l", "m"]), None)]);
+    let rows = mapped(&mapping, &rows);
     let mut out = b"-- before\n".to_vec();
     let mut writer = InsertWriter::new(&mapping);
     let error = writer.write(&rows, 0..3, 0, &mut out, usize::MAX).unwrap_err();
@@ -93,14 +95,14 @@ fn what_is_printed_is_whole_statements() {
 #[test]
 fn row_numbers_beyond_bigint() {
     let mapping = mapping(&pair(), &numbered()).unwrap();
-    let batch = two_rows("x", "y");
+    let mut batch = mapped(&mapping, &two_rows("x", "y"));
     let mut out = Vec::new();
     let last = i64::MAX as u64;
     let error = InsertWriter::new(&mapping).write(&batch, 0..2, last, &mut out, usize::MAX).unwrap_err();
     assert_eq!(error.to_string(), "the row's number is beyond a bigint (column n, row 1001, row group 2)");
     assert!(out.ends_with(b"(9223372036854775807, 'k', 0x6b);\n"));
-    assert!(mapping.write_cell(0, &batch, 1, last, &mut out).is_ok());
-    assert!(mapping.write_cell(0, &batch, 1, last + 1, &mut out).is_err());
+    assert!(mapping.write_cell(0, &mut batch, 1, last, &mut out).is_ok());
+    assert!(mapping.write_cell(0, &mut batch, 1, last + 1, &mut out).is_err());
     assert!(InsertWriter::new(&mapping).write(&batch, 1..2, u64::MAX, &mut out, usize::MAX).is_err());
 }
 
@@ -145,15 +147,16 @@ fn batches_of_another_make() {
         changed(&|batch| batch.columns[0].values = dictionary(&[3, 0], &Arc::new(int32(&[1, 2, 3]))));
     misused(&mapping, &beyond, "an index beyond its dictionary");
 
+    let mut fine = mapped(&mapping, &fine);
     let mut out = Vec::new();
     let mut writer = InsertWriter::new(&mapping);
     #[expect(clippy::reversed_empty_ranges, reason = "that is what is refused")]
     for rows in [0..3, 2..1, 3..3] {
         assert_eq!(writer.write(&fine, rows, 0, &mut out, 0).unwrap_err().kind(), ErrorKind::Misuse);
     }
-    assert_eq!(mapping.write_cell(1, &fine, 0, 0, &mut out).unwrap_err().message(), "column 1 of 1");
+    assert_eq!(mapping.write_cell(1, &mut fine, 0, 0, &mut out).unwrap_err().message(), "column 1 of 1");
     assert_eq!(
-        mapping.write_cell(0, &fine, 2, 0, &mut out).unwrap_err().message(),
+        mapping.write_cell(0, &mut fine, 2, 0, &mut out).unwrap_err().message(),
         "row 2 of a batch of 2 rows"
     );
     assert_eq!(out, b"");

@@ -7,7 +7,10 @@
 
 mod batch;
 mod errors;
+mod nested;
+mod random;
 mod rows;
 mod schema;
+mod shred;
 mod table;
 mod values;

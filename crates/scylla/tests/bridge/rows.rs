@@ -5,7 +5,7 @@ use std::sync::Arc;
 use marquetry_parquet::read::{Batch, Values};
 use marquetry_scylla::bridge::{InsertWriter, Mapping, MappingOptions, Nulls, Written};
 
-use crate::batch::{batch, bytes, cell, dictionary, int32, int64, keyed, mapping, numbered, text};
+use crate::batch::{batch, bytes, cell, dictionary, int32, int64, keyed, mapped, mapping, numbered, text};
 use crate::schema::{BYTE_ARRAY, Field, INT32, INT64, Note, UTF8, leaf};
 
 fn three() -> (Vec<Field>, Batch) {
@@ -81,8 +81,8 @@ fn same(mapping: &Mapping, pairs: &[(Batch, Batch)]) {
     let (mut first, mut second) = (InsertWriter::new(mapping), InsertWriter::new(mapping));
     for (one, other) in pairs {
         let (mut expected, mut got) = (Vec::new(), Vec::new());
-        first.write(one, 0..one.rows, 0, &mut expected, usize::MAX).unwrap();
-        second.write(other, 0..other.rows, 0, &mut got, usize::MAX).unwrap();
+        first.write(&mapped(mapping, one), 0..one.rows, 0, &mut expected, usize::MAX).unwrap();
+        second.write(&mapped(mapping, other), 0..other.rows, 0, &mut got, usize::MAX).unwrap();
         assert_eq!(String::from_utf8(got).unwrap(), String::from_utf8(expected).unwrap());
         for row in 0..one.rows {
             for column in 0..mapping.columns().len() {
@@ -152,6 +152,7 @@ fn a_column_of_nulls_with_an_empty_dictionary() {
 fn pieces_and_row_numbers() {
     let (fields, batch) = three();
     let mapping = mapping(&fields, &numbered()).unwrap();
+    let mut batch = mapped(&mapping, &batch);
     let mut writer = InsertWriter::new(&mapping);
     let mut whole = Vec::new();
     let done = writer.write(&batch, 0..4, 500, &mut whole, usize::MAX).unwrap();
@@ -171,7 +172,7 @@ fn pieces_and_row_numbers() {
     }
     assert_eq!(writer.write(&batch, 2..2, 0, &mut whole, 0).unwrap(), Written { next_row: 2 });
     let mut cell = Vec::new();
-    mapping.write_cell(0, &batch, 3, 503, &mut cell).unwrap();
+    mapping.write_cell(0, &mut batch, 3, 503, &mut cell).unwrap();
     assert_eq!(cell, 503_i64.to_be_bytes());
 }
 

@@ -36,6 +36,8 @@ pub(crate) enum Note {
 }
 
 pub(crate) const UTF8: Note = Note::Converted(0);
+pub(crate) const MAP: Note = Note::Converted(1);
+pub(crate) const LIST: Note = Note::Converted(3);
 
 /// A logical type without parameters.
 pub(crate) fn logical(id: u8) -> Note {
@@ -53,35 +55,94 @@ pub(crate) fn integer(bit_width: u8, is_signed: bool) -> Note {
     Note::Logical(10, vec![0x13, bit_width, if is_signed { 0x11 } else { 0x12 }, STOP])
 }
 
-/// A field of the root: a leaf, or a group of one leaf.
+/// A leaf or a group.
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
     pub(crate) name: String,
-    pub(crate) physical: Physical,
+    pub(crate) repetition: Repetition,
     pub(crate) note: Note,
-    pub(crate) is_group: bool,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    Leaf(Physical),
+    Group(Vec<Field>),
+}
+
+/// A `FieldRepetitionType`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repetition {
+    Required = 0,
+    Optional = 1,
+    Repeated = 2,
 }
 
 /// An optional leaf.
 pub(crate) fn leaf(name: &str, physical: Physical, note: Note) -> Field {
-    Field { name: name.to_owned(), physical, note, is_group: false }
+    Field { name: name.to_owned(), repetition: Repetition::Optional, note, kind: Kind::Leaf(physical) }
+}
+
+/// An optional group.
+pub(crate) fn group(name: &str, note: Note, fields: impl IntoIterator<Item = Field>) -> Field {
+    let kind = Kind::Group(fields.into_iter().collect());
+    Field { name: name.to_owned(), repetition: Repetition::Optional, note, kind }
+}
+
+/// An optional LIST of three levels.
+pub(crate) fn list(name: &str, element: Field) -> Field {
+    group(
+        name,
+        LIST,
+        [group("list", Note::None, [Field { name: "element".to_owned(), ..element }]).repeated()],
+    )
+}
+
+/// An optional MAP.
+pub(crate) fn map(name: &str, key: Field, value: Field) -> Field {
+    let key = Field { name: "key".to_owned(), ..key };
+    let value = Field { name: "value".to_owned(), ..value };
+    group(name, MAP, [group("key_value", Note::None, [key, value]).repeated()])
+}
+
+impl Field {
+    pub(crate) fn required(self) -> Field {
+        Field { repetition: Repetition::Required, ..self }
+    }
+
+    pub(crate) fn repeated(self) -> Field {
+        Field { repetition: Repetition::Repeated, ..self }
+    }
+
+    fn elements(&self) -> usize {
+        match &self.kind {
+            Kind::Leaf(_) => 1,
+            Kind::Group(fields) => 1 + fields.iter().map(Field::elements).sum::<usize>(),
+        }
+    }
+
+    fn write(&self, footer: &mut Vec<u8>) {
+        let repetition = self.repetition as i32;
+        match &self.kind {
+            Kind::Leaf(physical) => {
+                element(footer, &self.name, Some(*physical), repetition, None, &self.note);
+            }
+            Kind::Group(fields) => {
+                element(footer, &self.name, None, repetition, Some(fields.len()), &self.note);
+                fields.iter().for_each(|field| field.write(footer));
+            }
+        }
+    }
 }
 
 /// The metadata of a file with these fields and no rows.
 pub(crate) fn metadata(fields: &[Field]) -> Arc<FileMetaData> {
-    let elements = 1 + fields.len() + fields.iter().filter(|field| field.is_group).count();
-    let mut footer = vec![0x10 | I32, 2, 0x10 | LIST, 0xf0 | STRUCT];
+    let elements = 1 + fields.iter().map(Field::elements).sum::<usize>();
+    let mut footer = vec![0x10 | I32, 2, 0x10 | LISTS, 0xf0 | STRUCT];
     varint(&mut footer, elements as u64);
-    element(&mut footer, "schema", None, Some(fields.len()), &Note::None);
-    for field in fields {
-        if field.is_group {
-            element(&mut footer, &field.name, None, Some(1), &Note::None);
-            element(&mut footer, "inner", Some(field.physical), None, &field.note);
-        } else {
-            element(&mut footer, &field.name, Some(field.physical), None, &field.note);
-        }
-    }
-    footer.extend([0x10 | I64, 0, 0x10 | LIST, STRUCT, STOP]);
+    element(&mut footer, "schema", None, 1, Some(fields.len()), &Note::None);
+    fields.iter().for_each(|field| field.write(&mut footer));
+    footer.extend([0x10 | I64, 0, 0x10 | LISTS, STRUCT, STOP]);
     let mut file = b"PAR1".to_vec();
     file.extend_from_slice(&footer);
     file.extend_from_slice(&u32::try_from(footer.len()).unwrap().to_le_bytes());
@@ -92,11 +153,18 @@ pub(crate) fn metadata(fields: &[Field]) -> Arc<FileMetaData> {
 const I32: u8 = 5;
 const I64: u8 = 6;
 const BINARY: u8 = 8;
-const LIST: u8 = 9;
+const LISTS: u8 = 9;
 const STRUCT: u8 = 12;
 const STOP: u8 = 0;
 
-fn element(out: &mut Vec<u8>, name: &str, physical: Option<Physical>, children: Option<usize>, note: &Note) {
+fn element(
+    out: &mut Vec<u8>,
+    name: &str,
+    physical: Option<Physical>,
+    repetition: i32,
+    children: Option<usize>,
+    note: &Note,
+) {
     let mut last = 0;
     let mut number = |out: &mut Vec<u8>, id: u8, value: Option<i32>| {
         if let Some(value) = value {
@@ -107,7 +175,7 @@ fn element(out: &mut Vec<u8>, name: &str, physical: Option<Physical>, children: 
     };
     number(out, 1, physical.map(|it| it.0));
     number(out, 2, physical.and_then(|it| it.1));
-    number(out, 3, Some(1));
+    number(out, 3, Some(repetition));
     out.push(0x10 | BINARY);
     varint(out, name.len() as u64);
     out.extend_from_slice(name.as_bytes());
@@ -129,8 +197,7 @@ fn element(out: &mut Vec<u8>, name: &str, physical: Option<Physical>, children: 
             number(out, 8, *precision);
         }
         Note::Logical(id, body) => {
-            assert!(children.is_none(), "groups have no annotation here");
-            out.push((10 - 4) << 4 | STRUCT);
+            out.push((10 - last) << 4 | STRUCT);
             if *id < 16 {
                 out.push(id << 4 | STRUCT);
             } else {

@@ -76,7 +76,7 @@ fn refused(fields: &[Field], options: &MappingOptions, kind: ErrorKind, message:
 
 #[test]
 fn what_cannot_be_is_found_before_the_first_row() {
-    use ErrorKind::{Conversion, Misuse, Unsupported};
+    use ErrorKind::{Conversion, Misuse};
     let ab = [leaf("a", INT32, Note::None), leaf("b", INT32, Note::None)];
     let columns = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
     let chosen = |names: &[&str], key| MappingOptions { columns: columns(names), ..keyed(key) };
@@ -134,12 +134,4 @@ fn what_cannot_be_is_found_before_the_first_row() {
     assert_eq!(wide.table().partition_key, [4992]);
     backwards.push("column 0");
     refused(&many, &chosen(&backwards, "\"column 7\""), Misuse, "the column \"column 0\" is wanted twice");
-
-    let mut nested = ab.to_vec();
-    for name in ["x", "y"] {
-        nested.push(Field { is_group: true, ..leaf(name, INT32, Note::None) });
-    }
-    let message = "nested columns cannot be turned into CQL yet: x, y; choose others with --columns";
-    refused(&nested, &keyed("a"), Unsupported, message);
-    assert!(mapping(&nested, &chosen(&["b", "a"], "a")).is_ok());
 }

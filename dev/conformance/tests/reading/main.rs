@@ -11,6 +11,7 @@ mod peers;
 mod variants;
 mod writers;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,7 +44,19 @@ impl Outcome {
     fn assert_right(&self, what: &str) {
         println!("{what}: {}", self.summary);
         let printed = &self.wrong[..self.wrong.len().min(FAULTS_PRINTED_MAX)];
-        assert!(printed.is_empty(), "{what}: {} wrong:\n{}", self.wrong.len(), printed.join("\n"));
+        // Of many faults only some are told, but each file that has one is named.
+        assert!(
+            printed.is_empty(),
+            "{what}: {} wrong:\n{}\nin {:?}",
+            self.wrong.len(),
+            printed.join("\n"),
+            self.files_with_faults()
+        );
+    }
+
+    /// A fault begins with its file's name.
+    fn files_with_faults(&self) -> BTreeSet<&str> {
+        self.wrong.iter().filter_map(|fault| fault.split([' ', ':', ',']).next()).collect()
     }
 }
 

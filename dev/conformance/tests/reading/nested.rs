@@ -369,7 +369,7 @@ fn ten_thousand_random_schemas_read_equal() {
     let mut all = Outcome::default();
     for first in (1000..11_000).step_by(500) {
         let outcome = random_cases(&python, "nested-soak", first, 500);
-        println!("from {first}: {}", outcome.summary);
+        println!("from {first}: {}; wrong: {:?}", outcome.summary, outcome.files_with_faults());
         all.add(&format!("from {first}"), outcome);
     }
     all.assert_right(AGAIN);

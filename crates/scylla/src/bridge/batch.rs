@@ -1,0 +1,41 @@
+//! Batches as a mapping has them: flat columns as they are, nested ones assembled.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use marquetry_parquet::read::{Array, ColumnBatch};
+
+use super::render::Renderer;
+
+/// A batch with the columns of a [`Mapping`](super::Mapping), ready to be written: what
+/// [`Mapping::assemble`](super::Mapping::assemble) makes.
+#[derive(Debug)]
+pub struct MappedBatch {
+    pub(super) rows: usize,
+    pub(super) first_row: u64,
+    pub(super) row_group: usize,
+    /// As in [`Mapping::columns`](super::Mapping::columns).
+    pub(super) columns: Vec<MappedValues>,
+    /// For cells, which are written one by one.
+    pub(super) renderer: Renderer,
+}
+
+/// A column's values.
+#[derive(Debug)]
+pub(super) enum MappedValues {
+    RowNumber,
+    Flat(Box<ColumnBatch>),
+    Nested(Box<Array>),
+}
+
+impl MappedBatch {
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The first row's number in the file.
+    pub fn first_row(&self) -> u64 {
+        self.first_row
+    }
+}

@@ -1,0 +1,487 @@
+//! What nested columns become: lists, sets, maps and user-defined types.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use marquetry_base::{Error, Result};
+use marquetry_parquet::schema::{LogicalType, NodeKind, Schema, Shape, ShapeKind};
+
+use super::MappingOptions;
+use super::convert::Conversion;
+use super::mapping::list;
+use crate::cql::types::NESTING_MAX;
+use crate::cql::{CqlType, Name, TableName, TypeDef};
+
+/// A nested column: what it means, and what becomes of it.
+#[derive(Debug, Clone)]
+pub(super) struct NestedColumn {
+    pub(super) shape: Shape,
+    pub(super) plan: Plan,
+    /// The leaves below it, in the schema's order.
+    pub(super) leaves: Vec<usize>,
+}
+
+/// What becomes of a field.
+#[derive(Debug, Clone)]
+pub(super) enum Plan {
+    Leaf(Conversion),
+    /// A VARIANT, as JSON.
+    Variant,
+    List(Box<Plan>),
+    Set(Box<Plan>),
+    /// Of keys and values.
+    Map(Box<Plan>, Box<Plan>),
+    /// Of all the type's fields, in its order.
+    Udt(Vec<Field>),
+}
+
+/// A field of a user-defined type.
+#[derive(Debug, Clone)]
+pub(super) struct Field {
+    pub(super) name: Name,
+    /// The name as it stands in a literal, with a colon and a space.
+    pub(super) label: Vec<u8>,
+    /// Its position among the fields of the group. `None`: the group has no such field.
+    pub(super) source: Option<(usize, Plan)>,
+}
+
+impl Plan {
+    /// Whether there is a duration in it.
+    pub(super) fn has_duration(&self) -> bool {
+        match self {
+            Plan::Leaf(conversion) => conversion.cql_type() == CqlType::Duration,
+            Plan::Variant => false,
+            Plan::List(element) | Plan::Set(element) => element.has_duration(),
+            Plan::Map(key, value) => key.has_duration() || value.has_duration(),
+            Plan::Udt(fields) => {
+                fields.iter().filter_map(|field| field.source.as_ref()).any(|(_, plan)| plan.has_duration())
+            }
+        }
+    }
+}
+
+/// Plans the nested columns of a table, one after the other.
+#[derive(Debug)]
+pub(super) struct Planner<'a> {
+    schema: &'a Schema,
+    options: &'a MappingOptions,
+    table: &'a TableName,
+    /// The paths of [`MappingOptions::sets`] and whether each was found.
+    sets: BTreeMap<String, usize>,
+    found: Vec<bool>,
+    /// The paths of lists, where sets are wanted.
+    lists: Vec<String>,
+    existing: BTreeMap<&'a Name, &'a TypeDef>,
+    existing_columns: BTreeMap<&'a Name, &'a CqlType>,
+    /// The types' names, and how many there are of each.
+    type_names: BTreeMap<String, usize>,
+    types: Vec<TypeDef>,
+    leaves: Vec<(String, LogicalType)>,
+    has_variants: bool,
+    /// Where it is: names joined with dots.
+    path: String,
+    /// Lists that it is in, below the last name.
+    elements: usize,
+}
+
+/// What a planner has found in all columns.
+#[derive(Debug)]
+pub(super) struct Planned {
+    /// The types, each before those that need it.
+    pub(super) types: Vec<TypeDef>,
+    pub(super) has_variants: bool,
+    /// The paths of leaves and variants with a logical type.
+    pub(super) leaves: Vec<(String, LogicalType)>,
+}
+
+/// Characters of the name of a type, but for the number that tells it from others: as many as a table's may have.
+const TYPE_CHARS_MAX: usize = 192;
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(schema: &'a Schema, options: &'a MappingOptions, table: &'a TableName) -> Planner<'a> {
+        let mut sets = BTreeMap::new();
+        // As they stand, and folded where that says nothing else.
+        for (at, path) in options.sets.iter().enumerate() {
+            sets.insert(path.clone(), at);
+        }
+        for (at, path) in options.sets.iter().enumerate() {
+            sets.entry(path.to_ascii_lowercase()).or_insert(at);
+        }
+        let existing = options.existing.as_ref();
+        Planner {
+            schema,
+            options,
+            table,
+            sets,
+            found: alloc::vec![false; options.sets.len()],
+            lists: Vec::new(),
+            existing: existing.iter().flat_map(|it| &it.types).map(|it| (&it.name, it)).collect(),
+            existing_columns: existing
+                .iter()
+                .flat_map(|it| &it.columns)
+                .map(|(name, cql_type)| (name, cql_type))
+                .collect(),
+            type_names: BTreeMap::new(),
+            types: Vec::new(),
+            leaves: Vec::new(),
+            has_variants: false,
+            path: String::new(),
+            elements: 0,
+        }
+    }
+
+    /// Notes a flat column's logical type.
+    pub(super) fn flat(&mut self, name: &str, logical_type: Option<&LogicalType>) {
+        self.leaves.extend(logical_type.map(|logical_type| (name.to_string(), logical_type.clone())));
+    }
+
+    /// Plans a column, a child of the root.
+    ///
+    /// # Errors
+    ///
+    /// All name the path. As [`Schema::shape`]; `Unsupported` for a group of no fields, and for collections more than 32 deep;
+    /// `Conversion` for what CQL cannot have: a field's name, two fields of one name, a duration in a set or as a key, and what
+    /// the types of the existing table cannot hold.
+    pub(super) fn column(&mut self, node: usize, name: &Name) -> Result<(NestedColumn, CqlType)> {
+        let shape = self.schema.shape(node, |_| true)?;
+        let shape = shape.ok_or_else(|| Error::internal("no shape of all leaves"))?;
+        self.path.clear();
+        self.path.push_str(name.as_str());
+        let wanted = self.existing_columns.get(name).copied();
+        let (plan, mut cql_type) = self.field(&shape, &mut alloc::vec![self.name_of(&shape)], wanted, 0)?;
+        if let Some(wanted) = wanted {
+            cql_type = wanted.clone();
+        } else if self.options.frozen {
+            cql_type = cql_type.frozen();
+        }
+        let mut leaves = Vec::new();
+        gather(&shape, &mut leaves);
+        Ok((NestedColumn { shape, plan, leaves }, cql_type))
+    }
+
+    /// What was found, when all columns are planned.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for a path of [`MappingOptions::sets`] that is no list.
+    pub(super) fn finish(self) -> Result<Planned> {
+        if let Some((path, _)) = self.options.sets.iter().zip(&self.found).find(|(_, found)| !**found) {
+            return Err(Error::misuse(format!(
+                "{path:?} is to be a set, but no list is called so; there are {}",
+                list(&self.lists)
+            )));
+        }
+        Ok(Planned { types: self.types, has_variants: self.has_variants, leaves: self.leaves })
+    }
+
+    /// Plans a field; `names` are those of the columns and fields above it and its own, and `depth` is how deep its type stands in
+    /// the text of another. It recurses, as deep as schemas with shapes are.
+    fn field(
+        &mut self,
+        shape: &Shape,
+        names: &mut Vec<&'a str>,
+        wanted: Option<&'a CqlType>,
+        depth: usize,
+    ) -> Result<(Plan, CqlType)> {
+        if depth > NESTING_MAX {
+            let message = format!(
+                "types more than {NESTING_MAX} deep in each other, with what is frozen counted twice"
+            );
+            return Err(self.at(Error::unsupported(message)));
+        }
+        let wanted = unfrozen(wanted);
+        match &shape.kind {
+            ShapeKind::Leaf => self.leaf(shape, wanted),
+            ShapeKind::Struct(_) if self.is_variant(shape) => {
+                self.has_variants = true;
+                self.note(shape);
+                self.expect(wanted, CqlType::Text).map(|cql_type| (Plan::Variant, cql_type))
+            }
+            ShapeKind::Struct(fields) => self.group(fields, names, wanted),
+            ShapeKind::List(_, element) => self.list(shape, element, false, names, wanted, depth),
+            ShapeKind::Map(_, key, None) => self.list(shape, key, true, names, wanted, depth),
+            ShapeKind::Map(_, key, Some(value)) => {
+                let (wanted_key, wanted_value) = match wanted {
+                    None => (None, None),
+                    Some(CqlType::Map(key, value)) => (Some(&**key), Some(&**value)),
+                    Some(other) => return Err(self.misfit(other, "a map")),
+                };
+                let (key, key_type) = self.below("key", names, |it, names| {
+                    let (key, key_type) = it.field(key, names, wanted_key, depth + 2)?;
+                    it.refuse_duration(&key_type, "as the key of a map")?;
+                    Ok((key, key_type))
+                })?;
+                let (value, value_type) =
+                    self.below("value", names, |it, names| it.field(value, names, wanted_value, depth + 2))?;
+                let plan = Plan::Map(Box::new(key), Box::new(value));
+                Ok((plan, CqlType::Map(Box::new(key_type), Box::new(value_type))))
+            }
+        }
+    }
+
+    fn leaf(&mut self, shape: &Shape, wanted: Option<&CqlType>) -> Result<(Plan, CqlType)> {
+        let node = self.schema.nodes().get(shape.node);
+        let leaf = node.and_then(|node| match node.kind {
+            NodeKind::Leaf { leaf } => self.schema.leaves().get(leaf),
+            NodeKind::Group { .. } => None,
+        });
+        let (Some(node), Some(leaf)) = (node, leaf) else {
+            return Err(Error::internal("a leaf that the schema does not have"));
+        };
+        let conversion = Conversion::of(leaf.physical_type, node.logical_type.as_ref(), self.options);
+        self.note(shape);
+        let cql_type = self.expect(wanted, conversion.cql_type())?;
+        Ok((Plan::Leaf(conversion), cql_type))
+    }
+
+    /// A list, or a map's keys alone.
+    fn list(
+        &mut self,
+        shape: &Shape,
+        element: &Shape,
+        is_keys: bool,
+        names: &mut Vec<&'a str>,
+        wanted: Option<&'a CqlType>,
+        depth: usize,
+    ) -> Result<(Plan, CqlType)> {
+        let is_named = self.take_set(shape, names);
+        let (is_set, wanted) = match wanted {
+            None => (is_keys || is_named, None),
+            Some(CqlType::Set(element)) => (true, Some(&**element)),
+            Some(CqlType::List(element)) => (false, Some(&**element)),
+            Some(other) => return Err(self.misfit(other, if is_keys { "a set" } else { "a list" })),
+        };
+        // A type is called by names that a person gave: elements have none.
+        let length = self.path.len();
+        self.path.push_str(if is_keys { ".key" } else { ".element" });
+        self.elements += 1;
+        let (element, cql_type) = self.field(element, names, wanted, depth + 2)?;
+        self.elements -= 1;
+        if is_set {
+            self.refuse_duration(&cql_type, "in a set")?;
+        }
+        self.path.truncate(length);
+        let (element, cql_type) = (Box::new(element), Box::new(cql_type));
+        Ok(if is_set {
+            (Plan::Set(element), CqlType::Set(cql_type))
+        } else {
+            (Plan::List(element), CqlType::List(cql_type))
+        })
+    }
+
+    fn group(
+        &mut self,
+        fields: &[Shape],
+        names: &mut Vec<&'a str>,
+        wanted: Option<&'a CqlType>,
+    ) -> Result<(Plan, CqlType)> {
+        if fields.is_empty() {
+            return Err(
+                self.at(Error::unsupported("a group without fields, of which no column tells anything"))
+            );
+        }
+        let mut named = BTreeMap::new();
+        for (at, field) in fields.iter().enumerate() {
+            let text: &'a str = match self.schema.nodes().get(field.node) {
+                Some(node) => &node.name,
+                None => return Err(Error::internal("a field that the schema does not have")),
+            };
+            let name = Name::new(text).map_err(|error| {
+                let message = format!("CQL cannot have the name of field {} of the group: {error}", at + 1);
+                self.at(Error::conversion(message))
+            })?;
+            if named.insert(name.clone(), at).is_some() {
+                let message = format!("two fields of the group are called {text:?}");
+                return Err(self.at(Error::conversion(message)));
+            }
+        }
+        match wanted {
+            None => self.new_type(fields, names),
+            Some(CqlType::Udt { name, .. }) => self.existing_type(name, fields, &named, names),
+            Some(other) => Err(self.misfit(other, "a group")),
+        }
+    }
+
+    fn new_type(&mut self, fields: &[Shape], names: &mut Vec<&'a str>) -> Result<(Plan, CqlType)> {
+        let name = self.type_name(names)?;
+        let mut planned = Vec::with_capacity(fields.len());
+        let mut types = Vec::with_capacity(fields.len());
+        for (at, field) in fields.iter().enumerate() {
+            let text = self.name_of(field);
+            let (plan, cql_type) = self.below(text, names, |it, names| it.field(field, names, None, 1))?;
+            let name = Name::new(text).map_err(|error| Error::conversion(error.to_string()))?;
+            let label = format!("{name}: ").into_bytes();
+            types.push((name.clone(), cql_type));
+            planned.push(Field { name, label, source: Some((at, plan)) });
+        }
+        let keyspace = self.table.keyspace.clone();
+        self.types.push(TypeDef { keyspace, name: name.clone(), if_not_exists: false, fields: types });
+        Ok((Plan::Udt(planned), CqlType::Udt { keyspace: None, name }))
+    }
+
+    /// The fields of a type that is there, found by their names.
+    fn existing_type(
+        &mut self,
+        name: &'a Name,
+        fields: &[Shape],
+        named: &BTreeMap<Name, usize>,
+        names: &mut Vec<&'a str>,
+    ) -> Result<(Plan, CqlType)> {
+        let Some(found) = self.existing.get(name).copied() else {
+            return Err(self.at(Error::conversion(format!("the keyspace does not have the type {name}"))));
+        };
+        let has: BTreeSet<&Name> = found.fields.iter().map(|(name, _)| name).collect();
+        if let Some(missing) = named.keys().find(|name| !has.contains(name)) {
+            let message = format!("the type {name} of the table has no field {missing}");
+            return Err(self.at(Error::conversion(message)));
+        }
+        let mut planned = Vec::with_capacity(found.fields.len());
+        for (field, cql_type) in &found.fields {
+            let label = format!("{field}: ").into_bytes();
+            let source = match named.get(field).and_then(|&at| Some((at, fields.get(at)?))) {
+                Some((at, shape)) => {
+                    let text = self.name_of(shape);
+                    let (plan, _) =
+                        self.below(text, names, |it, names| it.field(shape, names, Some(cql_type), 1))?;
+                    Some((at, plan))
+                }
+                None => None,
+            };
+            planned.push(Field { name: field.clone(), label, source });
+        }
+        // The same type may stand in several columns.
+        if self.type_names.insert(name.as_str().to_string(), 1).is_none() {
+            self.types.push(found.clone());
+        }
+        Ok((Plan::Udt(planned), CqlType::Udt { keyspace: None, name: name.clone() }))
+    }
+
+    /// A name for the type of a group that nothing else has: the table's and those of the columns and fields down to it.
+    ///
+    /// It needs no quotes, whatever theirs: there are drivers that fail on a keyspace with a quoted type inside of another.
+    fn type_name(&mut self, names: &[&str]) -> Result<Name> {
+        let mut text = String::new();
+        for name in core::iter::once(self.table.table.as_str()).chain(names.iter().copied()) {
+            text.push_str(if text.is_empty() { "" } else { "_" });
+            let letters = name.chars().take(TYPE_CHARS_MAX).map(|c| c.to_ascii_lowercase());
+            text.extend(letters.map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }));
+        }
+        if !text.starts_with(|c: char| c.is_ascii_lowercase()) {
+            text.insert(0, 't');
+        }
+        text.truncate(TYPE_CHARS_MAX);
+        loop {
+            let count = self.type_names.entry(text.clone()).or_insert(0);
+            *count += 1;
+            if *count == 1 {
+                break;
+            }
+            // Another may be called so, too: then it is counted on.
+            text = format!("{text}_{count}");
+        }
+        Name::new_type(&text).map_err(|error| self.at(Error::conversion(error.to_string())))
+    }
+
+    fn name_of(&self, shape: &Shape) -> &'a str {
+        self.schema.nodes().get(shape.node).map_or("", |node| &node.name)
+    }
+
+    fn is_variant(&self, shape: &Shape) -> bool {
+        let node = self.schema.nodes().get(shape.node);
+        node.is_some_and(|node| matches!(node.logical_type, Some(LogicalType::Variant { .. })))
+    }
+
+    /// Does something one name deeper.
+    fn below<T>(
+        &mut self,
+        name: &'a str,
+        names: &mut Vec<&'a str>,
+        plan: impl FnOnce(&mut Planner<'a>, &mut Vec<&'a str>) -> Result<T>,
+    ) -> Result<T> {
+        let length = self.path.len();
+        self.path.push('.');
+        self.path.push_str(name);
+        names.push(name);
+        let elements = core::mem::take(&mut self.elements);
+        let planned = plan(self, names)?;
+        self.elements = elements;
+        names.pop();
+        self.path.truncate(length);
+        Ok(planned)
+    }
+
+    /// Whether a list is to be a set.
+    fn take_set(&mut self, shape: &Shape, names: &[&str]) -> bool {
+        if self.sets.is_empty() {
+            return false;
+        }
+        self.lists.push(self.path.clone());
+        // Without `element` before the names of fields; with it; and as the file has it.
+        let short = names.join(".") + &".element".repeat(self.elements);
+        let in_file = self.schema.path(shape.node);
+        let mut is_set = false;
+        for path in [&short, &self.path, &in_file] {
+            if let Some(found) = self.sets.get(path).and_then(|&at| self.found.get_mut(at)) {
+                (*found, is_set) = (true, true);
+            }
+        }
+        is_set
+    }
+
+    fn note(&mut self, shape: &Shape) {
+        let logical_type = self.schema.nodes().get(shape.node).and_then(|node| node.logical_type.as_ref());
+        if let Some(logical_type) = logical_type {
+            self.leaves.push((self.path.clone(), logical_type.clone()));
+        }
+    }
+
+    fn expect(&self, wanted: Option<&CqlType>, found: CqlType) -> Result<CqlType> {
+        match wanted {
+            Some(wanted) if *wanted != found => Err(self.misfit(wanted, &found.to_string())),
+            _ => Ok(found),
+        }
+    }
+
+    /// CQL refuses durations there: they have no order. (Inside of what stands there it allows them.)
+    fn refuse_duration(&self, cql_type: &CqlType, place: &str) -> Result<()> {
+        if *cql_type == CqlType::Duration {
+            return Err(self.at(Error::conversion(format!("CQL allows no duration {place}"))));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn misfit(&self, table: &CqlType, values: &str) -> Error {
+        self.at(Error::conversion(format!("the table has {table} there, the values are {values}")))
+    }
+
+    #[cold]
+    fn at(&self, error: Error) -> Error {
+        error.at(|place| place.column = Some(self.path.clone()))
+    }
+}
+
+fn unfrozen(mut cql_type: Option<&CqlType>) -> Option<&CqlType> {
+    while let Some(CqlType::Frozen(inner)) = cql_type {
+        cql_type = Some(&**inner);
+    }
+    cql_type
+}
+
+/// The leaves of a shape. It recurses, as deep as schemas with shapes are.
+fn gather(shape: &Shape, leaves: &mut Vec<usize>) {
+    match &shape.kind {
+        ShapeKind::Leaf => leaves.push(shape.leaves.start),
+        ShapeKind::Struct(fields) => fields.iter().for_each(|field| gather(field, leaves)),
+        ShapeKind::List(_, element) => gather(element, leaves),
+        ShapeKind::Map(_, key, value) => {
+            gather(key, leaves);
+            if let Some(value) = value {
+                gather(value, leaves);
+            }
+        }
+    }
+}

@@ -1,0 +1,495 @@
+//! Nested columns: types, literals, cells, and what CQL cannot hold.
+
+use marquetry_base::ErrorKind;
+use marquetry_parquet::read::Batch;
+use marquetry_scylla::bridge::{
+    ColumnSource, DuplicateKeys, Existing, Mapping, MappingOptions, NullElements,
+};
+use marquetry_scylla::cql::{CqlType, Name, TableName, TypeDef};
+
+use crate::batch::{cell, keyed, mapping, numbered};
+use crate::schema::{
+    self, BYTE_ARRAY, Field, INT32, LIST, MAP, Note, UTF8, group, integer, leaf, list, logical, map,
+    metadata, time,
+};
+use crate::shred::{Datum, batch, entries, items, text};
+
+use Datum::{Group, Int, Null, Several};
+
+fn int(name: &str) -> Field {
+    leaf(name, INT32, Note::None)
+}
+
+fn string(name: &str) -> Field {
+    leaf(name, BYTE_ARRAY, UTF8)
+}
+
+/// The literals of a batch's column after the row number, and its cells in hexadecimal digits.
+#[track_caller]
+fn check(mapping: &Mapping, batch: &Batch, expected: &[(&str, &str)]) {
+    let statements: String = (0..)
+        .zip(expected)
+        .map(|(row, (literal, _))| match *literal {
+            "" => format!("INSERT INTO t (n) VALUES ({row});\n"),
+            literal => format!("INSERT INTO t (n, c) VALUES ({row}, {literal});\n"),
+        })
+        .collect();
+    assert_eq!(crate::batch::text(mapping, batch).unwrap(), statements);
+    for (row, (literal, digits)) in expected.iter().enumerate() {
+        let cell = cell(mapping, 1, batch, row).unwrap();
+        assert_eq!(cell.is_none(), literal.is_empty());
+        let hex: String = cell.unwrap_or_default().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, digits.replace(' ', ""), "{literal}");
+    }
+}
+
+/// The column's type and the values of rows, of any spelling of it.
+#[track_caller]
+fn check_column(field: Field, options: &MappingOptions, cql: &str, rows: &[(Datum, &str, &str)]) {
+    let fields = [field];
+    let mapping = mapping(&fields, options).unwrap();
+    assert_eq!(mapping.columns()[1].cql_type.to_string(), cql);
+    let data: Vec<Vec<Datum>> = rows.iter().map(|(datum, ..)| vec![datum.clone()]).collect();
+    let expected: Vec<(&str, &str)> = rows.iter().map(|(_, literal, digits)| (*literal, *digits)).collect();
+    check(&mapping, &batch(&fields, &data), &expected);
+}
+
+const TWO: &str = "00000002  00000004 00000001  00000004 00000002";
+
+#[test]
+fn lists_in_every_spelling() {
+    let options = numbered();
+    let three_levels = || list("c", int("element"));
+    check_column(
+        three_levels(),
+        &options,
+        "list<int>",
+        &[(items([Int(1), Int(2)]), "[1, 2]", TWO), (items([]), "[]", "00000000"), (Null, "", "")],
+    );
+    check_column(
+        three_levels().required(),
+        &MappingOptions { frozen: true, ..numbered() },
+        "frozen<list<int>>",
+        &[(items([Int(-1)]), "[-1]", "00000001 00000004 ffffffff")],
+    );
+    let two_levels = group("c", LIST, [int("array").repeated()]);
+    let several = |numbers: &[i32]| Several(numbers.iter().copied().map(Int).collect());
+    check_column(
+        two_levels,
+        &options,
+        "list<int>",
+        &[
+            (Group(vec![several(&[1, 2])]), "[1, 2]", TWO),
+            (Group(vec![several(&[])]), "[]", "00000000"),
+            (Null, "", ""),
+        ],
+    );
+    check_column(
+        int("c").repeated(),
+        &options,
+        "list<int>",
+        &[(several(&[1, 2]), "[1, 2]", TWO), (several(&[]), "[]", "00000000")],
+    );
+}
+
+#[test]
+fn sets_are_in_order_and_without_doubles() {
+    let sets = |paths: &[&str]| MappingOptions {
+        sets: paths.iter().map(|path| (*path).to_owned()).collect(),
+        ..numbered()
+    };
+    let rows = [
+        (
+            items([Int(2), Int(-1), Int(2), Int(1)]),
+            "{-1, 1, 2}",
+            "00000003  00000004 ffffffff  00000004 00000001  00000004 00000002",
+        ),
+        (items([Int(1), Int(2)]), "{1, 2}", TWO),
+        (items([]), "{}", "00000000"),
+        (Null, "", ""),
+    ];
+    for path in ["c", "C"] {
+        check_column(list("c", int("element")), &sets(&[path]), "set<int>", &rows);
+    }
+    let of_lists = || list("c", list("element", int("element")));
+    let twice = items([items([Int(1)]), items([]), items([Int(1)])]);
+    check_column(
+        of_lists(),
+        &sets(&["c"]),
+        "set<frozen<list<int>>>",
+        &[(twice.clone(), "{[], [1]}", "00000002  00000004 00000000  0000000c 00000001 00000004 00000001")],
+    );
+    // Those of the schema do too, and only where they are named are lists sets.
+    for inner in ["c.element", "c.list.element"] {
+        check_column(of_lists(), &sets(&[inner]), "list<frozen<set<int>>>", &[(Null, "", "")]);
+    }
+    let in_group = || list("c", list("element", group("element", Note::None, [list("tags", int("e"))])));
+    for inner in ["c.tags", "c.element.element.tags", "C.List.element.list.element.tags"] {
+        let mapping = mapping(&[in_group()], &sets(&[inner, "c.element"])).unwrap();
+        assert_eq!(mapping.columns()[1].cql_type.to_string(), "list<frozen<set<frozen<t_c>>>>");
+        assert_eq!(mapping.types()[0].fields[0].1.to_string(), "set<int>");
+    }
+    // Equal sets are equal, in whatever order the file has them.
+    let swapped = items([items([Int(2), Int(1)]), items([Int(1), Int(2)])]);
+    check_column(
+        of_lists(),
+        &sets(&["c", "c.element"]),
+        "set<frozen<set<int>>>",
+        &[(swapped, "{{1, 2}}", "00000001  00000014 00000002 00000004 00000001 00000004 00000002")],
+    );
+    let error = mapping(&[of_lists(), int("d")], &sets(&["d"])).unwrap_err();
+    let message = "\"d\" is to be a set, but no list is called so; there are c, c.element";
+    assert_eq!((error.to_string().as_str(), error.kind()), (message, ErrorKind::Misuse));
+}
+
+#[test]
+fn maps_with_values_and_without() {
+    let rows = [
+        (
+            entries([(text("b'"), Int(1)), (text("a"), Int(2))]),
+            "{'a': 2, 'b''': 1}",
+            "00000002  00000001 61 00000004 00000002  00000002 6227 00000004 00000001",
+        ),
+        (entries([]), "{}", "00000000"),
+        (Null, "", ""),
+    ];
+    check_column(map("c", string("key").required(), int("value")), &numbered(), "map<text, int>", &rows);
+    let keys = group("c", MAP, [group("map", Note::None, [int("key").required()]).repeated()]);
+    let of = |keys: &[i32]| Group(vec![Several(keys.iter().map(|key| Group(vec![Int(*key)])).collect())]);
+    check_column(keys, &numbered(), "set<int>", &[(of(&[2, 1]), "{1, 2}", TWO), (of(&[]), "{}", "00000000")]);
+}
+
+#[test]
+fn groups_are_types_of_their_own() {
+    let fields = [
+        group(
+            "Place",
+            Note::None,
+            [
+                int("lat"),
+                list(
+                    "Stops",
+                    group(
+                        "element",
+                        Note::None,
+                        [string("select"), map("by day", int("key"), group("value", Note::None, [int("a")]))],
+                    ),
+                ),
+            ],
+        ),
+        // Called as another would be.
+        group("place_stops", Note::None, [int("a")]),
+        group(
+            "Zürich!",
+            Note::None,
+            [
+                leaf("at", schema::INT64, time(8, true, 2)),
+                group(
+                    "v",
+                    logical(16),
+                    [
+                        leaf("metadata", BYTE_ARRAY, Note::None).required(),
+                        leaf("value", BYTE_ARRAY, Note::None),
+                    ],
+                ),
+            ],
+        ),
+    ];
+    let mapping = mapping(&fields, &numbered()).unwrap();
+    let types: String = mapping.types().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        types + &mapping.table().to_string(),
+        "CREATE TYPE t_place_stops_by_day_value (\n    a int\n);\n\
+         CREATE TYPE t_place_stops (\n    \"select\" text,\n    \"by day\" frozen<map<int, frozen<t_place_stops_by_day_value>>>\n);\n\
+         CREATE TYPE t_place (\n    lat int,\n    \"Stops\" frozen<list<frozen<t_place_stops>>>\n);\n\
+         CREATE TYPE t_place_stops_2 (\n    a int\n);\n\
+         CREATE TYPE t_z_rich_ (\n    at bigint,\n    v text\n);\n\
+         CREATE TABLE t (\n    n bigint,\n    \"Place\" t_place,\n    place_stops t_place_stops_2,\n    \"Zürich!\" t_z_rich_,\n    \
+         PRIMARY KEY (n)\n) WITH comment = 'Microseconds since 1970-01-01 00:00: Zürich!.at. Variants as JSON: Zürich!.v.';\n"
+    );
+    assert_eq!(mapping.columns()[2].source, ColumnSource::Nested { node: 12, position: 4 });
+    assert_eq!(mapping.leaves(), [0, 1, 2, 3, 4, 5, 6, 7]);
+
+    let point = || group("c", Note::None, [int("x"), string("Y")]);
+    check_column(
+        point(),
+        &numbered(),
+        "t_c",
+        &[
+            (Group(vec![Int(1), text("a")]), "{x: 1, \"Y\": 'a'}", "00000004 00000001 00000001 61"),
+            (Group(vec![Null, text("")]), "{x: null, \"Y\": ''}", "ffffffff 00000000"),
+            (Group(vec![Null, Null]), "{x: null, \"Y\": null}", "ffffffff ffffffff"),
+            (Null, "", ""),
+        ],
+    );
+    // Its leaves are then flat, and their nulls have their places.
+    let row = |x: Datum, y: &str| Group(vec![x, text(y)]);
+    check_column(
+        point().required(),
+        &MappingOptions { frozen: true, ..numbered() },
+        "frozen<t_c>",
+        &[
+            (row(Null, "a"), "{x: null, \"Y\": 'a'}", "ffffffff 00000001 61"),
+            (row(Int(2), ""), "{x: 2, \"Y\": ''}", "00000004 00000002 00000000"),
+        ],
+    );
+}
+
+#[test]
+fn nested_keys_are_frozen() {
+    let fields = [list("a", int("element")), group("b", Note::None, [string("x")]), int("c")];
+    let by_both = mapping(&fields, &keyed("(a, b), c")).unwrap();
+    let table = by_both.table().to_string();
+    assert!(
+        table.contains("a frozen<list<int>>,\n    b frozen<t_b>,\n    c int,\n    PRIMARY KEY ((a, b), c)"),
+        "{table}"
+    );
+    let row = |a: Datum, x: &str| vec![a, Group(vec![text(x)]), Int(1)];
+    let rows = batch(&fields, &[row(items([]), ""), row(Null, "x")]);
+    let message = "a column of the primary key is null (column a, row 1001, row group 2)";
+    assert_eq!(crate::batch::text(&by_both, &rows).unwrap_err().to_string(), message);
+    assert_eq!(cell(&by_both, 0, &rows, 1).unwrap_err().to_string(), message);
+    assert_eq!(cell(&by_both, 0, &rows, 0).unwrap(), Some(vec![0; 4]));
+    // Its length counts as the servers hold it: with four bytes for the text's.
+    let by_b = mapping(&fields, &keyed("b, c")).unwrap();
+    let long = |length| batch(&fields, &[row(Null, &"x".repeat(length))]);
+    assert!(crate::batch::text(&by_b, &long(65_531)).is_ok());
+    let message = "a partition key of 65536 bytes, more than 65535 (column b, row 1000, row group 2)";
+    assert_eq!(crate::batch::text(&by_b, &long(65_532)).unwrap_err().to_string(), message);
+    assert_eq!(cell(&by_b, 1, &long(65_532), 0).unwrap_err().to_string(), message);
+}
+
+/// Text and cells are refused alike.
+#[track_caller]
+fn refused(fields: &[Field], options: &MappingOptions, data: Datum, kind: ErrorKind, message: &str) {
+    let mapping = mapping(fields, options).unwrap();
+    let rows = batch(fields, &[vec![Null], vec![data]]);
+    for error in [crate::batch::text(&mapping, &rows).unwrap_err(), cell(&mapping, 1, &rows, 1).unwrap_err()]
+    {
+        assert_eq!((error.to_string().as_str(), error.kind()), (message, kind));
+    }
+}
+
+#[test]
+fn nulls_that_cql_cannot_hold() {
+    use ErrorKind::Conversion;
+    let cannot = "which CQL cannot hold; it can be left out with --null-elements drop";
+    let drop = MappingOptions { null_elements: NullElements::Drop, ..numbered() };
+    let lists = list("c", group("element", Note::None, [list("tags", int("element"))]));
+    let tags = |tags: &[Datum]| items([Group(vec![Null]), Group(vec![items(tags.to_vec())])]);
+    let message = format!("a null in a list, {cannot} (column c[1].tags[2], row 1001, row group 2)");
+    let bad = tags(&[Int(1), Int(2), Null]);
+    refused(std::slice::from_ref(&lists), &numbered(), bad.clone(), Conversion, &message);
+    let cells = "00000002  00000004 ffffffff  00000018 00000014 00000002 00000004 00000001 00000004 00000002";
+    check_column(lists, &drop, "list<frozen<t_c>>", &[(bad, "[{tags: null}, {tags: [1, 2]}]", cells)]);
+
+    let map_of = || map("c", int("key"), list("value", int("element")));
+    let bad = [(Int(1), Null), (Null, items([])), (Int(2), items([Null, Int(3)]))];
+    for (first, part, path) in
+        [(0, "a map's values", "[0].value"), (1, "a map's keys", "[0].key"), (2, "a list", "[0].value[0]")]
+    {
+        let message = format!("a null in {part}, {cannot} (column c{path}, row 1001, row group 2)");
+        refused(&[map_of()], &numbered(), entries(bad[first..].to_vec()), Conversion, &message);
+    }
+    let cell = "00000001  00000004 00000002  0000000c 00000001 00000004 00000003";
+    check_column(map_of(), &drop, "map<int, frozen<list<int>>>", &[(entries(bad), "{2: [3]}", cell)]);
+
+    let set = |options: MappingOptions| MappingOptions { sets: vec!["c".to_owned()], ..options };
+    let message = format!("a null in a set, {cannot} (column c[1], row 1001, row group 2)");
+    refused(&[list("c", int("e"))], &set(numbered()), items([Int(1), Null]), Conversion, &message);
+    let one = "00000001 00000004 00000001";
+    check_column(list("c", int("e")), &set(drop), "set<int>", &[(items([Null, Int(1), Null]), "{1}", one)]);
+}
+
+#[test]
+fn equal_keys() {
+    use ErrorKind::Conversion;
+    let field = || map("c", string("key"), int("value"));
+    let rows = [
+        (text("b"), Int(1)),
+        (text("it's"), Int(2)),
+        (text("a"), Int(3)),
+        (text("it's"), Int(4)),
+        (text("b"), Int(5)),
+    ];
+    let message = "the key 'it''s' stands in the map at 1 already; its last entry can be taken with --duplicate-keys last \
+                   (column c[3].key, row 1001, row group 2)";
+    refused(&[field()], &numbered(), entries(rows.clone()), Conversion, message);
+    let last = MappingOptions { duplicate_keys: DuplicateKeys::Last, ..numbered() };
+    let cell = "00000003  00000001 61 00000004 00000003  00000001 62 00000004 00000005  00000004 69742773 00000004 00000004";
+    check_column(field(), &last, "map<text, int>", &[(entries(rows), "{'a': 3, 'b': 5, 'it''s': 4}", cell)]);
+    // A null leaves the entry before it as it was.
+    let both = MappingOptions { null_elements: NullElements::Drop, ..last };
+    let rows = entries([(text("a"), Int(1)), (text("a"), Null)]);
+    let cell = "00000001  00000001 61 00000004 00000001";
+    check_column(field(), &both, "map<text, int>", &[(rows, "{'a': 1}", cell)]);
+    // Keys are compared as what they become, and as sets and maps, and what is said of a long one is short.
+    let sets = MappingOptions { sets: vec!["c.key".to_owned()], ..numbered() };
+    let keys = [[1, 2], [2, 1]].map(|key| (items(key.map(Int)), Int(0)));
+    let message = "the key {1, 2} stands in the map at 0 already; its last entry can be taken with --duplicate-keys last \
+                   (column c[1].key, row 1001, row group 2)";
+    refused(
+        &[map("c", list("key", int("element")), int("value"))],
+        &sets,
+        entries(keys),
+        Conversion,
+        message,
+    );
+    let long = text(&"é".repeat(1000));
+    let message = format!(
+        "the key '{}… stands in the map at 0 already; its last entry can be taken with --duplicate-keys last \
+         (column c[1].key, row 1001, row group 2)",
+        "é".repeat(99)
+    );
+    refused(&[field()], &numbered(), entries([(long.clone(), Int(1)), (long, Int(1))]), Conversion, &message);
+    // A great many keys take no time: the work is not their square.
+    let many = (0..200_000).map(|number| (text(&format!("{}", number * 7919 % 200_000)), Int(number)));
+    let fields = [field()];
+    let many = batch(&fields, &[vec![entries(many)]]);
+    let printed = crate::batch::text(&mapping(&fields, &numbered()).unwrap(), &many).unwrap();
+    assert_eq!(printed.matches(": ").count(), 200_000);
+}
+
+#[test]
+fn values_in_collections_are_checked_as_columns_are() {
+    use ErrorKind::Conversion;
+    let tiny = list("c", leaf("element", INT32, integer(8, true)));
+    let message = "300 is outside of the range of its type, INT(8) (column c[1], row 1001, row group 2)";
+    refused(&[tiny], &numbered(), items([Int(1), Int(300)]), Conversion, message);
+    let texts = map("c", string("key"), string("value"));
+    let bad = entries([(text("a"), text("b")), (text("b"), Datum::Bytes(b"x\xff".to_vec()))]);
+    let message = "text that is not UTF-8: the byte 0xff at 1 (column c[1].value, row 1001, row group 2)";
+    refused(&[texts], &numbered(), bad, Conversion, message);
+    let unknown = list("c", leaf("element", INT32, logical(11)));
+    let message =
+        "a value in a column of the type UNKNOWN, which is always null (column c[0], row 1001, row group 2)";
+    refused(&[unknown], &numbered(), items([Int(1)]), Conversion, message);
+}
+
+#[test]
+fn columns_that_cannot_be() {
+    use ErrorKind::{Conversion, Misuse, Unsupported};
+    #[track_caller]
+    fn wrong(field: Field, options: &MappingOptions, kind: ErrorKind, message: &str) {
+        let error = mapping(&[int("k"), field], options).unwrap_err();
+        assert_eq!((error.to_string().as_str(), error.kind()), (message, kind));
+    }
+    let interval = |name: &str| leaf(name, schema::fixed(12), Note::Converted(21));
+    let sets = MappingOptions { sets: vec!["c".to_owned()], ..numbered() };
+    wrong(list("c", interval("e")), &sets, Conversion, "CQL allows no duration in a set (column c.element)");
+    let in_map = map("c", interval("key"), int("value"));
+    wrong(in_map, &numbered(), Conversion, "CQL allows no duration as the key of a map (column c.key)");
+    // Inside of what stands there it does, but not in the primary key.
+    let wrapped = || list("c", group("element", Note::None, [interval("waits")]));
+    assert!(mapping(&[int("k"), wrapped()], &sets).is_ok());
+    let message = "c cannot be in the key: it has durations, which have no order";
+    wrong(wrapped(), &keyed("k, c"), Misuse, message);
+    let empty = list("c", group("element", Note::None, []));
+    let message = "a group without fields, of which no column tells anything (column c.element)";
+    wrong(empty, &numbered(), Unsupported, message);
+    let twice = group("c", Note::None, [int("a"), group("d", Note::None, [int("x"), int("x")])]);
+    wrong(twice, &numbered(), Conversion, "two fields of the group are called \"x\" (column c.d)");
+    let nameless = group("c", Note::None, [int("a"), int("")]);
+    let message = "CQL cannot have the name of field 2 of the group: a name is empty (column c)";
+    wrong(nameless, &numbered(), Conversion, message);
+    let deep = (0..17).fold(int("x"), |inner, _| list("c", inner));
+    let message = "types more than 32 deep in each other, with what is frozen counted twice";
+    let error = mapping(&[deep], &numbered()).unwrap_err();
+    assert_eq!((error.message(), error.kind()), (message, Unsupported));
+    let deep = (0..16).fold(int("x"), |inner, _| list("c", inner));
+    let cql_type = mapping(&[deep], &numbered()).unwrap().columns()[1].cql_type.to_string();
+    assert!(CqlType::parse(&cql_type).is_ok(), "{cql_type}");
+    let odd = group("c", LIST, [int("a"), int("b")]);
+    wrong(odd, &numbered(), ErrorKind::Corrupt, "a LIST that is not one repeated field (column c)");
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+/// A table that is there, with a column `c`.
+fn existing(cql_type: &str, types: &[(&str, &[(&str, &str)])]) -> MappingOptions {
+    let type_def = |(of, fields): &(&str, &[(&str, &str)])| TypeDef {
+        keyspace: None,
+        name: name(of),
+        if_not_exists: false,
+        fields: fields.iter().map(|(of, it)| (name(of), CqlType::parse(it).unwrap())).collect(),
+    };
+    let columns = vec![(name("c"), CqlType::parse(cql_type).unwrap())];
+    MappingOptions {
+        existing: Some(Existing { columns, types: types.iter().map(type_def).collect() }),
+        ..numbered()
+    }
+}
+
+#[test]
+fn a_table_that_is_there_decides() {
+    let rows = [(items([Int(2), Int(1), Int(2)]), "{1, 2}", TWO)];
+    for cql_type in ["set<int>", "frozen<set<int>>"] {
+        check_column(list("c", int("element")), &existing(cql_type, &[]), cql_type, &rows);
+    }
+    let keys = group("c", MAP, [group("map", Note::None, [int("key").required()]).repeated()]);
+    let of = |keys: &[i32]| Group(vec![Several(keys.iter().map(|key| Group(vec![Int(*key)])).collect())]);
+    check_column(keys, &existing("list<int>", &[]), "list<int>", &[(of(&[1, 2]), "[1, 2]", TWO)]);
+    let types: &[(&str, &[(&str, &str)])] =
+        &[("p", &[("y", "text"), ("more", "int"), ("x", "set<int>")]), ("unused", &[("a", "int")])];
+    let point = || list("c", group("element", Note::None, [list("x", int("e")), string("y")]));
+    let options = existing("list<frozen<p>>", types);
+    let cell = "00000001  00000019  00000001 61  ffffffff  0000000c 00000001 00000004 00000007";
+    let row = items([Group(vec![items([Int(7), Int(7)]), text("a")])]);
+    check_column(point(), &options, "list<frozen<p>>", &[(row, "[{y: 'a', more: null, x: {7}}]", cell)]);
+    let mapping = mapping(&[point()], &options).unwrap();
+    assert_eq!(mapping.types().len(), 1);
+    assert_eq!(
+        mapping.types()[0].to_string(),
+        "CREATE TYPE p (\n    y text,\n    more int,\n    x frozen<set<int>>\n);\n"
+    );
+
+    let refused = |cql_type: &str, types, message: &str| {
+        let schema = &metadata(&[point()]).schema;
+        let error =
+            Mapping::new(schema, TableName::parse("t").unwrap(), &existing(cql_type, types)).unwrap_err();
+        assert_eq!((error.to_string().as_str(), error.kind()), (message, ErrorKind::Conversion));
+    };
+    refused("map<int, int>", &[], "the table has map<int, int> there, the values are a list (column c)");
+    refused("list<int>", &[], "the table has int there, the values are a group (column c.element)");
+    refused("set<frozen<p>>", &[], "the keyspace does not have the type p (column c.element)");
+    refused(
+        "list<frozen<p>>",
+        &[("p", &[("x", "list<int>")])],
+        "the type p of the table has no field y (column c.element)",
+    );
+    let types: &[(&str, &[(&str, &str)])] = &[("p", &[("y", "blob"), ("x", "list<int>")])];
+    refused("list<frozen<p>>", types, "the table has blob there, the values are text (column c.element.y)");
+}
+
+#[test]
+fn many_columns_and_fields_are_no_trouble() {
+    let fields: Vec<Field> = (0..2000).map(|at| list(&format!("c{at}"), int("e"))).collect();
+    let mapping = mapping(&fields, &numbered()).unwrap();
+    assert_eq!(mapping.leaves().len(), 2000);
+    let row = (0..2000).map(|at| items([Int(at)])).collect();
+    let printed = crate::batch::text(&mapping, &batch(&fields, &[row])).unwrap();
+    assert!(printed.ends_with("[1998], [1999]);\n"));
+    // All called the same but for what a type's name cannot have.
+    let fields: Vec<Field> = (0..3000).map(|at| group(&"é".repeat(at + 1), Note::None, [int("e")])).collect();
+    let mapping = crate::batch::mapping(&fields, &numbered()).unwrap();
+    let names: std::collections::BTreeSet<&Name> = mapping.types().iter().map(|it| &it.name).collect();
+    assert_eq!(names.len(), 3000);
+}
+
+#[test]
+fn batches_of_another_shape() {
+    let fields = [list("c", int("e"))];
+    let mapping = mapping(&fields, &numbered()).unwrap();
+    let fine = batch(&fields, &[vec![items([Int(1)])]]);
+    let mut other = fine.clone();
+    other.columns[0].leaf = 7;
+    let error = mapping.assemble(other).unwrap_err();
+    assert_eq!(error.to_string(), "the batch has not the leaves of Mapping::leaves (column c, row group 2)");
+    let mut cut = fine.clone();
+    cut.columns[0].levels.as_mut().unwrap().definition = vec![2_u8].into();
+    let error = mapping.assemble(cut).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert_eq!(error.place().column.as_deref(), Some("c"));
+}
