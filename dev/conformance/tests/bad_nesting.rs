@@ -10,6 +10,7 @@ use marquetry_conformance::hostile::{self, Manner};
 use marquetry_conformance::records::{FieldSum, array_sums, check_batch, read_all};
 use marquetry_parquet::read::{Array, BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::record::Program;
+use marquetry_parquet::schema::Union;
 
 /// Reads all batches, and nothing of records.
 fn columns(bytes: &Bytes) -> Result<u64> {
@@ -420,6 +421,16 @@ fn more_levels_than_a_byte_counts() {
             let expected = format!("{}05000000,{}", opening.repeat(64), closing.repeat(64));
             assert_eq!(found[0].head, [expected]);
             assert_eq!(arrays(&bytes), 1);
+            // And as one of many files, whose lists are all spelt in three levels.
+            let mut union = Union::new();
+            union.add(&canonical::metadata(&bytes, Manner::KIND).unwrap().schema);
+            let unified = union.finish();
+            assert_eq!(unified.differences, []);
+            assert_eq!(Program::new(&unified.schema, &[0]).err(), None);
+        }
+        for repetition in [1, 2] {
+            let (_, records) = read(&deep(65, repetition), Limits::TRUSTED).unwrap();
+            assert_eq!(records.unwrap().message(), "a record of more than 65 levels");
         }
         // Deeper, with larger limits: columns up to 255 levels, records as deep as a small stack takes.
         let (columns, records) = read(&deep(255, 1), Limits::TRUSTED).unwrap();
