@@ -1,7 +1,7 @@
 #!/bin/sh
 # The benchmarks: `make bench`. Sets up what is missing, builds, makes the files, measures, and says where the results are.
 #
-#     dev/bench/run.sh [--quick] [--only-read | --only-cql-text] [options of bench-read, such as: --without ours --only "arrow int64"]
+#     dev/bench/run.sh [--quick] [--only-read | --only-nested | --only-cql-text] [options of bench-read, such as: --without ours --only "arrow int64"]
 #
 # --quick     a twentieth of the rows and few rounds: whether it works, not how fast it is
 #
@@ -17,13 +17,15 @@ files="$out/files"
 scale=1
 rounds=15
 read=yes
+nested=yes
 cql_text=yes
 
 while [ $# -gt 0 ]; do
     case "$1" in
         --quick) scale=0.05 rounds=5 files="$out/files-quick" ;;
-        --only-read) cql_text=no ;;
-        --only-cql-text) read=no ;;
+        --only-read) nested=no cql_text=no ;;
+        --only-nested) read=no cql_text=no ;;
+        --only-cql-text) read=no nested=no ;;
         -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
@@ -40,10 +42,14 @@ fi
 python="$venv/bin/python"
 mkdir -p "$out"
 
-if [ "$read" = yes ]; then
-    say "making the files in $files"
-    "$python" "$bench/make_files.py" "$files" --scale "$scale"
+marquetry=${MARQUETRY:-}
+if [ -z "$marquetry" ] && [ "$nested$cql_text" != nono ]; then
+    say "building marquetry"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-cli
+    marquetry="$target/release/marquetry"
+fi
 
+if [ "$read$nested" != nono ]; then
     cxx=${CXX:-g++}
     readbatch="$out/arrow_readbatch"
     if [ ! -x "$readbatch" ] || [ "$bench/arrow_readbatch.cc" -nt "$readbatch" ] || [ "$venv/pyvenv.cfg" -nt "$readbatch" ]; then
@@ -59,22 +65,32 @@ if [ "$read" = yes ]; then
 
     say "building the Rust contestants"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers
+fi
 
-    say "reading"
+contest() {
     "$target/release/bench-read" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
-        --peers "$bench/peers.py" --readbatch "$readbatch" --rounds "$rounds" "$@"
+        --peers "$bench/peers.py" --readbatch "$readbatch" --marquetry "${marquetry:-none}" --rounds "$rounds" "$@"
+}
+
+if [ "$read" = yes ]; then
+    say "making the files in $files"
+    "$python" "$bench/make_files.py" "$files" --scale "$scale"
+    say "reading"
+    contest "$@"
     say "results: $out/read.md, read.svg, read.json"
+fi
+
+if [ "$nested" = yes ]; then
+    say "making the nested files in $files"
+    "$python" "$bench/make_nested.py" "$files" --scale "$scale"
+    say "reading nested files, and printing records"
+    contest --nested "$@"
+    say "results: $out/nested.md, nested.svg, nested.json"
 fi
 
 if [ "$cql_text" = yes ]; then
     say "making the table"
     "$python" "$bench/make_files.py" "$files" --scale "$scale" --table
-    say "building marquetry"
-    marquetry=${MARQUETRY:-}
-    if [ -z "$marquetry" ]; then
-        cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-cli
-        marquetry="$target/release/marquetry"
-    fi
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench
     "$target/release/bench-cql-text" --marquetry "$marquetry" --files "$files" --out "$out"
     say "results: $out/cql_text.md, cql_text.json"

@@ -162,7 +162,7 @@ impl ToArrow {
         };
         let mut fields = Vec::new();
         let mut arrays = Vec::with_capacity(self.columns.len());
-        for (number, column) in self.columns.iter().enumerate() {
+        for (number, column) in self.columns.iter_mut().enumerate() {
             let made = self.dictionaries.column(column, batch, &column_of);
             let made = made.and_then(|made| stored(column, made));
             let (field, array) = made.map_err(|error| {
@@ -199,7 +199,7 @@ fn stored(column: &Column, (other, array): Made) -> Result<Made> {
 impl Dictionaries {
     fn column<'a>(
         &mut self,
-        column: &Column,
+        column: &mut Column,
         batch: &Batch,
         column_of: &impl Fn(usize) -> Option<&'a ColumnBatch>,
     ) -> Result<Made> {
@@ -214,7 +214,7 @@ impl Dictionaries {
                 return make.leaf(&column.plan, &found.values, validity, validity, true);
             }
         }
-        let array = Array::assemble(&column.shape, batch.rows, column_of)?;
+        let array = column.assembler.assemble(batch, column_of)?;
         make.array(&column.plan, &array, None, true)
     }
 }

@@ -11,7 +11,8 @@ use arrow_schema::{
     DECIMAL32_MAX_PRECISION, DECIMAL64_MAX_PRECISION, DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION,
     DataType, Field, FieldRef, Fields, IntervalUnit,
 };
-use marquetry_base::{Error, Result};
+use marquetry_base::{Error, Limits, Result};
+use marquetry_parquet::read::Assembler;
 use marquetry_parquet::schema::{
     EdgeAlgorithm, LogicalType, NodeKind, PhysicalType, Schema, Shape, ShapeKind, TimeUnit,
 };
@@ -79,6 +80,7 @@ pub(crate) fn apply_stored(
 pub(crate) struct Column {
     pub(crate) shape: Shape,
     pub(crate) plan: Plan,
+    pub(crate) assembler: Assembler,
     /// What the plan's array is turned into at last: the type that the file's writer had, where that is another.
     pub(crate) stored: Option<FieldRef>,
 }
@@ -119,7 +121,8 @@ pub(crate) fn columns(
     let column = |child: usize, wanted: &dyn Fn(usize) -> bool| -> Result<Option<Column>> {
         let Some(shape) = schema.shape(child, wanted)? else { return Ok(None) };
         let plan = plan(schema, &shape, options, true)?;
-        Ok(Some(Column { shape, plan, stored: None }))
+        let assembler = Assembler::new(schema, &shape, &Limits::DEFAULT)?;
+        Ok(Some(Column { shape, plan, assembler, stored: None }))
     };
     let Some(leaves) = leaves else {
         return schema.children(0).filter_map(|child| column(child, &|_| true).transpose()).collect();

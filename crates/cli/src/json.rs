@@ -18,22 +18,116 @@ pub(crate) fn write(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) -> ser
 
 /// Appends a string as [`write`] does.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
-    // No early end: so it is done many bytes at a time.
-    let is_plain = text.bytes().fold(true, |is_plain, byte| {
-        is_plain & (0x20..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\')
-    });
-    if is_plain {
-        out.push(b'"');
-        out.extend_from_slice(text.as_bytes());
-        out.push(b'"');
+    if is_plain(text.as_bytes()) {
+        quoted(out, text.as_bytes());
     } else {
         // Writing to memory does not fail, and a string has a JSON form.
         let _ = write(out, text);
     }
 }
 
+/// Whether text is ASCII of which nothing is to be escaped.
+pub(crate) fn is_plain(text: &[u8]) -> bool {
+    // No early end: so it is done many bytes at a time.
+    text.iter().fold(true, |is_plain, &byte| {
+        is_plain & (0x20..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\')
+    })
+}
+
+/// Appends such text.
+pub(crate) fn quoted(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'"');
+    out.extend_from_slice(text);
+    out.push(b'"');
+}
+
+/// Appends an integer.
+pub(crate) fn integer(out: &mut Vec<u8>, value: i64) {
+    let mut text = [b'-'; 24];
+    let mut rest = value.unsigned_abs();
+    let digits = rest.checked_ilog10().map_or(1, |power| marquetry_base::cast::usize_of_u32(power) + 1);
+    let length = usize::from(value < 0) + digits;
+    let mut at = length;
+    while rest >= 100 {
+        at -= 2;
+        text[at..at + 2].copy_from_slice(&two_digits(rest % 100));
+        rest /= 100;
+    }
+    let last = two_digits(rest);
+    if rest >= 10 {
+        text[at - 2..at].copy_from_slice(&last);
+    } else {
+        text[at - 1] = last[1];
+    }
+    out.extend_from_slice(&text);
+    out.truncate(out.len() - text.len() + length);
+}
+
+/// The digits of a number below 100.
+#[inline]
+pub(crate) fn two_digits(value: u64) -> [u8; 2] {
+    const DIGITS: [[u8; 2]; 100] = {
+        let mut all = [[b'0'; 2]; 100];
+        let mut value: u8 = 0;
+        while value < 100 {
+            all[value as usize] = [b'0' + value / 10, b'0' + value % 10];
+            value += 1;
+        }
+        all
+    };
+    DIGITS[(value % 100) as usize]
+}
+
+/// Appends `length` bytes of `text`, from `start` on: quicker where 32 bytes are there to be copied, of which the rest is cut off again.
+#[inline]
+pub(crate) fn append(out: &mut Vec<u8>, text: &[u8], start: usize, length: usize) {
+    match text.get(start..).and_then(<[u8]>::first_chunk::<32>) {
+        Some(chunk) if length <= chunk.len() => {
+            let end = out.len() + length;
+            out.extend_from_slice(chunk);
+            out.truncate(end);
+        }
+        _ => match text.get(start..).and_then(<[u8]>::first_chunk::<16>) {
+            Some(chunk) if length <= chunk.len() => {
+                let end = out.len() + length;
+                out.extend_from_slice(chunk);
+                out.truncate(end);
+            }
+            _ => out.extend_from_slice(&text[start..start + length]),
+        },
+    }
+}
+
+/// Text that is appended often.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    text: Vec<u8>,
+    length: usize,
+}
+
+impl Piece {
+    pub(crate) fn new(mut text: Vec<u8>) -> Piece {
+        let length = text.len();
+        text.resize(length.max(32), 0);
+        Piece { text, length }
+    }
+
+    /// Appends it.
+    #[inline]
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        append(out, &self.text, 0, self.length);
+    }
+}
+
+/// What stands before the value of an object's field: `{"name":`, or with a comma where it is not the first.
+pub(crate) fn field(number: usize, name: &str) -> Piece {
+    let mut text = vec![if number == 0 { b'{' } else { b',' }];
+    text.extend_from_slice(&key(name));
+    Piece::new(text)
+}
+
 /// A field's name with the colon after it: `"name":`.
-pub(crate) fn key(name: &str) -> Vec<u8> {
+fn key(name: &str) -> Vec<u8> {
     let mut key = Vec::new();
     string(&mut key, name);
     key.push(b':');

@@ -6,6 +6,7 @@
 
 mod args;
 mod calendar;
+mod cells;
 mod columns;
 mod completions;
 mod copy;

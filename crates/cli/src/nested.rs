@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 
 use marquetry_base::{Bitmap, Error, Limits};
-use marquetry_parquet::read::{Array, ArrayKind, Values};
+use marquetry_parquet::read::{Array, ArrayKind};
 use marquetry_parquet::schema::{LogicalType, NodeKind, Schema, Shape, ShapeKind};
 use marquetry_parquet::variant::{Reassembler, ShreddedCell, Variant, VariantColumns};
 
 use crate::args::InvalidUtf8;
+use crate::cells::Cells;
 use crate::json;
-use crate::value::{Meaning, Raw};
+use crate::value::Meaning;
 
 /// Why a value cannot be printed.
 #[derive(Debug, PartialEq)]
@@ -75,9 +76,9 @@ pub(crate) struct View<'a> {
 
 #[derive(Debug)]
 enum Kind<'a> {
-    Leaf(&'a Values, Meaning),
-    /// Each with its `"name":`.
-    Struct(Vec<(Vec<u8>, View<'a>)>),
+    Leaf(Cells<'a>),
+    /// Each with what stands before it: `{"name":`.
+    Struct(Vec<(json::Piece, View<'a>)>),
     List(&'a [i32], Box<View<'a>>),
     Map(&'a [i32], Box<View<'a>>, Option<Box<View<'a>>>),
     Variant(Box<VariantColumns<'a>>),
@@ -97,16 +98,17 @@ impl<'a> View<'a> {
                 let NodeKind::Leaf { leaf } = node.kind else {
                     return Err(Error::internal("values of a group"));
                 };
-                Kind::Leaf(values, Meaning::of(schema, &schema.leaves()[leaf]))
+                Kind::Leaf(Cells::new(values, Meaning::of(schema, &schema.leaves()[leaf])))
             }
             ArrayKind::Struct(_) if is_variant(node.logical_type.as_ref()) => {
                 Kind::Variant(Box::new(VariantColumns::new(schema, array)?))
             }
             ArrayKind::Struct(fields) => {
-                let field = |array: &'a Array| {
-                    Ok((json::key(&schema.nodes()[array.node].name), View::new(schema, array)?))
+                let field = |(number, array): (usize, &'a Array)| {
+                    let before = json::field(number, &schema.nodes()[array.node].name);
+                    Ok((before, View::new(schema, array)?))
                 };
-                Kind::Struct(fields.iter().map(field).collect::<Result<_, Error>>()?)
+                Kind::Struct(fields.iter().enumerate().map(field).collect::<Result<_, Error>>()?)
             }
             ArrayKind::List(offsets, element) => Kind::List(offsets, below(element)?),
             ArrayKind::Map(offsets, key, value) => {
@@ -175,15 +177,13 @@ impl<'a> Variants<'a> {
             return Ok(());
         }
         match &view.kind {
-            Kind::Leaf(values, meaning) => {
-                let raw = Raw::of_values(values, slot)
-                    .ok_or_else(|| Error::internal("an array with fewer values than slots"))?;
-                json::value(out, *meaning, raw, invalid_utf8).ok_or(Unprintable::NotText(Some(view.node)))
+            // An array has as many values as slots.
+            Kind::Leaf(cells) => {
+                cells.write(slot, invalid_utf8, out).ok_or(Unprintable::NotText(Some(view.node)))
             }
             Kind::Struct(fields) => {
-                for (at, (key, field)) in fields.iter().enumerate() {
-                    out.push(if at == 0 { b'{' } else { b',' });
-                    out.extend_from_slice(key);
+                for (before, field) in fields {
+                    before.write(out);
                     self.write(field, slot, invalid_utf8, out)?;
                 }
                 out.push(b'}');

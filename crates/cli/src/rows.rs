@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use marquetry_base::Error;
 use marquetry_base::cast::u64_of;
-use marquetry_parquet::read::{Array, Batch, ColumnBatch, Layout};
-use marquetry_parquet::schema::{Schema, Shape};
+use marquetry_base::{Error, Limits};
+use marquetry_parquet::read::{Array, Assembler, Batch, ColumnBatch, Layout, Values};
+use marquetry_parquet::schema::Schema;
 
 use crate::args::InvalidUtf8;
 use crate::calendar::without_zeros;
+use crate::cells::{Cells, Memo};
 use crate::columns::flat_leaf;
 use crate::dataset::{DataFile, Dataset, TableArgs};
 use crate::failure::{Failure, Outcome};
@@ -104,7 +105,7 @@ enum Format {
 impl RowsCommand {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
         let dataset = Dataset::open(&self.files, &self.table, &interrupted)?;
-        let fields = fields(&dataset)?;
+        let mut fields = fields(&dataset)?;
         let all = dataset.rows(None);
         let limit = self.limit.or((self.format == Format::Table).then_some(TABLE_ROWS));
         let wanted = dataset.rows(limit);
@@ -117,7 +118,9 @@ impl RowsCommand {
             if done == wanted {
                 break;
             }
-            let mut rows = dataset.read(file, Some(wanted - done), false)?;
+            // What a dictionary holds is written as JSON once.
+            let keeps = self.format == Format::Jsonl;
+            let mut rows = dataset.read(file, Some(wanted - done), keeps)?;
             loop {
                 let batch = match rows.next() {
                     Ok(Some(batch)) => batch,
@@ -128,7 +131,7 @@ impl RowsCommand {
                         return Err(file.failure(&error));
                     }
                 };
-                let printed = printer.batch(file, &batch, &fields, &mut output);
+                let printed = printer.batch(file, &batch, &mut fields, &mut output);
                 if printed.is_err() {
                     printer.end_block(output.text());
                     output.flush()?;
@@ -164,17 +167,23 @@ fn notice(done: u64, all: u64, columns_left_out: usize, out: &mut Vec<u8>) {
 
 /// A column of a file.
 enum Field {
-    Flat(Meaning),
-    Nested(Shape),
+    Flat(Meaning, Memo),
+    /// The leaves in a batch, which stand one after the other there as in the schema, and what makes an array of them.
+    Nested(Range<usize>, Box<Assembler>),
 }
 
 fn fields(dataset: &Dataset) -> Outcome<Vec<Field>> {
     let schema = dataset.schema();
+    let columns = schema.children(0).count();
     let field = |node: usize| match flat_leaf(schema, node) {
-        Some(leaf) => Ok(Field::Flat(Meaning::of(schema, &schema.leaves()[leaf]))),
-        None => nested::shape(schema, node).map(Field::Nested).map_err(|error| dataset.failure(&error)),
+        Some(leaf) => Ok(Field::Flat(Meaning::of(schema, &schema.leaves()[leaf]), Memo::of(columns))),
+        None => {
+            let shape = nested::shape(schema, node)?;
+            let assembler = Assembler::new(schema, &shape, &Limits::DEFAULT)?;
+            Ok(Field::Nested(shape.leaves, Box::new(assembler)))
+        }
     };
-    schema.children(0).map(field).collect()
+    schema.children(0).map(|node| field(node).map_err(|error: Error| dataset.failure(&error))).collect()
 }
 
 /// A column of a batch. Its values are asked for in the order of the rows.
@@ -184,25 +193,26 @@ enum Column<'a> {
         column: &'a ColumnBatch,
         meaning: Meaning,
         cursor: usize,
+        /// Its values, or the dictionary's.
+        cells: Cells<'a>,
+        memo: &'a mut Memo,
     },
     Nested(Box<NestedColumn<'a>>),
 }
 
 /// The nested columns of a batch.
-fn arrays(schema: &Schema, file: &DataFile, batch: &Batch, fields: &[Field]) -> Outcome<Vec<Array>> {
+fn arrays(file: &DataFile, batch: &Batch, fields: &mut [Field]) -> Outcome<Vec<Array>> {
     let mut arrays = Vec::new();
     let mut next = 0;
     for field in fields {
-        let Field::Nested(shape) = field else {
+        let Field::Nested(leaves, assembler) = field else {
             next += 1;
             continue;
         };
-        // A column's leaves stand one after the other, in the batch as in the schema.
-        let columns = batch.columns.get(next..next + shape.leaves.len()).unwrap_or_default();
-        next += shape.leaves.len();
-        let column_of = |leaf: usize| columns.get(leaf.checked_sub(shape.leaves.start)?);
-        let array = Array::assemble(shape, batch.rows, &column_of);
-        arrays.push(array.map_err(|error| nested_failure(schema, file, batch, shape.node, error))?);
+        let columns = batch.columns.get(next..next + leaves.len()).unwrap_or_default();
+        next += leaves.len();
+        let column_of = |leaf: usize| columns.get(leaf.checked_sub(leaves.start)?);
+        arrays.push(assembler.assemble(batch, &column_of).map_err(|error| file.failure(&error))?);
     }
     Ok(arrays)
 }
@@ -229,21 +239,28 @@ fn nested_failure(schema: &Schema, file: &DataFile, batch: &Batch, node: usize, 
     }))
 }
 
-fn columns<'a>(batch: &'a Batch, fields: &[Field], views: &'a [View<'a>]) -> Vec<Column<'a>> {
+fn columns<'a>(batch: &'a Batch, fields: &'a mut [Field], views: &'a [View<'a>]) -> Vec<Column<'a>> {
     let mut leaves = batch.columns.iter();
     let mut views = views.iter();
-    let column = |field: &Field| match field {
-        Field::Flat(meaning) => {
-            leaves.next().map(|column| Column::Flat { column, meaning: *meaning, cursor: 0 })
-        }
-        Field::Nested(shape) => {
-            if let Some(last) = shape.leaves.len().checked_sub(1) {
+    let column = |field: &'a mut Field| match field {
+        Field::Flat(meaning, memo) => leaves.next().map(|column| {
+            let (meaning, values) = match &column.values {
+                Values::Dictionary(_, dictionary) => {
+                    memo.begin(dictionary);
+                    (*meaning, &**dictionary)
+                }
+                values => (*meaning, values),
+            };
+            Column::Flat { column, meaning, cursor: 0, cells: Cells::new(values, meaning), memo }
+        }),
+        Field::Nested(below, _) => {
+            if let Some(last) = below.len().checked_sub(1) {
                 leaves.nth(last);
             }
             views.next().map(|view| Column::Nested(Box::new(NestedColumn::new(view))))
         }
     };
-    fields.iter().filter_map(column).collect()
+    fields.iter_mut().filter_map(column).collect()
 }
 
 /// A value that cannot be printed: its row in the batch, its column, and why.
@@ -260,8 +277,8 @@ struct Printer<'a> {
     format: Format,
     schema: &'a Schema,
     names: &'a [String],
-    /// `"name":` with JSON's escapes.
-    json_keys: Vec<Vec<u8>>,
+    /// What stands before each value: `{"name":`.
+    json_keys: Vec<json::Piece>,
     invalid_utf8: InvalidUtf8,
     scratch: Vec<u8>,
     /// Of rows that are printed together; kept for their room.
@@ -287,7 +304,7 @@ impl<'a> Printer<'a> {
             format,
             schema: dataset.schema(),
             names: &dataset.names,
-            json_keys: dataset.names.iter().map(|name| json::key(name)).collect(),
+            json_keys: dataset.names.iter().enumerate().map(|(at, name)| json::field(at, name)).collect(),
             invalid_utf8,
             scratch: Vec::new(),
             lines: Vec::new(),
@@ -311,8 +328,14 @@ impl<'a> Printer<'a> {
         out.push(b'\n');
     }
 
-    fn batch(&mut self, file: &DataFile, batch: &Batch, fields: &[Field], output: &mut Output) -> Outcome {
-        let arrays = arrays(self.schema, file, batch, fields)?;
+    fn batch(
+        &mut self,
+        file: &DataFile,
+        batch: &Batch,
+        fields: &mut [Field],
+        output: &mut Output,
+    ) -> Outcome {
+        let arrays = arrays(file, batch, fields)?;
         let views = views(self.schema, file, batch, &arrays)?;
         let mut columns = columns(batch, fields, &views);
         let mut next = 0;
@@ -429,20 +452,31 @@ impl<'a> Printer<'a> {
         row: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), Unprintable> {
-        out.push(if at == 0 { b'{' } else { b',' });
-        out.extend_from_slice(&self.json_keys[at]);
+        let before = &self.json_keys[at];
         match column {
-            Column::Flat { column, meaning, cursor } => match value_at(column, row, cursor) {
-                Some(raw) => match json::value(out, *meaning, raw, self.invalid_utf8) {
-                    Some(()) => Ok(()),
-                    None => Err(Unprintable::NotText(None)),
-                },
+            Column::Flat { column, cursor, cells, memo, .. } => match place_of(column, row, cursor) {
+                Some(place) => {
+                    let written = match &column.values {
+                        Values::Dictionary(indices, _) => indices
+                            .get(place)
+                            .and_then(|&index| memo.write(cells, index, before, self.invalid_utf8, out)),
+                        _ => {
+                            before.write(out);
+                            cells.write(place, self.invalid_utf8, out)
+                        }
+                    };
+                    written.ok_or(Unprintable::NotText(None))
+                }
                 None => {
+                    before.write(out);
                     out.extend_from_slice(b"null");
                     Ok(())
                 }
             },
-            Column::Nested(column) => column.write(row, self.invalid_utf8, out),
+            Column::Nested(column) => {
+                before.write(out);
+                column.write(row, self.invalid_utf8, out)
+            }
         }
     }
 
@@ -458,7 +492,7 @@ impl<'a> Printer<'a> {
             out.push(b',');
         }
         match column {
-            Column::Flat { column, meaning, cursor } => {
+            Column::Flat { column, meaning, cursor, .. } => {
                 let Some(raw) = value_at(column, row, cursor) else { return Ok(()) };
                 let start = out.len();
                 match meaning.show(raw, out) {
@@ -512,7 +546,7 @@ impl<'a> Printer<'a> {
         let null = || Cell { text: "null".to_string(), is_number: false, is_whole: false, is_null: true };
         self.scratch.clear();
         match column {
-            Column::Flat { column, meaning, cursor } => {
+            Column::Flat { column, meaning, cursor, .. } => {
                 let Some(raw) = value_at(column, row, cursor) else { return Ok(null()) };
                 let is_number = meaning.is_number(raw);
                 let (text, is_whole) = match meaning.show(raw, &mut self.scratch) {
@@ -576,6 +610,12 @@ impl<'a> Printer<'a> {
 
 /// The value of a row, or `None` for a null.
 fn value_at<'a>(column: &'a ColumnBatch, row: usize, cursor: &mut usize) -> Option<Raw<'a>> {
+    Raw::of_values(&column.values, place_of(column, row, cursor)?)
+}
+
+/// Where a row's value stands, or `None` for a null.
+#[inline]
+fn place_of(column: &ColumnBatch, row: usize, cursor: &mut usize) -> Option<usize> {
     if column.is_null(row) {
         return None;
     }
@@ -584,7 +624,7 @@ fn value_at<'a>(column: &'a ColumnBatch, row: usize, cursor: &mut usize) -> Opti
         Layout::Dense => *cursor,
     };
     *cursor += 1;
-    Raw::of_values(&column.values, at)
+    Some(at)
 }
 
 /// A field: in quotes where it must be (RFC 4180), and where it is empty, which nothing else tells from null.
@@ -649,18 +689,18 @@ mod tests {
             let args = TableArgs::default();
             let dataset = Dataset::open(&[folder.join(name)], &args, &interrupted).unwrap();
             let file = &dataset.files()[0];
-            let fields = fields(&dataset).unwrap();
+            let mut fields = fields(&dataset).unwrap();
             let batch = dataset.read(file, Some(1000), false).unwrap().next().unwrap().unwrap();
-            let arrays = arrays(dataset.schema(), file, &batch, &fields).unwrap();
+            let arrays = arrays(file, &batch, &mut fields).unwrap();
             let views = views(dataset.schema(), file, &batch, &arrays).unwrap();
             for format in [Format::Csv, Format::Jsonl] {
                 let mut printer = Printer::new(format, &dataset, InvalidUtf8::Error);
                 for (from, to) in [(0, batch.rows.min(LINES_TOGETHER)), (1, 2), (0, 0)] {
                     let [mut one, mut other] = [(); 2].map(|()| Output::new(Interrupted::listen().unwrap()));
                     let lines =
-                        printer.lines(from..to, &mut columns(&batch, &fields, &views), &mut one).unwrap();
+                        printer.lines(from..to, &mut columns(&batch, &mut fields, &views), &mut one).unwrap();
                     let wide = printer
-                        .wide_lines(from..to, &mut columns(&batch, &fields, &views), &mut other)
+                        .wide_lines(from..to, &mut columns(&batch, &mut fields, &views), &mut other)
                         .unwrap();
                     assert_eq!(one.text(), other.text(), "{name}");
                     assert_eq!(lines, wide, "{name}");

@@ -75,12 +75,16 @@ impl Show {
             if nth > 0 && !self.json {
                 out.push(b'\n');
             }
+            let mut fault = None;
             match (&self.pages, self.json) {
                 (None, false) => text::print(&file, terminal, out),
                 (None, true) => json::print(&file, out)?,
-                (Some(column), as_json) => pages::print(&file, column, as_json, terminal, out)?,
+                (Some(column), as_json) => fault = pages::print(&file, column, as_json, terminal, out)?,
             }
             output.flush()?;
+            if let Some(fault) = fault {
+                return Err(fault);
+            }
         }
         Ok(())
     }

@@ -202,6 +202,19 @@ fn nested_columns_that_cannot_be_printed() {
 }
 
 #[test]
+fn pages_are_listed_though_their_index_is_wrong() {
+    // That writer's column index counts the dictionary page.
+    let kept = "../../dev/conformance/writers/files/xitongsys/LZ4.parquet";
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(kept);
+    let path = path.to_str().unwrap();
+    let fault = "a column index of 3 pages beside an offset index of 2 (column name, row group 0)";
+    let out = run(["show", "--pages", "name", path]).failed(1, &[fault]);
+    assert!(out.contains("column name: 3 pages") && out.contains("data v1"), "{out}");
+    let out = run(["show", "--json", "--pages", "name", path]).failed(1, &[fault]);
+    assert_eq!(out.matches("\"index\":null").count(), 3, "{out}");
+}
+
+#[test]
 fn columns_that_are_not_there() {
     let path = data("one.parquet");
     run(["rows", "--columns", "a,c", &path]).failed(2, &["no column \"c\"", "a, b"]);

@@ -107,10 +107,11 @@ fn unpacking(bench: &mut Bench) {
             unpack::u64(width, black_box(&input), &mut out).unwrap();
         });
     }
+    let mut bytes = vec![0u8; BATCH];
     let mut out = vec![0u16; BATCH];
     for width in [1, 2, 3] {
-        bench.row(&format!("unpack::u16_from width {width}"), BATCH, || {
-            unpack::u16_from(width, black_box(&input), 0, &mut out).unwrap();
+        bench.row(&format!("unpack::u8_from width {width}"), BATCH, || {
+            unpack::u8_from(width, black_box(&input), 0, &mut bytes).unwrap();
         });
         bench.row(&format!("unpack::msb_u16 width {width}"), BATCH, || {
             unpack::msb_u16(width, black_box(&input), 0, &mut out).unwrap();

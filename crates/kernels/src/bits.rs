@@ -132,7 +132,7 @@ fn last(bitmap: &[u8], at: usize) -> u64 {
 /// Writes `count` bits: `bits(i, n)` gives `n` of them, 1 to 64, from the `i`th on (higher bits are dropped). The
 /// caller has checked that they are in `dst`.
 #[inline(always)]
-fn write(dst: &mut [u8], bit: usize, count: usize, mut bits: impl FnMut(usize, usize) -> u64) {
+pub(crate) fn write(dst: &mut [u8], bit: usize, count: usize, mut bits: impl FnMut(usize, usize) -> u64) {
     let mut done = 0;
     // To a byte's beginning, …
     let head = ((8 - bit % 8) % 8).min(count);
@@ -221,7 +221,7 @@ fn levels_portable<L: Level>(levels: &[L], present: L, dst: &mut [u8], dst_bit: 
 
 /// Bit `i` of the result is bit 0 of byte `i`; the other bits are zero.
 #[inline(always)]
-fn pack(bytes: &[u8; 64]) -> u64 {
+pub(crate) fn pack(bytes: &[u8; 64]) -> u64 {
     let (eights, _) = bytes.as_chunks::<8>();
     let mut packed = [0u8; 8];
     for (to, eight) in packed.iter_mut().zip(eights) {

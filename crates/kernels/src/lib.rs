@@ -6,7 +6,7 @@
 //!
 //! | module | does |
 //! |---|---|
-//! | [`unpack`] | bit-packed integers of any width to `u16`, `u32`, `u64` |
+//! | [`unpack`] | bit-packed integers of any width to `u8`, `u32`, `u64` |
 //! | [`gather`] | dictionary indices to values, all indices checked |
 //! | [`dictionary`] | bit-packed dictionary indices straight to values |
 //! | [`delta`] | the prefix sums of DELTA_BINARY_PACKED |
@@ -14,6 +14,7 @@
 //! | [`bss`] | BYTE_STREAM_SPLIT |
 //! | [`strings`] | PLAIN and DELTA_LENGTH byte arrays to Arrow's string views |
 //! | [`bits`] | bitmaps in Arrow's order |
+//! | [`levels`] | definition and repetition levels to offsets and validity |
 //! | [`lz`] | blocks of literals and matches: Snappy, LZ4, LZO1X |
 //! | [`spread`] | dense values to one slot a row |
 //! | [`mod@crc32`], [`utf8`] | page checksums, UTF-8 validity |
@@ -47,6 +48,7 @@ pub mod delta;
 pub mod dictionary;
 mod error;
 pub mod gather;
+pub mod levels;
 pub mod lz;
 pub mod plain;
 pub mod spread;

@@ -3,7 +3,7 @@
 use crate::Plain;
 use crate::bits;
 use crate::cpu::{Isa, isa};
-use crate::error::Error;
+use crate::error::{Error, need_bits};
 
 /// Moves the first `dense` of `values` to the slots whose validity bit is set, in order; the others become zero. Slot
 /// `i` is valid where bit `validity_bit + i` of `validity` is set.
@@ -21,6 +21,108 @@ pub fn in_place<T: Plain>(
     validity_bit: usize,
 ) -> Result<(), Error> {
     in_place_with(isa(), values, dense, validity, validity_bit)
+}
+
+/// Moves `dense` to the slots of `out` whose validity bit is set, in order; the others become zero. Slot `i` is valid where bit
+/// `validity_bit + i` of `validity` is set.
+///
+/// # Errors
+///
+/// `Short` if `validity` has fewer bits than there are slots; `Mismatch` unless exactly as many are set as there are dense values.
+/// Then `out` is as it was.
+pub fn copy<T: Plain>(dense: &[T], out: &mut [T], validity: &[u8], validity_bit: usize) -> Result<(), Error> {
+    copy_with(isa(), dense, out, validity, validity_bit)
+}
+
+/// The same for bits: moves those of `dense`, from the bit given with it on, to the bits of `out` from `out_bit` on, of `count` slots.
+///
+/// # Errors
+///
+/// `Short` if any of the three bitmaps has fewer bits than are needed. Then `out` is as it was.
+pub fn copy_bits(
+    (dense, dense_bit): (&[u8], usize),
+    out: &mut [u8],
+    out_bit: usize,
+    (validity, validity_bit): (&[u8], usize),
+    count: usize,
+) -> Result<(), Error> {
+    let ones = bits::count_ones(validity, validity_bit, count)?;
+    need_bits(dense_bit.checked_add(ones), dense.len())?;
+    need_bits(out_bit.checked_add(count), out.len())?;
+    let mut next = dense_bit;
+    bits::write(out, out_bit, count, |slot, slots| {
+        let mask = bits::read(validity, validity_bit + slot, slots);
+        let ones = mask.count_ones() as usize;
+        if ones == 0 {
+            return 0;
+        }
+        let word = bits::read(dense, next, ones);
+        next += ones;
+        deposit(word, mask)
+    });
+    Ok(())
+}
+
+/// The lowest bits of `word`, moved apart to where `mask` has ones.
+#[inline(always)]
+fn deposit(mut word: u64, mut mask: u64) -> u64 {
+    if mask == u64::MAX {
+        return word;
+    }
+    let mut out = 0;
+    while mask != 0 {
+        let lowest = mask & mask.wrapping_neg();
+        out |= lowest & (word & 1).wrapping_neg();
+        word >>= 1;
+        mask ^= lowest;
+    }
+    out
+}
+
+fn copy_with<T: Plain>(
+    isa: Isa,
+    dense: &[T],
+    out: &mut [T],
+    validity: &[u8],
+    validity_bit: usize,
+) -> Result<(), Error> {
+    if bits::count_ones(validity, validity_bit, out.len())? != dense.len() {
+        return Err(Error::Mismatch);
+    }
+    let mut rest = dense;
+    for (number, slots) in out.chunks_mut(64).enumerate() {
+        let word = bits::read(validity, validity_bit + number * 64, slots.len());
+        // As many are left as bits are set here and above.
+        let (here, above) = rest.split_at(word.count_ones() as usize);
+        if here.len() == slots.len() {
+            slots.copy_from_slice(here);
+        } else if here.is_empty() {
+            slots.fill(T::ZERO);
+        } else {
+            out_of_place(isa, here, slots, word);
+        }
+        rest = above;
+    }
+    Ok(())
+}
+
+/// Makes at most 64 slots of as many values as bits are set in `word`, which are in the lowest of them.
+#[inline(always)]
+fn out_of_place<T: Plain>(isa: Isa, dense: &[T], slots: &mut [T], word: u64) {
+    #[cfg(target_arch = "x86_64")]
+    if isa.level() == crate::cpu::Level::Avx512 && matches!(size_of::<T>(), 4 | 8 | 16) {
+        // SAFETY: the `Isa` proves the features, the size is one of the three, and the callers give as many values as bits are set,
+        // all of them in the lowest `slots.len()`.
+        unsafe { x86::out_of_place(dense, slots, word) };
+        return;
+    }
+    let _ = isa;
+    slots.fill(T::ZERO);
+    let mut word = word;
+    for value in dense {
+        slots[word.trailing_zeros() as usize] = *value;
+        word &= word - 1;
+    }
 }
 
 fn in_place_with<T: Plain>(
@@ -95,6 +197,50 @@ fn mixed<T: Plain>(isa: Isa, values: &mut [T], left: usize, rows: usize, count: 
 mod x86 {
     use core::arch::x86_64::*;
 
+    /// At most 64 slots by expansion: the values of a vector go to the lanes whose bit is set.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the features; `T` has 4, 8 or 16 bytes and no padding; `dense` has as many values as bits are set in `word`,
+    /// which are among the lowest `slots.len()`.
+    #[target_feature(enable = "avx512f,avx512bw,popcnt,bmi1,bmi2")]
+    pub(super) unsafe fn out_of_place<T>(dense: &[T], slots: &mut [T], word: u64) {
+        // Lanes of 8 bytes, or of 4: a value of 16 bytes is two.
+        let lanes_a_value = size_of::<T>().div_ceil(8);
+        let lanes = if size_of::<T>() == 4 { 16 } else { 8 };
+        let values = lanes / lanes_a_value;
+        let (mut word, mut taken) = (word, 0);
+        for at in (0..slots.len()).step_by(values) {
+            let bits = word & ((1 << values) - 1);
+            word >>= values;
+            let count = bits.count_ones() as usize;
+            let left = (slots.len() - at).min(values) * lanes_a_value;
+            let (loaded, stored) = ((1u32 << (count * lanes_a_value)) - 1, (1u32 << left) - 1);
+            // SAFETY: the masks select the `count` values from `taken` on, which are within `dense`, for so many bits are set; and the
+            // slots from `at` on, as many as there are. Masked-out lanes are not accessed; pointers are within or at the slices' ends.
+            unsafe {
+                let (from, to) = (dense.as_ptr().add(taken), slots.as_mut_ptr().add(at));
+                match size_of::<T>() {
+                    4 => {
+                        let dense = _mm512_maskz_loadu_epi32(loaded as u16, from.cast());
+                        let spread = _mm512_maskz_expand_epi32(bits as u16, dense);
+                        _mm512_mask_storeu_epi32(to.cast(), stored as u16, spread);
+                    }
+                    size => {
+                        let dense = _mm512_maskz_loadu_epi64(loaded as u8, from.cast());
+                        let bits = if size == 8 { bits as u8 } else { _pdep_u64(bits, 0x55) as u8 * 3 };
+                        _mm512_mask_storeu_epi64(
+                            to.cast(),
+                            stored as u8,
+                            _mm512_maskz_expand_epi64(bits, dense),
+                        );
+                    }
+                }
+            }
+            taken += count;
+        }
+    }
+
     /// 64 rows by expansion: the values of a vector go to the lanes whose bit is set.
     ///
     /// # Safety
@@ -162,6 +308,13 @@ mod tests {
                 let mut values = start.clone();
                 in_place_with(isa, &mut values, dense, &validity, offset).unwrap();
                 assert_eq!(values, oracle);
+                let mut out = start.clone();
+                copy_with(isa, &start[..dense], &mut out, &validity, offset).unwrap();
+                assert_eq!(out, oracle);
+                let mut out = start.clone();
+                let many = [&start[..dense], &[T::ZERO]].concat();
+                assert_eq!(copy_with(isa, &many, &mut out, &validity, offset), Err(Error::Mismatch));
+                assert_eq!(out, start);
                 for wrong in [dense.wrapping_sub(1), dense + 1] {
                     let mut values = start.clone();
                     let refused = in_place_with(isa, &mut values, wrong, &validity, offset);
@@ -186,9 +339,52 @@ mod tests {
     }
 
     #[test]
+    fn bits_against_the_oracle() {
+        let mut random = Random::new(82);
+        for round in 0..rounds(900) {
+            let (count, first, out_bit, dense_bit) =
+                (random.below(300), random.below(20), random.below(20), random.below(20));
+            let mut validity = random.bytes((first + count).div_ceil(8));
+            if round % 4 == 0 {
+                validity.iter_mut().for_each(|byte| *byte |= 0x77);
+            }
+            let ones = (0..count).filter(|&at| bit(&validity, first + at)).count();
+            let dense = random.bytes((dense_bit + ones).div_ceil(8));
+            let before = random.bytes((out_bit + count).div_ceil(8));
+            let mut out = before.clone();
+            copy_bits((&dense, dense_bit), &mut out, out_bit, (&validity, first), count).unwrap();
+            let mut next = dense_bit;
+            for at in 0..out_bit + count {
+                let expected = match at.checked_sub(out_bit) {
+                    None => bit(&before, at),
+                    Some(slot) if !bit(&validity, first + slot) => false,
+                    Some(_) => {
+                        next += 1;
+                        bit(&dense, next - 1)
+                    }
+                };
+                assert_eq!(bit(&out, at), expected, "{at}");
+            }
+            let mut out = before.clone();
+            assert!(
+                copy_bits((&dense, dense_bit + 8), &mut out, out_bit, (&validity, first), count).is_err()
+            );
+            assert!(
+                copy_bits((&dense, dense_bit), &mut out, out_bit + 8, (&validity, first), count).is_err()
+            );
+            assert!(
+                copy_bits((&dense, dense_bit), &mut out, out_bit, (&validity, first + 8), count).is_err()
+            );
+            assert_eq!(out, before);
+        }
+    }
+
+    #[test]
     fn short_validity_is_refused() {
         let mut values = [1u32; 9];
         assert_eq!(in_place(&mut values, 8, &[0xff], 0), Err(Error::Short { needed: 2, given: 1 }));
         assert_eq!(in_place::<u32>(&mut [], 0, &[], 0), Ok(()));
+        assert_eq!(copy(&[1; 8], &mut values, &[0xff], 0), Err(Error::Short { needed: 2, given: 1 }));
+        assert_eq!(copy::<u32>(&[], &mut [], &[], 0), Ok(()));
     }
 }

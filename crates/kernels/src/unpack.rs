@@ -54,27 +54,13 @@ pub fn u64_from(width: u32, input: &[u8], first: usize, out: &mut [u64]) -> Resu
     u64_with(isa(), width, input, first, out)
 }
 
-/// Unpacks levels of at most 16 bits.
+/// Unpacks levels of at most 8 bits, a byte each.
 ///
 /// # Errors
 ///
-/// `Width` beyond 16; otherwise as [`u32_from`].
-pub fn u16_from(width: u32, input: &[u8], first: usize, out: &mut [u16]) -> Result<(), Error> {
-    if width > 16 {
-        return Err(Error::Width { width: width as usize });
-    }
-    need_bits(bits_through(width, first, out.len()), input.len())?;
-    let mut scratch = [0u32; 256];
-    let mut at = first;
-    for piece in out.chunks_mut(scratch.len()) {
-        let values = &mut scratch[..piece.len()];
-        u32_with(isa(), width, input, at, values)?;
-        for (to, value) in piece.iter_mut().zip(values) {
-            *to = *value as u16;
-        }
-        at += piece.len();
-    }
-    Ok(())
+/// `Width` beyond 8; otherwise as [`u32_from`].
+pub fn u8_from(width: u32, input: &[u8], first: usize, out: &mut [u8]) -> Result<(), Error> {
+    u8_with(isa(), width, input, first, out)
 }
 
 /// Unpacks levels of the deprecated BIT_PACKED encoding, most significant bit first, beginning with value `first`.
@@ -103,6 +89,30 @@ pub(crate) fn bits_through(width: u32, first: usize, count: usize) -> Option<usi
 #[inline]
 fn head(width: u32, first: usize, count: usize) -> usize {
     if (first * width as usize).is_multiple_of(8) { 0 } else { (8 - first % 8).min(count) }
+}
+
+fn u8_with(isa: Isa, width: u32, input: &[u8], first: usize, out: &mut [u8]) -> Result<(), Error> {
+    if width > 8 {
+        return Err(Error::Width { width: width as usize });
+    }
+    need_bits(bits_through(width, first, out.len()), input.len())?;
+    if width == 0 {
+        out.fill(0);
+        return Ok(());
+    }
+    let (start, rest) = out.split_at_mut(head(width, first, out.len()));
+    generic::each(width, input, first, start.iter_mut(), |value| value as u8);
+    if rest.is_empty() {
+        return Ok(());
+    }
+    let input = &input[(first + start.len()) * width as usize / 8..];
+    // The contract beyond the features: 1 <= width <= 8, and `input` holds `rest.len() * width` bits, as in `u32_with`.
+    dispatch!(isa,
+        avx512: avx512::u8(width, input, rest),
+        avx2: avx2::u8(width, input, rest),
+        portable: generic::u8(width, input, rest),
+    );
+    Ok(())
 }
 
 pub(crate) fn u32_with(

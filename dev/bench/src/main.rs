@@ -12,13 +12,17 @@ use serde_json::{Value, json};
 
 const USAGE: &str =
     "usage: bench-read --files DIR --out DIR --bin DIR --python PYTHON --peers PEERS.PY --readbatch PROGRAM
-                  [--rounds 15] [--clock cpu|wall] [--cpu NUMBER] [--only WORDS] [--without NAME]…
+                  --marquetry PROGRAM [--nested] [--rounds 15] [--clock cpu|wall] [--cpu NUMBER] [--only WORDS]
+                  [--without NAME]…
 
+--nested reads the files of nested.json, not those of cases.json.
 --only keeps the cases whose product and name (`arrow int32 PLAIN SNAPPY`) have all of the words.
 --without leaves a contestant out: ours, readbatch, parquet-rs, pyarrow, duckdb, polars.";
 
 /// The largest multiple of the best peer's time that is good.
 const BAR: f64 = 1.5;
+/// The same where records are printed.
+const BAR_RECORDS: f64 = 1.0;
 
 /// Untimed readings before the first round, after the one that proves the result: caches, allocators and branch predictors settle.
 const WARM_UP_RUNS: usize = 2;
@@ -45,6 +49,8 @@ struct Options {
     python: PathBuf,
     peers: PathBuf,
     readbatch: PathBuf,
+    marquetry: PathBuf,
+    nested: bool,
     rounds: usize,
     wall: bool,
     cpu: usize,
@@ -61,6 +67,8 @@ impl Options {
             python: PathBuf::new(),
             peers: PathBuf::new(),
             readbatch: PathBuf::new(),
+            marquetry: PathBuf::new(),
+            nested: false,
             rounds: 15,
             wall: false,
             cpu: 0,
@@ -69,6 +77,10 @@ impl Options {
         };
         let mut arguments = std::env::args().skip(1);
         while let Some(name) = arguments.next() {
+            if name == "--nested" {
+                options.nested = true;
+                continue;
+            }
             let value = arguments.next().ok_or_else(|| USAGE.to_owned())?;
             match name.as_str() {
                 "--files" => options.files = value.into(),
@@ -77,6 +89,7 @@ impl Options {
                 "--python" => options.python = value.into(),
                 "--peers" => options.peers = value.into(),
                 "--readbatch" => options.readbatch = value.into(),
+                "--marquetry" => options.marquetry = value.into(),
                 "--rounds" => options.rounds = number(&value)?.max(1),
                 "--clock" if value == "cpu" || value == "wall" => options.wall = value == "wall",
                 "--cpu" => options.cpu = number(&value)?,
@@ -85,8 +98,15 @@ impl Options {
                 _ => return Err(format!("{name} {value}?\n{USAGE}")),
             }
         }
-        let paths =
-            [&options.files, &options.out, &options.bin, &options.python, &options.peers, &options.readbatch];
+        let paths = [
+            &options.files,
+            &options.out,
+            &options.bin,
+            &options.python,
+            &options.peers,
+            &options.readbatch,
+            &options.marquetry,
+        ];
         if paths.iter().any(|path| path.as_os_str().is_empty()) {
             return Err(USAGE.to_owned());
         }
@@ -100,7 +120,7 @@ impl Options {
             command.args(arguments).arg(file);
             command
         };
-        let python = |name| {
+        let python = |name: &str| {
             let mut command = Command::new(&self.python);
             command.arg(&self.peers).args([name, product.name()]).arg(file);
             command
@@ -125,6 +145,12 @@ impl Options {
                 ("polars", "Polars", python("polars")),
             ],
             Product::Dictionary => vec![ours, pyarrow, parquet_rs],
+            Product::Records => vec![
+                ("ours", "ours", python(&self.marquetry.to_string_lossy())),
+                ("duckdb", "DuckDB", python("duckdb")),
+                ("polars", "Polars", python("polars")),
+                pyarrow,
+            ],
         };
         all.retain(|(key, _, _)| !self.without.iter().any(|without| without == key));
         all
@@ -136,17 +162,18 @@ fn number(text: &str) -> Result<usize, String> {
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let listing = options.files.join("cases.json");
+    let listed = if options.nested { "nested" } else { "cases" };
+    let listing = options.files.join(format!("{listed}.json"));
     let listing =
         std::fs::read_to_string(&listing).map_err(|error| format!("{}: {error}", listing.display()))?;
-    let listing: Value = serde_json::from_str(&listing).map_err(|error| format!("cases.json: {error}"))?;
-    let cases = listing["cases"].as_array().ok_or("cases.json: no cases")?;
+    let listing: Value = serde_json::from_str(&listing).map_err(|error| format!("{listed}.json: {error}"))?;
+    let cases = listing[listed].as_array().ok_or("a listing of no cases")?;
     clock::pin(options.cpu)?;
 
     let mut outcome = Outcome::default();
     for product in Product::ALL {
         for case in cases {
-            let name = case["name"].as_str().ok_or("cases.json: a case without a name")?;
+            let name = case["name"].as_str().ok_or("a case without a name")?;
             let made = case["products"]
                 .as_array()
                 .is_some_and(|products| products.iter().any(|p| p == product.name()));
@@ -188,7 +215,7 @@ fn compare(
     versions: &mut serde_json::Map<String, Value>,
     busy: &mut Vec<f64>,
 ) -> Result<Row, String> {
-    let file = options.files.join(case["file"].as_str().ok_or("cases.json: a case without a file")?);
+    let file = options.files.join(case["file"].as_str().ok_or("a case without a file")?);
     let mut contestants = Vec::new();
     for (_, name, command) in options.contestants(product, &file) {
         contestants.push(Contestant::start(name, command)?);
@@ -270,7 +297,7 @@ fn judge(
         better: Better::Lower,
         ours: ours_ms,
         peers,
-        bar: BAR * best_ms,
+        bar: if product == Product::Records { BAR_RECORDS } else { BAR } * best_ms,
         ratio,
         more: json!({
             "product": product.name(),
@@ -287,6 +314,7 @@ fn group(product: Product) -> &'static str {
         Product::Dense => "dense values and levels",
         Product::Arrow => "Arrow arrays",
         Product::Dictionary => "Arrow arrays, dictionaries kept",
+        Product::Records => "records to JSON lines",
     }
 }
 
@@ -320,9 +348,15 @@ fn report(options: &Options, listing: &Value, outcome: Outcome) -> Report {
         .collect();
     let mut notes = vec![
         format!(
-            "Median {time} time of {} rounds to read a file of one column once, from bytes that are in memory, on one CPU; lower is better. \
-             Contestants took turns. The bar is {BAR} × the best peer; intervals are 95 %, by the bootstrap over rounds.",
-            options.rounds
+            "Median {time} time of {} rounds to read a file{} once, from bytes that are in memory, on one CPU; lower is better. \
+             Contestants took turns. The bar is {BAR} × the best peer{}; intervals are 95 %, by the bootstrap over rounds.",
+            options.rounds,
+            if options.nested { "" } else { " of one column" },
+            if options.nested {
+                ", and the best peer itself where records are printed (Marquetry's time is then the whole program's)"
+            } else {
+                ""
+            },
         ),
         format!("{}. {}.", versions.join(", "), clock::processor()),
     ];
@@ -337,8 +371,13 @@ fn report(options: &Options, listing: &Value, outcome: Outcome) -> Report {
         ));
     }
     Report {
-        name: "read".to_owned(),
-        title: "Reading Parquet: Marquetry and its peers".to_owned(),
+        name: if options.nested { "nested" } else { "read" }.to_owned(),
+        title: if options.nested {
+            "Reading nested Parquet, and printing records: Marquetry and its peers"
+        } else {
+            "Reading Parquet: Marquetry and its peers"
+        }
+        .to_owned(),
         notes,
         setting: json!({
             "clock": if options.wall { "wall" } else { "cpu" },

@@ -7,13 +7,16 @@ use marquetry_base::{Error, Limits, Object};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::memory::Memory;
 use marquetry_io::{Sources, drive};
-use marquetry_parquet::read::{BatchReader, ColumnBatch, FooterReader, Layout, ReadOptions, Values};
+use marquetry_parquet::read::{
+    Array, ArrayKind, Assembler, BatchReader, ColumnBatch, FooterReader, Layout, ReadOptions, Values,
+};
+use marquetry_parquet::schema::Shape;
 
 use crate::protocol::{Count, Product, sum};
 
 const FILE: Object = Object(0);
 
-/// Reads the file's only column once, from the first row group to the last, and lets go of each batch before asking for the next.
+/// Reads the file once, all columns, from the first row group to the last, and lets go of each batch before asking for the next.
 ///
 /// * [`Product::Dense`]: dense values and definition levels (or the validity made of them), whatever the encoding was;
 /// * [`Product::Arrow`]: arrays that an Arrow consumer takes as they are, strings flat or as views;
@@ -22,12 +25,15 @@ const FILE: Object = Object(0);
 /// `check` asks for [`Count::sum`] too, which [`crate::protocol::Sum`] computes; that call is not timed.
 ///
 /// # Errors
-/// What the reader reports, as text for the driver to print.
+/// What the reader reports, as text for the driver to print; and that [`Product::Records`] is the command's, not the reader's.
 pub fn read(file: &Bytes, product: Product, check: bool) -> Result<Count, String> {
     try_read(file, product, check).map_err(|error| error.to_string())
 }
 
 fn try_read(file: &Bytes, product: Product, check: bool) -> Result<Count, Error> {
+    if product == Product::Records {
+        return Err(Error::misuse("records are printed by the command"));
+    }
     let sources = Sources::new().with(FILE, Memory::new("file", file.clone()));
     let mut footer = FooterReader::new(FILE, Limits::DEFAULT);
     let metadata = drive(&mut footer, &sources)?.ok_or_else(|| Error::internal("no metadata"))?;
@@ -38,14 +44,34 @@ fn try_read(file: &Bytes, product: Product, check: bool) -> Result<Count, Error>
         verify_utf8: product != Product::Dense,
         ..ReadOptions::default()
     };
-    let mut reader = BatchReader::new(FILE, metadata, Arc::new(StandardCodecs::default()), options)?;
+    // Flat columns are Arrow arrays as they come; nested ones are assembled.
+    let schema = &metadata.schema;
+    let shapes: Vec<Shape> = schema
+        .children(0)
+        .filter_map(|node| schema.shape(node, |_| true).transpose())
+        .collect::<Result<_, _>>()?;
+    let is_nested = |shape: &&Shape| shape.leaves.clone().any(|leaf| !schema.leaves()[leaf].is_flat());
+    let nested = shapes.iter().filter(is_nested);
+    let mut assemblers: Vec<Assembler> =
+        nested.map(|shape| Assembler::new(schema, shape, &Limits::DEFAULT)).collect::<Result<_, _>>()?;
+    let mut reader =
+        BatchReader::new(FILE, Arc::clone(&metadata), Arc::new(StandardCodecs::default()), options)?;
     let mut count = Count::default();
     while let Some(batch) = drive(&mut reader, &sources)? {
         count.rows += batch.rows as u64;
         if check {
-            for column in &batch.columns {
+            for column in batch.columns.iter().filter(|column| column.levels.is_none()) {
                 count.sum = count.sum.wrapping_add(column_sum(column, &column.values));
             }
+        }
+        // A batch of arrays is whole before it is let go.
+        let mut arrays = Vec::with_capacity(assemblers.len());
+        for assembler in &mut assemblers {
+            arrays.push(assembler.assemble(&batch, &|leaf| batch.columns.get(leaf))?);
+        }
+        if check {
+            let sums = arrays.iter().map(|array| array_sum(array, &|_| true));
+            count.sum = sums.fold(count.sum, u64::wrapping_add);
         }
     }
     Ok(count)
@@ -53,8 +79,31 @@ fn try_read(file: &Bytes, product: Product, check: bool) -> Result<Count, Error>
 
 /// The proof of reading a column: its values that are there.
 fn column_sum(column: &ColumnBatch, values: &Values) -> u64 {
-    let there = |index: &usize| column.layout == Layout::Dense || !column.is_null(*index);
-    let indices = (0..values.len()).filter(there);
+    values_sum(values, &|index| column.layout == Layout::Dense || !column.is_null(index))
+}
+
+/// The proof of reading an array; `is_there` tells of the slots of the structs around it.
+fn array_sum(array: &Array, is_there: &dyn Fn(usize) -> bool) -> u64 {
+    let is_there = |slot: usize| is_there(slot) && array.validity.as_ref().is_none_or(|bits| bits.get(slot));
+    let there = (0..array.length).filter(|&slot| is_there(slot)).count() as u64;
+    // No struct is around elements whose nulls could hide them.
+    let elements = |array: &Array| (array.length as u64).wrapping_add(array_sum(array, &|_| true));
+    match &array.kind {
+        ArrayKind::Values(values) => values_sum(values, &is_there),
+        ArrayKind::Struct(fields) => {
+            fields.iter().map(|field| array_sum(field, &is_there)).fold(there, u64::wrapping_add)
+        }
+        ArrayKind::List(_, element) => there.wrapping_add(elements(element)),
+        // An entry is an element, and a struct.
+        ArrayKind::Map(_, key, value) => {
+            let value = value.as_ref().map_or(0, |value| elements(value));
+            there.wrapping_add(elements(key)).wrapping_add(value)
+        }
+    }
+}
+
+fn values_sum(values: &Values, is_there: &dyn Fn(usize) -> bool) -> u64 {
+    let indices = (0..values.len()).filter(|&index| is_there(index));
     match values {
         Values::Int32(values) => sum(indices.map(|index| values[index])),
         Values::Int64(values) => sum(indices.map(|index| values[index])),

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! SUM is 0 for `run`. For `check` it is the sum modulo 2^64 of all values that are not null, a value being its 64 bits (INT32: sign-extended),
-//! or the first eight bytes of a string, little-endian. A contestant ends when its input does.
+//! or the first eight bytes of a string, little-endian; what lists, maps, structs and printed records count says `make_nested.py`.
+//! A contestant ends when its input does.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -25,11 +26,13 @@ pub enum Product {
     Arrow,
     /// Arrow arrays in which dictionary-encoded strings stay dictionaries.
     Dictionary,
+    /// JSON lines, printed to `/dev/null`.
+    Records,
 }
 
 impl Product {
     /// Every product, in the order of the report.
-    pub const ALL: [Self; 3] = [Self::Dense, Self::Arrow, Self::Dictionary];
+    pub const ALL: [Self; 4] = [Self::Dense, Self::Arrow, Self::Dictionary, Self::Records];
 
     /// Its name on a command line and in `cases.json`.
     pub fn name(self) -> &'static str {
@@ -37,6 +40,7 @@ impl Product {
             Self::Dense => "dense",
             Self::Arrow => "arrow",
             Self::Dictionary => "dictionary",
+            Self::Records => "records",
         }
     }
 

@@ -6,12 +6,14 @@
 
 use std::sync::Arc;
 
-use marquetry_base::{Budget, Bytes, Error, Result};
+use marquetry_base::{Budget, Bytes, Error, Limits, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Array, ArrayKind, Batch, BatchReader, ColumnBatch, Layout, ReadOptions};
+use marquetry_parquet::read::{
+    Array, ArrayKind, Assembler, Batch, BatchReader, ColumnBatch, Layout, ReadOptions,
+};
 use marquetry_parquet::record::{Program, RecordSink, Value};
-use marquetry_parquet::schema::{NodeKind, Schema, Shape};
+use marquetry_parquet::schema::{NodeKind, Schema};
 
 use crate::canonical::{self, FILE, Form};
 use crate::hostile::{self, Manner};
@@ -95,7 +97,7 @@ pub fn array_sums(
 #[derive(Debug)]
 pub struct ArraySums<'a> {
     schema: &'a Schema,
-    fields: Vec<(Shape, Root)>,
+    fields: Vec<(Assembler, Root)>,
 }
 
 impl<'a> ArraySums<'a> {
@@ -108,7 +110,10 @@ impl<'a> ArraySums<'a> {
         let mut fields = Vec::new();
         for node in schema.children(0) {
             let shape = schema.shape(node, &is_wanted)?.filter(|shape| shape.first_leaf().is_some());
-            fields.extend(shape.map(|shape| (shape, Root::new(schema, node))));
+            if let Some(shape) = shape {
+                let assembler = Assembler::new(schema, &shape, &Limits::DEFAULT)?;
+                fields.push((assembler, Root::new(schema, node)));
+            }
         }
         Ok(ArraySums { schema, fields })
     }
@@ -124,8 +129,18 @@ impl<'a> ArraySums<'a> {
     /// When arrays contradict themselves.
     pub fn add(&mut self, batch: &Batch) -> Result<()> {
         let column_of = |leaf| batch.columns.iter().find(|column| column.leaf == leaf);
-        for (shape, field) in &mut self.fields {
-            let array = Array::assemble(shape, batch.rows, &column_of)?;
+        // In slices, or all at once.
+        let units = if batch.first_row.is_multiple_of(2) { 0 } else { u64::MAX };
+        for (assembler, field) in &mut self.fields {
+            let array = loop {
+                let mut budget = Budget::new(units);
+                let array = assembler.step(batch, &column_of, &mut budget)?;
+                let over = budget.spent().saturating_sub(units);
+                assert!(over <= ASSEMBLY_UNITS_MAX, "a step of {over} units more than its budget");
+                if let Some(array) = array {
+                    break array;
+                }
+            };
             assert_eq!(array.length, batch.rows);
             check_array(&array);
             for row in 0..batch.rows {
@@ -147,6 +162,9 @@ pub fn slot(schema: &Schema, array: &Array, slot: usize) -> Vec<u8> {
     write_slot(schema, array, slot, &mut bytes);
     bytes
 }
+
+/// Units that a step of an [`Assembler`] may take beyond its budget: a slice.
+const ASSEMBLY_UNITS_MAX: u64 = 20_000;
 
 fn check_array(array: &Array) {
     match &array.validity {

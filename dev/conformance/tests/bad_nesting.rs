@@ -10,6 +10,7 @@ use marquetry_conformance::hostile::{self, Manner};
 use marquetry_conformance::records::{FieldSum, array_sums, check_batch, read_all};
 use marquetry_parquet::read::{Array, BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::record::Program;
+use marquetry_parquet::schema::Union;
 
 /// Reads all batches, and nothing of records.
 fn columns(bytes: &Bytes) -> Result<u64> {
@@ -36,7 +37,9 @@ fn records(bytes: &Bytes) -> Result<Vec<FieldSum>> {
     }
     if let Ok(usual) = &usual {
         let metadata = canonical::metadata(bytes, Manner::KIND)?;
-        assert_eq!(&array_sums(bytes, &metadata, ReadOptions::default(), Manner::KIND)?, usual);
+        for manner in [Manner::KIND, Manner::DISORDERLY] {
+            assert_eq!(&array_sums(bytes, &metadata, ReadOptions::default(), manner)?, usual);
+        }
     }
     usual
 }
@@ -76,11 +79,13 @@ fn fails(bytes: &Bytes, message: &str, column: &str) {
 fn fails_together(bytes: &Bytes, column: &str, row: u64) {
     columns(bytes).unwrap();
     let metadata = canonical::metadata(bytes, Manner::KIND).unwrap();
-    let error = array_sums(bytes, &metadata, ReadOptions::default(), Manner::KIND).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
-    let error = records(bytes).unwrap_err();
-    check(&error, ErrorKind::Corrupt, "the levels of a column contradict those of others", column);
-    assert_eq!((error.place().row_group, error.place().row), (Some(0), Some(row)), "{error:?}");
+    for manner in [Manner::KIND, Manner::DISORDERLY] {
+        let arrays = array_sums(bytes, &metadata, ReadOptions::default(), manner).unwrap_err();
+        for error in [arrays, records(bytes).unwrap_err()] {
+            check(&error, ErrorKind::Corrupt, "the levels of a column contradict those of others", column);
+            assert_eq!((error.place().row_group, error.place().row), (Some(0), Some(row)), "{error:?}");
+        }
+    }
 }
 
 fn check(error: &Error, kind: ErrorKind, message: &str, column: &str) {
@@ -416,6 +421,16 @@ fn more_levels_than_a_byte_counts() {
             let expected = format!("{}05000000,{}", opening.repeat(64), closing.repeat(64));
             assert_eq!(found[0].head, [expected]);
             assert_eq!(arrays(&bytes), 1);
+            // And as one of many files, whose lists are all spelt in three levels.
+            let mut union = Union::new();
+            union.add(&canonical::metadata(&bytes, Manner::KIND).unwrap().schema);
+            let unified = union.finish();
+            assert_eq!(unified.differences, []);
+            assert_eq!(Program::new(&unified.schema, &[0]).err(), None);
+        }
+        for repetition in [1, 2] {
+            let (_, records) = read(&deep(65, repetition), Limits::TRUSTED).unwrap();
+            assert_eq!(records.unwrap().message(), "a record of more than 65 levels");
         }
         // Deeper, with larger limits: columns up to 255 levels, records as deep as a small stack takes.
         let (columns, records) = read(&deep(255, 1), Limits::TRUSTED).unwrap();

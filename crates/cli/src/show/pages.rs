@@ -11,26 +11,31 @@ use marquetry_parquet::read::{ChunkIndex, PageIndexReader, PageInfo, PageScanner
 
 use super::bounds;
 use super::json::{self, StatisticsJson, to_hex};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::input::ParquetFile;
 use crate::numbers::{plural, thousands};
 use crate::table::{Side, Table, printable};
 use crate::terminal::Terminal;
 
-/// Lists the pages, a line each.
+/// Lists the pages, a line each. What is wrong with the page index, if anything is, is the answer: the pages' headers tell the most
+/// of it, and some writers' indexes are wrong, so that the pages are listed nevertheless, as if there were no index.
 pub(super) fn print(
     file: &ParquetFile,
     column: &str,
     as_json: bool,
     terminal: Terminal,
     out: &mut Vec<u8>,
-) -> Outcome {
+) -> Outcome<Option<Failure>> {
     let schema = &file.metadata.schema;
     let leaf_index = find_leaf(file, column)?;
     let leaf = &schema.leaves()[leaf_index];
     let shown = bounds::Statistics::of(&file.metadata, leaf_index, leaf)
         .ok_or_else(|| Failure::bug("a column without an order".to_string()))?;
-    let indexes = page_index(file, leaf_index)?;
+    let (indexes, fault) = match page_index(file, leaf_index) {
+        Ok(indexes) => (indexes, None),
+        Err(fault @ Failure::Said(Exit::Refused, _)) => (Vec::new(), Some(fault)),
+        Err(failure) => return Err(failure),
+    };
     let mut indexes = indexes.iter().peekable();
     let mut lines: Vec<Vec<String>> = Vec::new();
     let mut pages = 0;
@@ -55,7 +60,7 @@ pub(super) fn print(
         out.extend_from_slice(format!("{}\n", terminal.bold(&printable(&title))).as_bytes());
         table(lines).print(terminal, out);
     }
-    Ok(())
+    Ok(fault)
 }
 
 /// The columns of a table of pages, and whether they are left out where they are empty.

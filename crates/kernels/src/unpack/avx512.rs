@@ -77,6 +77,34 @@ pub(crate) struct Control32 {
     mask: __m512i,
 }
 
+/// 64 values of at most eight bits: the bytes of eight of them to each 64-bit lane, shifted apart there.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+pub(super) fn u8(width: u32, input: &[u8], out: &mut [u8]) {
+    let bytes = width as usize;
+    // Byte `i` of lane `k` is byte `k * width + i`; what lies beyond the lane's values is masked away below.
+    let (mut place, mut shift) = ([0u8; 64], [0u8; 64]);
+    for (at, (place, shift)) in place.iter_mut().zip(&mut shift).enumerate() {
+        *place = (at / 8 * bytes + at % 8) as u8;
+        *shift = (at % 8 * bytes) as u8;
+    }
+    // SAFETY: arrays of 64 bytes.
+    let (place, shift) =
+        unsafe { (_mm512_loadu_si512(place.as_ptr().cast()), _mm512_loadu_si512(shift.as_ptr().cast())) };
+    let mask = _mm512_set1_epi8((u8::MAX >> (8 - width)) as i8);
+    for (number, out) in out.chunks_mut(64).enumerate() {
+        let rest = input.get(number * 8 * bytes..).unwrap_or_default();
+        let wanted = rest.len().min(64);
+        let loaded = if wanted == 0 { 0 } else { u64::MAX >> (64 - wanted) };
+        // SAFETY: the mask selects bytes of `rest`; masked-out bytes are not accessed.
+        let packed = unsafe { _mm512_maskz_loadu_epi8(loaded, rest.as_ptr().cast()) };
+        let lanes = _mm512_permutexvar_epi8(place, packed);
+        let values = _mm512_and_si512(_mm512_multishift_epi64_epi8(shift, lanes), mask);
+        let stored = u64::MAX >> (64 - out.len());
+        // SAFETY: the mask selects `out.len()` bytes, 1 to 64; masked-out bytes are not accessed.
+        unsafe { _mm512_mask_storeu_epi8(out.as_mut_ptr().cast(), stored, values) };
+    }
+}
+
 impl Control32 {
     /// `width` from 1 to `WIDTH_U32_MAX`.
     #[inline]

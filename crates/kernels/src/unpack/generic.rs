@@ -44,6 +44,36 @@ fn last(input: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
+/// Eight values take exactly `width` bytes, which are one word.
+#[inline(always)]
+pub(super) fn u8(width: u32, input: &[u8], out: &mut [u8]) {
+    u8_by(width, input, out, |word| {
+        let mut values = [0u8; 8];
+        for (at, value) in values.iter_mut().enumerate() {
+            *value = (word >> (at as u32 * width)) as u8 & (u8::MAX >> (8 - width));
+        }
+        values
+    });
+}
+
+/// `eight` takes the values from a word; its bits beyond the eight values may be anything.
+#[inline(always)]
+pub(super) fn u8_by(width: u32, input: &[u8], out: &mut [u8], eight: impl Fn(u64) -> [u8; 8]) {
+    let bytes = width as usize;
+    for (number, out) in out.chunks_mut(8).enumerate() {
+        let at = number * bytes;
+        let word = match input.get(at..at + 8) {
+            Some(bytes) => u64::from_le_bytes(bytes.try_into().unwrap_or_default()),
+            None => last(input, at),
+        };
+        let values = eight(word);
+        match <&mut [u8; 8]>::try_from(&mut *out) {
+            Ok(out) => *out = values,
+            Err(_) => out.copy_from_slice(&values[..out.len()]),
+        }
+    }
+}
+
 /// 32 values take exactly `width` words of 32 bits; with the width a constant every shift and word is one too.
 pub(super) fn u32(width: u32, input: &[u8], out: &mut [u32]) {
     macro_rules! by_width {

@@ -103,6 +103,38 @@ impl Hybrid {
         Ok(())
     }
 
+    /// Decodes levels, of which `max` is the largest.
+    pub(crate) fn decode_levels(&mut self, max: u8, mut out: &mut [u8]) -> Result<()> {
+        while !out.is_empty() {
+            let run = self.run()?;
+            let take = match run {
+                Run::Repeated { value, left } => {
+                    let level = u8::try_from(value).ok().filter(|&level| level <= max);
+                    let take = left.min(out.len());
+                    out[..take].fill(level.ok_or_else(|| beyond_levels(value, max))?);
+                    take
+                }
+                Run::Packed { start, first, left } => {
+                    let take = left.min(out.len());
+                    let out = &mut out[..take];
+                    unpack::u8_from(self.width, &self.bytes[start..], first, out)
+                        .map_err(|_| too_few_values())?;
+                    // Of so many bits no level can be larger.
+                    if u32::from(max) + 1 < 1 << self.width {
+                        let largest = out.iter().fold(0, |largest, &level| level.max(largest));
+                        if largest > max {
+                            return Err(beyond_levels(largest.into(), max));
+                        }
+                    }
+                    take
+                }
+            };
+            self.advance(take);
+            out = &mut out[take..];
+        }
+        Ok(())
+    }
+
     /// Decodes numbers of one bit into a bitmap at bit `at`; says how many are ones.
     pub(crate) fn decode_bits(&mut self, out: &mut [u8], mut at: usize, mut values: usize) -> Result<usize> {
         let mut ones = 0;
@@ -176,6 +208,11 @@ fn no_room() -> Error {
     Error::internal("no room for levels or booleans")
 }
 
+/// A level that the leaf cannot have.
+pub(crate) fn beyond_levels(level: u32, max: u8) -> Error {
+    Error::corrupt(alloc::format!("the level {level}, where {max} is the largest"))
+}
+
 /// An index that the dictionary does not have.
 pub(crate) fn beyond_dictionary(entries: usize) -> Error {
     Error::corrupt(alloc::format!("an index beyond a dictionary of {entries} entries"))
@@ -207,6 +244,25 @@ mod tests {
             assert_eq!(all, expected());
             assert!(hybrid.decode(&mut [0]).is_err());
         }
+    }
+
+    #[test]
+    fn levels() {
+        for slice in 1..20 {
+            let mut hybrid = Hybrid::new(Bytes::from_static(&RUNS), 3);
+            let mut all = vec![0; 311];
+            for out in all.chunks_mut(slice) {
+                hybrid.decode_levels(7, out).unwrap();
+            }
+            assert!(all.iter().map(|&level| u32::from(level)).eq(expected()));
+            assert!(hybrid.decode_levels(7, &mut [0]).is_err());
+        }
+        let fails = |max| {
+            let mut hybrid = Hybrid::new(Bytes::from_static(&RUNS), 3);
+            alloc::string::String::from(hybrid.decode_levels(max, &mut [0; 311]).unwrap_err().message())
+        };
+        assert_eq!(fails(4), "the level 5, where 4 is the largest");
+        assert_eq!(fails(6), "the level 7, where 6 is the largest");
     }
 
     #[test]

@@ -35,8 +35,13 @@ impl<T: Clone + Default> Store<T> {
     pub(super) fn room(&mut self, capacity: usize, at: usize, length: usize) -> Result<&mut [T]> {
         let end = at + length;
         if self.values.len() < end {
-            let grown = self.values.len().saturating_mul(2).max(ROOM_BYTES_MIN / size_of::<T>());
-            let needed = if end > capacity { grown.max(end) } else { capacity.min(grown).max(end) };
+            let doubled = self.values.len().saturating_mul(2);
+            // Lists have more entries than rows: how many more, only they tell.
+            let needed = if end > capacity {
+                doubled.max(end)
+            } else {
+                capacity.min(doubled.max(ROOM_BYTES_MIN / size_of::<T>())).max(end)
+            };
             if self.values.is_empty() {
                 self.values = self.pool.take(needed)?;
             } else {
@@ -54,7 +59,8 @@ impl<T: Clone + Default> Store<T> {
         self.values.len() * size_of::<T>()
     }
 
-    fn share(&mut self, length: usize) -> Buffer<T> {
+    /// Hands the array out, of so many values.
+    pub(super) fn share(&mut self, length: usize) -> Buffer<T> {
         let values = core::mem::take(&mut self.values);
         self.pool.share(values, length)
     }

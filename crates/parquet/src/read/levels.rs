@@ -4,17 +4,15 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use marquetry_base::{Bytes, Error, ErrorKind, Result};
-use marquetry_kernels::unpack;
+use marquetry_kernels::{levels, unpack};
 
 use super::values::prefixed;
-use crate::encoding::hybrid::Hybrid;
+use crate::encoding::hybrid::{Hybrid, beyond_levels};
 use crate::format::Encoding;
 use crate::schema::{Leaf, Repetition, Schema};
 
-/// Levels that are unpacked at a time.
+/// Levels of the deprecated encoding that are unpacked at a time.
 const SCRATCH: usize = 512;
-/// Levels that are looked at at a time for the row that is one too many.
-const ROWS_SLICE: usize = 256;
 
 /// The levels of one page.
 #[derive(Debug)]
@@ -80,19 +78,7 @@ impl LevelDecoder {
     fn decode(&mut self, out: &mut [u8]) -> Result<()> {
         match self {
             LevelDecoder::Zero => out.fill(0),
-            LevelDecoder::Hybrid { runs, max } => {
-                let mut scratch = [0u32; SCRATCH];
-                for out in out.chunks_mut(SCRATCH) {
-                    let scratch = &mut scratch[..out.len()];
-                    runs.decode(scratch)?;
-                    let mut largest = 0;
-                    for (level, &found) in out.iter_mut().zip(&*scratch) {
-                        largest = largest.max(found);
-                        *level = found.to_le_bytes()[0];
-                    }
-                    check(largest, *max)?;
-                }
-            }
+            LevelDecoder::Hybrid { runs, max } => runs.decode_levels(*max, out)?,
             LevelDecoder::BitPacked { bytes, max, next } => {
                 let mut scratch = [0u16; SCRATCH];
                 for out in out.chunks_mut(SCRATCH) {
@@ -101,21 +87,15 @@ impl LevelDecoder {
                         .map_err(|_| Error::corrupt("the page ends before its last level"))?;
                     *next += out.len();
                     for (level, &found) in out.iter_mut().zip(&*scratch) {
-                        check(found.into(), *max)?;
-                        *level = found.to_le_bytes()[0];
+                        *level = u8::try_from(found)
+                            .ok()
+                            .filter(|level| level <= max)
+                            .ok_or_else(|| beyond_levels(found.into(), *max))?;
                     }
                 }
             }
         }
         Ok(())
-    }
-}
-
-fn check(level: u32, max: u8) -> Result<()> {
-    if level <= max.into() {
-        Ok(())
-    } else {
-        Err(Error::corrupt(format!("the level {level}, where {max} is the largest")))
     }
 }
 
@@ -205,43 +185,23 @@ impl NestedLeaf {
     }
 
     /// Decodes `entries` ahead, once none is left.
-    pub(super) fn decode_ahead(&mut self, levels: &mut PageLevels, entries: usize) -> Result<()> {
+    pub(super) fn decode_ahead(&mut self, page: &mut PageLevels, entries: usize) -> Result<()> {
         self.next = 0;
-        self.definition.clear();
+        // What is left over in it is overwritten.
         self.definition.resize(entries, 0);
-        levels.definition.decode(&mut self.definition)?;
+        page.definition.decode(&mut self.definition)?;
         if self.repetition_max > 0 {
-            self.repetition.clear();
             self.repetition.resize(entries, 0);
-            levels.repetition.decode(&mut self.repetition)?;
+            page.repetition.decode(&mut self.repetition)?;
             if self.before.is_none() && self.repetition.first().is_some_and(|&level| level != 0) {
                 return Err(Error::corrupt("a column chunk that begins in the middle of a row"));
             }
-            if !self.elements_are_there() {
+            if !levels::are_elements(&self.definition, &self.repetition, &self.elements, self.before) {
                 self.drop_hidden()?;
             }
             self.before = self.definition.last().copied().or(self.before);
         }
         Ok(())
-    }
-
-    /// True when each further element, and what is before it, is an element by its definition level.
-    fn elements_are_there(&self) -> bool {
-        let mut all = true;
-        for (&element, repetition) in self.elements.iter().zip(1..) {
-            let mut wrong = false;
-            if let (Some(&found), Some(&definition)) = (self.repetition.first(), self.definition.first()) {
-                let before = self.before.unwrap_or(definition);
-                wrong |= found == repetition && definition.min(before) < element;
-            }
-            // No branch: this compiles to vector instructions.
-            let pairs = self.definition.windows(2).zip(self.repetition.get(1..).unwrap_or_default());
-            for (pair, &found) in pairs {
-                wrong |= (found == repetition) & (pair[0].min(pair[1]) < element);
-            }
-            all &= !wrong;
-        }
-        all
     }
 
     /// Drops the entries of elements that a null hides.
@@ -284,30 +244,23 @@ impl NestedLeaf {
             return entries.min(rows);
         }
         let ahead = self.repetition.get(self.next..self.next + entries).unwrap_or_default();
-        let mut begun = 0;
-        for (slice, levels) in ahead.chunks(ROWS_SLICE).enumerate() {
-            let starts = rows_of(levels);
-            if begun + starts > rows {
-                let starts = levels.iter().enumerate().filter(|(_, level)| **level == 0);
-                let behind = starts.map(|(at, _)| at).nth(rows - begun);
-                return slice * ROWS_SLICE + behind.unwrap_or(levels.len());
-            }
-            begun += starts;
-        }
-        entries
+        levels::find_below(ahead, 1, rows).unwrap_or(entries)
     }
 
     /// Values in the next `entries`.
     pub(super) fn values_in(&self, entries: usize) -> usize {
-        let levels = self.definition.get(self.next..self.next + entries).unwrap_or_default();
-        levels.iter().filter(|&&level| level == self.definition_max).count()
+        // Of a leaf that is not flat, the largest level is never 0.
+        levels::count(
+            self.definition.get(self.next..self.next + entries).unwrap_or_default(),
+            self.definition_max,
+        )
     }
 
     /// Entries up to the one of the last of `values`, with it.
     pub(super) fn entries_of(&self, values: usize) -> usize {
         let ahead = self.definition.get(self.next..).unwrap_or_default();
-        let mut there = ahead.iter().enumerate().filter(|(_, level)| **level == self.definition_max);
-        values.checked_sub(1).and_then(|last| there.nth(last)).map_or(0, |(at, _)| at + 1)
+        let last = values.checked_sub(1).and_then(|last| levels::find_from(ahead, self.definition_max, last));
+        last.map_or(0, |at| at + 1)
     }
 
     /// The next `entries` levels: definition, repetition where there are any, and the rows that begin with them.
@@ -322,5 +275,5 @@ impl NestedLeaf {
 
 /// Rows that begin.
 fn rows_of(repetition: &[u8]) -> usize {
-    repetition.iter().filter(|&&level| level == 0).count()
+    repetition.len() - levels::count(repetition, 1)
 }

@@ -7,8 +7,11 @@
 //! | [`ConformReader`] | column chunks | batches of rows of a schema that many files have |
 //! | [`PageScanner`] | one column chunk | its page headers |
 //! | [`PageIndexReader`] | the page index | each chunk's pages: where they are, and what bounds their values have |
+//!
+//! An [`Assembler`] makes arrays in Arrow's layout of the nested columns of a batch.
 
 mod array;
+mod assembler;
 mod batch;
 mod builder;
 mod column;
@@ -27,6 +30,7 @@ use core::ops::Range;
 use marquetry_base::{Bytes, Error, Result};
 
 pub use array::{Array, ArrayKind};
+pub use assembler::Assembler;
 pub use batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values};
 pub use conform::{Conform, ConformReader};
 pub use footer::FooterReader;

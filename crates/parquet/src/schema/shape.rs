@@ -59,13 +59,16 @@ pub struct Repeated {
 struct Levels {
     definition: u16,
     repetition: u16,
-    /// Nodes above it.
+    /// The groups that it is in and itself, but for those that make lists: these count as repetition levels. A list may be one
+    /// node, two or three, and must not be too deep because it is spelt in the longest way.
     depth: u16,
 }
 
-/// Nodes above a leaf, at most, in a schema with shapes: they recurse, and hosts have stacks of 128 KiB. It is what
+/// The largest depth in a schema with shapes: they recurse, and hosts have stacks of 128 KiB. It is what
 /// [`Limits::DEFAULT`](marquetry_base::Limits::DEFAULT) allows anyway, with the leaf.
 const DEPTH_MAX: u16 = 65;
+/// The most lists in each other, likewise.
+const LISTS_MAX: u16 = DEPTH_MAX - 1;
 
 impl Schema {
     /// The shape of a child of the root, by its node's index; with only those leaves that `wanted` has. `None` when it has none of
@@ -73,8 +76,8 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// `Corrupt` for LIST and MAP groups that are neither by any rule; `LimitExceeded` for more nodes above each other than
-    /// 65, however large the limit that the schema was read with.
+    /// `Corrupt` for LIST and MAP groups that are neither by any rule; `LimitExceeded` for more groups in each other than
+    /// 65, lists aside, or lists than 64, however large the limit that the schema was read with.
     pub fn shape(&self, node: usize, wanted: impl Fn(usize) -> bool) -> Result<Option<Shape>> {
         let shape = self.field(node, Levels { definition: 0, repetition: 0, depth: 1 })?;
         Ok(shape.project(&wanted))
@@ -105,7 +108,7 @@ impl Schema {
 
     /// What a node is, its own repetition aside. `levels` are those of a slot that is there.
     fn inner(&self, node: usize, levels: Levels, is_nullable: bool) -> Result<Shape> {
-        if levels.depth > DEPTH_MAX {
+        if levels.depth > DEPTH_MAX || levels.repetition > LISTS_MAX {
             let error =
                 Error::new(ErrorKind::LimitExceeded, format!("a record of more than {DEPTH_MAX} levels"));
             return Err(error.at(|place| place.column = Some(self.path(node))));
@@ -114,7 +117,7 @@ impl Schema {
         let below = Levels { depth: levels.depth + 1, ..levels };
         let kind = match (&found.kind, &found.logical_type) {
             (NodeKind::Leaf { .. }, _) => ShapeKind::Leaf,
-            (NodeKind::Group { .. }, Some(LogicalType::List)) => self.list(node, below)?,
+            (NodeKind::Group { .. }, Some(LogicalType::List)) => self.list(node, levels)?,
             (NodeKind::Group { .. }, Some(LogicalType::Map | LogicalType::MapKeyValue)) => {
                 self.map(node, below)?
             }
@@ -152,9 +155,7 @@ impl Schema {
         };
         let element = match first {
             // Rule 5: the usual shape.
-            Some(only) if !is_element_itself => {
-                self.field(only, Levels { depth: inner.depth + 1, ..inner })?
-            }
+            Some(only) if !is_element_itself => self.field(only, inner)?,
             _ => self.inner(middle, inner, false)?,
         };
         Ok(ShapeKind::List(repeated, Box::new(element)))

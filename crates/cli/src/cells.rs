@@ -1,0 +1,314 @@
+//! A leaf's values as JSON. How they are written is chosen once a batch, not once a value; and what a dictionary holds is written once.
+
+use std::sync::Arc;
+
+use marquetry_base::cast::usize_of_u32;
+use marquetry_parquet::read::{ByteArrays, INLINE_BYTES_MAX, Values};
+use marquetry_parquet::schema::TimeUnit;
+
+use crate::args::InvalidUtf8;
+use crate::calendar;
+use crate::json;
+use crate::value::{Meaning, Raw};
+use marquetry_scylla::cql::literal;
+
+/// Values, and how they are written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cells<'a> {
+    values: &'a Values,
+    meaning: Meaning,
+    kind: Kind<'a>,
+}
+
+/// Those that are frequent; the others are written as [`json::value`] does.
+#[derive(Debug, Clone, Copy)]
+enum Kind<'a> {
+    Int32(&'a [i32]),
+    Int64(&'a [i64]),
+    Double(&'a [f64]),
+    Date(&'a [i32]),
+    Timestamp(&'a [i64], TimeUnit, bool),
+    Text(&'a ByteArrays),
+    Other,
+}
+
+impl<'a> Cells<'a> {
+    /// Values of a meaning.
+    pub(crate) fn new(values: &'a Values, meaning: Meaning) -> Cells<'a> {
+        let kind = match (meaning, values) {
+            (Meaning::Plain, Values::Int32(values)) => Kind::Int32(values),
+            (Meaning::Plain, Values::Int64(values)) => Kind::Int64(values),
+            (Meaning::Plain, Values::Double(values)) => Kind::Double(values),
+            (Meaning::Date, Values::Int32(values)) => Kind::Date(values),
+            (Meaning::Timestamp { unit, utc }, Values::Int64(values)) => Kind::Timestamp(values, unit, utc),
+            (Meaning::Text, Values::ByteArray(values)) => Kind::Text(values),
+            _ => Kind::Other,
+        };
+        Cells { values, meaning, kind }
+    }
+
+    /// Appends a value. `None` where its text is not UTF-8 and that is an error, and beyond the last.
+    #[inline]
+    pub(crate) fn write(&self, at: usize, invalid_utf8: InvalidUtf8, out: &mut Vec<u8>) -> Option<()> {
+        match self.kind {
+            Kind::Int32(values) => json::integer(out, i64::from(*values.get(at)?)),
+            Kind::Int64(values) => json::integer(out, *values.get(at)?),
+            Kind::Double(values) => match *values.get(at)? {
+                value if value.is_finite() => literal::double(out, value),
+                value => return json::value(out, self.meaning, Raw::Double(value), invalid_utf8),
+            },
+            Kind::Date(values) => {
+                let days = i64::from(*values.get(at)?);
+                out.push(b'"');
+                calendar::date(out, days);
+                out.push(b'"');
+            }
+            Kind::Timestamp(values, unit, utc) => {
+                let units = *values.get(at)?;
+                out.push(b'"');
+                calendar::timestamp(out, i128::from(units), unit.per_second());
+                out.extend_from_slice(if utc { b"Z\"" } else { b"\"" });
+            }
+            Kind::Text(values) => {
+                let view = *values.views().get(at)?;
+                if !inline(out, view) {
+                    return text(out, values.get(at), invalid_utf8);
+                }
+            }
+            Kind::Other => {
+                return json::value(out, self.meaning, Raw::of_values(self.values, at)?, invalid_utf8);
+            }
+        }
+        Some(())
+    }
+}
+
+fn text(out: &mut Vec<u8>, bytes: &[u8], invalid_utf8: InvalidUtf8) -> Option<()> {
+    if json::is_plain(bytes) {
+        json::quoted(out, bytes);
+        return Some(());
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => json::string(out, text),
+        Err(_) => json::string(out, &invalid_utf8.text(bytes)?),
+    }
+    Some(())
+}
+
+/// Appends text that a view holds itself, if nothing in it is to be escaped; says whether.
+#[inline]
+fn inline(out: &mut Vec<u8>, view: u128) -> bool {
+    /// The same byte sixteen times.
+    const fn each(byte: u8) -> u128 {
+        u128::from_le_bytes([byte; 16])
+    }
+    /// Not zero if any byte is zero, or if one is beyond 0x7f.
+    const fn has_zero(bytes: u128) -> u128 {
+        bytes.wrapping_sub(each(1)) & each(0x80)
+    }
+    let [length, ..] = view.to_le_bytes();
+    if view & 0xffff_ffff > INLINE_BYTES_MAX as u128 {
+        return false;
+    }
+    // The bytes that are not there are spaces.
+    let bits = u32::from(length) * 8;
+    let text = view >> 32 | each(b' ') << bits;
+    let special = text
+        | has_zero(text & each(0xe0))
+        | has_zero(text ^ each(b'"'))
+        | has_zero(text ^ each(b'\\'))
+        | has_zero(text ^ each(0x7f));
+    if special & each(0x80) != 0 {
+        return false;
+    }
+    let quoted = u128::from(b'"') | (view >> 32) << 8 | u128::from(b'"') << (bits + 8);
+    json::append(out, &quoted.to_le_bytes(), 0, usize::from(length) + 2);
+    true
+}
+
+/// What a column's dictionary has been written as, with what stands before it.
+#[derive(Debug)]
+pub(crate) struct Memo {
+    dictionary: Option<Arc<Values>>,
+    /// Where each entry's text is in `texts`, and how long it is: 0 where it was not written yet.
+    places: Vec<(u32, u32)>,
+    texts: Vec<u8>,
+    bytes_max: usize,
+}
+
+/// Bytes that the memos of all columns may take. What finds no room is written anew each time.
+const MEMO_BYTES_MAX: usize = 64 << 20;
+
+impl Memo {
+    /// For one of so many columns.
+    pub(crate) fn of(columns: usize) -> Memo {
+        let bytes_max = MEMO_BYTES_MAX / columns.max(1);
+        Memo { dictionary: None, places: Vec::new(), texts: Vec::new(), bytes_max }
+    }
+
+    /// Begins a batch of a dictionary: mostly it is that of the last.
+    pub(crate) fn begin(&mut self, dictionary: &Arc<Values>) {
+        if self.dictionary.as_ref().is_some_and(|known| Arc::ptr_eq(known, dictionary)) {
+            return;
+        }
+        self.dictionary = Some(Arc::clone(dictionary));
+        self.texts.clear();
+        self.places.clear();
+        if dictionary.len() <= self.bytes_max / size_of::<(u32, u32)>() / 2 {
+            self.places.resize(dictionary.len(), (0, 0));
+        }
+    }
+
+    /// Appends `before` and an entry. `None` where [`Cells::write`] says so.
+    #[inline]
+    pub(crate) fn write(
+        &mut self,
+        entries: &Cells<'_>,
+        index: u32,
+        before: &json::Piece,
+        invalid_utf8: InvalidUtf8,
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
+        let index = usize_of_u32(index);
+        match self.places.get(index) {
+            Some(&(start, length)) if length > 0 => {
+                json::append(out, &self.texts, usize_of_u32(start), usize_of_u32(length));
+                Some(())
+            }
+            _ => self.first(entries, index, before, invalid_utf8, out),
+        }
+    }
+
+    #[inline(never)]
+    fn first(
+        &mut self,
+        entries: &Cells<'_>,
+        index: usize,
+        before: &json::Piece,
+        invalid_utf8: InvalidUtf8,
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
+        let start = out.len();
+        before.write(out);
+        entries.write(index, invalid_utf8, out)?;
+        let text = &out[start..];
+        if let Some(place) = self.places.get_mut(index)
+            && self.texts.len() + text.len() <= self.bytes_max / 2
+            && let (Ok(start), Ok(length)) = (u32::try_from(self.texts.len()), u32::try_from(text.len()))
+        {
+            *place = (start, length);
+            self.texts.extend_from_slice(text);
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marquetry_base::Bytes;
+
+    /// As [`json::value`] writes it.
+    fn plainly(values: &Values, meaning: Meaning, at: usize) -> Option<String> {
+        let mut out = Vec::new();
+        json::value(&mut out, meaning, Raw::of_values(values, at)?, InvalidUtf8::Error)?;
+        Some(String::from_utf8(out).unwrap())
+    }
+
+    fn check(values: &Values, meaning: Meaning) {
+        let cells = Cells::new(values, meaning);
+        for at in 0..=values.len() {
+            let mut out = b"before".to_vec();
+            let found = cells.write(at, InvalidUtf8::Error, &mut out).map(|()| out.split_off(6));
+            let found = found.map(|text| String::from_utf8(text).unwrap());
+            assert_eq!(found, plainly(values, meaning, at), "{meaning:?} {at}");
+        }
+    }
+
+    #[test]
+    fn numbers_and_times() {
+        let ends = [i64::MIN, i64::MIN + 1, -100, -99, -10, -9, -1, 0, 1, 9, 10, 99, 100, 101, i64::MAX];
+        let mut longs = ends.to_vec();
+        for digits in 1..19 {
+            let power = 10_i64.pow(digits);
+            longs.extend([power - 1, power, power + 1, -power, 1 - power]);
+        }
+        check(&Values::Int64(longs.clone().into()), Meaning::Plain);
+        for unit in [TimeUnit::Millis, TimeUnit::Micros, TimeUnit::Nanos] {
+            check(&Values::Int64(longs.clone().into()), Meaning::Timestamp { unit, utc: true });
+            check(&Values::Int64(longs.clone().into()), Meaning::Timestamp { unit, utc: false });
+        }
+        let ints: Vec<i32> = longs.iter().filter_map(|&long| i32::try_from(long).ok()).collect();
+        for meaning in [Meaning::Plain, Meaning::Date, Meaning::Unsigned] {
+            check(&Values::Int32([&ints[..], &[i32::MIN, i32::MAX]].concat().into()), meaning);
+        }
+        let doubles = vec![0.0, -0.0, 0.1, 1e300, -5.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+        check(&Values::Double(doubles.into()), Meaning::Plain);
+    }
+
+    #[test]
+    fn text_of_every_byte() {
+        let mut texts: Vec<Vec<u8>> = vec![b"".to_vec(), "é".into(), "“quoted” and long enough".into()];
+        for length in [1, 2, 11, 12, 13, 30] {
+            for byte in 0..=255 {
+                for at in [0, length / 2, length - 1] {
+                    let mut text = b"an inline text, or one that is longer"[..length].to_vec();
+                    text[at] = byte;
+                    texts.push(text);
+                }
+            }
+        }
+        let bytes: Vec<u8> = texts.concat();
+        let mut offset = 0;
+        let views: Vec<u128> = texts
+            .iter()
+            .map(|text| {
+                let view = view_of(text, offset);
+                offset += u32::try_from(text.len()).unwrap();
+                view
+            })
+            .collect();
+        let values = Values::ByteArray(ByteArrays::new(views.into(), Arc::new(vec![Bytes::from(bytes)])));
+        check(&values, Meaning::Text);
+        check(&values, Meaning::Plain);
+        // From a dictionary, twice, for then it is remembered.
+        let Values::ByteArray(entries) = &values else { panic!() };
+        let dictionary = Arc::new(Values::ByteArray(entries.clone()));
+        let (cells, before) = (Cells::new(&dictionary, Meaning::Text), json::field(0, "a"));
+        let unprintable =
+            (0..entries.len()).filter(|&at| plainly(&dictionary, Meaning::Text, at).is_none()).count();
+        // With room for all of it, for some, and for none.
+        for columns in [1, 850, 1 << 20] {
+            let mut memo = Memo::of(columns);
+            memo.begin(&dictionary);
+            for _ in 0..2 {
+                memo.begin(&dictionary);
+                for at in 0..=entries.len() {
+                    let mut out = b"before".to_vec();
+                    let index = u32::try_from(at).unwrap();
+                    let found = memo.write(&cells, index, &before, InvalidUtf8::Error, &mut out);
+                    let found = found.map(|()| String::from_utf8(out).unwrap());
+                    let expected = plainly(&dictionary, Meaning::Text, at);
+                    assert_eq!(found, expected.map(|text| format!("before{{\"a\":{text}")), "{at}");
+                }
+            }
+            assert_eq!(memo.places.len(), if columns < 1 << 20 { entries.len() } else { 0 });
+            let missed = memo.places.iter().filter(|(_, length)| *length == 0).count();
+            assert!(memo.texts.len() <= (64 << 20) / columns / 2);
+            assert_eq!(columns == 1, missed == unprintable, "{missed}");
+        }
+    }
+
+    /// A view as the engine makes it.
+    fn view_of(text: &[u8], offset: u32) -> u128 {
+        let mut view = [0; 16];
+        view[..4].copy_from_slice(&u32::try_from(text.len()).unwrap().to_le_bytes());
+        if text.len() <= INLINE_BYTES_MAX {
+            view[4..4 + text.len()].copy_from_slice(text);
+        } else {
+            view[4..8].copy_from_slice(&text[..4]);
+            view[12..].copy_from_slice(&offset.to_le_bytes());
+        }
+        u128::from_le_bytes(view)
+    }
+}

@@ -1,0 +1,147 @@
+//! Values of a leaf with a slot for each null.
+
+use alloc::sync::Arc;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Bitmap, Error, Limits, Result};
+use marquetry_kernels::{Plain, bits, spread};
+
+use super::super::builder::Store;
+use super::super::{ByteArrays, ColumnBatch, FixedBytes, Layout, Values};
+use super::work::disagree;
+use super::{SLICE, SLICE_BYTES};
+
+/// Memory for the values of a leaf, by what they are.
+#[derive(Debug, Default)]
+pub(super) enum Spread {
+    #[default]
+    Nothing,
+    Bytes(Store<u8>),
+    Indices(Store<u32>),
+    Int32(Store<i32>),
+    Int64(Store<i64>),
+    Float(Store<f32>),
+    Double(Store<f64>),
+    Views(Store<u128>),
+}
+
+/// The memory of one kind; there may have been another, where a dictionary gave way to plain values.
+macro_rules! store {
+    ($spread:expr, $kind:ident) => {{
+        if !matches!($spread, Spread::$kind(_)) {
+            *$spread = Spread::$kind(Store::default());
+        }
+        match $spread {
+            Spread::$kind(store) => store,
+            _ => return Err(Error::internal("memory of another kind")),
+        }
+    }};
+}
+
+impl Spread {
+    /// Makes a slice of the slots, of which `there` says which have a value; says at how many it looked, and gives the values after the
+    /// last. `slot` and `value` are those that are next.
+    pub(super) fn slice(
+        &mut self,
+        column: &ColumnBatch,
+        length: usize,
+        there: Option<&Bitmap>,
+        (slot, value): (&mut usize, &mut usize),
+        limits: &Limits,
+    ) -> Result<(usize, Option<Values>)> {
+        let values = &column.values;
+        let is_spaced = column.levels.is_none() && column.layout == Layout::Spaced;
+        let Some(there) = there.filter(|_| !is_spaced) else {
+            // As it stands.
+            return if values.len() == length { Ok((0, Some(values.clone()))) } else { Err(disagree()) };
+        };
+        if there.len() != length {
+            return Err(disagree());
+        }
+        let width = match values {
+            Values::Int96(values) | Values::FixedLenByteArray(values) => values.width(),
+            _ => 1,
+        };
+        // Whole words, unless values are large.
+        let slots = (SLICE_BYTES / width.max(1)).clamp(1, SLICE).min(length.saturating_sub(*slot));
+        let first = there.offset() + *slot;
+        let count = bits::count_ones(there.bytes(), first, slots).map_err(|_| disagree())?;
+        let (range, part) = (*value..*value + count, *slot..*slot + slots);
+        if range.end > values.len() {
+            return Err(disagree());
+        }
+        *slot += slots;
+        *value += count;
+        if *slot == length && *value != values.len() {
+            return Err(disagree());
+        }
+        let validity = (&**there.bytes(), first);
+        /// Spreads plain values, and shares them after the last.
+        macro_rules! plain {
+            ($kind:ident, $dense:expr) => {{
+                let store = store!(self, $kind);
+                let out = store.room(length, 0, length)?;
+                spread_plain(&$dense[range], &mut out[part.clone()], validity)?;
+                (part.end == length).then(|| store.share(length))
+            }};
+        }
+        let made = match values {
+            Values::Int32(dense) => plain!(Int32, dense).map(Values::Int32),
+            Values::Int64(dense) => plain!(Int64, dense).map(Values::Int64),
+            Values::Float(dense) => plain!(Float, dense).map(Values::Float),
+            Values::Double(dense) => plain!(Double, dense).map(Values::Double),
+            Values::Dictionary(indices, entries) => {
+                plain!(Indices, indices).map(|indices| Values::Dictionary(indices, Arc::clone(entries)))
+            }
+            Values::ByteArray(dense) => plain!(Views, dense.views())
+                .map(|views| Values::ByteArray(ByteArrays::new(views, Arc::clone(dense.buffers())))),
+            Values::Boolean(dense) => {
+                let bytes = length.div_ceil(8);
+                let store = store!(self, Bytes);
+                let out = store.room(bytes, 0, bytes)?;
+                let dense = (&**dense.bytes(), dense.offset() + range.start);
+                spread::copy_bits(dense, out, part.start, validity, slots).map_err(|_| disagree())?;
+                (part.end == length).then(|| Values::Boolean(Bitmap::new(store.share(bytes), 0, length)))
+            }
+            Values::Int96(dense) => {
+                self.fixed(dense, length, range.start, part, validity, limits)?.map(Values::Int96)
+            }
+            Values::FixedLenByteArray(dense) => {
+                self.fixed(dense, length, range.start, part, validity, limits)?.map(Values::FixedLenByteArray)
+            }
+        };
+        // A wide value is as dear as the entries that are as many bytes.
+        Ok((slots * (width / size_of::<u32>()).max(1), made))
+    }
+
+    fn fixed(
+        &mut self,
+        dense: &FixedBytes,
+        length: usize,
+        mut value: usize,
+        part: core::ops::Range<usize>,
+        (validity, first): (&[u8], usize),
+        limits: &Limits,
+    ) -> Result<Option<FixedBytes>> {
+        let width = dense.width();
+        // Zeros that no byte of the file stands for.
+        let bytes = length.saturating_mul(width);
+        Limits::check("total_bytes", limits.total_bytes, u64_of(bytes))?;
+        let store = store!(self, Bytes);
+        let out = store.room(bytes, 0, bytes)?;
+        for (at, slot) in part.clone().enumerate() {
+            let out = &mut out[slot * width..(slot + 1) * width];
+            if bits::get(validity, first + at) == Some(true) {
+                out.copy_from_slice(dense.get(value));
+                value += 1;
+            } else {
+                out.fill(0);
+            }
+        }
+        Ok((part.end == length).then(|| FixedBytes::new(width, length, store.share(bytes))))
+    }
+}
+
+fn spread_plain<T: Plain>(dense: &[T], out: &mut [T], (validity, first): (&[u8], usize)) -> Result<()> {
+    spread::copy(dense, out, validity, first).map_err(|_| disagree())
+}

@@ -1,0 +1,378 @@
+//! A field's work, in slices.
+
+use alloc::vec::Vec;
+
+use marquetry_base::{Bitmap, Buffer, Error, ErrorKind, Limits, Result};
+use marquetry_kernels::bits;
+use marquetry_kernels::levels::{self, Entries};
+
+use super::super::builder::Store;
+use super::super::{ColumnBatch, Values};
+use super::SLICE;
+use super::plan::{Field, Kind, Sibling};
+use super::values::Spread;
+
+/// Of the batch, what a field is made of.
+#[derive(Clone, Copy)]
+pub(super) struct Leaf<'a> {
+    pub(super) column: &'a ColumnBatch,
+    /// `None` for a flat leaf.
+    entries: Option<Entries<'a>>,
+}
+
+impl<'a> Leaf<'a> {
+    pub(super) fn of(column: &'a ColumnBatch) -> Leaf<'a> {
+        let entries = column.levels.as_ref().map(|levels| Entries {
+            definition: &levels.definition,
+            repetition: levels.repetition.as_deref(),
+        });
+        Leaf { column, entries }
+    }
+}
+
+/// Memory for one field's arrays.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    validity: Store<u8>,
+    offsets: Store<i32>,
+    spread: Spread,
+}
+
+/// Levels of two leaves that are compared, where they are not compared as they stand.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    left: Kept,
+    right: Kept,
+}
+
+/// Levels of those entries of a leaf that count, or of a flat leaf, which has none.
+#[derive(Debug, Default)]
+struct Kept {
+    definition: Vec<u8>,
+    repetition: Vec<u8>,
+    count: usize,
+}
+
+/// A field that is done.
+#[derive(Debug, Default)]
+pub(super) struct Made {
+    pub(super) length: usize,
+    pub(super) nulls: usize,
+    pub(super) validity: Option<Bitmap>,
+    pub(super) offsets: Option<Buffer<i32>>,
+    /// Elements of all slots.
+    pub(super) elements: usize,
+    pub(super) values: Option<Values>,
+}
+
+/// What is being done to the field behind those that are made, and how far it is.
+#[derive(Debug, Default)]
+pub(super) struct Task {
+    stage: Stage,
+    /// The entry that is next, …
+    entry: usize,
+    /// … the slots before it, …
+    slot: usize,
+    /// … and what of them is there, or the elements in them.
+    found: usize,
+    pub(super) made: Made,
+    /// Which slots have a value, where that is not [`Made::validity`].
+    there: Option<Bitmap>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Keeping the entries of the leaf before that count.
+    #[default]
+    Left,
+    /// The same of the field's own leaf.
+    Right,
+    Agree,
+    Validity,
+    Offsets,
+    /// Which slots of a required leaf have a value.
+    There,
+    Values,
+}
+
+/// What is wrong, and where in the batch.
+pub(super) struct Fault {
+    pub(super) error: Error,
+    pub(super) leaf: Option<usize>,
+    pub(super) row: Option<usize>,
+}
+
+impl Fault {
+    pub(super) fn of(self, leaf: usize) -> Fault {
+        Fault { leaf: Some(leaf), ..self }
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        Fault { error, leaf: None, row: None }
+    }
+}
+
+/// Levels of columns that cannot be of the same rows.
+pub(super) fn disagree() -> Error {
+    Error::corrupt("the levels of a column contradict those of others")
+}
+
+/// How many slots are null, and which are there, unless none is null.
+type Presence = (usize, Option<Bitmap>);
+
+/// One field's work.
+pub(super) struct Work<'w> {
+    pub(super) field: &'w Field,
+    /// Slots.
+    pub(super) length: usize,
+    pub(super) task: &'w mut Task,
+    pub(super) memory: &'w mut Memory,
+    pub(super) scratch: &'w mut Scratch,
+    pub(super) limits: &'w Limits,
+}
+
+impl Work<'_> {
+    /// True as long as the field's leaf is compared with a sibling's.
+    pub(super) fn compares(&self) -> bool {
+        matches!(self.task.stage, Stage::Left | Stage::Right | Stage::Agree)
+    }
+
+    /// Does a slice; says at how many entries it looked, and whether that was the last.
+    pub(super) fn slice(
+        &mut self,
+        leaf: Leaf<'_>,
+        sibling: Option<(Leaf<'_>, Sibling)>,
+    ) -> Result<(usize, bool), Fault> {
+        let most = self.field.slots.repetition;
+        let looked = match (self.task.stage, sibling) {
+            (Stage::Left, Some((before, sibling))) => {
+                let [has_lists, _] = sibling.has_lists;
+                self.scratch.left.slice(before, has_lists, most, self.task, Stage::Right)?
+            }
+            (Stage::Right, Some((_, sibling))) => {
+                let [_, has_lists] = sibling.has_lists;
+                self.scratch.right.slice(leaf, has_lists, most, self.task, Stage::Agree)?
+            }
+            (Stage::Agree, Some((before, sibling))) => self.agree(before, leaf, sibling)?,
+            (Stage::Left | Stage::Right | Stage::Agree, None) => {
+                self.task.begin(Stage::Validity);
+                0
+            }
+            (Stage::Validity, _) => self.validity(leaf)?,
+            (Stage::Offsets, _) => self.offsets(leaf)?,
+            (Stage::There, _) => self.there(leaf)?,
+            (Stage::Values, _) if self.field.kind != Kind::Leaf => return Ok((0, true)),
+            (Stage::Values, _) => {
+                let there = self.task.there.as_ref().or(self.task.made.validity.as_ref());
+                let progress = (&mut self.task.slot, &mut self.task.found);
+                let (column, spread) = (leaf.column, &mut self.memory.spread);
+                let (looked, values) = spread.slice(column, self.length, there, progress, self.limits)?;
+                let is_made = values.is_some();
+                self.task.made.values = values;
+                return Ok((looked, is_made));
+            }
+        };
+        Ok((looked, false))
+    }
+
+    /// Compares the leaf with its sibling.
+    fn agree(&mut self, before: Leaf<'_>, leaf: Leaf<'_>, sibling: Sibling) -> Result<usize, Fault> {
+        let [left, right] = [
+            (&self.scratch.left, before, sibling.has_lists[0]),
+            (&self.scratch.right, leaf, sibling.has_lists[1]),
+        ]
+        .map(|(kept, leaf, has_lists)| kept.entries(leaf, has_lists));
+        let at = self.task.entry;
+        let (one, other) = (left.part(at, SLICE), right.part(at, SLICE));
+        let both = one.len().min(other.len());
+        // Where only one of them ends, the other has a row or an element too many.
+        let differs =
+            levels::differ(one, other, sibling.definition).or((one.len() != other.len()).then_some(both));
+        if let Some(differs) = differs {
+            let end = at + differs + 1;
+            let begun = |entries: Entries<'_>| match entries.repetition {
+                Some(repetition) => {
+                    let until = &repetition[..repetition.len().min(end)];
+                    until.len() - levels::count(until, 1)
+                }
+                None => entries.len().min(end),
+            };
+            // The row in which the first of both differs: an element too many is in the earlier one.
+            let row = begun(left).min(begun(right)).saturating_sub(1);
+            return Err(Fault { error: disagree(), leaf: None, row: Some(row) });
+        }
+        self.task.entry += both;
+        if both < SLICE {
+            self.task.begin(Stage::Validity);
+        }
+        Ok(both)
+    }
+
+    fn validity(&mut self, leaf: Leaf<'_>) -> Result<usize, Fault> {
+        let next = match self.field.kind {
+            Kind::List { .. } | Kind::Map { .. } => Stage::Offsets,
+            // A required field of a struct that can be null: where that is, there is a slot without a value.
+            Kind::Leaf if !self.field.is_nullable && self.field.definition > self.field.slots.definition => {
+                Stage::There
+            }
+            Kind::Leaf | Kind::Struct { .. } => Stage::Values,
+        };
+        if !self.field.is_nullable {
+            self.task.begin(next);
+            return Ok(0);
+        }
+        let (looked, found) = self.presence(leaf)?;
+        if let Some((nulls, validity)) = found {
+            (self.task.made.nulls, self.task.made.validity) = (nulls, validity);
+            self.task.begin(next);
+        }
+        Ok(looked)
+    }
+
+    fn there(&mut self, leaf: Leaf<'_>) -> Result<usize, Fault> {
+        let (looked, found) = self.presence(leaf)?;
+        if let Some((_, there)) = found {
+            self.task.there = there;
+            self.task.begin(Stage::Values);
+        }
+        Ok(looked)
+    }
+
+    /// Which slots are there: a slice, and what came out after the last.
+    fn presence(&mut self, leaf: Leaf<'_>) -> Result<(usize, Option<Presence>), Fault> {
+        let Some(entries) = leaf.entries else {
+            if leaf.column.rows != self.length {
+                return Err(disagree().into());
+            }
+            // Of a flat leaf, whatever can be null around it is so where it is.
+            return Ok((0, Some((leaf.column.nulls, leaf.column.validity.clone()))));
+        };
+        let part = entries.part(self.task.entry, SLICE);
+        let room = (self.length + SLICE).div_ceil(8);
+        let out = self.memory.validity.room(room, 0, room)?;
+        let (slots, there) =
+            levels::validity(part, self.field.slots, self.field.definition, out, self.task.slot)
+                .map_err(|_| Error::internal("no room for validity"))?;
+        self.advance(part.len(), slots, there)?;
+        if self.task.entry < entries.len() {
+            return Ok((part.len(), None));
+        }
+        self.check_slots()?;
+        let nulls = self.length - self.task.found;
+        let bytes = self.length.div_ceil(8);
+        let validity = (nulls > 0).then(|| Bitmap::new(self.memory.validity.share(bytes), 0, self.length));
+        Ok((part.len(), Some((nulls, validity))))
+    }
+
+    /// Where each slot's elements start, and where the last one's end.
+    fn offsets(&mut self, leaf: Leaf<'_>) -> Result<usize, Fault> {
+        let (Some(entries), Kind::List { elements } | Kind::Map { elements, .. }) =
+            (leaf.entries, self.field.kind)
+        else {
+            return Err(disagree().into());
+        };
+        let too_many = || Error::new(ErrorKind::LimitExceeded, "more than 2,147,483,647 elements in a batch");
+        let part = entries.part(self.task.entry, SLICE);
+        let room = self.length + SLICE;
+        let before = i32::try_from(self.task.found).map_err(|_| too_many())?;
+        let out = self.memory.offsets.room(room, 0, room)?.get_mut(self.task.slot..).unwrap_or_default();
+        let (slots, found) =
+            levels::offsets(part, self.field.slots, elements, before, out).map_err(|_| too_many())?;
+        self.advance(part.len(), slots, found)?;
+        if self.task.entry < entries.len() {
+            return Ok(part.len());
+        }
+        self.check_slots()?;
+        let last = i32::try_from(self.task.found).map_err(|_| too_many())?;
+        self.memory.offsets.room(room, self.length, 1)?[0] = last;
+        self.task.made.elements = self.task.found;
+        self.task.made.offsets = Some(self.memory.offsets.share(self.length + 1));
+        self.task.begin(Stage::Values);
+        Ok(part.len())
+    }
+
+    fn advance(&mut self, entries: usize, slots: usize, found: usize) -> Result<(), Fault> {
+        self.task.entry += entries;
+        self.task.slot += slots;
+        self.task.found += found;
+        if self.task.slot > self.length { Err(disagree().into()) } else { Ok(()) }
+    }
+
+    fn check_slots(&self) -> Result<(), Fault> {
+        if self.task.slot == self.length { Ok(()) } else { Err(disagree().into()) }
+    }
+}
+
+impl Task {
+    fn begin(&mut self, stage: Stage) {
+        self.stage = stage;
+        (self.entry, self.slot, self.found) = (0, 0, 0);
+    }
+}
+
+impl Kept {
+    /// Keeps a slice of the entries that count, unless all do: those of at most the repetition level `most`. After the last, the next
+    /// stage begins.
+    fn slice(
+        &mut self,
+        leaf: Leaf<'_>,
+        has_lists: bool,
+        most: u8,
+        task: &mut Task,
+        next: Stage,
+    ) -> Result<usize, Fault> {
+        if task.entry == 0 {
+            self.count = 0;
+        }
+        let (at, length) = match leaf.entries {
+            Some(entries) if has_lists => (task.entry, entries.len()),
+            Some(_) => (0, 0),
+            None => (task.entry, leaf.column.rows),
+        };
+        let count = SLICE.min(length.saturating_sub(at));
+        let room = self.count + count;
+        if self.definition.len() < room {
+            for levels in [&mut self.definition, &mut self.repetition] {
+                levels.try_reserve(room - levels.len()).map_err(|_| Error::out_of_memory(room))?;
+                levels.resize(room, 0);
+            }
+        }
+        let (definition, repetition) =
+            (&mut self.definition[self.count..room], &mut self.repetition[self.count..room]);
+        self.count += match leaf.entries {
+            Some(entries) => {
+                let part = entries.part(at, count);
+                let levels = part.repetition.unwrap_or_default();
+                levels::keep(part.definition, levels, most, definition, repetition).map_err(|_| disagree())?
+            }
+            // A flat leaf's rows; what can be null of it, or around it, has the level 1.
+            None => {
+                match &leaf.column.validity {
+                    Some(validity) => bits::unpack_bool(validity.bytes(), validity.offset() + at, definition)
+                        .map_err(|_| disagree())?,
+                    None => definition.fill(1),
+                }
+                repetition.fill(0);
+                count
+            }
+        };
+        task.entry += count;
+        if at + count >= length {
+            task.begin(next);
+        }
+        Ok(count)
+    }
+
+    /// The entries that count: those that were kept, or the leaf's own.
+    fn entries<'k>(&'k self, leaf: Leaf<'k>, has_lists: bool) -> Entries<'k> {
+        match leaf.entries {
+            Some(entries) if !has_lists => entries,
+            _ => Entries {
+                definition: &self.definition[..self.count],
+                repetition: Some(&self.repetition[..self.count]),
+            },
+        }
+    }
+}
