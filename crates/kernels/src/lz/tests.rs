@@ -6,6 +6,9 @@ use crate::testing::{Random, rounds};
 use std::vec;
 use std::vec::Vec;
 
+/// What matches may refer to, where it is much.
+const FAR: usize = if cfg!(miri) { 2_000 } else { 70_000 };
+
 /// One element: how many bytes of the input it is, and what it appends. `None` for one that is not whole or faulty.
 type Element = fn(input: &[u8], output: &mut Vec<u8>, start: usize, before: &mut u8) -> Option<usize>;
 
@@ -121,7 +124,7 @@ fn against_naive(
     let mut random = Random::new(31);
     let (mut elements, mut full) = (0, 0);
     for round in 0..rounds(3_000) {
-        let at = random.below(if round % 7 == 0 { 70_000 } else { 200 });
+        let at = random.below(if round % 7 == 0 { FAR } else { 200 });
         let start = random.below(at + 1) * random.below(2);
         let room = random.below(if round % 3 == 0 { 3_000 } else { 400 });
         let until = at + random.below(2 * room + 2);
@@ -148,7 +151,10 @@ fn against_naive(
         elements += count;
         full += usize::from(run.produced > room / 2 && room > 200);
     }
-    assert!(elements > rounds(6_000) && full > rounds(3_000) / 40, "{elements} elements, {full} full");
+    assert!(
+        cfg!(miri) || elements > rounds(6_000) && full > rounds(3_000) / 40,
+        "{elements} elements, {full} full"
+    );
 }
 
 /// How far back, in a block of `reach` bytes, and at most `most`: near, far, or too far.
@@ -298,7 +304,7 @@ fn inflate_against_single_symbols() {
         tables.set_distances(&random_code(&mut random, symbols, 5 + (round % 11) as u8)).unwrap();
         let length = random.below(2_000);
         let input = random.bytes(length);
-        let at = random.below(if round % 2 == 0 { 40_000 } else { 200 });
+        let at = random.below(if round % 2 == 0 { FAR } else { 200 });
         let start = random.below(at + 1) * random.below(2);
         let room = random.below(3_000);
         let until = at + random.below(2 * room + 2);
@@ -331,7 +337,10 @@ fn inflate_against_single_symbols() {
         assert_eq!(bits.buffer >> bits.count, 0);
         elements += count;
     }
-    assert!(elements > rounds(30_000) && matches > rounds(1_500), "{elements} elements, {matches} matches");
+    assert!(
+        cfg!(miri) || elements > rounds(30_000) && matches > rounds(1_500),
+        "{elements} elements, {matches} matches"
+    );
 }
 
 #[test]
@@ -366,6 +375,9 @@ fn lengths_that_make_no_code() {
 fn matches_of_every_shape() {
     for distance in 1..=70 {
         for length in (1..=40).chain([63, 64, 65, 300]) {
+            if cfg!(miri) && (distance * 7 + length) % 23 != 0 {
+                continue;
+            }
             for lead in [0, 1, 9] {
                 let at = distance + lead;
                 let mut output: Vec<u8> = (0..at + length + super::SLACK).map(|i| (i * 7) as u8).collect();
