@@ -118,7 +118,25 @@ impl<T: Clone + Default> Pool<T> {
         Ok(values)
     }
 
-    /// Shares the first `length` values of a vector from [`Pool::take`].
+    /// A vector with memory for `length` values, which has those of an earlier use, or none. Its user makes it longer as he
+    /// needs it: a large one that is new is not filled at once.
+    ///
+    /// # Errors
+    ///
+    /// When the memory cannot be had.
+    pub fn take_memory(&mut self, length: usize) -> crate::Result<Vec<T>> {
+        let mut values = self.take(0)?;
+        if values.capacity() < length {
+            // What is left in it is of no use: it need not be copied.
+            values.clear();
+            values
+                .try_reserve_exact(length)
+                .map_err(|_| crate::Error::out_of_memory(length.saturating_mul(size_of::<T>())))?;
+        }
+        Ok(values)
+    }
+
+    /// Shares the first `length` values of a vector from [`Pool::take`] or [`Pool::take_memory`].
     pub fn share(&mut self, values: Vec<T>, length: usize) -> Buffer<T> {
         let values = Arc::new(values);
         let length = length.min(values.len());
@@ -249,6 +267,19 @@ mod tests {
         drop(kept);
         let again = pool.take(80).unwrap();
         assert_eq!((again.as_ptr(), again.len()), (address, 100));
+    }
+
+    #[test]
+    fn a_pool_gives_memory_that_is_not_filled() {
+        let mut pool = Pool::<u32>::new();
+        let mut values = pool.take_memory(100).unwrap();
+        assert!(values.is_empty() && values.capacity() >= 100);
+        values.resize(60, 7);
+        drop(pool.share(values, 50));
+        let again = pool.take_memory(70).unwrap();
+        assert_eq!((again.len(), again[59]), (60, 7), "what it had is filled");
+        drop(pool.share(again, 1));
+        assert!(pool.take_memory(200).unwrap().capacity() >= 200);
     }
 
     #[test]

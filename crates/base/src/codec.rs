@@ -71,7 +71,8 @@ pub trait Decompressor: Send {
     /// what was produced before, `output[history..]` is room. What lies in the room behind what a step produces means
     /// nothing: copies are faster where they may write some bytes too many.
     ///
-    /// All of `input` is consumed before more is asked for.
+    /// All of `input` is consumed before more is asked for. Where units of `budget` were spent before, which was progress, and
+    /// what is left does not pay for the smallest piece of work, nothing is done.
     ///
     /// # Errors
     ///

@@ -68,7 +68,7 @@ impl Format for Gzip {
     /// Deflate's longest match, 258 bytes, takes at least two bits.
     const RATIO_MAX: Ratio = Ratio { output: 4 * 258, input: 1 };
 
-    /// With the checksum.
+    /// Measured (`examples/prices.rs`): symbols at 1 to 4 ns. With the checksum.
     const PRICE: Price = Price { kib: 250, kilovalue: 6 << 10 };
 
     const HISTORY_BYTES: usize = 32 << 10;

@@ -17,6 +17,9 @@
 //!   of which it ignores what follows.)
 //! * What a page announces is never allocated by a decompressor, and `start` refuses announcements that the compressed
 //!   bytes cannot become by the codec's largest possible ratio.
+//! * They stop anywhere, and no step costs more than the default budget. There is no other path for small pages: in steps,
+//!   pages of 8 KiB to 1 MiB take -60 % to +15 % more time than in one call of the crates that do no more than that
+//!   (`examples/one_shot.rs`).
 //! * A failed page fails again until the next `start`, which makes the decompressor as good as new.
 #![forbid(unsafe_code)]
 

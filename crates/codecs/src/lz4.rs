@@ -36,6 +36,7 @@ impl Format for Lz4Raw {
     const CODEC: Codec = Codec::Lz4Raw;
     const RATIO_MAX: Ratio = RATIO_MAX;
 
+    /// Measured (`examples/prices.rs`): sequences of what encoders write at 2 to 7 ns, the shortest matches at 7.
     const PRICE: Price = Price { kib: 150, kilovalue: 8 << 10 };
 
     const HISTORY_BYTES: usize = HISTORY_BYTES;

@@ -98,14 +98,14 @@ fn decompress<F: Format>(
     }
     // A byte takes an element at the worst.
     let worst = Price::per_kib(F::PRICE.kib.saturating_add(F::PRICE.kilovalue));
-    let (mut consumed, mut at, mut worked) = (0, history, false);
+    let (mut consumed, mut at) = (0, history);
     let status = loop {
         // Page V2: nothing may be compressed to nothing.
         if page.is_empty() {
             break Status::End;
         }
         let paid = budget.bytes_left(worst);
-        if worked && (paid < 2 * SLICE_BYTES_MIN || budget.is_spent()) {
+        if budget.spent() > 0 && (paid < 2 * SLICE_BYTES_MIN || budget.is_spent()) {
             break Status::Yield;
         }
         // What a slice does too much is less than the smallest slice.
@@ -125,7 +125,6 @@ fn decompress<F: Format>(
         page.advance(taken, produced);
         (consumed, at) = (consumed + taken, at + produced);
         let went_on = taken + produced + elements > 0 || carried.length != before;
-        worked = true;
         match stop {
             Stop::Room if page.owed() == 0 => return Err(page.too_long()),
             Stop::Room if at == output.len() => break Status::NeedRoom,

@@ -24,6 +24,8 @@ impl Format for Snappy {
     /// The best that an element can do is a copy with a two-byte offset: 3 bytes for 64.
     const RATIO_MAX: Ratio = Ratio { output: 64, input: 3 };
 
+    /// Measured (`examples/prices.rs`): elements of what encoders write at 1 to 4 ns, the shortest copies, each of what the last
+    /// one made, at 7.
     const PRICE: Price = Price { kib: 150, kilovalue: 6 << 10 };
 
     /// The format has offsets of 32 bits, but all known encoders cut their input into pieces of 64 KiB.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use marquetry_base::{Budget, Bytes, Codec, Error, Limits};
+use marquetry_base::{Budget, Bytes, Error, Limits};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::hostile::{self, Manner};
 use marquetry_conformance::{canonical, files};
-use marquetry_parquet::format::{Compression, FileMetaData};
+use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{BatchReader, PageInfo, PageScanner, ReadOptions};
 
 /// Files up to this size are read in every manner; larger ones in the usual one.
@@ -18,10 +18,6 @@ const EVERY_MANNER_FILE_BYTES_MAX: usize = 100_000;
 /// Units that a step may charge beyond its budget, for the slice that it was in the middle of. The dearest is a CRC over
 /// 256 KiB, at 25,600 units.
 const SLICE_UNITS_MAX: u64 = 30_000;
-
-/// What a one-shot codec (all but GZIP and ZSTD) charges at once for a page of the corpus: 4 units a byte at most, for pages of
-/// up to 1 MiB.
-const ONE_SHOT_UNITS_MAX: u64 = Budget::DEFAULT_UNITS + 4 * (1 << 20);
 
 fn corpus() -> Option<Vec<(PathBuf, Bytes)>> {
     let corpus = files::corpus()?;
@@ -167,12 +163,7 @@ fn no_step_does_more_than_it_may() {
             if let Some(units) = units_max(&bytes, &metadata, leaf) {
                 let entry = largest.entry(compression.to_string()).or_default();
                 *entry = entry.clone().max((units, format!("{name}, column {leaf}")));
-                let bound = match compression {
-                    Compression::Uncompressed | Compression::Codec(Codec::Gzip | Codec::Zstd) => {
-                        Budget::DEFAULT_UNITS + SLICE_UNITS_MAX
-                    }
-                    _ => ONE_SHOT_UNITS_MAX,
-                };
+                let bound = Budget::DEFAULT_UNITS + SLICE_UNITS_MAX;
                 assert!(units <= bound, "{name}, column {leaf} ({compression}): a step of {units} units");
             }
         }

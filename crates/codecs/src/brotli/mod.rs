@@ -144,6 +144,7 @@ impl Format for Brotli {
     /// and 10 for prefix codes of one symbol each, which then take no bits.
     const RATIO_MAX: Ratio = Ratio { output: (1 << 24) * 8, input: 77 };
 
+    /// Measured (`examples/prices.rs`): literals and copies at 2 to 9 ns, in blocks of one at four times as much.
     const PRICE: Price = Price { kib: 150, kilovalue: 8 << 10 };
 
     /// The largest window.
@@ -569,7 +570,7 @@ fn recent(distances: [usize; 4], symbol: usize) -> usize {
         0..4 => distances[symbol],
         _ => {
             let distance = distances[usize::from(symbol >= 10)];
-            if symbol % 2 == 0 { distance.saturating_sub(by) } else { distance + by }
+            if symbol.is_multiple_of(2) { distance.saturating_sub(by) } else { distance + by }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Every run beside a naive decoder that goes element by element and byte by byte.
 
-use super::{Output, Run, lz4, lzo, snappy};
+use super::inflate::{self, Symbol, Tables};
+use super::{Bits, Output, Run, lz4, lzo, snappy};
 use crate::testing::{Random, rounds};
 use std::vec;
 use std::vec::Vec;
@@ -263,6 +264,101 @@ fn lzo_against_the_naive_decoder() {
         input.extend(random.bytes(after));
         made + after
     });
+}
+
+/// Lengths of a complete code of `symbols` symbols, `bits` at most: a tree whose leaves are split at random.
+fn random_code(random: &mut Random, symbols: usize, bits: u8) -> Vec<u8> {
+    let mut leaves = vec![1u8, 1];
+    while leaves.len() < symbols {
+        let at = if random.below(3) == 0 { leaves.len() - 1 } else { random.below(leaves.len()) };
+        if leaves[at] < bits {
+            leaves[at] += 1;
+            leaves.push(leaves[at]);
+        } else if leaves.iter().all(|&length| length == bits) {
+            break;
+        }
+    }
+    leaves.resize(symbols, 0);
+    for at in 0..symbols {
+        leaves.swap(at, random.below(symbols));
+    }
+    leaves
+}
+
+/// Random bits mean something in any complete code: runs beside symbols one by one, in random places.
+#[test]
+fn inflate_against_single_symbols() {
+    let mut random = Random::new(32);
+    let mut tables = std::boxed::Box::new(Tables::new());
+    let (mut elements, mut matches) = (0, 0);
+    for round in 0..rounds(1_500) {
+        let symbols = [257, 258, 270, 286][random.below(4)];
+        tables.set_literals(&random_code(&mut random, symbols, 9 + (round % 7) as u8)).unwrap();
+        let symbols = 2 + random.below(29);
+        tables.set_distances(&random_code(&mut random, symbols, 5 + (round % 11) as u8)).unwrap();
+        let length = random.below(2_000);
+        let input = random.bytes(length);
+        let at = random.below(if round % 2 == 0 { 40_000 } else { 200 });
+        let start = random.below(at + 1) * random.below(2);
+        let room = random.below(3_000);
+        let until = at + random.below(2 * room + 2);
+        let mut output = random.bytes(at + room);
+        let mut naive = output[..at].to_vec();
+        let mut bits = Bits::default();
+        let skipped = if random.below(2) == 0 { bits.fill(&input) } else { 0 };
+        bits.take(random.below(9) as u32);
+        let mut bits_naive = bits;
+        let to = Output { output: &mut output, start, at, until };
+        let run = inflate::run(&input[skipped..], to, &mut bits, &tables);
+        let (mut consumed, mut count) = (skipped, 0);
+        while count < run.elements {
+            consumed += bits_naive.fill(&input[consumed..]);
+            match tables.symbol(&mut bits_naive) {
+                Symbol::Literal(byte) => naive.push(byte),
+                Symbol::Match { length, distance } => {
+                    append_match(&mut naive, start, distance, length).expect("a good match");
+                    matches += 1;
+                }
+                other => panic!("{other:?} in a run"),
+            }
+            count += 1;
+        }
+        assert_eq!(run.produced, naive.len() - at);
+        assert!(output[..naive.len()] == naive, "other bytes");
+        // The same bits are left, whichever were read ahead.
+        let place = |consumed: usize, bits: Bits| 8 * consumed - bits.count as usize;
+        assert_eq!(place(skipped + run.consumed, bits), place(consumed, bits_naive));
+        assert_eq!(bits.buffer >> bits.count, 0);
+        elements += count;
+    }
+    assert!(elements > rounds(30_000) && matches > rounds(1_500), "{elements} elements, {matches} matches");
+}
+
+#[test]
+fn lengths_that_make_no_code() {
+    use inflate::BadCode::{Incomplete, Oversubscribed};
+    let mut tables = std::boxed::Box::new(Tables::new());
+    for (lengths, expected) in [
+        (&[1u8, 1][..], Ok(())),
+        (&[1, 2, 3, 3], Ok(())),
+        (&[15; 2], Err(Incomplete)),
+        (&[2, 2, 2], Err(Incomplete)),
+        (&[1, 1, 1], Err(Oversubscribed)),
+        (&[1, 2, 2, 15], Err(Oversubscribed)),
+        // A single symbol, or none.
+        (&[0, 1], Ok(())),
+        (&[0, 2], Err(Incomplete)),
+        (&[0, 0], Ok(())),
+        (&[], Ok(())),
+    ] {
+        assert_eq!(tables.set_literals(lengths), expected, "{lengths:?}");
+        assert_eq!(tables.set_distances(lengths), expected, "{lengths:?}");
+    }
+    // The other bit of a single code, and any bit of none, is no symbol.
+    tables.set_literals(&[0, 1]).unwrap();
+    assert_eq!(tables.symbol(&mut Bits { buffer: 0, count: 1 }), Symbol::Literal(1));
+    assert_eq!(tables.symbol(&mut Bits { buffer: 1, count: 1 }), Symbol::BadLiteral);
+    assert_eq!(tables.symbol(&mut Bits { buffer: 0, count: 0 }), Symbol::Short);
 }
 
 /// Every distance and length, at the very end of the room that the promise asks for.

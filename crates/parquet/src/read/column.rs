@@ -283,7 +283,7 @@ impl ColumnReader {
                 input,
                 decompressors,
                 budget,
-                |length| bodies.borrow_mut().take(length),
+                |length| bodies.borrow_mut().take_memory(length),
                 |room, length| share_body(&mut bodies.borrow_mut(), room, length),
             )?;
             match next {

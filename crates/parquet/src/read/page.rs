@@ -6,10 +6,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::cast::usize_of_u32;
+use marquetry_base::cast::{u64_of, usize_of, usize_of_u32};
 use marquetry_base::{
     Budget, Bytes, Codec, Codecs, Decompressor, Demand, Error, Input, Limits, Object, Price, Priority,
-    Result, Status, Want,
+    Progress, Result, Status, Want,
 };
 
 use super::ReadOptions;
@@ -21,7 +21,7 @@ const HEADER_GUESS_BYTES: u64 = 1 << 10;
 /// A CRC's price: 64 bytes a nanosecond at best, 4 at worst.
 const CRC_PRICE: Price = Price::per_kib(100);
 /// Bytes whose CRC is computed at a time.
-const CRC_SLICE_BYTES: usize = 256 << 10;
+const CRC_SLICE_BYTES: u64 = 256 << 10;
 /// A page header's price.
 const HEADER_PRICE: Price = Price { kib: 1024, kilovalue: 300 << 10 };
 /// A copy's price, of bytes that came in several pieces.
@@ -31,6 +31,11 @@ const COPY_PRICE: Price = Price::per_kib(150);
 pub(super) const FORGOTTEN_BYTES_MAX: u64 = 100;
 /// Room that a page's decompression starts with, if it may become larger: it grows as bytes arrive.
 const ROOM_MIN: usize = 64 << 10;
+/// Bytes of room that are made at a time, and their price: memory that was never used has to be had from the system.
+const ROOM_SLICE_BYTES: usize = 256 << 10;
+const ROOM_PRICE: Price = Price::per_kib(150);
+/// Bytes that are copied at a time.
+const COPY_SLICE_BYTES: usize = 256 << 10;
 
 /// A page, whole and decompressed.
 #[derive(Debug, Clone)]
@@ -91,18 +96,27 @@ enum Expects {
     Header { ask: u64 },
     /// The body of a page.
     Body(PageHeader),
-    /// Nothing from outside: the body's CRC is being computed.
-    Crc { header: PageHeader, body: Bytes, done: usize, crc: u32 },
-    /// Nothing from outside: the body is being decompressed.
-    Room {
-        kind: PageKind,
-        levels: Bytes,
-        packed: Bytes,
-        consumed: usize,
-        room: Vec<u8>,
-        produced: usize,
-        total: usize,
-    },
+    /// Nothing from outside: the CRC of the body, which stands there, is being computed.
+    Crc { header: PageHeader, body: Range<u64>, done: u64, crc: u32 },
+    /// Nothing from outside: the body is being decompressed, or put together.
+    Room(Unpacking),
+}
+
+/// A page whose body is being decompressed, or put together of several pieces.
+struct Unpacking {
+    kind: PageKind,
+    levels: Bytes,
+    /// Where the bytes are that are not consumed yet.
+    packed: Range<u64>,
+    /// `None` where they are not compressed.
+    codec: Option<Codec>,
+    /// What the bytes become, as far as there is room for it.
+    room: Vec<u8>,
+    produced: usize,
+    total: usize,
+    /// The room to begin with.
+    first: usize,
+    started: bool,
 }
 
 /// What [`PageReader::next`] answers.
@@ -176,8 +190,9 @@ impl PageReader {
     pub(super) fn held(&self) -> usize {
         match &self.expects {
             Expects::Header { .. } | Expects::Body(_) => 0,
-            Expects::Crc { body, .. } => body.len(),
-            Expects::Room { levels, packed, room, .. } => levels.len() + packed.len() + room.len(),
+            // The body itself is held by the input.
+            Expects::Crc { .. } => 0,
+            Expects::Room(page) => page.levels.len() + page.room.len(),
         }
     }
 
@@ -193,7 +208,7 @@ impl PageReader {
         let bytes = match &self.expects {
             Expects::Header { ask } => *ask,
             Expects::Body(header) => header.compressed_bytes.into(),
-            Expects::Crc { .. } | Expects::Room { .. } => 0,
+            Expects::Crc { .. } | Expects::Room(_) => 0,
         };
         self.at..self.at.saturating_add(bytes).min(self.end)
     }
@@ -281,24 +296,21 @@ impl PageReader {
                     }
                 }
                 Expects::Body(header) => {
-                    let range = self.at..self.at + u64::from(header.compressed_bytes);
-                    let Some(body) = input.contiguous(range.clone())? else {
+                    let body = self.at..self.at + u64::from(header.compressed_bytes);
+                    if input.missing(body.clone()).is_some() {
                         self.expects = Expects::Body(header);
                         return Ok(Next::Need);
-                    };
-                    if input.segment(range.start, u64::MAX).len() < body.len() {
-                        budget.charge(COPY_PRICE, body.len(), 0);
                     }
-                    input.release(range.clone());
-                    self.at = range.end;
+                    self.at = body.end;
                     self.expects = Expects::Crc { header, body, done: 0, crc: 0 };
                 }
                 Expects::Crc { header, body, mut done, mut crc } => {
                     if let (Some(expected), true) = (header.crc, self.verify_crc) {
-                        if done < body.len() {
-                            let slice = &body[done..body.len().min(done + CRC_SLICE_BYTES)];
-                            crc = marquetry_kernels::crc32::crc32(crc, slice);
-                            done += slice.len();
+                        if body.start + done < body.end {
+                            let left = body.end - body.start - done;
+                            let slice = input.segment(body.start + done, left.min(CRC_SLICE_BYTES));
+                            crc = marquetry_kernels::crc32::crc32(crc, &slice);
+                            done += u64_of(slice.len());
                             budget.charge(CRC_PRICE, slice.len(), 0);
                             self.expects = Expects::Crc { header, body, done, crc };
                             if budget.is_spent() {
@@ -312,49 +324,18 @@ impl PageReader {
                             )));
                         }
                     }
-                    match self.open(header, body, decompressors, &mut room)? {
+                    match self.open(header, body, input, budget, &mut room)? {
                         Opened::Page(page) => return Ok(Next::Page(page)),
-                        Opened::Packed(expects) => self.expects = expects,
+                        Opened::Packed(page) => self.expects = Expects::Room(page),
                     }
                 }
-                Expects::Room { kind, levels, packed, mut consumed, room: mut out, mut produced, total } => {
-                    let Compression::Codec(codec) = self.compression else {
-                        return Err(Error::internal("a page without its codec"));
-                    };
-                    let decompressor = decompressors.of(codec)?;
-                    let end = out.len().min(total);
-                    let progress =
-                        decompressor.step(&packed[consumed..], true, &mut out[..end], produced, budget)?;
-                    consumed += progress.consumed;
-                    produced += progress.produced;
-                    match progress.status {
-                        Status::End if produced == total => {
-                            return Ok(Next::Page(Page { kind, levels, body: share(out, total) }));
-                        }
-                        Status::End => {
-                            return Err(Error::corrupt(format!(
-                                "a page of {produced} bytes that should have {total}"
-                            )));
-                        }
-                        Status::NeedInput => return Err(Error::corrupt("compressed data that ends early")),
-                        Status::NeedRoom if end == total => {
-                            return Err(Error::corrupt(format!(
-                                "a page larger than the {total} bytes it should have"
-                            )));
-                        }
-                        Status::NeedRoom => {
-                            let larger = out.len().saturating_mul(2).min(total);
-                            out.try_reserve_exact(larger - out.len())
-                                .map_err(|_| Error::out_of_memory(larger))?;
-                            out.resize(larger, 0);
-                        }
-                        Status::Yield => {}
-                    }
-                    self.expects =
-                        Expects::Room { kind, levels, packed, consumed, room: out, produced, total };
-                    if progress.status == Status::Yield || budget.is_spent() {
+                Expects::Room(mut page) => {
+                    if !page.step(input, decompressors, budget)? {
+                        self.expects = Expects::Room(page);
                         return Ok(Next::Yield);
                     }
+                    let Unpacking { kind, levels, room, total, .. } = page;
+                    return Ok(Next::Page(Page { kind, levels, body: share(room, total) }));
                 }
             }
         }
@@ -364,79 +345,176 @@ impl PageReader {
     fn open(
         &mut self,
         header: PageHeader,
-        body: Bytes,
-        decompressors: &mut Decompressors,
+        body: Range<u64>,
+        input: &mut Input,
+        budget: &mut Budget<'_>,
         room: &mut impl FnMut(usize) -> Result<Vec<u8>>,
     ) -> Result<Opened> {
         let uncompressed = usize_of_u32(header.uncompressed_bytes);
         let (levels_bytes, is_compressed) = match &header.kind {
             PageKind::DataV2(page) => {
                 let levels = u64::from(page.repetition_bytes) + u64::from(page.definition_bytes);
-                let levels = usize::try_from(levels).unwrap_or(usize::MAX);
-                if levels > body.len() || levels > uncompressed {
+                if levels > body.end - body.start || levels > u64_of(uncompressed) {
                     return Err(Error::corrupt(format!(
                         "levels of {levels} bytes in a page of {} bytes, {uncompressed} uncompressed",
-                        body.len()
+                        body.end - body.start
                     )));
                 }
                 (levels, page.is_compressed)
             }
             _ => (0, true),
         };
-        let levels = body.slice(..levels_bytes);
-        let packed = body.slice(levels_bytes..);
-        let total = uncompressed - levels_bytes;
+        let packed = body.start + levels_bytes..body.end;
+        let levels = whole(input, body.start..packed.start, budget)?;
+        input.release(body.start..packed.start);
+        let total = uncompressed - levels.len();
         let codec = match self.compression {
-            Compression::Codec(codec) if is_compressed => codec,
-            _ => {
-                if packed.len() != total {
-                    return Err(Error::corrupt(format!(
-                        "an uncompressed page of {} bytes that should have {uncompressed}",
-                        body.len()
-                    )));
-                }
-                return Ok(Opened::Page(Page { kind: header.kind, levels, body: packed }));
-            }
+            Compression::Codec(codec) if is_compressed => Some(codec),
+            _ => None,
         };
+        let packed_bytes = packed.end - packed.start;
         // A page whose values are all null holds none, and some writers then leave out the codec's empty frame.
-        if packed.is_empty() && total == 0 {
-            return Ok(Opened::Page(Page { kind: header.kind, levels, body: packed }));
+        if codec.is_none() || (packed_bytes == 0 && total == 0) {
+            if packed_bytes != u64_of(total) {
+                return Err(Error::corrupt(format!(
+                    "an uncompressed page of {} bytes that should have {uncompressed}",
+                    body.end - body.start
+                )));
+            }
+            let piece = input.segment(packed.start, packed_bytes);
+            if piece.len() == total {
+                input.release(packed);
+                return Ok(Opened::Page(Page { kind: header.kind, levels, body: piece }));
+            }
         }
-        let decompressor = decompressors.of(codec)?;
-        let first = packed.len().saturating_mul(4).max(ROOM_MIN).min(total);
+        // Room grows as bytes are produced, but there is some to begin with.
+        let some = usize_of(packed_bytes).unwrap_or(usize::MAX).saturating_mul(4).max(ROOM_MIN);
+        let first = some.min(total);
         let room = room(first)?;
-        decompressor.start(packed.len(), total, room.len() >= total)?;
-        Ok(Opened::Packed(Expects::Room {
+        Ok(Opened::Packed(Unpacking {
             kind: header.kind,
             levels,
             packed,
-            consumed: 0,
+            codec,
             room,
             produced: 0,
             total,
+            first,
+            started: false,
         }))
+    }
+}
+
+impl Unpacking {
+    /// Decompresses on, or copies; true when the page is whole.
+    fn step(
+        &mut self,
+        input: &mut Input,
+        decompressors: &mut Decompressors,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        loop {
+            if !self.started {
+                if self.room.len() < self.first {
+                    self.make_room(self.first, budget);
+                    if budget.is_spent() {
+                        return Ok(false);
+                    }
+                    continue;
+                }
+                if let Some(codec) = self.codec {
+                    let packed = usize_of(self.packed.end - self.packed.start).unwrap_or(usize::MAX);
+                    let whole = self.room.len() >= self.total;
+                    decompressors.of(codec)?.start(packed, self.total, whole)?;
+                }
+                self.started = true;
+            }
+            let left = self.packed.end - self.packed.start;
+            let piece = input.segment(self.packed.start, left);
+            let last = u64_of(piece.len()) == left;
+            let end = self.room.len().min(self.total);
+            let progress = match self.codec {
+                Some(codec) => decompressors.of(codec)?.step(
+                    &piece,
+                    last,
+                    &mut self.room[..end],
+                    self.produced,
+                    budget,
+                )?,
+                None => self.copy(&piece, budget),
+            };
+            let consumed = self.packed.start + u64_of(progress.consumed);
+            input.release(self.packed.start..consumed);
+            self.packed.start = consumed;
+            self.produced += progress.produced;
+            match progress.status {
+                Status::End if self.produced == self.total => return Ok(true),
+                Status::End => {
+                    return Err(Error::corrupt(format!(
+                        "a page of {} bytes that should have {}",
+                        self.produced, self.total
+                    )));
+                }
+                Status::NeedInput if last => {
+                    return Err(Error::corrupt("compressed data that ends early"));
+                }
+                Status::NeedRoom if end == self.total => {
+                    return Err(Error::corrupt(format!(
+                        "a page larger than the {} bytes it should have",
+                        self.total
+                    )));
+                }
+                Status::NeedRoom => {
+                    if self.room.len() == self.room.capacity() {
+                        let larger = self.room.len().saturating_mul(2).min(self.total);
+                        budget.charge(COPY_PRICE, self.room.len(), 0);
+                        self.room
+                            .try_reserve_exact(larger - self.room.len())
+                            .map_err(|_| Error::out_of_memory(larger))?;
+                    }
+                    self.make_room(self.total, budget);
+                }
+                Status::NeedInput | Status::Yield => {}
+            }
+            if progress.status == Status::Yield || budget.is_spent() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Makes more of the memory there is into room, up to `end`.
+    fn make_room(&mut self, end: usize, budget: &mut Budget<'_>) {
+        let end = end.min(self.room.capacity()).min(self.room.len() + ROOM_SLICE_BYTES);
+        budget.charge(ROOM_PRICE, end - self.room.len(), 0);
+        self.room.resize(end, 0);
+    }
+
+    /// Copies a slice of a page that is not compressed.
+    fn copy(&mut self, piece: &[u8], budget: &mut Budget<'_>) -> Progress {
+        let length = piece.len().min(COPY_SLICE_BYTES).min(self.room.len() - self.produced);
+        budget.charge(COPY_PRICE, length, 0);
+        self.room[self.produced..self.produced + length].copy_from_slice(&piece[..length]);
+        let status = match self.produced + length {
+            produced if produced == self.total => Status::End,
+            _ if length < piece.len().min(COPY_SLICE_BYTES) => Status::NeedRoom,
+            _ => Status::NeedInput,
+        };
+        Progress { consumed: length, produced: length, status }
     }
 }
 
 enum Opened {
     Page(Page),
-    Packed(Expects),
+    Packed(Unpacking),
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pages_in_another_file() {
-        let reader = |path: &str| {
-            let chunk =
-                ColumnChunk { file_path: Some(path.into()), data_page_offset: 4, ..Default::default() };
-            PageReader::new(Object(0), &chunk, 100, &ReadOptions::default()).map(drop)
-        };
-        let error = reader("part.0\n.parquet").unwrap_err();
-        assert_eq!(error.kind(), marquetry_base::ErrorKind::Unsupported);
-        assert_eq!(error.message(), "a column chunk in another file, \"part.0\\n.parquet\"");
-        assert!(reader("").is_ok());
+/// The bytes of `range`, which are there, in one piece.
+fn whole(input: &Input, range: Range<u64>, budget: &mut Budget<'_>) -> Result<Bytes> {
+    let length = range.end - range.start;
+    let piece = input.segment(range.start, length);
+    if u64_of(piece.len()) == length {
+        return Ok(piece);
     }
+    budget.charge(COPY_PRICE, usize_of(length).unwrap_or(usize::MAX), 0);
+    input.contiguous(range)?.ok_or_else(|| Error::internal("a page's levels are not there"))
 }
