@@ -17,6 +17,9 @@ const BATCH_BYTES_MAX: usize = 16 << 20;
 /// that a host would take nor the width that a schema claims are there yet.
 const ROOM_BYTES_MIN: usize = 256 << 10;
 
+/// Bytes of values that are built in one buffer.
+const BUILT_BYTES_MAX: usize = 512 << 10;
+
 /// Memory for one array of the batch, used again and again.
 #[derive(Debug)]
 pub(super) struct Store<T> {
@@ -98,7 +101,7 @@ pub(super) enum Output {
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     shared: Vec<Bytes>,
-    /// The number of the current page's buffer, once a view points into it.
+    /// The number of the page's chunk that a view points into last.
     page: Option<u32>,
     /// Values that are built here, not taken from a page, and the number that their buffer will have.
     built: Vec<u8>,
@@ -106,35 +109,51 @@ pub(super) struct Buffers {
     bytes: usize,
 }
 
+fn too_many_buffers() -> Error {
+    Error::internal("too many buffers in a batch")
+}
+
 /// The number of the dictionary's buffer in every batch.
 pub(super) const DICTIONARY_BUFFER: u32 = 0;
 
 impl Buffers {
-    fn push(&mut self, bytes: Bytes) -> Result<u32> {
+    /// Adds a buffer: its number.
+    pub(super) fn push(&mut self, bytes: Bytes) -> Result<u32> {
         if self.shared.is_empty() {
             self.shared.push(Bytes::new());
         }
-        let index =
-            u32::try_from(self.shared.len()).map_err(|_| Error::internal("too many buffers in a batch"))?;
+        let index = u32::try_from(self.shared.len()).map_err(|_| too_many_buffers())?;
         self.bytes += bytes.len();
         self.shared.push(bytes);
         Ok(index)
     }
 
-    /// The number of the current page's buffer.
-    pub(super) fn of_page(&mut self, page: &Bytes) -> Result<u32> {
+    /// The number that a chunk of a page has, or will have once it is kept.
+    pub(super) fn number_of(&self, chunk: &Bytes) -> Result<u32> {
         match self.page {
-            Some(index) => Ok(index),
-            None => {
-                let index = self.push(page.clone())?;
-                self.page = Some(index);
-                Ok(index)
-            }
+            Some(index) if self.is_current(chunk) => Ok(index),
+            _ => u32::try_from(self.shared.len().max(1)).map_err(|_| too_many_buffers()),
         }
     }
 
-    /// Room for values to be built, and the number that its buffer will have.
-    pub(super) fn built(&mut self) -> Result<(&mut Vec<u8>, u32)> {
+    /// True when views point into this chunk already.
+    fn is_current(&self, chunk: &Bytes) -> bool {
+        let current = self.page.and_then(|index| self.shared.get(index as usize));
+        current.is_some_and(|bytes| bytes.as_ptr() == chunk.as_ptr() && bytes.len() == chunk.len())
+    }
+
+    /// Keeps a chunk that views point into, under the number that [`Buffers::number_of`] said.
+    pub(super) fn keep(&mut self, chunk: Bytes, number: u32) {
+        if !self.is_current(&chunk) && self.push(chunk).is_ok() {
+            self.page = Some(number);
+        }
+    }
+
+    /// Copies a value to where values are built: the number of the buffer, and the offset in it.
+    pub(super) fn build(&mut self, value: &[u8]) -> Result<(u32, u32)> {
+        if self.built.len() + value.len() > BUILT_BYTES_MAX && !self.built.is_empty() {
+            self.close_built();
+        }
         let index = match self.built_index {
             Some(index) => index,
             None => {
@@ -143,17 +162,26 @@ impl Buffers {
                 index
             }
         };
-        Ok((&mut self.built, index))
+        let offset = u32::try_from(self.built.len()).map_err(|_| Error::internal("values beyond 4 GiB"))?;
+        self.built.try_reserve(value.len()).map_err(|_| Error::out_of_memory(value.len()))?;
+        self.built.extend_from_slice(value);
+        Ok((index, offset))
     }
 
-    fn share(&mut self, dictionary: Option<&Bytes>) -> Arc<Vec<Bytes>> {
-        let mut shared = core::mem::take(&mut self.shared);
+    /// No more is built in the current buffer.
+    fn close_built(&mut self) {
         if let Some(index) = self.built_index.take() {
             let built = core::mem::take(&mut self.built);
-            if let Some(slot) = shared.get_mut(index as usize) {
+            self.bytes += built.len();
+            if let Some(slot) = self.shared.get_mut(index as usize) {
                 *slot = built.into();
             }
         }
+    }
+
+    fn share(&mut self, dictionary: Option<&Bytes>) -> Arc<Vec<Bytes>> {
+        self.close_built();
+        let mut shared = core::mem::take(&mut self.shared);
         if let Some(dictionary) = dictionary {
             match shared.first_mut() {
                 Some(first) => *first = dictionary.clone(),
@@ -172,6 +200,8 @@ pub(super) struct Builder {
     pub(super) capacity: usize,
     pub(super) rows: usize,
     pub(super) values: usize,
+    /// Bytes that are there of the value behind them, where one is so wide that it takes several slices.
+    pub(super) partial: usize,
     validity: Store<u8>,
     pub(super) output: Output,
     /// Indices, of a batch whose dictionary is kept.
@@ -205,6 +235,7 @@ impl Builder {
             },
             rows: 0,
             values: 0,
+            partial: 0,
             validity: Store::default(),
             output,
             indices: Store::default(),
@@ -259,21 +290,13 @@ impl Builder {
             values,
             layout: Layout::Dense,
             levels: Some(levels),
+            provisional: false,
         })
     }
 
     /// True when the batch of a nested leaf, whose rows may be of any size, should end.
     pub(super) fn is_large(&self) -> bool {
         self.rows > 0 && self.held() > BATCH_BYTES_MAX
-    }
-
-    /// Bytes of values that decoding copied or built here, where that depends on more than their number.
-    pub(super) fn copied_bytes(&self) -> usize {
-        match &self.output {
-            Output::Fixed(width, _) => width * self.values,
-            Output::ByteArray(_, buffers) => buffers.built.len(),
-            _ => 0,
-        }
     }
 
     /// Bytes that the batch holds.
@@ -289,19 +312,12 @@ impl Builder {
         values + self.validity.held() + self.indices.held() + self.definition.held() + self.repetition.held()
     }
 
-    /// Another page begins: its bytes are not in the batch yet.
-    pub(super) fn next_page(&mut self) {
-        if let Output::ByteArray(_, buffers) = &mut self.output {
-            buffers.page = None;
-        }
-    }
-
-    /// True when the batch should end before a page of `page_bytes` is taken in.
-    pub(super) fn is_heavy(&self, page_bytes: usize) -> bool {
+    /// True when the batch should end before more is decoded, which will point into `chunk`.
+    pub(super) fn is_heavy(&self, chunk: Option<&Bytes>) -> bool {
         match &self.output {
             Output::ByteArray(_, buffers) => {
-                let page_bytes = if buffers.page.is_some() { 0 } else { page_bytes };
-                self.rows > 0 && buffers.bytes + buffers.built.len() + page_bytes > BATCH_BYTES_MAX
+                let more = chunk.filter(|chunk| !buffers.is_current(chunk)).map_or(0, Bytes::len);
+                self.rows > 0 && buffers.bytes + buffers.built.len() + more > BATCH_BYTES_MAX
             }
             _ => false,
         }
@@ -336,7 +352,16 @@ impl Builder {
         self.values = 0;
         self.holds_indices = None;
         let validity = validity.map(|bytes| Bitmap::new(bytes, 0, rows));
-        Ok(ColumnBatch { leaf, rows, nulls, validity, values, layout: self.layout, levels: None })
+        Ok(ColumnBatch {
+            leaf,
+            rows,
+            nulls,
+            validity,
+            values,
+            layout: self.layout,
+            levels: None,
+            provisional: false,
+        })
     }
 
     fn finish_values(

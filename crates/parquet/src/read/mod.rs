@@ -19,11 +19,13 @@ mod conform;
 mod footer;
 mod index;
 mod levels;
+mod opening;
 mod options;
 mod page;
 mod reader;
 mod scan;
 mod values;
+mod windowed;
 
 use core::ops::Range;
 

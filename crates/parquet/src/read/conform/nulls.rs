@@ -71,6 +71,7 @@ impl Zeros {
                 values: self.values(plan.physical_type, there)?,
                 layout,
                 levels: None,
+                provisional: false,
             });
         }
         let definition = match levels {
@@ -91,6 +92,7 @@ impl Zeros {
             values: self.values(plan.physical_type, 0)?,
             layout: Layout::Dense,
             levels: Some(Levels { definition, repetition }),
+            provisional: false,
         })
     }
 
@@ -113,7 +115,16 @@ impl Zeros {
                 None => return Err(Error::internal("a constant that is not repeated")),
             }
         };
-        Ok(ColumnBatch { leaf, rows, nulls: 0, validity: None, values, layout: Layout::Spaced, levels: None })
+        Ok(ColumnBatch {
+            leaf,
+            rows,
+            nulls: 0,
+            validity: None,
+            values,
+            layout: Layout::Spaced,
+            levels: None,
+            provisional: false,
+        })
     }
 }
 

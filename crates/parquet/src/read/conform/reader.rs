@@ -46,6 +46,8 @@ struct Current {
     structures: Vec<Levels>,
     variants: Vec<Reassembled>,
     columns: Vec<ColumnBatch>,
+    /// Some of what was read is of a page that is not verified yet: so is what is made of it.
+    provisional: bool,
 }
 
 impl ConformReader {
@@ -120,10 +122,11 @@ impl ConformReader {
             if self.conform.is_identity {
                 return Ok(Step::Ready(batch));
             }
+            let provisional = batch.columns.iter().any(|column| column.provisional);
             let read = core::mem::take(&mut batch.columns).into_iter().map(Some).collect();
             let columns = Vec::with_capacity(self.conform.leaves.len());
             let (structures, variants) = (Vec::new(), Vec::new());
-            self.current = Some(Current { batch, read, structures, variants, columns });
+            self.current = Some(Current { batch, read, structures, variants, columns, provisional });
         }
         let Some(current) = &mut self.current else { return Err(Error::internal("no batch at hand")) };
         // What is made of columns that are taken later comes first.
@@ -187,7 +190,9 @@ impl ConformReader {
                 }
             };
             budget.charge_units(COLUMN_UNITS);
-            current.columns.push(column);
+            let is_made = !matches!(plan.source, LeafSource::Read { .. });
+            let provisional = column.provisional || (is_made && current.provisional);
+            current.columns.push(ColumnBatch { provisional, ..column });
             if budget.is_spent() && current.columns.len() < self.conform.leaves.len() {
                 return Ok(Step::Yield);
             }
