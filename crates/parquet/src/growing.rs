@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use marquetry_base::{Budget, Error, Price, Result};
 
 /// Bytes that are copied, filled or checked at a time.
-pub(crate) const SLICE_BYTES: usize = 128 << 10;
+pub(crate) const SLICE_BYTES: usize = 64 << 10;
 
 /// What copying costs, and filling memory that has to be had from the system first.
 pub(crate) const COPY_PRICE: Price = Price::per_kib(150);
