@@ -283,9 +283,9 @@ mod tests {
                     assert_eq!(out, expected);
                     segmented_fixed(&fixed_segments, shift, 8, &indices, &mut out_fixed).unwrap();
                     assert!(out_fixed.chunks(8).eq(expected.iter().map(|value| value.to_le_bytes())));
-                    if let Some(index) = indices.last_mut() {
+                    if let Some(last) = count.checked_sub(1) {
                         for bad in [entries as u32, u32::MAX] {
-                            *index = bad;
+                            indices[last] = bad;
                             let refused = Err(Error::OutOfRange { index: bad, entries });
                             let found = segmented(&segments, shift, &indices, &mut out);
                             assert_eq!(found, refused);

@@ -18,8 +18,8 @@ const BATCH_BYTES_MAX: usize = 16 << 20;
 /// Bytes of one array, at most: allocators of hosts that never wait dislike a contiguous MiB. Only where one row needs more than
 /// that is there more.
 pub(super) const ARRAY_BYTES_MAX: usize = (1 << 20) - 1;
-/// Bytes that an array of a nested leaf may have where the last row of its batch begins. A slice more, and a row of 384 KiB, are
-/// below [`ARRAY_BYTES_MAX`].
+/// Bytes that an array of a nested leaf may have where the last row of its batch begins: so a row of as many is no exception to
+/// [`ARRAY_BYTES_MAX`].
 const NESTED_BYTES_MAX: usize = 512 << 10;
 /// Bytes that an entry of a nested leaf takes at least, in what is made of it: it may become a view.
 const ENTRY_BYTES_MIN: usize = 16;
@@ -401,6 +401,11 @@ impl Builder {
     /// Entries of a nested leaf to take at a time: those of large values are few.
     pub(super) fn slice_entries(&self) -> usize {
         (self.entries_max / 4).max(1)
+    }
+
+    /// Entries of a nested leaf that the batch should have at most, beside those that it has.
+    pub(super) fn entries_left(&self) -> usize {
+        self.entries_max.saturating_sub(self.entries)
     }
 
     /// Room for the validity of the first `rows`.

@@ -388,6 +388,8 @@ impl ColumnReader {
         // Where a row is large, it is taken slice by slice; a batch ends only between rows. So it is in a slice of large values.
         let rows_max = usize_of(self.rows_left).unwrap_or(usize::MAX).min(target - self.builder.rows);
         let entries = nested.within(rows_max, affordable);
+        let left = self.builder.entries_left();
+        let entries = if entries > left { nested.whole_rows(entries, left) } else { entries };
         let there = nested.values_in(entries);
         let slice = page.values.slice_values(&self.builder, there).min(there);
         let entries = if slice < there { nested.entries_of(slice.max(1)) } else { entries };
