@@ -9,11 +9,11 @@ use marquetry_base::{
     Budget, Bytes, Codecs, Demand, Error, Input, Limits, Machine, Object, Price, Priority, Result, Step,
 };
 
+use super::builder::{rows_max, value_bytes};
 use super::column::{Advance, ColumnReader};
 use super::page::Decompressors;
 use super::{Batch, ReadOptions};
 use crate::format::FileMetaData;
-use crate::schema::PhysicalType;
 
 /// Columns behind the one that waits whose bytes are asked for with it.
 const LOOK_AHEAD_COLUMNS: usize = 64;
@@ -77,14 +77,11 @@ impl BatchReader {
             return Err(Error::misuse(format!("row groups {row_groups:?} of {groups}")));
         }
         let wanted = options.leaves.clone().unwrap_or_else(|| (0..leaves.len()).collect());
-        let row_bytes: usize = wanted
-            .iter()
-            .filter_map(|&number| leaves.get(number))
-            .fold(0, |sum, leaf| sum.saturating_add(row_bytes(leaf.physical_type)));
-        let options = ReadOptions {
-            batch_rows: options.batch_rows.min(options.batch_bytes / row_bytes.max(1)).max(1),
-            ..options
-        };
+        let types = || wanted.iter().filter_map(|&number| leaves.get(number)).map(|leaf| leaf.physical_type);
+        let row_bytes = types().map(value_bytes).fold(0usize, usize::saturating_add);
+        let batch_rows = options.batch_rows.min(options.batch_bytes / row_bytes.max(1)).max(1);
+        let batch_rows = types().map(rows_max).fold(batch_rows, usize::min);
+        let options = ReadOptions { batch_rows, ..options };
         let columns = wanted
             .into_iter()
             .map(|number| {
@@ -198,8 +195,10 @@ impl BatchReader {
             while group.taken.len() < self.columns.len() {
                 let column = &mut self.columns[group.taken.len()];
                 let held_before = column.held();
-                group.taken.push(column.take(rows)?);
+                let taken = column.take(rows, budget)?;
                 self.held = (self.held + column.held()).saturating_sub(held_before);
+                let Some(taken) = taken else { return Ok(Step::Yield) };
+                group.taken.push(taken);
                 budget.charge_units(CHUNK_UNITS);
                 if budget.is_spent() && group.taken.len() < self.columns.len() {
                     return Ok(Step::Yield);
@@ -237,15 +236,6 @@ impl BatchReader {
         } else {
             Err(Error::misuse("an object that is not this machine's"))
         }
-    }
-}
-
-/// What a value takes in a batch, about: of byte strings, its view.
-fn row_bytes(physical_type: PhysicalType) -> usize {
-    match physical_type {
-        PhysicalType::Boolean => 1,
-        PhysicalType::ByteArray => size_of::<u128>(),
-        _ => physical_type.width().unwrap_or(0),
     }
 }
 
