@@ -285,7 +285,8 @@ mod tests {
                     assert_eq!(input.missing(from..END), gap.map(|gap| gap..end(gap)));
                 }
                 // Runs are as few as can be.
-                let starts = (0..END).filter(|&at| model[at as usize] && (at == 0 || !model[at as usize - 1]));
+                let starts =
+                    (0..END).filter(|&at| model[at as usize] && (at == 0 || !model[at as usize - 1]));
                 assert_eq!(input.runs.len(), starts.count());
             }
         }

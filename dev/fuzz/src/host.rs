@@ -330,7 +330,8 @@ pub fn tell_value(value: &[u8], row: &mut Vec<u8>) {
 pub fn bounded<T>(bytes: &Bytes, limits: &Limits, work: impl FnOnce() -> T) -> T {
     let (peak, result) = peak_bytes(work);
     // Bodies, batches and their arrays are each charged to the limit, and may each be a vector that doubles.
-    let allowed = PEAK_BYTES_MAX + PEAK_BYTES_PER_BYTE * bytes.len() + 4 * limits.total_bytes.min(1 << 30) as usize;
+    let allowed =
+        PEAK_BYTES_MAX + PEAK_BYTES_PER_BYTE * bytes.len() + 4 * limits.total_bytes.min(1 << 30) as usize;
     assert!(peak <= allowed, "{peak} bytes held for a file of {}, of {allowed} allowed", bytes.len());
     result
 }

@@ -15,10 +15,7 @@ use super::column::{Advance, ColumnReader};
 use super::page::Decompressors;
 use super::{Batch, ReadOptions};
 use crate::format::FileMetaData;
-<<<<<<< HEAD
-=======
-use crate::schema::{Leaf, PhysicalType};
->>>>>>> footers
+use crate::schema::Leaf;
 
 /// Columns behind the one that waits whose bytes are asked for with it.
 const LOOK_AHEAD_COLUMNS: usize = 64;
@@ -122,25 +119,11 @@ impl BatchReader {
         if row_groups.start > row_groups.end || row_groups.end > groups {
             return Err(Error::misuse(format!("row groups {row_groups:?} of {groups}")));
         }
-<<<<<<< HEAD
-        let wanted = options.leaves.clone().unwrap_or_else(|| (0..leaves.len()).collect());
-        let types = || wanted.iter().filter_map(|&number| leaves.get(number)).map(|leaf| leaf.physical_type);
-        let row_bytes = types().map(value_bytes).fold(0usize, usize::saturating_add);
-        let batch_rows = options.batch_rows.min(options.batch_bytes / row_bytes.max(1)).max(1);
-        let batch_rows = types().map(rows_max).fold(batch_rows, usize::min);
-        let options = ReadOptions { batch_rows, ..options };
-        let columns = wanted
-            .into_iter()
-            .map(|number| {
-                if number >= leaves.len() {
-                    return Err(Error::misuse(format!("leaf {number} of {}", leaves.len())));
-=======
         let wanted = match &options.leaves {
             None => Wanted::All(leaves),
             Some(wanted) => {
                 if let Some(number) = wanted.iter().find(|number| **number >= leaves) {
                     return Err(Error::misuse(format!("leaf {number} of {leaves}")));
->>>>>>> footers
                 }
                 Wanted::These(wanted.clone())
             }
@@ -174,8 +157,10 @@ impl BatchReader {
             let end = self.wanted.len().min(self.measured + MEASURED_AT_ONCE);
             budget.charge(MEASURE_PRICE, 0, end - self.measured);
             let some = (self.measured..end).filter_map(|at| leaves.get(self.wanted.leaf(at)));
-            self.row_bytes = some
-                .fold(self.row_bytes, |sum, leaf: &Leaf| sum.saturating_add(row_bytes(leaf.physical_type)));
+            for physical_type in some.map(|leaf: &Leaf| leaf.physical_type) {
+                self.row_bytes = self.row_bytes.saturating_add(value_bytes(physical_type));
+                self.options.batch_rows = self.options.batch_rows.min(rows_max(physical_type));
+            }
             self.measured = end;
             if end == self.wanted.len() {
                 let rows = self.options.batch_bytes / self.row_bytes.max(1);
@@ -289,14 +274,10 @@ impl BatchReader {
             while group.taken.len() < self.columns.len() {
                 let column = &mut self.columns[group.taken.len()];
                 let held_before = column.held();
-<<<<<<< HEAD
                 let taken = column.take(rows, budget)?;
-=======
-                group.taken.push(column.take(rows)?);
-                if column.has_spare() {
+                if taken.is_some() && column.has_spare() {
                     group.spare_rows = group.spare_rows.min(column.rows());
                 }
->>>>>>> footers
                 self.held = (self.held + column.held()).saturating_sub(held_before);
                 let Some(taken) = taken else { return Ok(Step::Yield) };
                 group.taken.push(taken);

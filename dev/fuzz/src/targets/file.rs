@@ -114,7 +114,8 @@ fn records(
     let mut entries = 0;
     let enough = || Error::source("enough");
     let result = hostile::run(&mut reader, FILE, bytes, manner, |batch| {
-        let largest = batch.columns.iter().filter_map(|column| Some(column.levels.as_ref()?.definition.len()));
+        let largest =
+            batch.columns.iter().filter_map(|column| Some(column.levels.as_ref()?.definition.len()));
         entries += largest.max().unwrap_or(0).max(batch.rows);
         if entries > host::ROWS_MAX {
             return Err(enough());

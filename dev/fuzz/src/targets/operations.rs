@@ -125,11 +125,12 @@ where
         }
     };
     for _ in 0..calls {
-        let range_of = |demand: &Demand, choices: &mut Choices<'_>| {
-            match demand.wants.get(choices.below(demand.wants.len())) {
-                Some(Want::Range(_, range, _)) => range.clone(),
-                _ => 0..0,
-            }
+        let range_of = |demand: &Demand, choices: &mut Choices<'_>| match demand
+            .wants
+            .get(choices.below(demand.wants.len()))
+        {
+            Some(Want::Range(_, range, _)) => range.clone(),
+            _ => 0..0,
         };
         match choices.byte() % 16 {
             0..=5 => {
