@@ -271,11 +271,7 @@ mod tests {
     }
 
     fn old(min: &[u8], max: &[u8]) -> Statistics {
-        Statistics {
-            deprecated_min: bytes(min),
-            deprecated_max: bytes(max),
-            ..Statistics::default()
-        }
+        Statistics { deprecated_min: bytes(min), deprecated_max: bytes(max), ..Statistics::default() }
     }
 
     /// The bounds' bytes.

@@ -516,7 +516,7 @@ impl Unpacking {
                         self.produced, self.total
                     )));
                 }
-                Status::NeedInput if last => {
+                Status::NeedInput if last && progress.consumed == piece.len() => {
                     return Err(Error::corrupt("compressed data that ends early"));
                 }
                 Status::NeedRoom if end == self.total => {
