@@ -3,9 +3,7 @@
 use std::ops::Range;
 
 use marquetry_base::cast::usize_of;
-use marquetry_base::{
-    Budget, Bytes, Demand, Error, Machine, Object, Priority, Result, Step, Want,
-};
+use marquetry_base::{Budget, Bytes, Demand, Error, Machine, Object, Priority, Result, Step, Want};
 
 use crate::source::{Source, Sources};
 use crate::{GAP_BYTES_MAX, named};
@@ -31,7 +29,9 @@ const JOINED_BYTES_MAX: u64 = 8 << 20;
 pub fn drive<M: Machine, S: Source>(machine: &mut M, sources: &Sources<S>) -> Result<Option<M::Product>> {
     let mut answered = None;
     loop {
-        let step = machine.step(&mut Budget::unlimited()).map_err(|error| named(error, sources.only().map(Source::name)))?;
+        let step = machine
+            .step(&mut Budget::unlimited())
+            .map_err(|error| named(error, sources.only().map(Source::name)))?;
         match step {
             Step::Ready(product) => return Ok(Some(product)),
             Step::Done => return Ok(None),
@@ -86,7 +86,9 @@ fn answer<M: Machine, S: Source>(
         if let Want::Length(object) = *want {
             asked = true;
             match sources.get(object).and_then(Source::length) {
-                Ok(length) => machine.supply_length(object, length).map_err(|error| named(error, sources.only().map(Source::name)))?,
+                Ok(length) => machine
+                    .supply_length(object, length)
+                    .map_err(|error| named(error, sources.only().map(Source::name)))?,
                 Err(reason) => return Ok(Err(Refusal { object, range: 0..0, reason })),
             }
         }
@@ -113,7 +115,9 @@ fn answer<M: Machine, S: Source>(
             };
             match bytes {
                 Ok(bytes) => {
-                    machine.supply(read.object, range, bytes).map_err(|error| named(error, sources.only().map(Source::name)))?;
+                    machine
+                        .supply(read.object, range, bytes)
+                        .map_err(|error| named(error, sources.only().map(Source::name)))?;
                 }
                 Err(reason) => return Ok(Err(Refusal { object: read.object, range, reason })),
             }

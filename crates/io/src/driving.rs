@@ -108,7 +108,8 @@ impl<M: Machine, S: AsyncSource> Driving<M, S> {
                 Step::Done => return Poll::Ready(Ok(Event::Done)),
                 Step::Yield => self.units_left = 0,
                 Step::Append(object, _) => {
-                    let message = format!("the machine writes to object {}, and this driver only reads", object.0);
+                    let message =
+                        format!("the machine writes to object {}, and this driver only reads", object.0);
                     return Poll::Ready(Err(Error::misuse(message)));
                 }
                 Step::Need(demand) => {

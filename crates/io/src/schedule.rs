@@ -274,9 +274,7 @@ impl Schedule {
         };
         for rest in [start..range.start, range.end..segment.end] {
             // What was read along and is not wanted is let go of.
-            if let (false, Some(wanted)) =
-                (rest.is_empty(), priority(&self.now, &self.soon, object, &rest))
-            {
+            if let (false, Some(wanted)) = (rest.is_empty(), priority(&self.now, &self.soon, object, &rest)) {
                 let state = State::Here(part(&bytes, start, &rest));
                 let segment = Segment { end: rest.end, state, wanted: Some(wanted) };
                 self.segments.insert((object, rest.start), segment);
