@@ -114,7 +114,7 @@ impl<M: Machine, S: AsyncSource> Products<M, S> {
 /// Lets everybody else have their turn: what was asked for is submitted, and who waited for what has come since, or for a time
 /// that has come, runs before us.
 ///
-/// Being woken at once would not do: compio polls up to 61 tasks, or the same one 61 times, before it looks for timers.
+/// Being woken at once would not do: compio polls up to 61 tasks, or two of them 61 times in turn, before it looks for timers.
 async fn turn() {
     // Outside of a runtime there is nobody else.
     let _ = Runtime::try_with_current(|runtime| runtime.poll_with(Some(Duration::ZERO)));

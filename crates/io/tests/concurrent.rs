@@ -480,13 +480,18 @@ fn others_have_their_reads_done_between_steps_on_compio() {
                 }
             }
         });
-        // Not by `block_on`, which looks for what has come after each poll of its own: as one task among others.
-        let read = compio::runtime::spawn(async {
-            let sources = Sources::<Memory>::new();
-            let mut products = uring::drive(Busy { steps: BUSY_STEPS, largest: 0 }, sources);
-            while products.next().await.unwrap().is_some() {}
-        });
-        read.await.unwrap();
+        // Two, for then there is always one that is ready; and not by `block_on`, which looks for what has come after each
+        // poll of its own.
+        let busy = || {
+            compio::runtime::spawn(async {
+                let sources = Sources::<Memory>::new();
+                let mut products = uring::drive(Busy { steps: BUSY_STEPS, largest: 0 }, sources);
+                while products.next().await.unwrap().is_some() {}
+            })
+        };
+        for reader in [busy(), busy()] {
+            reader.await.unwrap();
+        }
         drop(other);
     });
     // A read is in the system's cache: it has come when it is submitted.
