@@ -2,20 +2,20 @@
 
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::usize_of;
-use marquetry_base::{Budget, Bytes, Demand, Error, Input, Limits, Object, Pool, Price, Priority, Result};
-use marquetry_kernels::bits;
+use marquetry_base::{Budget, Demand, Error, Input, Limits, Object, Pool, Price, Priority, Result};
+use marquetry_kernels::{bits, levels};
 
-use super::builder::Builder;
+use super::builder::{Builder, ROOM_PRICE};
+use super::dictionary::{Decoded, DictionaryDecoder, Entries};
 use super::levels::{NestedLeaf, PageLevels, part_of_v1};
 use super::opening::{Opened, Opening, Part};
 use super::page::{Decompressors, Fill, Next, PageReader};
-use super::values::{DictionaryDecoder, ValueDecoder};
-use super::{ColumnBatch, ReadOptions, Values};
+use super::values::ValueDecoder;
+use super::{ColumnBatch, ReadOptions};
 use crate::encoding::delta_byte_array::{Value, prefixes_go_on};
 use crate::encoding::hybrid::Hybrid;
 use crate::encoding::plain::Accept;
@@ -29,10 +29,16 @@ const SLICE_ROWS_MIN: usize = 64;
 const SLICE_ROWS_MAX: usize = 8192;
 /// The price of a row's definition level.
 const LEVEL_PRICE: Price = Price::per_kilovalue(300);
+/// The price of a row's slot, where some of a slice are null.
+const SPREAD_PRICE: Price = Price::per_kilovalue(1500);
 /// The price of a block of deltas that is stepped over.
 const BLOCK_PRICE: Price = Price::per_kilovalue(12 << 10);
 /// What a slice costs beside its values, and what a page costs.
 const SLICE_UNITS: u64 = 50;
+
+/// Levels that are looked at at a time where a batch of a nested leaf is cut, and their price.
+const CUT_ENTRIES: usize = 32 << 10;
+const CUT_PRICE: Price = Price::per_kilovalue(150);
 
 /// Reads one leaf, row group after row group.
 pub(super) struct ColumnReader {
@@ -62,12 +68,26 @@ pub(super) struct ColumnReader {
     /// Decoded rows that the last batch had no place for.
     spare: Option<ColumnBatch>,
     spare_bytes: usize,
+    cut: Cut,
+}
+
+/// Where a batch of a nested leaf is to be cut, as far as that is found.
+#[derive(Default)]
+struct Cut {
+    rows: usize,
+    entries: usize,
+    values: usize,
 }
 
 enum Dictionary {
     None,
-    Decoding(Box<DictionaryDecoder>),
-    Whole(Arc<Values>),
+    /// From its page's body, of so many bytes.
+    Decoding {
+        decoder: Box<DictionaryDecoder>,
+        body: Stream,
+        body_bytes: usize,
+    },
+    Whole(Entries),
 }
 
 impl Dictionary {
@@ -75,22 +95,38 @@ impl Dictionary {
     fn held(&self) -> usize {
         match self {
             Dictionary::None => 0,
-            Dictionary::Decoding(decoder) => decoder.held(),
-            Dictionary::Whole(values) => match &**values {
-                Values::ByteArray(values) => {
-                    values.len() * size_of::<u128>() + values.buffers().iter().map(Bytes::len).sum::<usize>()
-                }
-                Values::FixedLenByteArray(values) | Values::Int96(values) => values.bytes().len(),
-                values => values.len() * size_of::<u64>(),
-            },
+            Dictionary::Decoding { decoder, body, .. } => decoder.held() + body.there().len(),
+            Dictionary::Whole(entries) => entries.held(),
         }
     }
 
-    fn values(&self) -> Option<&Arc<Values>> {
+    fn entries(&self) -> Option<&Entries> {
         match self {
-            Dictionary::Whole(values) => Some(values),
+            Dictionary::Whole(entries) => Some(entries),
             _ => None,
         }
+    }
+
+    /// Decodes until all is decoded, the body wants bytes, or the budget is spent.
+    fn step(&mut self, physical_type: PhysicalType, budget: &mut Budget<'_>) -> Result<()> {
+        while let Dictionary::Decoding { decoder, body, body_bytes } = self {
+            match decoder.step(budget)? {
+                Decoded::Some => return Ok(()),
+                Decoded::Chunk { at, bytes } => {
+                    body.advance((at + body.left()).saturating_sub(*body_bytes));
+                    if !body.has(bytes) {
+                        return Ok(());
+                    }
+                    decoder.supply(body.peek(0, body.left()));
+                }
+                Decoded::All => {
+                    if let Dictionary::Decoding { decoder, .. } = core::mem::replace(self, Dictionary::None) {
+                        *self = Dictionary::Whole(decoder.finish(physical_type));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -275,10 +311,16 @@ impl ColumnReader {
             page: None,
             prefixes_go_on: metadata.created_by.as_deref().is_some_and(prefixes_go_on),
             last_value: Value::default(),
-            builder: Builder::new(leaf.physical_type, options.batch_rows, options.layout),
+            builder: Builder::new(
+                leaf.physical_type,
+                options.batch_rows,
+                options.layout,
+                options.keep_dictionaries && leaf.is_flat(),
+            ),
             bodies: Pool::new(),
             spare: None,
             spare_bytes: 0,
+            cut: Cut::default(),
         })
     }
 
@@ -390,15 +432,8 @@ impl ColumnReader {
                 if !goes_on {
                     return Ok(Advance::Full);
                 }
-            } else if let Dictionary::Decoding(decoder) = &mut self.dictionary {
-                let (units, is_whole) = decoder.step()?;
-                budget.charge_units(units);
-                if is_whole {
-                    let dictionary = core::mem::replace(&mut self.dictionary, Dictionary::None);
-                    if let Dictionary::Decoding(decoder) = dictionary {
-                        self.dictionary = Dictionary::Whole(Arc::new(decoder.finish()?));
-                    }
-                }
+            } else if let Dictionary::Decoding { .. } = &self.dictionary {
+                self.dictionary.step(self.physical_type, budget)?;
             } else if self.opening.is_some() {
                 self.open_on()?;
             } else {
@@ -436,10 +471,11 @@ impl ColumnReader {
         decompressors: &mut Decompressors,
         budget: &mut Budget<'_>,
     ) -> Result<Option<Advance>> {
-        let stream = match (&mut self.opening, &mut self.page) {
-            (Some(opening), _) => Some(opening.body()).filter(|body| body.is_starved()),
-            (None, Some(page)) => page.starved(),
-            (None, None) => None,
+        let stream = match (&mut self.opening, &mut self.page, &mut self.dictionary) {
+            (Some(opening), ..) => Some(opening.body()).filter(|body| body.is_starved()),
+            (_, Some(page), _) => page.starved(),
+            (_, _, Dictionary::Decoding { body, .. }) => Some(body).filter(|body| body.is_starved()),
+            _ => None,
         };
         let (Some(stream), Some(pages)) = (stream, &mut self.pages) else { return Ok(None) };
         let filled = if !stream.is_held() {
@@ -483,8 +519,10 @@ impl ColumnReader {
         if !page.prepare(&mut self.last_value, budget)? {
             return Ok(true);
         }
-        let price = page.values.price();
+        let dictionary = self.dictionary.entries();
+        let price = page.values.price(dictionary);
         let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
+        let affordable = affordable.min(self.builder.slice_entries());
         if nested.ahead() == 0 {
             let entries = page.entries_left.min(affordable);
             let Levels::Nested(levels) = &mut page.levels else {
@@ -495,8 +533,14 @@ impl ColumnReader {
             let Some(entries) = decoded else { return Ok(true) };
             page.entries_left -= entries;
         }
-        if nested.begins_row() && (self.builder.is_heavy(page.values.chunk()) || self.builder.is_large()) {
+        let is_admitted =
+            self.builder.admits_dictionary(buffers_of(dictionary)) || !page.values.is_dictionary();
+        let is_heavy = self.builder.is_heavy(page.values.chunk());
+        if nested.begins_row() && (is_heavy || self.builder.is_large() || !is_admitted) {
             return Ok(false);
+        }
+        if !is_admitted {
+            return Err(Error::corrupt("a dictionary in the middle of a row"));
         }
         if nested.begins_row() && self.rows_left == 0 {
             return Err(Error::corrupt("a column chunk of more rows than its row group"));
@@ -504,8 +548,14 @@ impl ColumnReader {
         // Where a row is large, it is taken slice by slice; a batch ends only between rows. So it is in a slice of large values.
         let rows_max = usize_of(self.rows_left).unwrap_or(usize::MAX).min(target - self.builder.rows);
         let entries = nested.within(rows_max, affordable);
+        let left = self.builder.entries_left();
+        let entries = if entries > left { nested.whole_rows(entries, left) } else { entries };
         let there = nested.values_in(entries);
-        let dictionary = self.dictionary.values().map(|values| &**values);
+        if !self.builder.prepare_levels(entries, nested.repetition_max > 0, budget)?
+            || !self.builder.prepare(there, budget)?
+        {
+            return Ok(true);
+        }
         let decoded = page.values.decode(&mut self.builder, dictionary, there)?;
         let entries = if decoded.values < there { nested.entries_of(decoded.values) } else { entries };
         let (definition, repetition, rows) = nested.take(entries);
@@ -528,23 +578,30 @@ impl ColumnReader {
         if self.builder.is_heavy(page.values.chunk()) {
             return Ok(false);
         }
-        let wants_indices = self.keep_dictionaries && page.values.is_dictionary();
+        let dictionary = self.dictionary.entries();
+        let wants_indices = self.keep_dictionaries
+            && page.values.is_dictionary()
+            && dictionary.is_some_and(|entries| entries.kept().is_some());
         let has_values = !matches!(page.values, ValueDecoder::Nothing);
-        if has_values
-            && self.builder.values > 0
-            && self.builder.holds_indices.is_some_and(|holds| holds != wants_indices)
-        {
+        if has_values && self.builder.holds_indices.is_some_and(|holds| holds != wants_indices) {
             return Ok(false);
         }
-        if has_values && self.builder.values == 0 {
-            self.builder.holds_indices = Some(wants_indices);
+        if !self.builder.admits_dictionary(buffers_of(dictionary)) && page.values.is_dictionary() {
+            return Ok(false);
         }
-        let price = page.values.price();
+        let price = page.values.price(dictionary);
         let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
         let rows = (target - self.builder.rows).min(page.entries_left).min(affordable);
+        let rows = page.values.slice_values(&self.builder, rows);
+        if !self.builder.prepare(rows, budget)? {
+            return Ok(true);
+        }
         let at = self.builder.rows;
         let (rows, there) = page.levels_of(&mut self.builder, rows, self.is_nullable)?;
-        let dictionary = self.dictionary.values().map(|values| &**values);
+        if there > 0 && self.builder.holds_indices.is_none() {
+            let filled = self.builder.hold(wants_indices)?;
+            budget.charge(ROOM_PRICE, filled, 0);
+        }
         let decoded = page.values.decode(&mut self.builder, dictionary, there)?;
         // Rows behind the values that are there come again.
         let done = if decoded.values < there && there < rows {
@@ -553,13 +610,16 @@ impl ColumnReader {
             rows - (there - decoded.values)
         };
         page.keep_ahead(&mut self.builder, at + done..at + rows, done)?;
-        self.builder.rows += done;
+        self.builder.end_slice(done, decoded.values)?;
         page.entries_left -= done;
         self.rows_left = self.rows_left.saturating_sub(done as u64);
         if page.entries_left == 0 && page.nulls_left.is_some_and(|nulls| nulls > 0) {
             return Err(Error::corrupt("a page with fewer nulls than its header says"));
         }
         budget.charge(price, decoded.bytes, decoded.values);
+        if decoded.values < done {
+            budget.charge(SPREAD_PRICE, 0, done);
+        }
         budget.charge_units(LEVEL_PRICE.of(0, rows) + SLICE_UNITS);
         Ok(true)
     }
@@ -624,14 +684,7 @@ impl ColumnReader {
     /// Goes on with a page that is being opened.
     fn open_on(&mut self) -> Result<()> {
         let Some(opening) = &mut self.opening else { return Err(Error::internal("no page to open")) };
-        let is_open = match &opening.kind {
-            // A dictionary is decoded from one piece.
-            PageKind::Dictionary(_) => {
-                let bytes = opening.body().left();
-                opening.body().has(bytes)
-            }
-            _ => opening.step()?,
-        };
+        let is_open = opening.step()?;
         match self.opening.take_if(|_| is_open) {
             Some(opening) => self.decode_opened(opening.finish()),
             None => Ok(()),
@@ -643,14 +696,17 @@ impl ColumnReader {
         let Opened { kind, levels: [repetition, definition], values, held } = page;
         let (entries, encoding, nulls, levels) = match kind {
             PageKind::Dictionary(header) => {
-                self.dictionary = Dictionary::Decoding(Box::new(DictionaryDecoder::new(
+                let body_bytes = values.left();
+                let decoder = DictionaryDecoder::new(
                     header.encoding,
                     self.physical_type,
-                    values.peek(0, values.left()),
+                    body_bytes,
                     header.values as usize,
                     self.accept,
                     &self.limits,
-                )?));
+                )?;
+                self.dictionary =
+                    Dictionary::Decoding { decoder: Box::new(decoder), body: values, body_bytes };
                 return Ok(());
             }
             PageKind::Data(header) => {
@@ -683,7 +739,7 @@ impl ColumnReader {
                 self.entries_left
             ))
         })?;
-        let dictionary = self.dictionary.values().map(|values| &**values);
+        let dictionary = self.dictionary.entries();
         let values = ValueDecoder::new(encoding, self.physical_type, values, dictionary, self.accept)?;
         self.page = Some(Box::new(DataPage {
             levels,
@@ -698,32 +754,48 @@ impl ColumnReader {
         Ok(())
     }
 
-    /// Hands out the first `rows` of what is decoded, and keeps the rest for the next batch.
-    pub(super) fn take(&mut self, rows: usize) -> Result<ColumnBatch> {
-        let batch = match self.spare.take() {
-            Some(spare) => spare,
-            None => {
-                self.spare_bytes = self.builder.held();
-                let dictionary = self.dictionary.values();
-                let batch = match &self.nested {
-                    Some(nested) => {
-                        let has_repetition = nested.repetition_max > 0;
-                        self.builder.finish_nested(self.leaf, self.physical_type, has_repetition, dictionary)
-                    }
-                    None => self.builder.finish(self.leaf, self.physical_type, dictionary),
-                };
-                let batch = batch.map_err(|error| self.place(error))?;
-                let is_begun = self.page.as_ref().is_some_and(|page| page.entries_left < page.entries);
-                let is_unverified = self.pages.as_ref().is_some_and(PageReader::is_unverified);
-                ColumnBatch { provisional: is_begun && is_unverified, ..batch }
-            }
-        };
+    /// Hands out the first `rows` of what is decoded, and keeps the rest for the next batch. `None` when the budget is spent before: then
+    /// call again.
+    pub(super) fn take(&mut self, rows: usize, budget: &mut Budget<'_>) -> Result<Option<ColumnBatch>> {
+        if self.spare.is_none() {
+            self.spare_bytes = self.builder.held();
+            let batch = self.finish(budget).map_err(|error| self.place(error))?;
+            let is_begun = self.page.as_ref().is_some_and(|page| page.entries_left < page.entries);
+            let is_unverified = self.pages.as_ref().is_some_and(PageReader::is_unverified);
+            self.spare = Some(ColumnBatch { provisional: is_begun && is_unverified, ..batch });
+        }
+        let Some(batch) = &self.spare else { return Err(Error::internal("a column without a batch")) };
         if rows == batch.rows {
             self.spare_bytes = 0;
-            return Ok(batch);
+            return Ok(self.spare.take());
         }
-        self.spare = Some(batch.slice(rows..batch.rows));
-        Ok(batch.slice(0..rows))
+        let (head, rest) = match (&batch.levels, &self.nested) {
+            (Some(levels), Some(nested)) => {
+                if !self.cut.find(levels, rows, nested.definition_max, budget) {
+                    return Ok(None);
+                }
+                let Cut { entries, values, .. } = core::mem::take(&mut self.cut);
+                batch.split_nested(levels, rows, entries, values)
+            }
+            _ => (batch.slice(0..rows), batch.slice(rows..batch.rows)),
+        };
+        self.spare = Some(rest);
+        Ok(Some(head))
+    }
+
+    /// Ends the batch.
+    fn finish(&mut self, budget: &mut Budget<'_>) -> Result<ColumnBatch> {
+        let dictionary = self.dictionary.entries();
+        if let Some(nested) = &self.nested {
+            let has_repetition = nested.repetition_max > 0;
+            return self.builder.finish_nested(self.leaf, self.physical_type, has_repetition, dictionary);
+        }
+        if self.builder.holds_indices.is_none() {
+            // Nothing but nulls.
+            let filled = self.builder.hold(false)?;
+            budget.charge(ROOM_PRICE, filled, 0);
+        }
+        self.builder.finish(self.leaf, self.physical_type, dictionary)
     }
 
     fn place(&self, error: Error) -> Error {
@@ -736,6 +808,45 @@ impl ColumnReader {
             }
         })
     }
+}
+
+impl Cut {
+    /// Looks for the entry that begins the row number `rows`, which is there, and counts the values before it. False when the budget is
+    /// spent before.
+    fn find(
+        &mut self,
+        levels: &super::Levels,
+        rows: usize,
+        definition_max: u8,
+        budget: &mut Budget<'_>,
+    ) -> bool {
+        loop {
+            let slice = self.entries..levels.definition.len().min(self.entries + CUT_ENTRIES);
+            let found = match &levels.repetition {
+                None => Some(rows - self.rows).filter(|&left| left <= slice.len()),
+                Some(repetition) => levels::find_below(&repetition[slice.clone()], 1, rows - self.rows),
+            };
+            let slice = slice.start..slice.start + found.unwrap_or(slice.len());
+            self.values += levels::count(&levels.definition[slice.clone()], definition_max);
+            self.rows += match &levels.repetition {
+                None => slice.len(),
+                Some(repetition) => slice.len() - levels::count(&repetition[slice.clone()], 1),
+            };
+            self.entries = slice.end;
+            budget.charge(CUT_PRICE, 0, slice.len());
+            if found.is_some() || slice.end == levels.definition.len() {
+                return true;
+            }
+            if budget.is_spent() {
+                return false;
+            }
+        }
+    }
+}
+
+/// The buffers of a dictionary's views.
+fn buffers_of(dictionary: Option<&Entries>) -> usize {
+    dictionary.and_then(Entries::buffers).map_or(0, |buffers| buffers.len())
 }
 
 #[cfg(test)]

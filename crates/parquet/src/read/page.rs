@@ -20,7 +20,7 @@ use super::ReadOptions;
 use super::windowed::Windowed;
 use crate::encoding::stream::Stream;
 use crate::format::thrift::Stop;
-use crate::format::{ColumnChunk, Compression, PageHeader, PageKind};
+use crate::format::{ColumnChunk, Compression, PageHeader, PageKind, Skim, WHOLE_BYTES_MAX};
 use crate::growing::{COPY_PRICE, Growing, SLICE_BYTES};
 
 /// Bytes asked for to read a page header: most need less than 100; statistics make them longer.
@@ -101,8 +101,8 @@ impl Decompressors {
 }
 
 enum Expects {
-    /// A page header, in this many bytes.
-    Header { ask: u64 },
+    /// A page header; one that is long, or came in pieces, is being skimmed.
+    Header(Option<Box<Skim>>),
     /// The body of a page.
     Body(Box<Body>),
 }
@@ -149,6 +149,16 @@ struct Window {
     /// Bytes that there is room for before its bytes come; and that it will have.
     first: usize,
     goal: usize,
+}
+
+/// What [`PageReader::next_header`] answers.
+pub(super) enum Header {
+    /// A header, and where it stands.
+    Whole(PageHeader, Range<u64>),
+    /// One is wanted, but its bytes are not there: see [`PageReader::want`].
+    Need,
+    /// The budget is spent.
+    Yield,
 }
 
 /// What [`PageReader::next`] answers.
@@ -207,7 +217,7 @@ impl PageReader {
             end_max: end.saturating_add(FORGOTTEN_BYTES_MAX).min(footer_start),
             pages: 0,
             compression: chunk.compression,
-            expects: Expects::Header { ask: HEADER_GUESS_BYTES },
+            expects: Expects::Header(None),
             limits: options.limits,
             verify_crc: options.verify_crc,
             verify_first_bytes: options.verify_first_bytes,
@@ -234,7 +244,7 @@ impl PageReader {
     /// Bytes held of the page that is being read, beside what the input and the page's stream hold.
     pub(super) fn held(&self) -> usize {
         match &self.expects {
-            Expects::Header { .. } => 0,
+            Expects::Header(_) => 0,
             Expects::Body(body) => body.window.as_ref().map_or(0, |window| window.bytes.held()),
         }
     }
@@ -242,7 +252,7 @@ impl PageReader {
     /// True while the current page's values leave before its CRC is known to be right.
     pub(super) fn is_unverified(&self) -> bool {
         match &self.expects {
-            Expects::Header { .. } => false,
+            Expects::Header(_) => false,
             Expects::Body(body) => body.is_unverified(),
         }
     }
@@ -256,57 +266,104 @@ impl PageReader {
     }
 
     fn needed(&self) -> Range<u64> {
-        let (start, bytes) = match &self.expects {
-            Expects::Header { ask } => (self.at, *ask),
+        let (from, bytes) = match &self.expects {
+            Expects::Header(None) => (self.at, HEADER_GUESS_BYTES),
+            Expects::Header(Some(skim)) => {
+                // No more than a header may have; and a byte more, to see that it has more.
+                let left = (self.at.saturating_add(self.limits.page_header_bytes).saturating_add(1))
+                    .saturating_sub(skim.at());
+                (skim.at(), skim.wants().max(HEADER_GUESS_BYTES).min(left))
+            }
             Expects::Body(body) => (body.packed.start, body.needs),
         };
-        start..start.saturating_add(bytes).min(self.end)
+        from..from.saturating_add(bytes).min(self.end)
     }
 
     /// Reads the next page header, and leaves the body unread: the next call of this or of `next` follows it.
-    pub(super) fn next_header(
-        &mut self,
-        input: &mut Input,
-        budget: &mut Budget<'_>,
-    ) -> Result<Option<(PageHeader, Range<u64>)>> {
-        if self.at >= self.end {
-            return Ok(None);
-        }
-        let Expects::Header { ask } = self.expects else {
+    pub(super) fn next_header(&mut self, input: &mut Input, budget: &mut Budget<'_>) -> Result<Header> {
+        let Expects::Header(skim) = &mut self.expects else {
             return Err(Error::internal("a page header where a body is read"));
         };
-        let range = self.needed();
-        let Some(bytes) = input.contiguous(range.clone())? else { return Ok(None) };
-        match PageHeader::read(&bytes) {
-            Ok((header, length)) => {
-                budget.charge(HEADER_PRICE, length, 1);
-                Limits::check("page_header_bytes", self.limits.page_header_bytes, length as u64)?;
-                let start = self.at;
-                self.pages += 1;
-                self.at += length as u64;
-                input.release(start..self.at);
-                let page_end = self.at.saturating_add(header.compressed_bytes.into());
-                if page_end > self.end && page_end <= self.end_max {
-                    self.end = page_end;
+        let header = match skim.take() {
+            Some(skim) => self.skim_header(skim, input, budget)?,
+            None => {
+                let left = self.end - self.at;
+                let piece = input.segment(self.at, left.min(u64_of(WHOLE_BYTES_MAX)));
+                if piece.is_empty() {
+                    return Ok(Header::Need);
                 }
-                let left = self.end.saturating_sub(self.at);
-                if u64::from(header.compressed_bytes) > left {
-                    return Err(Error::corrupt(format!(
-                        "a page of {} bytes in a column chunk with {left} left",
-                        header.compressed_bytes
-                    )));
+                let read = PageHeader::read(&piece);
+                let looked_at = read.as_ref().map_or(piece.len(), |(_, length)| *length);
+                budget.charge(HEADER_PRICE, looked_at, 1);
+                match read {
+                    Ok((header, length)) => Header::Whole(header, self.at..self.at + u64_of(length)),
+                    Err(Stop::End) => {
+                        let skim = Box::new(PageHeader::skim(self.at, &self.limits));
+                        if budget.is_spent() {
+                            self.expects = Expects::Header(Some(skim));
+                            return Ok(Header::Yield);
+                        }
+                        self.skim_header(skim, input, budget)?
+                    }
+                    Err(stop) => return Err(PageHeader::error(stop, self.at)),
                 }
-                Ok(Some((header, start..self.at)))
             }
-            Err(Stop::End) if range.end < self.end => {
-                budget.charge(HEADER_PRICE, bytes.len(), 1);
-                Limits::check("page_header_bytes", self.limits.page_header_bytes, ask + 1)?;
-                self.expects =
-                    Expects::Header { ask: ask.saturating_mul(2).min(self.limits.page_header_bytes) };
-                self.next_header(input, budget)
-            }
-            Err(stop) => Err(stop.into_error("a page header", self.at, bytes.len())),
+        };
+        let Header::Whole(header, range) = header else { return Ok(header) };
+        self.check_header(range.end - range.start)?;
+        self.pages += 1;
+        self.at = range.end;
+        input.release(range.clone());
+        let page_end = self.at.saturating_add(header.compressed_bytes.into());
+        if page_end > self.end && page_end <= self.end_max {
+            self.end = page_end;
         }
+        let left = self.end.saturating_sub(self.at);
+        if u64::from(header.compressed_bytes) > left {
+            return Err(Error::corrupt(format!(
+                "a page of {} bytes in a column chunk with {left} left",
+                header.compressed_bytes
+            )));
+        }
+        Ok(Header::Whole(header, range))
+    }
+
+    /// Skims a header on, and lets go of what is skimmed.
+    fn skim_header(
+        &mut self,
+        mut skim: Box<Skim>,
+        input: &mut Input,
+        budget: &mut Budget<'_>,
+    ) -> Result<Header> {
+        let end = self.end.min(self.at.saturating_add(self.limits.page_header_bytes).saturating_add(1));
+        loop {
+            let piece = input.segment(skim.at(), end - skim.at());
+            if piece.is_empty() && skim.wants() > 0 {
+                self.check_header(skim.at() - self.at)?;
+                if skim.at() < end {
+                    self.expects = Expects::Header(Some(skim));
+                    return Ok(Header::Need);
+                }
+                return Err(PageHeader::fault_of(&skim, PageHeader::error(Stop::End, self.at)));
+            }
+            let is_whole = skim.step(&piece, budget).map_err(|fault| PageHeader::fault_of(&skim, fault))?;
+            input.release(self.at..skim.at());
+            if is_whole {
+                budget.charge(HEADER_PRICE, skim.digest_bytes(), 1);
+                return Ok(Header::Whole(PageHeader::of_skim(&skim)?, self.at..skim.at()));
+            }
+            if budget.is_spent() {
+                self.expects = Expects::Header(Some(skim));
+                return Ok(Header::Yield);
+            }
+        }
+    }
+
+    /// Checks a header's length, as far as it is known.
+    fn check_header(&self, length: u64) -> Result<()> {
+        // However it came, the same number is told.
+        let limit = self.limits.page_header_bytes;
+        Limits::check("page_header_bytes", limit, length.min(limit.saturating_add(1)))
     }
 
     /// Steps over the body of the page whose header was read last.
@@ -314,7 +371,7 @@ impl PageReader {
         let start = self.at;
         self.at += u64::from(header.compressed_bytes);
         input.release(start..self.at);
-        self.expects = Expects::Header { ask: HEADER_GUESS_BYTES };
+        self.expects = Expects::Header(None);
     }
 
     /// Begins the next page that holds data or a dictionary. What is left of the one before is looked at, and dropped.
@@ -327,11 +384,15 @@ impl PageReader {
     ) -> Result<Next> {
         loop {
             match &mut self.expects {
-                Expects::Header { .. } => {
+                Expects::Header(_) => {
                     if self.at >= self.end {
                         return Ok(Next::End);
                     }
-                    let Some((header, _)) = self.next_header(input, budget)? else { return Ok(Next::Need) };
+                    let header = match self.next_header(input, budget)? {
+                        Header::Whole(header, _) => header,
+                        Header::Need => return Ok(Next::Need),
+                        Header::Yield => return Ok(Next::Yield),
+                    };
                     Limits::check("page_bytes", self.limits.page_bytes, header.compressed_bytes.into())?;
                     Limits::check("page_bytes", self.limits.page_bytes, header.uncompressed_bytes.into())?;
                     if let PageKind::Other(_) = header.kind {
@@ -378,7 +439,7 @@ impl PageReader {
         let Expects::Body(body) = &mut self.expects else { return Ok(Fill::Filled) };
         let finished = body.finish(input, decompressors, pool, budget)?;
         if finished == Fill::Filled {
-            self.expects = Expects::Header { ask: HEADER_GUESS_BYTES };
+            self.expects = Expects::Header(None);
         }
         Ok(finished)
     }
@@ -398,7 +459,7 @@ impl PageReader {
         let filled = body.fill(stream, input, decompressors, pool, budget)?;
         if filled == Fill::Filled && body.is_done() {
             input.release(body.packed.clone());
-            self.expects = Expects::Header { ask: HEADER_GUESS_BYTES };
+            self.expects = Expects::Header(None);
         }
         Ok(filled)
     }
@@ -765,8 +826,8 @@ impl Body {
                         self.produced, self.total
                     )));
                 }
-                Status::NeedInput if is_last => {
-                    return Err(Error::corrupt("compressed data that ends early"));
+                Status::NeedInput if is_last && progress.consumed == piece.len() => {
+                    return Err(Error::corrupt("a page's body that ends early"));
                 }
                 Status::NeedRoom if self.produced == self.total => {
                     return Err(Error::corrupt(format!(
