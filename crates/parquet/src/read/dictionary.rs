@@ -560,9 +560,12 @@ mod tests {
             runs.extend(index.to_le_bytes());
         }
         let mut builder = Builder::new(physical_type, indices.len(), Layout::Dense, false);
-        let mut hybrid = Hybrid::new(runs.into(), 32);
+        let mut hybrid = Hybrid::new(Bytes::from(runs).into(), 32);
         match entries {
-            Entries::Segmented(segmented) => segmented.look_up(&mut hybrid, &mut builder, indices.len())?,
+            Entries::Segmented(segmented) => {
+                let values = segmented.look_up(&mut hybrid, &mut builder, indices.len())?;
+                assert_eq!(values, indices.len());
+            }
             Entries::Whole(_) => panic!("one array"),
         }
         builder.end_slice(indices.len(), indices.len())?;
