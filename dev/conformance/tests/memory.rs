@@ -157,7 +157,7 @@ fn read(bytes: &Bytes, options: ReadOptions, manner: Manner, mut take: impl FnMu
     for node in schema.children(0) {
         // Some shapes cannot be told: then there is no array.
         if let Ok(Some(shape)) = schema.shape(node, |_| true)
-            && schema.leaves()[shape.leaves.clone()].iter().any(|leaf| !leaf.is_flat())
+            && shape.leaves.clone().any(|leaf| !schema.leaves()[leaf].is_flat())
         {
             assemblers.push(Assembler::new(schema, &shape, &Limits::DEFAULT)?);
         }
