@@ -455,7 +455,8 @@ impl Unpacking {
                         self.produced, self.total
                     )));
                 }
-                Status::NeedInput if last => {
+                // A copy takes a slice of its input at a time.
+                Status::NeedInput if last && progress.consumed == piece.len() => {
                     return Err(Error::corrupt("compressed data that ends early"));
                 }
                 Status::NeedRoom if end == self.total => {
