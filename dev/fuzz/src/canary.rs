@@ -23,8 +23,7 @@ pub enum Canary {
 
 impl Canary {
     /// Those that can be planted in any machine.
-    pub const OF_MACHINES: &'static [Canary] =
-        &[Canary::Bytes, Canary::Units, Canary::Memory, Canary::Panic];
+    pub const OF_MACHINES: &'static [Canary] = &[Canary::Bytes, Canary::Units, Canary::Memory, Canary::Panic];
 
     /// The canary of a name: `bytes`, `units`, `memory`, `panic`.
     pub fn of(name: &str) -> Option<Canary> {

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use brotli::enc::BrotliEncoderParams;
-use flate2::write::{DeflateEncoder, GzEncoder};
 use flate2::Compression;
+use flate2::write::{DeflateEncoder, GzEncoder};
 use marquetry_base::Codec;
 
 /// The codecs, by their numbers in the format.

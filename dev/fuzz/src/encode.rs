@@ -93,19 +93,13 @@ impl Physical {
             let empty = V::Struct(craft::Struct::default());
             vec![(10, V::Struct(craft::Struct::of([(id, empty)])))]
         };
-        let decimal = |scale: i32, precision: i32| {
-            vec![(6, V::I32(5)), (7, V::I32(scale)), (8, V::I32(precision))]
-        };
+        let decimal =
+            |scale: i32, precision: i32| vec![(6, V::I32(5)), (7, V::I32(scale)), (8, V::I32(precision))];
         let mut all = vec![Vec::new()];
         all.extend(match self {
-            Physical::Int32 => vec![
-                converted(6),
-                converted(15),
-                converted(11),
-                converted(13),
-                converted(7),
-                decimal(2, 9),
-            ],
+            Physical::Int32 => {
+                vec![converted(6), converted(15), converted(11), converted(13), converted(7), decimal(2, 9)]
+            }
             Physical::Int64 => vec![converted(9), converted(10), converted(14), converted(8), decimal(3, 18)],
             Physical::Bytes => {
                 vec![converted(0), converted(19), converted(20), decimal(5, 30), logical(17), converted(4)]

@@ -84,7 +84,9 @@ fn mutated(corpus: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let noise = |random: &mut Random, most: u64| -> Vec<u8> {
         // Small numbers are the plainer choices, and let an input come further.
         let is_small = random.below(2) == 0;
-        (0..1 + random.below(most)).map(|_| if is_small { random.byte() % 24 } else { random.byte() }).collect()
+        (0..1 + random.below(most))
+            .map(|_| if is_small { random.byte() % 24 } else { random.byte() })
+            .collect()
     };
     let mut input = pick(random);
     if input.is_empty() || random.below(4) == 0 {

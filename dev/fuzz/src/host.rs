@@ -250,6 +250,21 @@ impl Told {
         }
     }
 
+    /// Checks that these rows were read, of a file that is right: all of them, or as many as limits allow.
+    ///
+    /// # Panics
+    ///
+    /// When others were.
+    pub fn check_expected(&self, expected: &[Vec<Vec<u8>>]) {
+        let is_limit = |error: &Error| error.kind() == ErrorKind::LimitExceeded;
+        assert!(self.error.as_ref().is_none_or(is_limit), "a file without a lie: {:?}", self.error);
+        let is_whole = self.error.is_none() && !self.is_cut;
+        for (rows, expected) in self.leaves.iter().zip(expected) {
+            let is_right = if is_whole { rows == expected } else { expected.starts_with(rows) };
+            assert!(is_right, "other values than were written: {} rows of {}", rows.len(), expected.len());
+        }
+    }
+
     /// How the reading ended.
     ///
     /// # Panics
@@ -330,7 +345,8 @@ pub fn tell_value(value: &[u8], row: &mut Vec<u8>) {
 pub fn bounded<T>(bytes: &Bytes, limits: &Limits, work: impl FnOnce() -> T) -> T {
     let (peak, result) = peak_bytes(work);
     // Bodies, batches and their arrays are each charged to the limit, and may each be a vector that doubles.
-    let allowed = PEAK_BYTES_MAX + PEAK_BYTES_PER_BYTE * bytes.len() + 4 * limits.total_bytes.min(1 << 30) as usize;
+    let allowed =
+        PEAK_BYTES_MAX + PEAK_BYTES_PER_BYTE * bytes.len() + 4 * limits.total_bytes.min(1 << 30) as usize;
     assert!(peak <= allowed, "{peak} bytes held for a file of {}, of {allowed} allowed", bytes.len());
     result
 }

@@ -225,7 +225,8 @@ impl Plan {
 
 impl ChunkPlan {
     fn render(&self) -> Chunk {
-        let mut chunk = Chunk::new(self.entries as i64, self.pages.iter().map(|page| page.render(self.codec.1)));
+        let mut chunk =
+            Chunk::new(self.entries as i64, self.pages.iter().map(|page| page.render(self.codec.1)));
         chunk.codec = self.codec.0;
         chunk.metadata = self.metadata.clone();
         chunk.indexes = self.indexes.clone();
@@ -348,13 +349,13 @@ fn chunk(leaf: &Leaf, entries: &Entries, only: Only, choices: &mut Choices<'_>) 
     let total = entries.definition.len();
     let (mut at, mut value) = (0, 0);
     while at < total {
-        let mut end = if only.one_page || choices.once_in(2) { total } else { at + 1 + choices.below(total - at) };
+        let mut end =
+            if only.one_page || choices.once_in(2) { total } else { at + 1 + choices.below(total - at) };
         // Where there is a V2 page, or a page index, pages begin with rows.
         while end < total && entries.repetition[end] > 0 {
             end += 1;
         }
-        let there =
-            entries.definition[at..end].iter().filter(|&&level| level == leaf.definition_max).count();
+        let there = entries.definition[at..end].iter().filter(|&&level| level == leaf.definition_max).count();
         let part = Part {
             leaf,
             repetition: &entries.repetition[at..end],

@@ -378,9 +378,7 @@ fn variant_leaf(name: &str, repetition: i32, part: VariantPart) -> Field {
 /// The columns of a shredded variant: a value may be in both, which is an error where it is met.
 fn shredded(choices: &mut Choices<'_>, depth: usize) -> Vec<Field> {
     let typed = match choices.byte() % 4 {
-        0 if depth < DEPTH_MAX => {
-            group("typed_value", 1, vec![group("a", 0, shredded(choices, depth + 1))])
-        }
+        0 if depth < DEPTH_MAX => group("typed_value", 1, vec![group("a", 0, shredded(choices, depth + 1))]),
         1 if depth < DEPTH_MAX => list("typed_value", 1, group("element", 0, shredded(choices, depth + 1))),
         _ => {
             let physical = Physical::choose(choices);

@@ -18,7 +18,10 @@ fn main() -> ExitCode {
     let inputs: Vec<(String, Vec<u8>)> = if files.is_empty() {
         harness::corpus(target)
     } else {
-        files.into_iter().map(|file| (file.clone(), std::fs::read(&file).unwrap_or_else(|e| panic!("{file}: {e}")))).collect()
+        files
+            .into_iter()
+            .map(|file| (file.clone(), std::fs::read(&file).unwrap_or_else(|e| panic!("{file}: {e}"))))
+            .collect()
     };
     let mut failed = 0;
     for (name, input) in &inputs {

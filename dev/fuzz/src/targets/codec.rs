@@ -244,7 +244,8 @@ fn decompress(codec: Codec, page: &[u8], uncompressed: usize, split: Split) -> R
     let mut output = vec![0xaa; uncompressed];
     let history = it.history_bytes();
     let (mut consumed, mut seen, mut produced) = (0, 0, 0);
-    let mut room_end = if split.is_whole { uncompressed } else { random.index(split.piece_max).min(uncompressed) };
+    let mut room_end =
+        if split.is_whole { uncompressed } else { random.index(split.piece_max).min(uncompressed) };
     let mut idle = 0;
     loop {
         let units = random.below(split.units_max + 1);

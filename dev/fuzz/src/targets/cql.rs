@@ -59,7 +59,12 @@ pub(crate) fn run(data: &[u8]) {
     rows(&mapping, &metadata, &read, &bytes);
 }
 
-fn rows(mapping: &Mapping, metadata: &Arc<FileMetaData>, options: &ReadOptions, bytes: &marquetry_base::Bytes) {
+fn rows(
+    mapping: &Mapping,
+    metadata: &Arc<FileMetaData>,
+    options: &ReadOptions,
+    bytes: &marquetry_base::Bytes,
+) {
     let Ok(mut reader) = host::reader(metadata, options) else { return };
     let mut rows = 0;
     let result = hostile::run(&mut reader, FILE, bytes, Manner::KIND, |batch| {
@@ -79,8 +84,7 @@ fn statements(mapping: &Mapping, batch: Batch) -> Result<()> {
     let first = batch.first_row;
     let mut batch = mapping.assemble(batch)?;
     let mut whole = Vec::new();
-    let written =
-        InsertWriter::new(mapping).write(&batch, 0..batch.rows(), first, &mut whole, usize::MAX);
+    let written = InsertWriter::new(mapping).write(&batch, 0..batch.rows(), first, &mut whole, usize::MAX);
     let mut parts = Vec::new();
     let mut writer = InsertWriter::new(mapping);
     let mut row = 0;
@@ -111,7 +115,10 @@ fn statements(mapping: &Mapping, batch: Batch) -> Result<()> {
             match mapping.write_cell(column, &mut batch, row, first + row as u64, &mut cell) {
                 Ok(found) => assert!(found.is_value() || cell.len() == 6, "a null that is written"),
                 Err(error) => {
-                    assert!(error.kind() != ErrorKind::Internal && error.kind() != ErrorKind::Misuse, "{error:?}");
+                    assert!(
+                        error.kind() != ErrorKind::Internal && error.kind() != ErrorKind::Misuse,
+                        "{error:?}"
+                    );
                     assert_eq!(cell, b"before", "something was written of a cell that cannot be");
                 }
             }

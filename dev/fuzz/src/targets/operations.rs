@@ -87,11 +87,9 @@ fn read(
     told.end(result);
     let straight = host::read(bytes, metadata, &options, Manner::KIND);
     told.check_same(&straight, "by another order of calls");
-    if plan.lies == 0 && !told.is_cut {
-        assert_eq!(told.error, None);
-        for (rows, &leaf) in told.leaves.iter().zip(&leaves) {
-            assert_eq!(rows, &plan.expected[leaf], "other values than were written");
-        }
+    if plan.lies == 0 {
+        let expected: Vec<_> = leaves.iter().map(|&leaf| plan.expected[leaf].clone()).collect();
+        told.check_expected(&expected);
     }
 }
 
@@ -125,11 +123,12 @@ where
         }
     };
     for _ in 0..calls {
-        let range_of = |demand: &Demand, choices: &mut Choices<'_>| {
-            match demand.wants.get(choices.below(demand.wants.len())) {
-                Some(Want::Range(_, range, _)) => range.clone(),
-                _ => 0..0,
-            }
+        let range_of = |demand: &Demand, choices: &mut Choices<'_>| match demand
+            .wants
+            .get(choices.below(demand.wants.len()))
+        {
+            Some(Want::Range(_, range, _)) => range.clone(),
+            _ => 0..0,
         };
         match choices.byte() % 16 {
             0..=5 => {

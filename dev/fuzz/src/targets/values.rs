@@ -3,8 +3,8 @@
 use marquetry_base::{ErrorKind, Limits, Result};
 use marquetry_parquet::geometry::write_wkt;
 use marquetry_parquet::hive::{HiveType, Partition};
-use marquetry_parquet::variant::{Metadata, Primitive, Value, Variant, VariantBuilder};
 use marquetry_parquet::variant::JsonWriter;
+use marquetry_parquet::variant::{Metadata, Primitive, Value, Variant, VariantBuilder};
 use marquetry_scylla::cql::{CqlType, KeySpec, Name, TableName, literal};
 
 use crate::canary::{Canary, is_planted};
@@ -48,7 +48,11 @@ fn built_variant(choices: &mut Choices<'_>) {
     let copied = copied.and_then(|()| again.finish()).expect("what was built can be built");
     assert_eq!(variant(&copied.0, &copied.1).as_ref(), Some(&text), "a copy that is not the same");
     for edit in Edit::several(choices, 4) {
-        if choices.once_in(3) { edit.apply(&mut metadata) } else { edit.apply(&mut value) };
+        if choices.once_in(3) {
+            edit.apply(&mut metadata)
+        } else {
+            edit.apply(&mut value)
+        };
     }
     variant(&metadata, &value);
 }
@@ -251,8 +255,30 @@ fn write_head(wkb: &mut Vec<u8>, is_big: bool, kind: u32) {
 /// Texts that people type, or that directories are called.
 fn texts(choices: &mut Choices<'_>) {
     const WORDS: [&str; 24] = [
-        "map<", "list<", "frozen<", "tuple<", "set<", "vector<", ">", ", ", "int", "text", "\"", "a b", ".", "'",
-        "(", ")", " desc", "é", "=", "%41", "%ff", "2024-02-29", "-7", "\0",
+        "map<",
+        "list<",
+        "frozen<",
+        "tuple<",
+        "set<",
+        "vector<",
+        ">",
+        ", ",
+        "int",
+        "text",
+        "\"",
+        "a b",
+        ".",
+        "'",
+        "(",
+        ")",
+        " desc",
+        "é",
+        "=",
+        "%41",
+        "%ff",
+        "2024-02-29",
+        "-7",
+        "\0",
     ];
     let mut text = String::new();
     for _ in 0..choices.below(30) {
