@@ -38,7 +38,13 @@ pub const GZIP: i32 = 2;
 /// See [`UNCOMPRESSED`].
 pub const LZO: i32 = 3;
 /// See [`UNCOMPRESSED`].
+pub const BROTLI: i32 = 4;
+/// See [`UNCOMPRESSED`].
+pub const LZ4: i32 = 5;
+/// See [`UNCOMPRESSED`].
 pub const ZSTD: i32 = 6;
+/// See [`UNCOMPRESSED`].
+pub const LZ4_RAW: i32 = 7;
 
 /// `Encoding` of the format.
 pub const PLAIN: i32 = 0;
@@ -56,6 +62,8 @@ pub const DELTA_LENGTH_BYTE_ARRAY: i32 = 6;
 pub const DELTA_BYTE_ARRAY: i32 = 7;
 /// See [`PLAIN`].
 pub const RLE_DICTIONARY: i32 = 8;
+/// See [`PLAIN`].
+pub const BYTE_STREAM_SPLIT: i32 = 9;
 
 /// A Thrift value.
 #[derive(Debug, Clone, PartialEq)]
@@ -677,7 +685,8 @@ pub fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value.to_le_bytes()[0]);
 }
 
-fn zigzag(out: &mut Vec<u8>, value: i64) {
+/// A signed number, as Thrift has it.
+pub fn zigzag(out: &mut Vec<u8>, value: i64) {
     varint(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
 }
 

@@ -122,6 +122,7 @@ pub fn budget(choices: &mut Choices<'_>) -> u64 {
 pub const LIMITS: Limits = Limits {
     footer_bytes: 1 << 20,
     page_header_bytes: 64 << 10,
+    structure_bytes: 16 << 10,
     page_index_bytes: 1 << 20,
     page_bytes: 1 << 20,
     dictionary_bytes: 1 << 20,
