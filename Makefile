@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint soak bench deny
+.PHONY: help demo test lint soak fuzz bench deny
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -46,11 +46,16 @@ deny: ## dependencies: licences, sources, advisories (from the network); builds 
 	@dev/setup.sh rust deny
 	cargo deny check --hide-inclusion-graph
 
-soak: ## the long tests, those marked #[ignore], optimised; then deny
+soak: ## the long tests, those marked #[ignore], as make test builds them; then fuzz and deny
 	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA)
-	cargo test $(LOCKED) --release --workspace --lib --bins --tests --no-run
-	$(WITH_PEERS) $(WITH_CASSANDRA) cargo test $(LOCKED) --release --workspace --lib --bins --tests -- --ignored
+	cargo test $(LOCKED) --workspace --lib --bins --tests --no-run
+	$(WITH_PEERS) $(WITH_CASSANDRA) cargo test $(LOCKED) --workspace --lib --bins --tests -- --ignored
+	@$(MAKE) --no-print-directory fuzz
 	@$(MAKE) --no-print-directory deny
+
+fuzz: ## the fuzz targets under libFuzzer: MINUTES=5 for each, TARGET="page codec" for some of them
+	@dev/setup.sh rust-dev c++
+	MINUTES=$(or $(MINUTES),5) dev/fuzz/run.sh $(TARGET)
 
 bench: ## speed against the peers; results in target/bench
 	@dev/setup.sh rust-dev c++ peers

@@ -715,8 +715,10 @@ fn projections() {
 
 #[test]
 fn key_values_are_handed_on() {
-    let pair =
-        |key: &str, value: Option<&[u8]>| KeyValue { key: key.into(), value: value.map(<[u8]>::to_vec) };
+    let pair = |key: &str, value: Option<&[u8]>| KeyValue {
+        key: key.into(),
+        value: value.map(Bytes::copy_from_slice),
+    };
     let pairs = [pair("ARROW:schema", Some(b"/////w==")), pair("none", None), pair("bytes", Some(b"\xff"))];
     let footer = footer("REQUIRED INT32 a;");
     let to_arrow = ToArrow::new(&footer.schema, None).unwrap().with_key_values(&pairs);

@@ -14,7 +14,7 @@ use marquetry_base::{
 
 use super::ReadOptions;
 use crate::format::thrift::Stop;
-use crate::format::{ColumnChunk, Compression, PageHeader, PageKind};
+use crate::format::{ColumnChunk, Compression, PageHeader, PageKind, Skim, WHOLE_BYTES_MAX};
 
 /// Bytes asked for to read a page header: most need less than 100; statistics make them longer.
 const HEADER_GUESS_BYTES: u64 = 1 << 10;
@@ -92,8 +92,8 @@ impl Decompressors {
 }
 
 enum Expects {
-    /// A page header, in this many bytes.
-    Header { ask: u64 },
+    /// A page header; one that is long, or came in pieces, is being skimmed.
+    Header(Option<Box<Skim>>),
     /// The body of a page.
     Body(PageHeader),
     /// Nothing from outside: the CRC of the body, which stands there, is being computed.
@@ -117,6 +117,16 @@ struct Unpacking {
     /// The room to begin with.
     first: usize,
     started: bool,
+}
+
+/// What [`PageReader::next_header`] answers.
+pub(super) enum Header {
+    /// A header, and where it stands.
+    Whole(PageHeader, Range<u64>),
+    /// One is wanted, but its bytes are not there: see [`PageReader::want`].
+    Need,
+    /// The budget is spent.
+    Yield,
 }
 
 /// What [`PageReader::next`] answers.
@@ -164,7 +174,7 @@ impl PageReader {
             end_max: end.saturating_add(FORGOTTEN_BYTES_MAX).min(footer_start),
             pages: 0,
             compression: chunk.compression,
-            expects: Expects::Header { ask: HEADER_GUESS_BYTES },
+            expects: Expects::Header(None),
             limits: options.limits,
             verify_crc: options.verify_crc,
             read_bytes: options.read_bytes.max(1),
@@ -189,7 +199,7 @@ impl PageReader {
     /// Bytes held of the page that is being read.
     pub(super) fn held(&self) -> usize {
         match &self.expects {
-            Expects::Header { .. } | Expects::Body(_) => 0,
+            Expects::Header(_) | Expects::Body(_) => 0,
             // The body itself is held by the input.
             Expects::Crc { .. } => 0,
             Expects::Room(page) => page.levels.len() + page.room.len(),
@@ -205,58 +215,105 @@ impl PageReader {
     }
 
     fn needed(&self) -> Range<u64> {
-        let bytes = match &self.expects {
-            Expects::Header { ask } => *ask,
-            Expects::Body(header) => header.compressed_bytes.into(),
-            Expects::Crc { .. } | Expects::Room(_) => 0,
+        let (from, bytes) = match &self.expects {
+            Expects::Header(None) => (self.at, HEADER_GUESS_BYTES),
+            Expects::Header(Some(skim)) => {
+                // No more than a header may have; and a byte more, to see that it has more.
+                let left = (self.at.saturating_add(self.limits.page_header_bytes).saturating_add(1))
+                    .saturating_sub(skim.at());
+                (skim.at(), skim.wants().max(HEADER_GUESS_BYTES).min(left))
+            }
+            Expects::Body(header) => (self.at, header.compressed_bytes.into()),
+            Expects::Crc { .. } | Expects::Room(_) => (self.at, 0),
         };
-        self.at..self.at.saturating_add(bytes).min(self.end)
+        from..from.saturating_add(bytes).min(self.end)
     }
 
     /// Reads the next page header, and leaves the body unread: the next call of this or of `next` follows it.
-    pub(super) fn next_header(
-        &mut self,
-        input: &mut Input,
-        budget: &mut Budget<'_>,
-    ) -> Result<Option<(PageHeader, Range<u64>)>> {
-        if self.at >= self.end {
-            return Ok(None);
-        }
-        let Expects::Header { ask } = self.expects else {
+    pub(super) fn next_header(&mut self, input: &mut Input, budget: &mut Budget<'_>) -> Result<Header> {
+        let Expects::Header(skim) = &mut self.expects else {
             return Err(Error::internal("a page header where a body is read"));
         };
-        let range = self.needed();
-        let Some(bytes) = input.contiguous(range.clone())? else { return Ok(None) };
-        match PageHeader::read(&bytes) {
-            Ok((header, length)) => {
-                budget.charge(HEADER_PRICE, length, 1);
-                Limits::check("page_header_bytes", self.limits.page_header_bytes, length as u64)?;
-                let start = self.at;
-                self.pages += 1;
-                self.at += length as u64;
-                input.release(start..self.at);
-                let page_end = self.at.saturating_add(header.compressed_bytes.into());
-                if page_end > self.end && page_end <= self.end_max {
-                    self.end = page_end;
+        let header = match skim.take() {
+            Some(skim) => self.skim_header(skim, input, budget)?,
+            None => {
+                let left = self.end - self.at;
+                let piece = input.segment(self.at, left.min(u64_of(WHOLE_BYTES_MAX)));
+                if piece.is_empty() {
+                    return Ok(Header::Need);
                 }
-                let left = self.end.saturating_sub(self.at);
-                if u64::from(header.compressed_bytes) > left {
-                    return Err(Error::corrupt(format!(
-                        "a page of {} bytes in a column chunk with {left} left",
-                        header.compressed_bytes
-                    )));
+                let read = PageHeader::read(&piece);
+                let looked_at = read.as_ref().map_or(piece.len(), |(_, length)| *length);
+                budget.charge(HEADER_PRICE, looked_at, 1);
+                match read {
+                    Ok((header, length)) => Header::Whole(header, self.at..self.at + u64_of(length)),
+                    Err(Stop::End) => {
+                        let skim = Box::new(PageHeader::skim(self.at, &self.limits));
+                        if budget.is_spent() {
+                            self.expects = Expects::Header(Some(skim));
+                            return Ok(Header::Yield);
+                        }
+                        self.skim_header(skim, input, budget)?
+                    }
+                    Err(stop) => return Err(PageHeader::error(stop, self.at)),
                 }
-                Ok(Some((header, start..self.at)))
             }
-            Err(Stop::End) if range.end < self.end => {
-                budget.charge(HEADER_PRICE, bytes.len(), 1);
-                Limits::check("page_header_bytes", self.limits.page_header_bytes, ask + 1)?;
-                self.expects =
-                    Expects::Header { ask: ask.saturating_mul(2).min(self.limits.page_header_bytes) };
-                self.next_header(input, budget)
-            }
-            Err(stop) => Err(stop.into_error("a page header", self.at, bytes.len())),
+        };
+        let Header::Whole(header, range) = header else { return Ok(header) };
+        self.check_header(range.end - range.start)?;
+        self.pages += 1;
+        self.at = range.end;
+        input.release(range.clone());
+        let page_end = self.at.saturating_add(header.compressed_bytes.into());
+        if page_end > self.end && page_end <= self.end_max {
+            self.end = page_end;
         }
+        let left = self.end.saturating_sub(self.at);
+        if u64::from(header.compressed_bytes) > left {
+            return Err(Error::corrupt(format!(
+                "a page of {} bytes in a column chunk with {left} left",
+                header.compressed_bytes
+            )));
+        }
+        Ok(Header::Whole(header, range))
+    }
+
+    /// Skims a header on, and lets go of what is skimmed.
+    fn skim_header(
+        &mut self,
+        mut skim: Box<Skim>,
+        input: &mut Input,
+        budget: &mut Budget<'_>,
+    ) -> Result<Header> {
+        let end = self.end.min(self.at.saturating_add(self.limits.page_header_bytes).saturating_add(1));
+        loop {
+            let piece = input.segment(skim.at(), end - skim.at());
+            if piece.is_empty() && skim.wants() > 0 {
+                self.check_header(skim.at() - self.at)?;
+                if skim.at() < end {
+                    self.expects = Expects::Header(Some(skim));
+                    return Ok(Header::Need);
+                }
+                return Err(PageHeader::fault_of(&skim, PageHeader::error(Stop::End, self.at)));
+            }
+            let is_whole = skim.step(&piece, budget).map_err(|fault| PageHeader::fault_of(&skim, fault))?;
+            input.release(self.at..skim.at());
+            if is_whole {
+                budget.charge(HEADER_PRICE, skim.digest_bytes(), 1);
+                return Ok(Header::Whole(PageHeader::of_skim(&skim)?, self.at..skim.at()));
+            }
+            if budget.is_spent() {
+                self.expects = Expects::Header(Some(skim));
+                return Ok(Header::Yield);
+            }
+        }
+    }
+
+    /// Checks a header's length, as far as it is known.
+    fn check_header(&self, length: u64) -> Result<()> {
+        // However it came, the same number is told.
+        let limit = self.limits.page_header_bytes;
+        Limits::check("page_header_bytes", limit, length.min(limit.saturating_add(1)))
     }
 
     /// Steps over the body of the page whose header was read last.
@@ -264,7 +321,7 @@ impl PageReader {
         let start = self.at;
         self.at += u64::from(header.compressed_bytes);
         input.release(start..self.at);
-        self.expects = Expects::Header { ask: HEADER_GUESS_BYTES };
+        self.expects = Expects::Header(None);
     }
 
     /// Reads the next page that holds data or a dictionary.
@@ -277,13 +334,17 @@ impl PageReader {
         mut share: impl FnMut(Vec<u8>, usize) -> Bytes,
     ) -> Result<Next> {
         loop {
-            match core::mem::replace(&mut self.expects, Expects::Header { ask: HEADER_GUESS_BYTES }) {
-                Expects::Header { ask } => {
+            match core::mem::replace(&mut self.expects, Expects::Header(None)) {
+                Expects::Header(skim) => {
                     if self.at >= self.end {
                         return Ok(Next::End);
                     }
-                    self.expects = Expects::Header { ask };
-                    let Some((header, _)) = self.next_header(input, budget)? else { return Ok(Next::Need) };
+                    self.expects = Expects::Header(skim);
+                    let header = match self.next_header(input, budget)? {
+                        Header::Whole(header, _) => header,
+                        Header::Need => return Ok(Next::Need),
+                        Header::Yield => return Ok(Next::Yield),
+                    };
                     Limits::check("page_bytes", self.limits.page_bytes, header.compressed_bytes.into())?;
                     Limits::check("page_bytes", self.limits.page_bytes, header.uncompressed_bytes.into())?;
                     if let PageKind::Other(_) = header.kind {
@@ -455,8 +516,8 @@ impl Unpacking {
                         self.produced, self.total
                     )));
                 }
-                Status::NeedInput if last => {
-                    return Err(Error::corrupt("compressed data that ends early"));
+                Status::NeedInput if last && progress.consumed == piece.len() => {
+                    return Err(Error::corrupt("a page's body that ends early"));
                 }
                 Status::NeedRoom if end == self.total => {
                     return Err(Error::corrupt(format!(
