@@ -3,6 +3,7 @@
 //! Source: `Encodings.md`, "Run Length Encoding / Bit-Packing Hybrid".
 
 use marquetry_base::{Error, Result};
+use marquetry_kernels::gather::Segmented;
 use marquetry_kernels::{Plain, bits, dictionary, gather, unpack};
 
 use super::stream::Stream;
@@ -220,6 +221,37 @@ impl Hybrid {
         Ok(done)
     }
 
+    /// Decodes indices and looks them up in a dictionary in segments, as many as are there.
+    pub(crate) fn look_up_segmented<T: Plain>(
+        &mut self,
+        dictionary: Segmented<'_, T>,
+        out: &mut [T],
+    ) -> Result<usize> {
+        let beyond = || beyond_dictionary(dictionary.entries());
+        let mut done = 0;
+        while done < out.len() {
+            let Some(run) = self.run()? else { break };
+            let out = &mut out[done..];
+            let take = match run {
+                Run::Repeated { value, left } => {
+                    let take = left.min(out.len());
+                    out[..take].fill(dictionary.get(value).ok_or_else(beyond)?);
+                    take
+                }
+                Run::Packed { first, left } => {
+                    let take = left.min(out.len());
+                    let packed = self.stream.there();
+                    dictionary::decode_segmented(self.width, packed, first, dictionary, &mut out[..take])
+                        .map_err(|_| beyond())?;
+                    take
+                }
+            };
+            self.advance(take);
+            done += take;
+        }
+        Ok(done)
+    }
+
     /// Decodes indices of byte strings of one width and looks them up, as many as are there. `indices` is room to work in.
     pub(crate) fn look_up_fixed(
         &mut self,
@@ -345,6 +377,17 @@ mod tests {
         assert!(out.iter().zip(expected()).all(|(&value, index)| value == i64::from(index) * 100));
         let error = hybrid(&RUNS, 3).look_up(&dictionary[..7], &mut out).unwrap_err();
         assert_eq!(error.message(), "an index beyond a dictionary of 7 entries");
+
+        let segments: Vec<Vec<i64>> = dictionary.chunks(2).map(<[i64]>::to_vec).collect();
+        let mut again = vec![0; 311];
+        let segmented = Segmented::new(&segments, 1).unwrap();
+        hybrid(&RUNS, 3).look_up_segmented(segmented, &mut again).unwrap();
+        assert!(again.iter().zip(expected()).all(|(&value, index)| value == i64::from(index) * 100));
+        for segments in [&segments[..3], &segments[..2]] {
+            let segmented = Segmented::new(segments, 1).unwrap();
+            let error = hybrid(&RUNS, 3).look_up_segmented(segmented, &mut again).unwrap_err();
+            assert!(error.message().starts_with("an index beyond a dictionary of "));
+        }
     }
 
     #[test]

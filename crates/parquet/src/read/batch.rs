@@ -81,7 +81,8 @@ pub enum Values {
     ByteArray(ByteArrays),
     /// FIXED_LEN_BYTE_ARRAY.
     FixedLenByteArray(FixedBytes),
-    /// Indices into a dictionary, where the reader was asked to keep dictionaries. A null's index is 0.
+    /// Indices into a dictionary, where the reader was asked to [keep dictionaries](super::ReadOptions::keep_dictionaries). A null's
+    /// index is 0.
     Dictionary(Buffer<u32>, Arc<Values>),
 }
 

@@ -14,13 +14,15 @@ pub struct ReadOptions {
     pub leaves: Option<Vec<usize>>,
     /// The row groups to read. `None`: all of them.
     pub row_groups: Option<Range<usize>>,
-    /// Rows of a batch, at most. Fewer come at the end of a row group, and where values are large.
+    /// Rows of a batch, at most. Fewer come at the end of a row group, where values are large, and where an array would take 1 MiB or
+    /// more: 65,472 rows of strings, 131,008 of 8 bytes. Only the values of a single row may take so much.
     pub batch_rows: usize,
     /// Bytes that the values of a batch may take, about, in all columns: a wide table's batches have fewer rows.
     pub batch_bytes: usize,
     /// Where values stand in columns with nulls.
     pub layout: Layout,
-    /// Hand out dictionary-encoded pages as indices and dictionary, not as values.
+    /// Hand out dictionary-encoded pages of flat columns as indices and dictionary, not as values. Dictionaries of more than 65,535
+    /// entries are not handed out: of so many, a batch holds a few only.
     pub keep_dictionaries: bool,
     /// Check pages' CRCs, where they have one.
     pub verify_crc: bool,
