@@ -51,8 +51,8 @@ impl<T> Segmented<T> {
 
     #[cold]
     fn push_segment(&mut self, value: T) {
-        // The first grows as any list does: most lists are short. The others will be filled.
-        let mut segment = Vec::with_capacity(if self.segments.is_empty() { 0 } else { Self::SEGMENT });
+        // The first grows as any list does, but from one: many lists have no more. The others will be filled.
+        let mut segment = Vec::with_capacity(if self.segments.is_empty() { 1 } else { Self::SEGMENT });
         segment.push(value);
         self.segments.push(segment);
     }
