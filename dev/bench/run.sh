@@ -2,6 +2,7 @@
 # The benchmarks: `make bench`. Sets up what is missing, builds, makes the files, measures, and says where the results are.
 #
 #     dev/bench/run.sh [--quick] [--only-read | --only-nested | --only-cql-text] [options of bench-read, such as: --without ours --only "arrow int64"]
+#     dev/bench/run.sh [--quick] --only-lateness [options of bench-lateness, such as: --seconds 20 --only "INT64 SNAPPY"]
 #
 # --quick     a twentieth of the rows and few rounds: whether it works, not how fast it is
 #
@@ -19,14 +20,17 @@ rounds=15
 read=yes
 nested=yes
 cql_text=yes
+lateness=no
+page_mib=1024
 
 while [ $# -gt 0 ]; do
     case "$1" in
-        --quick) scale=0.05 rounds=5 files="$out/files-quick" ;;
+        --quick) scale=0.05 rounds=5 page_mib=16 files="$out/files-quick" ;;
         --only-read) nested=no cql_text=no ;;
         --only-nested) read=no cql_text=no ;;
         --only-cql-text) read=no nested=no ;;
-        -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        --only-lateness) read=no nested=no cql_text=no lateness=yes ;;
+        -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
     shift
@@ -35,9 +39,9 @@ done
 say() { printf '%s\n' "bench: $*" >&2; }
 
 if [ -n "${PEERS_VENV:-}" ]; then
-    "$root/dev/setup.sh" rust c++
+    "$root/dev/setup.sh" rust-dev c++
 else
-    "$root/dev/setup.sh" rust c++ peers
+    "$root/dev/setup.sh" rust-dev c++ peers
 fi
 python="$venv/bin/python"
 mkdir -p "$out"
@@ -94,4 +98,11 @@ if [ "$cql_text" = yes ]; then
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench
     "$target/release/bench-cql-text" --marquetry "$marquetry" --files "$files" --out "$out"
     say "results: $out/cql_text.md, cql_text.json"
+fi
+
+if [ "$lateness" = yes ]; then
+    say "building bench-lateness"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers --bin bench-lateness
+    "$target/release/bench-lateness" --files "$files" --out "$out" --mib "$page_mib" "$@"
+    say "results: $out/lateness.md, lateness.json"
 fi

@@ -47,6 +47,76 @@ pub fn fixed(dict: &[u8], width: usize, indices: &[u32], out: &mut [u8]) -> Resu
     Ok(())
 }
 
+/// Looks every index up in a dictionary that stands in `segments` of `1 << shift` entries each, of which the last may have fewer: so a
+/// dictionary of any size needs no large piece of memory.
+///
+/// A large dictionary is not in a cache, so what a lookup costs is the memory's: the two bounds that are checked here hide behind it,
+/// and vectors would gain nothing.
+///
+/// # Errors
+///
+/// As [`values`]; `OutOfRange` also for what a segment lacks that should be full.
+pub fn segmented<T: Plain>(
+    segments: &[impl AsRef<[T]>],
+    shift: u32,
+    indices: &[u32],
+    out: &mut [T],
+) -> Result<(), Error> {
+    if indices.len() != out.len() {
+        return Err(Error::Mismatch);
+    }
+    let (shift, mask) = place_of(shift);
+    for (to, &index) in out.iter_mut().zip(indices) {
+        let entry = segments.get((index >> shift) as usize);
+        *to = *entry
+            .and_then(|segment| segment.as_ref().get((index & mask) as usize))
+            .ok_or_else(|| beyond(segments, shift, size_of::<T>(), index))?;
+    }
+    Ok(())
+}
+
+/// The same of values of `width` bytes (FIXED_LEN_BYTE_ARRAY).
+///
+/// # Errors
+///
+/// As [`segmented`] and [`fixed`].
+pub fn segmented_fixed(
+    segments: &[impl AsRef<[u8]>],
+    shift: u32,
+    width: usize,
+    indices: &[u32],
+    out: &mut [u8],
+) -> Result<(), Error> {
+    if width == 0 {
+        return Err(Error::Width { width });
+    }
+    if indices.len().checked_mul(width) != Some(out.len()) {
+        return Err(Error::Mismatch);
+    }
+    let (shift, mask) = place_of(shift);
+    for (to, &index) in out.chunks_exact_mut(width).zip(indices) {
+        let at = (index & mask) as usize * width;
+        let entry = segments
+            .get((index >> shift) as usize)
+            .and_then(|segment| segment.as_ref().get(at..)?.get(..width))
+            .ok_or_else(|| beyond(segments, shift, width, index))?;
+        to.copy_from_slice(entry);
+    }
+    Ok(())
+}
+
+/// How far to shift an index for its segment, and its bits within that.
+fn place_of(shift: u32) -> (u32, u32) {
+    let shift = shift.min(u32::BITS - 1);
+    (shift, (1 << shift) - 1)
+}
+
+#[cold]
+fn beyond<T>(segments: &[impl AsRef<[T]>], shift: u32, width: usize, index: u32) -> Error {
+    let last = segments.last().map_or(0, |last| size_of_val(last.as_ref()) / width.max(1));
+    Error::OutOfRange { index, entries: (segments.len().saturating_sub(1) << shift) + last }
+}
+
 /// The largest of `values`; 0 of none.
 #[must_use]
 pub fn max_u32(values: &[u32]) -> u32 {
@@ -192,6 +262,46 @@ mod tests {
             assert_eq!(fixed(&dict, width, &[3, 1], &mut vec![0; 2 * width + 1]), Err(Error::Mismatch));
         }
         assert_eq!(fixed(&[1], 0, &[0], &mut []), Err(Error::Width { width: 0 }));
+    }
+
+    #[test]
+    fn segments_are_one_dictionary() {
+        let mut random = Random::new(13);
+        for entries in [1usize, 7, 8, 9, 64, 100] {
+            let dict: Vec<u64> = (0..entries as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+            let bytes: Vec<u8> = dict.iter().flat_map(|value| value.to_le_bytes()).collect();
+            for shift in [0, 1, 3, 6, 7, 31, 40] {
+                let length = 1usize << shift.min(20);
+                let segments: Vec<&[u64]> = dict.chunks(length).collect();
+                let fixed_segments: Vec<&[u8]> = bytes.chunks(length * 8).collect();
+                for count in [0, 1, 5, 600] {
+                    let mut indices: Vec<u32> = (0..count).map(|_| random.below(entries) as u32).collect();
+                    let (mut expected, mut out, mut out_fixed) =
+                        (vec![0; count], vec![0; count], vec![0; count * 8]);
+                    values(&dict, &indices, &mut expected).unwrap();
+                    segmented(&segments, shift, &indices, &mut out).unwrap();
+                    assert_eq!(out, expected);
+                    segmented_fixed(&fixed_segments, shift, 8, &indices, &mut out_fixed).unwrap();
+                    assert!(out_fixed.chunks(8).eq(expected.iter().map(|value| value.to_le_bytes())));
+                    if let Some(last) = count.checked_sub(1) {
+                        for bad in [entries as u32, u32::MAX] {
+                            indices[last] = bad;
+                            let refused = Err(Error::OutOfRange { index: bad, entries });
+                            let found = segmented(&segments, shift, &indices, &mut out);
+                            assert_eq!(found, refused);
+                            let found = segmented_fixed(&fixed_segments, shift, 8, &indices, &mut out_fixed);
+                            assert_eq!(found, refused);
+                        }
+                    }
+                }
+            }
+        }
+        let none: [&[u32]; 0] = [];
+        assert_eq!(segmented(&none, 3, &[], &mut []), Ok(()));
+        assert_eq!(segmented(&none, 3, &[0], &mut [0]), Err(Error::OutOfRange { index: 0, entries: 0 }));
+        assert_eq!(segmented(&[[1u32]], 3, &[0], &mut []), Err(Error::Mismatch));
+        assert_eq!(segmented_fixed(&[[1u8]], 3, 1, &[0], &mut []), Err(Error::Mismatch));
+        assert_eq!(segmented_fixed(&[[1u8]], 3, 0, &[], &mut []), Err(Error::Width { width: 0 }));
     }
 
     #[test]

@@ -571,10 +571,16 @@ impl Table {
 
     /// Lays the file out.
     pub fn write(&self) -> Bytes {
+        let (file, footer) = self.parts();
+        end_file(file, &footer.write())
+    }
+
+    /// What stands before the footer, and the footer: [`end_file`] puts them together.
+    pub fn parts(&self) -> (Vec<u8>, Struct) {
         let mut file = b"PAR1".to_vec();
         let footer = self.lay_out(&mut file);
-        let footer = if self.unknown_fields { footer.with_unknown_fields().write() } else { footer.write() };
-        end_file(file, &footer)
+        let footer = if self.unknown_fields { footer.with_unknown_fields() } else { footer };
+        (file, footer)
     }
 
     /// Writes the pages; makes the footer.

@@ -92,7 +92,7 @@ impl PlainByteArray {
 }
 
 /// Checks that values are UTF-8, which stand in `plain` each behind its length, and have `views`.
-fn check_plain_text(plain: &[u8], views: &[u128]) -> Result<()> {
+pub(crate) fn check_plain_text(plain: &[u8], views: &[u128]) -> Result<()> {
     // Where no length is beyond 127, its four bytes are ASCII: so they end any character that a value leaves unfinished, and
     // all is UTF-8 exactly if each value is.
     let longest = views.iter().map(|&view| cast::low_u32(low_u64(view))).max().unwrap_or(0);

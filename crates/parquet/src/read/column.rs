@@ -2,17 +2,18 @@
 
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Bytes, Demand, Error, Input, Limits, Object, Pool, Price, Priority, Result};
+use marquetry_kernels::levels;
 
-use super::builder::Builder;
+use super::builder::{Builder, ROOM_PRICE};
+use super::dictionary::{Decoded, DictionaryDecoder, Entries};
 use super::levels::{NestedLeaf, PageLevels};
 use super::page::{Decompressors, Next, Page, PageReader};
-use super::values::{DictionaryDecoder, ValueDecoder, prefixed};
-use super::{ColumnBatch, ReadOptions, Values};
+use super::values::{ValueDecoder, prefixed};
+use super::{ColumnBatch, ReadOptions};
 use crate::encoding::delta_byte_array::prefixes_go_on;
 use crate::encoding::hybrid::Hybrid;
 use crate::encoding::plain::Accept;
@@ -25,8 +26,16 @@ const SLICE_ROWS_MIN: usize = 64;
 const SLICE_ROWS_MAX: usize = 8192;
 /// The price of a row's definition level.
 const LEVEL_PRICE: Price = Price::per_kilovalue(300);
+/// The price of a row's slot, where some of a slice are null.
+const SPREAD_PRICE: Price = Price::per_kilovalue(1500);
 /// What a slice costs beside its values, and what a page costs.
 const SLICE_UNITS: u64 = 50;
+
+/// Bytes of a dictionary page that are one buffer of its strings' views; one string may be longer.
+const DICTIONARY_CHUNK_BYTES: usize = 1 << 20;
+/// Levels that are looked at at a time where a batch of a nested leaf is cut, and their price.
+const CUT_ENTRIES: usize = 32 << 10;
+const CUT_PRICE: Price = Price::per_kilovalue(150);
 
 /// Reads one leaf, row group after row group.
 pub(super) struct ColumnReader {
@@ -55,12 +64,21 @@ pub(super) struct ColumnReader {
     /// Decoded rows that the last batch had no place for.
     spare: Option<ColumnBatch>,
     spare_bytes: usize,
+    cut: Cut,
+}
+
+/// Where a batch of a nested leaf is to be cut, as far as that is found.
+#[derive(Default)]
+struct Cut {
+    rows: usize,
+    entries: usize,
+    values: usize,
 }
 
 enum Dictionary {
     None,
-    Decoding(Box<DictionaryDecoder>),
-    Whole(Arc<Values>),
+    Decoding { decoder: Box<DictionaryDecoder>, body: Bytes },
+    Whole(Entries),
 }
 
 impl Dictionary {
@@ -68,22 +86,35 @@ impl Dictionary {
     fn held(&self) -> usize {
         match self {
             Dictionary::None => 0,
-            Dictionary::Decoding(decoder) => decoder.held(),
-            Dictionary::Whole(values) => match &**values {
-                Values::ByteArray(values) => {
-                    values.len() * size_of::<u128>() + values.buffers().iter().map(Bytes::len).sum::<usize>()
-                }
-                Values::FixedLenByteArray(values) | Values::Int96(values) => values.bytes().len(),
-                values => values.len() * size_of::<u64>(),
-            },
+            Dictionary::Decoding { decoder, body } => decoder.held() + body.len(),
+            Dictionary::Whole(entries) => entries.held(),
         }
     }
 
-    fn values(&self) -> Option<&Arc<Values>> {
+    fn entries(&self) -> Option<&Entries> {
         match self {
-            Dictionary::Whole(values) => Some(values),
+            Dictionary::Whole(entries) => Some(entries),
             _ => None,
         }
+    }
+
+    /// Decodes until all is decoded or the budget is spent.
+    fn step(&mut self, physical_type: PhysicalType, budget: &mut Budget<'_>) -> Result<()> {
+        while let Dictionary::Decoding { decoder, body } = self {
+            match decoder.step(budget)? {
+                Decoded::Some => return Ok(()),
+                Decoded::Chunk { at, bytes } => {
+                    let end = at.saturating_add(bytes.max(DICTIONARY_CHUNK_BYTES)).min(body.len());
+                    decoder.supply(body.slice(at.min(end)..end));
+                }
+                Decoded::All => {
+                    if let Dictionary::Decoding { decoder, .. } = core::mem::replace(self, Dictionary::None) {
+                        *self = Dictionary::Whole(decoder.finish(physical_type));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -153,10 +184,16 @@ impl ColumnReader {
             page: None,
             prefixes_go_on: metadata.created_by.as_deref().is_some_and(prefixes_go_on),
             last_value: Vec::new(),
-            builder: Builder::new(leaf.physical_type, options.batch_rows, options.layout),
+            builder: Builder::new(
+                leaf.physical_type,
+                options.batch_rows,
+                options.layout,
+                options.keep_dictionaries && leaf.is_flat(),
+            ),
             bodies: Pool::new(),
             spare: None,
             spare_bytes: 0,
+            cut: Cut::default(),
         })
     }
 
@@ -261,15 +298,8 @@ impl ColumnReader {
                 }
                 self.close();
             }
-            if let Dictionary::Decoding(decoder) = &mut self.dictionary {
-                let (units, is_whole) = decoder.step()?;
-                budget.charge_units(units);
-                if is_whole {
-                    let dictionary = core::mem::replace(&mut self.dictionary, Dictionary::None);
-                    if let Dictionary::Decoding(decoder) = dictionary {
-                        self.dictionary = Dictionary::Whole(Arc::new(decoder.finish()?));
-                    }
-                }
+            if let Dictionary::Decoding { .. } = &self.dictionary {
+                self.dictionary.step(self.physical_type, budget)?;
                 if budget.is_spent() {
                     return Ok(Advance::Yield);
                 }
@@ -329,8 +359,10 @@ impl ColumnReader {
         let (Some(page), Some(nested)) = (&mut self.page, &mut self.nested) else {
             return Err(Error::internal("no page to decode"));
         };
-        let price = page.values.price();
+        let dictionary = self.dictionary.entries();
+        let price = page.values.price(dictionary);
         let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
+        let affordable = affordable.min(self.builder.slice_entries());
         if nested.ahead() == 0 {
             let entries = page.entries_left.min(affordable);
             let Levels::Nested(levels) = &mut page.levels else {
@@ -340,8 +372,15 @@ impl ColumnReader {
             page.entries_left -= entries;
             budget.charge_units(LEVEL_PRICE.of(0, entries * 2));
         }
-        if nested.begins_row() && (self.builder.is_heavy(page.bytes) || self.builder.is_large()) {
+        let is_admitted =
+            self.builder.admits_dictionary(buffers_of(dictionary)) || !page.values.is_dictionary();
+        if nested.begins_row()
+            && (self.builder.is_heavy(page.bytes) || self.builder.is_large() || !is_admitted)
+        {
             return Ok(false);
+        }
+        if !is_admitted {
+            return Err(Error::corrupt("a dictionary in the middle of a row"));
         }
         if nested.begins_row() && self.rows_left == 0 {
             return Err(Error::corrupt("a column chunk of more rows than its row group"));
@@ -349,16 +388,22 @@ impl ColumnReader {
         // Where a row is large, it is taken slice by slice; a batch ends only between rows. So it is in a slice of large values.
         let rows_max = usize_of(self.rows_left).unwrap_or(usize::MAX).min(target - self.builder.rows);
         let entries = nested.within(rows_max, affordable);
+        let left = self.builder.entries_left();
+        let entries = if entries > left { nested.whole_rows(entries, left) } else { entries };
         let there = nested.values_in(entries);
         let slice = page.values.slice_values(&self.builder, there).min(there);
         let entries = if slice < there { nested.entries_of(slice.max(1)) } else { entries };
+        if !self.builder.prepare_levels(entries, nested.repetition_max > 0, budget)?
+            || !self.builder.prepare(slice, budget)?
+        {
+            return Ok(true);
+        }
         let (definition, repetition, rows) = nested.take(entries);
         self.builder.add_levels(definition, repetition)?;
         // A few bytes of runs can stand for a row of billions of entries.
         Limits::check("total_bytes", self.limits.total_bytes, self.builder.held() as u64)?;
         self.rows_left -= rows as u64;
         self.builder.rows += rows;
-        let dictionary = self.dictionary.values().map(|values| &**values);
         let (values_before, copied_before) = (self.builder.values, self.builder.copied_bytes());
         page.values.decode(&mut self.builder, dictionary, slice)?;
         let copied = self.builder.copied_bytes() - copied_before;
@@ -370,21 +415,24 @@ impl ColumnReader {
     /// Decodes one slice of the current page. False when the batch must end first.
     fn decode(&mut self, target: usize, budget: &mut Budget<'_>) -> Result<bool> {
         let Some(page) = &mut self.page else { return Err(Error::internal("no page to decode")) };
-        let wants_indices = self.keep_dictionaries && page.values.is_dictionary();
+        let dictionary = self.dictionary.entries();
+        let wants_indices = self.keep_dictionaries
+            && page.values.is_dictionary()
+            && dictionary.is_some_and(|entries| entries.kept().is_some());
         let has_values = !matches!(page.values, ValueDecoder::Nothing);
-        if has_values
-            && self.builder.values > 0
-            && self.builder.holds_indices.is_some_and(|holds| holds != wants_indices)
-        {
+        if has_values && self.builder.holds_indices.is_some_and(|holds| holds != wants_indices) {
             return Ok(false);
         }
-        if has_values && self.builder.values == 0 {
-            self.builder.holds_indices = Some(wants_indices);
+        if !self.builder.admits_dictionary(buffers_of(dictionary)) && page.values.is_dictionary() {
+            return Ok(false);
         }
-        let price = page.values.price();
+        let price = page.values.price(dictionary);
         let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
         let rows = (target - self.builder.rows).min(page.entries_left).min(affordable);
         let rows = page.values.slice_values(&self.builder, rows);
+        if !self.builder.prepare(rows, budget)? {
+            return Ok(true);
+        }
         let at = self.builder.rows;
         let there = match &mut page.levels {
             Levels::Nested(_) => return Err(Error::internal("a flat leaf with levels of a nested one")),
@@ -414,17 +462,23 @@ impl ColumnReader {
                 .checked_sub(rows - there)
                 .ok_or_else(|| Error::corrupt("a page with more nulls than its header says"))?;
         }
-        let dictionary = self.dictionary.values().map(|values| &**values);
-        let (values_before, copied_before) = (self.builder.values, self.builder.copied_bytes());
+        if there > 0 && self.builder.holds_indices.is_none() {
+            let filled = self.builder.hold(wants_indices)?;
+            budget.charge(ROOM_PRICE, filled, 0);
+        }
+        let copied_before = self.builder.copied_bytes();
         page.values.decode(&mut self.builder, dictionary, there)?;
-        self.builder.rows += rows;
+        self.builder.end_slice(rows, there)?;
         page.entries_left -= rows;
         self.rows_left = self.rows_left.saturating_sub(rows as u64);
         if page.entries_left == 0 && page.nulls_left.is_some_and(|nulls| nulls > 0) {
             return Err(Error::corrupt("a page with fewer nulls than its header says"));
         }
         let copied = self.builder.copied_bytes() - copied_before;
-        budget.charge(price, copied, self.builder.values - values_before);
+        budget.charge(price, copied, there);
+        if there < rows {
+            budget.charge(SPREAD_PRICE, 0, rows);
+        }
         budget.charge_units(LEVEL_PRICE.of(0, rows) + SLICE_UNITS);
         Ok(true)
     }
@@ -447,14 +501,15 @@ impl ColumnReader {
                 if !matches!(self.dictionary, Dictionary::None) {
                     return Err(Error::corrupt("a second dictionary in a column chunk"));
                 }
-                self.dictionary = Dictionary::Decoding(Box::new(DictionaryDecoder::new(
+                let decoder = DictionaryDecoder::new(
                     header.encoding,
                     self.physical_type,
-                    page.body,
+                    page.body.len(),
                     header.values as usize,
                     self.accept,
                     &self.limits,
-                )?));
+                )?;
+                self.dictionary = Dictionary::Decoding { decoder: Box::new(decoder), body: page.body };
                 return Ok(());
             }
             PageKind::Data(header) => {
@@ -514,7 +569,7 @@ impl ColumnReader {
                 self.entries_left
             ))
         })?;
-        let dictionary = self.dictionary.values().map(|values| &**values);
+        let dictionary = self.dictionary.entries();
         let mut values = ValueDecoder::new(encoding, self.physical_type, values, dictionary, self.accept)?;
         if let ValueDecoder::DeltaByteArray(delta) = &mut values {
             delta.go_on_from(core::mem::take(&mut self.last_value));
@@ -524,29 +579,46 @@ impl ColumnReader {
         Ok(())
     }
 
-    /// Hands out the first `rows` of what is decoded, and keeps the rest for the next batch.
-    pub(super) fn take(&mut self, rows: usize) -> Result<ColumnBatch> {
-        let batch = match self.spare.take() {
-            Some(spare) => spare,
-            None => {
-                self.spare_bytes = self.builder.held();
-                let dictionary = self.dictionary.values();
-                let batch = match &self.nested {
-                    Some(nested) => {
-                        let has_repetition = nested.repetition_max > 0;
-                        self.builder.finish_nested(self.leaf, self.physical_type, has_repetition, dictionary)
-                    }
-                    None => self.builder.finish(self.leaf, self.physical_type, dictionary),
-                };
-                batch.map_err(|error| self.place(error))?
-            }
-        };
+    /// Hands out the first `rows` of what is decoded, and keeps the rest for the next batch. `None` when the budget is spent before: then
+    /// call again.
+    pub(super) fn take(&mut self, rows: usize, budget: &mut Budget<'_>) -> Result<Option<ColumnBatch>> {
+        if self.spare.is_none() {
+            self.spare_bytes = self.builder.held();
+            let batch = self.finish(budget).map_err(|error| self.place(error))?;
+            self.spare = Some(batch);
+        }
+        let Some(batch) = &self.spare else { return Err(Error::internal("a column without a batch")) };
         if rows == batch.rows {
             self.spare_bytes = 0;
-            return Ok(batch);
+            return Ok(self.spare.take());
         }
-        self.spare = Some(batch.slice(rows..batch.rows));
-        Ok(batch.slice(0..rows))
+        let (head, rest) = match (&batch.levels, &self.nested) {
+            (Some(levels), Some(nested)) => {
+                if !self.cut.find(levels, rows, nested.definition_max, budget) {
+                    return Ok(None);
+                }
+                let Cut { entries, values, .. } = core::mem::take(&mut self.cut);
+                batch.split_nested(levels, rows, entries, values)
+            }
+            _ => (batch.slice(0..rows), batch.slice(rows..batch.rows)),
+        };
+        self.spare = Some(rest);
+        Ok(Some(head))
+    }
+
+    /// Ends the batch.
+    fn finish(&mut self, budget: &mut Budget<'_>) -> Result<ColumnBatch> {
+        let dictionary = self.dictionary.entries();
+        if let Some(nested) = &self.nested {
+            let has_repetition = nested.repetition_max > 0;
+            return self.builder.finish_nested(self.leaf, self.physical_type, has_repetition, dictionary);
+        }
+        if self.builder.holds_indices.is_none() {
+            // Nothing but nulls.
+            let filled = self.builder.hold(false)?;
+            budget.charge(ROOM_PRICE, filled, 0);
+        }
+        self.builder.finish(self.leaf, self.physical_type, dictionary)
     }
 
     fn place(&self, error: Error) -> Error {
@@ -559,6 +631,45 @@ impl ColumnReader {
             }
         })
     }
+}
+
+impl Cut {
+    /// Looks for the entry that begins the row number `rows`, which is there, and counts the values before it. False when the budget is
+    /// spent before.
+    fn find(
+        &mut self,
+        levels: &super::Levels,
+        rows: usize,
+        definition_max: u8,
+        budget: &mut Budget<'_>,
+    ) -> bool {
+        loop {
+            let slice = self.entries..levels.definition.len().min(self.entries + CUT_ENTRIES);
+            let found = match &levels.repetition {
+                None => Some(rows - self.rows).filter(|&left| left <= slice.len()),
+                Some(repetition) => levels::find_below(&repetition[slice.clone()], 1, rows - self.rows),
+            };
+            let slice = slice.start..slice.start + found.unwrap_or(slice.len());
+            self.values += levels::count(&levels.definition[slice.clone()], definition_max);
+            self.rows += match &levels.repetition {
+                None => slice.len(),
+                Some(repetition) => slice.len() - levels::count(&repetition[slice.clone()], 1),
+            };
+            self.entries = slice.end;
+            budget.charge(CUT_PRICE, 0, slice.len());
+            if found.is_some() || slice.end == levels.definition.len() {
+                return true;
+            }
+            if budget.is_spent() {
+                return false;
+            }
+        }
+    }
+}
+
+/// The buffers of a dictionary's views.
+fn buffers_of(dictionary: Option<&Entries>) -> usize {
+    dictionary.and_then(Entries::buffers).map_or(0, |buffers| buffers.len())
 }
 
 /// Shares a decompressed page, whose memory is used again when nobody holds it.

@@ -247,6 +247,20 @@ impl NestedLeaf {
         levels::find_below(ahead, 1, rows).unwrap_or(entries)
     }
 
+    /// How many of the next `entries` to take, more than `left` of which no batch should have: up to the last row that begins among so
+    /// many, or else up to the next one's begin.
+    pub(super) fn whole_rows(&self, entries: usize, left: usize) -> usize {
+        if self.repetition_max == 0 {
+            return entries.min(left.max(1));
+        }
+        let ahead = self.repetition.get(self.next..self.next + entries).unwrap_or_default();
+        let (head, rest) = ahead.split_at(entries.min(left.saturating_add(1)));
+        match head.iter().rposition(|&level| level == 0) {
+            Some(last @ 1..) => last,
+            _ => levels::find_below(rest, 1, 0).map_or(entries, |next| head.len() + next),
+        }
+    }
+
     /// Values in the next `entries`.
     pub(super) fn values_in(&self, entries: usize) -> usize {
         // Of a leaf that is not flat, the largest level is never 0.

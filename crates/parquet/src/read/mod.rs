@@ -16,6 +16,7 @@ mod batch;
 mod builder;
 mod column;
 mod conform;
+mod dictionary;
 mod footer;
 mod index;
 mod levels;

@@ -517,7 +517,7 @@ impl Unpacking {
                     )));
                 }
                 Status::NeedInput if last && progress.consumed == piece.len() => {
-                    return Err(Error::corrupt("compressed data that ends early"));
+                    return Err(Error::corrupt("a page's body that ends early"));
                 }
                 Status::NeedRoom if end == self.total => {
                     return Err(Error::corrupt(format!(

@@ -10,11 +10,12 @@ use marquetry_base::{
     Step,
 };
 
+use super::builder::{rows_max, value_bytes};
 use super::column::{Advance, ColumnReader};
 use super::page::Decompressors;
 use super::{Batch, ReadOptions};
 use crate::format::FileMetaData;
-use crate::schema::{Leaf, PhysicalType};
+use crate::schema::Leaf;
 
 /// Columns behind the one that waits whose bytes are asked for with it.
 const LOOK_AHEAD_COLUMNS: usize = 64;
@@ -156,8 +157,10 @@ impl BatchReader {
             let end = self.wanted.len().min(self.measured + MEASURED_AT_ONCE);
             budget.charge(MEASURE_PRICE, 0, end - self.measured);
             let some = (self.measured..end).filter_map(|at| leaves.get(self.wanted.leaf(at)));
-            self.row_bytes = some
-                .fold(self.row_bytes, |sum, leaf: &Leaf| sum.saturating_add(row_bytes(leaf.physical_type)));
+            for physical_type in some.map(|leaf: &Leaf| leaf.physical_type) {
+                self.row_bytes = self.row_bytes.saturating_add(value_bytes(physical_type));
+                self.options.batch_rows = self.options.batch_rows.min(rows_max(physical_type));
+            }
             self.measured = end;
             if end == self.wanted.len() {
                 let rows = self.options.batch_bytes / self.row_bytes.max(1);
@@ -271,11 +274,13 @@ impl BatchReader {
             while group.taken.len() < self.columns.len() {
                 let column = &mut self.columns[group.taken.len()];
                 let held_before = column.held();
-                group.taken.push(column.take(rows)?);
-                if column.has_spare() {
+                let taken = column.take(rows, budget)?;
+                if taken.is_some() && column.has_spare() {
                     group.spare_rows = group.spare_rows.min(column.rows());
                 }
                 self.held = (self.held + column.held()).saturating_sub(held_before);
+                let Some(taken) = taken else { return Ok(Step::Yield) };
+                group.taken.push(taken);
                 budget.charge_units(CHUNK_UNITS);
                 if budget.is_spent() && group.taken.len() < self.columns.len() {
                     return Ok(Step::Yield);
@@ -313,15 +318,6 @@ impl BatchReader {
         } else {
             Err(Error::misuse("an object that is not this machine's"))
         }
-    }
-}
-
-/// What a value takes in a batch, about: of byte strings, its view.
-fn row_bytes(physical_type: PhysicalType) -> usize {
-    match physical_type {
-        PhysicalType::Boolean => 1,
-        PhysicalType::ByteArray => size_of::<u128>(),
-        _ => physical_type.width().unwrap_or(0),
     }
 }
 

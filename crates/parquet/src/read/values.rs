@@ -4,12 +4,13 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 
-use marquetry_base::{Bytes, Error, Limits, Price, Result};
+use marquetry_base::{Bytes, Error, Price, Result};
 use marquetry_kernels::plain::as_bytes_mut;
 use marquetry_kernels::{Plain, bits, gather, strings};
 
-use super::builder::{Builder, DICTIONARY_BUFFER, Output, Store};
-use super::{ByteArrays, FixedBytes, Values};
+use super::Values;
+use super::builder::{Builder, Output, Store};
+use super::dictionary::Entries;
 use crate::encoding::alp::Alp;
 use crate::encoding::byte_stream_split::ByteStreamSplit;
 use crate::encoding::delta::Delta;
@@ -74,7 +75,7 @@ impl ValueDecoder {
         encoding: Encoding,
         physical_type: PhysicalType,
         body: Bytes,
-        dictionary: Option<&Values>,
+        dictionary: Option<&Entries>,
         accept: Accept,
     ) -> Result<ValueDecoder> {
         use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
@@ -121,11 +122,11 @@ impl ValueDecoder {
     }
 
     /// What a value costs.
-    pub(super) fn price(&self) -> Price {
+    pub(super) fn price(&self, dictionary: Option<&Entries>) -> Price {
         match self {
             ValueDecoder::Plain(_) | ValueDecoder::PlainBits(..) | ValueDecoder::Nothing => price::FIXED,
             ValueDecoder::Rle(_) | ValueDecoder::ByteStreamSplit(_) => price::FIXED,
-            ValueDecoder::Dictionary(_) => price::DICTIONARY,
+            ValueDecoder::Dictionary(_) => dictionary.and_then(Entries::price).unwrap_or(price::DICTIONARY),
             ValueDecoder::PlainByteArray(_) | ValueDecoder::DeltaLengthByteArray(_) => price::BYTE_ARRAY,
             ValueDecoder::Delta32(_) | ValueDecoder::Delta64(_) => price::DELTA,
             ValueDecoder::AlpFloat(_) | ValueDecoder::AlpDouble(_) => price::ALP,
@@ -153,12 +154,18 @@ impl ValueDecoder {
     pub(super) fn decode(
         &mut self,
         builder: &mut Builder,
-        dictionary: Option<&Values>,
+        dictionary: Option<&Entries>,
         count: usize,
     ) -> Result<()> {
         if count == 0 {
             return Ok(());
         }
+        if let (ValueDecoder::Dictionary(hybrid), Some(Entries::Segmented(segmented))) =
+            (&mut *self, dictionary)
+        {
+            return segmented.look_up(hybrid, builder, count);
+        }
+        let dictionary = dictionary.and_then(Entries::whole);
         let (capacity, at) = (builder.capacity, builder.values);
         if let (ValueDecoder::Dictionary(hybrid), Some(true)) = (&mut *self, builder.holds_indices) {
             let out = builder.indices.room(capacity, at, count)?;
@@ -343,88 +350,3 @@ pub(super) fn prefixed(body: &Bytes) -> Result<(Bytes, Bytes)> {
 
 /// Bytes of values that are copied or built at a time, where a value can be long; one value may be longer.
 const SLICE_BYTES_MAX: usize = 128 << 10;
-
-/// Values of a dictionary that are decoded at a time.
-const DICTIONARY_SLICE: usize = 4096;
-
-/// A dictionary, while it is being decoded.
-#[derive(Debug)]
-pub(super) struct DictionaryDecoder {
-    body: Bytes,
-    decoder: ValueDecoder,
-    builder: Builder,
-    physical_type: PhysicalType,
-    entries: usize,
-}
-
-impl DictionaryDecoder {
-    /// A decoder of a dictionary page's body of `entries` values.
-    pub(super) fn new(
-        encoding: Encoding,
-        physical_type: PhysicalType,
-        body: Bytes,
-        entries: usize,
-        accept: Accept,
-        limits: &Limits,
-    ) -> Result<DictionaryDecoder> {
-        if !matches!(encoding, Encoding::Plain | Encoding::PlainDictionary) {
-            return Err(Error::unsupported(format!("a dictionary encoded as {encoding}")));
-        }
-        // The least that a value needs; so what is claimed is what the bytes can be.
-        let least = match physical_type {
-            PhysicalType::Boolean => return Err(Error::corrupt("a dictionary of booleans")),
-            PhysicalType::ByteArray => 4,
-            _ => physical_type.width().unwrap_or(0),
-        };
-        if least.checked_mul(entries).is_none_or(|bytes| bytes > body.len()) {
-            return Err(Error::corrupt(format!("a dictionary of {entries} entries in {} bytes", body.len())));
-        }
-        // As views, strings take more room in memory than in the page.
-        let decoded = entries as u64 * 16 + body.len() as u64;
-        Limits::check("dictionary_bytes", limits.dictionary_bytes, decoded)?;
-        let decoder = ValueDecoder::new(Encoding::Plain, physical_type, body.clone(), None, accept)?;
-        let builder = Builder::new(physical_type, entries, super::Layout::Dense);
-        Ok(DictionaryDecoder { body, decoder, builder, physical_type, entries })
-    }
-
-    /// Decodes a slice; says its price, and whether that was the last.
-    pub(super) fn step(&mut self) -> Result<(u64, bool)> {
-        let slice = DICTIONARY_SLICE.min(self.entries - self.builder.values);
-        let slice = self.decoder.slice_values(&self.builder, slice);
-        let copied_before = self.builder.copied_bytes();
-        match (&mut self.builder.output, &mut self.decoder) {
-            // Views into the page, under the number that the dictionary has in every batch.
-            (Output::ByteArray(store, _), ValueDecoder::PlainByteArray(plain)) => {
-                let out = store.room(self.entries, self.builder.values, slice)?;
-                plain.decode(DICTIONARY_BUFFER, out)?;
-                self.builder.values += slice;
-            }
-            _ => self.decoder.decode(&mut self.builder, None, slice)?,
-        }
-        self.builder.rows = self.builder.values;
-        let copied = self.builder.copied_bytes() - copied_before;
-        Ok((self.decoder.price().of(copied, slice), self.builder.values == self.entries))
-    }
-
-    /// Bytes held.
-    pub(super) fn held(&self) -> usize {
-        self.body.len() + self.builder.held()
-    }
-
-    /// The dictionary.
-    pub(super) fn finish(mut self) -> Result<Values> {
-        let values = self.builder.finish(0, self.physical_type, None)?.values;
-        Ok(match values {
-            Values::ByteArray(values) => Values::ByteArray(ByteArrays::new(
-                values.views().clone(),
-                alloc::sync::Arc::new(alloc::vec![self.body]),
-            )),
-            Values::FixedLenByteArray(values) => Values::FixedLenByteArray(FixedBytes::new(
-                values.width(),
-                self.entries,
-                values.bytes().clone(),
-            )),
-            values => values,
-        })
-    }
-}

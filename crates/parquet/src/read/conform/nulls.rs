@@ -6,11 +6,9 @@ use alloc::vec::Vec;
 use marquetry_base::{Bitmap, Buffer, Error, ErrorKind, Result};
 
 use super::LeafPlan;
+use crate::read::builder::{self, NULL_BYTES_MAX};
 use crate::read::{ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use crate::schema::PhysicalType;
-
-/// Bytes that a column of nulls, or of one value, may take: as much as a column of values may before its batch ends.
-const BYTES_MAX: usize = 16 << 20;
 
 /// Zeros of each type, which all columns of nulls share.
 #[derive(Debug, Default)]
@@ -146,12 +144,13 @@ impl Constant {
 
 /// The rows of a batch that such columns leave, of those that are wanted.
 pub(super) fn rows_max(physical_type: PhysicalType, rows: usize) -> Result<usize> {
-    let width = physical_type.width().unwrap_or(size_of::<u128>()).max(1);
-    if width > BYTES_MAX {
-        let message = alloc::format!("a null of {width} bytes: at most {BYTES_MAX} where nulls take room");
+    let width = builder::value_bytes(physical_type);
+    if width > NULL_BYTES_MAX {
+        let message =
+            alloc::format!("a null of {width} bytes: at most {NULL_BYTES_MAX} where nulls take room");
         return Err(Error::new(ErrorKind::LimitExceeded, message));
     }
-    Ok(rows.min(BYTES_MAX / width))
+    Ok(rows.min(builder::rows_max(physical_type)))
 }
 
 fn zeros<T: Clone + Default>(kept: &mut Buffer<T>, length: usize) -> Result<Buffer<T>> {

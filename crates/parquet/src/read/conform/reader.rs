@@ -11,6 +11,7 @@ use super::nulls::{Constant, Zeros, rows_max};
 use super::variant::Reassembled;
 use super::{Conform, LeafPlan, LeafSource, LevelPlan, Structure, VariantPart, cast};
 use crate::format::FileMetaData;
+use crate::read::builder;
 use crate::read::{Batch, BatchReader, ColumnBatch, Layout, Levels, ReadOptions, Values};
 use crate::schema::Widening;
 
@@ -55,7 +56,7 @@ impl ConformReader {
     /// # Errors
     ///
     /// As [`BatchReader::new`]; `Misuse` for other constants than `conform` has; `LimitExceeded` for a missing column whose nulls take more than
-    /// 16 MiB each.
+    /// 1 MiB each.
     pub fn new(
         object: Object,
         metadata: Arc<FileMetaData>,
@@ -83,9 +84,13 @@ impl ConformReader {
         });
         let constants = typed.collect::<Result<Vec<_>>>()?;
         for plan in conform.leaves.iter().filter(|plan| plan.is_flat) {
-            if matches!(plan.source, LeafSource::Null(_) | LeafSource::Constant(_)) {
-                options.batch_rows = rows_max(plan.physical_type, options.batch_rows)?;
-            }
+            options.batch_rows = match plan.source {
+                LeafSource::Null(_) | LeafSource::Constant(_) => {
+                    rows_max(plan.physical_type, options.batch_rows)?
+                }
+                // What is read may become larger.
+                _ => options.batch_rows.min(builder::rows_max(plan.physical_type)),
+            };
         }
         let (layout, keep_dictionaries) = (options.layout, options.keep_dictionaries);
         let reader = BatchReader::new(object, metadata, codecs, options)?;
