@@ -46,21 +46,17 @@ const PIECE_BYTES: u64 = 1 << 20;
 struct Steps {
     count: u64,
     units_max: u64,
-    /// Per kind of machine: the longest step in CPU time, its units, and when it was.
-    slowest: BTreeMap<&'static str, (Duration, u64, u64)>,
-    /// Steps that took more than this are remembered, by their number.
-    is_timed: bool,
+    /// Of each step, if they are timed: its machine, its units, and its CPU time.
+    timed: Option<Vec<(&'static str, u64, Duration)>>,
 }
 
 impl Steps {
     fn step<M: Machine>(&mut self, what: &'static str, machine: &mut M) -> Result<Step<M::Product>> {
         let mut budget = Budget::default();
-        let start = self.is_timed.then(thread_time);
+        let start = thread_time();
         let step = machine.step(&mut budget);
-        if let Some(start) = start {
-            let took = thread_time().saturating_sub(start);
-            let slowest = self.slowest.entry(what).or_default();
-            *slowest = (*slowest).max((took, budget.spent(), self.count));
+        if let Some(timed) = &mut self.timed {
+            timed.push((what, budget.spent(), thread_time().saturating_sub(start)));
         }
         self.count += 1;
         self.units_max = self.units_max.max(budget.spent());
@@ -151,7 +147,7 @@ fn examine(file: &Adversary, is_timed: bool) -> Result<(Steps, u64), String> {
     MEMORY.reset_peak_usage();
     let of_thread = file.clone();
     let reading = thread.spawn(move || {
-        let mut steps = Steps { is_timed, ..Steps::default() };
+        let mut steps = Steps { timed: is_timed.then(Vec::new), ..Steps::default() };
         let rows = read(&of_thread, &mut steps);
         (rows, steps)
     });
@@ -168,11 +164,39 @@ fn examine(file: &Adversary, is_timed: bool) -> Result<(Steps, u64), String> {
     }
 }
 
-/// Reads all files; says the largest step of each family.
-fn prove(scale: &Scale, is_timed: bool) {
+/// What a coarse measure of work says of a step that its units do not: of so many replays the shortest, and in the list if it is longer
+/// than this, and than its units by this factor. Not asserted: the machine has other things to do. It finds loops that charge nothing.
+const REPLAYS: usize = 3;
+const LONG: Duration = Duration::from_micros(400);
+const NANOS_PER_UNIT: u64 = 3;
+
+/// Lists the steps of a file that cost more than they charge.
+fn list_debts(file: &Adversary, first: &Steps) {
+    let Some(mut steps) = first.timed.clone() else { return };
+    for _ in 1..REPLAYS {
+        let Ok((again, _)) = examine(file, true) else { return };
+        for (step, again) in steps.iter_mut().zip(again.timed.into_iter().flatten()) {
+            step.2 = step.2.min(again.2);
+        }
+    }
+    let mut long: Vec<_> = (0..).zip(&steps).map(|(number, step)| (step.2, step.1, step.0, number)).collect();
+    long.sort_unstable();
+    let total: Duration = steps.iter().map(|step| step.2).sum();
+    let units: u64 = steps.iter().map(|step| step.1).sum();
+    println!("{}: {} steps, {units} units, {total:?}; longest {:?}", file.name, steps.len(), long.last());
+    let debts = long.iter().rev().filter(|(took, units, ..)| {
+        *took > LONG || *took > LONG / 4 && *took > Duration::from_nanos(units * NANOS_PER_UNIT)
+    });
+    debts.take(3).for_each(|(took, units, what, number)| {
+        println!("    step {number} of {what}: {took:?}, {units} units")
+    });
+}
+
+/// Reads all files of some names; says the largest step of each family.
+fn prove(scale: &Scale, is_timed: bool, is_meant: fn(&str) -> bool) {
     let mut wrong = Vec::new();
     let mut largest: BTreeMap<String, (u64, String)> = BTreeMap::new();
-    for name in adversarial::names() {
+    for name in adversarial::names().into_iter().filter(|name| is_meant(name)) {
         let file = adversarial::make(&name, scale).expect("a file of a name that there is");
         let (steps, held) = match examine(&file, is_timed) {
             Ok(found) => found,
@@ -194,10 +218,8 @@ fn prove(scale: &Scale, is_timed: bool) {
             wrong.push(format!("{name}: {held} bytes held, {allowed} allowed"));
         }
         if is_timed {
-            println!(
-                "{name}: {} steps, the largest of {} units; {held} bytes held; {:?}",
-                steps.count, steps.units_max, steps.slowest
-            );
+            println!("{name}: {held} bytes held of {} in the file", file.file.len());
+            list_debts(&file, &steps);
         }
     }
     println!("the largest steps, in units: {largest:#?}");
@@ -207,14 +229,28 @@ fn prove(scale: &Scale, is_timed: bool) {
 #[test]
 fn the_adversarial_set_at_a_small_scale() {
     let _alone = alone();
-    prove(&Scale::SMALL, false);
+    prove(&Scale::SMALL, false, |_| true);
 }
 
 #[test]
-#[ignore = "soak: pages of a gibibyte, a hundred thousand columns, ten million pages"]
-fn the_adversarial_set_at_full_scale() {
+#[ignore = "soak: 1 GiB pages of every codec and encoding"]
+fn pages_at_full_scale() {
     let _alone = alone();
-    prove(&Scale::FULL, true);
+    prove(&Scale::FULL, true, |name| name.starts_with("page/"));
+}
+
+#[test]
+#[ignore = "soak: 200 MB dictionaries, 500 MB strings, 100,000 columns, ten million pages, a million row groups"]
+fn all_but_pages_at_full_scale() {
+    let _alone = alone();
+    prove(&Scale::FULL, true, |name| !name.starts_with("page/"));
+}
+
+#[test]
+#[ignore = "soak: the small scale, timed, to list the steps that cost more than they charge"]
+fn all_at_a_small_scale_timed() {
+    let _alone = alone();
+    prove(&Scale::SMALL, true, |_| true);
 }
 
 /// What is not as it should be is found: the proof can fail.
