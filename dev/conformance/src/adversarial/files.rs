@@ -531,11 +531,8 @@ fn snappy_far(scale: &Scale) -> Adversary {
     let copy = [&[63 << 2 | 3][..], &offset.to_le_bytes()].concat();
     let stream = Computed::new().bytes(head).repeat(literal, units).bytes(copy);
     let made = packed(SNAPPY, units * 1024 + 8, long, stream);
-    // What is held of the page reaches back to its start; a window does not.
-    if plain > Limits::DEFAULT.window_bytes {
-        return Adversary { held_bytes: plain, ..made };
-    }
-    made
+    // No window reaches back to the page's start. Encoders refer to the 64 KiB before.
+    Adversary { expected: Expected::Error(LimitExceeded, "is kept"), ..made }
 }
 
 /// A copy from as far back as the format can say.
