@@ -33,14 +33,13 @@ const SLICE_UNITS_MAX: u64 = 50_000;
 
 /// Files with a step that does more, all the same: by how their names begin, and the bytes that are copied in it at once. A string is
 /// put together at once, and a page's room is moved when it grows. To be empty.
-const LONG_STEPS: &[(&str, fn(&Scale) -> u64)] =
-    &[
-        ("string/delta_byte_array", |scale| 2 * scale.string_bytes),
-        ("page/", |scale| scale.page_bytes),
-        ("snappy/", |scale| scale.page_bytes),
-        ("lz4/", |scale| scale.page_bytes),
-        ("zstd/", |scale| scale.page_bytes),
-    ];
+const LONG_STEPS: &[(&str, fn(&Scale) -> u64)] = &[
+    ("string/delta_byte_array", |scale| 2 * scale.string_bytes),
+    ("page/", |scale| scale.page_bytes),
+    ("snappy/", |scale| scale.page_bytes),
+    ("lz4/", |scale| scale.page_bytes),
+    ("zstd/", |scale| scale.page_bytes),
+];
 /// What a byte of them costs, by the kibibyte.
 const COPY_UNITS: u64 = 150;
 
