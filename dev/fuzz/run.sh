@@ -57,7 +57,7 @@ one() {
   local log crashes=dev/fuzz/crashes/$target
   mkdir -p "$work/$target" "$crashes" target/fuzz/logs
   log=target/fuzz/logs/$target-$(basename "$program")-$$
-  if FUZZ_TARGET=$target nice -n 10 "$program" -max_total_time="$seconds" -max_len=4096 -timeout=20 -rss_limit_mb=3000 \
+  if FUZZ_TARGET=$target nice -n 10 "$program" -max_total_time="$seconds" -max_len=4096 -len_control=0 -timeout=20 -rss_limit_mb=3000 \
     -print_final_stats=1 -verbosity=1 -artifact_prefix="$crashes/" "$work/$target" "dev/fuzz/corpus/$target" >"$log" 2>&1; then
     echo "$target: $(grep -aE '^#[0-9]+.*cov:' "$log" | tail -n 1)"
   else

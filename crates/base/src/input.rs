@@ -260,6 +260,7 @@ mod tests {
     #[test]
     fn runs_are_what_segments_are() {
         const END: u64 = 40;
+        let index = |at: u64| usize_of(at).unwrap();
         let mut state = 7u64;
         let mut below = |bound: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -267,7 +268,7 @@ mod tests {
         };
         for _ in 0..300 {
             let mut input = Input::new();
-            let mut model = [false; END as usize];
+            let mut model = [false; 40];
             for _ in 0..30 {
                 let start = below(END);
                 let range = start..start + 1 + below((END - start).min(12));
@@ -277,16 +278,15 @@ mod tests {
                 } else {
                     input.release(range.clone());
                 }
-                range.for_each(|at| model[at as usize] = is_there);
+                range.for_each(|at| model[index(at)] = is_there);
                 assert_eq!(input.held(), model.iter().filter(|there| **there).count() as u64);
                 for from in 0..END {
-                    let gap = (from..END).find(|&at| !model[at as usize]);
-                    let end = |gap| (gap..END).find(|&at| model[at as usize]).unwrap_or(END);
+                    let gap = (from..END).find(|&at| !model[index(at)]);
+                    let end = |gap| (gap..END).find(|&at| model[index(at)]).unwrap_or(END);
                     assert_eq!(input.missing(from..END), gap.map(|gap| gap..end(gap)));
                 }
                 // Runs are as few as can be.
-                let starts =
-                    (0..END).filter(|&at| model[at as usize] && (at == 0 || !model[at as usize - 1]));
+                let starts = (0..END).filter(|&at| model[index(at)] && (at == 0 || !model[index(at) - 1]));
                 assert_eq!(input.runs.len(), starts.count());
             }
         }

@@ -415,8 +415,9 @@ pub fn compress(codec: i32, bytes: &[u8]) -> Vec<u8> {
             gzip.write_all(bytes).and_then(|()| gzip.finish()).expect("a Vec takes any bytes")
         }
         ZSTD => {
-            let mut out = Vec::with_capacity(zstd_safe::compress_bound(bytes.len()));
-            zstd_safe::compress(&mut out, bytes, 3).expect("there is room for the bound");
+            let mut out = vec![0; zstd_safe::compress_bound(bytes.len())];
+            let length = zstd_safe::compress(&mut out[..], bytes, 3).expect("there is room for the bound");
+            out.truncate(length);
             out
         }
         other => panic!("nothing is crafted with codec {other}"),

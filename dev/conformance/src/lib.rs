@@ -18,5 +18,6 @@ pub mod craft;
 pub mod features;
 pub mod files;
 pub mod hostile;
+#[cfg(feature = "parquet-rs")]
 pub mod parquet_rs;
 pub mod records;

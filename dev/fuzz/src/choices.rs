@@ -39,9 +39,9 @@ impl<'a> Choices<'a> {
     /// A number below `bound`, of as many bytes as that has; 0 where it is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         let bytes = match bound {
-            ..=1 => 0,
-            ..=0x100 => 1,
-            ..=0x1_0000 => 2,
+            0 | 1 => 0,
+            2..=0x100 => 1,
+            0x101..=0x1_0000 => 2,
             _ => 4,
         };
         (self.word(bytes) as usize).checked_rem(bound).unwrap_or(0)

@@ -164,9 +164,9 @@ pub fn value(physical: Physical, style: Style, number: usize, random: &mut Rando
                 Style::Few => small as usize * 5,
                 Style::Ascending | Style::Plain => 3 + random.index(16),
                 Style::Any => random.index(40),
-                // A page of a thousand rows stays below the limit.
-                Style::Long if random.below(50) == 0 => random.index(5_000),
-                Style::Long => random.index(400),
+                // Seldom: a long page takes long to be read a byte at a time.
+                Style::Long if random.below(60) == 0 => random.index(4_000),
+                Style::Long => random.index(100),
             };
             bytes_of(length, style, small, random)
         }

@@ -251,6 +251,21 @@ impl Told {
         }
     }
 
+    /// Checks that these rows were read, of a file that is right: all of them, or as many as limits allow.
+    ///
+    /// # Panics
+    ///
+    /// When others were.
+    pub fn check_expected(&self, expected: &[Vec<Vec<u8>>]) {
+        let is_limit = |error: &Error| error.kind() == ErrorKind::LimitExceeded;
+        assert!(self.error.as_ref().is_none_or(is_limit), "a file without a lie: {:?}", self.error);
+        let is_whole = self.error.is_none() && !self.is_cut;
+        for (rows, expected) in self.leaves.iter().zip(expected) {
+            let is_right = if is_whole { rows == expected } else { expected.starts_with(rows) };
+            assert!(is_right, "other values than were written: {} rows of {}", rows.len(), expected.len());
+        }
+    }
+
     /// How the reading ended.
     ///
     /// # Panics

@@ -18,7 +18,7 @@ pub(crate) fn run(data: &[u8]) {
             Tree::of_leaf(physical, i32::from(repetition) - 1, choices)
         }
     };
-    let rows_max = choices.pick(&[30, 4, 300, 1000]);
+    let rows_max = choices.pick(&[30, 4, 100, 600]);
     let mut plan = Plan::choose(tree, rows_max, Only::default(), choices);
     for _ in 0..choices.below(4) {
         plan.lie_in_page(choices);
