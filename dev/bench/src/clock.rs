@@ -9,6 +9,11 @@ pub fn cpu_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 }
 
+/// The CPU time of the calling thread.
+pub fn thread_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
 /// Keeps this process, and the processes it starts from now on, to one CPU: threads that they start all the same give no advantage.
 ///
 /// # Errors
