@@ -7,6 +7,7 @@ use std::sync::Arc;
 use marquetry_base::{Budget, Bytes, Error, Limits};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::FILE;
+use marquetry_conformance::craft::{self, Chunk, Column, Page, Table};
 use marquetry_conformance::hostile::{self, Manner};
 use marquetry_conformance::{canonical, files};
 use marquetry_parquet::format::FileMetaData;
@@ -105,6 +106,24 @@ fn every_manner_gives_the_same() {
     }
     println!("{good} files read, {bad} refused");
     assert!(good > 40 && bad > 3);
+}
+
+/// A page that comes in a few large pieces, whose last is more than is copied at a time.
+#[test]
+fn large_pieces_of_a_page_give_the_same() {
+    let numbers: Vec<i64> = (0..200_000).collect();
+    for codec in [craft::UNCOMPRESSED, craft::SNAPPY, craft::GZIP, craft::ZSTD] {
+        let page = Page::data(200_000, craft::PLAIN, craft::plain_i64(&numbers)).compressed(codec);
+        let bytes = Table::new([Column::required("a", craft::INT64)])
+            .group(200_000, [Chunk::new(200_000, [page]).codec(codec)])
+            .write();
+        let expected = read(&bytes, Manner::KIND);
+        assert!(expected.is_ok(), "codec {codec}: {expected:?}");
+        for piece_bytes in [300 << 10, 600 << 10, 1000 << 10] {
+            let manner = Manner { piece_bytes, ..Manner::USUAL };
+            assert_eq!(read(&bytes, manner), expected, "codec {codec}, pieces of {piece_bytes} bytes");
+        }
+    }
 }
 
 #[test]

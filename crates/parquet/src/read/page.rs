@@ -455,8 +455,8 @@ impl Unpacking {
                         self.produced, self.total
                     )));
                 }
-                Status::NeedInput if last => {
-                    return Err(Error::corrupt("compressed data that ends early"));
+                Status::NeedInput if last && progress.consumed == piece.len() => {
+                    return Err(Error::corrupt("a page's body that ends early"));
                 }
                 Status::NeedRoom if end == self.total => {
                     return Err(Error::corrupt(format!(
