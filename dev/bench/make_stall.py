@@ -102,7 +102,7 @@ def one_page(mib, what, encoding, make, codecs, page="1.0", one_stream=False, va
     for codec in codecs:
         memory = MEMORY_MIB + (0 if one_stream else mib)
         write = lambda path, codec=codec: write_page(path, make, mib * values, encoding, codec, page)  # noqa: E731
-        yield Case(f"{what} {encoding} {codec}", "adversarial", write, memory_mib=memory)
+        yield Case(f"a page of {what} {encoding} {codec}", "adversarial", write, memory_mib=memory)
 
 
 def write_page(path, make, mib, encoding, codec, page="1.0", dictionary_bytes=MIB):

@@ -105,6 +105,8 @@ pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
         limits: Limits::TRUSTED,
         batch_rows,
         batch_bytes: usize::MAX,
+        // A chunk in one piece, but where pieces are what is priced.
+        read_bytes: u64::MAX,
         ..ReadOptions::default()
     };
     match &case.work {

@@ -114,8 +114,8 @@ fn tables(thousands: usize) -> Vec<Case> {
     let indexed = |pages: usize| {
         let locations = (0..pages).map(|at| {
             V::Struct(Struct::of([
-                (1, V::I64(i64_of(4 + at * 30))),
-                (2, V::I32(30)),
+                (1, V::I64(i64_of(4 + at))),
+                (2, V::I32(1)),
                 (3, V::I64(i64_of(at))),
             ]))
         });
@@ -134,7 +134,7 @@ fn tables(thousands: usize) -> Vec<Case> {
         Table::new([Column::required("v", INT32)]).group(rows, [chunk]).write()
     };
     let few = |columns: usize| {
-        let location = V::Struct(Struct::of([(1, V::I64(4)), (2, V::I32(30)), (3, V::I64(0))]));
+        let location = V::Struct(Struct::of([(1, V::I64(4)), (2, V::I32(1)), (3, V::I64(0))]));
         let chunk = || {
             Chunk::new(1, [Page::data(1, PLAIN, plain_i32(&[1]))])
                 .indexed(Struct::of([(1, V::List(vec![location.clone()]))]), bounds_of_one())
