@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Writes the files that the stall benchmark reads.
 
-    make_stall.py OUT [--mib 64] [--scale 0.25] --list           OUT/stall.json: what there is to write
+    make_stall.py OUT [--mib 64] [--scale 0.25] --list           prints what there is to write
     make_stall.py OUT [--mib 64] [--scale 0.25] --case NAME      one of them
 
-`{"mib", "scale", "pyarrow", "stall": [{"name", "file", "group", "cost_bar", "memory_mib"}]}`. Usual files are those of the reading benchmark, with that part
+`[{"name", "file", "group", "cost_bar", "memory_mib"}]`. Usual files are those of the reading benchmark, with that part
 of its rows, and some of its nested ones. Adversarial ones are what no writer should write: a page of `mib` MiB, a dictionary of a fifth of that, a value of
 half of it, and so on. `cost_bar` is the largest multiple of an unlimited reading's time that bounded steps may cost, `memory_mib` the most
 memory that a reading may take.
@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import json
 import pathlib
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -265,13 +266,12 @@ def main():
     program = hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()
     stamp = {"mib": arguments.mib, "scale": arguments.scale, "pyarrow": pa.__version__}
     if arguments.list:
-        listed = [case.listing([program, stamp]) for case in cases(arguments.mib, arguments.scale)]
-        (out / "stall.json").write_text(json.dumps({**stamp, "stall": listed}, indent=1) + "\n")
+        print(json.dumps([case.listing([program, stamp]) for case in cases(arguments.mib, arguments.scale)]))
         return
     for case in cases(arguments.mib, arguments.scale):
         if case.name == arguments.case:
             path = out / case.listing([program, stamp])["file"]
-            print(f"writing {path.name}", flush=True)
+            print(f"writing {path.name}", file=sys.stderr, flush=True)
             # Makers write other files first; what has its name is whole.
             unfinished = path.with_name("unfinished-" + path.name)
             case.write(unfinished)

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use marquetry_bench::protocol::{Contestant, Time};
 use marquetry_bench::report::{Better, Report, Row};
@@ -11,9 +11,10 @@ use marquetry_bench::stall::REPLAYS;
 use marquetry_bench::{chart, clock, stats};
 use serde_json::{Value, json};
 
-const USAGE: &str = "usage: bench-stall --files DIR --out DIR --bin DIR --python PYTHON --maker MAKE_STALL.PY --arrow PROGRAM
+const USAGE: &str = "usage: bench-stall --files DIR --out DIR --bin DIR --python PYTHON --maker PROGRAM… --arrow PROGRAM
                    [--mib 64] [--scale 0.25] [--rounds 15] [--cpu NUMBER] [--only WORDS] [--without NAME]…
 
+--maker  knows cases and writes their files: `PROGRAM DIR --mib … --scale … --list` prints them, `--case NAME` writes one; may be given again.
 --mib    the size of the large things in the adversarial files; --scale: the part of the rows in the usual ones.
 --only   keeps the cases whose group and name (`adversarial int64 PLAIN SNAPPY`) have all of the words.
 --without leaves a contestant out: parquet-rs, arrow.";
@@ -47,7 +48,7 @@ struct Options {
     out: PathBuf,
     bin: PathBuf,
     python: PathBuf,
-    maker: PathBuf,
+    makers: Vec<PathBuf>,
     arrow: PathBuf,
     mib: String,
     scale: String,
@@ -64,7 +65,7 @@ impl Options {
             out: PathBuf::new(),
             bin: PathBuf::new(),
             python: PathBuf::new(),
-            maker: PathBuf::new(),
+            makers: Vec::new(),
             arrow: PathBuf::new(),
             mib: "64".to_owned(),
             scale: "0.25".to_owned(),
@@ -82,7 +83,7 @@ impl Options {
                 "--out" => options.out = value.into(),
                 "--bin" => options.bin = value.into(),
                 "--python" => options.python = value.into(),
-                "--maker" => options.maker = value.into(),
+                "--maker" => options.makers.push(value.into()),
                 "--arrow" => options.arrow = value.into(),
                 "--mib" => options.mib = value,
                 "--scale" => options.scale = value,
@@ -93,22 +94,28 @@ impl Options {
                 _ => return Err(format!("{name} {value}?\n{USAGE}")),
             }
         }
-        let paths =
-            [&options.files, &options.out, &options.bin, &options.python, &options.maker, &options.arrow];
-        if paths.iter().any(|path| path.as_os_str().is_empty()) {
+        let paths = [&options.files, &options.out, &options.bin, &options.python, &options.arrow];
+        if options.makers.is_empty() || paths.iter().any(|path| path.as_os_str().is_empty()) {
             return Err(USAGE.to_owned());
         }
         Ok(options)
     }
 
-    fn maker(&self, arguments: &[&str]) -> Result<(), String> {
-        let mut command = Command::new(&self.python);
-        command.arg(&self.maker).arg(&self.files).args(["--mib", &self.mib, "--scale", &self.scale]);
-        let status = command.args(arguments).status();
-        match status {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(format!("{}: {status}", self.maker.display())),
-            Err(error) => Err(format!("{}: {error}", self.python.display())),
+    /// What a maker prints.
+    fn make(&self, maker: &Path, arguments: &[&str]) -> Result<String, String> {
+        let mut command = if maker.extension().is_some_and(|extension| extension == "py") {
+            let mut command = Command::new(&self.python);
+            command.arg(maker);
+            command
+        } else {
+            Command::new(maker)
+        };
+        command.arg(&self.files).args(["--mib", &self.mib, "--scale", &self.scale]).args(arguments);
+        let output = command.stderr(Stdio::inherit()).output();
+        match output {
+            Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            Ok(output) => Err(format!("{}: {}", maker.display(), output.status)),
+            Err(error) => Err(format!("{}: {error}", maker.display())),
         }
     }
 
@@ -146,38 +153,37 @@ struct Outcome {
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    options.maker(&["--list"])?;
-    let listing = options.files.join("stall.json");
-    let listing =
-        std::fs::read_to_string(&listing).map_err(|error| format!("{}: {error}", listing.display()))?;
-    let listing: Value = serde_json::from_str(&listing).map_err(|error| format!("stall.json: {error}"))?;
-    let cases = listing["stall"].as_array().ok_or("a listing of no cases")?;
     clock::pin(options.cpu)?;
     std::fs::create_dir_all(&options.out).map_err(|error| format!("{}: {error}", options.out.display()))?;
 
     let mut outcome = Outcome::default();
-    for case in cases {
-        let text = |key: &str| case[key].as_str().ok_or_else(|| format!("a case without {key}"));
-        let (name, group) = (text("name")?, text("group")?);
-        let full_name = format!("{group} {name}");
-        if !options.only.iter().all(|word| full_name.split(' ').any(|other| other == word)) {
-            continue;
-        }
-        let file = options.files.join(text("file")?);
-        if !file.exists() {
-            options.maker(&["--case", name])?;
-        }
-        measure(options, case, name, group, &file, &mut outcome)?;
-        let bytes = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
-        if bytes > KEPT_BYTES_MAX {
-            std::fs::remove_file(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+    for maker in &options.makers {
+        let listing = options.make(maker, &["--list"])?;
+        let listing: Value =
+            serde_json::from_str(&listing).map_err(|error| format!("{}: {error}", maker.display()))?;
+        for case in listing.as_array().ok_or("a listing of no cases")? {
+            let text = |key: &str| case[key].as_str().ok_or_else(|| format!("a case without {key}"));
+            let (name, group) = (text("name")?, text("group")?);
+            let full_name = format!("{group} {name}");
+            if !options.only.iter().all(|word| full_name.split(' ').any(|other| other == word)) {
+                continue;
+            }
+            let file = options.files.join(text("file")?);
+            if !file.exists() {
+                options.make(maker, &["--case", name])?;
+            }
+            measure(options, case, name, group, &file, &mut outcome)?;
+            let bytes = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
+            if bytes > KEPT_BYTES_MAX {
+                std::fs::remove_file(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+            }
         }
     }
     if outcome.calls.is_empty() {
         return Err("no case has all of those words".to_owned());
     }
     let details = details(&outcome.calls);
-    let report = report(options, &listing, outcome);
+    let report = report(options, outcome);
     let mut drawn = report.clone();
     drawn.rows.retain(|row| row.unit == "µs");
     let chart = chart::draw(&drawn, &chart::Axis::microseconds(BAR_US));
@@ -372,7 +378,7 @@ fn details(rows: &[Row]) -> String {
     text + "\n"
 }
 
-fn report(options: &Options, listing: &Value, outcome: Outcome) -> Report {
+fn report(options: &Options, outcome: Outcome) -> Report {
     let busy = stats::median(&outcome.busy);
     let versions: Vec<String> = outcome
         .versions
@@ -395,7 +401,7 @@ fn report(options: &Options, listing: &Value, outcome: Outcome) -> Report {
         ),
         format!(
             "Usual files: {} of the read benchmark's rows. Adversarial ones: {} MiB each, or what the case says. A dash: the contestant cannot read the file.",
-            listing["scale"], listing["mib"]
+            options.scale, options.mib
         ),
         format!("{}. {}.", versions.join(", "), clock::processor()),
         format!(
@@ -411,8 +417,8 @@ fn report(options: &Options, listing: &Value, outcome: Outcome) -> Report {
             "clock": "thread CPU time",
             "replays": REPLAYS,
             "rounds": options.rounds,
-            "mib": listing["mib"],
-            "scale": listing["scale"],
+            "mib": options.mib,
+            "scale": options.scale,
             "versions": outcome.versions,
             "processor": clock::processor(),
             "busy_part": busy,

@@ -113,11 +113,7 @@ fn tables(thousands: usize) -> Vec<Case> {
     let columns = thousands * 10;
     let indexed = |pages: usize| {
         let locations = (0..pages).map(|at| {
-            V::Struct(Struct::of([
-                (1, V::I64(i64_of(4 + at))),
-                (2, V::I32(1)),
-                (3, V::I64(i64_of(at))),
-            ]))
+            V::Struct(Struct::of([(1, V::I64(i64_of(4 + at))), (2, V::I32(1)), (3, V::I64(i64_of(at)))]))
         });
         let offsets = Struct::of([(1, V::List(locations.collect()))]);
         let bound = || V::List(vec![V::Binary(vec![1; 4]); pages]);
@@ -134,15 +130,19 @@ fn tables(thousands: usize) -> Vec<Case> {
         Table::new([Column::required("v", INT32)]).group(rows, [chunk]).write()
     };
     let few = |columns: usize| {
-        let location = V::Struct(Struct::of([(1, V::I64(4)), (2, V::I32(1)), (3, V::I64(0))]));
-        let chunk = || {
-            Chunk::new(1, [Page::data(1, PLAIN, plain_i32(&[1]))])
-                .indexed(Struct::of([(1, V::List(vec![location.clone()]))]), bounds_of_one())
+        let page = Page::data(1, PLAIN, plain_i32(&[1]));
+        let page_bytes = page.header.write().len() + page.body.len();
+        let mut start = 4;
+        let mut chunk = |_| {
+            let place = V::I64(i64_of(start));
+            let location = Struct::of([(1, place), (2, V::I32(i32_of(page_bytes))), (3, V::I64(0))]);
+            let offsets = Struct::of([(1, V::List(vec![V::Struct(location)]))]);
+            // A chunk's indexes follow its pages.
+            start += page_bytes + offsets.write().len() + bounds_of_one().write().len();
+            Chunk::new(1, [page.clone()]).indexed(offsets, bounds_of_one())
         };
-        let columns: Vec<usize> = (0..columns).collect();
-        Table::new(columns.iter().map(|at| Column::required(&format!("column {at}"), INT32)))
-            .group(1, columns.iter().map(|_| chunk()))
-            .write()
+        let table = Table::new((0..columns).map(|at| Column::required(&format!("column {at}"), INT32)));
+        table.group(1, (0..columns).map(&mut chunk)).write()
     };
     vec![
         Case::new(FOOTER, "columns", columns, wide(columns, 1)).work(Work::Footer),
