@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint soak bench bench-stall deny
+.PHONY: help demo test lint soak fuzz bench bench-stall deny
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -27,13 +27,13 @@ demo: ## three million real flights: a Parquet file becomes rows of a real Cassa
 
 # Lint is a part of CI's tests only: a newer toolchain's new warnings must not fail them on a user's machine.
 test: ## all tests, with the peers and a real Cassandra (WITHOUT="peers cassandra" leaves these out)
-	@dev/setup.sh rust $(PEERS) $(CASSANDRA)
+	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA)
 	cargo test $(LOCKED) --workspace --no-run
 	$(WITH_PEERS) $(WITH_CASSANDRA) cargo test $(LOCKED) --workspace
 	$(if $(CI),@$(MAKE) --no-print-directory lint)
 
 lint: ## formatting, clippy, documentation, shell scripts, licences
-	@dev/setup.sh rust lint
+	@dev/setup.sh rust-dev lint
 	cargo fmt --all --check
 	cargo clippy $(LOCKED) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) --workspace --no-deps
@@ -46,16 +46,21 @@ deny: ## dependencies: licences, sources, advisories (from the network); builds 
 	@dev/setup.sh rust deny
 	cargo deny check --hide-inclusion-graph
 
-soak: ## the long tests, those marked #[ignore], optimised; then deny
-	@dev/setup.sh rust $(PEERS) $(CASSANDRA)
-	cargo test $(LOCKED) --release --workspace --lib --bins --tests --no-run
-	$(WITH_PEERS) $(WITH_CASSANDRA) cargo test $(LOCKED) --release --workspace --lib --bins --tests -- --ignored
+soak: ## the long tests, those marked #[ignore], as make test builds them; then fuzz and deny
+	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA)
+	cargo test $(LOCKED) --workspace --lib --bins --tests --no-run
+	$(WITH_PEERS) $(WITH_CASSANDRA) cargo test $(LOCKED) --workspace --lib --bins --tests -- --ignored
+	@$(MAKE) --no-print-directory fuzz
 	@$(MAKE) --no-print-directory deny
 
+fuzz: ## the fuzz targets under libFuzzer: MINUTES=5 for each, TARGET="page codec" for some of them
+	@dev/setup.sh rust-dev c++
+	MINUTES=$(or $(MINUTES),5) dev/fuzz/run.sh $(TARGET)
+
 bench: ## speed against the peers; results in target/bench
-	@dev/setup.sh rust c++ peers
+	@dev/setup.sh rust-dev c++ peers
 	MARQUETRY_PYTHON=$(PEERS_PYTHON) dev/bench/run.sh
 
 bench-stall: ## the longest that a reader keeps its thread, against the peers; what bounded steps cost; what units cost
-	@dev/setup.sh rust c++ peers
+	@dev/setup.sh rust-dev c++ peers
 	MARQUETRY_PYTHON=$(PEERS_PYTHON) dev/bench/run.sh --only-stall

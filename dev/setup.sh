@@ -4,6 +4,7 @@
 #   dev/setup.sh PART…
 #
 #   rust       cargo and rustc, at least Cargo.toml's rust-version, and a C compiler (the zstd library is C)
+#   rust-dev   the same, as new as tests and benchmarks need it: they run the driver for compio too
 #   lint       rustfmt, clippy
 #   c++        a C++ compiler (the benchmarks link Arrow C++ from the pyarrow wheel)
 #   peers      the Parquet implementations of dev/peers.txt, in target/peers-venv
@@ -31,15 +32,17 @@ main() {
   local part
   for part in "$@"; do
     case $part in
-      rust | lint | c++ | peers | cassandra | flights | deny) ;;
+      rust | rust-dev | lint | c++ | peers | cassandra | flights | deny) ;;
       *) sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; fail "unknown part '$part'" ;;
     esac
   done
-  for part in "$@"; do "need_${part//+/p}"; done
+  for part in "$@"; do "need_$(name "$part")"; done
   install_packages
-  for part in "$@"; do "make_${part//+/p}"; done
+  for part in "$@"; do "make_$(name "$part")"; done
 }
 
+# A part's name as a function's.
+name() { tr +- p_ <<<"$1"; }
 say() { echo "setup: $*" >&2; }
 fail() { say "$*"; exit 1; }
 have() { command -v "$1" >/dev/null; }
@@ -83,6 +86,7 @@ quietly() {
 # --- rust: Debian 12's own rustc is too old, so Rust comes through rustup, which Debian packages from 13 on.
 
 msrv=$(sed -nE 's/^rust-version = "([0-9.]+)"/\1/p' Cargo.toml)
+msrv_dev=1.95 # compio 0.19 uses cfg_select!
 
 need_rust() {
   have cc || missing gcc libc6-dev
@@ -104,6 +108,9 @@ make_rust() {
   rust_is_new_enough || quietly rustup default stable
   rust_is_new_enough || fail "rustc is still older than $msrv: $(rustc --version 2>&1 || true) at $(command -v rustc)"
 }
+
+need_rust_dev() { msrv=$msrv_dev; need_rust; }
+make_rust_dev() { msrv=$msrv_dev; make_rust; }
 
 rust_is_new_enough() {
   have cargo || return 1

@@ -4,6 +4,7 @@
 #     dev/bench/run.sh [--quick] [--only-read | --only-nested | --only-cql-text] [options of bench-read, such as: --without ours --only "arrow int64"]
 #     dev/bench/run.sh [--quick] --only-stall [options of bench-stall, such as: --mib 1024 --only adversarial]
 #     dev/bench/run.sh [--quick] --only-prices [WORDS of a case's name]
+#     dev/bench/run.sh [--quick] --only-lateness [options of bench-lateness, such as: --seconds 20 --only "INT64 SNAPPY"]
 #
 # --quick     a twentieth of the rows, small pages and few rounds: whether it works, not how fast it is
 #
@@ -23,18 +24,21 @@ nested=yes
 cql_text=yes
 stall=no
 prices=no
+lateness=no
 mib=64
+page_mib=1024
 stall_scale=0.25
 
 while [ $# -gt 0 ]; do
     case "$1" in
-        --quick) scale=0.05 stall_scale=0.01 mib=4 rounds=5 files="$out/files-quick" ;;
+        --quick) scale=0.05 stall_scale=0.01 mib=4 page_mib=16 rounds=5 files="$out/files-quick" ;;
         --only-read) nested=no cql_text=no ;;
         --only-nested) read=no cql_text=no ;;
         --only-cql-text) read=no nested=no ;;
-        --only-stall) read=no nested=no cql_text=no stall=yes prices=yes ;;
-        --only-prices) read=no nested=no cql_text=no stall=no prices=yes ;;
-        -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        --only-stall) read=no nested=no cql_text=no stall=yes ;;
+        --only-prices) read=no nested=no cql_text=no prices=yes ;;
+        --only-lateness) read=no nested=no cql_text=no lateness=yes ;;
+        -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
     shift
@@ -43,9 +47,9 @@ done
 say() { printf '%s\n' "bench: $*" >&2; }
 
 if [ -n "${PEERS_VENV:-}" ]; then
-    "$root/dev/setup.sh" rust c++
+    "$root/dev/setup.sh" rust-dev c++
 else
-    "$root/dev/setup.sh" rust c++ peers
+    "$root/dev/setup.sh" rust-dev c++ peers
 fi
 python="$venv/bin/python"
 mkdir -p "$out"
@@ -112,12 +116,8 @@ fi
 
 if [ "$prices" = yes ]; then
     say "pricing"
-    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench
-    if [ "$stall" = yes ]; then
-        "$target/release/bench-prices" --out "$out"
-    else
-        "$target/release/bench-prices" --out "$out" "$@"
-    fi
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-prices
+    "$target/release/bench-prices" --out "$out" "$@"
     say "results: $out/prices.md, prices.json"
 fi
 
@@ -126,4 +126,11 @@ if [ "$stall" = yes ]; then
     "$target/release/bench-stall" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
         --maker "$bench/make_stall.py" --arrow "$out/arrow_stall" --rounds "$rounds" --mib "$mib" --scale "$stall_scale" "$@"
     say "results: $out/stall.md, stall.svg, stall.json"
+fi
+
+if [ "$lateness" = yes ]; then
+    say "building bench-lateness"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers --bin bench-lateness
+    "$target/release/bench-lateness" --files "$files" --out "$out" --mib "$page_mib" "$@"
+    say "results: $out/lateness.md, lateness.json"
 fi

@@ -134,10 +134,10 @@ impl ToArrow {
     /// Record batches shall have a footer's [`key_values`](marquetry_parquet::format::FileMetaData::key_values) as metadata,
     /// `ARROW:schema` among them. Those without a value, or whose value is not UTF-8, Arrow cannot hold, and are left out.
     #[must_use]
-    pub fn with_key_values(mut self, key_values: &[KeyValue]) -> ToArrow {
-        let text = |value: &KeyValue| String::from_utf8(value.value.clone()?).ok();
+    pub fn with_key_values<'a>(mut self, key_values: impl IntoIterator<Item = &'a KeyValue>) -> ToArrow {
+        let text = |value: &KeyValue| Some(core::str::from_utf8(value.value.as_ref()?).ok()?.to_string());
         let metadata: HashMap<String, String> =
-            key_values.iter().filter_map(|pair| Some((pair.key.clone(), text(pair)?))).collect();
+            key_values.into_iter().filter_map(|pair| Some((pair.key.clone(), text(pair)?))).collect();
         self.schema = Arc::new(self.schema.as_ref().clone().with_metadata(metadata));
         self
     }

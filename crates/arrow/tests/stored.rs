@@ -188,7 +188,7 @@ fn a_broken_stored_schema_does_not_keep_a_file_from_being_read() {
         (b"".to_vec(), "ARROW:schema: "),
         (STANDARD.encode(&message[..message.len() / 2]).into_bytes(), "ARROW:schema: "),
     ] {
-        metadata.key_values[0].value = Some(value);
+        metadata.key_values[0].value = Some(value.into());
         let error = stored_schema(&metadata).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt);
         assert!(error.message().starts_with(part), "{error}");
@@ -197,7 +197,7 @@ fn a_broken_stored_schema_does_not_keep_a_file_from_being_read() {
         assert_eq!(to_arrow.schema().fields(), plain.schema().fields());
         assert_eq!(read(&bytes, &Arc::new(metadata.clone()), false).unwrap().num_rows(), 2);
     }
-    metadata.key_values.clear();
+    metadata.key_values = Vec::new().into();
     assert_eq!(stored_schema(&metadata).unwrap(), None);
     assert_eq!(
         ToArrow::of_file(&metadata, None, ArrowOptions::default()).unwrap().stored_schema_error(),
@@ -213,7 +213,7 @@ fn every_change_of_a_byte_of_a_stored_schema() {
         for change in [1, 2, 3, 5, 8, 0x10, 0x7f, 0x80, 0xff] {
             let mut message = message.clone();
             message[at] ^= change;
-            metadata.key_values[0].value = Some(STANDARD.encode(&message).into_bytes());
+            metadata.key_values[0].value = Some(STANDARD.encode(&message).into());
             let metadata = Arc::new(metadata.clone());
             match ToArrow::of_file(&metadata, None, ArrowOptions::default()).unwrap().stored_schema_error() {
                 Some(_) => left += 1,

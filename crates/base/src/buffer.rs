@@ -127,8 +127,8 @@ impl<T: Clone + Default> Pool<T> {
     pub fn take_memory(&mut self, length: usize) -> crate::Result<Vec<T>> {
         let mut values = self.take(0)?;
         if values.capacity() < length {
-            // What is left in it is of no use: it need not be copied.
-            values.clear();
+            // What is left in it is of no use, and growing would copy it.
+            values = Vec::new();
             values
                 .try_reserve_exact(length)
                 .map_err(|_| crate::Error::out_of_memory(length.saturating_mul(size_of::<T>())))?;

@@ -16,6 +16,9 @@ use crate::{Error, Result};
 pub struct Input {
     /// Start offset to segment. No segment is empty; none overlaps another.
     segments: BTreeMap<u64, Bytes>,
+    /// Start to end of what is there without a gap, in any number of segments: a host that hands over small pieces asks
+    /// after each of them whether all is there.
+    runs: BTreeMap<u64, u64>,
     held: u64,
 }
 
@@ -48,6 +51,7 @@ impl Input {
                 .map_or(bytes.len(), |(next, _)| usize_of(next - at).unwrap_or(usize::MAX).min(bytes.len()));
             if gap > 0 {
                 self.held += u64_of(gap);
+                self.cover(at..at + u64_of(gap));
                 self.segments.insert(at, bytes.slice(..gap));
             }
             let skip = gap + next.map_or(0, |(_, length)| usize_of(length).unwrap_or(usize::MAX));
@@ -58,20 +62,46 @@ impl Input {
         Ok(())
     }
 
-    /// The first part of `range` that is not there, or `None` when all of it is.
+    /// The first part of `range` that is not there, or `None` when all of it is. The work does not depend on the number of pieces.
     pub fn missing(&self, range: Range<u64>) -> Option<Range<u64>> {
-        let mut at = range.start;
-        if let Some((&before, segment)) = self.segments.range(..=at).next_back() {
-            at = at.max(before + u64_of(segment.len()));
+        let covered = self.runs.range(..=range.start).next_back().map_or(0, |(_, &end)| end);
+        let at = range.start.max(covered);
+        if at >= range.end {
+            return None;
         }
-        while at < range.end {
-            match self.segments.range(at..).next() {
-                Some((&next, segment)) if next == at => at += u64_of(segment.len()),
-                Some((&next, _)) => return Some(at..next.min(range.end)),
-                None => return Some(at..range.end),
+        let next = self.runs.range(at..).next().map_or(range.end, |(&next, _)| next);
+        Some(at..next.min(range.end))
+    }
+
+    /// Joins a range, of which nothing was there, with the runs beside it.
+    fn cover(&mut self, mut range: Range<u64>) {
+        if let Some(end) = self.runs.remove(&range.end) {
+            range.end = end;
+        }
+        match self.runs.range_mut(..range.start).next_back() {
+            Some((_, end)) if *end == range.start => *end = range.end,
+            _ => drop(self.runs.insert(range.start, range.end)),
+        }
+    }
+
+    /// Takes a range out of the runs.
+    fn uncover(&mut self, range: &Range<u64>) {
+        if let Some((_, end)) = self.runs.range_mut(..range.start).next_back()
+            && *end > range.start
+        {
+            let rest = range.end..core::mem::replace(end, range.start);
+            if !rest.is_empty() {
+                self.runs.insert(rest.start, rest.end);
+                return;
             }
         }
-        None
+        while let Some((&start, &end)) = self.runs.range(range.start..range.end).next() {
+            self.runs.remove(&start);
+            if end > range.end {
+                self.runs.insert(range.end, end);
+                return;
+            }
+        }
     }
 
     /// Bytes from `start` on that are there without a gap, at most `length`, as far as one segment reaches. Empty when
@@ -118,6 +148,7 @@ impl Input {
         if range.is_empty() {
             return;
         }
+        self.uncover(&range);
         // The segment that the range begins in the middle of.
         if let Some((&before, segment)) = self.segments.range_mut(..range.start).next_back() {
             let keep = range.start - before;
@@ -152,6 +183,7 @@ impl Input {
     /// Lets go of everything.
     pub fn clear(&mut self) {
         self.segments.clear();
+        self.runs.clear();
         self.held = 0;
     }
 
@@ -220,6 +252,42 @@ mod tests {
                     assert_eq!(input.contiguous(0..start).unwrap().unwrap(), text(0..start));
                     assert_eq!(input.contiguous(end..12).unwrap().unwrap(), text(end..12));
                 }
+            }
+        }
+    }
+
+    /// Against a model that knows each byte: pieces come and go in any order.
+    #[test]
+    fn runs_are_what_segments_are() {
+        const END: u64 = 40;
+        let index = |at: u64| usize_of(at).unwrap();
+        let mut state = 7u64;
+        let mut below = |bound: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % bound
+        };
+        for _ in 0..300 {
+            let mut input = Input::new();
+            let mut model = [false; 40];
+            for _ in 0..30 {
+                let start = below(END);
+                let range = start..start + 1 + below((END - start).min(12));
+                let is_there = below(3) > 0;
+                if is_there {
+                    input.supply(range.start, text(range.clone())).unwrap();
+                } else {
+                    input.release(range.clone());
+                }
+                range.for_each(|at| model[index(at)] = is_there);
+                assert_eq!(input.held(), model.iter().filter(|there| **there).count() as u64);
+                for from in 0..END {
+                    let gap = (from..END).find(|&at| !model[index(at)]);
+                    let end = |gap| (gap..END).find(|&at| model[index(at)]).unwrap_or(END);
+                    assert_eq!(input.missing(from..END), gap.map(|gap| gap..end(gap)));
+                }
+                // Runs are as few as can be.
+                let starts = (0..END).filter(|&at| model[index(at)] && (at == 0 || !model[index(at) - 1]));
+                assert_eq!(input.runs.len(), starts.count());
             }
         }
     }

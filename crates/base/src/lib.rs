@@ -31,6 +31,7 @@ mod demand;
 mod error;
 mod input;
 mod limits;
+mod segmented;
 mod step;
 
 pub use budget::{Budget, Price};
@@ -41,4 +42,5 @@ pub use demand::{Demand, Object, Priority, Want};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use input::Input;
 pub use limits::Limits;
+pub use segmented::{Segmented, SegmentedIter};
 pub use step::{Machine, Step};

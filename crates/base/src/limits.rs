@@ -10,6 +10,9 @@ pub struct Limits {
     pub footer_bytes: u64,
     /// A page header's length in bytes.
     pub page_header_bytes: u64,
+    /// What is held of one structure of the metadata (a field of the schema, a column chunk, a page header) in bytes, without
+    /// bounds and the values of keys; so names are no longer either, nor are paths of names.
+    pub structure_bytes: u64,
     /// The length in bytes of a column chunk's column index, and of its offset index.
     pub page_index_bytes: u64,
     /// A page's length in bytes, compressed or not.
@@ -36,6 +39,8 @@ impl Limits {
         footer_bytes: 256 * MIB,
         // Headers carry statistics, whose bounds some writers do not truncate.
         page_header_bytes: 16 * MIB,
+        // Most have some hundred bytes; descriptions of coordinate systems have thousands.
+        structure_bytes: 64 << 10,
         // A chunk of a million pages, with bounds of 16 bytes, has indexes of some 40 MB. In memory they take up to ten times
         // the room.
         page_index_bytes: 64 * MIB,
@@ -51,10 +56,12 @@ impl Limits {
         total_bytes: 4096 * MIB,
     };
 
-    /// No bounds but those of the format itself: for files whose maker is trusted.
+    /// No bounds but those of the format itself, and of one structure of the metadata: for files whose maker is trusted.
     pub const TRUSTED: Limits = Limits {
         footer_bytes: i32::MAX as u64,
         page_header_bytes: i32::MAX as u64,
+        // What is read at once.
+        structure_bytes: MIB,
         page_index_bytes: i32::MAX as u64,
         page_bytes: i32::MAX as u64,
         dictionary_bytes: i32::MAX as u64,

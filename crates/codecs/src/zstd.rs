@@ -49,6 +49,9 @@ const PRICE: Price = Price { kib: 1_700, kilovalue: 300 << 10 };
 /// 4,000 for the 40 bytes or more that they need.
 const PRICE_OVERHEAD: Price = Price::per_kib(100_000);
 
+/// Bytes of a call that can be dear without becoming anything: a call is one block, which describes at most four entropy tables.
+const TABLES_BYTES_MAX: usize = 256;
+
 /// A frame begins with a header of at least so many bytes.
 const HEADER_BYTES_MIN: usize = 5;
 
@@ -164,7 +167,7 @@ impl Decompressor for Zstd {
                     budget.charge(PRICE, made, 1);
                 }
                 if taken > made {
-                    budget.charge(PRICE_OVERHEAD, taken - made, 0);
+                    budget.charge(PRICE_OVERHEAD, (taken - made).min(TABLES_BYTES_MAX), 0);
                 }
                 let hint = hint.map_err(|code| failed(code, page, *window_bytes_max))?;
                 if page.owed() == 0 && made > 0 {

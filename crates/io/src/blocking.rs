@@ -12,7 +12,7 @@ use std::path::Path;
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Bytes, Error, Result};
 
-use crate::source::{Source, beyond_end};
+use crate::source::{FileKind, Source, beyond_end, shrank};
 
 /// A local file, open for reading.
 ///
@@ -69,12 +69,7 @@ impl Source for File {
         while filled < bytes.len() {
             let at = range.start + u64_of(filled);
             match read_at(&self.file, &mut bytes[filled..], at) {
-                Ok(0) => {
-                    return Err(Error::source(format!(
-                        "{} shrank while it was read: it had {} bytes and now ends at byte {at} or before",
-                        self.name, self.length
-                    )));
-                }
+                Ok(0) => return Err(shrank(&self.name, self.length, at)),
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
@@ -86,26 +81,30 @@ impl Source for File {
     }
 }
 
-/// What a path is instead, when it is not a regular file.
+/// Says what it is, unless that is a regular file.
 fn expect_regular(metadata: &Metadata) -> Result<(), &'static str> {
     let kind = metadata.file_type();
-    if kind.is_file() {
-        return Ok(());
+    let kind = match () {
+        () if kind.is_file() => FileKind::Regular,
+        () if kind.is_dir() => FileKind::Directory,
+        () => special(kind),
+    };
+    kind.expect_regular()
+}
+
+#[cfg(unix)]
+fn special(kind: fs::FileType) -> FileKind {
+    use std::os::unix::fs::FileTypeExt;
+    match () {
+        () if kind.is_fifo() => FileKind::Pipe,
+        () if kind.is_socket() => FileKind::Socket,
+        () => FileKind::Device,
     }
-    if kind.is_dir() {
-        return Err("it is a directory");
-    }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::FileTypeExt;
-        if kind.is_fifo() {
-            return Err("it is a pipe, which cannot be read from its end; write it to a file first");
-        }
-        if kind.is_socket() {
-            return Err("it is a socket");
-        }
-    }
-    Err("it is a device, not a regular file")
+}
+
+#[cfg(not(unix))]
+fn special(_: fs::FileType) -> FileKind {
+    FileKind::Device
 }
 
 /// Memory for `length` bytes.

@@ -3,14 +3,10 @@
 use std::ops::Range;
 
 use marquetry_base::cast::usize_of;
-use marquetry_base::{
-    Budget, Bytes, Demand, Error, ErrorKind, Machine, Object, Priority, Result, Step, Want,
-};
+use marquetry_base::{Budget, Bytes, Demand, Error, Machine, Object, Priority, Result, Step, Want};
 
 use crate::source::{Source, Sources};
-
-/// Bytes between two wanted ranges that are read along, rather than read around: a seek costs more than these.
-const GAP_BYTES_MAX: u64 = 64 << 10;
+use crate::{GAP_BYTES_MAX, named};
 
 /// Ranges are joined up to this: the memory of a read is held until the last of its ranges is let go. A single range may
 /// be longer.
@@ -28,12 +24,15 @@ const JOINED_BYTES_MAX: u64 = 8 << 20;
 ///
 /// The machine's errors, with the object's name where there is only one object. Trouble of a source is told to the machine
 /// ([`Machine::fail`]; trouble with a length as the empty range), so that it stays failed and can add what it was
-/// reading. [`ErrorKind::Misuse`] for an object without a source, and for machines that write, which this driver does not
-/// drive. [`ErrorKind::Internal`] for a machine that asks for nothing, or again for what it was just given.
+/// reading. [`Misuse`](marquetry_base::ErrorKind::Misuse) for an object without a source, and for machines that write, which
+/// this driver does not drive. [`Internal`](marquetry_base::ErrorKind::Internal) for a machine that asks for nothing, or again
+/// for what it was just given.
 pub fn drive<M: Machine, S: Source>(machine: &mut M, sources: &Sources<S>) -> Result<Option<M::Product>> {
     let mut answered = None;
     loop {
-        let step = machine.step(&mut Budget::unlimited()).map_err(|error| named(error, sources))?;
+        let step = machine
+            .step(&mut Budget::unlimited())
+            .map_err(|error| named(error, sources.only().map(Source::name)))?;
         match step {
             Step::Ready(product) => return Ok(Some(product)),
             Step::Done => return Ok(None),
@@ -51,7 +50,7 @@ pub fn drive<M: Machine, S: Source>(machine: &mut M, sources: &Sources<S>) -> Re
                 if let Err(refusal) = answer(machine, sources, &demand)? {
                     machine.fail(refusal.object, refusal.range, refusal.reason.clone());
                     return match machine.step(&mut Budget::unlimited()) {
-                        Err(error) => Err(named(error, sources)),
+                        Err(error) => Err(named(error, sources.only().map(Source::name))),
                         Ok(_) => Err(refusal.reason),
                     };
                 }
@@ -88,7 +87,9 @@ fn answer<M: Machine, S: Source>(
         if let Want::Length(object) = *want {
             asked = true;
             match sources.get(object).and_then(Source::length) {
-                Ok(length) => machine.supply_length(object, length).map_err(|error| named(error, sources))?,
+                Ok(length) => machine
+                    .supply_length(object, length)
+                    .map_err(|error| named(error, sources.only().map(Source::name)))?,
                 Err(reason) => return Ok(Err(Refusal { object, range: 0..0, reason })),
             }
         }
@@ -115,7 +116,9 @@ fn answer<M: Machine, S: Source>(
             };
             match bytes {
                 Ok(bytes) => {
-                    machine.supply(read.object, range, bytes).map_err(|error| named(error, sources))?;
+                    machine
+                        .supply(read.object, range, bytes)
+                        .map_err(|error| named(error, sources.only().map(Source::name)))?;
                 }
                 Err(reason) => return Ok(Err(Refusal { object: read.object, range, reason })),
             }
@@ -178,16 +181,6 @@ fn part(bytes: &Bytes, whole: &Range<u64>, range: &Range<u64>) -> Result<Bytes> 
     match (start, end) {
         (Some(start), Some(end)) if start <= end && end <= bytes.len() => Ok(bytes.slice(start..end)),
         _ => Err(Error::internal(format!("a source gave {} bytes for {whole:?}", bytes.len()))),
-    }
-}
-
-/// Says which object an error is about. A source's own errors name it already.
-fn named<S: Source>(error: Error, sources: &Sources<S>) -> Error {
-    match sources.only() {
-        Some(source) if error.kind() != ErrorKind::Source => {
-            error.at(|place| place.object = Some(source.name().to_owned()))
-        }
-        _ => error,
     }
 }
 

@@ -3,28 +3,61 @@
 //! A machine says what it needs (see [`marquetry_base`]); a driver gets it from [`Source`]s:
 //!
 //! * [`memory::Memory`]: bytes that are there already, handed over without a copy;
-//! * [`blocking::File`] (feature `blocking`, on by default): a local file, read by positional reads.
+//! * [`blocking::File`] (feature `blocking`, on by default): a local file, read by positional reads;
+//! * `tokio::File` (feature `tokio`): the same, read on tokio's threads for what waits;
+//! * `uring::File` (feature `uring`): a local file, read by Linux's io_uring, on the thread that uses it.
 //!
 //! `files` (feature `files`, on by default) finds what a directory or a pattern names.
 //!
-//! [`drive`] works a machine up to its next product, and waits in between.
+//! Three drivers work a machine up to its next product. [`drive`] waits in between. `tokio::drive` and `uring::drive` let
+//! others of their thread have it meanwhile, read ahead, and never keep the thread for longer than a step's default budget:
+//! what they share is how an `AsyncSource` is read (`ReadAhead`), and when it is whose turn.
 //!
 //! ```
 //! use marquetry_base::{Bytes, Object};
 //! use marquetry_io::{Source, Sources, memory::Memory};
 //!
 //! let sources = Sources::new().with(Object(0), Memory::new("greeting", Bytes::from_static(b"hello")));
-//! assert_eq!(sources.get(Object(0)).unwrap().length().unwrap(), 5);
+//! assert_eq!(Source::length(sources.get(Object(0)).unwrap()).unwrap(), 5);
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg(any(feature = "tokio", feature = "uring"))]
+mod async_source;
 #[cfg(feature = "blocking")]
 pub mod blocking;
 mod drive;
+#[cfg(any(feature = "tokio", feature = "uring"))]
+mod driving;
 #[cfg(feature = "files")]
 pub mod files;
 pub mod memory;
+#[cfg(any(feature = "tokio", feature = "uring"))]
+mod schedule;
 mod source;
+#[cfg(feature = "tokio")]
+pub mod tokio;
+#[cfg(feature = "uring")]
+pub mod uring;
 
+#[cfg(any(feature = "tokio", feature = "uring"))]
+pub use async_source::AsyncSource;
 pub use drive::drive;
+#[cfg(any(feature = "tokio", feature = "uring"))]
+pub use schedule::ReadAhead;
 pub use source::{Source, Sources};
+
+use marquetry_base::{Error, ErrorKind};
+
+/// Bytes between two wanted ranges that are read along, rather than read around: a seek costs more than these.
+const GAP_BYTES_MAX: u64 = 64 << 10;
+
+/// Says which object an error is about, where there is only one. A source's own errors name it already.
+fn named(error: Error, only: Option<&str>) -> Error {
+    match only {
+        Some(name) if error.kind() != ErrorKind::Source => {
+            error.at(|place| place.object = Some(name.to_owned()))
+        }
+        _ => error,
+    }
+}

@@ -124,3 +124,38 @@ pub(crate) fn beyond_end(name: &str, range: &Range<u64>, length: u64) -> Error {
         range.start, range.end
     ))
 }
+
+/// The error for an object that ends earlier than it did when it was opened.
+#[cfg(any(feature = "blocking", feature = "uring"))]
+pub(crate) fn shrank(name: &str, length: u64, at: u64) -> Error {
+    Error::source(format!(
+        "{name} shrank while it was read: it had {length} bytes and now ends at byte {at} or before"
+    ))
+}
+
+/// What a path may lead to.
+#[cfg(any(feature = "blocking", feature = "uring"))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    Regular,
+    Directory,
+    Pipe,
+    Socket,
+    Device,
+}
+
+#[cfg(any(feature = "blocking", feature = "uring"))]
+impl FileKind {
+    /// Says what it is, unless that is a regular file: the machines read from the end of an object and from its middle.
+    pub(crate) fn expect_regular(self) -> Result<(), &'static str> {
+        match self {
+            FileKind::Regular => Ok(()),
+            FileKind::Directory => Err("it is a directory"),
+            FileKind::Pipe => {
+                Err("it is a pipe, which cannot be read from its end; write it to a file first")
+            }
+            FileKind::Socket => Err("it is a socket"),
+            FileKind::Device => Err("it is a device, not a regular file"),
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! Dictionary lookup: `out[i] = dict[indices[i]]`, every index checked.
 
+use alloc::vec::Vec;
+
 use crate::Plain;
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::Error;
@@ -45,6 +47,115 @@ pub fn fixed(dict: &[u8], width: usize, indices: &[u32], out: &mut [u8]) -> Resu
         to.copy_from_slice(&dict[at..at + width]);
     }
     Ok(())
+}
+
+/// A dictionary in segments of `1 << shift` entries each, of which the last may have fewer: so one of any size needs no large piece of
+/// memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Segmented<'a, T> {
+    segments: &'a [Vec<T>],
+    shift: u32,
+    entries: usize,
+}
+
+impl<'a, T: Plain> Segmented<'a, T> {
+    /// The dictionary that `segments` are.
+    ///
+    /// # Errors
+    ///
+    /// `Mismatch` unless each but the last has `1 << shift` entries, and that no more.
+    pub fn new(segments: &'a [Vec<T>], shift: u32) -> Result<Segmented<'a, T>, Error> {
+        let full = 1usize.checked_shl(shift).filter(|_| shift < u32::BITS).ok_or(Error::Mismatch)?;
+        let Some((last, others)) = segments.split_last() else {
+            return Ok(Segmented { segments, shift, entries: 0 });
+        };
+        let before = others.len().checked_mul(full).ok_or(Error::Mismatch)?;
+        if last.len() > full || others.iter().any(|segment| segment.len() != full) {
+            return Err(Error::Mismatch);
+        }
+        Ok(Segmented { segments, shift, entries: before.saturating_add(last.len()) })
+    }
+
+    /// Its entries.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        self.entries
+    }
+
+    /// An entry, if there are so many.
+    #[must_use]
+    pub fn get(&self, index: u32) -> Option<T> {
+        let mask = (1u32 << self.shift) - 1;
+        self.segments.get((index >> self.shift) as usize)?.get((index & mask) as usize).copied()
+    }
+
+    /// Looks every index up.
+    ///
+    /// # Errors
+    ///
+    /// As [`values`].
+    pub fn values(&self, indices: &[u32], out: &mut [T]) -> Result<(), Error> {
+        self.values_with(isa(), indices, out)
+    }
+
+    pub(crate) fn values_with(&self, isa: Isa, indices: &[u32], out: &mut [T]) -> Result<(), Error> {
+        if indices.len() != out.len() {
+            return Err(Error::Mismatch);
+        }
+        let mask = (1u32 << self.shift) - 1;
+        for (indices, out) in indices.chunks(PIECE).zip(out.chunks_mut(PIECE)) {
+            check(isa, indices, self.entries)?;
+            for (to, &index) in out.iter_mut().zip(indices) {
+                // SAFETY: `check` has shown the index to be below the number of entries, and `new` that all segments but the last have
+                // `1 << shift` of them and the last the others: so the segment is there, and the entry in it.
+                *to = unsafe {
+                    *self
+                        .segments
+                        .get_unchecked((index >> self.shift) as usize)
+                        .get_unchecked((index & mask) as usize)
+                };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Looks values of `width` bytes up (FIXED_LEN_BYTE_ARRAY) in a dictionary in segments of `1 << shift` entries each, of which the last
+/// may have fewer.
+///
+/// # Errors
+///
+/// As [`fixed`]; `OutOfRange` also for what a segment lacks that should be full.
+pub fn segmented_fixed(
+    segments: &[Vec<u8>],
+    shift: u32,
+    width: usize,
+    indices: &[u32],
+    out: &mut [u8],
+) -> Result<(), Error> {
+    if width == 0 {
+        return Err(Error::Width { width });
+    }
+    if indices.len().checked_mul(width) != Some(out.len()) {
+        return Err(Error::Mismatch);
+    }
+    let shift = shift.min(u32::BITS - 1);
+    let mask = (1u32 << shift) - 1;
+    for (to, &index) in out.chunks_exact_mut(width).zip(indices) {
+        let at = (index & mask) as usize * width;
+        let entry = segments
+            .get((index >> shift) as usize)
+            .and_then(|segment| segment.get(at..)?.get(..width))
+            .ok_or_else(|| beyond(segments, shift, width, index))?;
+        to.copy_from_slice(entry);
+    }
+    Ok(())
+}
+
+#[cold]
+fn beyond(segments: &[Vec<u8>], shift: u32, width: usize, index: u32) -> Error {
+    let last = segments.last().map_or(0, |last| last.len() / width.max(1));
+    Error::OutOfRange { index, entries: (segments.len().saturating_sub(1) << shift) + last }
 }
 
 /// The largest of `values`; 0 of none.
@@ -192,6 +303,61 @@ mod tests {
             assert_eq!(fixed(&dict, width, &[3, 1], &mut vec![0; 2 * width + 1]), Err(Error::Mismatch));
         }
         assert_eq!(fixed(&[1], 0, &[0], &mut []), Err(Error::Width { width: 0 }));
+    }
+
+    #[test]
+    fn segments_are_one_dictionary() {
+        let mut random = Random::new(13);
+        for entries in [1usize, 7, 8, 9, 64, 100] {
+            let dict: Vec<u64> = (0..entries as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+            let bytes: Vec<u8> = dict.iter().flat_map(|value| value.to_le_bytes()).collect();
+            for shift in [0, 1, 3, 6, 7, 31] {
+                let length = 1usize << shift.min(20);
+                let segments: Vec<Vec<u64>> = dict.chunks(length).map(<[u64]>::to_vec).collect();
+                let fixed_segments: Vec<Vec<u8>> = bytes.chunks(length * 8).map(<[u8]>::to_vec).collect();
+                let segmented = Segmented::new(&segments, shift).unwrap();
+                assert_eq!(segmented.entries(), entries);
+                for at in 0..=entries {
+                    assert_eq!(segmented.get(at as u32), dict.get(at).copied());
+                }
+                for count in [0, 1, 5, 600] {
+                    let mut indices: Vec<u32> = (0..count).map(|_| random.below(entries) as u32).collect();
+                    let (mut expected, mut out, mut out_fixed) =
+                        (vec![0; count], vec![0; count], vec![0; count * 8]);
+                    values(&dict, &indices, &mut expected).unwrap();
+                    for isa in Isa::all() {
+                        out.fill(0);
+                        segmented.values_with(isa, &indices, &mut out).unwrap();
+                        assert_eq!(out, expected);
+                    }
+                    segmented_fixed(&fixed_segments, shift, 8, &indices, &mut out_fixed).unwrap();
+                    assert!(out_fixed.chunks(8).eq(expected.iter().map(|value| value.to_le_bytes())));
+                    if let Some(last) = count.checked_sub(1) {
+                        for bad in [entries as u32, u32::MAX] {
+                            indices[last] = bad;
+                            let refused = Err(Error::OutOfRange { index: bad, entries });
+                            assert_eq!(segmented.values(&indices, &mut out), refused);
+                            let found = segmented_fixed(&fixed_segments, shift, 8, &indices, &mut out_fixed);
+                            assert_eq!(found, refused);
+                        }
+                    }
+                }
+            }
+        }
+        let none: [Vec<u32>; 0] = [];
+        let empty = Segmented::new(&none, 3).unwrap();
+        assert_eq!((empty.values(&[], &mut []), empty.get(0)), (Ok(()), None));
+        assert_eq!(empty.values(&[0], &mut [0]), Err(Error::OutOfRange { index: 0, entries: 0 }));
+        let one = [vec![1u32]];
+        assert_eq!(Segmented::new(&one, 3).unwrap().values(&[0], &mut []), Err(Error::Mismatch));
+        // A segment that is not full, one that is more than that, and more than an index can say.
+        for (segments, shift) in [([1, 2], 1), ([2, 3], 1), ([1, 1], 32)] {
+            let segments = segments.map(|length| vec![0u8; length]);
+            assert_eq!(Segmented::new(&segments, shift).map(|_| ()), Err(Error::Mismatch));
+        }
+        let one = [vec![1u8]];
+        assert_eq!(segmented_fixed(&one, 3, 1, &[0], &mut []), Err(Error::Mismatch));
+        assert_eq!(segmented_fixed(&one, 3, 0, &[], &mut []), Err(Error::Width { width: 0 }));
     }
 
     #[test]

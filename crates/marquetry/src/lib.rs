@@ -7,7 +7,7 @@
 //! | [`codecs`] | Snappy, GZIP, Zstandard, LZ4 for the engine | no |
 //! | [`scylla`] | CQL types, literals and definitions, and Parquet values as CQL | no |
 //! | `arrow` (feature `arrow`) | batches as Arrow's record batches, without a copy where layouts agree | no |
-//! | `io` (feature `io`, on by default) | drivers that read files for the machines | yes |
+//! | `io` (feature `io`, on by default; `tokio`, `uring`) | drivers that read files for the machines | yes |
 //! | `cluster` (feature `cluster`) | tables of a live cluster: made and loaded | yes |
 //!
 //! A program with a reactor of its own turns `io` off and drives the machines itself; one without lets

@@ -48,8 +48,11 @@ pub struct Case {
 pub enum Work {
     /// The footer.
     Footer,
-    /// The page index.
-    Index,
+    /// The page index, which comes in pieces of at most so many bytes.
+    Index {
+        /// The most bytes of a piece.
+        piece_bytes: u64,
+    },
     /// Batches, of pages that come in pieces of at most so many bytes, whose strings are checked or not.
     Batches {
         /// The most bytes of a piece.
@@ -111,10 +114,10 @@ pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
     };
     match &case.work {
         Work::Footer => {}
-        Work::Index => {
+        Work::Index { piece_bytes } => {
             timer.is_on = true;
             let mut reader = PageIndexReader::new(FILE, metadata, &options)?;
-            while timer.next(&mut reader, &case.file, u64::MAX)?.is_some() {}
+            while timer.next(&mut reader, &case.file, *piece_bytes)?.is_some() {}
         }
         Work::Batches { piece_bytes, verify_utf8 } => {
             timer.is_on = true;

@@ -38,7 +38,13 @@ pub const GZIP: i32 = 2;
 /// See [`UNCOMPRESSED`].
 pub const LZO: i32 = 3;
 /// See [`UNCOMPRESSED`].
+pub const BROTLI: i32 = 4;
+/// See [`UNCOMPRESSED`].
+pub const LZ4: i32 = 5;
+/// See [`UNCOMPRESSED`].
 pub const ZSTD: i32 = 6;
+/// See [`UNCOMPRESSED`].
+pub const LZ4_RAW: i32 = 7;
 
 /// `Encoding` of the format.
 pub const PLAIN: i32 = 0;
@@ -56,6 +62,8 @@ pub const DELTA_LENGTH_BYTE_ARRAY: i32 = 6;
 pub const DELTA_BYTE_ARRAY: i32 = 7;
 /// See [`PLAIN`].
 pub const RLE_DICTIONARY: i32 = 8;
+/// See [`PLAIN`].
+pub const BYTE_STREAM_SPLIT: i32 = 9;
 
 /// A Thrift value.
 #[derive(Debug, Clone, PartialEq)]
@@ -407,8 +415,9 @@ pub fn compress(codec: i32, bytes: &[u8]) -> Vec<u8> {
             gzip.write_all(bytes).and_then(|()| gzip.finish()).expect("a Vec takes any bytes")
         }
         ZSTD => {
-            let mut out = Vec::with_capacity(zstd_safe::compress_bound(bytes.len()));
-            zstd_safe::compress(&mut out, bytes, 3).expect("there is room for the bound");
+            let mut out = vec![0; zstd_safe::compress_bound(bytes.len())];
+            let length = zstd_safe::compress(&mut out[..], bytes, 3).expect("there is room for the bound");
+            out.truncate(length);
             out
         }
         other => panic!("nothing is crafted with codec {other}"),
@@ -563,10 +572,16 @@ impl Table {
 
     /// Lays the file out.
     pub fn write(&self) -> Bytes {
+        let (file, footer) = self.parts();
+        end_file(file, &footer.write())
+    }
+
+    /// What stands before the footer, and the footer: [`end_file`] puts them together.
+    pub fn parts(&self) -> (Vec<u8>, Struct) {
         let mut file = b"PAR1".to_vec();
         let footer = self.lay_out(&mut file);
-        let footer = if self.unknown_fields { footer.with_unknown_fields().write() } else { footer.write() };
-        end_file(file, &footer)
+        let footer = if self.unknown_fields { footer.with_unknown_fields() } else { footer };
+        (file, footer)
     }
 
     /// Writes the pages; makes the footer.
@@ -670,7 +685,8 @@ pub fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value.to_le_bytes()[0]);
 }
 
-fn zigzag(out: &mut Vec<u8>, value: i64) {
+/// A signed number, as Thrift has it.
+pub fn zigzag(out: &mut Vec<u8>, value: i64) {
     varint(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
 }
 

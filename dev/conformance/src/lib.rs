@@ -2,6 +2,7 @@
 //!
 //! * [`hostile`]: a host that answers late, in pieces, out of order, a byte at a time, and gives no budget;
 //! * [`craft`]: files made by hand, legal and not;
+//! * [`adversarial`]: files that are as hard as can be on a reader that must never stall;
 //! * [`canonical`]: what a file holds, as sums that can be compared with another reader's;
 //! * [`records`]: the same of records;
 //! * [`parquet_rs`]: what parquet-rs makes of a file's metadata;
@@ -10,11 +11,13 @@
 //! * [`files`]: where the files are that others made.
 #![forbid(unsafe_code)]
 
+pub mod adversarial;
 pub mod canonical;
 pub mod conformed;
 pub mod craft;
 pub mod features;
 pub mod files;
 pub mod hostile;
+#[cfg(feature = "parquet-rs")]
 pub mod parquet_rs;
 pub mod records;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use marquetry_base::Bytes;
+use marquetry_base::{Bytes, Segmented};
 use marquetry_parquet::format::{
     BoundaryOrder, ColumnChunk, ColumnIndex, ColumnOrder, FileMetaData, KeyValue, OffsetIndex, RowGroup,
     Statistics,
@@ -288,8 +288,8 @@ fn page_bounds(index: &ColumnIndexMetaData, page: usize) -> (Option<Vec<u8>>, Op
     }
 }
 
-fn keys(ours: &[KeyValue]) -> Vec<(String, Option<String>)> {
-    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+fn keys(ours: &Segmented<KeyValue>) -> Vec<(String, Option<String>)> {
+    let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
     ours.iter().map(|pair| (pair.key.clone(), pair.value.as_ref().map(text))).collect()
 }
 

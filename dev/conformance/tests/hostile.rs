@@ -196,3 +196,19 @@ fn units_max(bytes: &Bytes, metadata: &Arc<FileMetaData>, leaf: usize) -> Option
     let options = ReadOptions { leaves: Some(vec![leaf]), ..ReadOptions::default() };
     canonical::sums(bytes, metadata, options, Manner::USUAL).ok().map(|(_, report)| report.units_max)
 }
+
+/// A page that is not compressed, and comes in pieces, is copied: in slices, of which the last pieces may have several.
+#[test]
+fn large_pages_come_in_large_pieces() {
+    use marquetry_conformance::craft::{Chunk, Column, INT64, PLAIN, Page, Table, plain_i64};
+    let values: Vec<i64> = (0..150_000).collect();
+    let page = Page::data(150_000, PLAIN, plain_i64(&values));
+    let table = Table::new([Column::required("a", INT64)]).group(150_000, [Chunk::new(150_000, [page])]);
+    let bytes = table.write();
+    let expected = read(&bytes, Manner::KIND);
+    assert!(expected.is_ok());
+    for seed in 1..20 {
+        let manner = Manner { seed, piece_bytes: 900_000, ..Manner::USUAL };
+        assert_eq!(read(&bytes, manner), expected, "{manner:?}");
+    }
+}

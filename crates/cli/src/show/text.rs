@@ -86,7 +86,7 @@ fn heading(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) {
     }
     if !metadata.key_values.is_empty() {
         let keys = metadata.key_values.iter().map(|pair| {
-            let bytes = pair.value.as_ref().map_or(0, Vec::len);
+            let bytes = pair.value.as_ref().map_or(0, |value| value.len());
             format!("{} ({})", printable(&pair.key), size(u64_of(bytes)))
         });
         fact("keys", keys.collect::<Vec<_>>().join(", "));

@@ -394,6 +394,29 @@ fn windows_beyond_the_limit() {
     }
 }
 
+/// A block that is taken, and becomes nothing, does not cost as many tables as would find room in it.
+#[test]
+fn a_failing_step_is_bounded() {
+    // A frame of one compressed block, which is noise.
+    let noise = Random::new(13).noise(100_000);
+    let header = u32::try_from(noise.len()).unwrap() << 3 | 2 << 1 | 1;
+    let page = [&[0x28, 0xb5, 0x2f, 0xfd, 0, 0x58][..], &header.to_le_bytes()[..3], &noise].concat();
+    for whole in [false, true] {
+        let mut it = decompressor(Codec::Zstd);
+        it.start(page.len(), 100_000, whole).unwrap();
+        let (mut consumed, mut output) = (0, vec![0; 100_000]);
+        let (error, units) = loop {
+            let mut budget = Budget::new(0);
+            match it.step(&page[consumed..], true, &mut output, 0, &mut budget) {
+                Ok(progress) => consumed += progress.consumed,
+                Err(error) => break (error, budget.spent()),
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        assert!(units <= 30_000, "{units} units for {error}");
+    }
+}
+
 #[test]
 fn the_work_of_a_step_is_bounded() {
     // Price of the smallest slice: a quarter of the largest, at 4,000 units for 1 KiB or 125,000 for overhead.

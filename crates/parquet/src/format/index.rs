@@ -2,12 +2,16 @@
 //!
 //! Source: parquet-format's `PageIndex.md`, and the two structures of `parquet.thrift`.
 
+use alloc::boxed::Box;
+use alloc::collections::TryReserveError;
 use alloc::format;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{Budget, Bytes, Error, Price, Result};
+use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
 
+use super::skim::{Fields, Skim, WHOLE_BYTES_MAX, Wanted};
 use super::thrift::{Field, Kind, Reader, Stop, Thrift};
 
 /// Where the data pages of a column chunk are (`OffsetIndex`).
@@ -161,29 +165,55 @@ struct Walk {
     last: i16,
     /// The list that is being read, by its field's number, and how many of its elements are left.
     list: Option<(i16, usize)>,
+    /// A field or an element that is long.
+    skim: Option<Box<Skim>>,
+    limits: Limits,
 }
 
 /// What reads the fields of an index.
-trait Fields {
+trait ReadFields {
+    /// The fields that are known; lists by their heads.
+    const KNOWN: Fields;
+
     /// Begins a field. `Some`: it is a list of so many elements, which are read one by one. `None`: it was read.
     fn begin(&mut self, reader: &mut Reader<'_>, field: Field) -> Thrift<Option<usize>>;
+
+    /// What is known of the elements of a list, if they are structures.
+    fn known_elements(list: i16) -> Option<Fields>;
+
+    /// Makes room for the elements of a list, as far as `bytes` that are there can hold them: else they would be moved as it grows.
+    fn reserve(&mut self, list: i16, elements: usize, bytes: usize) -> Result<(), TryReserveError>;
 
     /// Reads one element of a list.
     fn element(&mut self, reader: &mut Reader<'_>, list: i16) -> Thrift<()>;
 }
 
 impl Walk {
+    fn new(what: &'static str, bytes: Bytes, base: u64, limits: &Limits) -> Walk {
+        Walk { what, bytes, base, at: 0, last: 0, list: None, skim: None, limits: *limits }
+    }
+
     /// Reads on. True at the structure's end, false when the budget is spent.
-    fn step(&mut self, fields: &mut impl Fields, budget: &mut Budget<'_>) -> Result<bool> {
+    fn step<F: ReadFields>(&mut self, fields: &mut F, budget: &mut Budget<'_>) -> Result<bool> {
         let bytes = self.bytes.clone();
-        let mut reader = Reader::new(&bytes, self.at);
         loop {
-            let before = reader.at();
-            let (ended, elements) = self
-                .some(fields, &mut reader)
-                .map_err(|stop| stop.into_error(self.what, self.base, bytes.len()))?;
-            self.at = reader.at();
-            budget.charge(ELEMENT_PRICE, self.at - before, elements);
+            let before = self.at;
+            let list_before = self.list;
+            let stop = |walk: &Walk, stop: Stop| stop.into_error(walk.what, walk.base + u64_of(before));
+            let (ended, elements) = match self.skim.take() {
+                Some(skim) => self.skim_on(skim, &bytes, fields, budget)?,
+                None if self.list.is_some() => {
+                    (false, self.elements(&bytes, fields).map_err(|it| stop(self, it))?)
+                }
+                None => (self.field(&bytes, fields).map_err(|it| stop(self, it))?, 1),
+            };
+            if let (None, Some((list, length))) = (list_before, self.list) {
+                let rest = bytes.len() - self.at;
+                fields.reserve(list, length, rest).map_err(|_| Error::out_of_memory(rest))?;
+            }
+            if self.skim.is_none() {
+                budget.charge(ELEMENT_PRICE, self.at - before, elements);
+            }
             if ended {
                 return Ok(true);
             }
@@ -193,26 +223,91 @@ impl Walk {
         }
     }
 
-    /// Reads a field, or some elements of a list: whether the structure has ended, and how many.
-    fn some(&mut self, fields: &mut impl Fields, reader: &mut Reader<'_>) -> Thrift<(bool, usize)> {
-        if let Some((list, left)) = self.list {
-            let (start, mut done) = (reader.at(), 0);
-            while done < left && done < ELEMENTS_AT_ONCE && reader.at() - start < BYTES_AT_ONCE {
-                fields.element(reader, list)?;
-                done += 1;
+    /// Reads some elements of a list; says how many.
+    fn elements<F: ReadFields>(&mut self, bytes: &[u8], fields: &mut F) -> Thrift<usize> {
+        let Some((list, left)) = self.list else { return Ok(0) };
+        let known = F::known_elements(list);
+        // Only a structure has to be looked at byte by byte.
+        let end = if known.is_some() { self.at.saturating_add(2 * BYTES_AT_ONCE) } else { usize::MAX };
+        let window = bytes.get(..end).unwrap_or(bytes);
+        let mut reader = Reader::new(window, self.at);
+        let (start, mut done) = (self.at, 0);
+        while done < left && done < ELEMENTS_AT_ONCE && reader.at() - start < BYTES_AT_ONCE {
+            match fields.element(&mut reader, list) {
+                Err(Stop::End) if window.len() < bytes.len() => {
+                    if let (0, Some(known)) = (done, known) {
+                        let at = self.base + u64_of(self.at);
+                        self.skim = Some(Box::new(Skim::structure(self.what, at, known, &self.limits)));
+                    }
+                    break;
+                }
+                read => read?,
             }
-            self.list = (left > done).then_some((list, left - done));
-            return Ok((false, done));
+            done += 1;
+            self.at = reader.at();
         }
-        let Some(field) = reader.field(self.last)? else { return Ok((true, 1)) };
-        self.last = field.id;
-        match fields.begin(reader, field) {
-            Ok(Some(length)) => self.list = (length > 0).then_some((field.id, length)),
-            Ok(None) => {}
-            Err(Stop::OtherType) => reader.skip(field.kind)?,
+        self.list = (left > done).then_some((list, left - done));
+        Ok(done)
+    }
+
+    /// Reads a field, or the head of one that is a list. True at the structure's end.
+    fn field<F: ReadFields>(&mut self, bytes: &[u8], fields: &mut F) -> Thrift<bool> {
+        let window = bytes.get(..self.at.saturating_add(WHOLE_BYTES_MAX)).unwrap_or(bytes);
+        let mut reader = Reader::new(window, self.at);
+        match self.begin(&mut reader, fields) {
+            Err(Stop::End) if window.len() < bytes.len() => {
+                let at = self.base + u64_of(self.at);
+                self.skim = Some(Box::new(Skim::field(self.what, at, self.last, F::KNOWN, &self.limits)));
+                Ok(false)
+            }
+            ended => {
+                let ended = ended?;
+                self.at = reader.at();
+                Ok(ended)
+            }
+        }
+    }
+
+    fn begin<F: ReadFields>(&mut self, reader: &mut Reader<'_>, fields: &mut F) -> Thrift<bool> {
+        let Some(field) = reader.field(self.last)? else { return Ok(true) };
+        let list = match fields.begin(reader, field) {
+            Ok(Some(length)) => (length > 0).then_some((field.id, length)),
+            Ok(None) => None,
+            Err(Stop::OtherType) => {
+                reader.skip(field.kind)?;
+                None
+            }
             Err(stop) => return Err(stop),
+        };
+        (self.last, self.list) = (field.id, list);
+        Ok(false)
+    }
+
+    /// Goes on with a field or an element that is long. Whether the structure has ended, and how many were read.
+    fn skim_on<F: ReadFields>(
+        &mut self,
+        mut skim: Box<Skim>,
+        bytes: &Bytes,
+        fields: &mut F,
+        budget: &mut Budget<'_>,
+    ) -> Result<(bool, usize)> {
+        let is_whole = skim.step(&bytes.slice(self.at..), budget)?;
+        self.at = usize_of(skim.at() - self.base).unwrap_or(usize::MAX).min(bytes.len());
+        if !is_whole {
+            if self.at == bytes.len() && skim.wants() > 0 {
+                return Err(Stop::End.into_error(self.what, skim.start()));
+            }
+            self.skim = Some(skim);
+            return Ok((false, 0));
         }
-        Ok((false, 1))
+        let read = match self.list {
+            Some((list, left)) => skim.read(|reader| fields.element(reader, list)).map(|()| {
+                self.list = (left > 1).then_some((list, left - 1));
+                false
+            }),
+            None => skim.read(|reader| self.begin(reader, fields)),
+        };
+        Ok((read.map_err(|stop| stop.into_error(self.what, skim.start()))?, 1))
     }
 
     fn corrupt(&self, why: impl core::fmt::Display) -> Error {
@@ -238,8 +333,14 @@ struct OffsetFields {
 
 impl OffsetIndexParser {
     /// A parser of an index that is `bytes`, at `base` of the file, of a chunk whose pages stand in `chunk` and have `rows`.
-    pub(crate) fn new(bytes: Bytes, base: u64, chunk: Range<u64>, rows: u64) -> OffsetIndexParser {
-        let walk = Walk { what: "the offset index", bytes, base, at: 0, last: 0, list: None };
+    pub(crate) fn new(
+        bytes: Bytes,
+        base: u64,
+        chunk: Range<u64>,
+        rows: u64,
+        limits: &Limits,
+    ) -> OffsetIndexParser {
+        let walk = Walk::new("the offset index", bytes, base, limits);
         OffsetIndexParser { walk, fields: OffsetFields { chunk, rows, ..OffsetFields::default() } }
     }
 
@@ -267,7 +368,23 @@ impl OffsetIndexParser {
     }
 }
 
-impl Fields for OffsetFields {
+impl ReadFields for OffsetFields {
+    const KNOWN: Fields = &[(1, Wanted::Head), (2, Wanted::Head)];
+
+    fn known_elements(list: i16) -> Option<Fields> {
+        const PAGE_LOCATION: Fields = &[(1, Wanted::Scalar), (2, Wanted::Scalar), (3, Wanted::Scalar)];
+        (list == 1).then_some(PAGE_LOCATION)
+    }
+
+    fn reserve(&mut self, list: i16, elements: usize, bytes: usize) -> Result<(), TryReserveError> {
+        match (list, &mut self.pages, &mut self.unencoded) {
+            // A location has seven bytes at least.
+            (1, Some(pages), _) => pages.try_reserve_exact(elements.min(bytes / 7)),
+            (2, _, Some(sizes)) => sizes.try_reserve_exact(elements.min(bytes)),
+            _ => Ok(()),
+        }
+    }
+
     fn begin(&mut self, reader: &mut Reader<'_>, field: Field) -> Thrift<Option<usize>> {
         match field.id {
             1 => {
@@ -358,11 +475,11 @@ struct ColumnFields {
 
 impl ColumnIndexParser {
     /// A parser of an index that is `bytes`, at `base` of the file.
-    pub(crate) fn new(bytes: Bytes, base: u64) -> ColumnIndexParser {
+    pub(crate) fn new(bytes: Bytes, base: u64, limits: &Limits) -> ColumnIndexParser {
         let mut fields = ColumnFields::default();
         fields.index.min_values.bytes = bytes.clone();
         fields.index.max_values.bytes = bytes.clone();
-        let walk = Walk { what: "the column index", bytes, base, at: 0, last: 0, list: None };
+        let walk = Walk::new("the column index", bytes, base, limits);
         ColumnIndexParser { walk, fields }
     }
 
@@ -411,7 +528,37 @@ impl ColumnIndexParser {
     }
 }
 
-impl Fields for ColumnFields {
+impl ReadFields for ColumnFields {
+    const KNOWN: Fields = &[
+        (1, Wanted::Head),
+        (2, Wanted::Head),
+        (3, Wanted::Head),
+        (4, Wanted::Scalar),
+        (5, Wanted::Head),
+        (6, Wanted::Head),
+        (7, Wanted::Head),
+        (8, Wanted::Head),
+    ];
+
+    fn known_elements(_list: i16) -> Option<Fields> {
+        None
+    }
+
+    fn reserve(&mut self, list: i16, elements: usize, bytes: usize) -> Result<(), TryReserveError> {
+        let elements = elements.min(bytes);
+        let index = &mut self.index;
+        let counts = match list {
+            1 => return index.null_pages.try_reserve_exact(elements),
+            2 => return index.min_values.ranges.try_reserve_exact(elements),
+            3 => return index.max_values.ranges.try_reserve_exact(elements),
+            5 => &mut index.null_counts,
+            6 => &mut index.repetition_level_histograms,
+            7 => &mut index.definition_level_histograms,
+            _ => &mut index.nan_counts,
+        };
+        counts.as_mut().map_or(Ok(()), |counts| counts.try_reserve_exact(elements))
+    }
+
     fn begin(&mut self, reader: &mut Reader<'_>, field: Field) -> Thrift<Option<usize>> {
         let list = |reader: &mut Reader<'_>, kind| {
             reader.expect(field, Kind::List, |reader| reader.list_of(kind)).map(Some)

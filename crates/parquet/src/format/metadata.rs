@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use marquetry_base::Codec;
+use marquetry_base::{Bytes, Codec, Segmented};
 
 use super::{GeospatialStatistics, SizeStatistics};
 use crate::schema::Schema;
@@ -20,13 +20,13 @@ pub struct FileMetaData {
     /// Rows in the file.
     pub rows: u64,
     /// The row groups, in order.
-    pub row_groups: Vec<RowGroup>,
+    pub row_groups: Segmented<RowGroup>,
     /// What the writer wished to keep beside the data.
-    pub key_values: Vec<KeyValue>,
+    pub key_values: Segmented<KeyValue>,
     /// The writer's name and version.
     pub created_by: Option<String>,
     /// How the bounds of each leaf's statistics are ordered; empty when the writer did not say.
-    pub column_orders: Vec<ColumnOrder>,
+    pub column_orders: Segmented<ColumnOrder>,
     /// How columns are encrypted, where some are and the footer is not.
     pub encryption: Option<EncryptionAlgorithm>,
     /// Where the footer starts: the pages, and all else, stand before it.
@@ -39,7 +39,7 @@ pub struct FileMetaData {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RowGroup {
     /// One chunk a leaf of the schema, in its order.
-    pub columns: Vec<ColumnChunk>,
+    pub columns: Segmented<ColumnChunk>,
     /// Bytes of the column data, before compression.
     pub uncompressed_bytes: u64,
     /// Rows.
@@ -113,17 +113,17 @@ impl ColumnChunk {
 
 /// Bounds and counts of a column chunk or page (`Statistics`).
 ///
-/// Bounds are PLAIN-encoded values, but without a length for BYTE_ARRAY.
+/// Bounds are PLAIN-encoded values, but without a length for BYTE_ARRAY. Long ones share what the host supplied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// The smallest value or a lower bound, in the column's order.
-    pub min_value: Option<Vec<u8>>,
+    pub min_value: Option<Bytes>,
     /// The largest value or an upper bound, in the column's order.
-    pub max_value: Option<Vec<u8>>,
+    pub max_value: Option<Bytes>,
     /// The deprecated bounds, of signed comparison: min and max.
-    pub deprecated_min: Option<Vec<u8>>,
+    pub deprecated_min: Option<Bytes>,
     /// See [`Statistics::deprecated_min`].
-    pub deprecated_max: Option<Vec<u8>>,
+    pub deprecated_max: Option<Bytes>,
     /// Nulls.
     pub null_count: Option<u64>,
     /// Distinct values.
@@ -141,8 +141,9 @@ pub struct Statistics {
 pub struct KeyValue {
     /// The key.
     pub key: String,
-    /// The value, if any. The format says text; some writers keep bytes, so it is bytes here.
-    pub value: Option<Vec<u8>>,
+    /// The value, if any. The format says text; some writers keep bytes, so it is bytes here. A long one shares what the host
+    /// supplied, if it came in one piece.
+    pub value: Option<Bytes>,
 }
 
 /// A column that a row group is sorted by (`SortingColumn`).

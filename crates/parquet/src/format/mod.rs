@@ -4,6 +4,7 @@ mod index;
 mod metadata;
 mod page;
 mod parse;
+mod skim;
 mod statistics;
 pub mod thrift;
 
@@ -14,7 +15,8 @@ pub use metadata::{
     PageEncodingStats, RowGroup, SortingColumn, Statistics,
 };
 pub use page::{DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, PageHeader, PageKind};
-pub(crate) use parse::FooterParser;
+pub(crate) use parse::{FooterParser, Parsed};
+pub(crate) use skim::{ANY, Fields, Skim, WHOLE_BYTES_MAX, Wanted};
 pub use statistics::{BoundingBox, GeospatialStatistics, SizeStatistics};
 
 /// The four bytes that a file begins and ends with.

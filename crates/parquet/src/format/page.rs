@@ -2,7 +2,10 @@
 
 use alloc::boxed::Box;
 
+use marquetry_base::{Error, Limits, Result};
+
 use super::parse;
+use super::skim::{Fields, Skim, Wanted, first_fault};
 use super::thrift::{Kind, Reader, Stop, Thrift};
 use super::{Encoding, Statistics};
 
@@ -79,8 +82,39 @@ pub struct DictionaryPageHeader {
     pub is_sorted: Option<bool>,
 }
 
+/// What errors call it.
+const HEADER: &str = "a page header";
+
+const HEADER_FIELDS: Fields = &[
+    (1, Wanted::Scalar),
+    (2, Wanted::Scalar),
+    (3, Wanted::Scalar),
+    (4, Wanted::Scalar),
+    (5, Wanted::Struct(DATA_FIELDS)),
+    (7, Wanted::Struct(DICTIONARY_FIELDS)),
+    (8, Wanted::Struct(DATA_V2_FIELDS)),
+];
+const DATA_FIELDS: Fields = &[
+    (1, Wanted::Scalar),
+    (2, Wanted::Scalar),
+    (3, Wanted::Scalar),
+    (4, Wanted::Scalar),
+    (5, Wanted::Struct(parse::STATISTICS_FIELDS)),
+];
+const DICTIONARY_FIELDS: Fields = &[(1, Wanted::Scalar), (2, Wanted::Scalar), (3, Wanted::Scalar)];
+const DATA_V2_FIELDS: Fields = &[
+    (1, Wanted::Scalar),
+    (2, Wanted::Scalar),
+    (3, Wanted::Scalar),
+    (4, Wanted::Scalar),
+    (5, Wanted::Scalar),
+    (6, Wanted::Scalar),
+    (7, Wanted::Scalar),
+    (8, Wanted::Struct(parse::STATISTICS_FIELDS)),
+];
+
 impl PageHeader {
-    /// Reads a header from the start of `data`; with it, its length in bytes.
+    /// Reads a header from the start of `data`, at once; with it, its length in bytes.
     ///
     /// # Errors
     ///
@@ -89,6 +123,26 @@ impl PageHeader {
         let mut reader = Reader::new(data, 0);
         let header = read_page_header(&mut reader)?;
         Ok((header, reader.at()))
+    }
+
+    /// Begins to skim a header that starts at `start` of the file and does not stand there whole.
+    pub(crate) fn skim(start: u64, limits: &Limits) -> Skim {
+        Skim::structure(HEADER, start, HEADER_FIELDS, limits)
+    }
+
+    /// Reads a header that is skimmed.
+    pub(crate) fn of_skim(skim: &Skim) -> Result<PageHeader> {
+        skim.read(read_page_header).map_err(|stop| stop.into_error(HEADER, skim.start()))
+    }
+
+    /// The first fault of a header that cannot be skimmed on for `fault`.
+    pub(crate) fn fault_of(skim: &Skim, fault: Error) -> Error {
+        first_fault(skim, fault, |reader| read_page_header(reader).map(drop))
+    }
+
+    /// The error that a stop at a header is which starts at `start` of the file.
+    pub(crate) fn error(stop: Stop, start: u64) -> Error {
+        stop.into_error(HEADER, start)
     }
 
     /// Values in the page, nulls included; of a dictionary, its entries.

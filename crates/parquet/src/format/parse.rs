@@ -1,40 +1,55 @@
-//! From the footer's bytes to [`FileMetaData`], in steps: one schema element or column chunk after the other.
+//! From the footer's bytes to [`FileMetaData`], in steps: one schema element or column chunk after the other, as the bytes come.
 
 use alloc::boxed::Box;
 use alloc::string::String;
-use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Bytes, Limits, Price, Result};
+use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::{Budget, Bytes, Error, Input, Limits, Price, Result, Segmented};
 
+use super::skim::{ANY, Fields, READ_PRICE, Skim, WHOLE_BYTES_MAX, Wanted, first_fault};
 use super::thrift::{Field, Kind, Reader, Stop, Thrift};
 use super::{
     ColumnChunk, ColumnOrder, Compression, Encoding, EncryptionAlgorithm, FileMetaData, KeyValue,
     PageEncodingStats, RowGroup, SortingColumn, Statistics, statistics as more,
 };
-use crate::schema::{Element, Schema};
+use crate::schema::{ELEMENT_FIELDS, Element, Schema, SchemaBuilder};
 
-/// What a column chunk or schema element costs to read: some hundred nanoseconds, with its allocations.
-const ELEMENT_PRICE: Price = Price::per_kilovalue(500 * 1024);
+/// What a column chunk or schema element costs to read beside its bytes: some hundred nanoseconds, with its allocations.
+const ELEMENT_UNITS: u64 = 500;
+/// What a field, or a small element of a list, costs.
+const FIELD_UNITS: u64 = 50;
+/// Row groups that are looked at together at the end, and what each costs.
+const GROUPS_AT_ONCE: usize = 1024;
+const GROUP_PRICE: Price = Price::per_kilovalue(20 * 1024);
 
-/// Reads a footer, resumably. The bytes are whole; what is sliced is the work.
+/// Reads a footer, resumably, out of whatever pieces it comes in. A piece is let go of as soon as it is read.
 #[derive(Debug)]
 pub(crate) struct FooterParser {
-    bytes: Bytes,
-    /// Where the bytes stand in the file, for errors.
-    base: u64,
-    at: usize,
+    /// Where the footer starts and ends in the file, and where the next byte is.
+    start: u64,
+    end: u64,
+    at: u64,
+    /// The piece that the next byte is in, and how much of it is read.
+    piece: Bytes,
+    read: usize,
+    /// What is long, or cut by the border of two pieces.
+    skim: Option<Box<Skim>>,
     expects: Expects,
     limits: Limits,
     version: Option<i32>,
     /// The footer's total, which must be there, though nothing depends on it.
     rows: Option<u64>,
-    elements: Vec<Element>,
+    building: Option<SchemaBuilder>,
+    /// The schema's element that was read last, until it is built in.
+    element: Option<Element>,
     schema: Option<Schema>,
-    row_groups: Option<Vec<RowGroup>>,
-    key_values: Vec<KeyValue>,
+    row_groups: Option<Segmented<RowGroup>>,
+    key_values: Segmented<KeyValue>,
     created_by: Option<String>,
-    column_orders: Vec<ColumnOrder>,
+    column_orders: Segmented<ColumnOrder>,
     encryption: Option<EncryptionAlgorithm>,
+    /// Bytes of memory that the elements take, about.
+    held: u64,
 }
 
 /// What the parser expects next.
@@ -50,54 +65,247 @@ enum Expects {
     RowGroupField { last: i16, left: usize, seen_rows: bool },
     /// `chunks` more column chunks of the last row group.
     ColumnChunks { chunks: usize, left: usize, seen_rows: bool },
-    /// Nothing: the structure has ended.
-    Nothing,
+    /// `left` more pairs of keys and values.
+    KeyValues { left: usize },
+    /// `left` more column orders.
+    ColumnOrders { left: usize },
+    /// Nothing: the structure has ended, and row groups from this one on are looked at, the first of whose rows has this number.
+    Checks { group: usize, first_row: u64 },
 }
 
+/// What [`FooterParser::step`] answers.
+#[derive(Debug)]
+pub(crate) enum Parsed {
+    /// The footer.
+    Whole(FileMetaData),
+    /// The bytes from this place on are not there.
+    Need(u64),
+    /// The budget is spent.
+    Yield,
+}
+
+/// What errors call it.
+const FOOTER: &str = "the footer";
+
+/// What is known of `FileMetaData`, field by field; the long lists are read element by element.
+const FILE_FIELDS: Fields = &[
+    (1, Wanted::Scalar),
+    (2, Wanted::Head),
+    (3, Wanted::Scalar),
+    (4, Wanted::Head),
+    (5, Wanted::Head),
+    (6, Wanted::Scalar),
+    (7, Wanted::Head),
+    (8, Wanted::Struct(&[(ANY, Wanted::Struct(&[]))])),
+];
+const ROW_GROUP_FIELDS: Fields = &[
+    (1, Wanted::Head),
+    (2, Wanted::Scalar),
+    (3, Wanted::Scalar),
+    (4, Wanted::Structs(&[(1, Wanted::Scalar), (2, Wanted::Scalar), (3, Wanted::Scalar)])),
+    (5, Wanted::Scalar),
+    (6, Wanted::Scalar),
+    (7, Wanted::Scalar),
+];
+const KEY_VALUE_FIELDS: Fields = &[(1, Wanted::Scalar), (2, Wanted::Bytes)];
+const COLUMN_ORDER_FIELDS: Fields = &[(ANY, Wanted::Struct(&[]))];
+const COLUMN_CHUNK_FIELDS: Fields = &[
+    (1, Wanted::Scalar),
+    (3, Wanted::Struct(COLUMN_METADATA_FIELDS)),
+    (4, Wanted::Scalar),
+    (5, Wanted::Scalar),
+    (6, Wanted::Scalar),
+    (7, Wanted::Scalar),
+    (8, Wanted::Struct(&[])),
+    (9, Wanted::Struct(&[])),
+];
+const COLUMN_METADATA_FIELDS: Fields = &[
+    (2, Wanted::Scalars),
+    (4, Wanted::Scalar),
+    (5, Wanted::Scalar),
+    (6, Wanted::Scalar),
+    (7, Wanted::Scalar),
+    (8, Wanted::Structs(KEY_VALUE_FIELDS)),
+    (9, Wanted::Scalar),
+    (11, Wanted::Scalar),
+    (12, Wanted::Struct(STATISTICS_FIELDS)),
+    (13, Wanted::Structs(&[(1, Wanted::Scalar), (2, Wanted::Scalar), (3, Wanted::Scalar)])),
+    (14, Wanted::Scalar),
+    (15, Wanted::Scalar),
+    (16, Wanted::Struct(more::SIZE_FIELDS)),
+    (17, Wanted::Struct(more::GEOSPATIAL_FIELDS)),
+];
+/// What is known of `Statistics`.
+pub(super) const STATISTICS_FIELDS: Fields = &[
+    (1, Wanted::Bytes),
+    (2, Wanted::Bytes),
+    (3, Wanted::Scalar),
+    (4, Wanted::Scalar),
+    (5, Wanted::Bytes),
+    (6, Wanted::Bytes),
+    (7, Wanted::Scalar),
+    (8, Wanted::Scalar),
+    (9, Wanted::Scalar),
+];
+
 impl FooterParser {
-    /// A parser of a footer that is `bytes`, at `base` of the file.
-    pub(crate) fn new(bytes: Bytes, base: u64, limits: Limits) -> FooterParser {
+    /// A parser of a footer that stands in `range` of the file.
+    pub(crate) fn new(range: core::ops::Range<u64>, limits: Limits) -> FooterParser {
         FooterParser {
-            bytes,
-            base,
-            at: 0,
+            start: range.start,
+            end: range.end,
+            at: range.start,
+            piece: Bytes::new(),
+            read: 0,
+            skim: None,
             expects: Expects::FileField { last: 0 },
             limits,
             version: None,
             rows: None,
-            elements: Vec::new(),
+            building: None,
+            element: None,
             schema: None,
             row_groups: None,
-            key_values: Vec::new(),
+            key_values: Segmented::new(),
             created_by: None,
-            column_orders: Vec::new(),
+            column_orders: Segmented::new(),
             encryption: None,
+            held: 0,
         }
     }
 
-    /// Reads on. `None` when the budget is spent.
-    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Option<FileMetaData>> {
+    /// Reads on, and lets go of what is read.
+    pub(crate) fn step(&mut self, input: &mut Input, budget: &mut Budget<'_>) -> Result<Parsed> {
         loop {
-            if matches!(self.expects, Expects::Nothing) {
-                return self.finish().map(Some).map_err(|error| error.at_offset(self.base));
+            if let Expects::Checks { group, first_row } = self.expects {
+                if let Some(metadata) =
+                    self.check(group, first_row, budget).map_err(|it| it.at_offset(self.start))?
+                {
+                    return Ok(Parsed::Whole(metadata));
+                }
+            } else {
+                if self.read == self.piece.len() && !self.take_piece(input) && self.wants_bytes() {
+                    if self.at < self.end {
+                        input.release(0..self.at);
+                        return Ok(Parsed::Need(self.at));
+                    }
+                    return Err(self.ends_early());
+                }
+                match self.skim.take() {
+                    Some(skim) => self.skim_on(skim, budget)?,
+                    None => self.read_here(budget)?,
+                }
+                Limits::check("total_bytes", self.limits.total_bytes, self.held)?;
             }
-            let bytes = self.bytes.clone();
-            let mut reader = Reader::new(&bytes, self.at);
-            let before = self.at;
-            self.read_one(&mut reader)
-                .map_err(|stop| stop.into_error("the footer", self.base, bytes.len()))?;
-            self.at = reader.at();
-            if let (Expects::FileField { .. }, None, false) =
-                (&self.expects, &self.schema, self.elements.is_empty())
-            {
-                let schema = Schema::build(core::mem::take(&mut self.elements), &self.limits);
-                self.schema = Some(schema.map_err(|error| error.at_offset(self.base))?);
-            }
-            budget.charge(Price { kib: 1024, ..ELEMENT_PRICE }, self.at - before, 1);
             if budget.is_spent() {
-                return Ok(None);
+                return Ok(Parsed::Yield);
             }
         }
+    }
+
+    /// Takes the piece that the next byte is in. False when it is not there.
+    fn take_piece(&mut self, input: &mut Input) -> bool {
+        self.piece = input.segment(self.at, self.end - self.at);
+        self.read = 0;
+        input.release(self.at..self.at + u64_of(self.piece.len()));
+        !self.piece.is_empty()
+    }
+
+    /// False while a long string, all of which is there, is put together.
+    fn wants_bytes(&self) -> bool {
+        self.skim.as_ref().is_none_or(|skim| skim.wants() > 0)
+    }
+
+    /// Reads what is next where it stands; or begins to skim it, if it does not stand there.
+    fn read_here(&mut self, budget: &mut Budget<'_>) -> Result<()> {
+        let piece = core::mem::take(&mut self.piece);
+        let rest = piece.get(self.read..).unwrap_or_default();
+        let rest = rest.get(..WHOLE_BYTES_MAX).unwrap_or(rest);
+        let mut reader = Reader::new(rest, 0);
+        let units = self.units();
+        let (read, looked_at) = match self.read_one(&mut reader) {
+            Ok(()) => (reader.at(), reader.at()),
+            Err(Stop::End) => {
+                self.skim = Some(Box::new(self.skim_next()));
+                // All of it was looked at in vain.
+                (0, rest.len())
+            }
+            Err(stop) => return Err(stop.into_error(FOOTER, self.at)),
+        };
+        self.piece = piece;
+        self.read += read;
+        self.at += u64_of(read);
+        budget.charge_units(units + READ_PRICE.of(looked_at, 0));
+        self.take_in(read)
+    }
+
+    /// What reading the next thing costs, beside its bytes.
+    fn units(&self) -> u64 {
+        match self.expects {
+            Expects::SchemaElements { left: 1.. } | Expects::ColumnChunks { chunks: 1.., .. } => {
+                ELEMENT_UNITS
+            }
+            _ => FIELD_UNITS,
+        }
+    }
+
+    fn skim_next(&self) -> Skim {
+        let structure = |fields| Skim::structure(FOOTER, self.at, fields, &self.limits);
+        let field = |last, fields| Skim::field(FOOTER, self.at, last, fields, &self.limits);
+        match self.expects {
+            Expects::FileField { last } => field(last, FILE_FIELDS),
+            Expects::RowGroupField { last, .. } => field(last, ROW_GROUP_FIELDS),
+            Expects::SchemaElements { .. } => structure(ELEMENT_FIELDS),
+            Expects::ColumnChunks { .. } => structure(COLUMN_CHUNK_FIELDS),
+            Expects::KeyValues { .. } => structure(KEY_VALUE_FIELDS),
+            Expects::ColumnOrders { .. } => structure(COLUMN_ORDER_FIELDS),
+            // These read nothing that could end early.
+            Expects::RowGroups { .. } | Expects::Checks { .. } => structure(&[]),
+        }
+    }
+
+    fn skim_on(&mut self, mut skim: Box<Skim>, budget: &mut Budget<'_>) -> Result<()> {
+        let rest = self.piece.slice(self.read..);
+        let is_whole = skim.step(&rest, budget);
+        self.read += usize_of(skim.at() - self.at).unwrap_or(usize::MAX).min(rest.len());
+        self.at = skim.at();
+        match is_whole {
+            Ok(false) => self.skim = Some(skim),
+            Ok(true) => {
+                budget.charge_units(self.units() + READ_PRICE.of(skim.digest_bytes(), 0));
+                skim.read(|reader| self.read_one(reader))
+                    .map_err(|it| it.into_error(FOOTER, skim.start()))?;
+                self.take_in(skim.digest_bytes())?;
+            }
+            Err(fault) => return Err(first_fault(&skim, fault, |reader| self.read_one(reader))),
+        }
+        Ok(())
+    }
+
+    /// The footer ends in the middle of something.
+    fn ends_early(&mut self) -> Error {
+        let at = self.skim.as_ref().map_or(self.at, |skim| skim.start());
+        let fault = Stop::End.into_error(FOOTER, at);
+        match self.skim.take() {
+            Some(skim) => first_fault(&skim, fault, |reader| self.read_one(reader)),
+            None => fault,
+        }
+    }
+
+    /// Counts what was read of so many bytes, and builds the schema.
+    fn take_in(&mut self, bytes: usize) -> Result<()> {
+        // Lists of numbers take more than their bytes, but there are few of them.
+        self.held += 2 * u64_of(bytes);
+        let Some(building) = &mut self.building else { return Ok(()) };
+        if let Some(element) = self.element.take() {
+            building.add(element).map_err(|error| error.at_offset(self.start))?;
+        }
+        if let Expects::FileField { .. } = self.expects
+            && let Some(building) = self.building.take()
+        {
+            self.schema = Some(building.finish().map_err(|error| error.at_offset(self.start))?);
+        }
+        Ok(())
     }
 
     fn read_one(&mut self, reader: &mut Reader<'_>) -> Thrift<()> {
@@ -110,17 +318,17 @@ impl FooterParser {
                     }
                     expects => expects?,
                 },
-                None => Expects::Nothing,
+                None => Expects::Checks { group: 0, first_row: 0 },
             },
             Expects::SchemaElements { left: 0 } => Expects::FileField { last: 2 },
             Expects::SchemaElements { left } => {
-                let element = Element::read(reader)?;
-                self.elements.push(element);
+                self.element = Some(Element::read(reader)?);
                 Expects::SchemaElements { left: left - 1 }
             }
             Expects::RowGroups { left: 0 } => Expects::FileField { last: 4 },
             Expects::RowGroups { left } => {
                 self.row_groups.get_or_insert_default().push(RowGroup::default());
+                self.held += u64_of(size_of::<RowGroup>());
                 Expects::RowGroupField { last: 0, left: left - 1, seen_rows: false }
             }
             Expects::RowGroupField { last, left, seen_rows } => match reader.field(last)? {
@@ -140,9 +348,20 @@ impl FooterParser {
             Expects::ColumnChunks { chunks, left, seen_rows } => {
                 let chunk = column_chunk(reader)?;
                 self.row_group(reader)?.columns.push(chunk);
+                self.held += u64_of(size_of::<ColumnChunk>());
                 Expects::ColumnChunks { chunks: chunks - 1, left, seen_rows }
             }
-            Expects::Nothing => Expects::Nothing,
+            Expects::KeyValues { left: 0 } => Expects::FileField { last: 5 },
+            Expects::KeyValues { left } => {
+                self.key_values.push(key_value(reader)?);
+                Expects::KeyValues { left: left - 1 }
+            }
+            Expects::ColumnOrders { left: 0 } => Expects::FileField { last: 7 },
+            Expects::ColumnOrders { left } => {
+                self.column_orders.push(column_order(reader)?);
+                Expects::ColumnOrders { left: left - 1 }
+            }
+            checks @ Expects::Checks { .. } => checks,
         };
         Ok(())
     }
@@ -158,6 +377,7 @@ impl FooterParser {
                 if left == 0 {
                     return reader.corrupt("an empty schema");
                 }
+                self.building = Some(SchemaBuilder::new(left, &self.limits));
                 return Ok(Expects::SchemaElements { left });
             }
             3 => self.rows = Some(reader.expect(field, Kind::I64, unsigned)?),
@@ -165,15 +385,20 @@ impl FooterParser {
                 if self.row_groups.is_some() {
                     return reader.corrupt("a second list of row groups");
                 }
-                self.row_groups = Some(Vec::new());
                 let left = reader.expect(field, Kind::List, |reader| reader.list_of(Kind::Struct))?;
+                self.row_groups = Some(Segmented::new());
                 return Ok(Expects::RowGroups { left });
             }
-            5 => self.key_values = reader.expect(field, Kind::List, key_values)?,
+            5 => {
+                let left = reader.expect(field, Kind::List, |reader| reader.list_of(Kind::Struct))?;
+                self.key_values = Segmented::new();
+                return Ok(Expects::KeyValues { left });
+            }
             6 => self.created_by = Some(reader.expect(field, Kind::Binary, lossy_string)?),
             7 => {
-                self.column_orders =
-                    reader.expect(field, Kind::List, |reader| reader.each(Kind::Struct, column_order))?;
+                let left = reader.expect(field, Kind::List, |reader| reader.list_of(Kind::Struct))?;
+                self.column_orders = Segmented::new();
+                return Ok(Expects::ColumnOrders { left });
             }
             8 => self.encryption = Some(reader.expect(field, Kind::Struct, encryption)?),
             _ => reader.skip(field.kind)?,
@@ -228,39 +453,55 @@ impl FooterParser {
         }
     }
 
-    fn finish(&mut self) -> Result<FileMetaData> {
-        let missing = |why| Stop::Corrupt(self.at, why).into_error("the footer", self.base, self.bytes.len());
-        let schema = self.schema.take().ok_or_else(|| missing("no schema"))?;
-        let mut row_groups = self.row_groups.take().ok_or_else(|| missing("no list of row groups"))?;
+    /// Looks at some row groups, once all is there: numbers their rows, and counts their columns.
+    fn check(
+        &mut self,
+        group: usize,
+        first_row: u64,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<FileMetaData>> {
+        let missing = |why| Stop::Corrupt(0, why).into_error(FOOTER, self.start);
+        let schema = self.schema.as_ref().ok_or_else(|| missing("no schema"))?;
+        let row_groups = self.row_groups.as_mut().ok_or_else(|| missing("no list of row groups"))?;
         self.rows.ok_or_else(|| missing("no number of rows"))?;
-        let mut first_row = 0u64;
-        for (number, group) in row_groups.iter_mut().enumerate() {
-            group.first_row = first_row;
-            first_row = first_row
+        let leaves = schema.leaves().len();
+        let end = row_groups.len().min(group + GROUPS_AT_ONCE);
+        budget.charge(GROUP_PRICE, 0, end - group);
+        let mut next_row = first_row;
+        for number in group..end {
+            let group = &mut row_groups[number];
+            group.first_row = next_row;
+            next_row = next_row
                 .checked_add(group.rows)
                 .ok_or_else(|| missing("more rows than 64 bits can count"))?;
-            if group.columns.len() != schema.leaves().len() {
-                return Err(marquetry_base::Error::corrupt(alloc::format!(
-                    "a row group of {} column chunks, in a schema of {} leaves",
+            if group.columns.len() != leaves {
+                return Err(Error::corrupt(alloc::format!(
+                    "a row group of {} column chunks, in a schema of {leaves} leaves",
                     group.columns.len(),
-                    schema.leaves().len()
                 ))
-                .at(|place| place.row_group = Some(number as u64)));
+                .at(|place| place.row_group = Some(u64_of(number))));
             }
         }
-        Ok(FileMetaData {
+        if end < row_groups.len() {
+            self.expects = Expects::Checks { group: end, first_row: next_row };
+            return Ok(None);
+        }
+        let (Some(schema), Some(row_groups)) = (self.schema.take(), self.row_groups.take()) else {
+            return Err(Error::internal("a footer that was there is not"));
+        };
+        Ok(Some(FileMetaData {
             version: self.version.unwrap_or(1),
             schema,
             // The row groups hold the rows; a writer is known whose total in the footer was wrong.
-            rows: first_row,
+            rows: next_row,
             row_groups,
             key_values: core::mem::take(&mut self.key_values),
             created_by: self.created_by.take(),
             column_orders: core::mem::take(&mut self.column_orders),
             encryption: self.encryption,
-            footer_start: self.base,
-            footer_bytes: self.bytes.len() as u64,
-        })
+            footer_start: self.start,
+            footer_bytes: self.end - self.start,
+        }))
     }
 }
 
@@ -309,7 +550,10 @@ fn column_metadata(reader: &mut Reader<'_>, chunk: &mut ColumnChunk) -> Thrift<(
             5 => values = Some(reader.expect(field, Kind::I64, unsigned)?),
             6 => uncompressed = Some(reader.expect(field, Kind::I64, unsigned)?),
             7 => compressed = Some(reader.expect(field, Kind::I64, unsigned)?),
-            8 => chunk.key_values = reader.expect(field, Kind::List, key_values)?,
+            8 => {
+                chunk.key_values =
+                    reader.expect(field, Kind::List, |reader| reader.each(Kind::Struct, key_value))?;
+            }
             9 => data_page = Some(reader.expect(field, Kind::I64, unsigned)?),
             11 => {
                 // Negative: a writer's way to say none.
@@ -378,19 +622,17 @@ pub(super) fn encoding(reader: &mut Reader<'_>) -> Thrift<Encoding> {
     Ok(Encoding::from_thrift(reader.i32()?))
 }
 
-fn key_values(reader: &mut Reader<'_>) -> Thrift<Vec<KeyValue>> {
-    reader.each(Kind::Struct, |reader| {
-        let mut pair = KeyValue { key: String::new(), value: None };
-        reader.structure(|reader, field| {
-            match field.id {
-                1 => pair.key = reader.expect(field, Kind::Binary, lossy_string)?,
-                2 => pair.value = Some(reader.expect(field, Kind::Binary, Reader::bytes)?),
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
-        Ok(pair)
-    })
+fn key_value(reader: &mut Reader<'_>) -> Thrift<KeyValue> {
+    let mut pair = KeyValue { key: String::new(), value: None };
+    reader.structure(|reader, field| {
+        match field.id {
+            1 => pair.key = reader.expect(field, Kind::Binary, lossy_string)?,
+            2 => pair.value = Some(reader.expect(field, Kind::Binary, Reader::bytes)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    Ok(pair)
 }
 
 fn sorting_column(reader: &mut Reader<'_>) -> Thrift<SortingColumn> {

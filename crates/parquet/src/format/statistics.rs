@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use super::skim::{Fields, Wanted};
 use super::thrift::{Kind, Reader, Thrift};
 
 /// What is needed to guess how much memory a chunk's values take, and how its lists and structs are filled (`SizeStatistics`).
@@ -38,6 +39,21 @@ pub struct BoundingBox {
     /// Measures, where there are any.
     pub m: Option<(f64, f64)>,
 }
+
+/// What is known of `SizeStatistics`.
+pub(super) const SIZE_FIELDS: Fields = &[(1, Wanted::Scalar), (2, Wanted::Scalars), (3, Wanted::Scalars)];
+/// What is known of `GeospatialStatistics`.
+pub(super) const GEOSPATIAL_FIELDS: Fields = &[(1, Wanted::Struct(BOX_FIELDS)), (2, Wanted::Scalars)];
+const BOX_FIELDS: Fields = &[
+    (1, Wanted::Scalar),
+    (2, Wanted::Scalar),
+    (3, Wanted::Scalar),
+    (4, Wanted::Scalar),
+    (5, Wanted::Scalar),
+    (6, Wanted::Scalar),
+    (7, Wanted::Scalar),
+    (8, Wanted::Scalar),
+];
 
 /// Reads `SizeStatistics`. Counts that cannot be are taken as not known, as in `Statistics`.
 pub(super) fn size_statistics(reader: &mut Reader<'_>) -> Thrift<SizeStatistics> {

@@ -6,8 +6,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use marquetry_base::Error;
 use marquetry_base::cast::usize_of;
+use marquetry_base::{Bytes, Error};
 
 /// Why reading stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,16 +24,15 @@ pub enum Stop {
 pub type Thrift<T> = core::result::Result<T, Stop>;
 
 impl Stop {
-    /// As an error of a structure that should have been whole, in bytes that start at `base` of the file.
-    pub fn into_error(self, what: &'static str, base: u64, length: usize) -> Error {
-        match self {
-            Stop::End => Error::corrupt(alloc::format!("{what} ends in the middle of its Thrift structure"))
-                .at_offset(base.saturating_add(length as u64)),
+    /// As an error of a structure that should have been whole and begins at `start` of the file. It is told with that place, not
+    /// with the exact byte: a structure that is [skimmed](super::skim) is not read where it stands.
+    pub fn into_error(self, what: &'static str, start: u64) -> Error {
+        let error = match self {
+            Stop::End => Error::corrupt(alloc::format!("{what} ends in the middle of its Thrift structure")),
             Stop::OtherType => Error::internal("a field of another type was not skipped"),
-            Stop::Corrupt(at, why) => {
-                Error::corrupt(alloc::format!("{what}: {why}")).at_offset(base.saturating_add(at as u64))
-            }
-        }
+            Stop::Corrupt(_, why) => Error::corrupt(alloc::format!("{what}: {why}")),
+        };
+        error.at_offset(start)
     }
 }
 
@@ -68,6 +67,57 @@ pub enum Kind {
     Uuid,
 }
 
+impl Kind {
+    /// The kind of a number.
+    fn of(number: u8) -> Option<Kind> {
+        Some(match number {
+            1 => Kind::True,
+            2 => Kind::False,
+            3 => Kind::I8,
+            4 => Kind::I16,
+            5 => Kind::I32,
+            6 => Kind::I64,
+            7 => Kind::Double,
+            8 => Kind::Binary,
+            9 => Kind::List,
+            10 => Kind::Set,
+            11 => Kind::Map,
+            12 => Kind::Struct,
+            13 => Kind::Uuid,
+            _ => return None,
+        })
+    }
+
+    /// Its number.
+    pub(super) fn number(self) -> u8 {
+        match self {
+            Kind::True => 1,
+            Kind::False => 2,
+            Kind::I8 => 3,
+            Kind::I16 => 4,
+            Kind::I32 => 5,
+            Kind::I64 => 6,
+            Kind::Double => 7,
+            Kind::Binary => 8,
+            Kind::List => 9,
+            Kind::Set => 10,
+            Kind::Map => 11,
+            Kind::Struct => 12,
+            Kind::Uuid => 13,
+        }
+    }
+
+    /// Bytes of an element of a list, where all have the same.
+    pub(super) fn element_bytes(self) -> Option<usize> {
+        match self {
+            Kind::True | Kind::False | Kind::I8 => Some(1),
+            Kind::Double => Some(8),
+            Kind::Uuid => Some(16),
+            _ => None,
+        }
+    }
+}
+
 /// A field's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
@@ -78,19 +128,27 @@ pub struct Field {
 }
 
 /// Structures in structures that a skipped field may hold. Thrift's own readers use 64.
-const SKIP_DEPTH_MAX: u32 = 64;
+pub(super) const SKIP_DEPTH_MAX: u32 = 64;
 
 /// A reader of compact-protocol bytes.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     data: &'a [u8],
     at: usize,
+    /// Of a digest: the strings of bytes that stand beside it.
+    beside: Option<&'a [Bytes]>,
 }
 
 impl<'a> Reader<'a> {
     /// A reader that starts at `at` of `data`.
     pub fn new(data: &'a [u8], at: usize) -> Reader<'a> {
-        Reader { data, at: at.min(data.len()) }
+        Reader { data, at: at.min(data.len()), beside: None }
+    }
+
+    /// A reader of what is left of a structure that was skimmed. Twice a string's length is written there; or, odd, twice its
+    /// number among those `beside`.
+    pub(super) fn of_digest(data: &'a [u8], beside: &'a [Bytes]) -> Reader<'a> {
+        Reader { data, at: 0, beside: Some(beside) }
     }
 
     /// Where it stands in the slice.
@@ -167,7 +225,10 @@ impl<'a> Reader<'a> {
 
     /// A string of bytes.
     pub fn binary(&mut self) -> Thrift<&'a [u8]> {
-        let length = self.varint()?;
+        let length = match self.string_head()? {
+            Ok(length) => length,
+            Err(beside) => return Ok(beside),
+        };
         // Thrift's lengths are signed 32-bit numbers.
         if length > i32::MAX as u64 {
             return self.corrupt("a length beyond 2 GiB");
@@ -175,9 +236,27 @@ impl<'a> Reader<'a> {
         self.take(usize_of(length).ok_or(Stop::End)?)
     }
 
-    /// A string of bytes, owned.
-    pub fn bytes(&mut self) -> Thrift<Vec<u8>> {
-        Ok(self.binary()?.to_vec())
+    /// A string's length; or the string, where it stands beside a digest.
+    fn string_head(&mut self) -> Thrift<Result<u64, &'a Bytes>> {
+        let head = self.varint()?;
+        match self.beside {
+            None => Ok(Ok(head)),
+            Some(_) if head & 1 == 0 => Ok(Ok(head >> 1)),
+            Some(beside) => match usize_of(head >> 1).and_then(|number| beside.get(number)) {
+                Some(string) => Ok(Err(string)),
+                None => self.corrupt("a string that is not there"),
+            },
+        }
+    }
+
+    /// A string of bytes, owned: one that stands beside a digest is shared.
+    pub fn bytes(&mut self) -> Thrift<Bytes> {
+        let before = self.at;
+        if let Err(beside) = self.string_head()? {
+            return Ok(beside.clone());
+        }
+        self.at = before;
+        Ok(Bytes::copy_from_slice(self.binary()?))
     }
 
     /// A string of characters.
@@ -227,6 +306,16 @@ impl<'a> Reader<'a> {
         }
         let kind = if length == 0 { Kind::I8 } else { self.kind(head & 0x0f)? };
         Ok((kind, usize_of(length).ok_or(Stop::End)?))
+    }
+
+    /// A map's types, of keys and of values, and its length.
+    pub fn map(&mut self) -> Thrift<(Kind, Kind, u64)> {
+        let length = self.varint()?;
+        if length == 0 {
+            return Ok((Kind::I8, Kind::I8, 0));
+        }
+        let kinds = self.byte()?;
+        Ok((self.kind(kinds >> 4)?, self.kind(kinds & 0x0f)?, length))
     }
 
     /// A list whose elements must be of `kind`; its length.
@@ -294,19 +383,22 @@ impl<'a> Reader<'a> {
             Kind::Binary => drop(self.binary()?),
             Kind::List | Kind::Set => {
                 let (kind, length) = self.list()?;
+                if length > 0 && depth >= SKIP_DEPTH_MAX {
+                    return self.corrupt("structures nested too deep");
+                }
+                if let Some(bytes) = kind.element_bytes() {
+                    self.take(length.checked_mul(bytes).ok_or(Stop::End)?)?;
+                    return Ok(());
+                }
                 for _ in 0..length {
                     self.skip_at(kind, false, depth + 1)?;
                 }
             }
             Kind::Map => {
-                let length = self.varint()?;
-                if length > 0 {
-                    let kinds = self.byte()?;
-                    let (key, value) = (self.kind(kinds >> 4)?, self.kind(kinds & 0x0f)?);
-                    for _ in 0..length {
-                        self.skip_at(key, false, depth + 1)?;
-                        self.skip_at(value, false, depth + 1)?;
-                    }
+                let (key, value, length) = self.map()?;
+                for _ in 0..length {
+                    self.skip_at(key, false, depth + 1)?;
+                    self.skip_at(value, false, depth + 1)?;
                 }
             }
             Kind::Struct => {
@@ -321,22 +413,7 @@ impl<'a> Reader<'a> {
     }
 
     fn kind(&self, number: u8) -> Thrift<Kind> {
-        Ok(match number {
-            1 => Kind::True,
-            2 => Kind::False,
-            3 => Kind::I8,
-            4 => Kind::I16,
-            5 => Kind::I32,
-            6 => Kind::I64,
-            7 => Kind::Double,
-            8 => Kind::Binary,
-            9 => Kind::List,
-            10 => Kind::Set,
-            11 => Kind::Map,
-            12 => Kind::Struct,
-            13 => Kind::Uuid,
-            _ => return self.corrupt("an unknown Thrift type"),
-        })
+        Kind::of(number).map_or_else(|| self.corrupt("an unknown Thrift type"), Ok)
     }
 }
 

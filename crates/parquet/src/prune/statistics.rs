@@ -245,6 +245,7 @@ mod tests {
     use super::*;
     use alloc::vec;
     use alloc::vec::Vec;
+    use marquetry_base::Bytes;
 
     const DECIMAL: LogicalType = LogicalType::Decimal { scale: 2, precision: 9 };
     const UINT: LogicalType = LogicalType::Integer { bit_width: 32, is_signed: false };
@@ -261,16 +262,16 @@ mod tests {
         leaf(physical_type, logical_type, Some(ColumnOrder::TypeDefined))
     }
 
+    fn bytes(value: &[u8]) -> Option<Bytes> {
+        Some(Bytes::copy_from_slice(value))
+    }
+
     fn new(min: &[u8], max: &[u8]) -> Statistics {
-        Statistics { min_value: Some(min.to_vec()), max_value: Some(max.to_vec()), ..Statistics::default() }
+        Statistics { min_value: bytes(min), max_value: bytes(max), ..Statistics::default() }
     }
 
     fn old(min: &[u8], max: &[u8]) -> Statistics {
-        Statistics {
-            deprecated_min: Some(min.to_vec()),
-            deprecated_max: Some(max.to_vec()),
-            ..Statistics::default()
-        }
+        Statistics { deprecated_min: bytes(min), deprecated_max: bytes(max), ..Statistics::default() }
     }
 
     /// The bounds' bytes.

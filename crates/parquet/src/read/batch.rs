@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::{Bitmap, Buffer, Bytes};
+use marquetry_kernels::levels as kernel;
 
 /// Rows of one row group, column by column.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +37,10 @@ pub struct ColumnBatch {
     pub layout: Layout,
     /// The levels of a nested leaf, whose values are always dense and which has no validity. `None` for a flat one.
     pub levels: Option<Levels>,
+    /// Some of the values are of a page that is so large that its checksum will be known only at its end: see
+    /// [`ReadOptions::verify_first_bytes`](super::ReadOptions::verify_first_bytes). If it should be wrong, the reader fails
+    /// then. A host that must not act on such values waits for the column's first batch that is not provisional, or for the end.
+    pub provisional: bool,
 }
 
 /// The levels of a nested leaf: an entry for each value, null, and list that is null or empty.
@@ -76,7 +81,8 @@ pub enum Values {
     ByteArray(ByteArrays),
     /// FIXED_LEN_BYTE_ARRAY.
     FixedLenByteArray(FixedBytes),
-    /// Indices into a dictionary, where the reader was asked to keep dictionaries. A null's index is 0.
+    /// Indices into a dictionary, where the reader was asked to [keep dictionaries](super::ReadOptions::keep_dictionaries). A null's
+    /// index is 0.
     Dictionary(Buffer<u32>, Arc<Values>),
 }
 
@@ -326,6 +332,7 @@ impl ColumnBatch {
             values: self.values.slice(values),
             layout: self.layout,
             levels: None,
+            provisional: self.provisional,
         }
     }
 
@@ -333,33 +340,58 @@ impl ColumnBatch {
         let entries = match &levels.repetition {
             None => range.clone(),
             Some(repetition) => {
-                let mut starts =
-                    repetition.iter().enumerate().filter(|(_, level)| **level == 0).map(|(at, _)| at);
-                let mut start_of = |skip: usize| starts.nth(skip).unwrap_or(repetition.len());
-                let start = if self.rows == 0 { 0 } else { start_of(range.start) };
-                let end = if range.is_empty() { start } else { start_of(range.len() - 1) };
-                start..end
+                // Where a row begins; the end, for the one after the last.
+                let start_of =
+                    |row: usize| kernel::find_below(repetition, 1, row).unwrap_or(repetition.len());
+                let start = start_of(range.start);
+                start..if range.is_empty() { start } else { start_of(range.end) }
             }
         };
         // A value stands where the definition level is the largest there can be, which the leaf knows; here the number of
         // values of all entries tells it: a batch without a value has none in any part.
-        let largest = if self.values.is_empty() { None } else { levels.definition.iter().max() };
+        let largest = levels.definition.iter().max().filter(|_| !self.values.is_empty());
         let there = |entries: Range<usize>| {
-            levels.definition[entries].iter().filter(|level| Some(*level) == largest).count()
+            largest.map_or(0, |&largest| kernel::count(&levels.definition[entries], largest))
         };
         let before = there(0..entries.start);
         let values = there(entries.clone());
+        self.part_of_nested(levels, range.len(), entries, before..before + values)
+    }
+
+    /// The batch of a nested leaf in two: `rows`, which are the first `entries` and have the first `values`, and the others.
+    pub(super) fn split_nested(
+        &self,
+        levels: &Levels,
+        rows: usize,
+        entries: usize,
+        values: usize,
+    ) -> (ColumnBatch, ColumnBatch) {
+        let (all_entries, all_values) = (levels.definition.len(), self.values.len());
+        (
+            self.part_of_nested(levels, rows, 0..entries, 0..values),
+            self.part_of_nested(levels, self.rows - rows, entries..all_entries, values..all_values),
+        )
+    }
+
+    fn part_of_nested(
+        &self,
+        levels: &Levels,
+        rows: usize,
+        entries: Range<usize>,
+        values: Range<usize>,
+    ) -> ColumnBatch {
         ColumnBatch {
             leaf: self.leaf,
-            rows: range.len(),
-            nulls: entries.len() - values,
+            rows,
+            nulls: entries.len() - values.len(),
             validity: None,
-            values: self.values.slice(before..before + values),
+            values: self.values.slice(values),
             layout: self.layout,
             levels: Some(Levels {
                 definition: levels.definition.slice(entries.clone()),
                 repetition: levels.repetition.as_ref().map(|repetition| repetition.slice(entries)),
             }),
+            provisional: self.provisional,
         }
     }
 }

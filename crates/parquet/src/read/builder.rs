@@ -1,62 +1,170 @@
 //! The batch that a column is filling.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Bitmap, Buffer, Bytes, Error, ErrorKind, Pool, Result};
+use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Error, ErrorKind, Pool, Price, Result};
 use marquetry_kernels::{Plain, bits, spread};
 
+use super::dictionary::Entries;
 use super::{ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use crate::schema::PhysicalType;
 
 /// Bytes of pages that a batch of one column may hold. Beyond it the batch ends early, so that huge values make small
 /// batches and not huge memory.
 const BATCH_BYTES_MAX: usize = 16 << 20;
+/// Bytes of one array, at most: allocators of hosts that never wait dislike a contiguous MiB. Only where one row needs more than
+/// that is there more.
+pub(super) const ARRAY_BYTES_MAX: usize = (1 << 20) - 1;
+/// Bytes that an array of a nested leaf may have where the last row of its batch begins: so a row of as many is no exception to
+/// [`ARRAY_BYTES_MAX`].
+const NESTED_BYTES_MAX: usize = 512 << 10;
+/// Bytes that an entry of a nested leaf takes at least, in what is made of it: it may become a view.
+const ENTRY_BYTES_MIN: usize = 16;
+/// Bytes of a value that is null, at most, where nulls take room: zeros that no byte of the file stands for.
+pub(super) const NULL_BYTES_MAX: usize = ARRAY_BYTES_MAX;
+/// Bytes of values that are built here, after which another buffer is begun. A slice of them, or one value, goes beyond it.
+const BUILT_BYTES_MAX: usize = 128 << 10;
 /// Room that an array starts with, in bytes, if its batch may become larger. It grows as values arrive: neither the rows
 /// that a host would take nor the width that a schema claims are there yet.
 const ROOM_BYTES_MIN: usize = 256 << 10;
+/// Bytes that are moved to larger memory, or filled, at a time.
+const ROOM_SLICE_BYTES: usize = 64 << 10;
+/// What that costs: memory that was never used has to be had from the system.
+pub(super) const ROOM_PRICE: Price = Price::per_kib(150);
+
+/// Bytes that a value takes in its array: of byte strings, its view.
+pub(super) fn value_bytes(physical_type: PhysicalType) -> usize {
+    match physical_type {
+        PhysicalType::Boolean => 1,
+        PhysicalType::ByteArray => size_of::<u128>(),
+        _ => physical_type.width().unwrap_or(0),
+    }
+}
+
+/// Rows that an array of at most [`ARRAY_BYTES_MAX`] has room for; at least one.
+pub(super) fn rows_max(physical_type: PhysicalType) -> usize {
+    let rows = ARRAY_BYTES_MAX / value_bytes(physical_type).max(1);
+    // Whole words of bits, where there are any: what is packed by eights is unpacked best from their start.
+    (rows - rows % 64).max(rows.min(63)).max(1)
+}
 
 /// Memory for one array of the batch, used again and again.
 #[derive(Debug)]
 pub(super) struct Store<T> {
     values: Vec<T>,
+    /// Larger memory, that the values are being moved to. In a box, for there are many columns, and this is rare.
+    larger: Option<Box<Vec<T>>>,
     pool: Pool<T>,
 }
 
-impl<T: Clone + Default> Default for Store<T> {
+impl<T: Copy + Default> Default for Store<T> {
     fn default() -> Store<T> {
-        Store { values: Vec::new(), pool: Pool::new() }
+        Store { values: Vec::new(), larger: None, pool: Pool::new() }
     }
 }
 
-impl<T: Clone + Default> Store<T> {
-    /// Room for the values `at..at + length`, in an array that will probably need `capacity`. What is before `at` stays.
+impl<T: Copy + Default> Store<T> {
+    /// Values that are moved or filled at a time.
+    const SLICE: usize = ROOM_SLICE_BYTES / size_of::<T>();
+
+    /// Makes room for the values up to `end`, in an array that will probably need `capacity`: so that [`Store::room`] finds it. Where
+    /// larger memory is needed, what is there is moved to it in slices. False when the budget is spent before: then call again.
+    pub(super) fn prepare(&mut self, capacity: usize, end: usize, budget: &mut Budget<'_>) -> Result<bool> {
+        if end <= self.values.len() {
+            return Ok(true);
+        }
+        if end > self.values.capacity() {
+            let needed = self.needed(capacity, end);
+            if self.values.is_empty() {
+                self.values = self.pool.take_memory(needed)?;
+            } else if !self.move_to(needed, end, budget)? {
+                return Ok(false);
+            }
+        }
+        while self.values.len() < end {
+            let filled = end.min(self.values.len() + Self::SLICE);
+            budget.charge(ROOM_PRICE, (filled - self.values.len()) * size_of::<T>(), 0);
+            self.values.resize(filled, T::default());
+            if filled < end && budget.is_spent() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Moves the values to memory for `needed`, or what an earlier call has had for at least `end`.
+    fn move_to(&mut self, needed: usize, end: usize, budget: &mut Budget<'_>) -> Result<bool> {
+        let mut larger = match self.larger.take() {
+            Some(larger) if larger.capacity() >= end => larger,
+            _ => {
+                let mut larger = Vec::new();
+                larger
+                    .try_reserve_exact(needed)
+                    .map_err(|_| Error::out_of_memory(needed.saturating_mul(size_of::<T>())))?;
+                Box::new(larger)
+            }
+        };
+        while larger.len() < self.values.len() {
+            let moved = larger.len();
+            let slice = moved..self.values.len().min(moved + Self::SLICE);
+            budget.charge(ROOM_PRICE, slice.len() * size_of::<T>(), 0);
+            larger.extend_from_slice(&self.values[slice]);
+            if larger.len() < self.values.len() && budget.is_spent() {
+                self.larger = Some(larger);
+                return Ok(false);
+            }
+        }
+        self.values = *larger;
+        Ok(true)
+    }
+
+    /// The length of memory that is to have room up to `end`.
+    fn needed(&self, capacity: usize, end: usize) -> usize {
+        let doubled = self.values.len().saturating_mul(2);
+        // Lists have more entries than rows: how many more, only they tell.
+        let needed = if end > capacity {
+            doubled.max(end)
+        } else {
+            capacity.min(doubled.max(ROOM_BYTES_MIN / size_of::<T>())).max(end)
+        };
+        let most = ARRAY_BYTES_MAX / size_of::<T>();
+        if end <= most { needed.min(most) } else { needed }
+    }
+
+    /// Room for the values `at..at + length`, in an array that will probably need `capacity`. What is before `at` stays. Small, or
+    /// [prepared](Store::prepare): otherwise it is made at once.
     pub(super) fn room(&mut self, capacity: usize, at: usize, length: usize) -> Result<&mut [T]> {
         let end = at + length;
-        if self.values.len() < end {
-            let doubled = self.values.len().saturating_mul(2);
-            // Lists have more entries than rows: how many more, only they tell.
-            let needed = if end > capacity {
-                doubled.max(end)
-            } else {
-                capacity.min(doubled.max(ROOM_BYTES_MIN / size_of::<T>())).max(end)
-            };
-            if self.values.is_empty() {
-                self.values = self.pool.take(needed)?;
-            } else {
-                self.values
-                    .try_reserve_exact(needed - self.values.len())
-                    .map_err(|_| Error::out_of_memory(needed.saturating_mul(size_of::<T>())))?;
-                self.values.resize(needed, T::default());
-            }
+        if self.values.len() < end && !self.prepare(capacity, end, &mut Budget::unlimited())? {
+            return Err(Error::internal("a budget without an end is spent"));
         }
         Ok(&mut self.values[at..end])
     }
 
+    /// The same in an array that will have `total` values, in memory that is had at once, and filled as far as it is asked for; and how
+    /// many bytes were filled.
+    pub(super) fn room_of(&mut self, total: usize, at: usize, length: usize) -> Result<(&mut [T], usize)> {
+        let end = at + length;
+        if self.values.capacity() < total.max(end) {
+            if at > 0 {
+                return Err(Error::internal("an array that is longer than was said"));
+            }
+            self.values = Vec::new();
+            self.values = self.pool.take_memory(total.max(end))?;
+        }
+        let filled = end.saturating_sub(self.values.len());
+        if filled > 0 {
+            self.values.resize(end, T::default());
+        }
+        Ok((&mut self.values[at..end], filled * size_of::<T>()))
+    }
+
     /// Bytes that the array takes.
     fn held(&self) -> usize {
-        self.values.len() * size_of::<T>()
+        (self.values.capacity() + self.larger.as_ref().map_or(0, |larger| larger.capacity())) * size_of::<T>()
     }
 
     /// Hands the array out, of so many values.
@@ -67,11 +175,11 @@ impl<T: Clone + Default> Store<T> {
 }
 
 impl<T: Plain + Default> Store<T> {
-    /// Moves the first `values` to the rows that are there, and zeroes the others.
-    fn spread(&mut self, values: usize, rows: usize, validity: &[u8]) -> Result<()> {
-        let room = self.room(rows, 0, rows)?;
-        spread::in_place(room, values, validity, 0)
-            .map_err(|_| Error::internal("validity and values disagree"))
+    /// Moves `there` values, which stand at `at`, to those of the `rows` slots there whose bit of `validity`, from bit `at` on, is set;
+    /// the others become zero.
+    fn spread(&mut self, at: usize, there: usize, rows: usize, validity: &[u8]) -> Result<()> {
+        let room = self.room(at + rows, at, rows)?;
+        spread::in_place(room, there, validity, at).map_err(|_| disagree())
     }
 }
 
@@ -94,11 +202,13 @@ pub(super) enum Output {
     ByteArray(Store<u128>, Buffers),
 }
 
-/// The buffers that the views of a batch point into. The first is the dictionary's, or empty.
+/// The buffers that the views of a batch point into. The first are the dictionary's: one at least, empty where there is none.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     shared: Vec<Bytes>,
-    /// The number of the current page's buffer, once a view points into it.
+    /// Numbers that are the dictionary's.
+    dictionary: usize,
+    /// The number of the page's chunk that a view points into last.
     page: Option<u32>,
     /// Values that are built here, not taken from a page, and the number that their buffer will have.
     built: Vec<u8>,
@@ -106,35 +216,53 @@ pub(super) struct Buffers {
     bytes: usize,
 }
 
-/// The number of the dictionary's buffer in every batch.
-pub(super) const DICTIONARY_BUFFER: u32 = 0;
-
 impl Buffers {
-    fn push(&mut self, bytes: Bytes) -> Result<u32> {
+    /// Keeps the first numbers for a dictionary of so many buffers. False where they are taken: the batch must end first.
+    fn admit(&mut self, dictionary: usize) -> bool {
         if self.shared.is_empty() {
-            self.shared.push(Bytes::new());
+            self.dictionary = dictionary;
         }
-        let index =
-            u32::try_from(self.shared.len()).map_err(|_| Error::internal("too many buffers in a batch"))?;
+        dictionary <= self.dictionary.max(1)
+    }
+
+    /// Adds a buffer: its number.
+    pub(super) fn push(&mut self, bytes: Bytes) -> Result<u32> {
+        if self.shared.is_empty() {
+            self.shared.resize(self.dictionary.max(1), Bytes::new());
+        }
+        let index = u32::try_from(self.shared.len()).map_err(|_| too_many_buffers())?;
         self.bytes += bytes.len();
         self.shared.push(bytes);
         Ok(index)
     }
 
-    /// The number of the current page's buffer.
-    pub(super) fn of_page(&mut self, page: &Bytes) -> Result<u32> {
+    /// The number that a chunk of a page has, or will have once it is kept.
+    pub(super) fn number_of(&self, chunk: &Bytes) -> Result<u32> {
         match self.page {
-            Some(index) => Ok(index),
-            None => {
-                let index = self.push(page.clone())?;
-                self.page = Some(index);
-                Ok(index)
-            }
+            Some(index) if self.is_current(chunk) => Ok(index),
+            _ => u32::try_from(self.shared.len().max(self.dictionary).max(1)).map_err(|_| too_many_buffers()),
         }
     }
 
-    /// Room for values to be built, and the number that its buffer will have.
-    pub(super) fn built(&mut self) -> Result<(&mut Vec<u8>, u32)> {
+    /// True when views point into this chunk already.
+    fn is_current(&self, chunk: &Bytes) -> bool {
+        let current = self.page.and_then(|index| self.shared.get(index as usize));
+        current.is_some_and(|bytes| bytes.as_ptr() == chunk.as_ptr() && bytes.len() == chunk.len())
+    }
+
+    /// Keeps a chunk that views point into, under the number that [`Buffers::number_of`] said.
+    pub(super) fn keep(&mut self, chunk: Bytes) -> Result<()> {
+        if !self.is_current(&chunk) {
+            self.page = Some(self.push(chunk)?);
+        }
+        Ok(())
+    }
+
+    /// Copies a value to where values are built: the number of the buffer, and the offset in it.
+    pub(super) fn build(&mut self, value: &[u8]) -> Result<(u32, u32)> {
+        if self.built.len() >= BUILT_BYTES_MAX {
+            self.close_built();
+        }
         let index = match self.built_index {
             Some(index) => index,
             None => {
@@ -143,27 +271,47 @@ impl Buffers {
                 index
             }
         };
-        Ok((&mut self.built, index))
+        let offset = u32::try_from(self.built.len()).map_err(|_| Error::internal("values beyond 4 GiB"))?;
+        self.built.try_reserve(value.len()).map_err(|_| Error::out_of_memory(value.len()))?;
+        self.built.extend_from_slice(value);
+        Ok((index, offset))
     }
 
-    fn share(&mut self, dictionary: Option<&Bytes>) -> Arc<Vec<Bytes>> {
+    fn close_built(&mut self) {
+        let built = core::mem::take(&mut self.built);
+        self.bytes += built.len();
+        if let Some(slot) = self.built_index.take().and_then(|index| self.shared.get_mut(index as usize)) {
+            *slot = built.into();
+        }
+    }
+
+    /// Bytes that the buffers have, but for the dictionary's.
+    fn held(&self) -> usize {
+        self.bytes + self.built.len()
+    }
+
+    fn share(&mut self, dictionary: Option<&Arc<Vec<Bytes>>>) -> Arc<Vec<Bytes>> {
+        self.close_built();
         let mut shared = core::mem::take(&mut self.shared);
-        if let Some(index) = self.built_index.take() {
-            let built = core::mem::take(&mut self.built);
-            if let Some(slot) = shared.get_mut(index as usize) {
-                *slot = built.into();
-            }
-        }
-        if let Some(dictionary) = dictionary {
-            match shared.first_mut() {
-                Some(first) => *first = dictionary.clone(),
-                None => shared.push(dictionary.clone()),
-            }
-        }
+        let places = core::mem::take(&mut self.dictionary).max(1);
         self.page = None;
         self.bytes = 0;
+        match dictionary {
+            // None but the dictionary's.
+            Some(dictionary) if shared.is_empty() => return Arc::clone(dictionary),
+            // Those that did not find place are not pointed into: see `admit`.
+            Some(dictionary) => {
+                let places = shared.iter_mut().take(places);
+                places.zip(&**dictionary).for_each(|(place, buffer)| *place = buffer.clone());
+            }
+            None => {}
+        }
         Arc::new(shared)
     }
+}
+
+fn too_many_buffers() -> Error {
+    Error::internal("too many buffers in a batch")
 }
 
 /// The batch of one column, while it is being filled.
@@ -171,7 +319,11 @@ impl Buffers {
 pub(super) struct Builder {
     pub(super) capacity: usize,
     pub(super) rows: usize,
+    /// Slots that have their value: of a spaced layout, once a slice has ended, as many as rows.
     pub(super) values: usize,
+    /// Bytes that are there of the value behind them, where one is so wide that it takes several slices.
+    pub(super) partial: usize,
+    nulls: usize,
     validity: Store<u8>,
     pub(super) output: Output,
     /// Indices, of a batch whose dictionary is kept.
@@ -180,14 +332,22 @@ pub(super) struct Builder {
     definition: Store<u8>,
     repetition: Store<u8>,
     entries: usize,
-    /// Whether the batch holds indices; not known before its first value.
+    /// Entries after which no row begins in the batch of a nested leaf.
+    entries_max: usize,
+    /// Whether the batch holds indices; not known before its first value, if dictionaries are kept.
     pub(super) holds_indices: Option<bool>,
+    keep_dictionaries: bool,
     layout: Layout,
 }
 
 impl Builder {
-    /// A batch of at most `capacity` rows.
-    pub(super) fn new(physical_type: PhysicalType, capacity: usize, layout: Layout) -> Builder {
+    /// A batch of at most `capacity` rows. Dictionaries of nested leaves are not kept.
+    pub(super) fn new(
+        physical_type: PhysicalType,
+        capacity: usize,
+        layout: Layout,
+        keep_dictionaries: bool,
+    ) -> Builder {
         let output = match physical_type {
             PhysicalType::Boolean => Output::Boolean(Store::default()),
             PhysicalType::Int32 => Output::Int32(Store::default()),
@@ -199,21 +359,65 @@ impl Builder {
             PhysicalType::ByteArray => Output::ByteArray(Store::default(), Buffers::default()),
         };
         Builder {
-            capacity: match output {
-                Output::Fixed(width, _) => capacity.min((BATCH_BYTES_MAX / width.max(1)).max(1)),
-                _ => capacity,
-            },
+            capacity: capacity.min(rows_max(physical_type)),
             rows: 0,
             values: 0,
+            partial: 0,
+            nulls: 0,
             validity: Store::default(),
             output,
             indices: Store::default(),
             definition: Store::default(),
             repetition: Store::default(),
             entries: 0,
-            holds_indices: None,
+            entries_max: (NESTED_BYTES_MAX / value_bytes(physical_type).max(ENTRY_BYTES_MIN)).max(1),
+            holds_indices: (!keep_dictionaries).then_some(false),
+            keep_dictionaries,
             layout,
         }
+    }
+
+    /// Makes room for a slice: `rows` more rows, or entries of a nested leaf, each perhaps with a value. False when the budget is spent
+    /// before; then call again. (Values that are long are looked for before room is made for them: see
+    /// [`ValueDecoder::decode`](super::values::ValueDecoder::decode).)
+    pub(super) fn prepare(&mut self, rows: usize, budget: &mut Budget<'_>) -> Result<bool> {
+        let (capacity, end) = (self.capacity, self.values + rows);
+        if self.holds_indices == Some(true) {
+            return self.indices.prepare(capacity, end, budget);
+        }
+        match &mut self.output {
+            Output::Int32(store) => store.prepare(capacity, end, budget),
+            Output::Int64(store) => store.prepare(capacity, end, budget),
+            Output::Float(store) => store.prepare(capacity, end, budget),
+            Output::Double(store) => store.prepare(capacity, end, budget),
+            Output::ByteArray(store, _) => store.prepare(capacity, end, budget),
+            Output::Fixed(width, store) if *width <= ROOM_SLICE_BYTES => {
+                store.prepare(capacity * *width, end * *width, budget)
+            }
+            Output::Boolean(_) | Output::Fixed(..) => Ok(true),
+        }
+    }
+
+    /// The same for the levels of `entries` more entries of a nested leaf.
+    pub(super) fn prepare_levels(
+        &mut self,
+        entries: usize,
+        has_repetition: bool,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        let (capacity, end) = (self.capacity, self.entries + entries);
+        let is_ready = self.definition.prepare(capacity, end, budget)?;
+        Ok(is_ready && (!has_repetition || self.repetition.prepare(capacity, end, budget)?))
+    }
+
+    /// Entries of a nested leaf to take at a time: those of large values are few.
+    pub(super) fn slice_entries(&self) -> usize {
+        (self.entries_max / 4).max(1)
+    }
+
+    /// Entries of a nested leaf that the batch should have at most, beside those that it has.
+    pub(super) fn entries_left(&self) -> usize {
+        self.entries_max.saturating_sub(self.entries)
     }
 
     /// Room for the validity of the first `rows`.
@@ -232,24 +436,72 @@ impl Builder {
         Ok(())
     }
 
+    /// The batch's first value is an index into a kept dictionary, or is not; says how many bytes of nulls before it are filled.
+    pub(super) fn hold(&mut self, indices: bool) -> Result<usize> {
+        self.holds_indices = Some(indices);
+        let nulls = core::mem::take(&mut self.values);
+        if nulls == 0 {
+            return Ok(0);
+        }
+        // All rows so far: they are spread again, now where they belong.
+        let rows = core::mem::take(&mut self.rows);
+        self.nulls -= rows;
+        self.end_slice(rows, 0)?;
+        Ok(rows * if indices { size_of::<u32>() } else { ENTRY_BYTES_MIN })
+    }
+
+    /// Ends a slice of `rows` rows of a flat leaf, whose validity is there if any can be null. `there` of them have the values that were
+    /// decoded last: where the layout has a slot for a null, they are moved to their rows.
+    pub(super) fn end_slice(&mut self, rows: usize, there: usize) -> Result<()> {
+        let at = self.rows;
+        self.rows += rows;
+        self.nulls += rows - there;
+        if self.layout == Layout::Dense || there == rows {
+            return Ok(());
+        }
+        self.values = self.rows;
+        let validity = self.validity.values.as_slice();
+        match (&mut self.output, self.holds_indices) {
+            // Where its slots are is not known yet.
+            (_, None) => Ok(()),
+            (_, Some(true)) => self.indices.spread(at, there, rows, validity),
+            (Output::Int32(store), _) => store.spread(at, there, rows, validity),
+            (Output::Int64(store), _) => store.spread(at, there, rows, validity),
+            (Output::Float(store), _) => store.spread(at, there, rows, validity),
+            (Output::Double(store), _) => store.spread(at, there, rows, validity),
+            (Output::ByteArray(store, _), _) => store.spread(at, there, rows, validity),
+            (Output::Boolean(store), _) => {
+                let out = store.room(self.capacity.div_ceil(8), 0, self.rows.div_ceil(8))?;
+                spread_bits(out, at, there, rows, validity)
+            }
+            (Output::Fixed(width, store), _) => {
+                let width = *width;
+                if width > NULL_BYTES_MAX {
+                    let message =
+                        format!("a null of {width} bytes: at most {NULL_BYTES_MAX} where nulls take room");
+                    return Err(Error::new(ErrorKind::LimitExceeded, message));
+                }
+                let out = store.room(self.capacity.saturating_mul(width), at * width, rows * width)?;
+                spread_fixed(out, width, there, rows, (validity, at))
+            }
+        }
+    }
+
     /// Ends the batch of a nested leaf.
     pub(super) fn finish_nested(
         &mut self,
         leaf: usize,
         physical_type: PhysicalType,
         has_repetition: bool,
-        dictionary: Option<&Arc<Values>>,
+        dictionary: Option<&Entries>,
     ) -> Result<ColumnBatch> {
         let (rows, entries, there) = (self.rows, self.entries, self.values);
-        let values = self.finish_values(physical_type, there, None, dictionary)?;
+        let values = self.finish_values(physical_type, dictionary)?;
         let levels = Levels {
             definition: self.definition.share(entries),
             repetition: has_repetition.then(|| self.repetition.share(entries)),
         };
-        self.rows = 0;
-        self.values = 0;
-        self.entries = 0;
-        self.holds_indices = None;
+        self.begin();
         let nulls = entries - there;
         Ok(ColumnBatch {
             leaf,
@@ -259,21 +511,13 @@ impl Builder {
             values,
             layout: Layout::Dense,
             levels: Some(levels),
+            provisional: false,
         })
     }
 
     /// True when the batch of a nested leaf, whose rows may be of any size, should end.
     pub(super) fn is_large(&self) -> bool {
-        self.rows > 0 && self.held() > BATCH_BYTES_MAX
-    }
-
-    /// Bytes of values that decoding copied or built here, where that depends on more than their number.
-    pub(super) fn copied_bytes(&self) -> usize {
-        match &self.output {
-            Output::Fixed(width, _) => width * self.values,
-            Output::ByteArray(_, buffers) => buffers.built.len(),
-            _ => 0,
-        }
+        self.rows > 0 && self.entries >= self.entries_max
     }
 
     /// Bytes that the batch holds.
@@ -284,154 +528,109 @@ impl Builder {
             Output::Int64(store) => store.held(),
             Output::Float(store) => store.held(),
             Output::Double(store) => store.held(),
-            Output::ByteArray(store, buffers) => store.held() + buffers.bytes + buffers.built.len(),
+            Output::ByteArray(store, buffers) => store.held() + buffers.held(),
         };
         values + self.validity.held() + self.indices.held() + self.definition.held() + self.repetition.held()
     }
 
-    /// Another page begins: its bytes are not in the batch yet.
-    pub(super) fn next_page(&mut self) {
-        if let Output::ByteArray(_, buffers) = &mut self.output {
-            buffers.page = None;
+    /// Lets views of a dictionary of so many buffers into the batch. False when the batch must end first.
+    pub(super) fn admits_dictionary(&mut self, buffers: usize) -> bool {
+        match &mut self.output {
+            Output::ByteArray(_, own) => own.admit(buffers),
+            _ => true,
         }
     }
 
-    /// True when the batch should end before a page of `page_bytes` is taken in.
-    pub(super) fn is_heavy(&self, page_bytes: usize) -> bool {
+    /// True when the batch should end before more is decoded, which will point into `chunk`.
+    pub(super) fn is_heavy(&self, chunk: Option<&Bytes>) -> bool {
         match &self.output {
             Output::ByteArray(_, buffers) => {
-                let page_bytes = if buffers.page.is_some() { 0 } else { page_bytes };
-                self.rows > 0 && buffers.bytes + buffers.built.len() + page_bytes > BATCH_BYTES_MAX
+                let more = chunk.filter(|chunk| !buffers.is_current(chunk)).map_or(0, Bytes::len);
+                self.rows > 0 && buffers.held() + more > BATCH_BYTES_MAX
             }
             _ => false,
         }
     }
 
-    /// Ends the batch.
+    /// Ends the batch, of which it must be known what it [holds](Builder::hold). What it is made of stands there already.
     pub(super) fn finish(
         &mut self,
         leaf: usize,
         physical_type: PhysicalType,
-        dictionary: Option<&Arc<Values>>,
+        dictionary: Option<&Entries>,
     ) -> Result<ColumnBatch> {
-        let (rows, there) = (self.rows, self.values);
-        let nulls = rows - there;
-        let length = match self.layout {
-            Layout::Spaced => rows,
-            Layout::Dense => there,
-        };
-        let validity = if nulls > 0 { Some(self.validity.share(rows.div_ceil(8))) } else { None };
-        let spread = validity.as_ref().filter(|_| self.layout == Layout::Spaced);
-        let values = match (self.holds_indices, dictionary) {
+        let (rows, nulls) = (self.rows, self.nulls);
+        let values = match (self.holds_indices, dictionary.and_then(Entries::kept)) {
             (Some(true), Some(dictionary)) => {
-                if let Some(validity) = spread {
-                    self.indices.spread(there, rows, validity)?;
-                }
-                self.indices.room(length, 0, length)?;
-                Values::Dictionary(self.indices.share(length), Arc::clone(dictionary))
+                Values::Dictionary(self.indices.share(self.values), Arc::clone(dictionary))
             }
-            _ => self.finish_values(physical_type, length, spread, dictionary)?,
+            (Some(true), None) => return Err(Error::internal("indices without their dictionary")),
+            _ => self.finish_values(physical_type, dictionary)?,
         };
-        self.rows = 0;
-        self.values = 0;
-        self.holds_indices = None;
-        let validity = validity.map(|bytes| Bitmap::new(bytes, 0, rows));
-        Ok(ColumnBatch { leaf, rows, nulls, validity, values, layout: self.layout, levels: None })
+        let validity = (nulls > 0).then(|| Bitmap::new(self.validity.share(rows.div_ceil(8)), 0, rows));
+        self.begin();
+        let (layout, levels, provisional) = (self.layout, None, false);
+        Ok(ColumnBatch { leaf, rows, nulls, validity, values, layout, levels, provisional })
     }
 
-    fn finish_values(
-        &mut self,
-        physical_type: PhysicalType,
-        length: usize,
-        spread: Option<&Buffer<u8>>,
-        dictionary: Option<&Arc<Values>>,
-    ) -> Result<Values> {
-        let there = self.values;
-        /// Spreads a store of plain values and shares it.
-        macro_rules! finish {
-            ($store:expr) => {{
-                if let Some(validity) = spread {
-                    $store.spread(there, length, validity)?;
-                }
-                $store.room(length, 0, length)?;
-                $store.share(length)
-            }};
-        }
+    /// Begins another batch.
+    fn begin(&mut self) {
+        (self.rows, self.values, self.nulls, self.entries) = (0, 0, 0, 0);
+        self.holds_indices = (!self.keep_dictionaries).then_some(false);
+    }
+
+    fn finish_values(&mut self, physical_type: PhysicalType, dictionary: Option<&Entries>) -> Result<Values> {
+        let length = self.values;
         Ok(match &mut self.output {
-            Output::Int32(store) => Values::Int32(finish!(store)),
-            Output::Int64(store) => Values::Int64(finish!(store)),
-            Output::Float(store) => Values::Float(finish!(store)),
-            Output::Double(store) => Values::Double(finish!(store)),
+            Output::Int32(store) => Values::Int32(store.share(length)),
+            Output::Int64(store) => Values::Int64(store.share(length)),
+            Output::Float(store) => Values::Float(store.share(length)),
+            Output::Double(store) => Values::Double(store.share(length)),
             Output::Boolean(store) => {
-                if let Some(validity) = spread {
-                    spread_bits(
-                        store.room(length.div_ceil(8), 0, length.div_ceil(8))?,
-                        there,
-                        length,
-                        validity,
-                    )?;
-                }
-                store.room(length.div_ceil(8), 0, length.div_ceil(8))?;
                 Values::Boolean(Bitmap::new(store.share(length.div_ceil(8)), 0, length))
             }
             Output::Fixed(width, store) => {
-                let bytes = length * *width;
-                if let Some(validity) = spread {
-                    if *width > BATCH_BYTES_MAX {
-                        // Zeros that no byte of the file stands for.
-                        return Err(Error::new(
-                            ErrorKind::LimitExceeded,
-                            format!(
-                                "a null of {width} bytes: at most {BATCH_BYTES_MAX} where nulls take room"
-                            ),
-                        ));
-                    }
-                    spread_fixed(store.room(bytes, 0, bytes)?, *width, there, length, validity)?;
-                }
-                store.room(bytes, 0, bytes)?;
-                let values = FixedBytes::new(*width, length, store.share(bytes));
+                let values = FixedBytes::new(*width, length, store.share(length * *width));
                 match physical_type {
                     PhysicalType::Int96 => Values::Int96(values),
                     _ => Values::FixedLenByteArray(values),
                 }
             }
             Output::ByteArray(store, buffers) => {
-                let dictionary = match dictionary.map(|values| &**values) {
-                    Some(Values::ByteArray(dictionary)) => dictionary.buffers().first(),
-                    _ => None,
-                };
-                let buffers = buffers.share(dictionary);
-                Values::ByteArray(ByteArrays::new(finish!(store), buffers))
+                let buffers = buffers.share(dictionary.and_then(Entries::buffers));
+                Values::ByteArray(ByteArrays::new(store.share(length), buffers))
             }
         })
     }
 }
 
-/// Moves the first `there` bits to the rows that are there, and clears the others. From the back, so in place.
-pub(super) fn spread_bits(out: &mut [u8], mut there: usize, rows: usize, validity: &[u8]) -> Result<()> {
-    let gone = |_| Error::internal("validity and values disagree");
-    for row in (0..rows).rev() {
-        let mut bit = false;
-        if bits::get(validity, row) == Some(true) {
-            there = there.checked_sub(1).ok_or(()).map_err(gone)?;
-            bit = bits::get(out, there).ok_or(()).map_err(gone)?;
-        }
-        bits::set(out, row, bit).map_err(|_| gone(()))?;
-    }
-    Ok(())
+/// Validity that is of other rows than the values.
+fn disagree() -> Error {
+    Error::internal("validity and values disagree")
 }
 
-/// The same for byte strings of one width.
-pub(super) fn spread_fixed(
+/// Bits that are spread at a time, on the stack.
+const SPREAD_BITS: usize = 8192;
+
+/// Moves the `there` bits that stand at `at` to those of the `rows` bits there whose bit in `validity` is set; the others are cleared.
+fn spread_bits(out: &mut [u8], at: usize, there: usize, rows: usize, validity: &[u8]) -> Result<()> {
+    let mut dense = [0; SPREAD_BITS / 8];
+    bits::copy(out, at, &mut dense, 0, there).map_err(|_| disagree())?;
+    spread::copy_bits((&dense, 0), out, at, (validity, at), rows).map_err(|_| disagree())
+}
+
+/// The same for byte strings of one width, which stand at the start of `out`; validity begins at the bit given with it.
+fn spread_fixed(
     out: &mut [u8],
     width: usize,
     mut there: usize,
     rows: usize,
-    validity: &[u8],
+    (validity, first): (&[u8], usize),
 ) -> Result<()> {
+    // From the back, so that none is overwritten before it is moved.
     for row in (0..rows).rev() {
-        if bits::get(validity, row) == Some(true) {
-            there = there.checked_sub(1).ok_or_else(|| Error::internal("validity and values disagree"))?;
+        if bits::get(validity, first + row) == Some(true) {
+            there = there.checked_sub(1).ok_or_else(disagree)?;
             out.copy_within(there * width..(there + 1) * width, row * width);
         } else {
             out[row * width..(row + 1) * width].fill(0);

@@ -6,14 +6,17 @@ use core::ops::Range;
 
 use marquetry_base::{Budget, Bytes, Demand, Error, Input, Limits, Machine, Object, Result, Step};
 
-use crate::format::{FILE_BYTES_MIN, FOOTER_TAIL_BYTES, FileMetaData, FooterParser, MAGIC, MAGIC_ENCRYPTED};
+use crate::format::{
+    FILE_BYTES_MIN, FOOTER_TAIL_BYTES, FileMetaData, FooterParser, MAGIC, MAGIC_ENCRYPTED, Parsed,
+};
 
 /// Bytes at the file's end that are asked for first. Most footers are smaller, and one request is cheaper than two.
 const TAIL_GUESS_BYTES: u64 = 64 << 10;
 
 /// Reads the footer: one product, the metadata.
 ///
-/// Asks for the object's length, then for its end, then, if the footer is longer than 64 KiB, for the rest of it.
+/// Asks for the object's length, then for its end, then, if the footer is longer than 64 KiB, for the rest of it, which it parses as
+/// it comes, in whatever pieces.
 #[derive(Debug)]
 pub struct FooterReader {
     object: Object,
@@ -27,10 +30,8 @@ pub struct FooterReader {
 enum Expects {
     /// The object's length and the last bytes.
     Tail,
-    /// The footer's bytes, which are this range.
-    Footer(Range<u64>),
-    /// Nothing from outside: the footer is being parsed.
-    Parsed(Box<FooterParser>),
+    /// The footer's bytes, up to the end; they are parsed as they come.
+    Footer { parser: Box<FooterParser>, end: u64 },
     /// Nothing: the metadata was handed out.
     Nothing,
     /// Nothing, ever.
@@ -56,22 +57,22 @@ impl FooterReader {
                         return Ok(Step::Need(self.demand(guess)));
                     };
                     let footer_bytes = self.check_tail(&bytes, tail.start)?;
-                    self.expects = Expects::Footer(tail.start - footer_bytes..tail.start);
+                    let footer = tail.start - footer_bytes..tail.start;
+                    let parser = Box::new(FooterParser::new(footer, self.limits));
+                    self.expects = Expects::Footer { parser, end: tail.start };
                 }
-                Expects::Footer(range) => {
-                    let range = range.clone();
-                    let Some(bytes) = self.input.contiguous(range.clone())? else {
-                        return Ok(Step::Need(self.demand(range)));
-                    };
-                    self.input.clear();
-                    self.expects =
-                        Expects::Parsed(Box::new(FooterParser::new(bytes, range.start, self.limits)));
-                }
-                Expects::Parsed(parser) => {
-                    let Some(metadata) = parser.step(budget)? else { return Ok(Step::Yield) };
-                    self.expects = Expects::Nothing;
-                    return Ok(Step::Ready(Arc::new(metadata)));
-                }
+                Expects::Footer { parser, end } => match parser.step(&mut self.input, budget)? {
+                    Parsed::Whole(metadata) => {
+                        self.input.clear();
+                        self.expects = Expects::Nothing;
+                        return Ok(Step::Ready(Arc::new(metadata)));
+                    }
+                    Parsed::Need(at) => {
+                        let rest = at..*end;
+                        return Ok(Step::Need(self.demand(rest)));
+                    }
+                    Parsed::Yield => return Ok(Step::Yield),
+                },
                 Expects::Nothing => return Ok(Step::Done),
                 Expects::Failed(error) => return Err(error.clone()),
             }
@@ -134,7 +135,7 @@ impl Machine for FooterReader {
         self.check_object(object)?;
         super::check_supply(&range, &bytes, self.length)?;
         match self.expects {
-            Expects::Tail | Expects::Footer(_) => self.input.supply(range.start, bytes),
+            Expects::Tail | Expects::Footer { .. } => self.input.supply(range.start, bytes),
             _ => Ok(()),
         }
     }

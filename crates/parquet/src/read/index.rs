@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::cast::u64_of;
+use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{
     Budget, Bytes, Demand, Error, Input, Limits, Machine, Object, Price, Priority, Result, Step, Want,
 };
@@ -48,6 +48,8 @@ pub struct PageIndexReader {
     /// What is asked for together: ranges in order and apart, and the chunk behind the last one that they are for.
     window: Vec<Range<u64>>,
     window_end: usize,
+    /// What is there of an index that is made one piece.
+    joined: Vec<u8>,
     input: Input,
     expects: Expects,
 }
@@ -56,6 +58,10 @@ pub struct PageIndexReader {
 enum Expects {
     /// The bytes of the current chunk's indexes.
     Bytes,
+    /// Nothing from outside: the bytes of the column index, and then of the offset index, are made one piece.
+    JoinColumn(Range<u64>, Range<u64>),
+    /// Nothing from outside: the bytes of the offset index are made one piece.
+    JoinOffset(Range<u64>, Option<ColumnIndex>),
     /// Nothing from outside: the column index is being decoded; the offset index is there, too.
     Column(ColumnIndexParser, Range<u64>),
     /// Nothing from outside: the offset index is being decoded.
@@ -75,6 +81,10 @@ const GAP_BYTES_MAX: u64 = 8 << 10;
 
 /// What it costs to look at a chunk, and to place its indexes in a window.
 const CHUNK_PRICE: Price = Price::per_kilovalue(100 * 1024);
+
+/// Bytes of an index that are copied at a time, and their price; a piece has its own.
+const JOIN_BYTES: u64 = 64 << 10;
+const JOIN_PRICE: Price = Price { kib: 150, kilovalue: 50 * 1024 };
 
 /// Bytes of memory that a byte of an index becomes at most: a count of one byte becomes one of eight.
 const DECODED_BYTES_PER_BYTE: u64 = 9;
@@ -110,6 +120,7 @@ impl PageIndexReader {
             read_bytes: 0,
             window: Vec::new(),
             window_end: 0,
+            joined: Vec::new(),
             input: Input::new(),
             expects: Expects::Bytes,
         })
@@ -144,18 +155,31 @@ impl PageIndexReader {
                     if self.at >= self.window_end {
                         self.open_window(budget);
                     }
+                    budget.charge(CHUNK_PRICE, 0, 1);
                     let demand = self.demand(&offset, column.as_ref());
                     if !demand.is_empty() {
                         return Ok(Step::Need(demand));
                     }
                     self.read_bytes += length(&offset) + column.as_ref().map_or(0, length);
                     self.expects = match column {
-                        Some(range) => {
-                            let parser = ColumnIndexParser::new(self.bytes(&range)?, range.start);
-                            Expects::Column(parser, offset)
-                        }
-                        None => self.offset_parser(&offset, None)?,
+                        Some(column) => Expects::JoinColumn(column, offset),
+                        None => Expects::JoinOffset(offset, None),
                     };
+                }
+                Expects::JoinColumn(column, offset) => {
+                    let Some(bytes) = self.join(&column, budget)? else {
+                        self.expects = Expects::JoinColumn(column, offset);
+                        return Ok(Step::Yield);
+                    };
+                    let parser = ColumnIndexParser::new(bytes, column.start, &self.limits);
+                    self.expects = Expects::Column(parser, offset);
+                }
+                Expects::JoinOffset(offset, column_index) => {
+                    let Some(bytes) = self.join(&offset, budget)? else {
+                        self.expects = Expects::JoinOffset(offset, column_index);
+                        return Ok(Step::Yield);
+                    };
+                    self.expects = self.offset_parser(bytes, &offset, column_index)?;
                 }
                 Expects::Column(mut parser, offset) => {
                     let (_, leaf, _) = self.current()?;
@@ -164,7 +188,7 @@ impl PageIndexReader {
                         self.expects = Expects::Column(parser, offset);
                         return Ok(Step::Yield);
                     };
-                    self.expects = self.offset_parser(&offset, Some(index))?;
+                    self.expects = Expects::JoinOffset(offset, Some(index));
                 }
                 Expects::Offset(mut parser, column_index) => {
                     let Some(offset_index) = parser.step(budget)? else {
@@ -274,20 +298,46 @@ impl PageIndexReader {
         demand
     }
 
-    fn offset_parser(&self, range: &Range<u64>, column_index: Option<ColumnIndex>) -> Result<Expects> {
+    fn offset_parser(
+        &self,
+        bytes: Bytes,
+        range: &Range<u64>,
+        column_index: Option<ColumnIndex>,
+    ) -> Result<Expects> {
         let (row_group, _, chunk) = self.current()?;
         let start = chunk.first_page_offset();
         let end = start.saturating_add(chunk.compressed_bytes).saturating_add(FORGOTTEN_BYTES_MAX);
         let pages = start..end.min(self.metadata.footer_start);
         let rows = self.metadata.row_groups[row_group].rows;
-        let parser = OffsetIndexParser::new(self.bytes(range)?, range.start, pages, rows);
+        let parser = OffsetIndexParser::new(bytes, range.start, pages, rows, &self.limits);
         Ok(Expects::Offset(parser, column_index))
     }
 
-    /// The bytes of an index that were supplied.
-    fn bytes(&self, range: &Range<u64>) -> Result<Bytes> {
-        let bytes = self.input.contiguous(range.clone())?;
-        bytes.ok_or_else(|| Error::internal("bytes of an index that were there are not"))
+    /// The bytes of an index, in one piece: those that came in several are copied, some at a time. `None` when the budget is spent.
+    fn join(&mut self, range: &Range<u64>, budget: &mut Budget<'_>) -> Result<Option<Bytes>> {
+        if self.joined.is_empty() {
+            let piece = self.input.segment(range.start, length(range));
+            if u64_of(piece.len()) == length(range) {
+                return Ok(Some(piece));
+            }
+            let whole = usize_of(length(range)).unwrap_or(usize::MAX);
+            self.joined.try_reserve_exact(whole).map_err(|_| Error::out_of_memory(whole))?;
+        }
+        loop {
+            let at = range.start + u64_of(self.joined.len());
+            if at == range.end {
+                return Ok(Some(core::mem::take(&mut self.joined).into()));
+            }
+            let piece = self.input.segment(at, (range.end - at).min(JOIN_BYTES));
+            if piece.is_empty() {
+                return Err(Error::internal("bytes of an index that were there are not"));
+            }
+            self.joined.extend_from_slice(&piece);
+            budget.charge(JOIN_PRICE, piece.len(), 1);
+            if budget.is_spent() {
+                return Ok(None);
+            }
+        }
     }
 }
 

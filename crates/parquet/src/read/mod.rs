@@ -16,14 +16,17 @@ mod batch;
 mod builder;
 mod column;
 mod conform;
+mod dictionary;
 mod footer;
 mod index;
 mod levels;
+mod opening;
 mod options;
 mod page;
 mod reader;
 mod scan;
 mod values;
+mod windowed;
 
 use core::ops::Range;
 

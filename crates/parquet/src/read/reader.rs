@@ -6,14 +6,16 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::{
-    Budget, Bytes, Codecs, Demand, Error, Input, Limits, Machine, Object, Price, Priority, Result, Step,
+    Budget, Bytes, Codecs, Demand, Error, Input, Limits, Machine, Object, Price, Priority, Result, Segmented,
+    Step,
 };
 
+use super::builder::{rows_max, value_bytes};
 use super::column::{Advance, ColumnReader};
 use super::page::Decompressors;
 use super::{Batch, ReadOptions};
 use crate::format::FileMetaData;
-use crate::schema::PhysicalType;
+use crate::schema::Leaf;
 
 /// Columns behind the one that waits whose bytes are asked for with it.
 const LOOK_AHEAD_COLUMNS: usize = 64;
@@ -21,6 +23,37 @@ const LOOK_AHEAD_COLUMNS: usize = 64;
 const COLUMN_PRICE: Price = Price::per_kilovalue(20 << 10);
 /// What starting a column chunk, or finishing a column's batch, costs.
 const CHUNK_UNITS: u64 = 300;
+/// What a row group costs beside its chunks.
+const GROUP_UNITS: u64 = 50;
+/// What building a column costs.
+const BUILD_UNITS: u64 = 500;
+/// Leaves that are measured together, and the price of each.
+const MEASURED_AT_ONCE: usize = 4096;
+const MEASURE_PRICE: Price = Price::per_kilovalue(5 * 1024);
+
+/// The leaves that a reader reads.
+enum Wanted {
+    /// So many, all of them.
+    All(usize),
+    /// These.
+    These(Vec<usize>),
+}
+
+impl Wanted {
+    fn len(&self) -> usize {
+        match self {
+            Wanted::All(leaves) => *leaves,
+            Wanted::These(leaves) => leaves.len(),
+        }
+    }
+
+    fn leaf(&self, at: usize) -> usize {
+        match self {
+            Wanted::All(_) => at,
+            Wanted::These(leaves) => leaves[at],
+        }
+    }
+}
 
 /// Reads rows in batches, column by column, row group after row group.
 ///
@@ -31,7 +64,13 @@ pub struct BatchReader {
     metadata: Arc<FileMetaData>,
     decompressors: Decompressors,
     options: ReadOptions,
-    columns: Vec<ColumnReader>,
+    /// The columns, as far as they are built: a wide table has many.
+    columns: Segmented<ColumnReader>,
+    /// The leaves wanted, and how many of them are measured.
+    wanted: Wanted,
+    measured: usize,
+    /// Bytes of a row, of those that are measured.
+    row_bytes: usize,
     input: Input,
     /// Row groups not begun.
     row_groups: Range<usize>,
@@ -49,8 +88,11 @@ struct RowGroup {
     rows_left: u64,
     /// Columns whose chunks are begun.
     started: usize,
-    /// Columns that are done with the current batch, from the first on.
+    /// Columns that are done with the current batch, from the first on, and the fewest rows that one of them has.
     full: usize,
+    full_rows: usize,
+    /// The fewest rows that a column has left over from the batch before.
+    spare_rows: usize,
     /// Columns whose part of the current batch is taken, once all are full.
     taken: Vec<super::ColumnBatch>,
 }
@@ -60,14 +102,15 @@ impl BatchReader {
     ///
     /// # Errors
     ///
-    /// `Misuse` for leaves or row groups that are not there, or a batch of no rows; `Unsupported` for nested leaves.
+    /// `Misuse` for leaves or row groups that are not there, or a batch of no rows. What a column cannot be read for is told by the
+    /// first step: the columns are built in steps.
     pub fn new(
         object: Object,
         metadata: Arc<FileMetaData>,
         codecs: Arc<dyn Codecs>,
         options: ReadOptions,
     ) -> Result<BatchReader> {
-        let leaves = metadata.schema.leaves();
+        let leaves = metadata.schema.leaves().len();
         let groups = metadata.row_groups.len();
         if options.batch_rows == 0 {
             return Err(Error::misuse("batches of no rows"));
@@ -76,30 +119,24 @@ impl BatchReader {
         if row_groups.start > row_groups.end || row_groups.end > groups {
             return Err(Error::misuse(format!("row groups {row_groups:?} of {groups}")));
         }
-        let wanted = options.leaves.clone().unwrap_or_else(|| (0..leaves.len()).collect());
-        let row_bytes: usize = wanted
-            .iter()
-            .filter_map(|&number| leaves.get(number))
-            .fold(0, |sum, leaf| sum.saturating_add(row_bytes(leaf.physical_type)));
-        let options = ReadOptions {
-            batch_rows: options.batch_rows.min(options.batch_bytes / row_bytes.max(1)).max(1),
-            ..options
-        };
-        let columns = wanted
-            .into_iter()
-            .map(|number| {
-                if number >= leaves.len() {
-                    return Err(Error::misuse(format!("leaf {number} of {}", leaves.len())));
+        let wanted = match &options.leaves {
+            None => Wanted::All(leaves),
+            Some(wanted) => {
+                if let Some(number) = wanted.iter().find(|number| **number >= leaves) {
+                    return Err(Error::misuse(format!("leaf {number} of {leaves}")));
                 }
-                ColumnReader::new(number, &metadata, &options)
-            })
-            .collect::<Result<Vec<_>>>()?;
+                Wanted::These(wanted.clone())
+            }
+        };
         Ok(BatchReader {
             object,
             metadata,
             decompressors: Decompressors::new(codecs),
             options,
-            columns,
+            columns: Segmented::new(),
+            wanted,
+            measured: 0,
+            row_bytes: 0,
             input: Input::new(),
             row_groups,
             current: None,
@@ -113,7 +150,41 @@ impl BatchReader {
         &self.metadata
     }
 
+    /// Builds the columns: true once all are. First all leaves are measured, for the rows of a batch depend on all of them.
+    fn build(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
+        let leaves = self.metadata.schema.leaves();
+        while self.measured < self.wanted.len() {
+            let end = self.wanted.len().min(self.measured + MEASURED_AT_ONCE);
+            budget.charge(MEASURE_PRICE, 0, end - self.measured);
+            let some = (self.measured..end).filter_map(|at| leaves.get(self.wanted.leaf(at)));
+            for physical_type in some.map(|leaf: &Leaf| leaf.physical_type) {
+                self.row_bytes = self.row_bytes.saturating_add(value_bytes(physical_type));
+                self.options.batch_rows = self.options.batch_rows.min(rows_max(physical_type));
+            }
+            self.measured = end;
+            if end == self.wanted.len() {
+                let rows = self.options.batch_bytes / self.row_bytes.max(1);
+                self.options.batch_rows = self.options.batch_rows.min(rows).max(1);
+            }
+            if budget.is_spent() {
+                return Ok(false);
+            }
+        }
+        while self.columns.len() < self.wanted.len() {
+            let leaf = self.wanted.leaf(self.columns.len());
+            self.columns.push(ColumnReader::new(leaf, &self.metadata, &self.options)?);
+            budget.charge_units(BUILD_UNITS);
+            if budget.is_spent() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Batch>> {
+        if self.columns.len() < self.wanted.len() && !self.build(budget)? {
+            return Ok(Step::Yield);
+        }
         loop {
             let Some(group) = &mut self.current else {
                 let Some(number) = self.row_groups.next() else { return Ok(Step::Done) };
@@ -125,9 +196,11 @@ impl BatchReader {
                     rows_left: found.rows,
                     started: 0,
                     full: 0,
+                    full_rows: usize::MAX,
+                    spare_rows: usize::MAX,
                     taken: Vec::new(),
                 });
-                budget.charge_units(CHUNK_UNITS);
+                budget.charge_units(GROUP_UNITS);
                 continue;
             };
             if group.rows_left == 0 {
@@ -160,9 +233,7 @@ impl BatchReader {
             let rows_left = usize::try_from(group.rows_left).unwrap_or(usize::MAX);
             if group.taken.is_empty() {
                 // Spare rows of an earlier batch are handed out before more are decoded.
-                let spare =
-                    self.columns.iter().filter(|column| column.has_spare()).map(ColumnReader::rows).min();
-                let target = self.options.batch_rows.min(rows_left).min(spare.unwrap_or(usize::MAX));
+                let target = self.options.batch_rows.min(rows_left).min(group.spare_rows);
                 while group.full < self.columns.len() {
                     let column = &mut self.columns[group.full];
                     let held_before = column.held();
@@ -173,6 +244,7 @@ impl BatchReader {
                     match advance {
                         Advance::Full => {
                             group.full += 1;
+                            group.full_rows = group.full_rows.min(column.rows());
                             budget.charge(COLUMN_PRICE, 0, 1);
                         }
                         Advance::Yield => return Ok(Step::Yield),
@@ -187,19 +259,28 @@ impl BatchReader {
                 }
             }
             // A reader of no columns still counts rows.
-            let rows = self.columns.iter().map(ColumnReader::rows).min();
-            let rows = match group.taken.first() {
-                Some(column) => column.rows,
-                None => rows.unwrap_or(self.options.batch_rows).min(rows_left),
+            let rows = match self.columns.is_empty() {
+                true => self.options.batch_rows,
+                false => group.full_rows,
             };
+            let rows = rows.min(rows_left);
             if rows == 0 {
                 return Err(Error::internal("a batch of no rows"));
+            }
+            if group.taken.is_empty() {
+                group.spare_rows = usize::MAX;
+                group.taken.reserve_exact(self.columns.len());
             }
             while group.taken.len() < self.columns.len() {
                 let column = &mut self.columns[group.taken.len()];
                 let held_before = column.held();
-                group.taken.push(column.take(rows)?);
+                let taken = column.take(rows, budget)?;
+                if taken.is_some() && column.has_spare() {
+                    group.spare_rows = group.spare_rows.min(column.rows());
+                }
                 self.held = (self.held + column.held()).saturating_sub(held_before);
+                let Some(taken) = taken else { return Ok(Step::Yield) };
+                group.taken.push(taken);
                 budget.charge_units(CHUNK_UNITS);
                 if budget.is_spent() && group.taken.len() < self.columns.len() {
                     return Ok(Step::Yield);
@@ -213,7 +294,7 @@ impl BatchReader {
             };
             group.next_row += rows as u64;
             group.rows_left -= rows as u64;
-            group.full = 0;
+            (group.full, group.full_rows) = (0, usize::MAX);
             return Ok(Step::Ready(batch));
         }
     }
@@ -221,8 +302,8 @@ impl BatchReader {
     /// What the column `first` waits for, and what those behind it will want.
     fn demand(&self, first: usize) -> Result<Step<Batch>> {
         let mut demand = Demand::default();
-        for (number, column) in self.columns.iter().enumerate().skip(first).take(LOOK_AHEAD_COLUMNS) {
-            let priority = if number == first { Priority::Now } else { Priority::Soon };
+        for (number, column) in self.columns.iter_from(first).take(LOOK_AHEAD_COLUMNS).enumerate() {
+            let priority = if number == 0 { Priority::Now } else { Priority::Soon };
             column.want(&self.input, priority, &mut demand);
         }
         if demand.is_empty() {
@@ -237,15 +318,6 @@ impl BatchReader {
         } else {
             Err(Error::misuse("an object that is not this machine's"))
         }
-    }
-}
-
-/// What a value takes in a batch, about: of byte strings, its view.
-fn row_bytes(physical_type: PhysicalType) -> usize {
-    match physical_type {
-        PhysicalType::Boolean => 1,
-        PhysicalType::ByteArray => size_of::<u128>(),
-        _ => physical_type.width().unwrap_or(0),
     }
 }
 

@@ -6,7 +6,7 @@ use core::ops::Range;
 use marquetry_base::{Budget, Bytes, Demand, Error, Input, Limits, Machine, Object, Priority, Result, Step};
 
 use super::ReadOptions;
-use super::page::PageReader;
+use super::page::{Header, PageReader};
 use crate::format::{FileMetaData, PageHeader};
 
 /// Bytes asked for at a time. Bodies are not wanted, so little more than a header.
@@ -72,13 +72,14 @@ impl PageScanner {
             return Ok(Step::Done);
         }
         match self.pages.next_header(&mut self.input, budget)? {
-            Some((header, range)) => {
+            Header::Whole(header, range) => {
                 self.pages.skip_body(&header, &mut self.input);
                 let number = self.pages.page().unwrap_or(0);
                 let header_bytes = u32::try_from(range.end - range.start).unwrap_or(u32::MAX);
                 Ok(Step::Ready(PageInfo { number, offset: range.start, header_bytes, header }))
             }
-            None => {
+            Header::Yield => Ok(Step::Yield),
+            Header::Need => {
                 let mut demand = Demand::default();
                 self.pages.want(&self.input, Priority::Now, &mut demand);
                 Ok(Step::Need(demand))

@@ -3,13 +3,15 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use marquetry_base::{Error, Limits, Result};
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Error, Limits, Result, Segmented};
 
 use super::{
     ConvertedType, EdgeAlgorithm, Leaf, LogicalType, Node, NodeKind, PhysicalType, Repetition, Schema,
     TimeUnit,
 };
 use crate::format::thrift::{Kind, Reader, Thrift};
+use crate::format::{ANY, Fields, Wanted};
 
 /// An element as it stands in the footer (`SchemaElement`).
 #[derive(Debug, Clone, Default)]
@@ -25,6 +27,32 @@ pub(crate) struct Element {
     field_id: Option<i32>,
     logical_type: Option<LogicalType>,
 }
+
+/// What is known of `SchemaElement`.
+pub(crate) const ELEMENT_FIELDS: Fields = &[
+    (1, Wanted::Scalar),
+    (2, Wanted::Scalar),
+    (3, Wanted::Scalar),
+    (4, Wanted::Scalar),
+    (5, Wanted::Scalar),
+    (6, Wanted::Scalar),
+    (7, Wanted::Scalar),
+    (8, Wanted::Scalar),
+    (9, Wanted::Scalar),
+    (10, Wanted::Struct(LOGICAL_TYPE_FIELDS)),
+];
+const LOGICAL_TYPE_FIELDS: Fields = &[
+    (5, Wanted::Struct(TWO_SCALARS)),
+    (7, Wanted::Struct(TIME_FIELDS)),
+    (8, Wanted::Struct(TIME_FIELDS)),
+    (10, Wanted::Struct(TWO_SCALARS)),
+    (16, Wanted::Struct(TWO_SCALARS)),
+    (17, Wanted::Struct(TWO_SCALARS)),
+    (18, Wanted::Struct(TWO_SCALARS)),
+    (ANY, Wanted::Struct(&[])),
+];
+const TWO_SCALARS: Fields = &[(1, Wanted::Scalar), (2, Wanted::Scalar)];
+const TIME_FIELDS: Fields = &[(1, Wanted::Scalar), (2, Wanted::Struct(&[(ANY, Wanted::Struct(&[]))]))];
 
 impl Element {
     /// Reads one element.
@@ -185,6 +213,7 @@ fn read_geometry(reader: &mut Reader<'_>) -> Thrift<(Option<String>, Option<Edge
 }
 
 /// A group whose children are being read.
+#[derive(Debug)]
 struct Open {
     node: usize,
     children_left: u32,
@@ -196,138 +225,181 @@ struct Open {
 /// Levels of nesting that levels can count, whatever the limit: each adds one to 16 bits at most, and so does the leaf.
 const NESTING_MAX: u32 = u16::MAX as u32 - 1;
 
-impl Schema {
-    /// Builds the tree from its elements, depth-first. Never recurses.
+/// Builds the tree from its elements, one after the other, depth-first. Never recurses.
+#[derive(Debug)]
+pub(crate) struct SchemaBuilder {
+    schema: Schema,
+    /// The groups that the next element is in.
+    open: Vec<Open>,
+    /// The path of the last element.
+    path: String,
+    /// A long name of a group is in the path of every leaf below it, but in the footer once.
+    paths_bytes: u64,
+    total: usize,
+    limits: Limits,
+}
+
+impl SchemaBuilder {
+    /// A builder of a schema of `total` elements.
+    pub(crate) fn new(total: usize, limits: &Limits) -> SchemaBuilder {
+        SchemaBuilder {
+            schema: Schema { nodes: Segmented::new(), leaves: Segmented::new() },
+            open: Vec::new(),
+            path: String::new(),
+            paths_bytes: 0,
+            total,
+            limits: *limits,
+        }
+    }
+
+    /// Adds the next element.
     ///
     /// # Errors
     ///
-    /// `Corrupt` for a list that is no tree or has types that cannot be; `LimitExceeded` for `nesting`.
-    pub(crate) fn build(elements: Vec<Element>, limits: &Limits) -> Result<Schema> {
-        let total = elements.len();
-        let mut schema = Schema { nodes: Vec::new(), leaves: Vec::new() };
-        let mut open: Vec<Open> = Vec::new();
-        let mut path = String::new();
-        // A long name of a group is in the path of every leaf below it, but in the footer once.
-        let mut paths_bytes = 0;
-        for (index, element) in elements.into_iter().enumerate() {
-            let is_root = index == 0;
-            let (parent, mut definition_max, mut repetition_max, path_bytes) = match open.last() {
-                Some(group) => (group.node, group.definition_max, group.repetition_max, group.path_bytes),
-                None if is_root => (0, 0, 0, 0),
-                None => {
-                    return Err(Error::corrupt(alloc::format!(
-                        "a schema of {total} elements, of which {index} are a tree"
-                    )));
-                }
-            };
-            path.truncate(path_bytes);
-            if !is_root {
-                if !path.is_empty() {
-                    path.push('.');
-                }
-                path.push_str(&element.name);
+    /// `Corrupt` for elements that are no tree or have types that cannot be; `LimitExceeded` for `nesting`, for `structure_bytes` of
+    /// a path, and for `footer_bytes` of all paths.
+    pub(crate) fn add(&mut self, element: Element) -> Result<()> {
+        let index = self.schema.nodes.len();
+        let is_root = index == 0;
+        let (parent, path_bytes) = match self.open.last() {
+            Some(group) => (group.node, group.path_bytes),
+            None if is_root => (0, 0),
+            None => {
+                let total = self.total;
+                return Err(Error::corrupt(alloc::format!(
+                    "a schema of {total} elements, of which {index} are a tree"
+                )));
             }
-            let here = |error: Error| {
-                let path = path.clone();
-                error.at(move |place| place.column = Some(path))
-            };
-            if is_root && element.physical_type.is_some() && element.children.is_none() {
-                return Err(Error::corrupt("a schema whose root is a leaf"));
+        };
+        self.path.truncate(path_bytes);
+        if !is_root {
+            if !self.path.is_empty() {
+                self.path.push('.');
             }
-            let repetition = match element.repetition {
-                // The root's repetition means nothing, and writers put anything there.
-                _ if is_root => Repetition::Required,
-                Some(0) => Repetition::Required,
-                Some(1) => Repetition::Optional,
-                Some(2) => Repetition::Repeated,
-                None => return Err(here(Error::corrupt("a field without a repetition"))),
-                Some(other) => {
-                    return Err(here(Error::corrupt(alloc::format!(
-                        "a field of the unknown repetition {other}"
-                    ))));
-                }
-            };
-            definition_max += u16::from(repetition != Repetition::Required);
-            repetition_max += u16::from(repetition == Repetition::Repeated);
-            if let Some(group) = open.last_mut() {
-                group.children_left -= 1;
+            self.path.push_str(&element.name);
+        }
+        self.add_at(index, parent, element).map_err(|error| {
+            if is_root { error } else { error.at(|place| place.column = Some(self.path.clone())) }
+        })
+    }
+
+    fn add_at(&mut self, index: usize, parent: usize, element: Element) -> Result<()> {
+        let is_root = index == 0;
+        if is_root && element.physical_type.is_some() && element.children.is_none() {
+            return Err(Error::corrupt("a schema whose root is a leaf"));
+        }
+        Limits::check("structure_bytes", self.limits.structure_bytes, u64_of(self.path.len()))?;
+        let repetition = match element.repetition {
+            // The root's repetition means nothing, and writers put anything there.
+            _ if is_root => Repetition::Required,
+            Some(0) => Repetition::Required,
+            Some(1) => Repetition::Optional,
+            Some(2) => Repetition::Repeated,
+            None => return Err(Error::corrupt("a field without a repetition")),
+            Some(other) => {
+                return Err(Error::corrupt(alloc::format!("a field of the unknown repetition {other}")));
             }
-            if !is_root && element.physical_type.is_none() && element.children.is_none() {
-                return Err(here(Error::corrupt("a field with neither a type nor children")));
+        };
+        let (above, above_repeated) =
+            self.open.last().map_or((0, 0), |group| (group.definition_max, group.repetition_max));
+        let definition_max = above + u16::from(repetition != Repetition::Required);
+        let repetition_max = above_repeated + u16::from(repetition == Repetition::Repeated);
+        if let Some(group) = self.open.last_mut() {
+            group.children_left -= 1;
+        }
+        if !is_root && element.physical_type.is_none() && element.children.is_none() {
+            return Err(Error::corrupt("a field with neither a type nor children"));
+        }
+        let children = element.children.unwrap_or(0);
+        let children = u32::try_from(children)
+            .map_err(|_| Error::corrupt(alloc::format!("a group of {children} children")))?;
+        let is_leaf = element.physical_type.is_some() && !is_root;
+        let converted_type = element.converted_type.map(ConvertedType);
+        let converted = converted_type.and_then(|it| it.logical_type(element.scale, element.precision));
+        let annotation = match (&element.logical_type, converted) {
+            // So parquet-java annotates an interval, which only the converted types have.
+            (Some(LogicalType::Unknown) | None, Some(LogicalType::Interval)) => Some(LogicalType::Interval),
+            (Some(logical_type), _) => Some(logical_type.clone()),
+            (None, converted) => converted,
+        };
+        let kind = if is_leaf {
+            if children > 0 {
+                return Err(Error::corrupt("a field with both a type and children"));
             }
-            let children = element.children.unwrap_or(0);
-            let children = u32::try_from(children)
-                .map_err(|_| here(Error::corrupt(alloc::format!("a group of {children} children"))))?;
-            let is_leaf = element.physical_type.is_some() && !is_root;
-            let converted_type = element.converted_type.map(ConvertedType);
-            let converted = converted_type.and_then(|it| it.logical_type(element.scale, element.precision));
-            let annotation = match (&element.logical_type, converted) {
-                // So parquet-java annotates an interval, which only the converted types have.
-                (Some(LogicalType::Unknown) | None, Some(LogicalType::Interval)) => {
-                    Some(LogicalType::Interval)
-                }
-                (Some(logical_type), _) => Some(logical_type.clone()),
-                (None, converted) => converted,
-            };
-            let kind = if is_leaf {
-                if children > 0 {
-                    return Err(here(Error::corrupt("a field with both a type and children")));
-                }
-                let physical_type = physical_type(&element).map_err(here)?;
-                check_annotation(annotation.as_ref(), physical_type).map_err(here)?;
-                paths_bytes += path.len() as u64;
-                Limits::check("footer_bytes", limits.footer_bytes, paths_bytes).map_err(here)?;
-                schema.leaves.push(Leaf {
-                    node: index,
-                    physical_type,
-                    definition_max,
-                    repetition_max,
-                    path: path.clone(),
-                });
-                NodeKind::Leaf { leaf: schema.leaves.len() - 1 }
-            } else {
-                NodeKind::Group { end: index + 1 }
-            };
-            schema.nodes.push(Node {
-                name: element.name,
-                repetition,
-                logical_type: annotation,
-                converted_type,
-                field_id: element.field_id,
-                parent,
-                kind,
+            let physical_type = physical_type(&element)?;
+            check_annotation(annotation.as_ref(), physical_type)?;
+            self.paths_bytes += u64_of(self.path.len());
+            Limits::check("footer_bytes", self.limits.footer_bytes, self.paths_bytes)?;
+            let leaf = self.schema.leaves.len();
+            self.schema.leaves.push(Leaf {
+                node: index,
+                physical_type,
+                definition_max,
+                repetition_max,
+                path: self.path.clone(),
             });
-            if !is_leaf {
-                // The root is level 0.
-                let nesting = limits.nesting.min(NESTING_MAX);
-                Limits::check("nesting", nesting.into(), open.len() as u64).map_err(here)?;
-                open.push(Open {
-                    node: index,
-                    children_left: children,
-                    definition_max,
-                    repetition_max,
-                    path_bytes: path.len(),
-                });
-            }
-            while open.last().is_some_and(|group| group.children_left == 0) {
-                if let Some(group) = open.pop() {
-                    schema.nodes[group.node].kind = NodeKind::Group { end: index + 1 };
-                }
+            NodeKind::Leaf { leaf }
+        } else {
+            NodeKind::Group { end: index + 1 }
+        };
+        self.schema.nodes.push(Node {
+            name: element.name,
+            repetition,
+            logical_type: annotation,
+            converted_type,
+            field_id: element.field_id,
+            parent,
+            kind,
+        });
+        if !is_leaf {
+            // The root is level 0.
+            let nesting = self.limits.nesting.min(NESTING_MAX);
+            Limits::check("nesting", nesting.into(), u64_of(self.open.len()))?;
+            self.open.push(Open {
+                node: index,
+                children_left: children,
+                definition_max,
+                repetition_max,
+                path_bytes: self.path.len(),
+            });
+        }
+        while self.open.last().is_some_and(|group| group.children_left == 0) {
+            if let Some(group) = self.open.pop() {
+                self.schema.nodes[group.node].kind = NodeKind::Group { end: index + 1 };
             }
         }
-        if let Some(group) = open.first() {
+        Ok(())
+    }
+
+    /// The schema, all of whose elements were added.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when children are missing.
+    pub(crate) fn finish(self) -> Result<Schema> {
+        if let Some(group) = self.open.first() {
             return Err(Error::corrupt(alloc::format!(
                 "a schema that ends {} children early",
-                open.iter()
+                self.open
+                    .iter()
                     .map(|group| u64::from(group.children_left))
                     .sum::<u64>()
                     .max(u64::from(group.children_left))
             )));
         }
-        if schema.nodes.is_empty() {
+        if self.schema.nodes.is_empty() {
             return Err(Error::corrupt("an empty schema"));
         }
-        Ok(schema)
+        Ok(self.schema)
+    }
+}
+
+#[cfg(test)]
+impl Schema {
+    fn build(elements: Vec<Element>, limits: &Limits) -> Result<Schema> {
+        let mut builder = SchemaBuilder::new(elements.len(), limits);
+        elements.into_iter().try_for_each(|element| builder.add(element))?;
+        builder.finish()
     }
 }
 

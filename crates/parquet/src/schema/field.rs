@@ -8,6 +8,8 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use marquetry_base::Segmented;
+
 use super::{
     ConvertedType, Leaf, LogicalType, Node, NodeKind, PhysicalType, Repetition, Schema, Shape, ShapeKind,
 };
@@ -101,8 +103,10 @@ struct Place {
 impl Writer {
     /// A schema whose root has this name, and nothing below it yet.
     pub(super) fn new(name: &str) -> Writer {
-        let mut writer =
-            Writer { schema: Schema { nodes: Vec::new(), leaves: Vec::new() }, path: String::new() };
+        let mut writer = Writer {
+            schema: Schema { nodes: Segmented::new(), leaves: Segmented::new() },
+            path: String::new(),
+        };
         let root = Named { name, field_id: None, annotation: None, converted_type: None };
         writer.node(root, Repetition::Required, 0, None);
         writer

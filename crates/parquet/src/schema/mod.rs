@@ -11,9 +11,10 @@ mod union;
 mod widen;
 
 use alloc::string::String;
-use alloc::vec::Vec;
 
-pub(crate) use build::Element;
+use marquetry_base::Segmented;
+
+pub(crate) use build::{ELEMENT_FIELDS, Element, SchemaBuilder};
 pub use project::{PathError, PathPart, Projection};
 #[cfg(test)]
 pub(crate) use shape::tests::schema as of_lines;
@@ -25,8 +26,8 @@ pub(crate) use widen::{LeafType, Widening};
 /// A schema: its nodes depth-first, the root first, and its leaves in the order of their column chunks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schema {
-    nodes: Vec<Node>,
-    leaves: Vec<Leaf>,
+    nodes: Segmented<Node>,
+    leaves: Segmented<Leaf>,
 }
 
 /// A group or a leaf of the tree.
@@ -80,12 +81,12 @@ pub struct Leaf {
 
 impl Schema {
     /// All nodes, depth-first, the root first.
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &Segmented<Node> {
         &self.nodes
     }
 
     /// All leaves, in the order of a row group's column chunks.
-    pub fn leaves(&self) -> &[Leaf] {
+    pub fn leaves(&self) -> &Segmented<Leaf> {
         &self.leaves
     }
 
@@ -121,7 +122,8 @@ impl Schema {
             Some(NodeKind::Leaf { .. }) => node + 1,
             None => node,
         };
-        self.nodes[node.min(end)..end].iter().filter_map(|node| match node.kind {
+        let from = node.min(end);
+        self.nodes.iter_from(from).take(end - from).filter_map(|node| match node.kind {
             NodeKind::Leaf { leaf } => Some(leaf),
             NodeKind::Group { .. } => None,
         })

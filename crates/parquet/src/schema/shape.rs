@@ -313,7 +313,7 @@ pub(super) mod tests {
             });
             levels.push((at + 1, definition, repeats));
         }
-        Schema { nodes, leaves }
+        Schema { nodes: nodes.into(), leaves: leaves.into() }
     }
 
     /// A shape in words.

@@ -9,17 +9,22 @@ use marquetry_conformance::craft::{
 use super::{Case, Random, Work};
 
 const CRC: &str = "read/page.rs CRC_PRICE";
-const COPY: &str = "read/page.rs COPY_PRICE";
-const ROOM: &str = "read/page.rs ROOM_PRICE";
+const COPY: &str = "growing.rs COPY_PRICE";
+const ROOM: &str = "read/builder.rs ROOM_PRICE";
 const HEADER: &str = "read/page.rs HEADER_PRICE";
 const COLUMN: &str = "read/reader.rs COLUMN_PRICE";
-const FOOTER: &str = "format/parse.rs ELEMENT_PRICE";
+const FOOTER: &str = "format/skim.rs READ_PRICE";
+const GROUPS: &str = "format/parse.rs GROUP_PRICE";
+const SKIM: &str = "format/skim.rs SKIM_PRICE";
+const STRING: &str = "format/skim.rs COPY_PRICE";
+const MEASURE: &str = "read/reader.rs MEASURE_PRICE";
+const JOIN: &str = "read/index.rs JOIN_PRICE";
 const INDEX: &str = "format/index.rs ELEMENT_PRICE";
 const CHUNK: &str = "read/index.rs CHUNK_PRICE";
 const ENTRY: &str = "read/assembler.rs ENTRY_PRICE";
 const LEVEL: &str = "read/column.rs LEVEL_PRICE";
 const OP: &str = "record/mod.rs OP_PRICE";
-const VALUE: &str = "read/conform/reader.rs VALUE_PRICE";
+const VALUE: &str = "read/conform/cast.rs VALUE_PRICE";
 
 /// See [`super::cases`].
 pub(super) fn cases(thousands: usize) -> Vec<Case> {
@@ -62,7 +67,7 @@ fn bodies(thousands: usize) -> Vec<Case> {
         Case::new(COPY, "pages of 1 MB in pieces of 4 KiB", bytes, file(&page(None), None))
             .bytes()
             .work(pieces(4 << 10)),
-        Case::new(ROOM, "pages of 1 MB of one byte, SNAPPY", bytes, file(&page(Some(0)), Some(SNAPPY)))
+        Case::new(COPY, "pages of 1 MB of one byte, SNAPPY", bytes, file(&page(Some(0)), Some(SNAPPY)))
             .bytes(),
     ]
 }
@@ -85,6 +90,11 @@ fn headers(count: usize) -> Vec<Case> {
             page().with_own(5, bounds(100_000)),
             (count / 10_000).max(1),
         ),
+        Case {
+            price: SKIM,
+            ..of("bounds of 10 KB", page().with_own(5, bounds(10_000)), (count / 1000).max(1))
+        },
+        Case { price: STRING, ..of("bounds of 1 MB", page().with_own(5, bounds(1_000_000)), count / 10_000) },
         of("pages of no value", Page::data(0, PLAIN, Vec::new()), count / 10),
     ]
     .into_iter()
@@ -146,11 +156,17 @@ fn tables(thousands: usize) -> Vec<Case> {
     };
     vec![
         Case::new(FOOTER, "columns", columns, wide(columns, 1)).work(Work::Footer),
-        Case::new(FOOTER, "row groups of one column", columns, wide(1, columns)).work(Work::Footer),
+        Case::new(GROUPS, "row groups of one column", columns, wide(1, columns)).work(Work::Footer),
         Case::new(COLUMN, "columns of one row", columns, wide(columns, 1)),
         Case::new(COLUMN, "row groups of one row", columns, wide(1, columns)),
-        Case::new(INDEX, "one chunk of many pages", columns, indexed(columns)).work(Work::Index),
-        Case::new(CHUNK, "many chunks of one page", columns, few(columns)).work(Work::Index),
+        Case::new(ROOM, "columns of one row", columns, wide(columns, 1)),
+        Case::new(MEASURE, "columns of one row", columns, wide(columns, 1)),
+        Case::new(JOIN, "one chunk of many pages, in pieces of 4 KiB", columns, indexed(columns))
+            .work(Work::Index { piece_bytes: 4 << 10 }),
+        Case::new(INDEX, "one chunk of many pages", columns, indexed(columns))
+            .work(Work::Index { piece_bytes: u64::MAX }),
+        Case::new(CHUNK, "many chunks of one page", columns, few(columns))
+            .work(Work::Index { piece_bytes: u64::MAX }),
     ]
 }
 

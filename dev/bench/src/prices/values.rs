@@ -16,6 +16,12 @@ const DELTA: &str = "read/values.rs DELTA";
 const DELTA_BYTES: &str = "read/values.rs DELTA_BYTE_ARRAY";
 const ALP: &str = "read/values.rs ALP";
 const LEVEL: &str = "read/column.rs LEVEL_PRICE";
+const SPREAD: &str = "read/column.rs SPREAD_PRICE";
+const BLOCK: &str = "read/column.rs BLOCK_PRICE";
+const NUMBERS: &str = "read/dictionary.rs NUMBERS";
+const VIEWS: &str = "read/dictionary.rs VIEWS";
+const TEXT: &str = "read/dictionary.rs TEXT";
+const SEGMENTED: &str = "read/dictionary.rs SEGMENTED";
 
 /// Numbers of the format that nothing else is crafted with.
 const DOUBLE: i32 = 5;
@@ -120,7 +126,11 @@ fn dictionaries(count: usize) -> Vec<Case> {
         Case::new(DICTIONARY, format!("int64, {name}"), count, file)
     };
     let string = |name: &str, entries: usize, runs: Vec<u8>| {
-        let file = file(Column::required("v", BYTE_ARRAY), pages(entries, strings(entries), runs), count);
+        let file = file(
+            Column::required("v", BYTE_ARRAY).with(6, V::I32(UTF8)),
+            pages(entries, strings(entries), runs),
+            count,
+        );
         Case::new(DICTIONARY, format!("string, {name}"), count, file)
     };
     let fixed = |name: &str, entries: usize, runs: Vec<u8>| {
@@ -138,12 +148,29 @@ fn dictionaries(count: usize) -> Vec<Case> {
         int64("of 1,000", 1000, packed(1000)),
         int64("of 1,000, runs of one", 1000, ones(1000)),
         int64("of 1,000, runs of eight", 1000, eights(1000)),
-        int64("of four times as many", large, packed(large)),
+        Case { price: SEGMENTED, ..int64("of four times as many", large, packed(large)) },
+        Case {
+            price: NUMBERS,
+            ..int64("of four times as many, one run", large, repeated_run(count as u64, 7, width(large)))
+        },
         string("of 1,000", 1000, packed(1000)),
         string("of 1,000, runs of one", 1000, ones(1000)),
-        string("of four times as many", large, packed(large)),
+        Case { price: SEGMENTED, ..string("of four times as many", large, packed(large)) },
+        Case {
+            price: VIEWS,
+            ..string("of four times as many, one run", large, repeated_run(count as u64, 7, width(large)))
+        },
+        Case {
+            price: TEXT,
+            ..string(
+                "of four times as many, UTF-8, one run",
+                large,
+                repeated_run(count as u64, 7, width(large)),
+            )
+        }
+        .work(Work::Batches { piece_bytes: u64::MAX, verify_utf8: true }),
         fixed("of 1,000", 1000, packed(1000)),
-        fixed("of four times as many", large, packed(large)),
+        Case { price: SEGMENTED, ..fixed("of four times as many", large, packed(large)) },
     ]
 }
 
@@ -189,7 +216,9 @@ fn strings(count: usize) -> Vec<Case> {
         let lengths = one_page(column(), DELTA_LENGTH_BYTE_ARRAY, delta_length(&values), count);
         if !wide {
             cases.push(Case::new(BYTES, format!("PLAIN, {name}"), count, plain.clone()));
-            cases.push(Case::new(BYTES, format!("DELTA_LENGTH, {name}"), count, lengths.clone()));
+            // Before its bytes are found, a page's lengths are stepped over.
+            let price = if bytes == 0 { BLOCK } else { BYTES };
+            cases.push(Case::new(price, format!("DELTA_LENGTH, {name}"), count, lengths.clone()));
         }
         cases.push(Case::new(BYTES, format!("PLAIN UTF-8, {name}"), count, plain).work(checked.clone()));
         cases.push(
@@ -319,9 +348,9 @@ fn levels(count: usize) -> Vec<Case> {
     vec![
         of("all null, one run", repeated_run(count as u64, 0, 1), 0, 8),
         of("int64, 1 of 10 null", packed_run(&some, 1), there(&some), 8),
-        of("int64, half null", packed_run(&half, 1), there(&half), 8),
+        Case { price: SPREAD, ..of("int64, half null", packed_run(&half, 1), there(&half), 8) },
         of("int64, half null, runs of one", ones, there(&half), 8),
-        of("fixed[16], half null", packed_run(&half, 1), there(&half), 16),
-        of("fixed[3], half null", packed_run(&half, 1), there(&half), 3),
+        Case { price: SPREAD, ..of("fixed[16], half null", packed_run(&half, 1), there(&half), 16) },
+        Case { price: SPREAD, ..of("fixed[3], half null", packed_run(&half, 1), there(&half), 3) },
     ]
 }

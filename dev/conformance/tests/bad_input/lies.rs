@@ -104,7 +104,7 @@ fn lies_of_size() -> Vec<Lie> {
                 Column::required("a", FIXED_LEN_BYTE_ARRAY).with(2, V::I32(0)),
                 Chunk::new(3, [Page::dictionary(max, vec![]), Page::data(3, PLAIN, vec![])]),
             ),
-            Some("34359738352 is more than the limit dictionary_bytes"),
+            Some("2147483647 is more than the limit dictionary_bytes"),
         ),
         (
             "two dictionaries",
@@ -133,7 +133,7 @@ fn lies_of_size() -> Vec<Lie> {
         (
             "nulls of a wide type",
             one(
-                Column::optional("a", FIXED_LEN_BYTE_ARRAY).with(2, V::I32(1 << 20)),
+                Column::optional("a", FIXED_LEN_BYTE_ARRAY).with(2, V::I32((1 << 20) - 1)),
                 Chunk::new(9000, [Page::data_v2(9000, 9000, PLAIN, &repeated_run(9000, 0, 1), &[])]),
             ),
             None,

@@ -4,6 +4,7 @@ mod hosts;
 mod indexes;
 mod lies;
 mod nesting;
+mod pieces;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

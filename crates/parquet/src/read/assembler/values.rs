@@ -76,12 +76,14 @@ impl Spread {
             return Err(disagree());
         }
         let validity = (&**there.bytes(), first);
+        let mut filled = 0;
         /// Spreads plain values, and shares them after the last.
         macro_rules! plain {
             ($kind:ident, $dense:expr) => {{
                 let store = store!(self, $kind);
-                let out = store.room(length, 0, length)?;
-                spread_plain(&$dense[range], &mut out[part.clone()], validity)?;
+                let (out, new) = store.room_of(length, part.start, part.len())?;
+                filled = new;
+                spread_plain(&$dense[range], out, validity)?;
                 (part.end == length).then(|| store.share(length))
             }};
         }
@@ -98,7 +100,7 @@ impl Spread {
             Values::Boolean(dense) => {
                 let bytes = length.div_ceil(8);
                 let store = store!(self, Bytes);
-                let out = store.room(bytes, 0, bytes)?;
+                let (out, _) = store.room_of(bytes, 0, part.end.div_ceil(8))?;
                 let dense = (&**dense.bytes(), dense.offset() + range.start);
                 spread::copy_bits(dense, out, part.start, validity, slots).map_err(|_| disagree())?;
                 (part.end == length).then(|| Values::Boolean(Bitmap::new(store.share(bytes), 0, length)))
@@ -110,8 +112,8 @@ impl Spread {
                 self.fixed(dense, length, range.start, part, validity, limits)?.map(Values::FixedLenByteArray)
             }
         };
-        // A wide value is as dear as the entries that are as many bytes.
-        Ok((slots * (width / size_of::<u32>()).max(1), made))
+        // A wide value is as dear as the entries that are as many bytes; memory that is new, as much again.
+        Ok((slots * (width / size_of::<u32>()).max(1) + filled / 2, made))
     }
 
     fn fixed(
@@ -128,9 +130,9 @@ impl Spread {
         let bytes = length.saturating_mul(width);
         Limits::check("total_bytes", limits.total_bytes, u64_of(bytes))?;
         let store = store!(self, Bytes);
-        let out = store.room(bytes, 0, bytes)?;
-        for (at, slot) in part.clone().enumerate() {
-            let out = &mut out[slot * width..(slot + 1) * width];
+        let (out, _) = store.room_of(bytes, part.start * width, part.len() * width)?;
+        for at in 0..part.len() {
+            let out = &mut out[at * width..(at + 1) * width];
             if bits::get(validity, first + at) == Some(true) {
                 out.copy_from_slice(dense.get(value));
                 value += 1;

@@ -250,8 +250,8 @@ impl Work<'_> {
             return Ok((0, Some((leaf.column.nulls, leaf.column.validity.clone()))));
         };
         let part = entries.part(self.task.entry, SLICE);
-        let room = (self.length + SLICE).div_ceil(8);
-        let out = self.memory.validity.room(room, 0, room)?;
+        let (all, room) = (self.length + SLICE, self.task.slot + part.len());
+        let (out, _) = self.memory.validity.room_of(all.div_ceil(8), 0, room.div_ceil(8))?;
         let (slots, there) =
             levels::validity(part, self.field.slots, self.field.definition, out, self.task.slot)
                 .map_err(|_| Error::internal("no room for validity"))?;
@@ -275,22 +275,22 @@ impl Work<'_> {
         };
         let too_many = || Error::new(ErrorKind::LimitExceeded, "more than 2,147,483,647 elements in a batch");
         let part = entries.part(self.task.entry, SLICE);
-        let room = self.length + SLICE;
         let before = i32::try_from(self.task.found).map_err(|_| too_many())?;
-        let out = self.memory.offsets.room(room, 0, room)?.get_mut(self.task.slot..).unwrap_or_default();
+        let (out, filled) = self.memory.offsets.room_of(self.length + SLICE, self.task.slot, part.len())?;
         let (slots, found) =
             levels::offsets(part, self.field.slots, elements, before, out).map_err(|_| too_many())?;
         self.advance(part.len(), slots, found)?;
         if self.task.entry < entries.len() {
-            return Ok(part.len());
+            return Ok(part.len() + filled / 2);
         }
         self.check_slots()?;
         let last = i32::try_from(self.task.found).map_err(|_| too_many())?;
-        self.memory.offsets.room(room, self.length, 1)?[0] = last;
+        self.memory.offsets.room_of(self.length + SLICE, self.length, 1)?.0[0] = last;
         self.task.made.elements = self.task.found;
         self.task.made.offsets = Some(self.memory.offsets.share(self.length + 1));
         self.task.begin(Stage::Values);
-        Ok(part.len())
+        // Memory that is new is as dear as the entries that are as many bytes.
+        Ok(part.len() + filled / 2)
     }
 
     fn advance(&mut self, entries: usize, slots: usize, found: usize) -> Result<(), Fault> {
@@ -323,21 +323,25 @@ impl Kept {
         task: &mut Task,
         next: Stage,
     ) -> Result<usize, Fault> {
-        if task.entry == 0 {
-            self.count = 0;
-        }
         let (at, length) = match leaf.entries {
             Some(entries) if has_lists => (task.entry, entries.len()),
             Some(_) => (0, 0),
             None => (task.entry, leaf.column.rows),
         };
+        if at == 0 {
+            self.count = 0;
+            for levels in [&mut self.definition, &mut self.repetition] {
+                if levels.capacity() < length {
+                    // Had at once, and filled as it is needed.
+                    *levels = Vec::new();
+                    levels.try_reserve_exact(length).map_err(|_| Error::out_of_memory(length))?;
+                }
+            }
+        }
         let count = SLICE.min(length.saturating_sub(at));
         let room = self.count + count;
-        if self.definition.len() < room {
-            for levels in [&mut self.definition, &mut self.repetition] {
-                levels.try_reserve(room - levels.len()).map_err(|_| Error::out_of_memory(room))?;
-                levels.resize(room, 0);
-            }
+        for levels in [&mut self.definition, &mut self.repetition] {
+            levels.resize(levels.len().max(room), 0);
         }
         let (definition, repetition) =
             (&mut self.definition[self.count..room], &mut self.repetition[self.count..room]);

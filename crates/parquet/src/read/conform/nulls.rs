@@ -6,11 +6,9 @@ use alloc::vec::Vec;
 use marquetry_base::{Bitmap, Buffer, Error, ErrorKind, Result};
 
 use super::LeafPlan;
+use crate::read::builder::{self, NULL_BYTES_MAX};
 use crate::read::{ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use crate::schema::PhysicalType;
-
-/// Bytes that a column of nulls, or of one value, may take: as much as a column of values may before its batch ends.
-const BYTES_MAX: usize = 16 << 20;
 
 /// Zeros of each type, which all columns of nulls share.
 #[derive(Debug, Default)]
@@ -22,12 +20,18 @@ pub(super) struct Zeros {
     double: Buffer<f64>,
     views: Buffer<u128>,
     indices: Buffer<u32>,
+    filled: usize,
 }
 
 impl Zeros {
+    /// Bytes that were filled since this was last asked.
+    pub(super) fn filled(&mut self) -> usize {
+        core::mem::take(&mut self.filled)
+    }
+
     /// Zero bytes: no validity, level 0.
     pub(super) fn bytes(&mut self, length: usize) -> Result<Buffer<u8>> {
-        zeros(&mut self.bytes, length)
+        zeros(&mut self.bytes, length, &mut self.filled)
     }
 
     fn values(&mut self, physical_type: PhysicalType, length: usize) -> Result<Values> {
@@ -37,14 +41,15 @@ impl Zeros {
         };
         Ok(match physical_type {
             PhysicalType::Boolean => Values::Boolean(Bitmap::new(self.bytes(length.div_ceil(8))?, 0, length)),
-            PhysicalType::Int32 => Values::Int32(zeros(&mut self.int32, length)?),
-            PhysicalType::Int64 => Values::Int64(zeros(&mut self.int64, length)?),
+            PhysicalType::Int32 => Values::Int32(zeros(&mut self.int32, length, &mut self.filled)?),
+            PhysicalType::Int64 => Values::Int64(zeros(&mut self.int64, length, &mut self.filled)?),
             PhysicalType::Int96 => Values::Int96(fixed(self, 12)?),
-            PhysicalType::Float => Values::Float(zeros(&mut self.float, length)?),
-            PhysicalType::Double => Values::Double(zeros(&mut self.double, length)?),
-            PhysicalType::ByteArray => {
-                Values::ByteArray(ByteArrays::new(zeros(&mut self.views, length)?, Arc::default()))
-            }
+            PhysicalType::Float => Values::Float(zeros(&mut self.float, length, &mut self.filled)?),
+            PhysicalType::Double => Values::Double(zeros(&mut self.double, length, &mut self.filled)?),
+            PhysicalType::ByteArray => Values::ByteArray(ByteArrays::new(
+                zeros(&mut self.views, length, &mut self.filled)?,
+                Arc::default(),
+            )),
             PhysicalType::FixedLenByteArray(width) => {
                 Values::FixedLenByteArray(fixed(self, marquetry_base::cast::usize_of_u32(width))?)
             }
@@ -71,6 +76,7 @@ impl Zeros {
                 values: self.values(plan.physical_type, there)?,
                 layout,
                 levels: None,
+                provisional: false,
             });
         }
         let definition = match levels {
@@ -91,6 +97,7 @@ impl Zeros {
             values: self.values(plan.physical_type, 0)?,
             layout: Layout::Dense,
             levels: Some(Levels { definition, repetition }),
+            provisional: false,
         })
     }
 
@@ -103,17 +110,27 @@ impl Zeros {
         keep_dictionaries: bool,
     ) -> Result<ColumnBatch> {
         let values = if keep_dictionaries {
-            Values::Dictionary(zeros(&mut self.indices, rows)?, Arc::clone(&constant.value))
+            Values::Dictionary(zeros(&mut self.indices, rows, &mut self.filled)?, Arc::clone(&constant.value))
         } else {
             if constant.repeated.as_ref().is_none_or(|values| values.len() < rows) {
                 constant.repeated = Some(repeat(&constant.value, rows)?);
+                self.filled += rows.saturating_mul(constant.bytes);
             }
             match &constant.repeated {
                 Some(values) => values.slice(0..rows),
                 None => return Err(Error::internal("a constant that is not repeated")),
             }
         };
-        Ok(ColumnBatch { leaf, rows, nulls: 0, validity: None, values, layout: Layout::Spaced, levels: None })
+        Ok(ColumnBatch {
+            leaf,
+            rows,
+            nulls: 0,
+            validity: None,
+            values,
+            layout: Layout::Spaced,
+            levels: None,
+            provisional: false,
+        })
     }
 }
 
@@ -121,6 +138,8 @@ impl Zeros {
 #[derive(Debug)]
 pub(super) struct Constant {
     value: Arc<Values>,
+    /// Bytes that it takes in each row.
+    bytes: usize,
     repeated: Option<Values>,
 }
 
@@ -140,22 +159,25 @@ impl Constant {
             }
             _ => false,
         };
-        (is_of_type && value.len() == 1).then(|| Constant { value: Arc::new(value), repeated: None })
+        let bytes = builder::value_bytes(physical_type);
+        (is_of_type && value.len() == 1).then(|| Constant { value: Arc::new(value), bytes, repeated: None })
     }
 }
 
 /// The rows of a batch that such columns leave, of those that are wanted.
 pub(super) fn rows_max(physical_type: PhysicalType, rows: usize) -> Result<usize> {
-    let width = physical_type.width().unwrap_or(size_of::<u128>()).max(1);
-    if width > BYTES_MAX {
-        let message = alloc::format!("a null of {width} bytes: at most {BYTES_MAX} where nulls take room");
+    let width = builder::value_bytes(physical_type);
+    if width > NULL_BYTES_MAX {
+        let message =
+            alloc::format!("a null of {width} bytes: at most {NULL_BYTES_MAX} where nulls take room");
         return Err(Error::new(ErrorKind::LimitExceeded, message));
     }
-    Ok(rows.min(BYTES_MAX / width))
+    Ok(rows.min(builder::rows_max(physical_type)))
 }
 
-fn zeros<T: Clone + Default>(kept: &mut Buffer<T>, length: usize) -> Result<Buffer<T>> {
+fn zeros<T: Clone + Default>(kept: &mut Buffer<T>, length: usize, filled: &mut usize) -> Result<Buffer<T>> {
     if kept.len() < length {
+        *filled += length.saturating_mul(size_of::<T>());
         *kept = fill(T::default(), length)?;
     }
     Ok(kept.slice(0..length))

@@ -1,0 +1,248 @@
+//! A long list that is not one piece of memory.
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::{Index, IndexMut};
+
+/// A list that grows without moving what it holds, in segments of at most 128 KiB: for lists that a file may make long, such as
+/// the column chunks of a wide table. Nothing of it is had, or copied, at once.
+#[derive(Clone)]
+pub struct Segmented<T> {
+    /// All but the last hold [`Segmented::SEGMENT`] values.
+    segments: Vec<Vec<T>>,
+    length: usize,
+}
+
+/// Bytes of a segment, at most.
+const SEGMENT_BYTES: usize = 128 << 10;
+
+impl<T> Segmented<T> {
+    /// Values of a segment: a power of two, so that a place is found by shifting.
+    const SEGMENT: usize = {
+        let size = if size_of::<T>() == 0 { 1 } else { size_of::<T>() };
+        let values = if size > SEGMENT_BYTES { 1 } else { SEGMENT_BYTES / size };
+        1 << values.ilog2()
+    };
+
+    /// An empty list.
+    pub const fn new() -> Segmented<T> {
+        Segmented { segments: Vec::new(), length: 0 }
+    }
+
+    /// Values.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Adds a value at the end.
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        match self.segments.last_mut() {
+            Some(last) if last.len() < Self::SEGMENT => last.push(value),
+            _ => self.push_segment(value),
+        }
+        self.length += 1;
+    }
+
+    #[cold]
+    fn push_segment(&mut self, value: T) {
+        // The first grows as any list does: most lists are short. The others will be filled.
+        let mut segment = Vec::with_capacity(if self.segments.is_empty() { 0 } else { Self::SEGMENT });
+        segment.push(value);
+        self.segments.push(segment);
+    }
+
+    /// A value, if it is there.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<&T> {
+        self.segments.get(index / Self::SEGMENT)?.get(index % Self::SEGMENT)
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        self.segments.get_mut(index / Self::SEGMENT)?.get_mut(index % Self::SEGMENT)
+    }
+
+    /// The first value.
+    pub fn first(&self) -> Option<&T> {
+        self.get(0)
+    }
+
+    /// The last value.
+    pub fn last(&self) -> Option<&T> {
+        self.segments.last()?.last()
+    }
+
+    /// The last value, to be changed.
+    pub fn last_mut(&mut self) -> Option<&mut T> {
+        self.segments.last_mut()?.last_mut()
+    }
+
+    /// All values, in order.
+    pub fn iter(&self) -> SegmentedIter<'_, T> {
+        self.iter_from(0)
+    }
+
+    /// The values from `index` on.
+    pub fn iter_from(&self, index: usize) -> SegmentedIter<'_, T> {
+        SegmentedIter { list: self, next: index.min(self.length), end: self.length }
+    }
+
+    /// All values, in order, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.segments.iter_mut().flatten()
+    }
+}
+
+/// The values of a [`Segmented`] list.
+#[derive(Debug)]
+pub struct SegmentedIter<'a, T> {
+    list: &'a Segmented<T>,
+    next: usize,
+    end: usize,
+}
+
+impl<T> Clone for SegmentedIter<'_, T> {
+    fn clone(&self) -> Self {
+        SegmentedIter { list: self.list, next: self.next, end: self.end }
+    }
+}
+
+impl<'a, T> Iterator for SegmentedIter<'a, T> {
+    type Item = &'a T;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a T> {
+        if self.next >= self.end {
+            return None;
+        }
+        let value = self.list.get(self.next);
+        self.next += 1;
+        value
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.end - self.next, Some(self.end - self.next))
+    }
+
+    fn nth(&mut self, skip: usize) -> Option<&'a T> {
+        self.next = self.next.saturating_add(skip).min(self.end);
+        self.next()
+    }
+}
+
+impl<T> DoubleEndedIterator for SegmentedIter<'_, T> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        if self.next >= self.end {
+            return None;
+        }
+        self.end -= 1;
+        self.list.get(self.end)
+    }
+}
+
+impl<T> ExactSizeIterator for SegmentedIter<'_, T> {}
+
+impl<T> Default for Segmented<T> {
+    fn default() -> Segmented<T> {
+        Segmented::new()
+    }
+}
+
+impl<T> Index<usize> for Segmented<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, index: usize) -> &T {
+        &self.segments[index / Self::SEGMENT][index % Self::SEGMENT]
+    }
+}
+
+impl<T> IndexMut<usize> for Segmented<T> {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut T {
+        &mut self.segments[index / Self::SEGMENT][index % Self::SEGMENT]
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Segmented<T> {
+    type Item = &'a T;
+    type IntoIter = SegmentedIter<'a, T>;
+
+    fn into_iter(self) -> SegmentedIter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<T> Extend<T> for Segmented<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
+        values.into_iter().for_each(|value| self.push(value));
+    }
+}
+
+impl<T> FromIterator<T> for Segmented<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Segmented<T> {
+        let mut list = Segmented::new();
+        list.extend(values);
+        list
+    }
+}
+
+impl<T> From<Vec<T>> for Segmented<T> {
+    fn from(values: Vec<T>) -> Segmented<T> {
+        values.into_iter().collect()
+    }
+}
+
+impl<T: PartialEq> PartialEq for Segmented<T> {
+    fn eq(&self, other: &Segmented<T>) -> bool {
+        self.segments == other.segments
+    }
+}
+
+impl<T: Eq> Eq for Segmented<T> {}
+
+impl<T: fmt::Debug> fmt::Debug for Segmented<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_a_list() {
+        let list: Segmented<u64> = (0..100_000).collect();
+        assert_eq!((list.len(), list.first(), list.last()), (100_000, Some(&0), Some(&99_999)));
+        assert!(list.iter().copied().eq(0..100_000));
+        assert!(list.iter().rev().copied().eq((0..100_000).rev()));
+        assert!(list.iter_from(70_000).copied().eq(70_000..100_000));
+        assert_eq!((list[65_537], list.get(100_000), list.iter().nth(99_999)), (65_537, None, Some(&99_999)));
+        assert_eq!(list, (0..100_000).collect::<Vec<_>>().into());
+        assert_ne!(list, (1..100_001).collect());
+        let mut list = list;
+        list.iter_mut().for_each(|value| *value += 1);
+        list[99_999] = 7;
+        assert_eq!((list[0], list.last()), (1, Some(&7)));
+        assert!(Segmented::<u8>::new().last().is_none());
+    }
+
+    #[test]
+    fn no_segment_is_large() {
+        let list: Segmented<[u64; 40]> = (0..10_000).map(|at| [at; 40]).collect();
+        assert!(list.segments.len() > 20);
+        for segment in &list.segments {
+            assert!(segment.capacity() * size_of::<[u64; 40]>() <= SEGMENT_BYTES);
+        }
+        assert_eq!(Segmented::<[u8; 1 << 20]>::SEGMENT, 1);
+        assert_eq!(Segmented::<()>::SEGMENT, SEGMENT_BYTES);
+    }
+}

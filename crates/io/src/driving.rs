@@ -1,0 +1,208 @@
+//! What the asynchronous drivers have in common: a machine, the reads it waits for, and when its thread is somebody else's turn.
+
+use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use marquetry_base::{Budget, Error, Machine, Object, Result, Step};
+
+use crate::async_source::AsyncSource;
+use crate::named;
+use crate::schedule::{Answer, Ask, ReadAhead, Schedule};
+use crate::source::Sources;
+
+/// Units that a demand costs beside the work of the step that made it: reads are decided on, begun, and handed over.
+const DEMAND_UNITS: u64 = 2_000;
+/// Units that a read costs.
+const READ_UNITS: u64 = 1_000;
+
+/// A machine that is being driven. Its host polls it, and gives others a turn in between, as it is told.
+pub(crate) struct Driving<M, S: AsyncSource> {
+    machine: M,
+    sources: Sources<S>,
+    schedule: Schedule,
+    reads: Vec<Flight<S::Read>>,
+    lengths: Vec<(Object, S::Length)>,
+    /// True while the machine waits for an answer.
+    waits: bool,
+    /// Units until somebody else's turn.
+    units_left: u64,
+    /// Bytes of reads that may still be begun before somebody else's turn; and of all in a turn.
+    bytes_left: u64,
+    turn_bytes: u64,
+}
+
+/// A read in flight.
+struct Flight<F> {
+    object: Object,
+    range: Range<u64>,
+    future: F,
+}
+
+/// What [`Driving::poll`] answers.
+pub(crate) enum Event<T> {
+    /// A product.
+    Product(T),
+    /// It is somebody else's turn.
+    Turn,
+    /// Nothing more will come.
+    Done,
+}
+
+impl<M: Machine, S: AsyncSource> Driving<M, S> {
+    /// Begins reads of at most `turn_bytes` (but at least one) between two turns of others.
+    pub(crate) fn new(machine: M, sources: Sources<S>, read_ahead: ReadAhead, turn_bytes: u64) -> Self {
+        Driving {
+            machine,
+            sources,
+            schedule: Schedule::new(read_ahead),
+            reads: Vec::new(),
+            lengths: Vec::new(),
+            waits: false,
+            units_left: Budget::DEFAULT_UNITS,
+            bytes_left: turn_bytes,
+            turn_bytes,
+        }
+    }
+
+    pub(crate) fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    /// Works up to the next event, for one step's budget at most. Pending while nothing can be done before a read has ended.
+    ///
+    /// Nothing is lost where a caller stops polling in between.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event<M::Product>>> {
+        loop {
+            if self.units_left == 0 {
+                self.units_left = Budget::DEFAULT_UNITS;
+                self.bytes_left = self.turn_bytes;
+                return Poll::Ready(Ok(Event::Turn));
+            }
+            let mut moved = self.begin();
+            if moved || self.waits {
+                moved |= self.collect(cx);
+            }
+            if self.waits && !self.hand_over()? {
+                if self.schedule.has_more() && (moved || self.bytes_left == 0) {
+                    // What came may have made room; or others come first.
+                    if self.bytes_left == 0 {
+                        self.units_left = 0;
+                    }
+                    continue;
+                }
+                if self.reads.is_empty() && self.lengths.is_empty() {
+                    return Poll::Ready(Err(Error::internal("a machine waits for what nobody reads")));
+                }
+                return Poll::Pending;
+            }
+            self.waits = false;
+            let mut budget = Budget::new(self.units_left);
+            let step = self.machine.step(&mut budget);
+            self.units_left = budget.left();
+            match step.map_err(|error| self.named(error))? {
+                Step::Ready(product) => {
+                    self.units_left = 0;
+                    return Poll::Ready(Ok(Event::Product(product)));
+                }
+                Step::Done => return Poll::Ready(Ok(Event::Done)),
+                Step::Yield => self.units_left = 0,
+                Step::Append(object, _) => {
+                    let message =
+                        format!("the machine writes to object {}, and this driver only reads", object.0);
+                    return Poll::Ready(Err(Error::misuse(message)));
+                }
+                Step::Need(demand) => {
+                    self.schedule.want(demand)?;
+                    self.charge(DEMAND_UNITS);
+                    self.waits = true;
+                }
+            }
+        }
+    }
+
+    /// Begins reads, as long as there is room for them and it is our turn. True when there was one.
+    fn begin(&mut self) -> bool {
+        let mut any = false;
+        while self.bytes_left > 0 {
+            let Some(ask) = self.schedule.begin() else { break };
+            any = true;
+            match ask {
+                Ask::Length(object) => match self.sources.get(object) {
+                    Ok(source) => self.lengths.push((object, source.length())),
+                    Err(error) => self.schedule.length_arrived(object, Err(error)),
+                },
+                Ask::Read(object, range) => {
+                    self.charge(READ_UNITS);
+                    self.bytes_left = self.bytes_left.saturating_sub(range.end - range.start);
+                    match self.sources.get(object) {
+                        Ok(source) => {
+                            let future = source.read(range.clone());
+                            self.reads.push(Flight { object, range, future });
+                        }
+                        Err(error) => self.schedule.arrived(object, &range, Err(error)),
+                    }
+                }
+            }
+        }
+        any
+    }
+
+    /// Takes what has come, and lets go of what nobody waits for any more. True when something has come.
+    fn collect(&mut self, cx: &mut Context<'_>) -> bool {
+        let schedule = &mut self.schedule;
+        let in_flight = self.reads.len() + self.lengths.len();
+        self.lengths.retain_mut(|(object, future)| match Pin::new(future).poll(cx) {
+            Poll::Ready(found) => {
+                schedule.length_arrived(*object, found);
+                false
+            }
+            Poll::Pending => true,
+        });
+        self.reads.retain_mut(|flight| {
+            if !schedule.is_flying(flight.object, &flight.range) {
+                return false;
+            }
+            match Pin::new(&mut flight.future).poll(cx) {
+                Poll::Ready(bytes) => {
+                    schedule.arrived(flight.object, &flight.range, bytes);
+                    false
+                }
+                Poll::Pending => true,
+            }
+        });
+        self.reads.len() + self.lengths.len() < in_flight
+    }
+
+    /// Tells the machine what has come of what it waits for. True when that is something.
+    fn hand_over(&mut self) -> Result<bool> {
+        let mut any = false;
+        while let Some(answer) = self.schedule.answer() {
+            any = true;
+            match answer {
+                Answer::Length(object, Ok(length)) => self.machine.supply_length(object, length),
+                Answer::Bytes(object, range, Ok(bytes)) => self.machine.supply(object, range, bytes),
+                Answer::Length(object, Err(reason)) => Err(self.refuse(object, 0..0, reason)),
+                Answer::Bytes(object, range, Err(reason)) => Err(self.refuse(object, range, reason)),
+            }
+            .map_err(|error| self.named(error))?;
+        }
+        Ok(any)
+    }
+
+    /// Tells the machine what cannot be had; and what it says to that.
+    fn refuse(&mut self, object: Object, range: Range<u64>, reason: Error) -> Error {
+        self.waits = false;
+        self.machine.fail(object, range, reason.clone());
+        self.machine.step(&mut Budget::default()).err().unwrap_or(reason)
+    }
+
+    /// Charges for the driver's own work, which leaves a unit for the machine: each turn has a step.
+    fn charge(&mut self, units: u64) {
+        self.units_left = self.units_left.saturating_sub(units).max(1);
+    }
+
+    fn named(&self, error: Error) -> Error {
+        named(error, self.sources.only().map(AsyncSource::name))
+    }
+}

@@ -1,0 +1,183 @@
+//! The driver for tokio, and files read on its threads for what waits.
+//!
+//! ```
+//! # use marquetry_base::{Budget, Bytes, Demand, Error, Machine, Object, Result, Step};
+//! # /// Counts the bytes of an object.
+//! # struct Counter(Object, Option<u64>);
+//! # impl Machine for Counter {
+//! #     type Product = u64;
+//! #     fn step(&mut self, _: &mut Budget<'_>) -> Result<Step<u64>> {
+//! #         Ok(match self.1 {
+//! #             None => Step::Need(Demand::length(self.0)),
+//! #             Some(u64::MAX) => Step::Done,
+//! #             Some(length) => { self.1 = Some(u64::MAX); Step::Ready(length) }
+//! #         })
+//! #     }
+//! #     fn supply(&mut self, _: Object, _: std::ops::Range<u64>, _: Bytes) -> Result<()> { Ok(()) }
+//! #     fn supply_length(&mut self, _: Object, length: u64) -> Result<()> { self.1 = Some(length); Ok(()) }
+//! #     fn fail(&mut self, _: Object, _: std::ops::Range<u64>, _: Error) {}
+//! # }
+//! use marquetry_io::{Sources, tokio};
+//!
+//! # let machine = Counter(Object(0), None);
+//! # let path = std::env::temp_dir().join(format!("marquetry-io-tokio-{}", std::process::id()));
+//! # std::fs::write(&path, "seven b").unwrap();
+//! # let runtime = ::tokio::runtime::Builder::new_current_thread().build().unwrap();
+//! # runtime.block_on(async {
+//! let file = tokio::File::open(&path).await?;
+//! let mut products = tokio::drive(machine, Sources::new().with(Object(0), file));
+//! while let Some(product) = products.next().await? {
+//!     assert_eq!(product, 7);
+//! }
+//! # std::fs::remove_file(&path).unwrap();
+//! # Ok::<(), Error>(())
+//! # }).unwrap();
+//! ```
+
+use std::future::poll_fn;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use ::tokio::runtime::Handle;
+use ::tokio::task::{JoinHandle, yield_now};
+use marquetry_base::{Bytes, Error, Machine, Result};
+
+use crate::async_source::AsyncSource;
+use crate::blocking;
+use crate::driving::{Driving, Event};
+use crate::schedule::ReadAhead;
+use crate::source::{Source, Sources};
+
+/// Drives a machine on tokio, on a runtime of any flavour.
+///
+/// Between two steps of the default budget, and after each product, tokio's driver is polled and other tasks run. Ranges are
+/// read in pieces, ahead of what the machine is at. What [`Products::next`] returns is `Send` where machine and sources are.
+pub fn drive<M: Machine, S: AsyncSource>(machine: M, sources: Sources<S>) -> Products<M, S> {
+    drive_ahead(machine, sources, ReadAhead::default())
+}
+
+/// The same, with another bound on what is read ahead.
+pub fn drive_ahead<M: Machine, S: AsyncSource>(
+    machine: M,
+    sources: Sources<S>,
+    read_ahead: ReadAhead,
+) -> Products<M, S> {
+    // Other threads read: beginning as many reads as there is room for takes little of this one.
+    Products(Driving::new(machine, sources, read_ahead, u64::MAX))
+}
+
+/// The products of a machine that is driven on tokio. Dropping it cancels the reads that are in flight.
+pub struct Products<M, S: AsyncSource>(Driving<M, S>);
+
+impl<M: Machine, S: AsyncSource> Products<M, S> {
+    /// The next product; `None` when nothing more will come. Where it is dropped before its end, nothing is lost.
+    ///
+    /// # Errors
+    ///
+    /// As [`drive`](crate::drive())'s.
+    pub async fn next(&mut self) -> Result<Option<M::Product>> {
+        loop {
+            match poll_fn(|cx| self.0.poll(cx)).await? {
+                Event::Product(product) => return Ok(Some(product)),
+                Event::Done => return Ok(None),
+                // tokio wakes who yields only after it has looked for timers and I/O that are due.
+                Event::Turn => yield_now().await,
+            }
+        }
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &M {
+        self.0.machine()
+    }
+}
+
+/// A local file, read on tokio's threads for what waits (tokio has no other reads of files).
+pub type File = Offloaded<blocking::File>;
+
+impl File {
+    /// Opens a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`blocking::File::open`]'s; `Misuse` outside of a tokio runtime.
+    pub async fn open(path: impl AsRef<Path>) -> Result<File> {
+        let path: PathBuf = path.as_ref().to_owned();
+        offload(move || blocking::File::open(path)).await.map(Offloaded::new)
+    }
+}
+
+/// A source that waits, asked on tokio's threads for what waits. Clones share it.
+#[derive(Debug)]
+pub struct Offloaded<S> {
+    source: Arc<S>,
+}
+
+impl<S> Offloaded<S> {
+    /// Takes a source that waits.
+    pub fn new(source: S) -> Offloaded<S> {
+        Offloaded { source: Arc::new(source) }
+    }
+}
+
+impl<S> Clone for Offloaded<S> {
+    fn clone(&self) -> Offloaded<S> {
+        Offloaded { source: Arc::clone(&self.source) }
+    }
+}
+
+impl<S: Source + Send + Sync + 'static> AsyncSource for Offloaded<S> {
+    type Length = Offload<u64>;
+    type Read = Offload<Bytes>;
+
+    fn name(&self) -> &str {
+        self.source.name()
+    }
+
+    fn length(&self) -> Offload<u64> {
+        let source = Arc::clone(&self.source);
+        offload(move || source.length())
+    }
+
+    fn read(&self, range: Range<u64>) -> Offload<Bytes> {
+        let source = Arc::clone(&self.source);
+        offload(move || source.read(range))
+    }
+}
+
+/// Something that waits, on a thread for that. Dropping it takes it back, if no thread has begun with it.
+#[derive(Debug)]
+pub struct Offload<T>(Result<JoinHandle<Result<T>>>);
+
+fn offload<T: Send + 'static>(ask: impl FnOnce() -> Result<T> + Send + 'static) -> Offload<T> {
+    match Handle::try_current() {
+        Ok(runtime) => Offload(Ok(runtime.spawn_blocking(ask))),
+        Err(_) => Offload(Err(Error::misuse("a file is read by tokio outside of a tokio runtime"))),
+    }
+}
+
+impl<T> Future for Offload<T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
+        match &mut self.0 {
+            Ok(task) => Pin::new(task).poll(cx).map(|ended| match ended {
+                Ok(found) => found,
+                Err(error) if error.is_panic() => Err(Error::internal("a source panicked")),
+                Err(_) => Err(Error::source("the tokio runtime was shut down before a read had ended")),
+            }),
+            Err(error) => Poll::Ready(Err(error.clone())),
+        }
+    }
+}
+
+impl<T> Drop for Offload<T> {
+    fn drop(&mut self) {
+        if let Ok(task) = &self.0 {
+            task.abort();
+        }
+    }
+}

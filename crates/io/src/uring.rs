@@ -1,0 +1,235 @@
+//! The driver for io_uring, one thread a core, on the runtime [compio](https://docs.rs/compio), and files read by it.
+//!
+//! Reads are submitted to the kernel and come back into the memory that the machine then keeps: nothing is copied but out of
+//! the system's cache, and no other thread has a part in it. Where io_uring is not there or not allowed (other systems, most
+//! containers' rules, `kernel.io_uring_disabled`), compio reads with threads instead: [`is_native`] tells.
+//!
+//! ```
+//! # use marquetry_base::{Budget, Bytes, Demand, Error, Machine, Object, Result, Step};
+//! # /// Counts the bytes of an object.
+//! # struct Counter(Object, Option<u64>);
+//! # impl Machine for Counter {
+//! #     type Product = u64;
+//! #     fn step(&mut self, _: &mut Budget<'_>) -> Result<Step<u64>> {
+//! #         Ok(match self.1 {
+//! #             None => Step::Need(Demand::length(self.0)),
+//! #             Some(u64::MAX) => Step::Done,
+//! #             Some(length) => { self.1 = Some(u64::MAX); Step::Ready(length) }
+//! #         })
+//! #     }
+//! #     fn supply(&mut self, _: Object, _: std::ops::Range<u64>, _: Bytes) -> Result<()> { Ok(()) }
+//! #     fn supply_length(&mut self, _: Object, length: u64) -> Result<()> { self.1 = Some(length); Ok(()) }
+//! #     fn fail(&mut self, _: Object, _: std::ops::Range<u64>, _: Error) {}
+//! # }
+//! use marquetry_io::{Sources, uring};
+//!
+//! # let machine = Counter(Object(0), None);
+//! # let path = std::env::temp_dir().join(format!("marquetry-io-uring-{}", std::process::id()));
+//! # std::fs::write(&path, "seven b").unwrap();
+//! # compio::runtime::Runtime::new().unwrap().block_on(async {
+//! let file = uring::File::open(&path).await?;
+//! let mut products = uring::drive(machine, Sources::new().with(Object(0), file));
+//! while let Some(product) = products.next().await? {
+//!     assert_eq!(product, 7);
+//! }
+//! # std::fs::remove_file(&path).unwrap();
+//! # Ok::<(), Error>(())
+//! # }).unwrap();
+//! ```
+
+use std::future::{Ready, poll_fn, ready};
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+use compio::BufResult;
+use compio::buf::{IntoInner, IoBuf};
+use compio::fs;
+use compio::io::AsyncReadAt;
+use compio::runtime::Runtime;
+use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::{Bytes, Error, Machine, Result};
+
+use crate::async_source::AsyncSource;
+use crate::driving::{Driving, Event};
+use crate::schedule::ReadAhead;
+use crate::source::{FileKind, Sources, beyond_end, shrank};
+
+/// Bytes of reads that are begun before others have their turn: one read, as a rule. The kernel reads what is in its cache at
+/// once, when the read is submitted, on the thread that submits it: sixteen reads in one go would keep it from everybody for
+/// milliseconds.
+const TURN_BYTES: u64 = 256 << 10;
+
+/// Drives a machine on compio, on the thread that it is called on.
+///
+/// Between two steps of the default budget, and after each product, timers and I/O that are due are looked for and other tasks
+/// run: whatever `event_interval` the runtime was made with, a machine is not polled twice without that. Ranges are read in
+/// pieces, ahead of what the machine is at.
+pub fn drive<M: Machine, S: AsyncSource>(machine: M, sources: Sources<S>) -> Products<M, S> {
+    drive_ahead(machine, sources, ReadAhead::default())
+}
+
+/// The same, with another bound on what is read ahead.
+pub fn drive_ahead<M: Machine, S: AsyncSource>(
+    machine: M,
+    sources: Sources<S>,
+    read_ahead: ReadAhead,
+) -> Products<M, S> {
+    Products(Driving::new(machine, sources, read_ahead, TURN_BYTES))
+}
+
+/// True when this thread's runtime reads by io_uring; false when it reads with threads, and outside of a compio runtime.
+pub fn is_native() -> bool {
+    Runtime::try_with_current(|runtime| runtime.driver_type().is_iouring()).unwrap_or(false)
+}
+
+/// The products of a machine that is driven on compio. Dropping it cancels the reads that are in flight.
+pub struct Products<M, S: AsyncSource>(Driving<M, S>);
+
+impl<M: Machine, S: AsyncSource> Products<M, S> {
+    /// The next product; `None` when nothing more will come. Where it is dropped before its end, nothing is lost.
+    ///
+    /// # Errors
+    ///
+    /// As [`drive`](crate::drive())'s.
+    pub async fn next(&mut self) -> Result<Option<M::Product>> {
+        loop {
+            match poll_fn(|cx| self.0.poll(cx)).await? {
+                Event::Product(product) => return Ok(Some(product)),
+                Event::Done => return Ok(None),
+                Event::Turn => turn().await,
+            }
+        }
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &M {
+        self.0.machine()
+    }
+}
+
+/// Lets everybody else have their turn: what was asked for is submitted, and who waited for what has come since, or for a time
+/// that has come, runs before us.
+///
+/// Being woken at once would not do: compio polls up to 61 tasks, or two of them 61 times in turn, before it looks for timers.
+async fn turn() {
+    // Outside of a runtime there is nobody else.
+    let _ = Runtime::try_with_current(|runtime| runtime.poll_with(Some(Duration::ZERO)));
+    // A read of ours that has come wakes us before the timers are looked at; so we stand at the queue's end only the second time.
+    let mut passes = 0;
+    poll_fn(|cx| {
+        if passes == 2 {
+            return Poll::Ready(());
+        }
+        passes += 1;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// A local file, open for reading by this thread. Clones share it.
+#[derive(Debug, Clone)]
+pub struct File {
+    file: fs::File,
+    name: Rc<str>,
+    length: u64,
+}
+
+impl File {
+    /// Opens a file.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source) where it cannot be opened, or is not a regular file;
+    /// `Misuse` outside of a compio runtime.
+    pub async fn open(path: impl AsRef<Path>) -> Result<File> {
+        let path = path.as_ref();
+        if Runtime::try_with_current(|_| ()).is_err() {
+            return Err(Error::misuse("a file is opened by compio outside of a compio runtime"));
+        }
+        if path.as_os_str().is_empty() {
+            return Err(Error::source("cannot open a file without a name: the path is empty"));
+        }
+        let name = path.display().to_string();
+        let cannot = |what: &dyn std::fmt::Display| Error::source(format!("cannot open {name}: {what}"));
+        // Asked before opening, which waits for a writer when the path is a named pipe; and after, for the path may have
+        // become another file in between.
+        let before = fs::metadata(path).await.map_err(|error| cannot(&error))?;
+        kind(&before).expect_regular().map_err(|what| cannot(&what))?;
+        let file = fs::File::open(path).await.map_err(|error| cannot(&error))?;
+        let metadata = file.metadata().await.map_err(|error| cannot(&error))?;
+        kind(&metadata).expect_regular().map_err(|what| cannot(&what))?;
+        Ok(File { file, length: metadata.len(), name: name.into() })
+    }
+}
+
+impl AsyncSource for File {
+    type Length = Ready<Result<u64>>;
+    type Read = Pin<Box<dyn Future<Output = Result<Bytes>>>>;
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The length that the file had when it was opened.
+    fn length(&self) -> Self::Length {
+        ready(Ok(self.length))
+    }
+
+    fn read(&self, range: Range<u64>) -> Self::Read {
+        Box::pin(read(self.clone(), range))
+    }
+}
+
+async fn read(source: File, range: Range<u64>) -> Result<Bytes> {
+    let File { file, name, length } = source;
+    // Also keeps what is allocated within what the file has.
+    if range.start > range.end || range.end > length {
+        return Err(beyond_end(&name, &range, length));
+    }
+    let bytes = usize_of(range.end - range.start).ok_or_else(|| Error::out_of_memory(usize::MAX))?;
+    let mut buffer = Vec::new();
+    buffer.try_reserve_exact(bytes).map_err(|_| Error::out_of_memory(bytes))?;
+    while buffer.len() < bytes {
+        let filled = buffer.len();
+        let at = range.start + u64_of(filled);
+        let BufResult(read, slice) = file.read_at(buffer.slice(filled..bytes), at).await;
+        buffer = slice.into_inner();
+        match read {
+            Ok(0) => return Err(shrank(&name, length, at)),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::source(format!("cannot read {name} at byte {at}: {error}"))),
+        }
+    }
+    Ok(Bytes::from(buffer))
+}
+
+fn kind(metadata: &fs::Metadata) -> FileKind {
+    match () {
+        () if metadata.is_file() => FileKind::Regular,
+        () if metadata.is_dir() => FileKind::Directory,
+        () => special(metadata),
+    }
+}
+
+#[cfg(unix)]
+fn special(metadata: &fs::Metadata) -> FileKind {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = metadata.file_type();
+    match () {
+        () if kind.is_fifo() => FileKind::Pipe,
+        () if kind.is_socket() => FileKind::Socket,
+        () => FileKind::Device,
+    }
+}
+
+#[cfg(not(unix))]
+fn special(_: &fs::Metadata) -> FileKind {
+    FileKind::Device
+}

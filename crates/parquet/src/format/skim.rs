@@ -1,0 +1,543 @@
+//! Structures of any size, in steps of any size.
+//!
+//! Nearly every structure of the metadata has some hundred bytes in one piece, and is read at once where it stands. One that is long,
+//! or cut by the border of two pieces, is *skimmed*: a resumable walk that leaves out what nobody knows, sets long strings aside, and
+//! writes down the rest as a *digest*. That is short, so it is then read at once, by the same code.
+
+use alloc::vec::Vec;
+
+use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
+
+use super::thrift::{Kind, Reader, SKIP_DEPTH_MAX, Stop, Thrift};
+
+/// What is wanted of a value. A value of another kind than is wanted is left out, as Thrift's own readers skip it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Wanted {
+    /// Nothing.
+    Nothing,
+    /// A number, a boolean, or a short string.
+    Scalar,
+    /// A string of bytes, which may be long.
+    Bytes,
+    /// A list of scalars.
+    Scalars,
+    /// A list of structures, of which these fields.
+    Structs(Fields),
+    /// Of a list its type and length, but no element.
+    Head,
+    /// These fields of a structure.
+    Struct(Fields),
+}
+
+/// Fields of a structure that are known, by their number. [`ANY`] stands for all numbers, and comes last.
+pub(crate) type Fields = &'static [(i16, Wanted)];
+
+/// Whatever number a field has.
+pub(crate) const ANY: i16 = i16::MIN;
+
+/// Bytes that are read where they stand: a structure that is not whole within them is skimmed.
+pub(crate) const WHOLE_BYTES_MAX: usize = 16 << 10;
+
+/// The price of what is read where it stands.
+pub(crate) const READ_PRICE: Price = Price::per_kib(1024);
+/// The price of what is skimmed.
+const SKIM_PRICE: Price = Price { kib: 1024, kilovalue: 6 * 1024 };
+/// The price of a string's bytes, when they are put together.
+const COPY_PRICE: Price = Price::per_kib(150);
+/// Bytes that are copied at a time.
+const COPY_SLICE_BYTES: usize = 64 << 10;
+/// Strings below this are copied: one that is shared holds all that the host supplied with it.
+const SHARED_BYTES_MIN: u64 = 64 << 10;
+/// Strings below this stand in the digest.
+const BESIDE_BYTES_MIN: u64 = 256;
+/// Tokens between two looks at the budget.
+const TOKENS_AT_ONCE: usize = 256;
+
+/// What a field becomes that is not of the kind that is wanted: one of a kind that no structure of the format has.
+const OTHER: Kind = Kind::Uuid;
+
+/// A structure that is being skimmed.
+#[derive(Debug)]
+pub(crate) struct Skim {
+    what: &'static str,
+    /// Where it starts in the file, and where the next byte is.
+    start: u64,
+    at: u64,
+    structure_bytes_max: u64,
+    expects: Expects,
+    stack: Vec<Frame>,
+    /// The beginning of a token whose end is in the next piece.
+    token: Vec<u8>,
+    digest: Vec<u8>,
+    beside: Vec<Bytes>,
+}
+
+#[derive(Debug)]
+enum Expects {
+    /// What the innermost structure, list or map has next.
+    Next,
+    /// One field, after the field `last`, or a structure's end; and no more.
+    Field { last: i16, fields: Fields },
+    /// A value of this kind.
+    Value(Kind, Wanted),
+    /// So many bytes that nobody wants.
+    Skip(u64),
+    /// So many bytes for the digest.
+    Keep(u64),
+    /// So many bytes of a string beside it, after what is there.
+    Beside(u64, Vec<u8>),
+    /// So many more bytes of a long string, after these pieces of it.
+    Pieces(u64, Vec<Bytes>),
+    /// Nothing from outside: a long string is being put together, from the piece of this number on.
+    Join(Vec<Bytes>, usize, Vec<u8>),
+    /// Nothing: all is there.
+    Nothing,
+}
+
+#[derive(Debug)]
+enum Frame {
+    Struct { last: i16, wanted: Wanted },
+    List { kind: Kind, left: usize, wanted: Wanted },
+    Map { key: Kind, value: Kind, left: u64 },
+}
+
+impl Skim {
+    /// Skims a structure that starts at `start` of the file.
+    pub(crate) fn structure(what: &'static str, start: u64, fields: Fields, limits: &Limits) -> Skim {
+        Skim::new(what, start, Expects::Value(Kind::Struct, Wanted::Struct(fields)), limits)
+    }
+
+    /// Skims one field of a structure, after the field `last`, or the structure's end. The field's number is kept, even if the rest
+    /// is not.
+    pub(crate) fn field(what: &'static str, start: u64, last: i16, fields: Fields, limits: &Limits) -> Skim {
+        Skim::new(what, start, Expects::Field { last, fields }, limits)
+    }
+
+    fn new(what: &'static str, start: u64, expects: Expects, limits: &Limits) -> Skim {
+        Skim {
+            what,
+            start,
+            at: start,
+            structure_bytes_max: limits.structure_bytes,
+            expects,
+            stack: Vec::new(),
+            token: Vec::new(),
+            digest: Vec::new(),
+            beside: Vec::new(),
+        }
+    }
+
+    /// Where the next byte is that it wants.
+    pub(crate) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Where the structure starts.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Bytes of what is written down.
+    pub(crate) fn digest_bytes(&self) -> usize {
+        self.digest.len()
+    }
+
+    /// Bytes that it wants for certain, beginning where it is. None while a string that is there is put together.
+    pub(crate) fn wants(&self) -> u64 {
+        match &self.expects {
+            Expects::Join(..) | Expects::Nothing => 0,
+            Expects::Skip(left) | Expects::Keep(left) => *left,
+            Expects::Beside(left, _) | Expects::Pieces(left, _) => *left,
+            _ => 1,
+        }
+    }
+
+    /// Goes on with the bytes that follow. True when all is there: no byte behind it is taken. False when the bytes, or the budget,
+    /// did not suffice.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` for what is no Thrift, `LimitExceeded` for `structure_bytes`.
+    pub(crate) fn step(&mut self, piece: &Bytes, budget: &mut Budget<'_>) -> Result<bool> {
+        let mut at = 0;
+        while !matches!(self.expects, Expects::Nothing) {
+            let before = at;
+            let tokens =
+                self.tokens(piece, &mut at, budget).map_err(|stop| stop.into_error(self.what, self.start));
+            self.at += u64_of(at - before);
+            let tokens = tokens?;
+            Limits::check("structure_bytes", self.structure_bytes_max, u64_of(self.digest.len()))
+                .map_err(|error| error.at_offset(self.start))?;
+            let is_joining = matches!(self.expects, Expects::Join(..));
+            if tokens == 0 && at == piece.len() && !is_joining {
+                break;
+            }
+            if budget.is_spent() {
+                return Ok(matches!(self.expects, Expects::Nothing));
+            }
+        }
+        Ok(matches!(self.expects, Expects::Nothing))
+    }
+
+    /// Reads what was written down.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&mut Reader<'_>) -> Thrift<T>) -> Thrift<T> {
+        read(&mut Reader::of_digest(&self.digest, &self.beside))
+    }
+
+    /// Takes some tokens; says how many. None when the bytes do not suffice for one.
+    fn tokens(&mut self, piece: &Bytes, at: &mut usize, budget: &mut Budget<'_>) -> Thrift<usize> {
+        let start = *at;
+        // Bytes that cost nothing: they are stepped over, or shared.
+        let mut free = 0;
+        let mut done = 0;
+        while done < TOKENS_AT_ONCE && *at - start - free < WHOLE_BYTES_MAX {
+            let left = piece.len() - *at;
+            let whole = |wanted: u64| usize_of(wanted).unwrap_or(usize::MAX).min(left);
+            match core::mem::replace(&mut self.expects, Expects::Next) {
+                Expects::Nothing => {
+                    self.expects = Expects::Nothing;
+                    break;
+                }
+                Expects::Skip(wanted) => {
+                    let skipped = whole(wanted);
+                    (*at, free) = (*at + skipped, free + skipped);
+                    if wanted > u64_of(skipped) {
+                        self.expects = Expects::Skip(wanted - u64_of(skipped));
+                        break;
+                    }
+                }
+                Expects::Keep(wanted) => {
+                    // More than a digest may have is refused when the first part of it is there.
+                    let kept = whole(wanted).min(WHOLE_BYTES_MAX);
+                    self.digest.extend_from_slice(&piece[*at..*at + kept]);
+                    *at += kept;
+                    if wanted > u64_of(kept) {
+                        self.expects = Expects::Keep(wanted - u64_of(kept));
+                        if kept == left {
+                            break;
+                        } else {
+                            done += 1
+                        }
+                        continue;
+                    }
+                }
+                Expects::Beside(wanted, mut string) => {
+                    let kept = whole(wanted);
+                    string.extend_from_slice(&piece[*at..*at + kept]);
+                    *at += kept;
+                    if wanted > u64_of(kept) {
+                        self.expects = Expects::Beside(wanted - u64_of(kept), string);
+                        break;
+                    }
+                    self.set_aside(string.into());
+                }
+                Expects::Pieces(wanted, mut pieces) => {
+                    let shared = whole(wanted);
+                    if shared > 0 {
+                        pieces.push(piece.slice(*at..*at + shared));
+                    }
+                    (*at, free) = (*at + shared, free + shared);
+                    if wanted > u64_of(shared) {
+                        self.expects = Expects::Pieces(wanted - u64_of(shared), pieces);
+                        break;
+                    }
+                    match &mut pieces[..] {
+                        [one] => {
+                            let one = core::mem::take(one);
+                            self.set_aside(one);
+                        }
+                        _ => self.expects = Expects::Join(pieces, 0, Vec::new()),
+                    }
+                }
+                Expects::Join(mut pieces, mut next, mut string) => {
+                    // All its bytes are there, so its memory may be had.
+                    if string.capacity() == 0 {
+                        let total = pieces.iter().map(Bytes::len).sum();
+                        if string.try_reserve_exact(total).is_err() {
+                            return Err(Stop::Corrupt(0, "a string that memory cannot be had for"));
+                        }
+                    }
+                    let mut slice = COPY_SLICE_BYTES;
+                    while let Some(piece) =
+                        pieces.get_mut(next).filter(|_| slice > 0 && done < TOKENS_AT_ONCE)
+                    {
+                        let part = piece.split_to(piece.len().min(slice));
+                        string.extend_from_slice(&part);
+                        slice -= part.len().min(slice);
+                        next += usize::from(piece.is_empty());
+                        done += 1;
+                    }
+                    budget.charge(COPY_PRICE, COPY_SLICE_BYTES - slice, 0);
+                    if next == pieces.len() {
+                        self.set_aside(string.into());
+                    } else {
+                        self.expects = Expects::Join(pieces, next, string);
+                        break;
+                    }
+                }
+                expects => {
+                    let before = (*at, self.token.len());
+                    let is_there = self.token(expects, piece, at)?;
+                    if !is_there {
+                        done += usize::from(before != (*at, self.token.len()));
+                        break;
+                    }
+                }
+            }
+            done += 1;
+        }
+        if matches!(self.expects, Expects::Next) && self.stack.is_empty() {
+            self.expects = Expects::Nothing;
+        }
+        budget.charge(SKIM_PRICE, *at - start - free, done);
+        Ok(done)
+    }
+
+    /// Takes a token of a few bytes, which may be cut by the end of the piece. False when its end is not there.
+    fn token(&mut self, expects: Expects, piece: &[u8], at: &mut usize) -> Thrift<bool> {
+        match expects {
+            Expects::Field { last, fields } => {
+                let Some(field) = self.whole(piece, at, |reader| reader.field(last))? else {
+                    self.expects = Expects::Field { last, fields };
+                    return Ok(false);
+                };
+                match field {
+                    Some(field) => {
+                        self.begin_field(field.id, field.kind, wanted_of(fields, field.id), true)?
+                    }
+                    None => {
+                        self.digest.push(0);
+                        self.expects = Expects::Nothing;
+                    }
+                }
+            }
+            Expects::Value(kind, wanted) => {
+                if !self.value(kind, wanted, piece, at)? {
+                    self.expects = Expects::Value(kind, wanted);
+                    return Ok(false);
+                }
+            }
+            _ => match self.stack.last_mut() {
+                None => self.expects = Expects::Nothing,
+                Some(Frame::List { left: 0, .. } | Frame::Map { left: 0, .. }) => drop(self.stack.pop()),
+                Some(Frame::List { kind, left, wanted }) => {
+                    *left -= 1;
+                    self.expects = Expects::Value(*kind, *wanted);
+                }
+                Some(Frame::Map { key, value, left }) => {
+                    // Keys and values take turns.
+                    let kind = if *left % 2 == 0 { *key } else { *value };
+                    *left -= 1;
+                    self.expects = Expects::Value(kind, Wanted::Nothing);
+                }
+                Some(Frame::Struct { last, wanted }) => {
+                    let (last, wanted) = (*last, *wanted);
+                    let Some(field) = self.whole(piece, at, |reader| reader.field(last))? else {
+                        return Ok(false);
+                    };
+                    let Some(field) = field else {
+                        self.stack.pop();
+                        if wanted != Wanted::Nothing {
+                            self.digest.push(0);
+                        }
+                        return Ok(true);
+                    };
+                    if let Some(Frame::Struct { last, .. }) = self.stack.last_mut() {
+                        *last = field.id;
+                    }
+                    match wanted {
+                        Wanted::Struct(fields) => {
+                            self.begin_field(field.id, field.kind, wanted_of(fields, field.id), false)?;
+                        }
+                        _ if matches!(field.kind, Kind::True | Kind::False) => self.check_depth()?,
+                        _ => self.expects = Expects::Value(field.kind, Wanted::Nothing),
+                    }
+                }
+            },
+        }
+        Ok(true)
+    }
+
+    /// Begins a field of which something may be wanted. `is_told`: its number is kept, whatever it is.
+    fn begin_field(&mut self, id: i16, kind: Kind, wanted: Option<Wanted>, is_told: bool) -> Thrift<()> {
+        let fits = match wanted {
+            None | Some(Wanted::Nothing) => false,
+            Some(Wanted::Scalar) => !matches!(kind, Kind::List | Kind::Set | Kind::Map | Kind::Struct),
+            Some(Wanted::Bytes) => kind == Kind::Binary,
+            Some(Wanted::Scalars | Wanted::Structs(_) | Wanted::Head) => kind == Kind::List,
+            Some(Wanted::Struct(_)) => kind == Kind::Struct,
+        };
+        if fits || wanted.is_some() || is_told {
+            self.digest.push(if fits { kind } else { OTHER }.number());
+            varint(&mut self.digest, ((i32::from(id) << 1) ^ (i32::from(id) >> 15)).cast_unsigned().into());
+            if !fits {
+                self.digest.extend_from_slice(&[0; 16]);
+            }
+        }
+        if !matches!(kind, Kind::True | Kind::False) {
+            let wanted = wanted.filter(|_| fits).unwrap_or(Wanted::Nothing);
+            self.expects = Expects::Value(kind, wanted);
+        }
+        Ok(())
+    }
+
+    /// Takes a value, or begins it. False when its head is not there.
+    fn value(&mut self, kind: Kind, wanted: Wanted, piece: &[u8], at: &mut usize) -> Thrift<bool> {
+        let is_kept = wanted != Wanted::Nothing;
+        self.check_depth()?;
+        if let Some(bytes) = kind.element_bytes() {
+            let bytes = u64_of(bytes);
+            self.expects = if is_kept { Expects::Keep(bytes) } else { Expects::Skip(bytes) };
+            return Ok(true);
+        }
+        match kind {
+            Kind::I16 | Kind::I32 | Kind::I64 => {
+                let Some(number) = self.whole(piece, at, |reader| reader.varint())? else { return Ok(false) };
+                if is_kept {
+                    varint(&mut self.digest, number);
+                }
+            }
+            Kind::Binary => {
+                let Some(length) = self.whole(piece, at, |reader| reader.varint())? else { return Ok(false) };
+                if length > i32::MAX as u64 {
+                    return Err(Stop::Corrupt(0, "a length beyond 2 GiB"));
+                }
+                self.expects = match wanted {
+                    Wanted::Nothing => Expects::Skip(length),
+                    Wanted::Bytes if length >= SHARED_BYTES_MIN => Expects::Pieces(length, Vec::new()),
+                    Wanted::Bytes if length >= BESIDE_BYTES_MIN => Expects::Beside(length, Vec::new()),
+                    _ => {
+                        varint(&mut self.digest, length << 1);
+                        Expects::Keep(length)
+                    }
+                };
+            }
+            Kind::List | Kind::Set => {
+                let Some((kind, length)) = self.whole(piece, at, |reader| reader.list())? else {
+                    return Ok(false);
+                };
+                if is_kept {
+                    self.digest.push(0xf0 | kind.number());
+                    varint(&mut self.digest, u64_of(length));
+                }
+                let inner = match (wanted, kind) {
+                    // The reader refuses elements of another type: none of them needs to be there.
+                    (Wanted::Head, _) => None,
+                    (Wanted::Structs(fields), Kind::Struct) => Some(Wanted::Struct(fields)),
+                    (Wanted::Structs(_), _)
+                    | (Wanted::Scalars, Kind::Struct | Kind::List | Kind::Set | Kind::Map) => None,
+                    (Wanted::Scalars, _) => Some(Wanted::Scalar),
+                    _ => Some(Wanted::Nothing),
+                };
+                match (inner, kind.element_bytes()) {
+                    (None, _) if wanted == Wanted::Head || length == 0 => {}
+                    (None, _) => self.expects = Expects::Nothing,
+                    (Some(Wanted::Nothing), Some(bytes)) => {
+                        self.check_depth_of(usize::from(length > 0))?;
+                        self.expects = Expects::Skip(u64_of(length).saturating_mul(u64_of(bytes)));
+                    }
+                    (Some(wanted), _) => self.stack.push(Frame::List { kind, left: length, wanted }),
+                }
+            }
+            Kind::Map => {
+                let Some((key, value, length)) = self.whole(piece, at, |reader| reader.map())? else {
+                    return Ok(false);
+                };
+                let Some(left) = length.checked_mul(2) else {
+                    return Err(Stop::Corrupt(0, "a map beyond 2^63 entries"));
+                };
+                self.stack.push(Frame::Map { key, value, left });
+            }
+            _ => self.stack.push(Frame::Struct { last: 0, wanted }),
+        }
+        Ok(true)
+    }
+
+    /// What nobody wants may not be nested deeper than a reader would skip.
+    fn check_depth(&self) -> Thrift<()> {
+        self.check_depth_of(0)
+    }
+
+    fn check_depth_of(&self, more: usize) -> Thrift<()> {
+        let is_skipped = |frame: &&Frame| match frame {
+            Frame::Struct { wanted, .. } | Frame::List { wanted, .. } => *wanted == Wanted::Nothing,
+            Frame::Map { .. } => true,
+        };
+        // What is wanted is nested a few levels deep; so is all, if it is not skipped.
+        if self.stack.len() + more > SKIP_DEPTH_MAX as usize
+            && self.stack.iter().filter(is_skipped).count() + more > SKIP_DEPTH_MAX as usize
+        {
+            return Err(Stop::Corrupt(0, "structures nested too deep"));
+        }
+        Ok(())
+    }
+
+    /// A string is whole, which stands beside the digest.
+    fn set_aside(&mut self, string: Bytes) {
+        varint(&mut self.digest, u64_of(self.beside.len()) << 1 | 1);
+        self.beside.push(string);
+    }
+
+    /// A token that may be cut by the end of the piece. `None`: its end is not there.
+    fn whole<T>(
+        &mut self,
+        piece: &[u8],
+        at: &mut usize,
+        read: impl Fn(&mut Reader<'_>) -> Thrift<T>,
+    ) -> Thrift<Option<T>> {
+        if self.token.is_empty() {
+            let mut reader = Reader::new(piece, *at);
+            return match read(&mut reader) {
+                Ok(token) => {
+                    *at = reader.at();
+                    Ok(Some(token))
+                }
+                Err(Stop::End) => {
+                    // A token has at most two dozen bytes, so no more are left.
+                    self.token.extend_from_slice(&piece[*at..]);
+                    *at = piece.len();
+                    Ok(None)
+                }
+                Err(stop) => Err(stop),
+            };
+        }
+        while let Some(&byte) = piece.get(*at) {
+            self.token.push(byte);
+            *at += 1;
+            match read(&mut Reader::new(&self.token, 0)) {
+                Err(Stop::End) => {}
+                token => {
+                    self.token.clear();
+                    return token.map(Some);
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What is wanted of a field; `None` of one that nobody knows.
+fn wanted_of(fields: Fields, id: i16) -> Option<Wanted> {
+    fields.iter().find(|(known, _)| *known == id || *known == ANY).map(|(_, wanted)| *wanted)
+}
+
+fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    out.push(value.to_le_bytes()[0]);
+}
+
+/// An error of memory or limits is told as it is; one of Thrift by what was written down before it, if that is wrong as well.
+pub(crate) fn first_fault(
+    skim: &Skim,
+    fault: Error,
+    read: impl FnOnce(&mut Reader<'_>) -> Thrift<()>,
+) -> Error {
+    match skim.read(read) {
+        Err(stop @ Stop::Corrupt(..)) => stop.into_error(skim.what, skim.start),
+        _ => fault,
+    }
+}

@@ -1,0 +1,710 @@
+//! Dictionaries: decoded slice by slice, kept in segments, looked up.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use marquetry_base::cast::usize_of_u32;
+use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
+use marquetry_kernels::{Plain, gather, plain, strings, utf8};
+
+use super::builder::{ARRAY_BYTES_MAX, Builder, Output, ROOM_PRICE, Store, value_bytes};
+use super::{ByteArrays, FixedBytes, Values};
+use crate::encoding::hybrid::{Hybrid, beyond_dictionary};
+use crate::encoding::plain::{Accept, check_plain_text, not_text, string_error};
+use crate::encoding::too_few_values;
+use crate::format::Encoding;
+use crate::schema::PhysicalType;
+
+/// Bytes of a segment, at most; one value may be more. Half of what an array may have, since a segment has a power of two of entries.
+const SEGMENT_BYTES_MAX: usize = 512 << 10;
+/// Bytes of the page that are decoded at a time; one string may be more.
+const SLICE_BYTES_MAX: usize = 64 << 10;
+/// Entries that are decoded at a time.
+const SLICE_ENTRIES_MAX: usize = 1024;
+/// Entries of a dictionary that is handed out, at most: whatever its values are, and are made to be, they take less than 1 MiB.
+const KEPT_ENTRIES_MAX: usize = ARRAY_BYTES_MAX / size_of::<u128>();
+
+/// What the work on dictionaries costs.
+mod price {
+    use super::Price;
+
+    /// Copy a number, in memory that has its own price.
+    pub(super) const NUMBERS: Price = Price::per_kib(100);
+    /// Read a length, make a view.
+    pub(super) const VIEWS: Price = Price::per_kilovalue(6000);
+    /// Check that a string is text.
+    pub(super) const TEXT: Price = Price::per_kib(150);
+    /// Unpack an index and look it up in segments, which are in no cache. Bytes are paid beside it.
+    pub(super) const SEGMENTED: Price = Price { kib: 100, kilovalue: 12_000 };
+}
+
+/// A dictionary's entries.
+#[derive(Debug)]
+pub(super) enum Entries {
+    /// In one array, as those of almost all files are.
+    Whole(Arc<Values>),
+    /// In segments: an array would have 1 MiB or more.
+    Segmented(Box<Segmented>),
+}
+
+/// The entries of a large dictionary.
+#[derive(Debug)]
+pub(super) struct Segmented {
+    segments: Segments,
+    /// Each segment but the last has `1 << shift` entries.
+    shift: u32,
+    entries: usize,
+    buffers: Arc<Vec<Bytes>>,
+}
+
+/// Arrays of values.
+#[derive(Debug)]
+enum Segments {
+    Int32(Vec<Vec<i32>>),
+    Int64(Vec<Vec<i64>>),
+    Float(Vec<Vec<f32>>),
+    Double(Vec<Vec<f64>>),
+    /// Of byte strings of one width.
+    Fixed(usize, Vec<Vec<u8>>),
+    /// Of views.
+    ByteArray(Vec<Vec<u128>>),
+}
+
+/// The same for each kind of segments.
+macro_rules! each {
+    ($segments:expr, $each:ident => $do:expr) => {
+        match $segments {
+            Segments::Int32($each) => $do,
+            Segments::Int64($each) => $do,
+            Segments::Float($each) => $do,
+            Segments::Double($each) => $do,
+            Segments::Fixed(_, $each) => $do,
+            Segments::ByteArray($each) => $do,
+        }
+    };
+}
+
+impl Entries {
+    /// Those in one array.
+    pub(super) fn whole(&self) -> Option<&Values> {
+        match self {
+            Entries::Whole(values) => Some(values),
+            Entries::Segmented(_) => None,
+        }
+    }
+
+    /// Those that are handed out where dictionaries are kept. Of a large one most entries are in no batch: its values are looked up.
+    pub(super) fn kept(&self) -> Option<&Arc<Values>> {
+        match self {
+            Entries::Whole(values) if values.len() <= KEPT_ENTRIES_MAX => Some(values),
+            _ => None,
+        }
+    }
+
+    /// The buffers that views point into.
+    pub(super) fn buffers(&self) -> Option<&Arc<Vec<Bytes>>> {
+        match self {
+            Entries::Whole(values) => match &**values {
+                Values::ByteArray(values) => Some(values.buffers()),
+                _ => None,
+            },
+            Entries::Segmented(segmented) => Some(&segmented.buffers),
+        }
+    }
+
+    /// What it costs to look a value up, where that is more than in [`Entries::Whole`].
+    pub(super) fn price(&self) -> Option<Price> {
+        match self {
+            Entries::Whole(_) => None,
+            Entries::Segmented(_) => Some(price::SEGMENTED),
+        }
+    }
+
+    /// Bytes held.
+    pub(super) fn held(&self) -> usize {
+        let strings = self.buffers().map_or(0, |buffers| buffers.iter().map(Bytes::len).sum());
+        let values = match self {
+            Entries::Whole(values) => match &**values {
+                Values::ByteArray(values) => size_of_val(&**values.views()),
+                Values::FixedLenByteArray(values) | Values::Int96(values) => values.bytes().len(),
+                values => values.len() * size_of::<u64>(),
+            },
+            Entries::Segmented(segmented) => segmented.segments.held(),
+        };
+        values + strings
+    }
+}
+
+impl Segmented {
+    /// Decodes `count` indices, or as many as are there, and looks them up to the end of the batch's values; how many.
+    pub(super) fn look_up(&self, hybrid: &mut Hybrid, builder: &mut Builder, count: usize) -> Result<usize> {
+        /// The same for each kind of values that are numbers, views among them.
+        fn look_up<T: Plain + Default>(
+            (segments, shift): (&[Vec<T>], u32),
+            hybrid: &mut Hybrid,
+            store: &mut Store<T>,
+            (capacity, at, count): (usize, usize, usize),
+        ) -> Result<usize> {
+            let segmented = gather::Segmented::new(segments, shift)
+                .map_err(|_| Error::internal("a dictionary's segment that is not full"))?;
+            hybrid.look_up_segmented(segmented, store.room(capacity, at, count)?)
+        }
+        let (shift, capacity, at) = (self.shift, builder.capacity, builder.values);
+        let place = (capacity, at, count);
+        let found = match (&self.segments, &mut builder.output) {
+            (Segments::Int32(segments), Output::Int32(store)) => {
+                look_up((segments, shift), hybrid, store, place)?
+            }
+            (Segments::Int64(segments), Output::Int64(store)) => {
+                look_up((segments, shift), hybrid, store, place)?
+            }
+            (Segments::Float(segments), Output::Float(store)) => {
+                look_up((segments, shift), hybrid, store, place)?
+            }
+            (Segments::Double(segments), Output::Double(store)) => {
+                look_up((segments, shift), hybrid, store, place)?
+            }
+            (Segments::ByteArray(segments), Output::ByteArray(store, _)) => {
+                look_up((segments, shift), hybrid, store, place)?
+            }
+            (Segments::Fixed(width, segments), Output::Fixed(_, store)) => {
+                let indices = builder.indices.room(capacity, 0, count)?;
+                let found = hybrid.decode(indices)?;
+                let out = store.room(capacity.saturating_mul(*width), at * width, found * width)?;
+                gather::segmented_fixed(segments, shift, *width, &indices[..found], out)
+                    .map_err(|_| beyond_dictionary(self.entries))?;
+                found
+            }
+            _ => return Err(Error::internal("a dictionary of another type than its column")),
+        };
+        builder.values += found;
+        Ok(found)
+    }
+}
+
+impl Segments {
+    fn new(physical_type: PhysicalType) -> Result<Segments> {
+        Ok(match physical_type {
+            PhysicalType::Boolean => return Err(Error::corrupt("a dictionary of booleans")),
+            PhysicalType::Int32 => Segments::Int32(Vec::new()),
+            PhysicalType::Int64 => Segments::Int64(Vec::new()),
+            PhysicalType::Float => Segments::Float(Vec::new()),
+            PhysicalType::Double => Segments::Double(Vec::new()),
+            PhysicalType::Int96 => Segments::Fixed(12, Vec::new()),
+            PhysicalType::FixedLenByteArray(width) => Segments::Fixed(usize_of_u32(width), Vec::new()),
+            PhysicalType::ByteArray => Segments::ByteArray(Vec::new()),
+        })
+    }
+
+    fn held(&self) -> usize {
+        fn of<T>(segments: &[Vec<T>]) -> usize {
+            // All but the last are as large as the first.
+            let first = segments.first().map_or(0, |first| first.capacity() * size_of::<T>());
+            first * segments.len()
+        }
+        each!(self, segments => of(segments))
+    }
+}
+
+/// The next `count` values, at most, of segments of `length` values each; `left` are still to come. They are zero.
+fn extend<T: Plain>(
+    segments: &mut Vec<Vec<T>>,
+    length: usize,
+    count: usize,
+    left: usize,
+) -> Result<&mut [T]> {
+    if segments.last().is_none_or(|last| last.len() == length) {
+        let mut segment = Vec::new();
+        let capacity = length.min(left);
+        segment
+            .try_reserve_exact(capacity)
+            .map_err(|_| Error::out_of_memory(capacity.saturating_mul(size_of::<T>())))?;
+        segments.push(segment);
+    }
+    let Some(last) = segments.last_mut() else { return Err(Error::internal("no segment")) };
+    let start = last.len();
+    last.resize(start + count.min(length - start), T::ZERO);
+    Ok(&mut last[start..])
+}
+
+/// A dictionary, while it is being decoded.
+///
+/// Its page may come in chunks: each begins with the first byte that was not decoded of the one before. So none need be large, but for
+/// a string that is.
+#[derive(Debug)]
+pub(super) struct DictionaryDecoder {
+    /// Bytes of the page, where they stand in it, and how many are decoded.
+    chunk: Bytes,
+    position: usize,
+    at: usize,
+    body_bytes: usize,
+    /// The chunks that views point into; the last one is not cut yet to what was decoded.
+    buffers: Vec<Bytes>,
+    /// Bytes of the next string that are found to be text.
+    checked: usize,
+    segments: Segments,
+    shift: u32,
+    decoded: usize,
+    entries: usize,
+    accept: Accept,
+}
+
+/// What [`DictionaryDecoder::step`] answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decoded {
+    /// All entries.
+    All,
+    /// As many as the budget paid for.
+    Some,
+    /// What the chunk has: the page is wanted from `at` on, `bytes` at least in one piece.
+    Chunk { at: usize, bytes: usize },
+}
+
+impl DictionaryDecoder {
+    /// A decoder of a dictionary page of `entries` values in `body_bytes` bytes, none of which it has yet.
+    pub(super) fn new(
+        encoding: Encoding,
+        physical_type: PhysicalType,
+        body_bytes: usize,
+        entries: usize,
+        accept: Accept,
+        limits: &Limits,
+    ) -> Result<DictionaryDecoder> {
+        if !matches!(encoding, Encoding::Plain | Encoding::PlainDictionary) {
+            return Err(Error::unsupported(format!("a dictionary encoded as {encoding}")));
+        }
+        let segments = Segments::new(physical_type)?;
+        // The least that a value needs; so what is claimed is what the bytes can be.
+        let least = match physical_type {
+            PhysicalType::ByteArray => 4,
+            _ => physical_type.width().unwrap_or(0),
+        };
+        if least.checked_mul(entries).is_none_or(|bytes| bytes > body_bytes) {
+            return Err(Error::corrupt(format!("a dictionary of {entries} entries in {body_bytes} bytes")));
+        }
+        // Strings are views and the page that these point into. An entry without a byte counts, too.
+        let strings = if physical_type == PhysicalType::ByteArray { body_bytes } else { 0 };
+        let bytes = entries.saturating_mul(value_bytes(physical_type).max(1));
+        Limits::check("dictionary_bytes", limits.dictionary_bytes, (bytes.saturating_add(strings)) as u64)?;
+        Ok(DictionaryDecoder {
+            chunk: Bytes::new(),
+            position: 0,
+            at: 0,
+            body_bytes,
+            buffers: Vec::new(),
+            checked: 0,
+            segments,
+            shift: shift_of(value_bytes(physical_type), entries),
+            decoded: 0,
+            entries,
+            accept,
+        })
+    }
+
+    /// Takes the page's bytes from where [`Decoded::Chunk`] said.
+    pub(super) fn supply(&mut self, chunk: Bytes) {
+        self.cut_buffer();
+        self.position += self.at;
+        (self.chunk, self.at, self.checked) = (chunk, 0, 0);
+        if matches!(self.segments, Segments::ByteArray(_)) {
+            self.buffers.push(self.chunk.clone());
+        }
+    }
+
+    /// Decodes until the budget is spent.
+    pub(super) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Decoded> {
+        while self.decoded < self.entries {
+            let wanted = match self.segments {
+                Segments::ByteArray(_) => self.strings(budget)?,
+                Segments::Fixed(..) => self.fixed(budget)?,
+                Segments::Int32(_) | Segments::Float(_) => self.numbers(4, budget)?,
+                Segments::Int64(_) | Segments::Double(_) => self.numbers(8, budget)?,
+            };
+            if let Some(bytes) = wanted {
+                return if self.position + self.chunk.len() < self.body_bytes {
+                    Ok(Decoded::Chunk { at: self.position + self.at, bytes })
+                } else {
+                    Err(too_few_values())
+                };
+            }
+            if budget.is_spent() && self.decoded < self.entries {
+                return Ok(Decoded::Some);
+            }
+        }
+        Ok(Decoded::All)
+    }
+
+    /// Copies numbers of `width` bytes; says how many bytes more of the page are needed, where the chunk has no number any more.
+    fn numbers(&mut self, width: usize, budget: &mut Budget<'_>) -> Result<Option<usize>> {
+        /// The same for each kind of numbers.
+        fn copy<T: Plain>(
+            segments: &mut Vec<Vec<T>>,
+            length: usize,
+            (bytes, left): (&[u8], usize),
+        ) -> Result<usize> {
+            let out = extend(segments, length, bytes.len() / size_of::<T>(), left)?;
+            Ok(plain::copy(bytes, out))
+        }
+        let left = self.entries - self.decoded;
+        let count = ((self.chunk.len() - self.at) / width).min(SLICE_BYTES_MAX / width).min(left);
+        if count == 0 {
+            return Ok(Some(width));
+        }
+        let bytes = (&self.chunk[self.at..self.at + count * width], left);
+        let length = 1 << self.shift;
+        let made = match &mut self.segments {
+            Segments::Int32(segments) => copy(segments, length, bytes)?,
+            Segments::Int64(segments) => copy(segments, length, bytes)?,
+            Segments::Float(segments) => copy(segments, length, bytes)?,
+            Segments::Double(segments) => copy(segments, length, bytes)?,
+            Segments::Fixed(..) | Segments::ByteArray(_) => {
+                return Err(Error::internal("a dictionary that is not of numbers"));
+            }
+        };
+        self.at += made * width;
+        self.decoded += made;
+        budget.charge(price::NUMBERS, made * width, 0);
+        budget.charge(ROOM_PRICE, made * width, 0);
+        Ok(None)
+    }
+
+    /// The same for byte strings of one width, which may be long: their bytes are copied whatever value they are of.
+    fn fixed(&mut self, budget: &mut Budget<'_>) -> Result<Option<usize>> {
+        let Segments::Fixed(width, segments) = &mut self.segments else {
+            return Err(Error::internal("a dictionary of another type"));
+        };
+        let (width, copied) = (*width, self.position + self.at);
+        let left = self.entries * width - copied;
+        let count = left.min(SLICE_BYTES_MAX).min(self.chunk.len() - self.at);
+        if count == 0 && left > 0 {
+            return Ok(Some(1));
+        }
+        if count > 0 {
+            let out =
+                extend(segments, width << self.shift.min(usize::BITS - 1 - width.ilog2()), count, left)?;
+            let count = out.len();
+            out.copy_from_slice(&self.chunk[self.at..self.at + count]);
+            self.at += count;
+            budget.charge(price::NUMBERS, count, 0);
+            budget.charge(ROOM_PRICE, count, 0);
+        }
+        self.decoded = (self.position + self.at).checked_div(width).unwrap_or(self.entries);
+        Ok(None)
+    }
+
+    /// Makes views of strings; says how many bytes of the page are needed in one piece, where the chunk has no whole string any more.
+    fn strings(&mut self, budget: &mut Budget<'_>) -> Result<Option<usize>> {
+        let buffer = match u32::try_from(self.buffers.len()) {
+            Ok(buffers @ 1..) => buffers - 1,
+            // Nothing was supplied yet.
+            Ok(0) => return Ok(Some(1)),
+            Err(_) => return Err(Error::internal("too many chunks of a dictionary")),
+        };
+        let longest = self.accept.value_bytes_max;
+        let is_last = self.position + self.chunk.len() >= self.body_bytes;
+        let rest = &self.chunk[self.at..];
+        let mut end = self.chunk.len().min(self.at + SLICE_BYTES_MAX);
+        match rest.first_chunk::<4>().map(|length| u32::from_le_bytes(*length)) {
+            // One by one: it is refused, or it is long.
+            Some(length) if length <= longest && 4 + usize_of_u32(length) > SLICE_BYTES_MAX => {
+                let bytes = 4 + usize_of_u32(length);
+                if bytes > rest.len() && !is_last {
+                    return Ok(Some(bytes));
+                }
+                end = self.chunk.len().min(self.at + bytes);
+                if let Some(value) = rest.get(4..bytes).filter(|_| self.accept.only_text)
+                    && !check_slice(value, &mut self.checked, budget)?
+                {
+                    return Ok(None);
+                }
+            }
+            Some(length) if length <= longest && 4 + usize_of_u32(length) > rest.len() && !is_last => {
+                return Ok(Some(4 + usize_of_u32(length)));
+            }
+            None if !is_last => return Ok(Some(4)),
+            _ => {}
+        }
+        let Segments::ByteArray(segments) = &mut self.segments else {
+            return Err(Error::internal("a dictionary of another type"));
+        };
+        let left = self.entries - self.decoded;
+        let length = 1usize << self.shift;
+        let start = self.at;
+        let out = extend(segments, length, SLICE_ENTRIES_MAX.min(left), left)?;
+        let room = out.len();
+        let made = match strings::plain(&self.chunk[..end], &mut self.at, buffer, 0, longest, out) {
+            Ok(made) => made,
+            Err(error) => return Err(string_error(error, longest)),
+        };
+        let bytes = self.at - start;
+        if self.accept.only_text {
+            // A long one is alone, and was checked before.
+            if core::mem::take(&mut self.checked) == 0 {
+                check_plain_text(&self.chunk[start..self.at], out.get(..made).unwrap_or_default())?;
+            }
+            budget.charge(price::TEXT, bytes.min(SLICE_BYTES_MAX), 0);
+        }
+        if let Some(last) = segments.last_mut() {
+            last.truncate(last.len() - (room - made));
+        }
+        self.decoded += made;
+        budget.charge(price::VIEWS, 0, made);
+        budget.charge(ROOM_PRICE, made * size_of::<u128>(), 0);
+        Ok(None)
+    }
+
+    /// Cuts the last buffer to what views point into.
+    fn cut_buffer(&mut self) {
+        match self.buffers.last_mut() {
+            Some(last) if self.at > 0 => last.truncate(self.at),
+            _ => drop(self.buffers.pop()),
+        }
+    }
+
+    /// Bytes held: of the entries, and of the page where views point into it.
+    pub(super) fn held(&self) -> usize {
+        self.segments.held() + self.buffers.iter().map(Bytes::len).sum::<usize>()
+    }
+
+    /// The dictionary, once all is decoded.
+    pub(super) fn finish(mut self, physical_type: PhysicalType) -> Entries {
+        self.cut_buffer();
+        let buffers = Arc::new(self.buffers);
+        if each!(&self.segments, segments => segments.len()) > 1 {
+            let (segments, shift, entries) = (self.segments, self.shift, self.entries);
+            return Entries::Segmented(Box::new(Segmented { segments, shift, entries, buffers }));
+        }
+        fn only<T>(mut segments: Vec<Vec<T>>) -> Vec<T> {
+            segments.pop().unwrap_or_default()
+        }
+        let values = match self.segments {
+            Segments::Int32(segments) => Values::Int32(only(segments).into()),
+            Segments::Int64(segments) => Values::Int64(only(segments).into()),
+            Segments::Float(segments) => Values::Float(only(segments).into()),
+            Segments::Double(segments) => Values::Double(only(segments).into()),
+            Segments::ByteArray(segments) => {
+                Values::ByteArray(ByteArrays::new(only(segments).into(), buffers))
+            }
+            Segments::Fixed(width, segments) => {
+                let values = FixedBytes::new(width, self.entries, only(segments).into());
+                match physical_type {
+                    PhysicalType::Int96 => Values::Int96(values),
+                    _ => Values::FixedLenByteArray(values),
+                }
+            }
+        };
+        Entries::Whole(Arc::new(values))
+    }
+}
+
+/// Of the entries in a segment, each of `value_bytes`, the logarithm: all, where they are less than 1 MiB.
+fn shift_of(value_bytes: usize, entries: usize) -> u32 {
+    if value_bytes.checked_mul(entries).is_some_and(|bytes| bytes <= ARRAY_BYTES_MAX) {
+        // More entries than a page can have.
+        return i32::BITS - 1;
+    }
+    (SEGMENT_BYTES_MAX / value_bytes.max(1)).checked_ilog2().unwrap_or(0)
+}
+
+/// Checks a slice of a long string, from what is checked already on. True when that was the last.
+fn check_slice(value: &[u8], checked: &mut usize, budget: &mut Budget<'_>) -> Result<bool> {
+    /// Bytes of a character, at most.
+    const CHARACTER_BYTES_MAX: usize = 4;
+    let rest = value.get(*checked..).unwrap_or_default();
+    let mut slice = rest.len().min(SLICE_BYTES_MAX);
+    if slice < rest.len() {
+        // Back to where a character begins.
+        let end = (0..CHARACTER_BYTES_MAX).find(|back| utf8::is_boundary(rest[slice - back]));
+        slice -= end.ok_or_else(not_text)?;
+    }
+    if !utf8::valid(&rest[..slice]) {
+        return Err(not_text());
+    }
+    *checked += slice;
+    budget.charge(price::TEXT, slice, 0);
+    Ok(*checked == value.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::Layout;
+    use alloc::string::String;
+
+    const ACCEPT: Accept = Accept { value_bytes_max: 1 << 20, only_text: true };
+
+    /// Decodes a page that comes in chunks of `chunk_bytes`, or as few more as are asked for, at a budget of `units` a step.
+    fn decode(
+        physical_type: PhysicalType,
+        page: &[u8],
+        entries: usize,
+        (chunk_bytes, units): (usize, u64),
+    ) -> Result<Entries> {
+        let limits = Limits::DEFAULT;
+        let mut decoder =
+            DictionaryDecoder::new(Encoding::Plain, physical_type, page.len(), entries, ACCEPT, &limits)?;
+        let (mut supplied, mut steps) = (0, 0);
+        loop {
+            steps += 1;
+            assert!(steps < 1_000_000, "no end");
+            match decoder.step(&mut Budget::new(units))? {
+                Decoded::All => return Ok(decoder.finish(physical_type)),
+                Decoded::Some => {}
+                Decoded::Chunk { at, bytes } => {
+                    assert!(at + bytes > supplied && at <= supplied, "what was there is asked for");
+                    let end = (at + chunk_bytes.max(bytes)).min(page.len());
+                    assert!(end > supplied, "more than the page has");
+                    supplied = end;
+                    decoder.supply(Bytes::copy_from_slice(&page[at..end]));
+                }
+            }
+        }
+    }
+
+    /// The values at `indices`, as a batch has them.
+    fn look_up(entries: &Entries, physical_type: PhysicalType, indices: &[u32]) -> Result<Values> {
+        let mut runs = Vec::new();
+        for index in indices {
+            runs.push(2);
+            runs.extend(index.to_le_bytes());
+        }
+        let mut builder = Builder::new(physical_type, indices.len(), Layout::Dense, false);
+        let mut hybrid = Hybrid::new(Bytes::from(runs).into(), 32);
+        match entries {
+            Entries::Segmented(segmented) => {
+                assert_eq!(segmented.look_up(&mut hybrid, &mut builder, indices.len())?, indices.len());
+            }
+            Entries::Whole(_) => panic!("one array"),
+        }
+        builder.end_slice(indices.len(), indices.len())?;
+        Ok(builder.finish(0, physical_type, Some(entries))?.values)
+    }
+
+    /// Long and short ones, and of no byte.
+    fn words(count: usize) -> Vec<String> {
+        (0..count).map(|number| format!("é{number} ").repeat(number % 5)).collect()
+    }
+
+    fn plain_strings(words: &[String]) -> Vec<u8> {
+        let mut page = Vec::new();
+        for word in words {
+            page.extend(u32::try_from(word.len()).unwrap().to_le_bytes());
+            page.extend(word.bytes());
+        }
+        page
+    }
+
+    #[test]
+    fn small_ones_are_one_array_whatever_the_chunks() {
+        let numbers: Vec<i64> = (0..300).map(|number| number * 77 - 5).collect();
+        let page: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let words = words(300);
+        let strings = plain_strings(&words);
+        for chunk_bytes in [1, 5, 13, 64, 700, usize::MAX / 2] {
+            for units in [0, 100, u64::MAX] {
+                let manner = (chunk_bytes, units);
+                let found = decode(PhysicalType::Int64, &page, 300, manner).unwrap();
+                assert_eq!(found.whole(), Some(&Values::Int64(numbers.clone().into())));
+                let found = decode(PhysicalType::FixedLenByteArray(24), &page, 100, manner).unwrap();
+                let Some(Values::FixedLenByteArray(values)) = found.whole() else { panic!("{found:?}") };
+                assert_eq!((&**values.bytes(), values.width(), values.len()), (&page[..], 24, 100));
+                let found = decode(PhysicalType::ByteArray, &strings, 300, manner).unwrap();
+                let Some(Values::ByteArray(values)) = found.whole() else { panic!("{found:?}") };
+                assert!(values.iter().eq(words.iter().map(String::as_bytes)));
+                let buffers: usize = values.buffers().iter().map(Bytes::len).sum();
+                assert_eq!(buffers, strings.len(), "each byte in one buffer");
+                assert_eq!(values.buffers().len() > 1, chunk_bytes < strings.len());
+                assert_eq!(found.held(), strings.len() + 300 * 16);
+            }
+        }
+    }
+
+    #[test]
+    fn large_ones_are_segments_of_less_than_a_mebibyte() {
+        const COUNT: usize = 200_000;
+        let indices = [0, 1, 65_535, 65_536, 131_071, 131_072, 199_999, 32_767, 32_768];
+        let beyond = |entries: &Entries, physical_type| {
+            let error = look_up(entries, physical_type, &[200_000]).unwrap_err();
+            assert_eq!(error.message(), "an index beyond a dictionary of 200000 entries");
+        };
+        let numbers: Vec<u64> = (0..COUNT as u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let page: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        for manner in [(100_000, u64::MAX), (usize::MAX / 2, 10_000)] {
+            let found = decode(PhysicalType::Int64, &page, COUNT, manner).unwrap();
+            assert!(found.whole().is_none() && found.kept().is_none());
+            let expected: Vec<i64> = indices.iter().map(|&at| numbers[at as usize].cast_signed()).collect();
+            let values = look_up(&found, PhysicalType::Int64, &indices).unwrap();
+            assert_eq!(values, Values::Int64(expected.into()));
+            beyond(&found, PhysicalType::Int64);
+            let Entries::Segmented(segmented) = &found else { panic!("{found:?}") };
+            let Segments::Int64(segments) = &segmented.segments else { panic!("{segmented:?}") };
+            assert!(segments.iter().all(|segment| segment.capacity() * 8 <= SEGMENT_BYTES_MAX));
+            // The last one's may be less.
+            assert_eq!(found.held(), segments.len() * SEGMENT_BYTES_MAX);
+
+            let wide = PhysicalType::FixedLenByteArray(8);
+            let found = decode(wide, &page, COUNT, manner).unwrap();
+            let Values::FixedLenByteArray(values) = look_up(&found, wide, &indices).unwrap() else {
+                panic!()
+            };
+            let expected = indices.iter().map(|&at| numbers[at as usize].to_le_bytes());
+            assert!((0..indices.len()).map(|at| values.get(at)).eq(expected.map(|value| value.to_vec())));
+            beyond(&found, wide);
+
+            let words = words(COUNT);
+            let found = decode(PhysicalType::ByteArray, &plain_strings(&words), COUNT, manner).unwrap();
+            let Values::ByteArray(values) = look_up(&found, PhysicalType::ByteArray, &indices).unwrap()
+            else {
+                panic!()
+            };
+            assert!(values.iter().eq(indices.iter().map(|&at| words[at as usize].as_bytes())));
+            assert_eq!(found.buffers().map(|buffers| buffers.len() > 10), Some(manner.0 == 100_000));
+            beyond(&found, PhysicalType::ByteArray);
+        }
+    }
+
+    #[test]
+    fn long_strings_are_checked_in_slices() {
+        let long = "aé".repeat(100_000);
+        for (cut, text) in [(0, true), (1, false)] {
+            let mut value = long.clone().into_bytes();
+            value.truncate(value.len() - cut);
+            let mut page = u32::try_from(value.len()).unwrap().to_le_bytes().to_vec();
+            page.extend(&value);
+            page.extend([1, 0, 0, 0, b'x']);
+            for manner in [(1000, 0), (usize::MAX / 2, 0), (usize::MAX / 2, u64::MAX)] {
+                let found = decode(PhysicalType::ByteArray, &page, 2, manner);
+                let text_found = found.as_ref().map_err(|error| error.message());
+                assert_eq!(text_found.is_ok(), text, "{text_found:?}");
+                if let Ok(Entries::Whole(values)) = &found
+                    && let Values::ByteArray(values) = &**values
+                {
+                    assert!(values.iter().eq([&value[..], b"x"]));
+                }
+            }
+        }
+        // No character is that long.
+        let page = [&100_000u32.to_le_bytes()[..], &[0x80; 100_000]].concat();
+        let error = decode(PhysicalType::ByteArray, &page, 1, (usize::MAX / 2, 0)).unwrap_err();
+        assert_eq!(error.message(), "text that is not UTF-8");
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let fails = |physical_type, page: &[u8], entries| {
+            let error = decode(physical_type, page, entries, (3, 0)).map(|_| ()).unwrap_err();
+            String::from(error.message())
+        };
+        let strings = PhysicalType::ByteArray;
+        assert_eq!(fails(PhysicalType::Int32, &[0; 7], 2), "a dictionary of 2 entries in 7 bytes");
+        assert_eq!(fails(PhysicalType::Boolean, &[0; 7], 2), "a dictionary of booleans");
+        assert_eq!(fails(strings, &[5, 0, 0, 0, 1], 1), "a value reaches beyond the page's end");
+        assert_eq!(fails(strings, &[5, 0, 0, 0, 1, 0, 0, 0], 2), "a value reaches beyond the page's end");
+        assert_eq!(fails(strings, &[0xff; 5], 1), "a value of negative length");
+        let all = decode(PhysicalType::FixedLenByteArray(0), &[], 7, (3, 0)).unwrap();
+        assert_eq!(all.whole().map(Values::len), Some(7));
+        assert_eq!(decode(strings, &[], 0, (3, 0)).unwrap().whole().map(Values::len), Some(0));
+    }
+}

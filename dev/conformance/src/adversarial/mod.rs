@@ -1,0 +1,134 @@
+//! Files that are as hard as can be on a reader that must never stall, at any scale: huge pages, values, dictionaries, footers; too
+//! many of everything; structures that are legal, and nearly so.
+//!
+//! Their bytes are computed where they are read, so a page of a gibibyte takes no memory but the reader's. What each holds, or why it
+//! is refused, is known by construction.
+
+mod computed;
+mod files;
+mod streams;
+
+use std::ops::Range;
+
+use marquetry_base::{Bytes, ErrorKind, Limits, Result};
+use marquetry_io::Source;
+
+pub use computed::Computed;
+pub use streams::{CODECS, ENCODINGS, ValueOf, Values, compress};
+
+/// A file.
+#[derive(Debug, Clone)]
+pub struct Adversary {
+    /// What it is called.
+    pub name: String,
+    /// Its bytes.
+    pub file: Computed,
+    /// What reading it must give.
+    pub expected: Expected,
+    /// The limits that it is read with.
+    pub limits: Limits,
+    /// Bytes that a reader may hold of it at once, beside what it holds of any file: of a page that has to be held whole, the page.
+    pub held_bytes: u64,
+}
+
+/// What reading a file must give.
+#[derive(Debug, Clone, Copy)]
+pub enum Expected {
+    /// So many rows; each value of the only column, unless it has none.
+    Rows(u64, Option<ValueOf>),
+    /// An error of this kind, whose message has this part.
+    Error(ErrorKind, &'static str),
+}
+
+/// How large the files are.
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// Bytes of a dictionary.
+    pub dictionary_bytes: u64,
+    /// Bytes of a string, and of the value of a key.
+    pub string_bytes: u64,
+    /// Columns of a footer.
+    pub columns: u64,
+    /// Pages of one value each.
+    pub pages: u64,
+    /// Row groups without rows.
+    pub row_groups: u64,
+    /// Entries of a row, members of a gzip.
+    pub entries: u64,
+}
+
+impl Scale {
+    /// As large as reads in seconds.
+    pub const SMALL: Scale = Scale {
+        page_bytes: 1 << 20,
+        dictionary_bytes: 2 << 20,
+        string_bytes: 3 << 20,
+        columns: 2_000,
+        pages: 20_000,
+        row_groups: 20_000,
+        entries: 50_000,
+    };
+
+    /// As large as anything that is promised.
+    pub const FULL: Scale = Scale {
+        page_bytes: 1 << 30,
+        dictionary_bytes: 200_000_000,
+        string_bytes: 500_000_000,
+        columns: 100_000,
+        pages: 10_000_000,
+        row_groups: 1_000_000,
+        entries: 1_000_000,
+    };
+}
+
+/// The names of all files.
+pub fn names() -> Vec<String> {
+    let pages = CODECS
+        .iter()
+        .flat_map(|(codec, _)| ENCODINGS.iter().map(move |(encoding, _)| format!("page/{codec}/{encoding}")));
+    pages.chain(files::FILES.iter().map(|(name, _)| (*name).to_owned())).collect()
+}
+
+/// A file by its name.
+pub fn make(name: &str, scale: &Scale) -> Option<Adversary> {
+    let made = match name.strip_prefix("page/") {
+        Some(rest) => {
+            let (codec, encoding) = rest.split_once('/')?;
+            let (_, codec) = CODECS.iter().find(|(name, _)| *name == codec)?;
+            let (_, values) = ENCODINGS.iter().find(|(name, _)| *name == encoding)?;
+            files::one_page(&values(scale.page_bytes), *codec)
+        }
+        None => files::FILES.iter().find(|(known, _)| *known == name)?.1(scale),
+    };
+    Some(Adversary { name: name.to_owned(), ..made })
+}
+
+impl Adversary {
+    fn new(file: Computed, expected: Expected) -> Adversary {
+        Adversary { name: String::new(), file, expected, limits: Limits::DEFAULT, held_bytes: 0 }
+    }
+
+    fn holding(self, held_bytes: u64) -> Adversary {
+        Adversary { held_bytes, ..self }
+    }
+
+    fn within(self, limits: Limits) -> Adversary {
+        Adversary { limits, ..self }
+    }
+}
+
+impl Source for Adversary {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn length(&self) -> Result<u64> {
+        Ok(self.file.len())
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        Ok(self.file.read(range))
+    }
+}

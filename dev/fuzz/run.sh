@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Long runs of the fuzz targets under libFuzzer, led by coverage, on all cores.
+#
+#   dev/fuzz/run.sh [TARGET…]         MINUTES=5 for each target; no target: all of them
+#   dev/fuzz/run.sh --keep [TARGET…]  put what reached something new into dev/fuzz/corpus, as little of it as does
+#
+# Stable Rust is enough. Where a nightly toolchain is installed, a second, shorter run looks for faults of memory
+# (AddressSanitizer). An input that a target does not bear is kept in dev/fuzz/crashes, and the run fails. What reached
+# something new stays in target/fuzz/corpus, for the next run.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+minutes=${MINUTES:-5}
+cores=${CORES:-$(nproc)}
+built=${CARGO_TARGET_DIR:-target}/fuzz
+work=target/fuzz/corpus
+all=(footer page encoding codec file operations values cql)
+
+main() {
+  local keep=
+  if [ "${1-}" = --keep ]; then keep=yes; shift; fi
+  if [ $# -eq 0 ]; then set -- "${all[@]}"; fi
+  build stable
+  if [ -n "$keep" ]; then
+    for target in "$@"; do keep "$target"; done
+    return
+  fi
+  run stable "$((minutes * 60))" "$@"
+  if cargo +nightly --version >/dev/null 2>&1; then
+    build address
+    run address "$((minutes * 20))" "$@"
+  fi
+}
+
+# What coverage is counted in: this workspace only, and neither the peers nor their C.
+build() {
+  local toolchain=() flags=
+  if [ "$1" = address ]; then toolchain=(+nightly) flags=-Zsanitizer=address; fi
+  host=$(rustc -vV | sed -n 's/^host: //p')
+  RUSTC_WORKSPACE_WRAPPER=$root/dev/fuzz/rustc.sh RUSTFLAGS="${RUSTFLAGS-} $flags" CARGO_TARGET_DIR=$built/$1 \
+    cargo "${toolchain[@]}" build --profile fuzz --target "$host" -p marquetry-fuzz --features libfuzzer --bin libfuzzer
+  cp "$built/$1/$host/fuzz/libfuzzer" "$built/libfuzzer-$1"
+}
+
+# Targets side by side; one alone has all cores.
+run() {
+  local kind=$1 seconds=$2 copies=1
+  shift 2
+  if [ $# -eq 1 ]; then copies=$cores; fi
+  for target in "$@"; do
+    for ((copy = 0; copy < copies; copy++)); do echo "$target"; done
+  done | xargs -P "$cores" -I{} "$0" --one {} "$built/libfuzzer-$kind" "$seconds"
+}
+
+one() {
+  local target=$1 program=$2 seconds=$3
+  local log crashes=dev/fuzz/crashes/$target
+  mkdir -p "$work/$target" "$crashes" target/fuzz/logs
+  log=target/fuzz/logs/$target-$(basename "$program")-$$
+  if FUZZ_TARGET=$target nice -n 10 "$program" -max_total_time="$seconds" -max_len=4096 -len_control=0 -timeout=20 -rss_limit_mb=3000 \
+    -print_final_stats=1 -verbosity=1 -artifact_prefix="$crashes/" "$work/$target" "dev/fuzz/corpus/$target" >"$log" 2>&1; then
+    echo "$target: $(grep -aE '^#[0-9]+.*cov:' "$log" | tail -n 1)"
+  else
+    echo "$target: FAILED"
+    # The panic stands before libFuzzer's report, whose last lines name the input.
+    grep -aE -A 4 'panicked at|ERROR:|SUMMARY' "$log" | head -n 30
+    tail -n 4 "$log"
+    for file in $(grep -aoE "$crashes/[a-z]+-[0-9a-f]+" "$log" | sort -u); do
+      echo "  see it again: cargo run -p marquetry-fuzz --bin replay $target $file"
+    done
+    return 1
+  fi
+}
+
+keep() {
+  local target=$1 new=$work/$1.new
+  rm -rf "$new"
+  mkdir -p "$new" "$work/$target" "dev/fuzz/corpus/$target"
+  FUZZ_TARGET=$target "$built/libfuzzer-stable" -set_cover_merge=1 -max_len=4096 "$new" "dev/fuzz/corpus/$target" "$work/$target" \
+    2>&1 | tail -n 1
+  # The names of kept crashes tell what they were; those of others are sums.
+  find "dev/fuzz/corpus/$target" -type f -regextype posix-extended -regex '.*/[0-9a-f]{40}' -delete
+  cp "$new"/* "dev/fuzz/corpus/$target/"
+  rm -rf "$new"
+  du -sb "dev/fuzz/corpus/$target"
+}
+
+if [ "${1-}" = --one ]; then shift; one "$@"; else main "$@"; fi

@@ -1,0 +1,317 @@
+//! Decompressors, split anywhere, beside the one-shot crates.
+
+use std::io::Read;
+
+use marquetry_base::{Budget, Codec, Codecs, Decompressor, ErrorKind, Limits, Progress, Result, Status};
+use marquetry_codecs::StandardCodecs;
+use marquetry_conformance::hostile::Random;
+
+use crate::canary::{Canary, is_planted};
+use crate::choices::Choices;
+use crate::compress::{compress, deflate};
+use crate::edit::Edit;
+use crate::host::SLICE_UNITS_MAX;
+
+const CODECS: [Codec; 7] =
+    [Codec::Snappy, Codec::Lz4Raw, Codec::Gzip, Codec::Zstd, Codec::Brotli, Codec::Lz4, Codec::Lzo];
+
+/// The most that a page here becomes.
+const PLAIN_BYTES_MAX: usize = 64 << 10;
+
+/// A page of some codec, whole or damaged.
+pub(crate) fn run(data: &[u8]) {
+    let choices = &mut Choices::new(data);
+    let codec = choices.pick(&CODECS);
+    let split = Split::choose(choices);
+    let (page, uncompressed) = match choices.byte() % 8 {
+        // As it stands: coverage finds its way from here.
+        0 => {
+            let uncompressed = choices.below(PLAIN_BYTES_MAX);
+            (framed(codec, choices.rest()), uncompressed)
+        }
+        // A deflate stream changed anywhere, in a member whose checksums are mended.
+        1 | 4 if codec == Codec::Gzip => {
+            let plain = data_of(choices);
+            let mut stream = deflate(&plain, u32::from(choices.byte()) % 10);
+            Edit::several(choices, 3).iter().for_each(|edit| edit.apply(&mut stream));
+            member(&stream)
+        }
+        kind => {
+            let plain = data_of(choices);
+            let mut page = compress(codec, &plain, choices.byte());
+            let mut uncompressed = plain.len();
+            if kind > 3 {
+                Edit::several(choices, 3).iter().for_each(|edit| edit.apply(&mut page));
+            }
+            if choices.once_in(8) {
+                uncompressed = choices.number() as u32 as usize % PLAIN_BYTES_MAX;
+            }
+            if kind < 4 && uncompressed == plain.len() {
+                let output = decompress(codec, &page, uncompressed, split).expect("a whole page");
+                assert!(output == plain, "{codec:?}: other bytes than were compressed");
+            }
+            (page, uncompressed)
+        }
+    };
+    compare(codec, &page, uncompressed, split);
+}
+
+/// Data of all shapes: repeats of any period, near and far, text, and noise between them.
+fn data_of(choices: &mut Choices<'_>) -> Vec<u8> {
+    let random = &mut choices.random();
+    let length = match choices.byte() % 8 {
+        0 => 0,
+        1 => PLAIN_BYTES_MAX,
+        2 => 20_000,
+        _ => choices.below(3_000),
+    };
+    let length = random.index(length + 1);
+    let noise_in = choices.pick(&[5, 2, 100]);
+    let mut data = choices.bytes(30).to_vec();
+    while data.len() < length {
+        let most = if random.below(4) == 0 { 400 } else { 30 };
+        let take = 1 + random.index(most);
+        match random.below(noise_in) {
+            0 => data.extend((0..take).map(|_| random.byte())),
+            1 => data.extend(vec![random.byte(); take]),
+            _ if data.is_empty() => data.push(7),
+            choice => {
+                let reach = if choice == 2 { 20 } else { 40_000 };
+                let back = 1 + random.index(data.len().min(reach));
+                (0..take).for_each(|_| data.push(data[data.len() - back]));
+            }
+        }
+    }
+    data
+}
+
+/// Arbitrary bytes, framed so that they reach the decoder behind the frame.
+fn framed(codec: Codec, bytes: &[u8]) -> Vec<u8> {
+    match codec {
+        Codec::Gzip => [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255], bytes].concat(),
+        _ => bytes.to_vec(),
+    }
+}
+
+/// A member of a deflate stream, with the checksums of what zlib makes of it.
+fn member(stream: &[u8]) -> (Vec<u8>, usize) {
+    let mut plain = Vec::new();
+    let _ = flate2::read::DeflateDecoder::new(stream).take(PLAIN_BYTES_MAX as u64).read_to_end(&mut plain);
+    let mut page = framed(Codec::Gzip, stream);
+    page.extend(crc32fast::hash(&plain).to_le_bytes());
+    page.extend((plain.len() as u32).to_le_bytes());
+    (page, plain.len())
+}
+
+/// How a page is cut, and what a step may do.
+#[derive(Debug, Clone, Copy)]
+struct Split {
+    seed: u64,
+    piece_max: usize,
+    units_max: u64,
+    /// The host holds the whole page, and says so.
+    is_whole: bool,
+}
+
+impl Split {
+    fn choose(choices: &mut Choices<'_>) -> Split {
+        Split {
+            seed: choices.word(2),
+            piece_max: choices.pick(&[40_000, 1, 2, 5, 60, 700]),
+            units_max: choices.pick(&[2_000, 1, 200, 30_000, 250_000]),
+            is_whole: choices.once_in(2),
+        }
+    }
+}
+
+/// What the crates that decode at once make of a page: the bytes; `None` where they refuse it.
+fn one_shot(codec: Codec, page: &[u8], uncompressed: usize) -> Option<Vec<u8>> {
+    let mut output = vec![0; uncompressed];
+    let length = match codec {
+        Codec::Snappy => {
+            if snap::raw::decompress_len(page).ok()? != uncompressed {
+                return None;
+            }
+            snap::raw::Decoder::new().decompress(page, &mut output).ok()?
+        }
+        Codec::Lz4Raw => lz4_flex::block::decompress_into(page, &mut output).ok()?,
+        Codec::Gzip => {
+            // One byte more than announced would be too many.
+            let mut decoder = flate2::read::MultiGzDecoder::new(page).take(uncompressed as u64 + 1);
+            output.clear();
+            decoder.read_to_end(&mut output).ok()?
+        }
+        Codec::Zstd => zstd_safe::decompress(&mut output[..], page).ok()?,
+        Codec::Brotli => {
+            let mut decoder = brotli::Decompressor::new(page, 4096).take(uncompressed as u64 + 1);
+            output.clear();
+            decoder.read_to_end(&mut output).ok()?
+        }
+        Codec::Lz4 | Codec::Lzo => {
+            let mut at = 0;
+            output.clear();
+            while at < page.len() {
+                let size = |at: usize| Some(u32::from_be_bytes(*page.get(at..)?.first_chunk()?) as usize);
+                let mut owed = size(at)?;
+                at += 4;
+                while owed > 0 {
+                    let chunk = page.get(at + 4..)?.get(..size(at)?)?;
+                    at += 4 + chunk.len();
+                    let mut room = vec![0; owed.min(PLAIN_BYTES_MAX)];
+                    let length = if codec == Codec::Lz4 {
+                        lz4_flex::block::decompress_into(chunk, &mut room).ok()?
+                    } else {
+                        lzo::decompress_into(chunk, &mut room).ok()?
+                    };
+                    if length == 0 {
+                        return None;
+                    }
+                    output.extend(&room[..length]);
+                    owed = owed.checked_sub(length)?;
+                }
+            }
+            output.len()
+        }
+    };
+    (length == uncompressed).then(|| {
+        output.truncate(length);
+        output
+    })
+}
+
+/// Ours and theirs: the same bytes, or both refuse, or ours is stricter as is documented.
+fn compare(codec: Codec, page: &[u8], uncompressed: usize, split: Split) {
+    let ours = decompress(codec, page, uncompressed, split);
+    let again = decompress(codec, page, uncompressed, Split { seed: 1, piece_max: 1 << 20, ..split });
+    match (&ours, &again) {
+        (Ok(ours), Ok(again)) => assert!(ours == again, "{codec:?}: the split decides the bytes"),
+        (Err(ours), Err(again)) => assert_eq!(ours.kind(), again.kind(), "{ours:?} and {again:?}"),
+        _ => panic!("{codec:?}: the split decides whether it fails: {:?} and {:?}", ours.err(), again.err()),
+    }
+    let theirs = one_shot(codec, page, uncompressed);
+    match (ours, theirs) {
+        (Ok(ours), Some(theirs)) => assert!(ours == theirs, "{codec:?}: other bytes than the crate has"),
+        (Err(error), None) => {
+            assert!(
+                matches!(
+                    error.kind(),
+                    ErrorKind::Corrupt | ErrorKind::Unsupported | ErrorKind::LimitExceeded
+                ),
+                "{error:?}"
+            );
+        }
+        (Ok(_), None) => {
+            assert!(is_laxer(codec, page), "{codec:?}: the crate refuses a page of {} bytes", page.len());
+        }
+        (Err(error), Some(_)) => {
+            assert!(is_stricter(codec, page, error.message()), "{codec:?}: {error:?}: the crate takes it");
+        }
+    }
+}
+
+/// Where the crates refuse what is right.
+fn is_laxer(codec: Codec, page: &[u8]) -> bool {
+    match codec {
+        // Nothing at all stands for nothing.
+        _ if page.is_empty() => true,
+        // Frames and bare blocks are read too, of which the comparison knows nothing; so are LZO's other headers.
+        Codec::Lz4 | Codec::Lzo => true,
+        _ => false,
+    }
+}
+
+/// Where ours refuses what the crates take, each with its reason.
+fn is_stricter(codec: Codec, page: &[u8], why: &str) -> bool {
+    match codec {
+        // What follows the last member is no member: `flate2` stops there, and gzip's own program only warns.
+        Codec::Gzip => why.contains("starts with the bytes") || why.contains("cut short"),
+        // The crates' decoders stop at the stream's end, or where they have all bytes that are wanted.
+        Codec::Brotli => why.contains("goes on after its stream"),
+        // A window that is larger than the limit.
+        Codec::Zstd => why.contains("window_bytes"),
+        // Told by the first byte, and then read as what it is.
+        Codec::Lz4 | Codec::Lzo => true,
+        _ => page.is_empty(),
+    }
+}
+
+/// Decompresses in pieces of random lengths.
+fn decompress(codec: Codec, page: &[u8], uncompressed: usize, split: Split) -> Result<Vec<u8>> {
+    let limits = Limits { window_bytes: 8 << 20, ..Limits::DEFAULT };
+    let mut it = Planted { it: StandardCodecs::new(limits).decompressor(codec)?, steps: 0 };
+    it.start(page.len(), uncompressed, split.is_whole)?;
+    let mut random = Random(split.seed << 1 | 1);
+    let mut output = vec![0xaa; uncompressed];
+    let history = it.history_bytes();
+    let (mut consumed, mut seen, mut produced) = (0, 0, 0);
+    let mut room_end =
+        if split.is_whole { uncompressed } else { random.index(split.piece_max).min(uncompressed) };
+    let mut idle = 0;
+    loop {
+        let units = random.below(split.units_max + 1);
+        let mut budget = Budget::new(units);
+        let last = seen == page.len();
+        let kept = if split.is_whole { produced } else { history.min(produced) };
+        let room = &mut output[produced - kept..room_end];
+        let progress = it.step(&page[consumed..seen], last, room, kept, &mut budget)?;
+        let most = units.max(Budget::DEFAULT_UNITS) + SLICE_UNITS_MAX;
+        assert!(budget.spent() <= most, "{codec:?}: a step of {} units of {units}", budget.spent());
+        consumed += progress.consumed;
+        produced += progress.produced;
+        assert!(consumed <= seen && produced <= room_end, "{codec:?}: more than there was");
+        idle = if progress.consumed + progress.produced > 0 { 0 } else { idle + 1 };
+        assert!(idle < 1_000, "{codec:?}: no progress, with {:?}", progress.status);
+        match progress.status {
+            Status::End => {
+                assert_eq!((consumed, produced), (page.len(), uncompressed), "{codec:?}");
+                return Ok(output);
+            }
+            Status::NeedInput => {
+                assert!(!last, "{codec:?}: input wanted after the last");
+                assert_eq!(consumed, seen, "{codec:?}: input left and more wanted");
+                seen = (seen + 1 + random.index(split.piece_max)).min(page.len());
+            }
+            Status::NeedRoom => {
+                assert_eq!(produced, room_end, "{codec:?}: room left and more wanted");
+                assert!(room_end < uncompressed, "{codec:?}: room wanted beyond the page");
+                room_end = (room_end + 1 + random.index(split.piece_max)).min(uncompressed);
+            }
+            Status::Yield => {}
+        }
+    }
+}
+
+/// A decompressor with a planted fault, where one is let in.
+struct Planted {
+    it: Box<dyn Decompressor>,
+    steps: u64,
+}
+
+impl Decompressor for Planted {
+    fn start(&mut self, compressed: usize, uncompressed: usize, whole: bool) -> Result<()> {
+        self.it.start(compressed, uncompressed, whole)
+    }
+
+    fn step(
+        &mut self,
+        input: &[u8],
+        last: bool,
+        output: &mut [u8],
+        history: usize,
+        budget: &mut Budget<'_>,
+    ) -> Result<Progress> {
+        let progress = self.it.step(input, last, output, history, budget)?;
+        self.steps += 1;
+        if is_planted(Canary::Bytes) && progress.produced == 3 && history > 100 {
+            output[history] ^= 1;
+        }
+        if is_planted(Canary::Units) && self.steps.is_multiple_of(50) {
+            budget.charge_units(Budget::DEFAULT_UNITS + SLICE_UNITS_MAX);
+        }
+        Ok(progress)
+    }
+
+    fn history_bytes(&self) -> usize {
+        self.it.history_bytes()
+    }
+}
