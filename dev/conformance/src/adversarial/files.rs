@@ -8,8 +8,11 @@ use super::streams::{ValueOf, Values, lz4_head, lz4_sequence};
 use super::{Adversary, Computed, Expected, Scale, compress};
 use crate::craft::{self, Column, GZIP, LZ4_RAW, Page, SNAPPY, Struct, UNCOMPRESSED, V, ZSTD};
 
+/// Makes a file at a scale.
+pub(super) type Make = fn(&Scale) -> Adversary;
+
 /// All but the large pages.
-pub(super) const FILES: &[(&str, fn(&Scale) -> Adversary)] = &[
+pub(super) const FILES: &[(&str, Make)] = &[
     ("dictionary/int64", |scale| dictionary(scale.dictionary_bytes, craft::INT64, long)),
     ("dictionary/strings", |scale| dictionary(scale.dictionary_bytes, craft::BYTE_ARRAY, short_string)),
     ("dictionary/long_strings", |scale| dictionary(scale.dictionary_bytes, craft::BYTE_ARRAY, long_string)),
