@@ -534,11 +534,8 @@ fn snappy_far(scale: &Scale) -> Adversary {
     let copy = [&[63 << 2 | 3][..], &offset.to_le_bytes()].concat();
     let stream = Computed::new().bytes(head).repeat(literal, units).bytes(copy);
     let made = packed(SNAPPY, units * 1024 + 8, long, stream);
-    // What is held of the page reaches back to its start; a window does not.
-    if plain > Limits::DEFAULT.window_bytes {
-        return Adversary { held_bytes: plain, ..made };
-    }
-    made
+    // Only a window of the page is held. Writers compress 64 KiB at a time, so none of them copies from further back.
+    Adversary { expected: Expected::Error(LimitExceeded, "a window of"), ..made }
 }
 
 /// A copy from as far back as the format can say.
