@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint soak fuzz bench deny
+.PHONY: help demo test lint soak fuzz bench bench-stall deny
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -20,7 +20,7 @@ WITH_CASSANDRA := $(if $(CASSANDRA),dev/cassandra.sh with target/test-cassandra 
 LOCKED := $(if $(CI),--locked)
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## three million real flights: a Parquet file becomes rows of a real Cassandra
 	@dev/demo.sh
@@ -60,3 +60,7 @@ fuzz: ## the fuzz targets under libFuzzer: MINUTES=5 for each, TARGET="page code
 bench: ## speed against the peers; results in target/bench
 	@dev/setup.sh rust-dev c++ peers
 	MARQUETRY_PYTHON=$(PEERS_PYTHON) dev/bench/run.sh
+
+bench-stall: ## the longest that a reader keeps its thread, against the peers; what bounded steps cost; what units cost
+	@dev/setup.sh rust-dev c++ peers
+	MARQUETRY_PYTHON=$(PEERS_PYTHON) dev/bench/run.sh --only-stall

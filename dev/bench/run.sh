@@ -2,9 +2,11 @@
 # The benchmarks: `make bench`. Sets up what is missing, builds, makes the files, measures, and says where the results are.
 #
 #     dev/bench/run.sh [--quick] [--only-read | --only-nested | --only-cql-text] [options of bench-read, such as: --without ours --only "arrow int64"]
+#     dev/bench/run.sh [--quick] --only-stall [options of bench-stall, such as: --mib 1024 --only adversarial]
+#     dev/bench/run.sh [--quick] --only-prices [WORDS of a case's name]
 #     dev/bench/run.sh [--quick] --only-lateness [options of bench-lateness, such as: --seconds 20 --only "INT64 SNAPPY"]
 #
-# --quick     a twentieth of the rows and few rounds: whether it works, not how fast it is
+# --quick     a twentieth of the rows, small pages and few rounds: whether it works, not how fast it is
 #
 # Environment: BENCH_DIR (target/bench), PEERS_VENV (target/peers-venv), CARGO_TARGET_DIR (target), CXX (g++).
 set -eu
@@ -20,17 +22,23 @@ rounds=15
 read=yes
 nested=yes
 cql_text=yes
+stall=no
+prices=no
 lateness=no
+mib=64
 page_mib=1024
+stall_scale=0.25
 
 while [ $# -gt 0 ]; do
     case "$1" in
-        --quick) scale=0.05 rounds=5 page_mib=16 files="$out/files-quick" ;;
+        --quick) scale=0.05 stall_scale=0.01 mib=4 page_mib=16 rounds=5 files="$out/files-quick" ;;
         --only-read) nested=no cql_text=no ;;
         --only-nested) read=no cql_text=no ;;
         --only-cql-text) read=no nested=no ;;
+        --only-stall) read=no nested=no cql_text=no stall=yes ;;
+        --only-prices) read=no nested=no cql_text=no prices=yes ;;
         --only-lateness) read=no nested=no cql_text=no lateness=yes ;;
-        -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
     shift
@@ -53,27 +61,33 @@ if [ -z "$marquetry" ] && [ "$nested$cql_text" != nono ]; then
     marquetry="$target/release/marquetry"
 fi
 
-if [ "$read$nested" != nono ]; then
+# Builds a contestant of Arrow C++ from the source of its name, unless it is there.
+build_arrow() {
     cxx=${CXX:-g++}
-    readbatch="$out/arrow_readbatch"
-    if [ ! -x "$readbatch" ] || [ "$bench/arrow_readbatch.cc" -nt "$readbatch" ] || [ "$venv/pyvenv.cfg" -nt "$readbatch" ]; then
-        say "building arrow_readbatch"
-        include=$("$python" -c 'import pyarrow; print(pyarrow.get_include())')
-        libraries=$("$python" -c 'import pyarrow; print(pyarrow.get_library_dirs()[0])')
-        # The wheel's libraries carry their version in the file name, and have no plain name to link by.
-        parquet=$(cd "$libraries" && echo libparquet.so.*)
-        arrow=$(cd "$libraries" && echo libarrow.so.*)
-        "$cxx" -std=c++20 -O3 -DNDEBUG "$bench/arrow_readbatch.cc" -o "$readbatch" -I "$include" -L "$libraries" \
-            "-l:$parquet" "-l:$arrow" "-Wl,-rpath,$libraries"
+    program="$out/$1"
+    if [ -x "$program" ] && [ ! "$bench/$1.cc" -nt "$program" ] && [ ! "$venv/pyvenv.cfg" -nt "$program" ]; then
+        return
     fi
+    say "building $1"
+    include=$("$python" -c 'import pyarrow; print(pyarrow.get_include())')
+    libraries=$("$python" -c 'import pyarrow; print(pyarrow.get_library_dirs()[0])')
+    # The wheel's libraries carry their version in the file name, and have no plain name to link by.
+    parquet=$(cd "$libraries" && echo libparquet.so.*)
+    arrow=$(cd "$libraries" && echo libarrow.so.*)
+    "$cxx" -std=c++20 -O3 -DNDEBUG "$bench/$1.cc" -o "$program" -I "$include" -L "$libraries" \
+        "-l:$parquet" "-l:$arrow" "-Wl,-rpath,$libraries"
+}
 
+if [ "$read$nested$stall" != nonono ]; then
+    [ "$read$nested" = nono ] || build_arrow arrow_readbatch
+    [ "$stall" = no ] || build_arrow arrow_stall
     say "building the Rust contestants"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers
 fi
 
 contest() {
     "$target/release/bench-read" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
-        --peers "$bench/peers.py" --readbatch "$readbatch" --marquetry "${marquetry:-none}" --rounds "$rounds" "$@"
+        --peers "$bench/peers.py" --readbatch "$out/arrow_readbatch" --marquetry "${marquetry:-none}" --rounds "$rounds" "$@"
 }
 
 if [ "$read" = yes ]; then
@@ -98,6 +112,20 @@ if [ "$cql_text" = yes ]; then
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench
     "$target/release/bench-cql-text" --marquetry "$marquetry" --files "$files" --out "$out"
     say "results: $out/cql_text.md, cql_text.json"
+fi
+
+if [ "$prices" = yes ]; then
+    say "pricing"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-prices
+    "$target/release/bench-prices" --out "$out" "$@"
+    say "results: $out/prices.md, prices.json"
+fi
+
+if [ "$stall" = yes ]; then
+    say "making files in $files and reading them"
+    "$target/release/bench-stall" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
+        --maker "$bench/make_stall.py" --arrow "$out/arrow_stall" --rounds "$rounds" --mib "$mib" --scale "$stall_scale" "$@"
+    say "results: $out/stall.md, stall.svg, stall.json"
 fi
 
 if [ "$lateness" = yes ]; then

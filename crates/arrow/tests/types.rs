@@ -33,7 +33,16 @@ fn validity(bits: &str) -> (usize, Option<Bitmap>) {
 /// A flat column with a value a row, of which those with a 0 are null.
 fn flat(leaf: usize, values: Values, bits: &str) -> ColumnBatch {
     let (nulls, validity) = validity(bits);
-    ColumnBatch { leaf, rows: bits.len(), nulls, validity, values, layout: Layout::Spaced, levels: None }
+    ColumnBatch {
+        leaf,
+        rows: bits.len(),
+        nulls,
+        validity,
+        values,
+        layout: Layout::Spaced,
+        levels: None,
+        provisional: false,
+    }
 }
 
 /// A nested column of dense values.
@@ -41,7 +50,16 @@ fn nested(leaf: usize, rows: usize, values: Values, definition: &[u8], repetitio
     let repetition = (!repetition.is_empty()).then(|| repetition.to_vec().into());
     let levels = Some(Levels { definition: definition.to_vec().into(), repetition });
     let nulls = definition.len() - values.len();
-    ColumnBatch { leaf, rows, nulls, validity: None, values, layout: Layout::Dense, levels }
+    ColumnBatch {
+        leaf,
+        rows,
+        nulls,
+        validity: None,
+        values,
+        layout: Layout::Dense,
+        levels,
+        provisional: false,
+    }
 }
 
 fn batch(columns: Vec<ColumnBatch>) -> Batch {
@@ -486,6 +504,7 @@ fn dense_values_are_spread() {
         values,
         layout: Layout::Dense,
         levels: None,
+        provisional: false,
     };
     let batch = converted(&footer("OPTIONAL INT64 f;").schema, vec![dense(int64(&[1, 2]))]).unwrap();
     assert_eq!(numbers::<Int64Type>(batch.column(0)), [None, Some(1), None, Some(2)]);

@@ -3,8 +3,9 @@
 //! `cargo run --release -p marquetry-codecs --example prices [-- CODEC …]`
 //!
 //! The first table is paid by the uncompressed byte, with an unlimited budget and in steps of the default one; its last
-//! columns are the longest step, in microseconds and in units charged. The second is of data that become nothing, which
-//! no encoder writes, paid by the compressed byte.
+//! columns are the longest step, in microseconds and in units charged, and nanoseconds by unit, of all steps and of the
+//! dearest of 20,000 units or more. The second is of data that become nothing, which no encoder writes, paid by the
+//! compressed byte. A price is right where no step is dearer than 1.5 ns a unit.
 
 #[path = "../tests/pages/encoders/brotli_bits.rs"]
 mod brotli_bits;
@@ -23,60 +24,68 @@ const REPLAYS: usize = 25;
 
 fn main() {
     println!(
-        "| codec | data | ratio | unlimited, ns/KiB | stepped, ns/KiB | longest step, µs | largest step, units |"
+        "| price | codec | data | ratio | unlimited, ns/KiB | stepped, ns/KiB | longest step, µs | largest step, units | ns/unit | dearest step |"
     );
-    println!("|---|---|--:|--:|--:|--:|--:|");
+    println!("|---|---|---|--:|--:|--:|--:|--:|--:|--:|");
     for (data, plain) in inputs() {
         for codec in
             [Codec::Snappy, Codec::Lz4Raw, Codec::Lz4, Codec::Lzo, Codec::Gzip, Codec::Brotli, Codec::Zstd]
         {
-            if !is_wanted(codec) {
-                continue;
+            if is_wanted(codec) {
+                row(codec, data, &compress(codec, &plain), plain.len());
             }
-            let compressed = compress(codec, &plain);
-            let whole = replay(codec, &compressed, plain.len(), Budget::unlimited);
-            let stepped = replay(codec, &compressed, plain.len(), Budget::default);
-            println!(
-                "| {} | {data} | {:.1} | {:.0} | {:.0} | {:.0} | {} |",
-                codec.name(),
-                ratio(plain.len(), compressed.len()),
-                ns_per_kib(whole.total, plain.len()),
-                ns_per_kib(stepped.total, plain.len()),
-                stepped.longest_step.as_secs_f64() * 1e6,
-                stepped.units_max,
-            );
         }
     }
-    for (data, compressed, plain_bytes) in brotli_free() {
-        if !is_wanted(Codec::Brotli) {
-            continue;
+    if is_wanted(Codec::Brotli) {
+        for (data, compressed, plain_bytes) in brotli_free() {
+            row(Codec::Brotli, data, &compressed, plain_bytes);
         }
-        let whole = replay(Codec::Brotli, &compressed, plain_bytes, Budget::unlimited);
-        let stepped = replay(Codec::Brotli, &compressed, plain_bytes, Budget::default);
-        println!(
-            "| BROTLI | {data} | {:.0} | {:.0} | {:.0} | {:.0} | {} |",
-            ratio(plain_bytes, compressed.len()),
-            ns_per_kib(whole.total, plain_bytes),
-            ns_per_kib(stepped.total, plain_bytes),
-            stepped.longest_step.as_secs_f64() * 1e6,
-            stepped.units_max,
-        );
     }
-    println!("\n| codec | overhead | ns/KiB compressed | longest step, µs | largest step, units |");
-    println!("|---|---|--:|--:|--:|");
+    println!(
+        "\n| price | codec | overhead | ns/KiB compressed | longest step, µs | largest step, units | ns/unit | dearest step |"
+    );
+    println!("|---|---|---|--:|--:|--:|--:|--:|");
     for (codec, name, compressed, plain_bytes) in overheads() {
         if !is_wanted(codec) {
             continue;
         }
         let run = replay(codec, &compressed, plain_bytes, Budget::default);
+        let becomes_nothing = codec == Codec::Zstd && plain_bytes < compressed.len();
         println!(
-            "| {} | {name} | {:.0} | {:.0} | {} |",
+            "| {} | {} | {name} | {:.0} | {} |",
+            if becomes_nothing { "zstd.rs PRICE_OVERHEAD" } else { price_of(codec) },
             codec.name(),
             ns_per_kib(run.total, compressed.len()),
-            run.longest_step.as_secs_f64() * 1e6,
-            run.units_max
+            run.steps_text(),
         );
     }
+}
+
+/// What is charged for a codec.
+fn price_of(codec: Codec) -> &'static str {
+    match codec {
+        Codec::Snappy => "snappy.rs PRICE",
+        Codec::Lz4Raw | Codec::Lz4 => "lz4.rs PRICE",
+        Codec::Lzo => "lzo.rs PRICE",
+        Codec::Gzip => "gzip.rs PRICE",
+        Codec::Brotli => "brotli/mod.rs PRICE",
+        Codec::Zstd => "zstd.rs PRICE",
+    }
+}
+
+/// A row of the first table.
+fn row(codec: Codec, data: &str, compressed: &[u8], plain_bytes: usize) {
+    let whole = replay(codec, compressed, plain_bytes, Budget::unlimited);
+    let stepped = replay(codec, compressed, plain_bytes, Budget::default);
+    println!(
+        "| {} | {} | {data} | {:.1} | {:.0} | {:.0} | {} |",
+        price_of(codec),
+        codec.name(),
+        ratio(plain_bytes, compressed.len()),
+        ns_per_kib(whole.total, plain_bytes),
+        ns_per_kib(stepped.total, plain_bytes),
+        stepped.steps_text(),
+    );
 }
 
 /// All codecs, or those that the command line names.
@@ -85,27 +94,41 @@ fn is_wanted(codec: Codec) -> bool {
     named.peek().is_none() || named.any(|name| name == codec.name())
 }
 
-/// The best of some replays, step by step for the longest step.
+/// The best of some replays, step by step.
 struct Run {
     total: Duration,
-    longest_step: Duration,
-    units_max: u64,
+    /// The shortest time of each step, and the units that it charged.
+    steps: Vec<(Duration, u64)>,
+}
+
+/// Steps that charge less say nothing of what a unit is.
+const UNITS_MIN: u64 = 20_000;
+
+impl Run {
+    /// The last columns.
+    fn steps_text(&self) -> String {
+        let longest = self.steps.iter().map(|step| step.0).max().unwrap_or_default();
+        let largest = self.steps.iter().map(|step| step.1).max().unwrap_or_default();
+        let unit = |(time, units): (Duration, u64)| time.as_secs_f64() * 1e9 / units as f64;
+        let all = self.steps.iter().fold((Duration::ZERO, 0), |sum, step| (sum.0 + step.0, sum.1 + step.1));
+        let large = self.steps.iter().filter(|step| step.1 >= UNITS_MIN);
+        let dearest = large.map(|&step| unit(step)).fold(0.0, f64::max);
+        format!("{:.0} | {largest} | {:.2} | {dearest:.2}", longest.as_secs_f64() * 1e6, unit(all))
+    }
 }
 
 fn replay(codec: Codec, compressed: &[u8], plain_bytes: usize, budget: fn() -> Budget<'static>) -> Run {
     let mut decompressor = StandardCodecs::default().decompressor(codec).expect("a codec");
     let mut output = vec![0; plain_bytes];
-    let mut total = Duration::MAX;
-    let mut steps: Vec<Duration> = Vec::new();
-    let mut units_max = 0;
+    let mut run = Run { total: Duration::MAX, steps: Vec::new() };
     for _ in 0..REPLAYS {
         let begin = Instant::now();
-        let times = page(decompressor.as_mut(), compressed, &mut output, budget, &mut units_max);
-        total = total.min(begin.elapsed());
-        steps.resize(times.len(), Duration::MAX);
-        steps.iter_mut().zip(times).for_each(|(best, time)| *best = time.min(*best));
+        let steps = page(decompressor.as_mut(), compressed, &mut output, budget);
+        run.total = run.total.min(begin.elapsed());
+        run.steps.resize(steps.len(), (Duration::MAX, 0));
+        run.steps.iter_mut().zip(steps).for_each(|(best, step)| *best = (step.0.min(best.0), step.1));
     }
-    Run { total, longest_step: steps.into_iter().max().unwrap_or_default(), units_max }
+    run
 }
 
 fn page(
@@ -113,22 +136,20 @@ fn page(
     compressed: &[u8],
     output: &mut [u8],
     budget: fn() -> Budget<'static>,
-    units_max: &mut u64,
-) -> Vec<Duration> {
+) -> Vec<(Duration, u64)> {
     decompressor.start(compressed.len(), output.len(), true).expect("sizes that can be");
-    let (mut consumed, mut produced, mut times) = (0, 0, Vec::new());
+    let (mut consumed, mut produced, mut steps) = (0, 0, Vec::new());
     loop {
         let mut budget = budget();
         let begin = Instant::now();
         let progress = decompressor
             .step(&compressed[consumed..], true, output, produced, &mut budget)
             .expect("a good page");
-        times.push(begin.elapsed());
-        *units_max = budget.spent().max(*units_max);
+        steps.push((begin.elapsed(), budget.spent()));
         consumed += progress.consumed;
         produced += progress.produced;
         match progress.status {
-            Status::End => return times,
+            Status::End => return steps,
             Status::Yield => {}
             status => panic!("{status:?} with everything at hand"),
         }

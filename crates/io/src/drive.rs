@@ -24,8 +24,9 @@ const JOINED_BYTES_MAX: u64 = 8 << 20;
 ///
 /// The machine's errors, with the object's name where there is only one object. Trouble of a source is told to the machine
 /// ([`Machine::fail`]; trouble with a length as the empty range), so that it stays failed and can add what it was
-/// reading. [`ErrorKind::Misuse`] for an object without a source, and for machines that write, which this driver does not
-/// drive. [`ErrorKind::Internal`] for a machine that asks for nothing, or again for what it was just given.
+/// reading. [`Misuse`](marquetry_base::ErrorKind::Misuse) for an object without a source, and for machines that write, which
+/// this driver does not drive. [`Internal`](marquetry_base::ErrorKind::Internal) for a machine that asks for nothing, or again
+/// for what it was just given.
 pub fn drive<M: Machine, S: Source>(machine: &mut M, sources: &Sources<S>) -> Result<Option<M::Product>> {
     let mut answered = None;
     loop {

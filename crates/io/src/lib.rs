@@ -11,7 +11,7 @@
 //!
 //! Three drivers work a machine up to its next product. [`drive`] waits in between. `tokio::drive` and `uring::drive` let
 //! others of their thread have it meanwhile, read ahead, and never keep the thread for longer than a step's default budget:
-//! what they share is how [`AsyncSource`]s are read ([`ReadAhead`]), and when it is whose turn.
+//! what they share is how an `AsyncSource` is read (`ReadAhead`), and when it is whose turn.
 //!
 //! ```
 //! use marquetry_base::{Bytes, Object};

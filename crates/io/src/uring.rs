@@ -59,9 +59,10 @@ use crate::driving::{Driving, Event};
 use crate::schedule::ReadAhead;
 use crate::source::{FileKind, Sources, beyond_end, shrank};
 
-/// Bytes of reads that are begun before others have their turn. The kernel reads what is in its cache at once, when the read
-/// is submitted, on the thread that submits it: sixteen reads in one go would keep it from everybody for milliseconds.
-const TURN_BYTES: u64 = 512 << 10;
+/// Bytes of reads that are begun before others have their turn: one read, as a rule. The kernel reads what is in its cache at
+/// once, when the read is submitted, on the thread that submits it: sixteen reads in one go would keep it from everybody for
+/// milliseconds.
+const TURN_BYTES: u64 = 256 << 10;
 
 /// Drives a machine on compio, on the thread that it is called on.
 ///

@@ -25,6 +25,34 @@ pub fn decode<T: Plain>(
     decode_with(isa(), width, input, first, dict, out)
 }
 
+/// The same with a dictionary in segments.
+///
+/// # Errors
+///
+/// As [`decode`].
+pub fn decode_segmented<T: Plain>(
+    width: u32,
+    input: &[u8],
+    first: usize,
+    dict: gather::Segmented<'_, T>,
+    out: &mut [T],
+) -> Result<(), Error> {
+    if width > 32 {
+        return Err(Error::Width { width: width as usize });
+    }
+    need_bits(bits_through(width, first, out.len()), input.len())?;
+    let isa = isa();
+    let mut indices = [0u32; PIECE];
+    let mut at = first;
+    for out in out.chunks_mut(PIECE) {
+        let indices = &mut indices[..out.len()];
+        u32_with(isa, width, input, at, indices)?;
+        dict.values_with(isa, indices, out)?;
+        at += out.len();
+    }
+    Ok(())
+}
+
 fn decode_with<T: Plain>(
     isa: Isa,
     width: u32,
@@ -85,6 +113,11 @@ mod tests {
                     for (value, &index) in out.iter().zip(&indices[first..]) {
                         assert_eq!(*value, dict[index as usize]);
                     }
+                    let segments: Vec<Vec<u64>> = dict.chunks(1 << 4).map(<[u64]>::to_vec).collect();
+                    let segmented = gather::Segmented::new(&segments, 4).unwrap();
+                    let mut again = vec![0; count];
+                    decode_segmented(width, &packed, first, segmented, &mut again).unwrap();
+                    assert_eq!(again, out);
                     let narrow: Vec<i32> = dict.iter().map(|&v| v as i32).collect();
                     let mut out = vec![0; count];
                     decode_with(isa, width, &packed, first, &narrow, &mut out).unwrap();
@@ -107,6 +140,14 @@ mod tests {
     fn refuses() {
         let mut out = [0u32; 9];
         assert_eq!(decode(33, &[0; 99], 0, &[1], &mut out), Err(Error::Width { width: 33 }));
+        let one = [vec![1u32]];
+        let one = gather::Segmented::new(&one, 0).unwrap();
+        let width = decode_segmented(33, &[0; 99], 0, one, &mut out);
+        assert_eq!(width, Err(Error::Width { width: 33 }));
+        let short = decode_segmented(8, &[0; 8], 0, one, &mut out);
+        assert_eq!(short, Err(Error::Short { needed: 9, given: 8 }));
+        let beyond = decode_segmented(8, &[1; 9], 0, one, &mut out);
+        assert_eq!(beyond, Err(Error::OutOfRange { index: 1, entries: 1 }));
         assert_eq!(decode(8, &[0; 8], 0, &[1], &mut out), Err(Error::Short { needed: 9, given: 8 }));
         assert_eq!(decode(0, &[], 0, &[], &mut out), Err(Error::OutOfRange { index: 0, entries: 0 }));
         assert_eq!(decode(0, &[], 0, &[5u32], &mut out), Ok(()));

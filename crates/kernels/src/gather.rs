@@ -1,5 +1,7 @@
 //! Dictionary lookup: `out[i] = dict[indices[i]]`, every index checked.
 
+use alloc::vec::Vec;
+
 use crate::Plain;
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::Error;
@@ -47,41 +49,85 @@ pub fn fixed(dict: &[u8], width: usize, indices: &[u32], out: &mut [u8]) -> Resu
     Ok(())
 }
 
-/// Looks every index up in a dictionary that stands in `segments` of `1 << shift` entries each, of which the last may have fewer: so a
-/// dictionary of any size needs no large piece of memory.
-///
-/// A large dictionary is not in a cache, so what a lookup costs is the memory's: the two bounds that are checked here hide behind it,
-/// and vectors would gain nothing.
-///
-/// # Errors
-///
-/// As [`values`]; `OutOfRange` also for what a segment lacks that should be full.
-pub fn segmented<T: Plain>(
-    segments: &[impl AsRef<[T]>],
+/// A dictionary in segments of `1 << shift` entries each, of which the last may have fewer: so one of any size needs no large piece of
+/// memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Segmented<'a, T> {
+    segments: &'a [Vec<T>],
     shift: u32,
-    indices: &[u32],
-    out: &mut [T],
-) -> Result<(), Error> {
-    if indices.len() != out.len() {
-        return Err(Error::Mismatch);
-    }
-    let (shift, mask) = place_of(shift);
-    for (to, &index) in out.iter_mut().zip(indices) {
-        let entry = segments.get((index >> shift) as usize);
-        *to = *entry
-            .and_then(|segment| segment.as_ref().get((index & mask) as usize))
-            .ok_or_else(|| beyond(segments, shift, size_of::<T>(), index))?;
-    }
-    Ok(())
+    entries: usize,
 }
 
-/// The same of values of `width` bytes (FIXED_LEN_BYTE_ARRAY).
+impl<'a, T: Plain> Segmented<'a, T> {
+    /// The dictionary that `segments` are.
+    ///
+    /// # Errors
+    ///
+    /// `Mismatch` unless each but the last has `1 << shift` entries, and that no more.
+    pub fn new(segments: &'a [Vec<T>], shift: u32) -> Result<Segmented<'a, T>, Error> {
+        let full = 1usize.checked_shl(shift).filter(|_| shift < u32::BITS).ok_or(Error::Mismatch)?;
+        let Some((last, others)) = segments.split_last() else {
+            return Ok(Segmented { segments, shift, entries: 0 });
+        };
+        let before = others.len().checked_mul(full).ok_or(Error::Mismatch)?;
+        if last.len() > full || others.iter().any(|segment| segment.len() != full) {
+            return Err(Error::Mismatch);
+        }
+        Ok(Segmented { segments, shift, entries: before.saturating_add(last.len()) })
+    }
+
+    /// Its entries.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        self.entries
+    }
+
+    /// An entry, if there are so many.
+    #[must_use]
+    pub fn get(&self, index: u32) -> Option<T> {
+        let mask = (1u32 << self.shift) - 1;
+        self.segments.get((index >> self.shift) as usize)?.get((index & mask) as usize).copied()
+    }
+
+    /// Looks every index up.
+    ///
+    /// # Errors
+    ///
+    /// As [`values`].
+    pub fn values(&self, indices: &[u32], out: &mut [T]) -> Result<(), Error> {
+        self.values_with(isa(), indices, out)
+    }
+
+    pub(crate) fn values_with(&self, isa: Isa, indices: &[u32], out: &mut [T]) -> Result<(), Error> {
+        if indices.len() != out.len() {
+            return Err(Error::Mismatch);
+        }
+        let mask = (1u32 << self.shift) - 1;
+        for (indices, out) in indices.chunks(PIECE).zip(out.chunks_mut(PIECE)) {
+            check(isa, indices, self.entries)?;
+            for (to, &index) in out.iter_mut().zip(indices) {
+                // SAFETY: `check` has shown the index to be below the number of entries, and `new` that all segments but the last have
+                // `1 << shift` of them and the last the others: so the segment is there, and the entry in it.
+                *to = unsafe {
+                    *self
+                        .segments
+                        .get_unchecked((index >> self.shift) as usize)
+                        .get_unchecked((index & mask) as usize)
+                };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Looks values of `width` bytes up (FIXED_LEN_BYTE_ARRAY) in a dictionary in segments of `1 << shift` entries each, of which the last
+/// may have fewer.
 ///
 /// # Errors
 ///
-/// As [`segmented`] and [`fixed`].
+/// As [`fixed`]; `OutOfRange` also for what a segment lacks that should be full.
 pub fn segmented_fixed(
-    segments: &[impl AsRef<[u8]>],
+    segments: &[Vec<u8>],
     shift: u32,
     width: usize,
     indices: &[u32],
@@ -93,27 +139,22 @@ pub fn segmented_fixed(
     if indices.len().checked_mul(width) != Some(out.len()) {
         return Err(Error::Mismatch);
     }
-    let (shift, mask) = place_of(shift);
+    let shift = shift.min(u32::BITS - 1);
+    let mask = (1u32 << shift) - 1;
     for (to, &index) in out.chunks_exact_mut(width).zip(indices) {
         let at = (index & mask) as usize * width;
         let entry = segments
             .get((index >> shift) as usize)
-            .and_then(|segment| segment.as_ref().get(at..)?.get(..width))
+            .and_then(|segment| segment.get(at..)?.get(..width))
             .ok_or_else(|| beyond(segments, shift, width, index))?;
         to.copy_from_slice(entry);
     }
     Ok(())
 }
 
-/// How far to shift an index for its segment, and its bits within that.
-fn place_of(shift: u32) -> (u32, u32) {
-    let shift = shift.min(u32::BITS - 1);
-    (shift, (1 << shift) - 1)
-}
-
 #[cold]
-fn beyond<T>(segments: &[impl AsRef<[T]>], shift: u32, width: usize, index: u32) -> Error {
-    let last = segments.last().map_or(0, |last| size_of_val(last.as_ref()) / width.max(1));
+fn beyond(segments: &[Vec<u8>], shift: u32, width: usize, index: u32) -> Error {
+    let last = segments.last().map_or(0, |last| last.len() / width.max(1));
     Error::OutOfRange { index, entries: (segments.len().saturating_sub(1) << shift) + last }
 }
 
@@ -270,25 +311,32 @@ mod tests {
         for entries in [1usize, 7, 8, 9, 64, 100] {
             let dict: Vec<u64> = (0..entries as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
             let bytes: Vec<u8> = dict.iter().flat_map(|value| value.to_le_bytes()).collect();
-            for shift in [0, 1, 3, 6, 7, 31, 40] {
+            for shift in [0, 1, 3, 6, 7, 31] {
                 let length = 1usize << shift.min(20);
-                let segments: Vec<&[u64]> = dict.chunks(length).collect();
-                let fixed_segments: Vec<&[u8]> = bytes.chunks(length * 8).collect();
+                let segments: Vec<Vec<u64>> = dict.chunks(length).map(<[u64]>::to_vec).collect();
+                let fixed_segments: Vec<Vec<u8>> = bytes.chunks(length * 8).map(<[u8]>::to_vec).collect();
+                let segmented = Segmented::new(&segments, shift).unwrap();
+                assert_eq!(segmented.entries(), entries);
+                for at in 0..=entries {
+                    assert_eq!(segmented.get(at as u32), dict.get(at).copied());
+                }
                 for count in [0, 1, 5, 600] {
                     let mut indices: Vec<u32> = (0..count).map(|_| random.below(entries) as u32).collect();
                     let (mut expected, mut out, mut out_fixed) =
                         (vec![0; count], vec![0; count], vec![0; count * 8]);
                     values(&dict, &indices, &mut expected).unwrap();
-                    segmented(&segments, shift, &indices, &mut out).unwrap();
-                    assert_eq!(out, expected);
+                    for isa in Isa::all() {
+                        out.fill(0);
+                        segmented.values_with(isa, &indices, &mut out).unwrap();
+                        assert_eq!(out, expected);
+                    }
                     segmented_fixed(&fixed_segments, shift, 8, &indices, &mut out_fixed).unwrap();
                     assert!(out_fixed.chunks(8).eq(expected.iter().map(|value| value.to_le_bytes())));
                     if let Some(last) = count.checked_sub(1) {
                         for bad in [entries as u32, u32::MAX] {
                             indices[last] = bad;
                             let refused = Err(Error::OutOfRange { index: bad, entries });
-                            let found = segmented(&segments, shift, &indices, &mut out);
-                            assert_eq!(found, refused);
+                            assert_eq!(segmented.values(&indices, &mut out), refused);
                             let found = segmented_fixed(&fixed_segments, shift, 8, &indices, &mut out_fixed);
                             assert_eq!(found, refused);
                         }
@@ -296,12 +344,20 @@ mod tests {
                 }
             }
         }
-        let none: [&[u32]; 0] = [];
-        assert_eq!(segmented(&none, 3, &[], &mut []), Ok(()));
-        assert_eq!(segmented(&none, 3, &[0], &mut [0]), Err(Error::OutOfRange { index: 0, entries: 0 }));
-        assert_eq!(segmented(&[[1u32]], 3, &[0], &mut []), Err(Error::Mismatch));
-        assert_eq!(segmented_fixed(&[[1u8]], 3, 1, &[0], &mut []), Err(Error::Mismatch));
-        assert_eq!(segmented_fixed(&[[1u8]], 3, 0, &[], &mut []), Err(Error::Width { width: 0 }));
+        let none: [Vec<u32>; 0] = [];
+        let empty = Segmented::new(&none, 3).unwrap();
+        assert_eq!((empty.values(&[], &mut []), empty.get(0)), (Ok(()), None));
+        assert_eq!(empty.values(&[0], &mut [0]), Err(Error::OutOfRange { index: 0, entries: 0 }));
+        let one = [vec![1u32]];
+        assert_eq!(Segmented::new(&one, 3).unwrap().values(&[0], &mut []), Err(Error::Mismatch));
+        // A segment that is not full, one that is more than that, and more than an index can say.
+        for (segments, shift) in [([1, 2], 1), ([2, 3], 1), ([1, 1], 32)] {
+            let segments = segments.map(|length| vec![0u8; length]);
+            assert_eq!(Segmented::new(&segments, shift).map(|_| ()), Err(Error::Mismatch));
+        }
+        let one = [vec![1u8]];
+        assert_eq!(segmented_fixed(&one, 3, 1, &[0], &mut []), Err(Error::Mismatch));
+        assert_eq!(segmented_fixed(&one, 3, 0, &[], &mut []), Err(Error::Width { width: 0 }));
     }
 
     #[test]

@@ -33,6 +33,8 @@
     clippy::cast_lossless
 )]
 
+// For the type of a dictionary's segments: nothing is allocated here.
+extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
 

@@ -48,6 +48,7 @@ extern crate alloc;
 pub mod encoding;
 pub mod format;
 pub mod geometry;
+mod growing;
 pub mod hive;
 pub mod prune;
 pub mod read;

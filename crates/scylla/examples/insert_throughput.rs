@@ -87,6 +87,7 @@ fn measure(what: &str, columns: &[(Field, Values, bool)], nulls: Nulls, random: 
             values: values.clone(),
             layout: Layout::Spaced,
             levels: None,
+            provisional: false,
         }
     };
     let columns = columns.iter().enumerate().map(column).collect();

@@ -1,4 +1,4 @@
-//! The reading comparison as a picture: a line a case, a dot a contestant, at its time relative to the best peer's.
+//! A comparison as a picture: a line a case, a dot a contestant, at its time, by itself or relative to the best peer's.
 
 use std::fmt::Write as _;
 
@@ -14,16 +14,66 @@ const ROW_HEIGHT: f64 = 19.0;
 const HEADER_HEIGHT: f64 = 62.0;
 const GROUP_HEIGHT: f64 = 52.0;
 
-/// The scale's ends and marks, in multiples of the best peer's time; logarithmic, and what is beyond is drawn at the edge.
-const SCALE: [f64; 2] = [0.25, 16.0];
-const MARKS: [f64; 7] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0];
+/// What dots are placed by; logarithmic, and what is beyond its ends is drawn at the edge.
+#[derive(Clone, Copy, Debug)]
+pub struct Axis {
+    /// Its lines and their names, from one end to the other.
+    marks: &'static [(f64, &'static str)],
+    /// The mark whose line is the heaviest.
+    heavy: f64,
+    /// The largest value that is good, and its name.
+    bar: f64,
+    bar_unit: &'static str,
+    /// Values are multiples of the best peer's, which stands at the line's end. Else our own stands there.
+    is_relative: bool,
+}
+
+impl Axis {
+    /// Multiples of the best peer's time, of which `bar` is the largest that is good.
+    pub const fn relative(bar: f64) -> Self {
+        const MARKS: &[(f64, &str)] = &[
+            (0.25, "0.25×"),
+            (0.5, "0.5×"),
+            (1.0, "1×"),
+            (2.0, "2×"),
+            (4.0, "4×"),
+            (8.0, "8×"),
+            (16.0, "16×"),
+        ];
+        Self { marks: MARKS, heavy: 1.0, bar, bar_unit: "×", is_relative: true }
+    }
+
+    /// Microseconds, of which `bar` are the most that is good.
+    pub const fn microseconds(bar: f64) -> Self {
+        const MARKS: &[(f64, &str)] = &[
+            (10.0, "10 µs"),
+            (100.0, "100 µs"),
+            (1e3, "1 ms"),
+            (1e4, "10 ms"),
+            (1e5, "100 ms"),
+            (1e6, "1 s"),
+            (1e7, "10 s"),
+        ];
+        Self { marks: MARKS, heavy: 1e3, bar, bar_unit: " µs", is_relative: false }
+    }
+
+    /// Where a value is.
+    fn place(&self, value: f64) -> f64 {
+        let (low, high) = match self.marks {
+            [(low, _), .., (high, _)] => (*low, *high),
+            _ => (1.0, 2.0),
+        };
+        let part = (value.clamp(low, high) / low).ln() / (high / low).ln();
+        PLOT_LEFT + part * (PLOT_RIGHT - PLOT_LEFT)
+    }
+}
 
 /// Okabe and Ito's colours, which people with any colour vision tell apart; ours is the most vivid.
 const OURS_COLOUR: &str = "#d55e00";
 const COLOURS: [&str; 6] = ["#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f"];
 
-/// Draws the report as an SVG document. `bar` is the largest multiple of the best peer's time that is good.
-pub fn draw(report: &Report, bar: f64) -> String {
+/// Draws the report as an SVG document.
+pub fn draw(report: &Report, axis: &Axis) -> String {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in report.rows.iter().flat_map(|row| &row.peers) {
         if !names.contains(&name.as_str()) {
@@ -36,7 +86,7 @@ pub fn draw(report: &Report, bar: f64) -> String {
     let mut y = HEADER_HEIGHT;
     for group in groups {
         let rows: Vec<&Row> = report.rows.iter().filter(|row| row.group == group).collect();
-        y = draw_group(&mut body, y, group, &rows, &names, bar);
+        y = draw_group(&mut body, y, group, &rows, &names, axis);
     }
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
@@ -60,7 +110,7 @@ fn legend(title: &str, names: &[&str]) -> String {
 }
 
 /// Draws one group's panel from `top` down; returns where it ends.
-fn draw_group(body: &mut String, top: f64, group: &str, rows: &[&Row], names: &[&str], bar: f64) -> f64 {
+fn draw_group(body: &mut String, top: f64, group: &str, rows: &[&Row], names: &[&str], axis: &Axis) -> f64 {
     let first = top + GROUP_HEIGHT;
     let bottom = first + ROW_HEIGHT * rows.iter().map(|_| 1.0).sum::<f64>();
     let _ = writeln!(
@@ -72,45 +122,53 @@ fn draw_group(body: &mut String, top: f64, group: &str, rows: &[&Row], names: &[
     let _ = writeln!(
         body,
         "<rect x=\"{PLOT_LEFT}\" y=\"{first}\" width=\"{}\" height=\"{}\" fill=\"#eef6ee\"/>",
-        place(bar) - PLOT_LEFT,
+        axis.place(axis.bar) - PLOT_LEFT,
         bottom - first
     );
-    for mark in MARKS {
-        let (x, weight) = (place(mark), if mark == 1.0 { 1.5 } else { 0.6 });
+    for &(mark, name) in axis.marks {
+        let (x, weight) = (axis.place(mark), if mark == axis.heavy { 1.5 } else { 0.6 });
         let _ = writeln!(
             body,
             "<line x1=\"{x}\" y1=\"{first}\" x2=\"{x}\" y2=\"{bottom}\" stroke=\"#999\" stroke-width=\"{weight}\"/>\
-             <text x=\"{x}\" y=\"{}\" text-anchor=\"middle\" fill=\"#666\">{mark}×</text>",
+             <text x=\"{x}\" y=\"{}\" text-anchor=\"middle\" fill=\"#666\">{name}</text>",
             first - 6.0
         );
     }
-    let x = place(bar);
+    let x = axis.place(axis.bar);
+    let (bar, unit) = (axis.bar, axis.bar_unit);
     let _ = writeln!(
         body,
         "<line x1=\"{x}\" y1=\"{first}\" x2=\"{x}\" y2=\"{bottom}\" stroke=\"#2a7a2a\" stroke-dasharray=\"4 3\"/>\
-         <text x=\"{x}\" y=\"{}\" text-anchor=\"middle\" fill=\"#2a7a2a\">bar {bar}×</text>\
-         <text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#666\">best peer</text>",
+         <text x=\"{x}\" y=\"{}\" text-anchor=\"middle\" fill=\"#2a7a2a\">bar {bar}{unit}</text>\
+         <text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#666\">{}</text>",
         first - 22.0,
         WIDTH - 20.0,
-        first - 6.0
+        first - 6.0,
+        if axis.is_relative { "best peer" } else { OURS },
     );
     let mut y = first;
     for row in rows {
-        draw_row(body, y + ROW_HEIGHT / 2.0, row, names);
+        draw_row(body, y + ROW_HEIGHT / 2.0, row, names, axis);
         y += ROW_HEIGHT;
     }
     bottom
 }
 
-fn draw_row(body: &mut String, y: f64, row: &Row, names: &[&str]) {
-    let Some(&(_, best)) = row.best_peer() else { return };
+fn draw_row(body: &mut String, y: f64, row: &Row, names: &[&str], axis: &Axis) {
+    let (one, shown) = if axis.is_relative {
+        let Some(&(_, best)) = row.best_peer() else { return };
+        (best, Some(best))
+    } else {
+        (1.0, row.ours)
+    };
+    let shown = shown.map_or("–".to_owned(), |shown| format!("{shown:.1}"));
     let (failed, weight) =
         (row.holds() == Some(false), if row.holds() == Some(false) { "bold" } else { "normal" });
     let _ = writeln!(
         body,
         "<line x1=\"{PLOT_LEFT}\" y1=\"{y}\" x2=\"{PLOT_RIGHT}\" y2=\"{y}\" stroke=\"#ddd\" stroke-width=\"0.7\"/>\
          <text x=\"{}\" y=\"{}\" text-anchor=\"end\" font-weight=\"{weight}\" fill=\"{}\">{}</text>\
-         <text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#666\">{best:.1} {}</text>",
+         <text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#666\">{shown} {}</text>",
         PLOT_LEFT - 12.0,
         y + 4.0,
         if failed { "#b00000" } else { "#222" },
@@ -120,18 +178,11 @@ fn draw_row(body: &mut String, y: f64, row: &Row, names: &[&str]) {
         row.unit
     );
     for (name, value) in &row.peers {
-        *body += &dot(place(value / best), y, name, names);
+        *body += &dot(axis.place(value / one), y, name, names);
     }
     if let Some(ours) = row.ours {
-        *body += &dot(place(ours / best), y, OURS, names);
+        *body += &dot(axis.place(ours / one), y, OURS, names);
     }
-}
-
-/// Where a multiple of the best peer's time is on the scale.
-fn place(multiple: f64) -> f64 {
-    let [low, high] = SCALE;
-    let part = (multiple.clamp(low, high) / low).ln() / (high / low).ln();
-    PLOT_LEFT + part * (PLOT_RIGHT - PLOT_LEFT)
 }
 
 /// A contestant's mark: a circle, or for us a diamond.
@@ -159,8 +210,11 @@ mod tests {
 
     #[test]
     fn the_scale_is_logarithmic_and_ends() {
+        let axis = Axis::relative(1.5);
+        let place = |value| axis.place(value);
         assert!((place(2.0) - place(1.0) - (place(16.0) - place(8.0))).abs() < 1e-9);
         assert_eq!(place(0.01), PLOT_LEFT);
         assert_eq!(place(99.0), PLOT_RIGHT);
+        assert_eq!(Axis::microseconds(500.0).place(10.0), PLOT_LEFT);
     }
 }

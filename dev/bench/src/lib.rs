@@ -3,13 +3,16 @@
 //! A comparison is a *driver* (`src/main.rs`) and *contestants*: processes that hold a file's bytes in memory, read it when they are told to, and
 //! answer how long that took ([`protocol`]). Contestants take turns, so that what disturbs the machine disturbs all of them;
 //! [`stats`] turns their times into medians with confidence intervals, [`report`] into JSON and Markdown, [`chart`] into a picture.
-//! Where Marquetry's reader takes part is [`ours`]. [`lateness`] is what a timer sees of a reader on its thread.
+//! Where Marquetry's reader takes part is [`ours`]. [`stall`] times a reader's calls one by one, [`prices`] the work that a budget
+//! is charged for; [`lateness`] is what a timer sees of a reader on its thread.
 #![forbid(unsafe_code)]
 
 pub mod chart;
 pub mod clock;
 pub mod lateness;
 pub mod ours;
+pub mod prices;
 pub mod protocol;
 pub mod report;
+pub mod stall;
 pub mod stats;

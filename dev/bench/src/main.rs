@@ -195,7 +195,7 @@ fn run(options: &Options) -> Result<(), String> {
     }
     let report = report(options, &listing, outcome);
     std::fs::create_dir_all(&options.out).map_err(|error| format!("{}: {error}", options.out.display()))?;
-    report.write(&options.out, Some(&chart::draw(&report, BAR)))
+    report.write(&options.out, Some(&chart::draw(&report, &chart::Axis::relative(BAR))))
 }
 
 /// What a run gathers.

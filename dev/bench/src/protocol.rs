@@ -172,9 +172,15 @@ impl Contestant {
     /// # Errors
     /// A message that names the contestant.
     pub fn run(&mut self, check: bool) -> Result<(Time, Count), String> {
-        let request = if check { "check\n" } else { "run\n" };
-        self.requests.write_all(request.as_bytes()).map_err(|error| format!("{}: {error}", self.name))?;
-        let line = self.answer()?;
+        self.time(if check { "check" } else { "run" })
+    }
+
+    /// Has it do what a request says, and answer with a time and what it counted.
+    ///
+    /// # Errors
+    /// A message that names the contestant.
+    pub fn time(&mut self, request: &str) -> Result<(Time, Count), String> {
+        let line = self.ask(request)?;
         let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
         let [wall, cpu, rows, sum] = numbers[..] else {
             return Err(format!("{}: {line}", self.name));
@@ -183,7 +189,21 @@ impl Contestant {
         Ok((time, Count { rows, sum }))
     }
 
-    fn answer(&mut self) -> Result<String, String> {
+    /// Says a line to it, and returns the line that it answers.
+    ///
+    /// # Errors
+    /// A message that names the contestant.
+    pub fn ask(&mut self, request: &str) -> Result<String, String> {
+        let line = format!("{request}\n");
+        self.requests.write_all(line.as_bytes()).map_err(|error| format!("{}: {error}", self.name))?;
+        self.answer()
+    }
+
+    /// The next line that it says.
+    ///
+    /// # Errors
+    /// A message that names the contestant.
+    pub fn answer(&mut self) -> Result<String, String> {
         let mut line = String::new();
         let read = self.answers.read_line(&mut line).map_err(|error| format!("{}: {error}", self.name))?;
         if read == 0 {

@@ -78,6 +78,14 @@ impl Report {
     /// # Errors
     /// Those of writing a file, with its name.
     pub fn write(&self, directory: &Path, chart: Option<&str>) -> Result<(), String> {
+        self.write_with(directory, chart, "")
+    }
+
+    /// The same, with more Markdown at the report's end.
+    ///
+    /// # Errors
+    /// Those of [`Report::write`].
+    pub fn write_with(&self, directory: &Path, chart: Option<&str>, more: &str) -> Result<(), String> {
         let put = |extension: &str, text: &str| {
             let path = directory.join(format!("{}.{extension}", self.name));
             std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
@@ -85,7 +93,7 @@ impl Report {
         if let Some(chart) = chart {
             put("svg", chart)?;
         }
-        put("md", &self.markdown(chart.is_some()))?;
+        put("md", &(self.markdown(chart.is_some()) + more))?;
         put("json", &format!("{:#}\n", self.json()))
     }
 

@@ -8,6 +8,7 @@
 //! * [`rules::manifests`]: names, licence, MSRV, lints, and the attributes at the root of every crate.
 //! * [`rules::sources`]: length, unfinished code, ignored tests, relaxed lints, paths of one machine, scripts.
 //! * [`rules::documents`]: links of Markdown files.
+//! * [`rules::prices`]: that each price of a budget's units is measured.
 
 #![forbid(unsafe_code)]
 
@@ -19,5 +20,6 @@ pub mod rules {
     pub mod dependencies;
     pub mod documents;
     pub mod manifests;
+    pub mod prices;
     pub mod sources;
 }

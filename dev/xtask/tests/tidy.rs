@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use marquetry_xtask::rules::{dependencies, documents, manifests, sources};
+use marquetry_xtask::rules::{dependencies, documents, manifests, prices, sources};
 use marquetry_xtask::workspace::{File, Workspace};
 
 fn workspace() -> &'static Workspace {
@@ -125,4 +125,18 @@ fn links_of_documents_lead_somewhere() {
         path.is_empty() || workspace().files.iter().any(|file| file.path.starts_with(&folder))
     };
     none(texts(".md").flat_map(|(path, markdown)| documents::links(path, markdown, text, is_folder)));
+}
+
+#[test]
+fn prices_are_measured() {
+    let sources = || texts(".rs").filter(|(path, _)| path.starts_with("crates/") && path.contains("/src/"));
+    let measurements: Vec<_> = texts(".rs")
+        .filter(|(path, _)| prices::MEASURED_IN.iter().any(|place| path.starts_with(place)))
+        .collect();
+    assert!(measurements.len() > 1, "{measurements:?}");
+    none(
+        prices::missing(sources(), &measurements)
+            .into_iter()
+            .chain(prices::unknown(sources(), &measurements)),
+    );
 }

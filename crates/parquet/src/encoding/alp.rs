@@ -10,9 +10,10 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-use marquetry_base::{Bytes, Error, Result};
+use marquetry_base::{Error, Result};
 use marquetry_kernels::unpack;
 
+use super::stream::{FIRST_BYTES, Stream};
 use super::too_few_values;
 
 /// A number that ALP encodes.
@@ -124,13 +125,19 @@ const _: () = assert!(TENS_F64.len() == f64::EXPONENT_MAX as usize + 1);
 /// Bytes of a page's header. Offsets are counted from its end.
 const HEADER_BYTES: usize = 7;
 
+// The header is there when a decoder is made.
+const _: () = assert!(HEADER_BYTES <= FIRST_BYTES);
+
 /// Bytes of a vector's offset.
 const OFFSET_BYTES: usize = 4;
 
 /// A decoder of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct Alp<T> {
-    bytes: Bytes,
+    /// The vectors' offsets, which stand before them all.
+    offsets: Stream,
+    /// The vectors: it stands where the current one starts.
+    vectors: Stream,
     /// Values in the page, by its header.
     values: usize,
     /// The next value's number.
@@ -148,10 +155,12 @@ pub(crate) struct Alp<T> {
 struct Vector {
     values: usize,
     scale: Scale,
-    /// Where the packed integers start, and the exceptions' positions and values.
+    /// Where the packed integers start, counted from the vector's start, the exceptions' positions and values, and where
+    /// those end.
     packed: usize,
     positions: usize,
     exceptions: usize,
+    end: usize,
     /// Exceptions not yet passed, where their positions ascend, as every known writer has them.
     next_exception: usize,
     exception_count: usize,
@@ -160,9 +169,10 @@ struct Vector {
 }
 
 impl<T: AlpFloat> Alp<T> {
-    /// A decoder of the page that `bytes` are.
-    pub(crate) fn new(bytes: Bytes) -> Result<Alp<T>> {
-        let Some(&[mode, integers, vector_log, v0, v1, v2, v3]) = bytes.first_chunk::<HEADER_BYTES>() else {
+    /// A decoder of `page`, which is held.
+    pub(crate) fn new(page: &Stream) -> Result<Alp<T>> {
+        let Some(&[mode, integers, vector_log, v0, v1, v2, v3]) = page.there().first_chunk::<HEADER_BYTES>()
+        else {
             return Err(too_few_values());
         };
         if mode != 0 {
@@ -177,47 +187,57 @@ impl<T: AlpFloat> Alp<T> {
         let values = usize::try_from(i32::from_le_bytes([v0, v1, v2, v3]))
             .map_err(|_| Error::corrupt("an ALP page of a negative number of values"))?;
         let vectors = values.div_ceil(1 << vector_log);
-        if vectors > (bytes.len() - HEADER_BYTES) / OFFSET_BYTES {
+        let bytes = page.left();
+        if vectors > (bytes - HEADER_BYTES) / OFFSET_BYTES {
             return Err(too_few_values());
         }
+        let offsets = vectors * OFFSET_BYTES;
         Ok(Alp {
-            bytes,
+            offsets: page.part(HEADER_BYTES, offsets),
+            vectors: page.part(HEADER_BYTES + offsets, bytes),
             values,
             next: 0,
             vector_log: vector_log.into(),
-            vector_start: vectors * OFFSET_BYTES,
+            vector_start: offsets,
             vector: Vector::default(),
             values_are: PhantomData,
         })
     }
 
-    /// Decodes values.
-    pub(crate) fn decode(&mut self, mut out: &mut [T]) -> Result<()> {
+    /// The stream that wants bytes.
+    pub(crate) fn starved(&mut self) -> Option<&mut Stream> {
+        [&mut self.offsets, &mut self.vectors].into_iter().find(|stream| stream.is_starved())
+    }
+
+    /// Decodes values, as many as are there.
+    pub(crate) fn decode(&mut self, out: &mut [T]) -> Result<usize> {
         if out.len() > self.values - self.next {
             return Err(too_few_values());
         }
-        while !out.is_empty() {
+        let mut done = 0;
+        while done < out.len() {
             let first = self.next % (1 << self.vector_log);
-            if first == 0 {
-                self.next_vector()?;
+            if first == 0 && !self.next_vector()? {
+                break;
             }
-            let take = out.len().min(self.vector.values - first);
-            let (now, later) = out.split_at_mut(take);
-            let packed = &self.bytes[self.vector.packed..self.vector.positions];
+            let take = (out.len() - done).min(self.vector.values - first);
+            let now = &mut out[done..done + take];
+            let packed = &self.vectors.there()[self.vector.packed..self.vector.positions];
             if !T::decode(&self.vector.scale, packed, first, now) {
                 return Err(Error::internal("packed integers of a checked length were refused"));
             }
             self.patch(first, now);
             self.next += take;
-            out = later;
+            done += take;
         }
-        Ok(())
+        Ok(done)
     }
 
     /// Puts the exceptions in their places among the vector's values from `first` on.
     fn patch(&mut self, first: usize, out: &mut [T]) {
         let vector = &mut self.vector;
-        let exceptions = &self.bytes[vector.exceptions..];
+        let bytes = self.vectors.there();
+        let exceptions = &bytes[vector.exceptions..];
         let exception = |number: usize| T::from_bits(T::bits(&exceptions[number * T::BYTES..]));
         if !vector.exception_of.is_empty() {
             for (out, &number) in out.iter_mut().zip(&vector.exception_of[first..]) {
@@ -227,7 +247,7 @@ impl<T: AlpFloat> Alp<T> {
             }
             return;
         }
-        let positions = &self.bytes[vector.positions..vector.exceptions];
+        let positions = &bytes[vector.positions..vector.exceptions];
         while vector.next_exception < vector.exception_count {
             let position = position(positions, vector.next_exception);
             let Some(out) = position.checked_sub(first).and_then(|at| out.get_mut(at)) else { break };
@@ -236,12 +256,16 @@ impl<T: AlpFloat> Alp<T> {
         }
     }
 
-    /// Reads and checks a vector's header and the positions of its exceptions: at most 2^15 of them.
-    fn next_vector(&mut self) -> Result<()> {
+    /// Reads and checks a vector's header and the positions of its exceptions: at most 2^15 of them. False when a stream wants
+    /// bytes first.
+    fn next_vector(&mut self) -> Result<bool> {
+        self.vectors.advance(core::mem::take(&mut self.vector.end));
+        let header_bytes = 4 + T::BYTES + 1;
+        if !self.offsets.has(OFFSET_BYTES) || !self.vectors.has(header_bytes) {
+            return Ok(false);
+        }
         let number = self.next >> self.vector_log;
-        let body = &self.bytes[HEADER_BYTES..];
-        let offset = body.get(number * OFFSET_BYTES..).and_then(<[u8]>::first_chunk);
-        let offset = u32::from_le_bytes(*offset.ok_or_else(too_few_values)?);
+        let offset = u32::from_le_bytes(*self.offsets.there().first_chunk().ok_or_else(too_few_values)?);
         // Vectors follow one another without a gap, so a vector's offset says nothing new.
         if offset as usize != self.vector_start {
             return Err(Error::corrupt(format!(
@@ -250,10 +274,8 @@ impl<T: AlpFloat> Alp<T> {
             )));
         }
         let values = (self.values - self.next).min(1 << self.vector_log);
-        let header = HEADER_BYTES + self.vector_start;
-        let Some((&[exponent, factor, low, high], rest)) =
-            self.bytes.get(header..).and_then(<[u8]>::split_first_chunk)
-        else {
+        let bytes = self.vectors.there();
+        let Some((&[exponent, factor, low, high], rest)) = bytes.split_first_chunk() else {
             return Err(too_few_values());
         };
         let exception_count = usize::from(u16::from_le_bytes([low, high]));
@@ -269,31 +291,32 @@ impl<T: AlpFloat> Alp<T> {
                 "an ALP vector of {values} values with {exception_count} exceptions"
             )));
         }
-        let packed = header + 4 + T::BYTES + 1;
+        let packed = header_bytes;
         let positions = packed + (values * usize::from(width)).div_ceil(8);
         let exceptions = positions + exception_count * 2;
         let end = exceptions + exception_count * T::BYTES;
-        if end > self.bytes.len() {
+        if end > self.vectors.left() {
             return Err(too_few_values());
         }
-        let exception_of = by_position(&self.bytes[positions..exceptions], values)?;
-        self.vector_start = end - HEADER_BYTES;
+        let reference = T::bits(rest);
+        if !self.vectors.has(end) {
+            return Ok(false);
+        }
+        let exception_of = by_position(&self.vectors.there()[positions..exceptions], values)?;
+        self.offsets.advance(OFFSET_BYTES);
+        self.vector_start += end;
         self.vector = Vector {
             values,
-            scale: Scale {
-                exponent: exponent.into(),
-                factor: factor.into(),
-                reference: T::bits(rest),
-                width: width.into(),
-            },
+            scale: Scale { exponent: exponent.into(), factor: factor.into(), reference, width: width.into() },
             packed,
             positions,
             exceptions,
+            end,
             next_exception: 0,
             exception_count,
             exception_of,
         };
-        Ok(())
+        Ok(true)
     }
 }
 

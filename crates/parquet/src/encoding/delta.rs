@@ -2,10 +2,14 @@
 //!
 //! Source: `Encodings.md`, "Delta Encoding".
 
-use marquetry_base::{Bytes, Error, Result};
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::{Error, Result};
 use marquetry_kernels::delta;
 
-use super::{too_few_values, varint, zigzag};
+use super::stream::{FIRST_BYTES, Stream};
+use super::{VARINT_BYTES_MAX, too_few_values, varint, zigzag};
 
 /// An integer that can be delta-encoded.
 pub(crate) trait DeltaInteger: Copy + Default {
@@ -60,10 +64,16 @@ const WIDTH_MAX: u32 = 64;
 /// Values that are unpacked at a time. Miniblocks hold a multiple of it, so a unit starts at a byte of any width.
 const UNIT: usize = 32;
 
+/// Miniblocks of a block whose widths a decoder keeps without memory of their own; every known writer has fewer.
+const WIDTHS_KEPT: usize = 32;
+
+/// The most miniblocks of a block. A block's widths are looked at in one piece; writers have four, or a few more.
+const MINIBLOCKS_MAX: usize = 1 << 14;
+
 /// A decoder of one delta-encoded stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Delta<T> {
-    bytes: Bytes,
+    stream: Stream,
     header: Header,
     /// Values not yet handed out, by the header's count.
     left: u64,
@@ -71,10 +81,9 @@ pub(crate) struct Delta<T> {
     unread: u64,
     last: T,
     min_delta: T,
-    /// Where the next unit's packed differences start.
-    at: usize,
-    /// Where the current block's widths start, and the number of the current miniblock.
-    widths: usize,
+    /// The widths of the current block's miniblocks, in one of two places, and the number of the current miniblock.
+    widths: [u8; WIDTHS_KEPT],
+    widths_many: Vec<u8>,
     miniblock: usize,
     /// Values of the current miniblock not yet unpacked.
     miniblock_left: usize,
@@ -92,12 +101,14 @@ struct Header {
     miniblock_values: usize,
     values: u64,
     first: i64,
-    /// Where the first block starts.
-    end: usize,
 }
 
+// A header is there when a decoder is made.
+const _: () = assert!(4 * VARINT_BYTES_MAX <= FIRST_BYTES);
+
 impl Header {
-    fn read(bytes: &[u8]) -> Result<Header> {
+    fn read(stream: &mut Stream) -> Result<Header> {
+        let bytes = stream.there();
         let mut at = 0;
         let block_values = varint(bytes, &mut at)?;
         let miniblocks = varint(bytes, &mut at)?;
@@ -116,23 +127,48 @@ impl Header {
                 "a delta block of {block_values} values in {miniblocks} miniblocks"
             )));
         }
-        Ok(Header { miniblocks, miniblock_values: block_values / miniblocks, values, first, end: at })
+        if miniblocks > stream.left() - at && values > 1 {
+            return Err(too_few_values());
+        }
+        if miniblocks > MINIBLOCKS_MAX {
+            return Err(Error::unsupported(alloc::format!("delta blocks of {miniblocks} miniblocks")));
+        }
+        stream.advance(at);
+        Ok(Header { miniblocks, miniblock_values: block_values / miniblocks, values, first })
+    }
+
+    /// Reads a block's smallest difference, and says where the widths behind it end; from here on. `None` when the stream wants
+    /// bytes first.
+    fn block(&self, stream: &mut Stream) -> Result<Option<(i64, Range<usize>)>> {
+        if stream.left() == 0 {
+            return Err(too_few_values());
+        }
+        if !stream.has(VARINT_BYTES_MAX) {
+            return Ok(None);
+        }
+        let mut at = 0;
+        let min_delta = zigzag(varint(stream.there(), &mut at)?);
+        let widths = at..at + self.miniblocks;
+        if widths.end > stream.left() {
+            return Err(too_few_values());
+        }
+        Ok(stream.has(widths.end).then_some((min_delta, widths)))
     }
 }
 
 impl<T: DeltaInteger> Delta<T> {
-    /// A decoder of a stream at the start of `bytes`.
-    pub(crate) fn new(bytes: Bytes) -> Result<Delta<T>> {
-        let header = Header::read(&bytes)?;
+    /// A decoder of what `stream` is.
+    pub(crate) fn new(mut stream: Stream) -> Result<Delta<T>> {
+        let header = Header::read(&mut stream)?;
         Ok(Delta {
-            bytes,
+            stream,
             header,
             left: header.values,
             unread: header.values,
             last: T::from_i64(header.first),
             min_delta: T::default(),
-            at: header.end,
-            widths: 0,
+            widths: [0; WIDTHS_KEPT],
+            widths_many: Vec::new(),
             miniblock: header.miniblocks,
             miniblock_left: 0,
             width: 0,
@@ -142,39 +178,60 @@ impl<T: DeltaInteger> Delta<T> {
         })
     }
 
+    /// The stream that it reads.
+    pub(crate) fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    /// The same, to look at.
+    pub(crate) fn peek_stream(&self) -> &Stream {
+        &self.stream
+    }
+
     /// Values not yet decoded, by the header's count.
     pub(crate) fn left(&self) -> u64 {
         self.left
     }
 
-    /// Decodes values.
-    pub(crate) fn decode(&mut self, mut out: &mut [T]) -> Result<()> {
+    /// Decodes values, as many as are there.
+    pub(crate) fn decode(&mut self, out: &mut [T]) -> Result<usize> {
         if out.len() as u64 > self.left {
             return Err(too_few_values());
         }
-        self.left -= out.len() as u64;
+        let done = self.decode_there(out)?;
+        self.left -= done as u64;
+        Ok(done)
+    }
+
+    fn decode_there(&mut self, out: &mut [T]) -> Result<usize> {
+        let mut done = 0;
         if self.unread == self.header.values && !out.is_empty() {
             out[0] = self.last;
             self.unread -= 1;
-            out = &mut out[1..];
+            done = 1;
         }
-        while !out.is_empty() {
+        while done < out.len() {
+            let out = &mut out[done..];
             if self.unit_next < self.unit_end {
                 let take = out.len().min(self.unit_end - self.unit_next);
                 out[..take].copy_from_slice(&self.unit[self.unit_next..self.unit_next + take]);
                 self.unit_next += take;
-                out = &mut out[take..];
+                done += take;
                 continue;
             }
-            if self.miniblock_left == 0 {
-                self.next_miniblock()?;
+            if self.miniblock_left == 0 && !self.next_miniblock()? {
+                break;
             }
             // Whole units go straight to the output; a part of one goes by the unit's own room.
-            let there = self.miniblock_left.min(usize::try_from(self.unread).unwrap_or(usize::MAX));
+            let left = self.miniblock_left.min(usize::try_from(self.unread).unwrap_or(usize::MAX));
+            let there = self.there(left);
+            if there == 0 {
+                break;
+            }
             let whole = there.min(out.len()) / UNIT * UNIT;
             if whole > 0 {
                 self.unpack_into(&mut out[..whole])?;
-                out = &mut out[whole..];
+                done += whole;
             } else {
                 let mut unit = self.unit;
                 let values = there.min(UNIT);
@@ -182,76 +239,131 @@ impl<T: DeltaInteger> Delta<T> {
                 (self.unit, self.unit_next, self.unit_end) = (unit, 0, values);
             }
         }
-        Ok(())
+        Ok(done)
+    }
+
+    /// How many of the `left` values of a miniblock have their bytes there; none if the stream wants some first.
+    #[inline]
+    fn there(&mut self, left: usize) -> usize {
+        let unit_bytes = UNIT / 8 * self.width as usize;
+        let there = self.stream.there().len();
+        // The last unit of a stream is padded to its full length, but some writers cut it off.
+        if self.stream.is_last() || there >= left.div_ceil(UNIT).saturating_mul(unit_bytes) {
+            return left;
+        }
+        self.stream.has(unit_bytes);
+        there / unit_bytes * UNIT
     }
 
     fn unpack_into(&mut self, out: &mut [T]) -> Result<()> {
-        let input = self.bytes.get(self.at..).unwrap_or(&[]);
-        if !T::miniblock(self.width, input, self.min_delta, &mut self.last, out) {
+        if !T::miniblock(self.width, self.stream.there(), self.min_delta, &mut self.last, out) {
             return Err(too_few_values());
         }
-        // The last unit of a stream is padded to its full length, but some writers cut it off.
-        self.at += out.len().div_ceil(UNIT) * UNIT / 8 * self.width as usize;
+        self.stream.advance(out.len().div_ceil(UNIT) * UNIT / 8 * self.width as usize);
         self.miniblock_left -= out.len();
         self.unread -= out.len() as u64;
         Ok(())
     }
 
-    fn next_miniblock(&mut self) -> Result<()> {
+    /// Begins the next miniblock. False when the stream wants bytes first.
+    fn next_miniblock(&mut self) -> Result<bool> {
         if self.miniblock == self.header.miniblocks {
-            if self.at >= self.bytes.len() {
-                return Err(too_few_values());
+            let Some((min_delta, widths)) = self.header.block(&mut self.stream)? else { return Ok(false) };
+            self.min_delta = T::from_i64(min_delta);
+            let end = widths.end;
+            let there = &self.stream.there()[widths.start..];
+            let found = &there[..widths.len()];
+            match (self.widths.get_mut(..found.len()), there.first_chunk()) {
+                // Of one length always, which is faster.
+                (Some(_), Some(some)) => self.widths = *some,
+                (Some(kept), None) => kept.copy_from_slice(found),
+                (None, _) => {
+                    self.widths_many.clear();
+                    self.widths_many
+                        .try_reserve_exact(found.len())
+                        .map_err(|_| Error::out_of_memory(found.len()))?;
+                    self.widths_many.extend_from_slice(found);
+                }
             }
-            self.min_delta = T::from_i64(zigzag(varint(&self.bytes, &mut self.at)?));
-            self.widths = self.at;
-            self.at = self.at.checked_add(self.header.miniblocks).ok_or_else(too_few_values)?;
-            if self.at > self.bytes.len() {
-                return Err(too_few_values());
-            }
+            self.stream.advance(end);
             self.miniblock = 0;
         }
-        self.width = u32::from(self.bytes[self.widths + self.miniblock]);
+        let widths = if self.header.miniblocks <= WIDTHS_KEPT { &self.widths[..] } else { &self.widths_many };
+        self.width = u32::from(widths[self.miniblock]);
         if self.width > WIDTH_MAX {
             return Err(Error::corrupt(alloc::format!("deltas of {} bits", self.width)));
         }
         self.miniblock += 1;
         self.miniblock_left = self.header.miniblock_values;
-        Ok(())
+        Ok(true)
     }
 }
 
-/// The length in bytes of the delta-encoded stream at the start of `bytes`: where what follows it starts.
-pub(crate) fn stream_bytes(bytes: &[u8]) -> Result<usize> {
-    let header = Header::read(bytes)?;
-    let mut at = header.end;
-    let mut left = header.values.saturating_sub(1);
-    while left > 0 {
-        varint(bytes, &mut at)?;
-        let widths = bytes.get(at..at + header.miniblocks).ok_or_else(too_few_values)?;
-        at += header.miniblocks;
-        for &width in widths {
-            // Miniblocks behind the last value have widths, but no bytes.
-            if left == 0 {
-                break;
-            }
-            if u32::from(width) > WIDTH_MAX {
-                return Err(Error::corrupt(alloc::format!("deltas of {width} bits")));
-            }
-            at = at
-                .checked_add(header.miniblock_values / 8 * usize::from(width))
-                .filter(|&at| at <= bytes.len())
-                .ok_or_else(too_few_values)?;
-            left = left.saturating_sub(header.miniblock_values as u64);
-        }
+/// Looks for the end of a delta-encoded stream, behind which another begins. Only what is held can be looked through.
+#[derive(Debug)]
+pub(crate) struct StreamEnd {
+    stream: Stream,
+    bytes: usize,
+    header: Header,
+    left: u64,
+}
+
+/// Blocks that are stepped over at a time.
+const BLOCKS_AT_ONCE: usize = 1024;
+
+impl StreamEnd {
+    /// Begins with a stream's first byte; nothing is taken from the stream itself.
+    pub(crate) fn new(stream: &Stream) -> Result<StreamEnd> {
+        let mut stream = stream.clone();
+        let bytes = stream.left();
+        let header = Header::read(&mut stream)?;
+        Ok(StreamEnd { stream, bytes, header, left: header.values.saturating_sub(1) })
     }
-    Ok(at)
+
+    /// The stream that is looked through.
+    pub(crate) fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    /// Goes on; the length in bytes, once it is known. `None` where the stream wants bytes first, and after a slice's work.
+    /// The blocks stepped over are added to `work`; many miniblocks are as much as a block.
+    pub(crate) fn step(&mut self, work: &mut usize) -> Result<Option<usize>> {
+        while self.left > 0 {
+            if *work >= BLOCKS_AT_ONCE {
+                return Ok(None);
+            }
+            let Some((_, widths)) = self.header.block(&mut self.stream)? else { return Ok(None) };
+            let mut bytes = widths.end;
+            let widths = &self.stream.there()[widths];
+            *work += 1 + widths.len() / 8;
+            for &width in widths {
+                // Miniblocks behind the last value have widths, but no bytes.
+                if self.left == 0 {
+                    break;
+                }
+                if u32::from(width) > WIDTH_MAX {
+                    return Err(Error::corrupt(alloc::format!("deltas of {width} bits")));
+                }
+                bytes = self
+                    .header
+                    .miniblock_values
+                    .checked_mul(usize::from(width))
+                    .and_then(|bits| bytes.checked_add(bits / 8))
+                    .ok_or_else(too_few_values)?;
+                self.left = self.left.saturating_sub(self.header.miniblock_values as u64);
+            }
+            self.stream.skip(bytes)?;
+        }
+        Ok(Some(self.bytes - self.stream.left()))
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::stream::{feed, in_segments};
     use super::*;
     use alloc::vec;
-    use alloc::vec::Vec;
+    use marquetry_base::Bytes;
 
     fn write_varint(out: &mut Vec<u8>, mut value: u64) {
         while value >= 0x80 {
@@ -310,24 +422,55 @@ mod tests {
         samples
     }
 
+    fn stream_bytes(stream: Stream) -> Result<usize> {
+        let mut end = StreamEnd::new(&stream)?;
+        loop {
+            if let Some(bytes) = end.step(&mut 0)? {
+                return Ok(bytes);
+            }
+            feed(end.stream());
+        }
+    }
+
+    fn whole(bytes: &[u8]) -> Stream {
+        Bytes::copy_from_slice(bytes).into()
+    }
+
     #[test]
     fn any_blocks_in_any_slices() {
         for values in samples() {
             for (block, miniblocks) in [(128, 4), (128, 1), (256, 8), (1024, 2)] {
                 let mut bytes = encode(&values, block, miniblocks);
                 let length = bytes.len();
-                assert_eq!(stream_bytes(&bytes).unwrap(), length);
+                assert_eq!(stream_bytes(whole(&bytes)).unwrap(), length);
                 bytes.extend([0xab; 9]);
-                assert_eq!(stream_bytes(&bytes).unwrap(), length);
-                for slice in [1, 3, 31, 32, 33, 64, 100, 1000] {
-                    let mut delta = Delta::<i64>::new(bytes.clone().into()).unwrap();
-                    let mut out = vec![0; values.len()];
-                    out.chunks_mut(slice).for_each(|out| delta.decode(out).unwrap());
-                    assert_eq!(out, values, "{block} / {miniblocks}, slices of {slice}");
-                    assert!(delta.decode(&mut [0]).is_err());
+                assert_eq!(stream_bytes(whole(&bytes)).unwrap(), length);
+                for segment in [FIRST_BYTES, 100, 300, 100_000] {
+                    assert_eq!(stream_bytes(first_there(&bytes, segment)).unwrap(), length);
+                    for slice in [1, 3, 31, 32, 33, 64, 100, 1000] {
+                        let mut delta = Delta::<i64>::new(first_there(&bytes, segment)).unwrap();
+                        let mut out = vec![0; values.len()];
+                        for mut out in out.chunks_mut(slice) {
+                            while !out.is_empty() {
+                                let done = delta.decode(out).unwrap();
+                                feed(delta.stream());
+                                out = &mut out[done..];
+                            }
+                        }
+                        assert_eq!(out, values, "{block} / {miniblocks}, slices of {slice}");
+                        assert!(delta.decode(&mut [0]).is_err());
+                    }
                 }
             }
         }
+    }
+
+    /// In segments, the first of which is there as it is when a decoder is made.
+    fn first_there(bytes: &[u8], segment: usize) -> Stream {
+        let mut stream = in_segments(bytes, segment);
+        stream.has(FIRST_BYTES);
+        feed(&mut stream);
+        stream
     }
 
     #[test]
@@ -335,12 +478,25 @@ mod tests {
         let values: Vec<i64> = (0..300).map(|i| i * i).collect();
         let bytes = encode(&values, 128, 4);
         for cut in 0..bytes.len() {
-            let whole = Delta::<i64>::new(bytes[..cut].to_vec().into())
-                .and_then(|mut delta| delta.decode(&mut [0; 300]));
+            let decoded =
+                Delta::<i64>::new(whole(&bytes[..cut])).and_then(|mut delta| delta.decode(&mut [0; 300]));
             // The padding of the last miniblock is not needed.
-            assert!(whole.is_err() || cut > bytes.len() - 60, "cut at {cut}");
-            assert!(stream_bytes(&bytes[..cut]).is_err());
+            assert!(decoded.is_err() || cut > bytes.len() - 60, "cut at {cut}");
+            assert!(stream_bytes(whole(&bytes[..cut])).is_err());
         }
+    }
+
+    #[test]
+    fn a_block_of_many_miniblocks() {
+        let values: Vec<i64> = (0..5000).map(|i| i * i % 1000).collect();
+        let bytes = encode(&values, 32 * 64, 64);
+        let mut delta = Delta::<i64>::new(first_there(&bytes, 70)).unwrap();
+        let (mut out, mut done) = (vec![0; 5000], 0);
+        while done < 5000 {
+            done += delta.decode(&mut out[done..]).unwrap();
+            feed(delta.stream());
+        }
+        assert_eq!(out, values);
     }
 
     #[test]
@@ -350,7 +506,7 @@ mod tests {
             write_varint(&mut bytes, block);
             write_varint(&mut bytes, miniblocks);
             bytes.extend([2, 0, 0, 0, 0, 0, 0]);
-            assert!(Delta::<i32>::new(bytes.into()).is_err(), "{block} / {miniblocks}");
+            assert!(Delta::<i32>::new(whole(&bytes)).is_err(), "{block} / {miniblocks}");
         }
     }
 }

@@ -4,158 +4,352 @@
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Bytes, Error, Limits, Result};
+use marquetry_base::{Budget, Bytes, Error, Limits, Result};
 use marquetry_kernels::{strings, utf8};
 
-use super::delta::{Delta, stream_bytes};
+use super::delta::{Delta, StreamEnd};
 use super::plain::{Accept, not_text, string_error};
-use super::{BufferIndex, too_few_values};
+use super::stream::{FIRST_BYTES, Stream};
+use super::{BufferIndex, Decoded, check_text_on, too_few_values};
+use crate::growing::{Growing, SLICE_BYTES};
 
 /// Lengths that are decoded at a time.
 const LENGTHS_MAX: usize = 256;
-/// Lengths that [`DeltaByteArray::values_within`] decodes at a time.
-const LOOK_AHEAD: usize = 64;
+
+/// The streams of lengths that a page begins with, while their ends are looked for.
+#[derive(Debug)]
+pub(crate) struct LeadingStreams {
+    /// What follows those that were found.
+    rest: Stream,
+    count: usize,
+    found: Vec<Stream>,
+    end: Option<StreamEnd>,
+}
+
+impl LeadingStreams {
+    /// Looks for `count` delta-encoded streams at the start of `page`, which is held.
+    pub(crate) fn new(page: Stream, count: usize) -> LeadingStreams {
+        LeadingStreams { rest: page, count, found: Vec::new(), end: None }
+    }
+
+    /// The stream that wants bytes.
+    pub(crate) fn starved(&mut self) -> Option<&mut Stream> {
+        let end = self.end.iter_mut().map(StreamEnd::stream);
+        self.found.iter_mut().chain(end).chain([&mut self.rest]).find(|stream| stream.is_starved())
+    }
+
+    /// Goes on. True once all are found; false where a stream wants bytes first, and after a slice's work, which is added to
+    /// `work`.
+    pub(crate) fn step(&mut self, work: &mut usize) -> Result<bool> {
+        while self.found.len() < self.count {
+            let end = match &mut self.end {
+                Some(end) => end,
+                None if self.rest.has(FIRST_BYTES) => self.end.insert(StreamEnd::new(&self.rest)?),
+                None => return Ok(false),
+            };
+            let Some(bytes) = end.step(work)? else { return Ok(false) };
+            self.found.push(self.rest.part(0, bytes));
+            self.rest.skip(bytes)?;
+            self.end = None;
+        }
+        // What decodes them begins with their headers.
+        Ok(self.found.iter_mut().all(|stream| stream.has(FIRST_BYTES)))
+    }
+
+    /// The last of those that were found.
+    fn pop(&mut self) -> Result<Lengths> {
+        let stream = self.found.pop().ok_or_else(|| Error::internal("a stream that was not found"))?;
+        Ok(Lengths { delta: Delta::new(stream)?, ahead: [0; LENGTHS_MAX], next: 0, end: 0 })
+    }
+}
+
+/// Lengths, decoded a few ahead.
+#[derive(Debug, Clone)]
+struct Lengths {
+    delta: Delta<i32>,
+    ahead: [i32; LENGTHS_MAX],
+    next: usize,
+    end: usize,
+}
+
+impl Lengths {
+    /// The next lengths: at most `count`, which is not 0, and none if the stream wants bytes first.
+    fn ahead(&mut self, count: usize) -> Result<&[i32]> {
+        if self.next == self.end {
+            let left = usize::try_from(self.delta.left()).unwrap_or(usize::MAX);
+            if left == 0 {
+                return Err(too_few_values());
+            }
+            self.next = 0;
+            self.end = self.delta.decode(&mut self.ahead[..count.min(left).min(LENGTHS_MAX)])?;
+        }
+        let ahead = &self.ahead[self.next..self.end];
+        Ok(&ahead[..ahead.len().min(count)])
+    }
+
+    /// The next length, as a number of bytes; `None` if the stream wants bytes first.
+    fn peek(&mut self, ahead: usize) -> Result<Option<usize>> {
+        match self.ahead(ahead)?.first() {
+            Some(&length) => usize::try_from(length).map(Some).map_err(|_| negative_length()),
+            None => Ok(None),
+        }
+    }
+}
 
 /// A decoder of DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. The views point into the page.
 #[derive(Debug, Clone)]
 pub(crate) struct DeltaLengthByteArray {
-    lengths: Delta<i32>,
-    bytes: Bytes,
-    at: usize,
+    lengths: Lengths,
+    bytes: Stream,
     accept: Accept,
+    /// Bytes of the next value that were found to be UTF-8, if it is long.
+    checked: usize,
 }
 
 impl DeltaLengthByteArray {
-    /// A decoder of the values that `bytes` are.
-    pub(crate) fn new(bytes: Bytes, accept: Accept) -> Result<DeltaLengthByteArray> {
-        let at = stream_bytes(&bytes)?;
-        Ok(DeltaLengthByteArray { lengths: Delta::new(bytes.slice(..at))?, bytes, at, accept })
+    /// A decoder of a page whose stream of lengths was found.
+    pub(crate) fn new(mut streams: LeadingStreams, accept: Accept) -> Result<DeltaLengthByteArray> {
+        Ok(DeltaLengthByteArray { lengths: streams.pop()?, bytes: streams.rest, accept, checked: 0 })
     }
 
-    /// The bytes that views point into.
+    /// The bytes that the views of the next call point into.
     pub(crate) fn bytes(&self) -> &Bytes {
-        &self.bytes
+        self.bytes.chunk().0
     }
 
-    /// Makes views of the next values; `buffer` is the number under which the page's bytes will be known.
-    pub(crate) fn decode(&mut self, buffer: BufferIndex, out: &mut [u128]) -> Result<()> {
-        for out in out.chunks_mut(LENGTHS_MAX) {
-            let mut lengths = [0; LENGTHS_MAX];
-            let lengths = &mut lengths[..out.len()];
-            self.lengths.decode(lengths)?;
-            check_lengths(lengths, self.accept.value_bytes_max)?;
-            let start = self.at;
-            let made = strings::lengths_to_views(lengths, &self.bytes, &mut self.at, buffer, 0, out)
-                .map_err(|error| string_error(error, self.accept.value_bytes_max))?;
-            if made < out.len() {
-                return Err(Error::corrupt("a value reaches beyond the page's end"));
+    /// The stream that wants bytes.
+    pub(crate) fn starved(&mut self) -> Option<&mut Stream> {
+        [self.lengths.delta.stream(), &mut self.bytes].into_iter().find(|stream| stream.is_starved())
+    }
+
+    /// Makes views of the next values; `buffer` is the number under which the chunk will be known.
+    pub(crate) fn decode(&mut self, buffer: BufferIndex, out: &mut [u128]) -> Result<Decoded> {
+        let longest = self.accept.value_bytes_max;
+        let mut decoded = Decoded::default();
+        while decoded.values < out.len() && decoded.bytes < SLICE_BYTES {
+            let lengths = self.lengths.ahead(out.len() - decoded.values)?;
+            if lengths.is_empty() {
+                break;
             }
+            check_lengths(lengths, longest)?;
+            let (chunk, start) = self.bytes.chunk();
+            // What is to be checked is a slice at a time.
+            let end = if self.accept.only_text { chunk.len().min(start + SLICE_BYTES) } else { chunk.len() };
+            let (bytes, mut at) = (&chunk[..end], start);
+            let views = &mut out[decoded.values..];
+            let made = match strings::lengths_to_views(lengths, bytes, &mut at, buffer, 0, views) {
+                Ok(made) => made,
+                Err(strings::StringsError::Truncated { .. }) if decoded.values > 0 => break,
+                Err(strings::StringsError::Truncated { .. }) => return self.decode_one(buffer, out),
+                Err(error) => return Err(string_error(error, longest)),
+            };
             if self.accept.only_text {
-                check_text(&self.bytes[start..self.at], lengths)?;
+                check_text(&bytes[start..at], &lengths[..made])?;
+                decoded.bytes += at - start;
             }
+            self.bytes.advance(at - start);
+            self.lengths.next += made;
+            decoded.values += made;
         }
-        Ok(())
+        Ok(decoded)
     }
 
-    /// The next value's bytes.
-    fn next(&mut self) -> Result<&[u8]> {
-        let mut length = [0];
-        self.lengths.decode(&mut length)?;
-        check_lengths(&length, self.accept.value_bytes_max)?;
-        let length = usize::try_from(length[0]).map_err(|_| negative_length())?;
-        let value =
-            self.bytes.get(self.at..).and_then(|rest| rest.get(..length)).ok_or_else(too_few_values)?;
-        self.at += length;
-        Ok(value)
+    /// Makes a view of one value that is long, or does not end in the chunk.
+    fn decode_one(&mut self, buffer: BufferIndex, out: &mut [u128]) -> Result<Decoded> {
+        let Some(length) = self.lengths.peek(1)? else { return Ok(Decoded::default()) };
+        if length > self.bytes.left() {
+            return Err(Error::corrupt("a value reaches beyond the page's end"));
+        }
+        if !self.bytes.has(length) {
+            return Ok(Decoded::default());
+        }
+        let value = &self.bytes.there()[..length];
+        let mut decoded = Decoded::default();
+        if self.accept.only_text {
+            decoded.bytes = check_text_on(value, &mut self.checked)?;
+            if self.checked < length {
+                return Ok(decoded);
+            }
+            self.checked = 0;
+        }
+        let offset = u32::try_from(self.bytes.chunk().1).ok().filter(|&at| at <= i32::MAX.cast_unsigned());
+        let offset = offset.ok_or_else(|| string_error(strings::StringsError::BufferTooLong, 0))?;
+        out[0] = strings::view(value, buffer, offset);
+        self.bytes.advance(length);
+        self.lengths.next += 1;
+        decoded.values = 1;
+        Ok(decoded)
     }
 }
 
 /// A decoder of DELTA_BYTE_ARRAY: each value is a prefix of the one before and a suffix of its own.
 #[derive(Debug, Clone)]
 pub(crate) struct DeltaByteArray {
-    prefixes: Delta<i32>,
-    suffixes: DeltaLengthByteArray,
+    prefixes: Lengths,
+    suffixes: Lengths,
+    bytes: Stream,
     /// The value before.
-    last: Vec<u8>,
+    last: Value,
+    /// A long value that is being built.
+    building: Option<Building>,
     accept: Accept,
 }
 
+/// A value that was built.
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    /// One that its user copies.
+    Short(Vec<u8>),
+    /// One of more than [`SLICE_BYTES`], which its user shares.
+    Long(Bytes),
+}
+
+/// A long value, while it is being built.
+#[derive(Debug, Clone)]
+struct Building {
+    value: Growing,
+    prefix: usize,
+    length: usize,
+    checked: usize,
+}
+
+/// What [`DeltaByteArray::next`] did.
+#[derive(Debug)]
+pub(crate) enum Built<'a> {
+    /// It made a value.
+    Value(&'a Value),
+    /// It worked on a long value, as many bytes of it.
+    Some(usize),
+    /// Nothing: a stream wants bytes first.
+    Starved,
+}
+
+impl Default for Value {
+    fn default() -> Value {
+        Value::Short(Vec::new())
+    }
+}
+
+impl Value {
+    /// The bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Value::Short(bytes) => bytes,
+            Value::Long(bytes) => bytes,
+        }
+    }
+}
+
 impl DeltaByteArray {
-    /// A decoder of the values that `bytes` are.
-    pub(crate) fn new(bytes: Bytes, accept: Accept) -> Result<DeltaByteArray> {
-        let prefixes_end = stream_bytes(&bytes)?;
-        let prefixes = Delta::new(bytes.slice(..prefixes_end))?;
-        let suffixes =
-            DeltaLengthByteArray::new(bytes.slice(prefixes_end..), Accept { only_text: false, ..accept })?;
-        Ok(DeltaByteArray { prefixes, suffixes, last: Vec::new(), accept })
+    /// A decoder of a page whose streams of lengths were found.
+    pub(crate) fn new(mut streams: LeadingStreams, accept: Accept) -> Result<DeltaByteArray> {
+        let (suffixes, prefixes) = (streams.pop()?, streams.pop()?);
+        let (bytes, last) = (streams.rest, Value::default());
+        Ok(DeltaByteArray { prefixes, suffixes, bytes, last, building: None, accept })
     }
 
     /// Takes the first prefix to be one of `last`, the last value of the page before: see [`prefixes_go_on`].
-    pub(crate) fn go_on_from(&mut self, last: Vec<u8>) {
+    pub(crate) fn go_on_from(&mut self, last: Value) {
         self.last = last;
     }
 
     /// The last value.
-    pub(crate) fn into_last(self) -> Vec<u8> {
+    pub(crate) fn into_last(self) -> Value {
         self.last
     }
 
-    /// How many of the next `count` values are at most `bytes_max` bytes in all; at least one. All of them, should there be
-    /// fewer values than that.
-    ///
-    /// Prefixes make long values of few bytes: whoever builds values must stop in time, and cannot after the fact.
-    pub(crate) fn values_within(&self, count: usize, bytes_max: usize) -> usize {
-        let longest = self.last.len() + self.suffixes.bytes.len() - self.suffixes.at;
-        if longest.saturating_mul(count) <= bytes_max {
-            return count;
-        }
-        let (mut prefixes, mut suffixes) = (self.prefixes.clone(), self.suffixes.lengths.clone());
-        let left = usize::try_from(prefixes.left().min(suffixes.left())).unwrap_or(usize::MAX);
-        let (mut bytes, mut fit) = (0usize, 0);
-        while fit < count.min(left) {
-            let (mut prefix, mut suffix) = ([0; LOOK_AHEAD], [0; LOOK_AHEAD]);
-            let ahead = LOOK_AHEAD.min(count.min(left) - fit);
-            if prefixes.decode(&mut prefix[..ahead]).is_err()
-                || suffixes.decode(&mut suffix[..ahead]).is_err()
-            {
-                // What is wrong is told when the lengths are used.
-                return fit.max(1);
-            }
-            for (&prefix, &suffix) in prefix[..ahead].iter().zip(&suffix[..ahead]) {
-                let length = i64::from(prefix).max(0) + i64::from(suffix).max(0);
-                bytes = bytes.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
-                if bytes > bytes_max {
-                    return fit.max(1);
-                }
-                fit += 1;
-            }
-        }
-        count
+    /// The value that was made last.
+    pub(crate) fn last(&self) -> &Value {
+        &self.last
     }
 
-    /// Appends the next value's bytes to `built`, whose own end is not looked at; says how many they are.
-    pub(crate) fn append(&mut self, built: &mut Vec<u8>) -> Result<usize> {
-        let mut prefix = [0];
-        self.prefixes.decode(&mut prefix)?;
-        let prefix = usize::try_from(prefix[0]).map_err(|_| negative_length())?;
-        if prefix > self.last.len() {
+    /// Bytes held of values.
+    pub(crate) fn held(&self) -> usize {
+        self.last.bytes().len() + self.building.as_ref().map_or(0, |building| building.value.held())
+    }
+
+    /// The stream that wants bytes.
+    pub(crate) fn starved(&mut self) -> Option<&mut Stream> {
+        [self.prefixes.delta.stream(), self.suffixes.delta.stream(), &mut self.bytes]
+            .into_iter()
+            .find(|stream| stream.is_starved())
+    }
+
+    /// Makes the next value, or a slice of it; `count` more are wanted.
+    pub(crate) fn next(&mut self, count: usize) -> Result<Built<'_>> {
+        if self.building.is_some() {
+            return self.build();
+        }
+        let Some(prefix) = self.prefixes.peek(count)? else { return Ok(Built::Starved) };
+        if prefix > self.last.bytes().len() {
             return Err(Error::corrupt(alloc::format!(
                 "a prefix of {prefix} bytes of a value of {}",
-                self.last.len()
+                self.last.bytes().len()
             )));
         }
-        let suffix = self.suffixes.next()?;
-        let length = prefix + suffix.len();
+        let Some(suffix) = self.suffixes.peek(count)? else { return Ok(Built::Starved) };
+        if suffix > self.bytes.left() {
+            return Err(too_few_values());
+        }
+        let length = prefix + suffix;
         Limits::check("value_bytes", self.accept.value_bytes_max.into(), length as u64)?;
-        self.last.truncate(prefix);
-        self.last.try_reserve(suffix.len()).map_err(|_| Error::out_of_memory(length))?;
-        self.last.extend_from_slice(suffix);
-        if self.accept.only_text && !utf8::valid(&self.last) {
+        if length > SLICE_BYTES {
+            let value = Growing::default();
+            self.building = Some(Building { value, prefix, length, checked: 0 });
+        } else if !self.bytes.has(suffix) {
+            return Ok(Built::Starved);
+        }
+        self.prefixes.next += 1;
+        self.suffixes.next += 1;
+        if self.building.is_some() {
+            return self.build();
+        }
+        let mut value = match core::mem::take(&mut self.last) {
+            Value::Short(value) => value,
+            Value::Long(value) => Vec::from(&value[..prefix]),
+        };
+        value.truncate(prefix);
+        value.try_reserve(suffix).map_err(|_| Error::out_of_memory(length))?;
+        value.extend_from_slice(&self.bytes.there()[..suffix]);
+        self.bytes.advance(suffix);
+        if self.accept.only_text && !utf8::valid(&value) {
             return Err(not_text());
         }
-        built.try_reserve(length).map_err(|_| Error::out_of_memory(length))?;
-        built.extend_from_slice(&self.last);
-        Ok(length)
+        self.last = Value::Short(value);
+        Ok(Built::Value(&self.last))
+    }
+
+    /// Goes on with a long value, by a slice.
+    fn build(&mut self) -> Result<Built<'_>> {
+        let Some(Building { value, prefix, length, checked }) = &mut self.building else {
+            return Err(Error::internal("no value to build"));
+        };
+        // Both parts are there, so the value is as long as its lengths say.
+        if !value.grow(*length, *length, &mut Budget::new(0))? {
+            return Ok(Built::Some(SLICE_BYTES));
+        }
+        let copied = value.len();
+        if copied < *prefix {
+            let end = (*prefix).min(copied + SLICE_BYTES);
+            value.append(&self.last.bytes()[copied..end]);
+            return Ok(Built::Some(end - copied));
+        }
+        if copied < *length {
+            if !self.bytes.has(1) {
+                return Ok(Built::Starved);
+            }
+            let there = self.bytes.there();
+            let bytes = there.len().min(*length - copied).min(SLICE_BYTES);
+            value.append(&there[..bytes]);
+            self.bytes.advance(bytes);
+            return Ok(Built::Some(bytes));
+        }
+        if self.accept.only_text && *checked < *length {
+            return Ok(Built::Some(check_text_on(value.bytes(), checked)?));
+        }
+        let value = self.building.take().map(|building| building.value.into_vec()).unwrap_or_default();
+        self.last = Value::Long(value.into());
+        Ok(Built::Value(&self.last))
     }
 }
 
@@ -202,6 +396,7 @@ fn negative_length() -> Error {
 
 #[cfg(test)]
 mod tests {
+    use super::super::stream::{feed, in_segments};
     use super::*;
 
     const ACCEPT: Accept = Accept { value_bytes_max: 100, only_text: false };
@@ -223,73 +418,146 @@ mod tests {
         out
     }
 
-    fn page(prefixes: &[i8], lengths: &[i8], bytes: &[u8]) -> Bytes {
+    fn page(prefixes: &[i8], lengths: &[i8], bytes: &[u8]) -> Vec<u8> {
         let mut page = stream(prefixes);
         page.extend(stream(lengths));
         page.extend(bytes);
-        page.into()
+        page
+    }
+
+    fn found(page: &[u8], segment: usize, count: usize) -> LeadingStreams {
+        let mut streams = LeadingStreams::new(in_segments(page, segment), count);
+        while !streams.step(&mut 0).unwrap() {
+            streams.starved().into_iter().for_each(feed);
+        }
+        streams
+    }
+
+    fn lengths(page: &[u8], accept: Accept) -> DeltaLengthByteArray {
+        DeltaLengthByteArray::new(found(page, page.len(), 1), accept).unwrap()
+    }
+
+    fn words(page: &[u8], accept: Accept) -> DeltaByteArray {
+        DeltaByteArray::new(found(page, page.len(), 2), accept).unwrap()
+    }
+
+    impl DeltaByteArray {
+        /// Appends the next value's bytes to `built`; says how many they are.
+        fn append(&mut self, built: &mut Vec<u8>) -> Result<usize> {
+            loop {
+                if let Built::Value(value) = self.next(1)? {
+                    built.extend_from_slice(value.bytes());
+                    return Ok(value.bytes().len());
+                }
+                self.starved().into_iter().for_each(feed);
+            }
+        }
     }
 
     #[test]
     fn the_example_of_the_document() {
-        let page = page(&[0, 2, 0, 3], &[5, 3, 5, 5], b"axisbeanbabblesble"[..].into());
         // axis, axle, babble, babyhood: made of axis|le|babble|yhood.
-        let page_of_words = super::tests::page(&[0, 2, 0, 3], &[4, 2, 6, 5], b"axislebabbleyhood");
-        let mut words = DeltaByteArray::new(page_of_words, ACCEPT).unwrap();
-        let mut built = Vec::new();
-        let lengths: Vec<usize> = (0..4).map(|_| words.append(&mut built).unwrap()).collect();
-        assert_eq!(
-            (lengths.as_slice(), built.as_slice()),
-            (&[4, 4, 6, 8][..], &b"axisaxlebabblebabyhood"[..])
-        );
-        assert!(words.append(&mut built).is_err());
+        let page_of_words = page(&[0, 2, 0, 3], &[4, 2, 6, 5], b"axislebabbleyhood");
+        for segment in 1..100 {
+            let mut words = DeltaByteArray::new(found(&page_of_words, segment, 2), ACCEPT).unwrap();
+            let mut built = Vec::new();
+            let lengths: Vec<usize> = (0..4).map(|_| words.append(&mut built).unwrap()).collect();
+            assert_eq!(
+                (lengths.as_slice(), built.as_slice()),
+                (&[4, 4, 6, 8][..], &b"axisaxlebabblebabyhood"[..])
+            );
+            assert!(words.append(&mut built).is_err());
+        }
         // Lengths of 18 bytes in all are all there is.
-        let mut others = DeltaByteArray::new(page, ACCEPT).unwrap();
+        let page = page(&[0, 2, 0, 3], &[5, 3, 5, 5], b"axisbeanbabblesble");
+        let mut others = words(&page, ACCEPT);
+        let mut built = Vec::new();
         assert_eq!((0..4).map(|_| others.append(&mut built).unwrap()).sum::<usize>(), 5 + 5 + 5 + 8);
     }
 
     #[test]
-    fn values_are_counted_before_they_are_built() {
-        // Values of 9, 10, 11 and 12 bytes.
-        let four = page(&[0, 9, 10, 11], &[9, 1, 1, 1], b"123456789abc");
-        let mut decoder = DeltaByteArray::new(four, ACCEPT).unwrap();
-        for (bytes_max, fit) in [(0, 1), (9, 1), (18, 1), (19, 2), (30, 3), (41, 3), (42, 4), (1000, 4)] {
-            assert_eq!(decoder.values_within(4, bytes_max), fit, "{bytes_max} bytes");
+    fn long_values_are_built_in_slices() {
+        // A value of three slices and more, and one that shares most of it; then a short one that shares its start.
+        let long = 3 * SLICE_BYTES + 17;
+        let text: Vec<u8> = (0..long).map(|at| b'a' + u8::try_from(at % 26).unwrap()).collect();
+        let mut page = delta_stream(&[0, long - 5, 3]);
+        page.extend(delta_stream(&[long, 2, 1]));
+        page.extend(&text);
+        page.extend(b"xyz");
+        let accept = Accept { value_bytes_max: u32::MAX, only_text: true };
+        for segment in [SLICE_BYTES / 3, page.len()] {
+            let mut decoder = DeltaByteArray::new(found(&page, segment, 2), accept).unwrap();
+            let mut found = Vec::new();
+            while found.len() < 3 {
+                match decoder.next(3).unwrap() {
+                    Built::Value(value) => found.push(value.clone()),
+                    Built::Some(bytes) => assert!(bytes <= SLICE_BYTES),
+                    Built::Starved => decoder.starved().into_iter().for_each(feed),
+                }
+            }
+            assert_eq!(found[0].bytes(), text);
+            assert_eq!(found[1].bytes(), [&text[..long - 5], b"xy"].concat());
+            assert_eq!(found[2].bytes(), b"abcz");
+            assert!(matches!(found[..], [Value::Long(_), Value::Long(_), Value::Short(_)]));
         }
-        // Nulls make rows more than values.
-        assert_eq!((decoder.values_within(50, 42), decoder.values_within(50, 30)), (50, 3));
-        let mut built = Vec::new();
-        assert_eq!((0..3).map(|_| decoder.append(&mut built).unwrap()).sum::<usize>(), 30);
-        assert_eq!((decoder.values_within(1, 0), decoder.values_within(9, 12)), (1, 9));
+        let last = page.len() - 4;
+        page[last] = 0xff;
+        let mut decoder = words(&page, accept);
+        assert!(decoder.append(&mut Vec::new()).is_err(), "not UTF-8 near its end");
+    }
+
+    /// A delta stream of three numbers of any size: one block, differences in 32 bits.
+    fn delta_stream(numbers: &[usize; 3]) -> Vec<u8> {
+        let numbers = numbers.map(|number| i64::try_from(number).unwrap());
+        let deltas = [numbers[1] - numbers[0], numbers[2] - numbers[1]];
+        let least = deltas[0].min(deltas[1]);
+        let mut out = Vec::from([0x80, 0x01, 4, 3]);
+        let push_zigzag = |out: &mut Vec<u8>, value: i64| {
+            let mut raw = ((value << 1) ^ (value >> 63)).cast_unsigned();
+            while raw >= 0x80 {
+                out.push(raw.to_le_bytes()[0] | 0x80);
+                raw >>= 7;
+            }
+            out.push(raw.to_le_bytes()[0]);
+        };
+        push_zigzag(&mut out, numbers[0]);
+        push_zigzag(&mut out, least);
+        out.extend([32, 0, 0, 0]);
+        let mut packed = [0; 128];
+        for (number, delta) in deltas.iter().enumerate() {
+            let delta = u32::try_from(delta - least).unwrap();
+            packed[number * 4..number * 4 + 4].copy_from_slice(&delta.to_le_bytes());
+        }
+        out.extend(packed);
+        out
     }
 
     #[test]
     fn text_is_checked_value_by_value() {
+        let decoder = lengths;
         let texts = |lengths: &[i8], bytes: &[u8]| {
             let mut page = stream(lengths);
             page.extend(bytes);
             let accept = Accept { only_text: true, ..ACCEPT };
-            DeltaLengthByteArray::new(page.into(), accept).unwrap().decode(0, &mut [0; 2][..lengths.len()])
+            decoder(&page, accept).decode(0, &mut [0; 2][..lengths.len()])
         };
         assert!(texts(&[2, 1], "éa".as_bytes()).is_ok());
         // Together they are UTF-8, but a character is cut in two.
         assert_eq!(texts(&[1, 2], "éa".as_bytes()).unwrap_err().message(), "text that is not UTF-8");
         assert!(texts(&[1, 1], b"a\xff").is_err());
         let accept = Accept { only_text: true, ..ACCEPT };
-        let mut shared = DeltaByteArray::new(page(&[0, 1], &[2, 1], b"\xc3\xa9\xaa"), accept).unwrap();
+        let mut shared = words(&page(&[0, 1], &[2, 1], b"\xc3\xa9\xaa"), accept);
         let mut built = Vec::new();
         assert!(shared.append(&mut built).is_ok() && shared.append(&mut built).is_ok());
         assert_eq!(built, "éê".as_bytes());
-        let mut cut = DeltaByteArray::new(page(&[0, 1], &[2, 1], b"\xc3\xa9a"), accept).unwrap();
+        let mut cut = words(&page(&[0, 1], &[2, 1], b"\xc3\xa9a"), accept);
         assert!(cut.append(&mut built).is_ok() && cut.append(&mut built).is_err());
     }
 
     #[test]
     fn bad_lengths() {
         let append = |prefixes: &[i8], lengths: &[i8], bytes: &[u8]| {
-            let mut decoder =
-                DeltaByteArray::new(page(prefixes, lengths, bytes), Accept { value_bytes_max: 6, ..ACCEPT })
-                    .unwrap();
+            let mut decoder = words(&page(prefixes, lengths, bytes), Accept { value_bytes_max: 6, ..ACCEPT });
             let mut built = Vec::new();
             (0..prefixes.len()).find_map(|_| decoder.append(&mut built).err()).unwrap()
         };
@@ -306,10 +574,10 @@ mod tests {
 
     #[test]
     fn a_page_that_goes_on_from_the_one_before() {
-        let mut first = DeltaByteArray::new(page(&[0, 3], &[5, 1], b"abcdex"), ACCEPT).unwrap();
+        let mut first = words(&page(&[0, 3], &[5, 1], b"abcdex"), ACCEPT);
         let mut built = Vec::new();
         assert_eq!((first.append(&mut built).unwrap(), first.append(&mut built).unwrap()), (5, 4));
-        let mut second = DeltaByteArray::new(page(&[4, 5], &[1, 0], b"y"), ACCEPT).unwrap();
+        let mut second = words(&page(&[4, 5], &[1, 0], b"y"), ACCEPT);
         second.go_on_from(first.into_last());
         assert_eq!((second.append(&mut built).unwrap(), second.append(&mut built).unwrap()), (5, 5));
         assert_eq!(built, b"abcdeabcxabcxyabcxy");
@@ -344,8 +612,9 @@ mod tests {
     fn values_that_are_not_there() {
         let mut bytes = stream(&[2, 5, 1]);
         bytes.extend(b"ab012");
-        let mut decoder = DeltaLengthByteArray::new(bytes.into(), ACCEPT).unwrap();
-        let error = decoder.decode(0, &mut [0; 3]).unwrap_err();
+        let mut decoder = lengths(&bytes, ACCEPT);
+        assert_eq!(decoder.decode(0, &mut [0; 3]).unwrap(), Decoded::values(1));
+        let error = decoder.decode(0, &mut [0; 2]).unwrap_err();
         assert_eq!(error.message(), "a value reaches beyond the page's end");
     }
 
@@ -354,7 +623,7 @@ mod tests {
         let mut bytes = stream(&[2, 0, 13]);
         let start = bytes.len();
         bytes.extend(b"ab0123456789abc");
-        let mut decoder = DeltaLengthByteArray::new(bytes.into(), ACCEPT).unwrap();
+        let mut decoder = lengths(&bytes, ACCEPT);
         let mut views = [0u128; 3];
         decoder.decode(3, &mut views).unwrap();
         assert_eq!(views[0].to_le_bytes()[..6], [2, 0, 0, 0, b'a', b'b']);

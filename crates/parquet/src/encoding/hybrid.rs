@@ -2,16 +2,17 @@
 //!
 //! Source: `Encodings.md`, "Run Length Encoding / Bit-Packing Hybrid".
 
-use marquetry_base::{Bytes, Error, Result};
+use marquetry_base::{Error, Result};
+use marquetry_kernels::gather::Segmented;
 use marquetry_kernels::{Plain, bits, dictionary, gather, unpack};
 
-use super::{too_few_values, varint};
+use super::stream::Stream;
+use super::{VARINT_BYTES_MAX, too_few_values, varint};
 
 /// A decoder of hybrid runs of numbers of one width.
 #[derive(Debug, Clone)]
 pub(crate) struct Hybrid {
-    bytes: Bytes,
-    at: usize,
+    stream: Stream,
     width: u32,
     run: Run,
 }
@@ -20,93 +21,121 @@ pub(crate) struct Hybrid {
 enum Run {
     /// `left` times `value`.
     Repeated { value: u32, left: usize },
-    /// `left` packed numbers, the next of which is number `first` of those that start at byte `start`.
-    Packed { start: usize, first: usize, left: usize },
+    /// `left` packed numbers, the next of which is number `first`, below eight, of those where the stream stands.
+    Packed { first: usize, left: usize },
 }
 
 /// The widest numbers that the encoding has.
 pub(crate) const WIDTH_MAX: u32 = 32;
 
 impl Hybrid {
-    /// A decoder of runs that are all of `bytes`.
-    pub(crate) fn new(bytes: Bytes, width: u32) -> Hybrid {
-        Hybrid { bytes, at: 0, width: width.min(WIDTH_MAX), run: Run::Repeated { value: 0, left: 0 } }
+    /// A decoder of runs that are all of `stream`.
+    pub(crate) fn new(stream: Stream, width: u32) -> Hybrid {
+        Hybrid { stream, width: width.min(WIDTH_MAX), run: Run::Repeated { value: 0, left: 0 } }
     }
 
-    /// Starts the next run if the current one is at its end.
-    fn run(&mut self) -> Result<Run> {
-        if let Run::Repeated { left: 1.., .. } | Run::Packed { left: 1.., .. } = self.run {
-            return Ok(self.run);
+    /// The stream that it reads.
+    pub(crate) fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    /// The same, to look at.
+    pub(crate) fn peek_stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The current run, as far as it is there; the next one if it is at its end. `None` when the stream wants bytes first.
+    #[inline]
+    fn run(&mut self) -> Result<Option<Run>> {
+        if let Run::Repeated { left: 0, .. } | Run::Packed { left: 0, .. } = self.run
+            && !self.next_run()?
+        {
+            return Ok(None);
         }
-        if self.at >= self.bytes.len() {
+        let Run::Packed { first, left } = self.run else { return Ok(Some(self.run)) };
+        let width = self.width as usize;
+        // Of groups of eight numbers that are there; the last one's padding may be cut off at the page's end.
+        let bits = self.stream.there().len().saturating_mul(8);
+        match bits.checked_div(width).map_or(left, |there| there.saturating_sub(first).min(left)) {
+            0 if self.stream.has(width) => Err(too_few_values()),
+            0 => Ok(None),
+            left => Ok(Some(Run::Packed { first, left })),
+        }
+    }
+
+    /// Starts the next run. False when the stream wants bytes first.
+    fn next_run(&mut self) -> Result<bool> {
+        if self.stream.left() == 0 {
             return Err(too_few_values());
         }
-        let header = varint(&self.bytes, &mut self.at)?;
+        let value_bytes = (self.width as usize).div_ceil(8);
+        if !self.stream.has(VARINT_BYTES_MAX + value_bytes) {
+            return Ok(false);
+        }
+        let there = self.stream.there();
+        let mut at = 0;
+        let header = varint(there, &mut at)?;
         let count = usize::try_from(header >> 1).unwrap_or(usize::MAX);
         if count == 0 {
             return Err(Error::corrupt("a run of no values"));
         }
-        let rest = self.bytes.len() - self.at;
-        let width = self.width as usize;
         self.run = if header & 1 == 1 {
-            // Groups of eight. The last group's padding may be cut off at the page's end.
-            let packed_bytes = count.saturating_mul(width).min(rest);
-            let values = count.saturating_mul(8);
-            let left = (packed_bytes * 8).checked_div(width).map_or(values, |there| values.min(there));
-            if left == 0 {
-                return Err(too_few_values());
-            }
-            let start = self.at;
-            self.at += packed_bytes;
-            Run::Packed { start, first: 0, left }
+            Run::Packed { first: 0, left: count.saturating_mul(8) }
         } else {
-            let value_bytes = width.div_ceil(8);
-            let raw = self.bytes.get(self.at..self.at + value_bytes).ok_or_else(too_few_values)?;
+            let raw = there.get(at..at + value_bytes).ok_or_else(too_few_values)?;
             let mut value = [0; 4];
             value[..value_bytes].copy_from_slice(raw);
-            self.at += value_bytes;
+            at += value_bytes;
             Run::Repeated { value: u32::from_le_bytes(value), left: count }
         };
-        Ok(self.run)
+        self.stream.advance(at);
+        Ok(true)
     }
 
+    #[inline]
     fn advance(&mut self, values: usize) {
         match &mut self.run {
             Run::Repeated { left, .. } => *left -= values,
-            Run::Packed { first, left, .. } => {
-                *first += values;
+            Run::Packed { first, left } => {
+                let next = *first + values;
                 *left -= values;
+                *first = next % 8;
+                self.stream.advance(next / 8 * self.width as usize);
             }
         }
     }
 
-    /// Decodes numbers.
-    pub(crate) fn decode(&mut self, mut out: &mut [u32]) -> Result<()> {
-        while !out.is_empty() {
-            let run = self.run()?;
+    /// Decodes numbers, as many as are there.
+    pub(crate) fn decode(&mut self, out: &mut [u32]) -> Result<usize> {
+        let mut done = 0;
+        while done < out.len() {
+            let Some(run) = self.run()? else { break };
+            let out = &mut out[done..];
             let take = match run {
                 Run::Repeated { value, left } => {
                     let take = left.min(out.len());
                     out[..take].fill(value);
                     take
                 }
-                Run::Packed { start, first, left } => {
+                Run::Packed { first, left } => {
                     let take = left.min(out.len());
-                    unpack::u32_from(self.width, &self.bytes[start..], first, &mut out[..take])
+                    unpack::u32_from(self.width, self.stream.there(), first, &mut out[..take])
                         .map_err(|_| too_few_values())?;
                     take
                 }
             };
             self.advance(take);
-            out = &mut out[take..];
+            done += take;
         }
-        Ok(())
+        Ok(done)
     }
 
-    /// Decodes levels, of which `max` is the largest.
-    pub(crate) fn decode_levels(&mut self, max: u8, mut out: &mut [u8]) -> Result<()> {
-        while !out.is_empty() {
-            let run = self.run()?;
+    /// Decodes levels, of which `max` is the largest, as many as are there.
+    pub(crate) fn decode_levels(&mut self, max: u8, out: &mut [u8]) -> Result<usize> {
+        let mut done = 0;
+        while done < out.len() {
+            let Some(run) = self.run()? else { break };
+            let out = &mut out[done..];
             let take = match run {
                 Run::Repeated { value, left } => {
                     let level = u8::try_from(value).ok().filter(|&level| level <= max);
@@ -114,10 +143,10 @@ impl Hybrid {
                     out[..take].fill(level.ok_or_else(|| beyond_levels(value, max))?);
                     take
                 }
-                Run::Packed { start, first, left } => {
+                Run::Packed { first, left } => {
                     let take = left.min(out.len());
                     let out = &mut out[..take];
-                    unpack::u8_from(self.width, &self.bytes[start..], first, out)
+                    unpack::u8_from(self.width, self.stream.there(), first, out)
                         .map_err(|_| too_few_values())?;
                     // Of so many bits no level can be larger.
                     if u32::from(max) + 1 < 1 << self.width {
@@ -130,44 +159,46 @@ impl Hybrid {
                 }
             };
             self.advance(take);
-            out = &mut out[take..];
+            done += take;
         }
-        Ok(())
+        Ok(done)
     }
 
-    /// Decodes numbers of one bit into a bitmap at bit `at`; says how many are ones.
-    pub(crate) fn decode_bits(&mut self, out: &mut [u8], mut at: usize, mut values: usize) -> Result<usize> {
-        let mut ones = 0;
-        while values > 0 {
-            let run = self.run()?;
+    /// Decodes numbers of one bit into a bitmap at bit `at`, as many as are there; says how many, and how many are ones.
+    pub(crate) fn decode_bits(&mut self, out: &mut [u8], at: usize, values: usize) -> Result<(usize, usize)> {
+        let (mut done, mut ones) = (0, 0);
+        while done < values {
+            let Some(run) = self.run()? else { break };
             let take = match run {
                 Run::Repeated { value, left } => {
                     if value > 1 {
                         return Err(Error::corrupt("a level or boolean beyond 1"));
                     }
-                    let take = left.min(values);
-                    bits::fill(out, at, take, value == 1).map_err(|_| no_room())?;
+                    let take = left.min(values - done);
+                    bits::fill(out, at + done, take, value == 1).map_err(|_| no_room())?;
                     ones += if value == 1 { take } else { 0 };
                     take
                 }
-                Run::Packed { start, first, left } => {
-                    let take = left.min(values);
-                    bits::copy(&self.bytes[start..], first, out, at, take).map_err(|_| no_room())?;
-                    ones += bits::count_ones(&self.bytes[start..], first, take).map_err(|_| no_room())?;
+                Run::Packed { first, left } => {
+                    let take = left.min(values - done);
+                    let packed = self.stream.there();
+                    bits::copy(packed, first, out, at + done, take).map_err(|_| no_room())?;
+                    ones += bits::count_ones(packed, first, take).map_err(|_| no_room())?;
                     take
                 }
             };
             self.advance(take);
-            at += take;
-            values -= take;
+            done += take;
         }
-        Ok(ones)
+        Ok((done, ones))
     }
 
-    /// Decodes indices and looks them up.
-    pub(crate) fn look_up<T: Plain>(&mut self, dictionary: &[T], mut out: &mut [T]) -> Result<()> {
-        while !out.is_empty() {
-            let run = self.run()?;
+    /// Decodes indices and looks them up, as many as are there.
+    pub(crate) fn look_up<T: Plain>(&mut self, dictionary: &[T], out: &mut [T]) -> Result<usize> {
+        let mut done = 0;
+        while done < out.len() {
+            let Some(run) = self.run()? else { break };
+            let out = &mut out[done..];
             let take = match run {
                 Run::Repeated { value, left } => {
                     let take = left.min(out.len());
@@ -176,30 +207,63 @@ impl Hybrid {
                     out[..take].fill(*value);
                     take
                 }
-                Run::Packed { start, first, left } => {
+                Run::Packed { first, left } => {
                     let take = left.min(out.len());
-                    dictionary::decode(self.width, &self.bytes[start..], first, dictionary, &mut out[..take])
+                    let packed = self.stream.there();
+                    dictionary::decode(self.width, packed, first, dictionary, &mut out[..take])
                         .map_err(|_| beyond_dictionary(dictionary.len()))?;
                     take
                 }
             };
             self.advance(take);
-            out = &mut out[take..];
+            done += take;
         }
-        Ok(())
+        Ok(done)
     }
 
-    /// Decodes indices of byte strings of one width and looks them up. `indices` is room to work in.
+    /// Decodes indices and looks them up in a dictionary in segments, as many as are there.
+    pub(crate) fn look_up_segmented<T: Plain>(
+        &mut self,
+        dictionary: Segmented<'_, T>,
+        out: &mut [T],
+    ) -> Result<usize> {
+        let beyond = || beyond_dictionary(dictionary.entries());
+        let mut done = 0;
+        while done < out.len() {
+            let Some(run) = self.run()? else { break };
+            let out = &mut out[done..];
+            let take = match run {
+                Run::Repeated { value, left } => {
+                    let take = left.min(out.len());
+                    out[..take].fill(dictionary.get(value).ok_or_else(beyond)?);
+                    take
+                }
+                Run::Packed { first, left } => {
+                    let take = left.min(out.len());
+                    let packed = self.stream.there();
+                    dictionary::decode_segmented(self.width, packed, first, dictionary, &mut out[..take])
+                        .map_err(|_| beyond())?;
+                    take
+                }
+            };
+            self.advance(take);
+            done += take;
+        }
+        Ok(done)
+    }
+
+    /// Decodes indices of byte strings of one width and looks them up, as many as are there. `indices` is room to work in.
     pub(crate) fn look_up_fixed(
         &mut self,
         dictionary: &[u8],
         width: usize,
         indices: &mut [u32],
         out: &mut [u8],
-    ) -> Result<()> {
-        self.decode(indices)?;
-        gather::fixed(dictionary, width, indices, out)
-            .map_err(|_| beyond_dictionary(dictionary.len() / width.max(1)))
+    ) -> Result<usize> {
+        let values = self.decode(indices)?;
+        gather::fixed(dictionary, width, &indices[..values], &mut out[..values * width])
+            .map_err(|_| beyond_dictionary(dictionary.len() / width.max(1)))?;
+        Ok(values)
     }
 }
 
@@ -220,9 +284,11 @@ pub(crate) fn beyond_dictionary(entries: usize) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use super::super::stream::{feed, in_segments};
     use super::*;
     use alloc::vec;
     use alloc::vec::Vec;
+    use marquetry_base::Bytes;
 
     /// 3 times 5, then 0..8 packed in 3 bits (the example of the format's document), then 300 times 7.
     const RUNS: [u8; 9] = [0x06, 5, 0x03, 0x88, 0xc6, 0xfa, 0xd8, 0x04, 7];
@@ -233,33 +299,71 @@ mod tests {
         all
     }
 
+    fn hybrid(bytes: &'static [u8], width: u32) -> Hybrid {
+        Hybrid::new(Bytes::from_static(bytes).into(), width)
+    }
+
     #[test]
-    fn any_slices() {
+    fn any_slices_and_segments() {
         for slice in 1..20 {
-            let mut hybrid = Hybrid::new(Bytes::from_static(&RUNS), 3);
-            let mut all = vec![0; 311];
-            for out in all.chunks_mut(slice) {
-                hybrid.decode(out).unwrap();
+            for segment in 1..10 {
+                let mut hybrid = Hybrid::new(in_segments(&RUNS, segment), 3);
+                let mut all = vec![0; 311];
+                for mut out in all.chunks_mut(slice) {
+                    while !out.is_empty() {
+                        let done = hybrid.decode(out).unwrap();
+                        feed(hybrid.stream());
+                        out = &mut out[done..];
+                    }
+                }
+                assert_eq!(all, expected());
+                assert!(hybrid.decode(&mut [0]).is_err());
             }
-            assert_eq!(all, expected());
-            assert!(hybrid.decode(&mut [0]).is_err());
+        }
+    }
+
+    #[test]
+    fn long_packed_runs_in_small_segments() {
+        // 50 groups of 8 numbers of 13 bits, cut off in the last one, of which five are left.
+        let numbers: Vec<u32> = (0..397u32).map(|number| number * 19 % 8192).collect();
+        let mut bytes = vec![101];
+        let mut packed = vec![0u8; (397 * 13usize).div_ceil(8)];
+        for (at, number) in numbers.iter().enumerate() {
+            for bit in 0..13 {
+                let place = at * 13 + bit;
+                packed[place / 8] |= u8::from(number >> bit & 1 == 1) << (place % 8);
+            }
+        }
+        bytes.extend(packed);
+        let words: Vec<i64> = (0..8192).collect();
+        for segment in [1, 2, 13, 14, 26, 100, 1000] {
+            let mut hybrid = Hybrid::new(in_segments(&bytes, segment), 13);
+            let mut found = vec![0; 397];
+            let mut done = 0;
+            while done < 397 {
+                let end = (done + 29).min(397);
+                done += hybrid.look_up(&words, &mut found[done..end]).unwrap();
+                feed(hybrid.stream());
+            }
+            assert!(found.iter().zip(&numbers).all(|(&found, &number)| found == i64::from(number)));
+            assert!(hybrid.decode(&mut [0]).is_err(), "no more than what is there");
         }
     }
 
     #[test]
     fn levels() {
         for slice in 1..20 {
-            let mut hybrid = Hybrid::new(Bytes::from_static(&RUNS), 3);
+            let mut it = hybrid(&RUNS, 3);
             let mut all = vec![0; 311];
             for out in all.chunks_mut(slice) {
-                hybrid.decode_levels(7, out).unwrap();
+                it.decode_levels(7, out).unwrap();
             }
             assert!(all.iter().map(|&level| u32::from(level)).eq(expected()));
-            assert!(hybrid.decode_levels(7, &mut [0]).is_err());
+            assert!(it.decode_levels(7, &mut [0]).is_err());
         }
         let fails = |max| {
-            let mut hybrid = Hybrid::new(Bytes::from_static(&RUNS), 3);
-            alloc::string::String::from(hybrid.decode_levels(max, &mut [0; 311]).unwrap_err().message())
+            let mut it = hybrid(&RUNS, 3);
+            alloc::string::String::from(it.decode_levels(max, &mut [0; 311]).unwrap_err().message())
         };
         assert_eq!(fails(4), "the level 5, where 4 is the largest");
         assert_eq!(fails(6), "the level 7, where 6 is the largest");
@@ -269,11 +373,21 @@ mod tests {
     fn looks_up() {
         let dictionary: Vec<i64> = (0..8).map(|i| i * 100).collect();
         let mut out = vec![0; 311];
-        Hybrid::new(Bytes::from_static(&RUNS), 3).look_up(&dictionary, &mut out).unwrap();
+        hybrid(&RUNS, 3).look_up(&dictionary, &mut out).unwrap();
         assert!(out.iter().zip(expected()).all(|(&value, index)| value == i64::from(index) * 100));
-        let error =
-            Hybrid::new(Bytes::from_static(&RUNS), 3).look_up(&dictionary[..7], &mut out).unwrap_err();
+        let error = hybrid(&RUNS, 3).look_up(&dictionary[..7], &mut out).unwrap_err();
         assert_eq!(error.message(), "an index beyond a dictionary of 7 entries");
+
+        let segments: Vec<Vec<i64>> = dictionary.chunks(2).map(<[i64]>::to_vec).collect();
+        let mut again = vec![0; 311];
+        let segmented = Segmented::new(&segments, 1).unwrap();
+        hybrid(&RUNS, 3).look_up_segmented(segmented, &mut again).unwrap();
+        assert!(again.iter().zip(expected()).all(|(&value, index)| value == i64::from(index) * 100));
+        for segments in [&segments[..3], &segments[..2]] {
+            let segmented = Segmented::new(segments, 1).unwrap();
+            let error = hybrid(&RUNS, 3).look_up_segmented(segmented, &mut again).unwrap_err();
+            assert!(error.message().starts_with("an index beyond a dictionary of "));
+        }
     }
 
     #[test]
@@ -282,22 +396,20 @@ mod tests {
         let bytes = Bytes::from_static(&[0x0a, 1, 0x03, 0b1010_0101, 0x28, 0]);
         for offset in 0..9 {
             let mut out = [0xff; 8];
-            let ones = Hybrid::new(bytes.clone(), 1).decode_bits(&mut out, offset, 33).unwrap();
-            assert_eq!(ones, 9);
+            let mut hybrid = Hybrid::new(bytes.clone().into(), 1);
+            assert_eq!(hybrid.decode_bits(&mut out, offset, 33).unwrap(), (33, 9));
             let got: Vec<bool> =
                 (0..33).map(|i| out[(offset + i) / 8] >> ((offset + i) % 8) & 1 == 1).collect();
             assert_eq!(got[..5], [true; 5]);
             assert_eq!(got[5..13], [true, false, true, false, false, true, false, true]);
             assert_eq!(got[13..], [false; 20]);
         }
-        assert!(Hybrid::new(Bytes::from_static(&[0x04, 2]), 1).decode_bits(&mut [0], 0, 1).is_err());
+        assert!(hybrid(&[0x04, 2], 1).decode_bits(&mut [0], 0, 1).is_err());
     }
 
     #[test]
     fn bad_runs() {
-        let fails = |bytes: &'static [u8], width| {
-            Hybrid::new(Bytes::from_static(bytes), width).decode(&mut [0; 9]).unwrap_err()
-        };
+        let fails = |bytes: &'static [u8], width| hybrid(bytes, width).decode(&mut [0; 9]).unwrap_err();
         assert_eq!(fails(&[0x00], 3).message(), "a run of no values");
         assert_eq!(fails(&[0x01], 3).message(), "a run of no values");
         assert_eq!(fails(&[0x03], 3).message(), "the page ends before its last value");
@@ -308,10 +420,10 @@ mod tests {
 
     #[test]
     fn a_cut_last_group_gives_what_is_there() {
-        let mut hybrid = Hybrid::new(Bytes::from_static(&[0x03, 0x88]), 3);
+        let mut it = hybrid(&[0x03, 0x88], 3);
         let mut out = [9; 2];
-        hybrid.decode(&mut out).unwrap();
+        it.decode(&mut out).unwrap();
         assert_eq!(out, [0, 1]);
-        assert!(hybrid.decode(&mut [0]).is_err());
+        assert!(it.decode(&mut [0]).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! The encodings of levels and values, one module each.
 //!
-//! A decoder holds a page's bytes and a place in them. It decodes into slices that its caller gives it, any number of
-//! values at a time, and stops anywhere; how much work a call may do is the caller's to bound, by the slice.
+//! A decoder reads a [`stream::Stream`]: some of a page's bytes, and a place in them. It decodes into slices that its caller
+//! gives it, any number of values at a time, and stops anywhere: where bytes are missing, and where a call has done enough.
 //!
 //! Source: parquet-format's `Encodings.md`.
 
@@ -11,16 +11,57 @@ pub(crate) mod delta;
 pub(crate) mod delta_byte_array;
 pub(crate) mod hybrid;
 pub(crate) mod plain;
+pub(crate) mod stream;
 
 use marquetry_base::{Error, Result};
+use marquetry_kernels::utf8;
+
+use crate::growing::SLICE_BYTES;
 
 /// Where a byte string's view will point: the number of the buffer that holds the bytes.
 pub(crate) type BufferIndex = u32;
+
+/// What a call of a decoder did. It decodes fewer values than it was asked for where a stream wants bytes first, and where it
+/// has copied, built or checked about [`SLICE_BYTES`]: a value that is larger takes several calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Decoded {
+    /// Values.
+    pub(crate) values: usize,
+    /// Bytes that were copied, built or checked, where that depends on more than the number of values.
+    pub(crate) bytes: usize,
+}
+
+impl Decoded {
+    /// Values that cost nothing but their number.
+    pub(crate) fn values(values: usize) -> Decoded {
+        Decoded { values, bytes: 0 }
+    }
+}
+
+/// Checks a slice more of a long value that must be UTF-8. `checked` bytes of it were checked before; says how many were now.
+pub(crate) fn check_text_on(value: &[u8], checked: &mut usize) -> Result<usize> {
+    let start = *checked;
+    let mut end = value.len().min(start + SLICE_BYTES);
+    // A slice ends where a character does: no character has more than four bytes.
+    for _ in 1..4 {
+        if end > start && value.get(end).is_some_and(|&byte| !utf8::is_boundary(byte)) {
+            end -= 1;
+        }
+    }
+    if !utf8::valid(&value[start..end]) {
+        return Err(plain::not_text());
+    }
+    *checked = end;
+    Ok(end - start)
+}
 
 /// A page that has fewer values than its header said.
 pub(crate) fn too_few_values() -> Error {
     Error::corrupt("the page ends before its last value")
 }
+
+/// The most bytes of a number of 64 bits.
+pub(crate) const VARINT_BYTES_MAX: usize = 10;
 
 /// Reads an unsigned LEB128 number of at most 64 bits at `at`, and moves `at` behind it.
 pub(crate) fn varint(bytes: &[u8], at: &mut usize) -> Result<u64> {

@@ -5,44 +5,62 @@
 use marquetry_base::{Bytes, Error, Result, cast};
 use marquetry_kernels::{Plain, plain, strings, utf8};
 
-use super::{BufferIndex, too_few_values};
+use super::stream::Stream;
+use super::{BufferIndex, Decoded, check_text_on, too_few_values};
+use crate::growing::SLICE_BYTES;
 
 /// A decoder of values of one width.
 #[derive(Debug, Clone)]
 pub(crate) struct PlainFixed {
-    bytes: Bytes,
-    at: usize,
+    stream: Stream,
 }
 
 impl PlainFixed {
-    /// A decoder of the values that `bytes` are.
-    pub(crate) fn new(bytes: Bytes) -> PlainFixed {
-        PlainFixed { bytes, at: 0 }
+    /// A decoder of the values that `stream` is.
+    pub(crate) fn new(stream: Stream) -> PlainFixed {
+        PlainFixed { stream }
     }
 
-    /// An error unless `count` values of `width` bytes are left: asked before room is made for wide ones.
-    pub(crate) fn check_left(&self, count: usize, width: usize) -> Result<()> {
-        match count.checked_mul(width) {
-            Some(bytes) if bytes <= self.bytes.len() - self.at => Ok(()),
-            _ => Err(too_few_values()),
+    /// The stream that it reads.
+    pub(crate) fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    /// The same, to look at.
+    pub(crate) fn peek_stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// How many of the next `count` values of `width` bytes are there; none if the stream wants bytes first. Asked before
+    /// room is made for wide ones.
+    pub(crate) fn values_there(&mut self, count: usize, width: usize) -> Result<usize> {
+        match self.stream.there().len().checked_div(width) {
+            None => Ok(count),
+            Some(0) if count > 0 && self.stream.has(width) => Err(too_few_values()),
+            Some(there) => Ok(there.min(count)),
         }
     }
 
-    /// Decodes numbers.
-    pub(crate) fn decode<T: Plain>(&mut self, out: &mut [T]) -> Result<()> {
-        let length = size_of_val(out);
-        let values = self.bytes.get(self.at..self.at + length).ok_or_else(too_few_values)?;
-        plain::copy(values, out);
-        self.at += length;
-        Ok(())
+    /// Decodes numbers, as many as are there.
+    pub(crate) fn decode<T: Plain>(&mut self, out: &mut [T]) -> Result<usize> {
+        let values = self.values_there(out.len(), size_of::<T>())?;
+        let bytes = values * size_of::<T>();
+        plain::copy(&self.stream.there()[..bytes], &mut out[..values]);
+        self.stream.advance(bytes);
+        Ok(values)
     }
 
-    /// Copies byte strings of one width, as many as `out` has room for.
-    pub(crate) fn decode_bytes(&mut self, out: &mut [u8]) -> Result<()> {
-        let values = self.bytes.get(self.at..self.at + out.len()).ok_or_else(too_few_values)?;
-        out.copy_from_slice(values);
-        self.at += out.len();
-        Ok(())
+    /// Copies bytes of values, as many as are there.
+    pub(crate) fn decode_bytes(&mut self, out: &mut [u8]) -> Result<usize> {
+        if out.len() > self.stream.left() {
+            return Err(too_few_values());
+        }
+        self.stream.has(out.len().min(1));
+        let there = self.stream.there();
+        let bytes = there.len().min(out.len());
+        out[..bytes].copy_from_slice(&there[..bytes]);
+        self.stream.advance(bytes);
+        Ok(bytes)
     }
 }
 
@@ -55,39 +73,97 @@ pub(crate) struct Accept {
     pub(crate) only_text: bool,
 }
 
-/// A decoder of BYTE_ARRAY: each a length of four bytes and the bytes. The views point into the page.
+/// A decoder of BYTE_ARRAY: each a length of four bytes and the bytes. The views point into the chunk.
 #[derive(Debug, Clone)]
 pub(crate) struct PlainByteArray {
-    bytes: Bytes,
-    at: usize,
+    stream: Stream,
     accept: Accept,
+    /// Bytes of the next value that were found to be UTF-8, if it is long.
+    checked: usize,
 }
 
+/// Bytes of a value's length.
+const LENGTH_BYTES: usize = 4;
+
 impl PlainByteArray {
-    /// A decoder of the values that `bytes` are.
-    pub(crate) fn new(bytes: Bytes, accept: Accept) -> PlainByteArray {
-        PlainByteArray { bytes, at: 0, accept }
+    /// A decoder of the values that `stream` is.
+    pub(crate) fn new(stream: Stream, accept: Accept) -> PlainByteArray {
+        PlainByteArray { stream, accept, checked: 0 }
     }
 
-    /// The bytes that views point into.
+    /// The stream that it reads.
+    pub(crate) fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    /// The same, to look at.
+    pub(crate) fn peek_stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The bytes that the views of the next call point into.
     pub(crate) fn bytes(&self) -> &Bytes {
-        &self.bytes
+        self.stream.chunk().0
     }
 
-    /// Makes views of the next values; `buffer` is the number under which the page's bytes will be known.
-    pub(crate) fn decode(&mut self, buffer: BufferIndex, mut out: &mut [u128]) -> Result<()> {
+    /// Makes views of the next values; `buffer` is the number under which the chunk will be known.
+    pub(crate) fn decode(&mut self, buffer: BufferIndex, out: &mut [u128]) -> Result<Decoded> {
+        let longest = self.accept.value_bytes_max;
+        let (chunk, start) = self.stream.chunk();
+        // What is to be checked is a slice at a time.
+        let end = if self.accept.only_text { chunk.len().min(start + SLICE_BYTES) } else { chunk.len() };
+        let (bytes, mut at) = (&chunk[..end], start);
         // Values before a bad one are made first; the next call then says what is wrong with it.
-        while !out.is_empty() {
-            let start = self.at;
-            let longest = self.accept.value_bytes_max;
-            let made = strings::plain(&self.bytes, &mut self.at, buffer, 0, longest, out)
-                .map_err(|error| string_error(error, longest))?;
-            if self.accept.only_text {
-                check_plain_text(&self.bytes[start..self.at], out.get(..made).unwrap_or_default())?;
+        match strings::plain(bytes, &mut at, buffer, 0, longest, out) {
+            Ok(values) => {
+                let mut decoded = Decoded::values(values);
+                if self.accept.only_text {
+                    check_plain_text(&bytes[start..at], &out[..values])?;
+                    decoded.bytes = at - start;
+                }
+                self.stream.advance(at - start);
+                Ok(decoded)
             }
-            out = out.get_mut(made..).filter(|_| made > 0).ok_or_else(too_few_values)?;
+            Err(strings::StringsError::Truncated { .. }) => self.decode_one(buffer, out),
+            Err(error) => Err(string_error(error, longest)),
         }
-        Ok(())
+    }
+
+    /// Makes a view of one value that is long, or does not end in the chunk.
+    fn decode_one(&mut self, buffer: BufferIndex, out: &mut [u128]) -> Result<Decoded> {
+        let at = self.stream.chunk().1;
+        let truncated = || string_error(strings::StringsError::Truncated { at }, 0);
+        if !self.stream.has(LENGTH_BYTES) {
+            return Ok(Decoded::default());
+        }
+        let length = u32::from_le_bytes(*self.stream.there().first_chunk().ok_or_else(truncated)?);
+        let longest = self.accept.value_bytes_max;
+        if length > longest {
+            return Err(string_error(strings::StringsError::TooLong { at, len: length }, longest));
+        }
+        let bytes = LENGTH_BYTES + cast::usize_of_u32(length);
+        if bytes > self.stream.left() {
+            return Err(truncated());
+        }
+        if !self.stream.has(bytes) {
+            return Ok(Decoded::default());
+        }
+        let value = &self.stream.there()[LENGTH_BYTES..bytes];
+        let mut decoded = Decoded::default();
+        if self.accept.only_text {
+            decoded.bytes = check_text_on(value, &mut self.checked)?;
+            if self.checked < value.len() {
+                return Ok(decoded);
+            }
+            self.checked = 0;
+        }
+        let offset =
+            u32::try_from(at + LENGTH_BYTES).ok().filter(|&offset| offset <= i32::MAX.cast_unsigned());
+        let offset = offset.ok_or_else(|| string_error(strings::StringsError::BufferTooLong, 0))?;
+        out[0] = strings::view(value, buffer, offset);
+        self.stream.advance(bytes);
+        decoded.values = 1;
+        Ok(decoded)
     }
 }
 
@@ -141,6 +217,7 @@ pub(crate) fn string_error(error: strings::StringsError, value_bytes_max: u32) -
 
 #[cfg(test)]
 mod tests {
+    use super::super::stream::{feed, in_segments};
     use super::*;
     use alloc::vec::Vec;
 
@@ -151,8 +228,17 @@ mod tests {
             page.extend(*value);
         }
         let mut views = alloc::vec![0; values.len()];
-        PlainByteArray::new(page.into(), Accept { value_bytes_max: 1000, only_text: true })
-            .decode(1, &mut views)
+        for segment in [1, 5, 100, 1000] {
+            let stream = in_segments(&page, segment);
+            let mut decoder = PlainByteArray::new(stream, Accept { value_bytes_max: 1000, only_text: true });
+            let mut done = 0;
+            while done < views.len() {
+                done += decoder.decode(1, &mut views[done..])?.values;
+                feed(decoder.stream());
+            }
+            assert_eq!(decoder.stream().left(), 0);
+        }
+        Ok(())
     }
 
     #[test]
@@ -165,5 +251,32 @@ mod tests {
         // A length whose bytes would go on a character: 0xa9 is 169.
         assert!(check(&[b"a\xc3", "a".repeat(169).as_bytes()]).is_err());
         assert_eq!(check(&[b"a", b"\xff"]).unwrap_err().message(), "text that is not UTF-8");
+    }
+    #[test]
+    fn a_long_text_is_checked_in_slices() {
+        let check_long = |text: &[u8]| {
+            let mut page = Vec::from(u32::try_from(text.len()).unwrap().to_le_bytes());
+            page.extend(text);
+            let accept = Accept { value_bytes_max: u32::MAX, only_text: true };
+            let mut decoder = PlainByteArray::new(Bytes::from(page).into(), accept);
+            let (mut calls, mut view) = (0, [0]);
+            loop {
+                let decoded = decoder.decode(1, &mut view)?;
+                calls += 1;
+                assert!(decoded.bytes <= SLICE_BYTES, "{} bytes at once", decoded.bytes);
+                if decoded.values == 1 {
+                    return Ok(calls);
+                }
+            }
+        };
+        for shift in 0..4 {
+            let mut text = "x".repeat(shift) + &"\u{1f9e9}".repeat(SLICE_BYTES);
+            assert!(check_long(text.as_bytes()).unwrap() >= 4);
+            text.push('é');
+            let cut = text.len() - 1;
+            let error: Error = check_long(&text.as_bytes()[..cut]).unwrap_err();
+            assert_eq!(error.message(), "text that is not UTF-8");
+        }
+        assert!(check_long(&[0xa9; 3 * SLICE_BYTES]).is_err());
     }
 }

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Bytes, Error, Input, Limits, Price, Result, Segmented};
@@ -16,6 +17,8 @@ use crate::schema::{ELEMENT_FIELDS, Element, Schema, SchemaBuilder};
 
 /// What a column chunk or schema element costs to read beside its bytes: some hundred nanoseconds, with its allocations.
 const ELEMENT_UNITS: u64 = 500;
+/// What a pair of a key and a value costs.
+const PAIR_UNITS: u64 = 150;
 /// What a field, or a small element of a list, costs.
 const FIELD_UNITS: u64 = 50;
 /// Row groups that are looked at together at the end, and what each costs.
@@ -77,7 +80,7 @@ enum Expects {
 #[derive(Debug)]
 pub(crate) enum Parsed {
     /// The footer.
-    Whole(FileMetaData),
+    Whole(Arc<FileMetaData>),
     /// The bytes from this place on are not there.
     Need(u64),
     /// The budget is spent.
@@ -181,7 +184,7 @@ impl FooterParser {
                 if let Some(metadata) =
                     self.check(group, first_row, budget).map_err(|it| it.at_offset(self.start))?
                 {
-                    return Ok(Parsed::Whole(metadata));
+                    return Ok(Parsed::Whole(Arc::new(metadata)));
                 }
             } else {
                 if self.read == self.piece.len() && !self.take_piece(input) && self.wants_bytes() {
@@ -245,6 +248,7 @@ impl FooterParser {
             Expects::SchemaElements { left: 1.. } | Expects::ColumnChunks { chunks: 1.., .. } => {
                 ELEMENT_UNITS
             }
+            Expects::KeyValues { left: 1.. } => PAIR_UNITS,
             _ => FIELD_UNITS,
         }
     }

@@ -37,6 +37,10 @@ pub struct ColumnBatch {
     pub layout: Layout,
     /// The levels of a nested leaf, whose values are always dense and which has no validity. `None` for a flat one.
     pub levels: Option<Levels>,
+    /// Some of the values are of a page that is so large that its checksum will be known only at its end: see
+    /// [`ReadOptions::verify_first_bytes`](super::ReadOptions::verify_first_bytes). If it should be wrong, the reader fails
+    /// then. A host that must not act on such values waits for the column's first batch that is not provisional, or for the end.
+    pub provisional: bool,
 }
 
 /// The levels of a nested leaf: an entry for each value, null, and list that is null or empty.
@@ -77,7 +81,8 @@ pub enum Values {
     ByteArray(ByteArrays),
     /// FIXED_LEN_BYTE_ARRAY.
     FixedLenByteArray(FixedBytes),
-    /// Indices into a dictionary, where the reader was asked to keep dictionaries. A null's index is 0.
+    /// Indices into a dictionary, where the reader was asked to [keep dictionaries](super::ReadOptions::keep_dictionaries). A null's
+    /// index is 0.
     Dictionary(Buffer<u32>, Arc<Values>),
 }
 
@@ -327,6 +332,7 @@ impl ColumnBatch {
             values: self.values.slice(values),
             layout: self.layout,
             levels: None,
+            provisional: self.provisional,
         }
     }
 
@@ -385,6 +391,7 @@ impl ColumnBatch {
                 definition: levels.definition.slice(entries.clone()),
                 repetition: levels.repetition.as_ref().map(|repetition| repetition.slice(entries)),
             }),
+            provisional: self.provisional,
         }
     }
 }

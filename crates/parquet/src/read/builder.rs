@@ -56,6 +56,7 @@ pub(super) fn rows_max(physical_type: PhysicalType) -> usize {
 pub(super) struct Store<T> {
     values: Vec<T>,
     /// Larger memory, that the values are being moved to. In a box, for there are many columns, and this is rare.
+    #[expect(clippy::box_collection, reason = "a column is small, and seldom has any")]
     larger: Option<Box<Vec<T>>>,
     pool: Pool<T>,
 }
@@ -208,13 +209,11 @@ pub(super) struct Buffers {
     shared: Vec<Bytes>,
     /// Numbers that are the dictionary's.
     dictionary: usize,
-    /// The number of the current page's buffer, once a view points into it.
+    /// The number of the page's chunk that a view points into last.
     page: Option<u32>,
     /// Values that are built here, not taken from a page, and the number that their buffer will have.
     built: Vec<u8>,
     built_index: Option<u32>,
-    /// Bytes that were built in earlier buffers.
-    built_before: usize,
     bytes: usize,
 }
 
@@ -227,31 +226,41 @@ impl Buffers {
         dictionary <= self.dictionary.max(1)
     }
 
-    fn push(&mut self, bytes: Bytes) -> Result<u32> {
+    /// Adds a buffer: its number.
+    pub(super) fn push(&mut self, bytes: Bytes) -> Result<u32> {
         if self.shared.is_empty() {
             self.shared.resize(self.dictionary.max(1), Bytes::new());
         }
-        let index =
-            u32::try_from(self.shared.len()).map_err(|_| Error::internal("too many buffers in a batch"))?;
+        let index = u32::try_from(self.shared.len()).map_err(|_| too_many_buffers())?;
         self.bytes += bytes.len();
         self.shared.push(bytes);
         Ok(index)
     }
 
-    /// The number of the current page's buffer.
-    pub(super) fn of_page(&mut self, page: &Bytes) -> Result<u32> {
+    /// The number that a chunk of a page has, or will have once it is kept.
+    pub(super) fn number_of(&self, chunk: &Bytes) -> Result<u32> {
         match self.page {
-            Some(index) => Ok(index),
-            None => {
-                let index = self.push(page.clone())?;
-                self.page = Some(index);
-                Ok(index)
-            }
+            Some(index) if self.is_current(chunk) => Ok(index),
+            _ => u32::try_from(self.shared.len().max(self.dictionary).max(1)).map_err(|_| too_many_buffers()),
         }
     }
 
-    /// Room for values to be built, and the number that its buffer will have.
-    pub(super) fn built(&mut self) -> Result<(&mut Vec<u8>, u32)> {
+    /// True when views point into this chunk already.
+    fn is_current(&self, chunk: &Bytes) -> bool {
+        let current = self.page.and_then(|index| self.shared.get(index as usize));
+        current.is_some_and(|bytes| bytes.as_ptr() == chunk.as_ptr() && bytes.len() == chunk.len())
+    }
+
+    /// Keeps a chunk that views point into, under the number that [`Buffers::number_of`] said.
+    pub(super) fn keep(&mut self, chunk: Bytes) -> Result<()> {
+        if !self.is_current(&chunk) {
+            self.page = Some(self.push(chunk)?);
+        }
+        Ok(())
+    }
+
+    /// Copies a value to where values are built: the number of the buffer, and the offset in it.
+    pub(super) fn build(&mut self, value: &[u8]) -> Result<(u32, u32)> {
         if self.built.len() >= BUILT_BYTES_MAX {
             self.close_built();
         }
@@ -263,21 +272,18 @@ impl Buffers {
                 index
             }
         };
-        Ok((&mut self.built, index))
+        let offset = u32::try_from(self.built.len()).map_err(|_| Error::internal("values beyond 4 GiB"))?;
+        self.built.try_reserve(value.len()).map_err(|_| Error::out_of_memory(value.len()))?;
+        self.built.extend_from_slice(value);
+        Ok((index, offset))
     }
 
     fn close_built(&mut self) {
         let built = core::mem::take(&mut self.built);
-        self.built_before += built.len();
         self.bytes += built.len();
         if let Some(slot) = self.built_index.take().and_then(|index| self.shared.get_mut(index as usize)) {
             *slot = built.into();
         }
-    }
-
-    /// Bytes that were built here.
-    fn built_bytes(&self) -> usize {
-        self.built_before + self.built.len()
     }
 
     /// Bytes that the buffers have, but for the dictionary's.
@@ -290,7 +296,7 @@ impl Buffers {
         let mut shared = core::mem::take(&mut self.shared);
         let places = core::mem::take(&mut self.dictionary).max(1);
         self.page = None;
-        (self.built_before, self.bytes) = (0, 0);
+        self.bytes = 0;
         match dictionary {
             // None but the dictionary's.
             Some(dictionary) if shared.is_empty() => return Arc::clone(dictionary),
@@ -305,6 +311,10 @@ impl Buffers {
     }
 }
 
+fn too_many_buffers() -> Error {
+    Error::internal("too many buffers in a batch")
+}
+
 /// The batch of one column, while it is being filled.
 #[derive(Debug)]
 pub(super) struct Builder {
@@ -312,6 +322,8 @@ pub(super) struct Builder {
     pub(super) rows: usize,
     /// Slots that have their value: of a spaced layout, once a slice has ended, as many as rows.
     pub(super) values: usize,
+    /// Bytes that are there of the value behind them, where one is so wide that it takes several slices.
+    pub(super) partial: usize,
     nulls: usize,
     validity: Store<u8>,
     pub(super) output: Output,
@@ -351,6 +363,7 @@ impl Builder {
             capacity: capacity.min(rows_max(physical_type)),
             rows: 0,
             values: 0,
+            partial: 0,
             nulls: 0,
             validity: Store::default(),
             output,
@@ -499,21 +512,13 @@ impl Builder {
             values,
             layout: Layout::Dense,
             levels: Some(levels),
+            provisional: false,
         })
     }
 
     /// True when the batch of a nested leaf, whose rows may be of any size, should end.
     pub(super) fn is_large(&self) -> bool {
         self.rows > 0 && self.entries >= self.entries_max
-    }
-
-    /// Bytes of values that decoding copied or built here, where that depends on more than their number.
-    pub(super) fn copied_bytes(&self) -> usize {
-        match &self.output {
-            Output::Fixed(width, _) => width * self.values,
-            Output::ByteArray(_, buffers) => buffers.built_bytes(),
-            _ => 0,
-        }
     }
 
     /// Bytes that the batch holds.
@@ -529,13 +534,6 @@ impl Builder {
         values + self.validity.held() + self.indices.held() + self.definition.held() + self.repetition.held()
     }
 
-    /// Another page begins: its bytes are not in the batch yet.
-    pub(super) fn next_page(&mut self) {
-        if let Output::ByteArray(_, buffers) = &mut self.output {
-            buffers.page = None;
-        }
-    }
-
     /// Lets views of a dictionary of so many buffers into the batch. False when the batch must end first.
     pub(super) fn admits_dictionary(&mut self, buffers: usize) -> bool {
         match &mut self.output {
@@ -544,12 +542,12 @@ impl Builder {
         }
     }
 
-    /// True when the batch should end before a page of `page_bytes` is taken in.
-    pub(super) fn is_heavy(&self, page_bytes: usize) -> bool {
+    /// True when the batch should end before more is decoded, which will point into `chunk`.
+    pub(super) fn is_heavy(&self, chunk: Option<&Bytes>) -> bool {
         match &self.output {
             Output::ByteArray(_, buffers) => {
-                let page_bytes = if buffers.page.is_some() { 0 } else { page_bytes };
-                self.rows > 0 && buffers.held() + page_bytes > BATCH_BYTES_MAX
+                let more = chunk.filter(|chunk| !buffers.is_current(chunk)).map_or(0, Bytes::len);
+                self.rows > 0 && buffers.held() + more > BATCH_BYTES_MAX
             }
             _ => false,
         }
@@ -572,7 +570,8 @@ impl Builder {
         };
         let validity = (nulls > 0).then(|| Bitmap::new(self.validity.share(rows.div_ceil(8)), 0, rows));
         self.begin();
-        Ok(ColumnBatch { leaf, rows, nulls, validity, values, layout: self.layout, levels: None })
+        let (layout, levels, provisional) = (self.layout, None, false);
+        Ok(ColumnBatch { leaf, rows, nulls, validity, values, layout, levels, provisional })
     }
 
     /// Begins another batch.

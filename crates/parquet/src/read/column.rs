@@ -3,20 +3,23 @@
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use marquetry_base::cast::usize_of;
-use marquetry_base::{Budget, Bytes, Demand, Error, Input, Limits, Object, Pool, Price, Priority, Result};
-use marquetry_kernels::levels;
+use marquetry_base::{Budget, Demand, Error, Input, Limits, Object, Pool, Price, Priority, Result};
+use marquetry_kernels::{bits, levels};
 
 use super::builder::{Builder, ROOM_PRICE};
 use super::dictionary::{Decoded, DictionaryDecoder, Entries};
-use super::levels::{NestedLeaf, PageLevels};
-use super::page::{Decompressors, Next, Page, PageReader};
-use super::values::{ValueDecoder, prefixed};
+use super::levels::{NestedLeaf, PageLevels, part_of_v1};
+use super::opening::{Opened, Opening, Part};
+use super::page::{Decompressors, Fill, Next, PageReader};
+use super::values::ValueDecoder;
 use super::{ColumnBatch, ReadOptions};
-use crate::encoding::delta_byte_array::prefixes_go_on;
+use crate::encoding::delta_byte_array::{Value, prefixes_go_on};
 use crate::encoding::hybrid::Hybrid;
 use crate::encoding::plain::Accept;
+use crate::encoding::stream::Stream;
 use crate::format::{ColumnChunk, Encoding, FileMetaData, PageKind};
 use crate::schema::{LogicalType, PhysicalType};
 
@@ -28,11 +31,11 @@ const SLICE_ROWS_MAX: usize = 8192;
 const LEVEL_PRICE: Price = Price::per_kilovalue(300);
 /// The price of a row's slot, where some of a slice are null.
 const SPREAD_PRICE: Price = Price::per_kilovalue(1500);
+/// The price of a block of deltas that is stepped over.
+const BLOCK_PRICE: Price = Price::per_kilovalue(12 << 10);
 /// What a slice costs beside its values, and what a page costs.
 const SLICE_UNITS: u64 = 50;
 
-/// Bytes of a dictionary page that are one buffer of its strings' views; one string may be longer.
-const DICTIONARY_CHUNK_BYTES: usize = 1 << 20;
 /// Levels that are looked at at a time where a batch of a nested leaf is cut, and their price.
 const CUT_ENTRIES: usize = 32 << 10;
 const CUT_PRICE: Price = Price::per_kilovalue(150);
@@ -55,10 +58,11 @@ pub(super) struct ColumnReader {
     entries_left: u64,
     pages: Option<PageReader>,
     dictionary: Dictionary,
-    page: Option<DataPage>,
+    opening: Option<Box<Opening>>,
+    page: Option<Box<DataPage>>,
     /// True where DELTA_BYTE_ARRAY pages go on from the one before; and then the last value of that.
     prefixes_go_on: bool,
-    last_value: Vec<u8>,
+    last_value: Value,
     builder: Builder,
     bodies: Pool<u8>,
     /// Decoded rows that the last batch had no place for.
@@ -77,7 +81,12 @@ struct Cut {
 
 enum Dictionary {
     None,
-    Decoding { decoder: Box<DictionaryDecoder>, body: Bytes },
+    /// From its page's body, of so many bytes.
+    Decoding {
+        decoder: Box<DictionaryDecoder>,
+        body: Stream,
+        body_bytes: usize,
+    },
     Whole(Entries),
 }
 
@@ -86,7 +95,7 @@ impl Dictionary {
     fn held(&self) -> usize {
         match self {
             Dictionary::None => 0,
-            Dictionary::Decoding { decoder, body } => decoder.held() + body.len(),
+            Dictionary::Decoding { decoder, body, .. } => decoder.held() + body.there().len(),
             Dictionary::Whole(entries) => entries.held(),
         }
     }
@@ -98,14 +107,17 @@ impl Dictionary {
         }
     }
 
-    /// Decodes until all is decoded or the budget is spent.
+    /// Decodes until all is decoded, the body wants bytes, or the budget is spent.
     fn step(&mut self, physical_type: PhysicalType, budget: &mut Budget<'_>) -> Result<()> {
-        while let Dictionary::Decoding { decoder, body } = self {
+        while let Dictionary::Decoding { decoder, body, body_bytes } = self {
             match decoder.step(budget)? {
                 Decoded::Some => return Ok(()),
                 Decoded::Chunk { at, bytes } => {
-                    let end = at.saturating_add(bytes.max(DICTIONARY_CHUNK_BYTES)).min(body.len());
-                    decoder.supply(body.slice(at.min(end)..end));
+                    body.advance((at + body.left()).saturating_sub(*body_bytes));
+                    if !body.has(bytes) {
+                        return Ok(());
+                    }
+                    decoder.supply(body.peek(0, body.left()));
                 }
                 Decoded::All => {
                     if let Dictionary::Decoding { decoder, .. } = core::mem::replace(self, Dictionary::None) {
@@ -122,10 +134,24 @@ impl Dictionary {
 struct DataPage {
     levels: Levels,
     values: ValueDecoder,
+    /// It is known where the streams of the values begin.
+    is_prepared: bool,
+    entries: usize,
     entries_left: usize,
+    /// Rows of a flat leaf whose levels are decoded, but not their values.
+    ahead: RowsAhead,
     /// Nulls still to come, where the header counts them.
     nulls_left: Option<usize>,
-    bytes: usize,
+    /// Bytes held of it in segments.
+    held: usize,
+}
+
+/// Rows of which it is known whether they are null: `rows` bits from bit `next` on.
+#[derive(Default)]
+struct RowsAhead {
+    bits: Vec<u8>,
+    next: usize,
+    rows: usize,
 }
 
 /// The levels of a page.
@@ -136,8 +162,108 @@ enum Levels {
     Required,
     /// Hybrid runs of one bit.
     Hybrid(Hybrid),
-    /// Bits, of the deprecated BIT_PACKED, most significant bit first; and the next one's number.
-    Bits(Bytes, usize),
+    /// Bits, of the deprecated BIT_PACKED, most significant bit first; and the next one's number in its byte.
+    Bits(Stream, usize),
+}
+
+impl DataPage {
+    /// The stream that wants bytes.
+    fn starved(&mut self) -> Option<&mut Stream> {
+        let levels = match &mut self.levels {
+            Levels::Nested(levels) => levels.starved(),
+            Levels::Required => None,
+            Levels::Hybrid(hybrid) => Some(hybrid.stream()),
+            Levels::Bits(stream, _) => Some(stream),
+        };
+        levels.filter(|stream| stream.is_starved()).or_else(|| self.values.starved())
+    }
+
+    /// Finds where the streams of the values begin. False when that takes longer.
+    fn prepare(&mut self, last: &mut Value, budget: &mut Budget<'_>) -> Result<bool> {
+        if !self.is_prepared {
+            let mut work = 0;
+            self.is_prepared = self.values.prepare(last, &mut work)?;
+            budget.charge(BLOCK_PRICE, 0, work);
+        }
+        Ok(self.is_prepared)
+    }
+
+    /// Decodes whether the next `rows` of a flat leaf are null, or less of them, behind the batch's rows; how many rows these are,
+    /// and how many values.
+    fn levels_of(&mut self, builder: &mut Builder, rows: usize, is_nullable: bool) -> Result<(usize, usize)> {
+        let at = builder.rows;
+        let no_room = |_| Error::internal("no room for validity");
+        let RowsAhead { bits: ahead, next, rows: rows_ahead } = &mut self.ahead;
+        if *rows_ahead > 0 {
+            let rows = rows.min(*rows_ahead);
+            bits::copy(ahead, *next, builder.validity(at + rows)?, at, rows).map_err(no_room)?;
+            return Ok((rows, bits::count_ones(ahead, *next, rows).map_err(no_room)?));
+        }
+        let (rows, there) = match &mut self.levels {
+            Levels::Nested(_) => return Err(Error::internal("a flat leaf with levels of a nested one")),
+            Levels::Required => {
+                // Another page of the batch may have nulls; then this one's rows must be marked too.
+                if is_nullable {
+                    bits::fill(builder.validity(at + rows)?, at, rows, true).map_err(no_room)?;
+                }
+                (rows, rows)
+            }
+            Levels::Hybrid(hybrid) => hybrid.decode_bits(builder.validity(at + rows)?, at, rows)?,
+            Levels::Bits(stream, bit) => {
+                let there = (stream.there().len() * 8).saturating_sub(*bit).min(rows);
+                if there == 0 && stream.has(1) {
+                    return Err(Error::corrupt("the page ends before its last level"));
+                }
+                let packed = stream.there().get(..(*bit + there).div_ceil(8)).unwrap_or_default();
+                let usual: Vec<u8> = packed.iter().map(|byte| byte.reverse_bits()).collect();
+                bits::copy(&usual, *bit, builder.validity(at + there)?, at, there).map_err(no_room)?;
+                let ones = bits::count_ones(&usual, *bit, there).map_err(no_room)?;
+                stream.advance((*bit + there) / 8);
+                *bit = (*bit + there) % 8;
+                (there, ones)
+            }
+        };
+        if let Some(nulls_left) = &mut self.nulls_left {
+            *nulls_left = nulls_left
+                .checked_sub(rows - there)
+                .ok_or_else(|| Error::corrupt("a page with more nulls than its header says"))?;
+        }
+        Ok((rows, there))
+    }
+
+    /// Keeps the rows of the builder's validity that have no values yet, behind `done` others.
+    fn keep_ahead(&mut self, builder: &mut Builder, rows: Range<usize>, done: usize) -> Result<()> {
+        if self.ahead.rows > 0 {
+            self.ahead.next += done;
+            self.ahead.rows -= done;
+        } else if !rows.is_empty() && !matches!(self.levels, Levels::Required) {
+            let ahead = &mut self.ahead;
+            ahead.bits.resize(rows.len().div_ceil(8), 0);
+            bits::copy(builder.validity(rows.end)?, rows.start, &mut ahead.bits, 0, rows.len())
+                .map_err(|_| Error::internal("no validity"))?;
+            (ahead.next, ahead.rows) = (0, rows.len());
+        }
+        Ok(())
+    }
+}
+
+/// Of `rows` from `at` on, those before the one of value number `values`.
+fn before_value(validity: &[u8], at: usize, rows: usize, mut values: usize) -> usize {
+    let mut row = 0;
+    while row < rows {
+        let some = (rows - row).min(u64::BITS as usize);
+        let ones = bits::count_ones(validity, at + row, some).unwrap_or(0);
+        if ones > values {
+            break;
+        }
+        values -= ones;
+        row += some;
+    }
+    while row < rows && (values > 0 || bits::get(validity, at + row) == Some(false)) {
+        values -= usize::from(bits::get(validity, at + row) == Some(true));
+        row += 1;
+    }
+    row
 }
 
 /// What [`ColumnReader::advance`] answers.
@@ -181,9 +307,10 @@ impl ColumnReader {
             entries_left: 0,
             pages: None,
             dictionary: Dictionary::None,
+            opening: None,
             page: None,
             prefixes_go_on: metadata.created_by.as_deref().is_some_and(prefixes_go_on),
-            last_value: Vec::new(),
+            last_value: Value::default(),
             builder: Builder::new(
                 leaf.physical_type,
                 options.batch_rows,
@@ -215,8 +342,9 @@ impl ColumnReader {
         self.row_group = row_group;
         self.rows_left = rows;
         self.entries_left = chunk.values;
+        self.opening = None;
         self.page = None;
-        self.last_value = Vec::new();
+        self.last_value = Value::default();
         self.dictionary = Dictionary::None;
         self.spare = None;
         self.spare_bytes = 0;
@@ -240,8 +368,9 @@ impl ColumnReader {
 
     /// Bytes held: of pages, of the dictionary, of the batch being filled and of the rows that are left of one.
     pub(super) fn held(&self) -> u64 {
-        let pages = self.pages.as_ref().map_or(0, PageReader::held);
-        let page = self.page.as_ref().map_or(0, |page| page.bytes);
+        let pages = self.pages.as_ref().map_or(0, PageReader::held)
+            + self.opening.as_ref().map_or(0, |opening| opening.held());
+        let page = self.page.as_ref().map_or(0, |page| page.held + page.values.held());
         (pages + page + self.dictionary.held() + self.builder.held() + self.spare_bytes) as u64
     }
 
@@ -279,60 +408,88 @@ impl ColumnReader {
             return Ok(Advance::Full);
         }
         let target = target.min(self.builder.capacity);
-        while !self.has_rows(target) {
-            if let Some(page) = &mut self.page {
-                let ahead = self.nested.as_ref().map_or(0, NestedLeaf::ahead);
-                if page.entries_left + ahead > 0 {
-                    let goes_on = if self.nested.is_some() {
-                        self.decode_nested(target, budget)?
-                    } else {
-                        !self.builder.is_heavy(page.bytes) && self.decode(target, budget)?
-                    };
-                    if !goes_on {
-                        return Ok(Advance::Full);
-                    }
-                    if budget.is_spent() {
-                        return Ok(Advance::Yield);
-                    }
-                    continue;
+        loop {
+            let ahead = self.nested.as_ref().map_or(0, NestedLeaf::ahead);
+            if self.page.as_ref().is_some_and(|page| page.entries_left + ahead == 0) {
+                // What is wrong at a page's end is found before its last rows leave.
+                match self.pages(|pages, pool| pages.finish(input, decompressors, pool, budget))? {
+                    Fill::Filled => self.close(),
+                    Fill::Need => return Ok(Advance::Need),
+                    Fill::Yield => return Ok(Advance::Yield),
                 }
-                self.close();
             }
-            if let Dictionary::Decoding { .. } = &self.dictionary {
+            if self.has_rows(target) {
+                return Ok(Advance::Full);
+            }
+            if let Some(advance) = self.feed(input, decompressors, budget)? {
+                return Ok(advance);
+            }
+            if self.page.is_some() {
+                let goes_on = match &self.nested {
+                    Some(_) => self.decode_nested(target, budget)?,
+                    None => self.decode(target, budget)?,
+                };
+                if !goes_on {
+                    return Ok(Advance::Full);
+                }
+            } else if let Dictionary::Decoding { .. } = &self.dictionary {
                 self.dictionary.step(self.physical_type, budget)?;
-                if budget.is_spent() {
-                    return Ok(Advance::Yield);
+            } else if self.opening.is_some() {
+                self.open_on()?;
+            } else {
+                match self.pages(|pages, pool| pages.next(input, decompressors, pool, budget))? {
+                    Next::Page(kind, body) => self.open(kind, body)?,
+                    Next::Need => return Ok(Advance::Need),
+                    Next::Yield => return Ok(Advance::Yield),
+                    Next::End => {
+                        return Err(Error::corrupt(format!(
+                            "the column chunk ends {} rows and {} entries early",
+                            self.rows_left, self.entries_left
+                        )));
+                    }
                 }
-                continue;
+                budget.charge_units(SLICE_UNITS);
             }
-            let Some(pages) = &mut self.pages else {
-                return Err(Error::internal("a column without a chunk"));
-            };
-            let bodies = core::cell::RefCell::new(&mut self.bodies);
-            let next = pages.next(
-                input,
-                decompressors,
-                budget,
-                |length| bodies.borrow_mut().take_memory(length),
-                |room, length| share_body(&mut bodies.borrow_mut(), room, length),
-            )?;
-            match next {
-                Next::Page(page) => self.open(page)?,
-                Next::Need => return Ok(Advance::Need),
-                Next::Yield => return Ok(Advance::Yield),
-                Next::End => {
-                    return Err(Error::corrupt(format!(
-                        "the column chunk ends {} rows and {} entries early",
-                        self.rows_left, self.entries_left
-                    )));
-                }
-            }
-            budget.charge_units(SLICE_UNITS);
             if budget.is_spent() {
                 return Ok(Advance::Yield);
             }
         }
-        Ok(Advance::Full)
+    }
+
+    /// The chunk's pages, and the pool for what they become.
+    fn pages<T>(&mut self, work: impl FnOnce(&mut PageReader, &mut Pool<u8>) -> Result<T>) -> Result<T> {
+        match &mut self.pages {
+            Some(pages) => work(pages, &mut self.bodies),
+            None => Err(Error::internal("a column without a chunk")),
+        }
+    }
+
+    /// Gets the stream that wants bytes what it wants. `None` when nothing is wanted any more.
+    fn feed(
+        &mut self,
+        input: &mut Input,
+        decompressors: &mut Decompressors,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<Advance>> {
+        let stream = match (&mut self.opening, &mut self.page, &mut self.dictionary) {
+            (Some(opening), ..) => Some(opening.body()).filter(|body| body.is_starved()),
+            (_, Some(page), _) => page.starved(),
+            (_, _, Dictionary::Decoding { body, .. }) => Some(body).filter(|body| body.is_starved()),
+            _ => None,
+        };
+        let (Some(stream), Some(pages)) = (stream, &mut self.pages) else { return Ok(None) };
+        let filled = if !stream.is_held() {
+            pages.fill(stream, input, decompressors, &mut self.bodies, budget)?
+        } else if stream.gather(budget)? {
+            Fill::Filled
+        } else {
+            Fill::Yield
+        };
+        Ok(match filled {
+            Fill::Filled if !budget.is_spent() => None,
+            Fill::Filled | Fill::Yield => Some(Advance::Yield),
+            Fill::Need => Some(Advance::Need),
+        })
     }
 
     /// True when the batch has `target` whole rows.
@@ -359,6 +516,9 @@ impl ColumnReader {
         let (Some(page), Some(nested)) = (&mut self.page, &mut self.nested) else {
             return Err(Error::internal("no page to decode"));
         };
+        if !page.prepare(&mut self.last_value, budget)? {
+            return Ok(true);
+        }
         let dictionary = self.dictionary.entries();
         let price = page.values.price(dictionary);
         let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
@@ -368,15 +528,15 @@ impl ColumnReader {
             let Levels::Nested(levels) = &mut page.levels else {
                 return Err(Error::internal("a nested leaf without levels"));
             };
-            nested.decode_ahead(levels, entries)?;
-            page.entries_left -= entries;
+            let decoded = nested.decode_ahead(levels, entries)?;
             budget.charge_units(LEVEL_PRICE.of(0, entries * 2));
+            let Some(entries) = decoded else { return Ok(true) };
+            page.entries_left -= entries;
         }
         let is_admitted =
             self.builder.admits_dictionary(buffers_of(dictionary)) || !page.values.is_dictionary();
-        if nested.begins_row()
-            && (self.builder.is_heavy(page.bytes) || self.builder.is_large() || !is_admitted)
-        {
+        let is_heavy = self.builder.is_heavy(page.values.chunk());
+        if nested.begins_row() && (is_heavy || self.builder.is_large() || !is_admitted) {
             return Ok(false);
         }
         if !is_admitted {
@@ -391,23 +551,20 @@ impl ColumnReader {
         let left = self.builder.entries_left();
         let entries = if entries > left { nested.whole_rows(entries, left) } else { entries };
         let there = nested.values_in(entries);
-        let slice = page.values.slice_values(&self.builder, there).min(there);
-        let entries = if slice < there { nested.entries_of(slice.max(1)) } else { entries };
         if !self.builder.prepare_levels(entries, nested.repetition_max > 0, budget)?
-            || !self.builder.prepare(slice, budget)?
+            || !self.builder.prepare(there, budget)?
         {
             return Ok(true);
         }
+        let decoded = page.values.decode(&mut self.builder, dictionary, there)?;
+        let entries = if decoded.values < there { nested.entries_of(decoded.values) } else { entries };
         let (definition, repetition, rows) = nested.take(entries);
         self.builder.add_levels(definition, repetition)?;
         // A few bytes of runs can stand for a row of billions of entries.
         Limits::check("total_bytes", self.limits.total_bytes, self.builder.held() as u64)?;
         self.rows_left -= rows as u64;
         self.builder.rows += rows;
-        let (values_before, copied_before) = (self.builder.values, self.builder.copied_bytes());
-        page.values.decode(&mut self.builder, dictionary, slice)?;
-        let copied = self.builder.copied_bytes() - copied_before;
-        budget.charge(price, copied, self.builder.values - values_before);
+        budget.charge(price, decoded.bytes, decoded.values);
         budget.charge_units(SLICE_UNITS);
         Ok(true)
     }
@@ -415,6 +572,12 @@ impl ColumnReader {
     /// Decodes one slice of the current page. False when the batch must end first.
     fn decode(&mut self, target: usize, budget: &mut Budget<'_>) -> Result<bool> {
         let Some(page) = &mut self.page else { return Err(Error::internal("no page to decode")) };
+        if !page.prepare(&mut self.last_value, budget)? {
+            return Ok(true);
+        }
+        if self.builder.is_heavy(page.values.chunk()) {
+            return Ok(false);
+        }
         let dictionary = self.dictionary.entries();
         let wants_indices = self.keep_dictionaries
             && page.values.is_dictionary()
@@ -434,50 +597,28 @@ impl ColumnReader {
             return Ok(true);
         }
         let at = self.builder.rows;
-        let there = match &mut page.levels {
-            Levels::Nested(_) => return Err(Error::internal("a flat leaf with levels of a nested one")),
-            Levels::Required => {
-                // Another page of the batch may have nulls; then this one's rows must be marked too.
-                if self.is_nullable {
-                    marquetry_kernels::bits::fill(self.builder.validity(at + rows)?, at, rows, true)
-                        .map_err(|_| Error::internal("no room for validity"))?;
-                }
-                rows
-            }
-            Levels::Hybrid(hybrid) => hybrid.decode_bits(self.builder.validity(at + rows)?, at, rows)?,
-            Levels::Bits(bytes, bit) => {
-                let short = |_| Error::corrupt("the page ends before its last level");
-                let first = *bit % 8;
-                let packed = bytes.get(*bit / 8..(*bit + rows).div_ceil(8)).unwrap_or_default();
-                let usual: Vec<u8> = packed.iter().map(|byte| byte.reverse_bits()).collect();
-                marquetry_kernels::bits::copy(&usual, first, self.builder.validity(at + rows)?, at, rows)
-                    .map_err(short)?;
-                let ones = marquetry_kernels::bits::count_ones(&usual, first, rows).map_err(short)?;
-                *bit += rows;
-                ones
-            }
-        };
-        if let Some(nulls_left) = &mut page.nulls_left {
-            *nulls_left = nulls_left
-                .checked_sub(rows - there)
-                .ok_or_else(|| Error::corrupt("a page with more nulls than its header says"))?;
-        }
+        let (rows, there) = page.levels_of(&mut self.builder, rows, self.is_nullable)?;
         if there > 0 && self.builder.holds_indices.is_none() {
             let filled = self.builder.hold(wants_indices)?;
             budget.charge(ROOM_PRICE, filled, 0);
         }
-        let copied_before = self.builder.copied_bytes();
-        page.values.decode(&mut self.builder, dictionary, there)?;
-        self.builder.end_slice(rows, there)?;
-        page.entries_left -= rows;
-        self.rows_left = self.rows_left.saturating_sub(rows as u64);
+        let decoded = page.values.decode(&mut self.builder, dictionary, there)?;
+        // Rows behind the values that are there come again.
+        let done = if decoded.values < there && there < rows {
+            before_value(self.builder.validity(at + rows)?, at, rows, decoded.values)
+        } else {
+            rows - (there - decoded.values)
+        };
+        page.keep_ahead(&mut self.builder, at + done..at + rows, done)?;
+        self.builder.end_slice(done, decoded.values)?;
+        page.entries_left -= done;
+        self.rows_left = self.rows_left.saturating_sub(done as u64);
         if page.entries_left == 0 && page.nulls_left.is_some_and(|nulls| nulls > 0) {
             return Err(Error::corrupt("a page with fewer nulls than its header says"));
         }
-        let copied = self.builder.copied_bytes() - copied_before;
-        budget.charge(price, copied, there);
-        if there < rows {
-            budget.charge(SPREAD_PRICE, 0, rows);
+        budget.charge(price, decoded.bytes, decoded.values);
+        if decoded.values < done {
+            budget.charge(SPREAD_PRICE, 0, done);
         }
         budget.charge_units(LEVEL_PRICE.of(0, rows) + SLICE_UNITS);
         Ok(true)
@@ -485,7 +626,8 @@ impl ColumnReader {
 
     /// Lets go of a page whose entries are all decoded.
     fn close(&mut self) {
-        if let Some(DataPage { values: ValueDecoder::DeltaByteArray(delta), .. }) = self.page.take()
+        if let Some(page) = self.page.take()
+            && let ValueDecoder::DeltaByteArray(delta) = page.values
             && self.prefixes_go_on
         {
             self.last_value = delta.into_last();
@@ -493,52 +635,35 @@ impl ColumnReader {
     }
 
     /// Takes in a page: a dictionary or data.
-    fn open(&mut self, page: Page) -> Result<()> {
-        self.builder.next_page();
-        let page_bytes = page.body.len();
-        let (entries, encoding, nulls, levels, values) = match page.kind {
+    fn open(&mut self, kind: PageKind, body: Stream) -> Result<()> {
+        let (parts, encoding) = match &kind {
             PageKind::Dictionary(header) => {
                 if !matches!(self.dictionary, Dictionary::None) {
                     return Err(Error::corrupt("a second dictionary in a column chunk"));
                 }
-                let decoder = DictionaryDecoder::new(
-                    header.encoding,
-                    self.physical_type,
-                    page.body.len(),
-                    header.values as usize,
-                    self.accept,
-                    &self.limits,
-                )?;
-                self.dictionary = Dictionary::Decoding { decoder: Box::new(decoder), body: page.body };
-                return Ok(());
+                ([Part::Absent; 2], header.encoding)
             }
             PageKind::Data(header) => {
                 let entries = header.values as usize;
-                let (levels, values) = match (self.is_nullable, header.definition_encoding) {
-                    _ if self.nested.is_some() => {
-                        let Some(nested) = &self.nested else { return Err(Error::internal("no levels")) };
+                let parts = match &self.nested {
+                    Some(nested) => {
                         let (repetition, definition) =
                             (header.repetition_encoding, header.definition_encoding);
-                        let (levels, values) = nested.split_v1(page.body, entries, repetition, definition)?;
-                        (Levels::Nested(levels), values)
+                        nested.parts_of_v1(entries, repetition, definition)?
                     }
-                    (false, _) => (Levels::Required, page.body),
-                    (true, Encoding::Rle) => {
-                        let (levels, values) = prefixed(&page.body)?;
-                        (Levels::Hybrid(Hybrid::new(levels, 1)), values)
-                    }
-                    (true, Encoding::BitPacked) => {
-                        let bytes = entries.div_ceil(8);
-                        if bytes > page.body.len() {
-                            return Err(Error::corrupt("the page ends before its last level"));
+                    None => {
+                        let definition_max = u8::from(self.is_nullable);
+                        let encoding = header.definition_encoding;
+                        if !matches!(
+                            (self.is_nullable, encoding),
+                            (false, _) | (_, Encoding::Rle | Encoding::BitPacked)
+                        ) {
+                            return Err(Error::corrupt(format!("definition levels encoded as {encoding}")));
                         }
-                        (Levels::Bits(page.body.slice(..bytes), 0), page.body.slice(bytes..))
-                    }
-                    (true, other) => {
-                        return Err(Error::corrupt(format!("definition levels encoded as {other}")));
+                        [Part::Absent, part_of_v1(definition_max, entries, encoding)?]
                     }
                 };
-                (entries, header.encoding, None, levels, values)
+                (parts, header.encoding)
             }
             PageKind::DataV2(header) => {
                 if header.nulls > header.values {
@@ -547,35 +672,85 @@ impl ColumnReader {
                         header.nulls, header.values
                     )));
                 }
-                let repetition = page.levels.slice(..header.repetition_bytes as usize);
-                let definition = page.levels.slice(header.repetition_bytes as usize..);
-                let levels = if let Some(nested) = &self.nested {
-                    Levels::Nested(nested.levels_v2(repetition, definition))
-                } else if self.is_nullable {
-                    Levels::Hybrid(Hybrid::new(definition, 1))
-                } else {
-                    Levels::Required
-                };
-                // None at all is not believed: Arrow Go counts no nulls where it writes no statistics. The levels know.
-                let is_counted = self.is_nullable && self.nested.is_none() && header.nulls > 0;
-                let nulls = is_counted.then_some(header.nulls as usize);
-                (header.values as usize, header.encoding, nulls, levels, page.body)
+                let bytes = [header.repetition_bytes, header.definition_bytes];
+                (bytes.map(|bytes| Part::Bytes(bytes as usize)), header.encoding)
             }
             PageKind::Other(_) => return Ok(()),
         };
-        self.entries_left = self.entries_left.checked_sub(entries as u64).ok_or_else(|| {
+        self.opening = Some(Box::new(Opening::new(kind, body, parts, ValueDecoder::holds(encoding))));
+        Ok(())
+    }
+
+    /// Goes on with a page that is being opened.
+    fn open_on(&mut self) -> Result<()> {
+        let Some(opening) = &mut self.opening else { return Err(Error::internal("no page to open")) };
+        let is_open = opening.step()?;
+        match self.opening.take_if(|_| is_open) {
+            Some(opening) => self.decode_opened(opening.finish()),
+            None => Ok(()),
+        }
+    }
+
+    /// Begins to decode a page that is open.
+    fn decode_opened(&mut self, page: Opened) -> Result<()> {
+        let Opened { kind, levels: [repetition, definition], values, held } = page;
+        let (entries, encoding, nulls, levels) = match kind {
+            PageKind::Dictionary(header) => {
+                let body_bytes = values.left();
+                let decoder = DictionaryDecoder::new(
+                    header.encoding,
+                    self.physical_type,
+                    body_bytes,
+                    header.values as usize,
+                    self.accept,
+                    &self.limits,
+                )?;
+                self.dictionary =
+                    Dictionary::Decoding { decoder: Box::new(decoder), body: values, body_bytes };
+                return Ok(());
+            }
+            PageKind::Data(header) => {
+                let encodings = [header.repetition_encoding, header.definition_encoding];
+                let levels = match &self.nested {
+                    Some(nested) => Levels::Nested(nested.levels([repetition, definition], encodings)),
+                    None if !self.is_nullable => Levels::Required,
+                    None if encodings[1] == Encoding::BitPacked => Levels::Bits(definition, 0),
+                    None => Levels::Hybrid(Hybrid::new(definition, 1)),
+                };
+                (header.values, header.encoding, None, levels)
+            }
+            PageKind::DataV2(header) => {
+                let levels = match &self.nested {
+                    Some(nested) => {
+                        Levels::Nested(nested.levels([repetition, definition], [Encoding::Rle; 2]))
+                    }
+                    None if self.is_nullable => Levels::Hybrid(Hybrid::new(definition, 1)),
+                    None => Levels::Required,
+                };
+                // None at all is not believed: Arrow Go counts no nulls where it writes no statistics. The levels know.
+                let is_counted = self.is_nullable && self.nested.is_none() && header.nulls > 0;
+                (header.values, header.encoding, is_counted.then_some(header.nulls as usize), levels)
+            }
+            PageKind::Other(_) => return Ok(()),
+        };
+        self.entries_left = self.entries_left.checked_sub(entries.into()).ok_or_else(|| {
             Error::corrupt(format!(
                 "a page of {entries} values in a column chunk that has {} left",
                 self.entries_left
             ))
         })?;
         let dictionary = self.dictionary.entries();
-        let mut values = ValueDecoder::new(encoding, self.physical_type, values, dictionary, self.accept)?;
-        if let ValueDecoder::DeltaByteArray(delta) = &mut values {
-            delta.go_on_from(core::mem::take(&mut self.last_value));
-        }
-        self.page =
-            Some(DataPage { levels, values, entries_left: entries, nulls_left: nulls, bytes: page_bytes });
+        let values = ValueDecoder::new(encoding, self.physical_type, values, dictionary, self.accept)?;
+        self.page = Some(Box::new(DataPage {
+            levels,
+            values,
+            is_prepared: false,
+            entries: entries as usize,
+            entries_left: entries as usize,
+            ahead: RowsAhead::default(),
+            nulls_left: nulls,
+            held,
+        }));
         Ok(())
     }
 
@@ -585,7 +760,9 @@ impl ColumnReader {
         if self.spare.is_none() {
             self.spare_bytes = self.builder.held();
             let batch = self.finish(budget).map_err(|error| self.place(error))?;
-            self.spare = Some(batch);
+            let is_begun = self.page.as_ref().is_some_and(|page| page.entries_left < page.entries);
+            let is_unverified = self.pages.as_ref().is_some_and(PageReader::is_unverified);
+            self.spare = Some(ColumnBatch { provisional: is_begun && is_unverified, ..batch });
         }
         let Some(batch) = &self.spare else { return Err(Error::internal("a column without a batch")) };
         if rows == batch.rows {
@@ -670,11 +847,6 @@ impl Cut {
 /// The buffers of a dictionary's views.
 fn buffers_of(dictionary: Option<&Entries>) -> usize {
     dictionary.and_then(Entries::buffers).map_or(0, |buffers| buffers.len())
-}
-
-/// Shares a decompressed page, whose memory is used again when nobody holds it.
-fn share_body(pool: &mut Pool<u8>, room: Vec<u8>, length: usize) -> Bytes {
-    Bytes::from_owner(pool.share(room, length))
 }
 
 #[cfg(test)]

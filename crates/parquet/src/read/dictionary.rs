@@ -9,7 +9,7 @@ use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
 use marquetry_kernels::{Plain, gather, plain, strings, utf8};
 
-use super::builder::{ARRAY_BYTES_MAX, Builder, Output, ROOM_PRICE, value_bytes};
+use super::builder::{ARRAY_BYTES_MAX, Builder, Output, ROOM_PRICE, Store, value_bytes};
 use super::{ByteArrays, FixedBytes, Values};
 use crate::encoding::hybrid::{Hybrid, beyond_dictionary};
 use crate::encoding::plain::{Accept, check_plain_text, not_text, string_error};
@@ -138,37 +138,49 @@ impl Entries {
 }
 
 impl Segmented {
-    /// Decodes `count` indices, and looks them up to the end of the batch's values.
-    pub(super) fn look_up(&self, hybrid: &mut Hybrid, builder: &mut Builder, count: usize) -> Result<()> {
-        let (capacity, at) = (builder.capacity, builder.values);
-        let indices = builder.indices.room(capacity, 0, count)?;
-        hybrid.decode(indices)?;
-        let shift = self.shift;
+    /// Decodes `count` indices, or as many as are there, and looks them up to the end of the batch's values; how many.
+    pub(super) fn look_up(&self, hybrid: &mut Hybrid, builder: &mut Builder, count: usize) -> Result<usize> {
+        /// The same for each kind of values that are numbers, views among them.
+        fn look_up<T: Plain + Default>(
+            (segments, shift): (&[Vec<T>], u32),
+            hybrid: &mut Hybrid,
+            store: &mut Store<T>,
+            (capacity, at, count): (usize, usize, usize),
+        ) -> Result<usize> {
+            let segmented = gather::Segmented::new(segments, shift)
+                .map_err(|_| Error::internal("a dictionary's segment that is not full"))?;
+            hybrid.look_up_segmented(segmented, store.room(capacity, at, count)?)
+        }
+        let (shift, capacity, at) = (self.shift, builder.capacity, builder.values);
+        let place = (capacity, at, count);
         let found = match (&self.segments, &mut builder.output) {
             (Segments::Int32(segments), Output::Int32(store)) => {
-                gather::segmented(segments, shift, indices, store.room(capacity, at, count)?)
+                look_up((segments, shift), hybrid, store, place)?
             }
             (Segments::Int64(segments), Output::Int64(store)) => {
-                gather::segmented(segments, shift, indices, store.room(capacity, at, count)?)
+                look_up((segments, shift), hybrid, store, place)?
             }
             (Segments::Float(segments), Output::Float(store)) => {
-                gather::segmented(segments, shift, indices, store.room(capacity, at, count)?)
+                look_up((segments, shift), hybrid, store, place)?
             }
             (Segments::Double(segments), Output::Double(store)) => {
-                gather::segmented(segments, shift, indices, store.room(capacity, at, count)?)
+                look_up((segments, shift), hybrid, store, place)?
             }
             (Segments::ByteArray(segments), Output::ByteArray(store, _)) => {
-                gather::segmented(segments, shift, indices, store.room(capacity, at, count)?)
+                look_up((segments, shift), hybrid, store, place)?
             }
             (Segments::Fixed(width, segments), Output::Fixed(_, store)) => {
-                let out = store.room(capacity.saturating_mul(*width), at * width, count * width)?;
-                gather::segmented_fixed(segments, shift, *width, indices, out)
+                let indices = builder.indices.room(capacity, 0, count)?;
+                let found = hybrid.decode(indices)?;
+                let out = store.room(capacity.saturating_mul(*width), at * width, found * width)?;
+                gather::segmented_fixed(segments, shift, *width, &indices[..found], out)
+                    .map_err(|_| beyond_dictionary(self.entries))?;
+                found
             }
             _ => return Err(Error::internal("a dictionary of another type than its column")),
         };
-        found.map_err(|_| beyond_dictionary(self.entries))?;
-        builder.values += count;
-        Ok(())
+        builder.values += found;
+        Ok(found)
     }
 }
 
@@ -451,9 +463,9 @@ impl DictionaryDecoder {
         }
     }
 
-    /// Bytes held, but for the page's.
+    /// Bytes held: of the entries, and of the page where views point into it.
     pub(super) fn held(&self) -> usize {
-        self.segments.held()
+        self.segments.held() + self.buffers.iter().map(Bytes::len).sum::<usize>()
     }
 
     /// The dictionary, once all is decoded.
@@ -559,9 +571,11 @@ mod tests {
             runs.extend(index.to_le_bytes());
         }
         let mut builder = Builder::new(physical_type, indices.len(), Layout::Dense, false);
-        let mut hybrid = Hybrid::new(runs.into(), 32);
+        let mut hybrid = Hybrid::new(Bytes::from(runs).into(), 32);
         match entries {
-            Entries::Segmented(segmented) => segmented.look_up(&mut hybrid, &mut builder, indices.len())?,
+            Entries::Segmented(segmented) => {
+                assert_eq!(segmented.look_up(&mut hybrid, &mut builder, indices.len())?, indices.len());
+            }
             Entries::Whole(_) => panic!("one array"),
         }
         builder.end_slice(indices.len(), indices.len())?;

@@ -3,11 +3,12 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use marquetry_base::{Bytes, Error, ErrorKind, Result};
+use marquetry_base::{Error, ErrorKind, Result};
 use marquetry_kernels::{levels, unpack};
 
-use super::values::prefixed;
+use super::opening::Part;
 use crate::encoding::hybrid::{Hybrid, beyond_levels};
+use crate::encoding::stream::Stream;
 use crate::format::Encoding;
 use crate::schema::{Leaf, Repetition, Schema};
 
@@ -30,9 +31,9 @@ enum LevelDecoder {
         runs: Hybrid,
         max: u8,
     },
-    /// The deprecated BIT_PACKED: the next one's number.
+    /// The deprecated BIT_PACKED: the next one's number, below eight, of those where the stream stands.
     BitPacked {
-        bytes: Bytes,
+        stream: Stream,
         max: u8,
         next: usize,
     },
@@ -43,59 +44,80 @@ fn width(max: u8) -> u32 {
     u8::BITS - max.leading_zeros()
 }
 
+/// What a V1 page has of levels up to `max`.
+pub(super) fn part_of_v1(max: u8, entries: usize, encoding: Encoding) -> Result<Part> {
+    match encoding {
+        _ if max == 0 => Ok(Part::Absent),
+        Encoding::Rle => Ok(Part::Prefixed),
+        Encoding::BitPacked => Ok(Part::Bytes(entries.saturating_mul(width(max) as usize).div_ceil(8))),
+        other => Err(Error::corrupt(format!("levels encoded as {other}"))),
+    }
+}
+
 impl LevelDecoder {
-    /// V2: runs that are all of `bytes`.
-    fn hybrid(bytes: Bytes, max: u8) -> LevelDecoder {
-        if max == 0 {
-            LevelDecoder::Zero
-        } else {
-            LevelDecoder::Hybrid { runs: Hybrid::new(bytes, width(max)), max }
-        }
-    }
-
-    /// V1: levels at the start of `body`; what follows them.
-    fn split(body: Bytes, max: u8, entries: usize, encoding: Encoding) -> Result<(LevelDecoder, Bytes)> {
-        if max == 0 {
-            return Ok((LevelDecoder::Zero, body));
-        }
+    fn new(stream: Stream, max: u8, encoding: Encoding) -> LevelDecoder {
         match encoding {
-            Encoding::Rle => {
-                let (levels, rest) = prefixed(&body)?;
-                Ok((LevelDecoder::hybrid(levels, max), rest))
-            }
-            Encoding::BitPacked => {
-                let bytes = entries.saturating_mul(width(max) as usize).div_ceil(8);
-                if bytes > body.len() {
-                    return Err(Error::corrupt("the page ends before its last level"));
-                }
-                let rest = body.slice(bytes..);
-                Ok((LevelDecoder::BitPacked { bytes: body.slice(..bytes), max, next: 0 }, rest))
-            }
-            other => Err(Error::corrupt(format!("levels encoded as {other}"))),
+            _ if max == 0 => LevelDecoder::Zero,
+            Encoding::BitPacked => LevelDecoder::BitPacked { stream, max, next: 0 },
+            _ => LevelDecoder::Hybrid { runs: Hybrid::new(stream, width(max)), max },
         }
     }
 
-    fn decode(&mut self, out: &mut [u8]) -> Result<()> {
+    /// The stream that wants bytes.
+    fn starved(&mut self) -> Option<&mut Stream> {
+        let stream = match self {
+            LevelDecoder::Zero => return None,
+            LevelDecoder::Hybrid { runs, .. } => runs.stream(),
+            LevelDecoder::BitPacked { stream, .. } => stream,
+        };
+        stream.is_starved().then_some(stream)
+    }
+
+    /// Decodes levels, as many as are there.
+    fn decode(&mut self, out: &mut [u8]) -> Result<usize> {
         match self {
-            LevelDecoder::Zero => out.fill(0),
-            LevelDecoder::Hybrid { runs, max } => runs.decode_levels(*max, out)?,
-            LevelDecoder::BitPacked { bytes, max, next } => {
+            LevelDecoder::Zero => {
+                out.fill(0);
+                Ok(out.len())
+            }
+            LevelDecoder::Hybrid { runs, max } => runs.decode_levels(*max, out),
+            LevelDecoder::BitPacked { stream, max, next } => {
+                let width = width(*max);
                 let mut scratch = [0u16; SCRATCH];
-                for out in out.chunks_mut(SCRATCH) {
-                    let scratch = &mut scratch[..out.len()];
-                    unpack::msb_u16(width(*max), bytes, *next, scratch)
+                let mut done = 0;
+                while done < out.len() {
+                    let there = (stream.there().len() * 8 / width as usize).saturating_sub(*next);
+                    if there == 0 {
+                        if stream.has(width as usize) {
+                            return Err(Error::corrupt("the page ends before its last level"));
+                        }
+                        break;
+                    }
+                    let take = (out.len() - done).min(SCRATCH).min(there);
+                    let scratch = &mut scratch[..take];
+                    unpack::msb_u16(width, stream.there(), *next, scratch)
                         .map_err(|_| Error::corrupt("the page ends before its last level"))?;
-                    *next += out.len();
-                    for (level, &found) in out.iter_mut().zip(&*scratch) {
+                    for (level, &found) in out[done..].iter_mut().zip(&*scratch) {
                         *level = u8::try_from(found)
                             .ok()
                             .filter(|level| level <= max)
                             .ok_or_else(|| beyond_levels(found.into(), *max))?;
                     }
+                    // Eight levels begin at a byte.
+                    stream.advance((*next + take) / 8 * width as usize);
+                    *next = (*next + take) % 8;
+                    done += take;
                 }
+                Ok(done)
             }
         }
-        Ok(())
+    }
+}
+
+impl PageLevels {
+    /// The stream that wants bytes.
+    pub(super) fn starved(&mut self) -> Option<&mut Stream> {
+        self.definition.starved().or_else(|| self.repetition.starved())
     }
 }
 
@@ -111,6 +133,9 @@ pub(super) struct NestedLeaf {
     definition: Vec<u8>,
     repetition: Vec<u8>,
     next: usize,
+    /// How many are being decoded, and how many definition and repetition levels of them are; all 0 if none are.
+    wanted: usize,
+    decoded: [usize; 2],
     /// The definition level of the entry before those that are decoded; `None` at the chunk's start.
     before: Option<u8>,
 }
@@ -143,6 +168,8 @@ impl NestedLeaf {
             definition: Vec::new(),
             repetition: Vec::new(),
             next: 0,
+            wanted: 0,
+            decoded: [0; 2],
             before: None,
         })
     }
@@ -152,47 +179,61 @@ impl NestedLeaf {
         self.definition.clear();
         self.repetition.clear();
         self.next = 0;
+        (self.wanted, self.decoded) = (0, [0; 2]);
         self.before = None;
     }
 
-    /// Takes the levels from a V1 page's body; what follows them.
-    pub(super) fn split_v1(
+    /// What a V1 page has of levels: repetition, then definition.
+    pub(super) fn parts_of_v1(
         &self,
-        body: Bytes,
         entries: usize,
         repetition: Encoding,
         definition: Encoding,
-    ) -> Result<(PageLevels, Bytes)> {
-        let (repetition, body) = LevelDecoder::split(body, self.repetition_max, entries, repetition)?;
-        let (definition, body) = LevelDecoder::split(body, self.definition_max, entries, definition)?;
-        Ok((PageLevels { definition, repetition }, body))
+    ) -> Result<[Part; 2]> {
+        Ok([
+            part_of_v1(self.repetition_max, entries, repetition)?,
+            part_of_v1(self.definition_max, entries, definition)?,
+        ])
     }
 
-    /// The levels of a V2 page.
+    /// The levels of a page, of their encodings: repetition, then definition.
     ///
-    /// Its header has the number of its rows as well, which is not believed: Arrow C++ before version 12 wrote that of its
-    /// entries (GH-34086), and the Go writer by fraugster is one off wherever a page ends. Nothing depends on it.
-    pub(super) fn levels_v2(&self, repetition: Bytes, definition: Bytes) -> PageLevels {
+    /// The header of a V2 page has the number of its rows as well, which is not believed: Arrow C++ before version 12 wrote that
+    /// of its entries (GH-34086), and the Go writer by fraugster is one off wherever a page ends. Nothing depends on it.
+    pub(super) fn levels(
+        &self,
+        [repetition, definition]: [Stream; 2],
+        encodings: [Encoding; 2],
+    ) -> PageLevels {
         PageLevels {
-            definition: LevelDecoder::hybrid(definition, self.definition_max),
-            repetition: LevelDecoder::hybrid(repetition, self.repetition_max),
+            definition: LevelDecoder::new(definition, self.definition_max, encodings[1]),
+            repetition: LevelDecoder::new(repetition, self.repetition_max, encodings[0]),
         }
     }
 
     /// Entries decoded ahead.
     pub(super) fn ahead(&self) -> usize {
-        self.definition.len() - self.next
+        if self.wanted > 0 { 0 } else { self.definition.len() - self.next }
     }
 
-    /// Decodes `entries` ahead, once none is left.
-    pub(super) fn decode_ahead(&mut self, page: &mut PageLevels, entries: usize) -> Result<()> {
-        self.next = 0;
-        // What is left over in it is overwritten.
-        self.definition.resize(entries, 0);
-        page.definition.decode(&mut self.definition)?;
+    /// Decodes `entries` ahead, or those that it was in the middle of, once none is left; how many. `None` where a stream wants
+    /// bytes first.
+    pub(super) fn decode_ahead(&mut self, page: &mut PageLevels, entries: usize) -> Result<Option<usize>> {
+        if self.wanted == 0 {
+            (self.next, self.wanted, self.decoded) = (0, entries, [0; 2]);
+            // What is left over in it is overwritten.
+            self.definition.resize(entries, 0);
+            self.repetition.resize(if self.repetition_max > 0 { entries } else { 0 }, 0);
+        }
+        self.decoded[0] += page.definition.decode(&mut self.definition[self.decoded[0]..])?;
+        if self.decoded[0] < self.wanted {
+            return Ok(None);
+        }
         if self.repetition_max > 0 {
-            self.repetition.resize(entries, 0);
-            page.repetition.decode(&mut self.repetition)?;
+            self.decoded[1] += page.repetition.decode(&mut self.repetition[self.decoded[1]..])?;
+            if self.decoded[1] < self.wanted {
+                return Ok(None);
+            }
             if self.before.is_none() && self.repetition.first().is_some_and(|&level| level != 0) {
                 return Err(Error::corrupt("a column chunk that begins in the middle of a row"));
             }
@@ -201,7 +242,7 @@ impl NestedLeaf {
             }
             self.before = self.definition.last().copied().or(self.before);
         }
-        Ok(())
+        Ok(Some(core::mem::take(&mut self.wanted)))
     }
 
     /// Drops the entries of elements that a null hides.
@@ -270,11 +311,10 @@ impl NestedLeaf {
         )
     }
 
-    /// Entries up to the one of the last of `values`, with it.
+    /// Entries before that of the value behind the next `values`, which must be ahead.
     pub(super) fn entries_of(&self, values: usize) -> usize {
         let ahead = self.definition.get(self.next..).unwrap_or_default();
-        let last = values.checked_sub(1).and_then(|last| levels::find_from(ahead, self.definition_max, last));
-        last.map_or(0, |at| at + 1)
+        levels::find_from(ahead, self.definition_max, values).unwrap_or(0)
     }
 
     /// The next `entries` levels: definition, repetition where there are any, and the rows that begin with them.

@@ -20,11 +20,13 @@ mod dictionary;
 mod footer;
 mod index;
 mod levels;
+mod opening;
 mod options;
 mod page;
 mod reader;
 mod scan;
 mod values;
+mod windowed;
 
 use core::ops::Range;
 

@@ -14,16 +14,24 @@ pub struct ReadOptions {
     pub leaves: Option<Vec<usize>>,
     /// The row groups to read. `None`: all of them.
     pub row_groups: Option<Range<usize>>,
-    /// Rows of a batch, at most. Fewer come at the end of a row group, and where values are large.
+    /// Rows of a batch, at most. Fewer come at the end of a row group, where values are large, and where an array would take 1 MiB or
+    /// more: 65,472 rows of strings, 131,008 of 8 bytes. Only the values of a single row may take so much.
     pub batch_rows: usize,
     /// Bytes that the values of a batch may take, about, in all columns: a wide table's batches have fewer rows.
     pub batch_bytes: usize,
     /// Where values stand in columns with nulls.
     pub layout: Layout,
-    /// Hand out dictionary-encoded pages as indices and dictionary, not as values.
+    /// Hand out dictionary-encoded pages of flat columns as indices and dictionary, not as values. Dictionaries of more than 65,535
+    /// entries are not handed out: of so many, a batch holds a few only.
     pub keep_dictionaries: bool,
     /// Check pages' CRCs, where they have one.
     pub verify_crc: bool,
+    /// Pages of so many compressed bytes, or less, have their CRC checked before any of their values leaves; so have all that
+    /// fit a window. The values of larger ones leave before, marked as [provisional](super::ColumnBatch::provisional).
+    pub verify_first_bytes: u64,
+    /// Bytes of a page that are decompressed at a time: a page of more is read through windows of about that size. A value
+    /// that is itself longer makes a window of its own.
+    pub window_bytes: usize,
     /// Check that the values of STRING, ENUM and JSON columns are UTF-8, as Arrow's strings must be. Without it, who uses
     /// them checks them.
     pub verify_utf8: bool,
@@ -32,6 +40,9 @@ pub struct ReadOptions {
     /// Bounds.
     pub limits: Limits,
 }
+
+/// The default of [`ReadOptions::window_bytes`]: no usual page is much larger, and the memory for it stays below 1 MiB.
+const WINDOW_BYTES: usize = 960 << 10;
 
 impl Default for ReadOptions {
     fn default() -> ReadOptions {
@@ -45,6 +56,9 @@ impl Default for ReadOptions {
             layout: Layout::Spaced,
             keep_dictionaries: false,
             verify_crc: true,
+            // As many as are asked for at a time.
+            verify_first_bytes: 8 << 20,
+            window_bytes: WINDOW_BYTES,
             verify_utf8: false,
             read_bytes: 8 << 20,
             limits: Limits::DEFAULT,

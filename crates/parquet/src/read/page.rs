@@ -1,4 +1,8 @@
 //! From a column chunk's bytes to its pages: headers, checksums, decompression.
+//!
+//! A page's body is a [`Stream`], supplied a chunk at a time ([`PageReader::fill`]). One that is not longer than a window is
+//! one chunk. Of a longer one each chunk begins with what its reader has not consumed of the one before, and as long as it
+//! is read, its CRC is computed as its bytes are.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -8,45 +12,32 @@ use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of, usize_of_u32};
 use marquetry_base::{
-    Budget, Bytes, Codec, Codecs, Decompressor, Demand, Error, Input, Limits, Object, Price, Priority,
-    Progress, Result, Status, Want,
+    Budget, Bytes, Codec, Codecs, Decompressor, Demand, Error, Input, Limits, Object, Pool, Price, Priority,
+    Result, Status, Want,
 };
 
 use super::ReadOptions;
+use super::windowed::Windowed;
+use crate::encoding::stream::Stream;
 use crate::format::thrift::Stop;
 use crate::format::{ColumnChunk, Compression, PageHeader, PageKind, Skim, WHOLE_BYTES_MAX};
+use crate::growing::{COPY_PRICE, Growing, SLICE_BYTES};
 
 /// Bytes asked for to read a page header: most need less than 100; statistics make them longer.
 const HEADER_GUESS_BYTES: u64 = 1 << 10;
 /// A CRC's price: 64 bytes a nanosecond at best, 4 at worst.
 const CRC_PRICE: Price = Price::per_kib(100);
-/// Bytes whose CRC is computed at a time.
-const CRC_SLICE_BYTES: u64 = 256 << 10;
 /// A page header's price.
 const HEADER_PRICE: Price = Price { kib: 1024, kilovalue: 300 << 10 };
-/// A copy's price, of bytes that came in several pieces.
-const COPY_PRICE: Price = Price::per_kib(150);
 /// Bytes by which a column chunk may be longer than the footer says. Early parquet-mr forgot the dictionary page's header
 /// in its sum (PARQUET-816).
 pub(super) const FORGOTTEN_BYTES_MAX: u64 = 100;
-/// Room that a page's decompression starts with, if it may become larger: it grows as bytes arrive.
+/// Memory that a page's decompression starts with, if it may become larger: it grows as bytes are produced.
 const ROOM_MIN: usize = 64 << 10;
-/// Bytes of room that are made at a time, and their price: memory that was never used has to be had from the system.
-const ROOM_SLICE_BYTES: usize = 256 << 10;
-const ROOM_PRICE: Price = Price::per_kib(150);
-/// Bytes that are copied at a time.
-const COPY_SLICE_BYTES: usize = 256 << 10;
-
-/// A page, whole and decompressed.
-#[derive(Debug, Clone)]
-pub(super) struct Page {
-    /// What its header says of it.
-    pub(super) kind: PageKind,
-    /// V2: repetition levels, then definition levels, which are never compressed. V1: empty.
-    pub(super) levels: Bytes,
-    /// V1: levels and values. V2 and dictionaries: values.
-    pub(super) body: Bytes,
-}
+/// Bytes of an uncompressed page that are joined, at least, where they come in pieces.
+const JOINT_BYTES: usize = 4 << 10;
+/// The longest history of a decompressor that is copied to the front of each window.
+const HISTORY_BYTES_MAX: usize = 128 << 10;
 
 /// Reads the pages of one column chunk, one after the other.
 pub(super) struct PageReader {
@@ -63,31 +54,49 @@ pub(super) struct PageReader {
     expects: Expects,
     limits: Limits,
     verify_crc: bool,
+    verify_first_bytes: u64,
+    window_bytes: usize,
     read_bytes: u64,
 }
 
-/// The decompressors that all columns of a reader share. A page is decompressed without another one's in between: a column
-/// that yields in its middle is the one that goes on.
+/// Decompressors that the columns of a reader share: each has its own from a page's start to its end.
 pub(super) struct Decompressors {
     codecs: Arc<dyn Codecs>,
-    open: Vec<(Codec, Box<dyn Decompressor>)>,
+    idle: Vec<Idle>,
 }
+
+/// A decompressor that is in no page.
+struct Idle {
+    codec: Codec,
+    /// Whether it is for pages that are longer than a window.
+    is_windowed: bool,
+    decompressor: Box<dyn Decompressor>,
+}
+
+/// Decompressors that are kept for later, at most: large tables read a few columns at a time.
+const IDLE_MAX: usize = 4;
 
 impl Decompressors {
     /// None yet; they come from `codecs` when they are wanted.
     pub(super) fn new(codecs: Arc<dyn Codecs>) -> Decompressors {
-        Decompressors { codecs, open: Vec::new() }
+        Decompressors { codecs, idle: Vec::new() }
     }
 
-    fn of(&mut self, codec: Codec) -> Result<&mut dyn Decompressor> {
-        let at = match self.open.iter().position(|(known, _)| *known == codec) {
-            Some(at) => at,
-            None => {
-                self.open.push((codec, self.codecs.decompressor(codec)?));
-                self.open.len() - 1
-            }
-        };
-        Ok(&mut *self.open[at].1)
+    fn take(&mut self, codec: Codec, is_windowed: bool) -> Result<Box<dyn Decompressor>> {
+        let fits = |idle: &Idle| idle.codec == codec && idle.is_windowed == is_windowed;
+        if let Some(at) = self.idle.iter().position(fits) {
+            return Ok(self.idle.swap_remove(at).decompressor);
+        }
+        let decompressor = self.codecs.decompressor(codec)?;
+        let refers_far = decompressor.history_bytes() > HISTORY_BYTES_MAX;
+        Ok(if is_windowed && refers_far { Box::new(Windowed::new(decompressor)) } else { decompressor })
+    }
+
+    fn put_back(&mut self, codec: Codec, is_windowed: bool, decompressor: Box<dyn Decompressor>) {
+        if self.idle.len() == IDLE_MAX {
+            self.idle.remove(0);
+        }
+        self.idle.push(Idle { codec, is_windowed, decompressor });
     }
 }
 
@@ -95,28 +104,51 @@ enum Expects {
     /// A page header; one that is long, or came in pieces, is being skimmed.
     Header(Option<Box<Skim>>),
     /// The body of a page.
-    Body(PageHeader),
-    /// Nothing from outside: the CRC of the body, which stands there, is being computed.
-    Crc { header: PageHeader, body: Range<u64>, done: u64, crc: u32 },
-    /// Nothing from outside: the body is being decompressed, or put together.
-    Room(Unpacking),
+    Body(Box<Body>),
 }
 
-/// A page whose body is being decompressed, or put together of several pieces.
-struct Unpacking {
-    kind: PageKind,
-    levels: Bytes,
-    /// Where the bytes are that are not consumed yet.
+/// The body of a page, while it is read.
+struct Body {
+    /// What the header says, until the page begins.
+    header: Option<PageHeader>,
+    /// Where the bytes are that are not consumed yet: those of the last chunk are, unless it is kept in the input.
     packed: Range<u64>,
+    /// Where the levels of a V2 page end, which are never compressed.
+    levels_end: u64,
+    /// Bytes that are needed from where `packed` starts on.
+    needs: u64,
+    /// The CRC that the bytes should have, if that is to be checked; what it is so far, and up to where.
+    crc: Option<u32>,
+    sum: u32,
+    checked: u64,
+    /// Bytes of a chunk at a time, if the body is longer.
+    window_bytes: usize,
     /// `None` where they are not compressed.
     codec: Option<Codec>,
-    /// What the bytes become, as far as there is room for it.
-    room: Vec<u8>,
-    produced: usize,
+    decompressor: Option<Box<dyn Decompressor>>,
+    /// Bytes that they become, and those that they became so far.
     total: usize,
-    /// The room to begin with.
+    produced: usize,
+    /// Decompression has begun, and has come to its end; of what is not compressed, the last chunk was supplied.
+    is_started: bool,
+    is_unpacked: bool,
+    /// The chunk that is being made.
+    window: Option<Window>,
+    /// The last chunk that was decompressed, whose end the next one begins with.
+    before: Bytes,
+    /// The last chunk is a part of the input, which still has it.
+    is_kept: bool,
+}
+
+/// A chunk that is being decompressed, or put together.
+struct Window {
+    bytes: Growing,
+    /// Bytes at its front that were there before, and those of them that are not consumed.
+    front: usize,
+    tail: usize,
+    /// Bytes that there is room for before its bytes come; and that it will have.
     first: usize,
-    started: bool,
+    goal: usize,
 }
 
 /// What [`PageReader::next_header`] answers.
@@ -131,14 +163,25 @@ pub(super) enum Header {
 
 /// What [`PageReader::next`] answers.
 pub(super) enum Next {
-    /// A page.
-    Page(Page),
+    /// A page: its kind, and the stream of its body. V2: repetition levels, then definition levels, then values.
+    Page(PageKind, Stream),
     /// A page is wanted, but its bytes are not there: see [`PageReader::want`].
     Need,
     /// The budget is spent.
     Yield,
     /// The chunk has no more bytes.
     End,
+}
+
+/// What [`PageReader::fill`] answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fill {
+    /// The stream has what it wanted.
+    Filled,
+    /// Bytes are missing: see [`PageReader::want`].
+    Need,
+    /// The budget is spent.
+    Yield,
 }
 
 impl PageReader {
@@ -177,6 +220,8 @@ impl PageReader {
             expects: Expects::Header(None),
             limits: options.limits,
             verify_crc: options.verify_crc,
+            verify_first_bytes: options.verify_first_bytes,
+            window_bytes: options.window_bytes.max(1),
             read_bytes: options.read_bytes.max(1),
         })
     }
@@ -196,13 +241,19 @@ impl PageReader {
         self.at
     }
 
-    /// Bytes held of the page that is being read.
+    /// Bytes held of the page that is being read, beside what the input and the page's stream hold.
     pub(super) fn held(&self) -> usize {
         match &self.expects {
-            Expects::Header(_) | Expects::Body(_) => 0,
-            // The body itself is held by the input.
-            Expects::Crc { .. } => 0,
-            Expects::Room(page) => page.levels.len() + page.room.len(),
+            Expects::Header(_) => 0,
+            Expects::Body(body) => body.window.as_ref().map_or(0, |window| window.bytes.held()),
+        }
+    }
+
+    /// True while the current page's values leave before its CRC is known to be right.
+    pub(super) fn is_unverified(&self) -> bool {
+        match &self.expects {
+            Expects::Header(_) => false,
+            Expects::Body(body) => body.is_unverified(),
         }
     }
 
@@ -210,7 +261,7 @@ impl PageReader {
     pub(super) fn want(&self, input: &Input, priority: Priority, demand: &mut Demand) {
         let needed = self.needed();
         let Some(missing) = input.missing(needed.clone()) else { return };
-        let ahead = self.at.saturating_add(self.read_bytes).min(self.end).max(needed.end);
+        let ahead = needed.start.saturating_add(self.read_bytes).min(self.end).max(needed.end);
         demand.push(Want::Range(self.object, missing.start..ahead, priority));
     }
 
@@ -223,8 +274,7 @@ impl PageReader {
                     .saturating_sub(skim.at());
                 (skim.at(), skim.wants().max(HEADER_GUESS_BYTES).min(left))
             }
-            Expects::Body(header) => (self.at, header.compressed_bytes.into()),
-            Expects::Crc { .. } | Expects::Room(_) => (self.at, 0),
+            Expects::Body(body) => (body.packed.start, body.needs),
         };
         from..from.saturating_add(bytes).min(self.end)
     }
@@ -324,22 +374,20 @@ impl PageReader {
         self.expects = Expects::Header(None);
     }
 
-    /// Reads the next page that holds data or a dictionary.
+    /// Begins the next page that holds data or a dictionary. What is left of the one before is looked at, and dropped.
     pub(super) fn next(
         &mut self,
         input: &mut Input,
         decompressors: &mut Decompressors,
+        pool: &mut Pool<u8>,
         budget: &mut Budget<'_>,
-        mut room: impl FnMut(usize) -> Result<Vec<u8>>,
-        mut share: impl FnMut(Vec<u8>, usize) -> Bytes,
     ) -> Result<Next> {
         loop {
-            match core::mem::replace(&mut self.expects, Expects::Header(None)) {
-                Expects::Header(skim) => {
+            match &mut self.expects {
+                Expects::Header(_) => {
                     if self.at >= self.end {
                         return Ok(Next::End);
                     }
-                    self.expects = Expects::Header(skim);
                     let header = match self.next_header(input, budget)? {
                         Header::Whole(header, _) => header,
                         Header::Need => return Ok(Next::Need),
@@ -353,229 +401,491 @@ impl PageReader {
                             return Ok(Next::Yield);
                         }
                     } else {
-                        self.expects = Expects::Body(header);
+                        let body = self.body(header);
+                        // Errors in the page are told with the place behind it, wherever its chunks end.
+                        self.at = body.packed.end;
+                        self.expects = Expects::Body(Box::new(body));
                     }
                 }
-                Expects::Body(header) => {
-                    let body = self.at..self.at + u64::from(header.compressed_bytes);
-                    if input.missing(body.clone()).is_some() {
-                        self.expects = Expects::Body(header);
-                        return Ok(Next::Need);
+                Expects::Body(body) => {
+                    let done = match &body.header {
+                        Some(_) => body.check_first(input, budget)?,
+                        None => self.finish(input, decompressors, pool, budget)?,
+                    };
+                    match done {
+                        Fill::Filled => {}
+                        Fill::Need => return Ok(Next::Need),
+                        Fill::Yield => return Ok(Next::Yield),
                     }
-                    self.at = body.end;
-                    self.expects = Expects::Crc { header, body, done: 0, crc: 0 };
-                }
-                Expects::Crc { header, body, mut done, mut crc } => {
-                    if let (Some(expected), true) = (header.crc, self.verify_crc) {
-                        if body.start + done < body.end {
-                            let left = body.end - body.start - done;
-                            let slice = input.segment(body.start + done, left.min(CRC_SLICE_BYTES));
-                            crc = marquetry_kernels::crc32::crc32(crc, &slice);
-                            done += u64_of(slice.len());
-                            budget.charge(CRC_PRICE, slice.len(), 0);
-                            self.expects = Expects::Crc { header, body, done, crc };
-                            if budget.is_spent() {
-                                return Ok(Next::Yield);
-                            }
-                            continue;
-                        }
-                        if crc != expected {
-                            return Err(Error::corrupt(format!(
-                                "the page's CRC is {crc:08x}, its header says {expected:08x}"
-                            )));
-                        }
+                    if let Expects::Body(body) = &mut self.expects
+                        && let Some(header) = body.header.take()
+                    {
+                        let stream = body.open(&header, self.compression)?;
+                        return Ok(Next::Page(header.kind, stream));
                     }
-                    match self.open(header, body, input, budget, &mut room)? {
-                        Opened::Page(page) => return Ok(Next::Page(page)),
-                        Opened::Packed(page) => self.expects = Expects::Room(page),
-                    }
-                }
-                Expects::Room(mut page) => {
-                    if !page.step(input, decompressors, budget)? {
-                        self.expects = Expects::Room(page);
-                        return Ok(Next::Yield);
-                    }
-                    let Unpacking { kind, levels, room, total, .. } = page;
-                    return Ok(Next::Page(Page { kind, levels, body: share(room, total) }));
                 }
             }
         }
     }
 
-    /// Takes a whole page apart, and begins its decompression where it needs one.
-    fn open(
+    /// Ends the current page, whose values are all decoded: what is left of its body is looked at, and dropped.
+    pub(super) fn finish(
         &mut self,
-        header: PageHeader,
-        body: Range<u64>,
         input: &mut Input,
+        decompressors: &mut Decompressors,
+        pool: &mut Pool<u8>,
         budget: &mut Budget<'_>,
-        room: &mut impl FnMut(usize) -> Result<Vec<u8>>,
-    ) -> Result<Opened> {
+    ) -> Result<Fill> {
+        let Expects::Body(body) = &mut self.expects else { return Ok(Fill::Filled) };
+        let finished = body.finish(input, decompressors, pool, budget)?;
+        if finished == Fill::Filled {
+            self.expects = Expects::Header(None);
+        }
+        Ok(finished)
+    }
+
+    /// Supplies the stream of the current page with the bytes that it wants.
+    pub(super) fn fill(
+        &mut self,
+        stream: &mut Stream,
+        input: &mut Input,
+        decompressors: &mut Decompressors,
+        pool: &mut Pool<u8>,
+        budget: &mut Budget<'_>,
+    ) -> Result<Fill> {
+        let Expects::Body(body) = &mut self.expects else {
+            return Err(Error::internal("bytes of a page that is at its end"));
+        };
+        let filled = body.fill(stream, input, decompressors, pool, budget)?;
+        if filled == Fill::Filled && body.is_done() {
+            input.release(body.packed.clone());
+            self.expects = Expects::Header(None);
+        }
+        Ok(filled)
+    }
+
+    /// The body of the page whose header was read last.
+    fn body(&self, header: PageHeader) -> Body {
+        let packed = self.at..self.at + u64::from(header.compressed_bytes);
+        let bytes = u64::from(header.compressed_bytes);
+        let crc = header.crc.filter(|_| self.verify_crc);
+        let fits = bytes.max(header.uncompressed_bytes.into()) <= u64_of(self.window_bytes);
+        let is_first = fits || (crc.is_some() && bytes <= self.verify_first_bytes);
+        Body {
+            needs: if is_first { bytes } else { 0 },
+            levels_end: packed.start,
+            crc,
+            sum: 0,
+            checked: packed.start,
+            packed,
+            header: Some(header),
+            window_bytes: self.window_bytes,
+            codec: None,
+            decompressor: None,
+            total: 0,
+            produced: 0,
+            is_started: false,
+            is_unpacked: false,
+            window: None,
+            before: Bytes::new(),
+            is_kept: false,
+        }
+    }
+}
+
+impl Body {
+    /// Waits for the whole body, if it is to be had before its values, and checks its CRC.
+    fn check_first(&mut self, input: &Input, budget: &mut Budget<'_>) -> Result<Fill> {
+        let whole = self.packed.clone();
+        if self.needs < whole.end - whole.start {
+            return Ok(Fill::Filled);
+        }
+        if input.missing(whole.clone()).is_some() {
+            return Ok(Fill::Need);
+        }
+        self.check(input, whole.end, budget)
+    }
+
+    /// Begins to take the body apart: the stream of what it becomes.
+    fn open(&mut self, header: &PageHeader, compression: Compression) -> Result<Stream> {
+        let bytes = self.packed.end - self.packed.start;
         let uncompressed = usize_of_u32(header.uncompressed_bytes);
-        let (levels_bytes, is_compressed) = match &header.kind {
+        let (levels, is_compressed) = match &header.kind {
             PageKind::DataV2(page) => {
                 let levels = u64::from(page.repetition_bytes) + u64::from(page.definition_bytes);
-                if levels > body.end - body.start || levels > u64_of(uncompressed) {
+                if levels > bytes || levels > u64_of(uncompressed) {
                     return Err(Error::corrupt(format!(
-                        "levels of {levels} bytes in a page of {} bytes, {uncompressed} uncompressed",
-                        body.end - body.start
+                        "levels of {levels} bytes in a page of {bytes} bytes, {uncompressed} uncompressed"
                     )));
                 }
                 (levels, page.is_compressed)
             }
             _ => (0, true),
         };
-        let packed = body.start + levels_bytes..body.end;
-        let levels = whole(input, body.start..packed.start, budget)?;
-        input.release(body.start..packed.start);
-        let total = uncompressed - levels.len();
-        let codec = match self.compression {
+        self.levels_end = self.packed.start + levels;
+        self.total = uncompressed - usize_of(levels).unwrap_or(uncompressed);
+        self.codec = match compression {
             Compression::Codec(codec) if is_compressed => Some(codec),
             _ => None,
         };
-        let packed_bytes = packed.end - packed.start;
         // A page whose values are all null holds none, and some writers then leave out the codec's empty frame.
-        if codec.is_none() || (packed_bytes == 0 && total == 0) {
-            if packed_bytes != u64_of(total) {
+        let packed = bytes - levels;
+        if self.codec.is_none() || (packed == 0 && self.total == 0) {
+            self.codec = None;
+            if packed != u64_of(self.total) {
                 return Err(Error::corrupt(format!(
-                    "an uncompressed page of {} bytes that should have {uncompressed}",
-                    body.end - body.start
+                    "an uncompressed page of {bytes} bytes that should have {uncompressed}"
                 )));
             }
-            let piece = input.segment(packed.start, packed_bytes);
-            if piece.len() == total {
-                input.release(packed);
-                return Ok(Opened::Page(Page { kind: header.kind, levels, body: piece }));
+        }
+        Ok(Stream::coming(uncompressed))
+    }
+
+    fn is_unverified(&self) -> bool {
+        self.crc.is_some() && self.checked < self.packed.end
+    }
+
+    /// True when nothing of the body is left to be looked at.
+    fn is_done(&self) -> bool {
+        self.is_unpacked && !self.is_unverified()
+    }
+
+    /// Computes the CRC up to `end`, in slices; at the body's end it must be right.
+    fn check(&mut self, input: &Input, end: u64, budget: &mut Budget<'_>) -> Result<Fill> {
+        let Some(expected) = self.crc else { return Ok(Fill::Filled) };
+        while self.checked < end {
+            let slice = input.segment(self.checked, (end - self.checked).min(u64_of(SLICE_BYTES)));
+            if slice.is_empty() {
+                return Ok(Fill::Need);
+            }
+            self.sum = marquetry_kernels::crc32::crc32(self.sum, &slice);
+            self.checked += u64_of(slice.len());
+            budget.charge(CRC_PRICE, slice.len(), 0);
+            if self.checked < end && budget.is_spent() {
+                return Ok(Fill::Yield);
             }
         }
-        // Room grows as bytes are produced, but there is some to begin with.
-        let some = usize_of(packed_bytes).unwrap_or(usize::MAX).saturating_mul(4).max(ROOM_MIN);
-        let first = some.min(total);
-        let room = room(first)?;
-        Ok(Opened::Packed(Unpacking {
-            kind: header.kind,
-            levels,
-            packed,
-            codec,
-            room,
-            produced: 0,
-            total,
-            first,
-            started: false,
-        }))
+        if self.checked == self.packed.end && self.sum != expected {
+            return Err(Error::corrupt(format!(
+                "the page's CRC is {:08x}, its header says {expected:08x}",
+                self.sum
+            )));
+        }
+        Ok(Fill::Filled)
     }
-}
 
-impl Unpacking {
-    /// Decompresses on, or copies; true when the page is whole.
-    fn step(
+    fn fill(
         &mut self,
+        stream: &mut Stream,
         input: &mut Input,
         decompressors: &mut Decompressors,
+        pool: &mut Pool<u8>,
         budget: &mut Budget<'_>,
-    ) -> Result<bool> {
-        loop {
-            if !self.started {
-                if self.room.len() < self.first {
-                    self.make_room(self.first, budget);
-                    if budget.is_spent() {
-                        return Ok(false);
-                    }
-                    continue;
-                }
-                if let Some(codec) = self.codec {
-                    let packed = usize_of(self.packed.end - self.packed.start).unwrap_or(usize::MAX);
-                    let whole = self.room.len() >= self.total;
-                    decompressors.of(codec)?.start(packed, self.total, whole)?;
-                }
-                self.started = true;
+    ) -> Result<Fill> {
+        if self.is_kept {
+            // The input has the last chunk still: the next one begins where the stream stands.
+            let start = self.packed.start;
+            self.packed.start += u64_of(stream.chunk().1);
+            input.release(start..self.packed.start);
+            stream.rewind();
+            self.is_kept = false;
+        }
+        if self.packed.start < self.levels_end || self.codec.is_none() {
+            self.fill_as_is(stream, input, budget)
+        } else {
+            self.unpack(stream, input, decompressors, pool, budget)
+        }
+    }
+
+    /// Supplies bytes that are not compressed: a part of the input, where one piece of it has what is wanted.
+    fn fill_as_is(
+        &mut self,
+        stream: &mut Stream,
+        input: &mut Input,
+        budget: &mut Budget<'_>,
+    ) -> Result<Fill> {
+        let start = self.packed.start;
+        let end = if start < self.levels_end { self.levels_end } else { self.packed.end };
+        let left = usize_of(end - start).unwrap_or(usize::MAX);
+        let tail = stream.there().len();
+        let wanted = stream.wanted().max(1).min(tail.saturating_add(left));
+        if self.window.is_some() || tail > 0 {
+            return self.gather(wanted, stream, input, budget);
+        }
+        let mut piece = input.segment(start, u64_of(left.min(wanted.max(self.window_bytes))));
+        if piece.len() < wanted {
+            if wanted > SLICE_BYTES {
+                return self.gather(wanted, stream, input, budget);
             }
-            let left = self.packed.end - self.packed.start;
-            let piece = input.segment(self.packed.start, left);
-            let last = u64_of(piece.len()) == left;
-            let end = self.room.len().min(self.total);
-            let progress = match self.codec {
-                Some(codec) => decompressors.of(codec)?.step(
-                    &piece,
-                    last,
-                    &mut self.room[..end],
-                    self.produced,
-                    budget,
-                )?,
-                None => self.copy(&piece, budget),
+            let most = start + u64_of(left.min(wanted.max(JOINT_BYTES)));
+            let there = input.missing(start..most).map_or(most, |missing| missing.start);
+            if there - start < u64_of(wanted) {
+                self.needs = u64_of(wanted);
+                return Ok(Fill::Need);
+            }
+            piece = input.contiguous(start..there)?.unwrap_or_default();
+            budget.charge(COPY_PRICE, piece.len(), 0);
+        }
+        let checked = self.check(input, start + u64_of(piece.len()), budget)?;
+        if checked == Fill::Filled {
+            let behind = self.behind(start + u64_of(piece.len()));
+            stream.supply(piece, 0, behind);
+            self.is_kept = true;
+        }
+        Ok(checked)
+    }
+
+    /// Bytes that follow a chunk of what is not compressed, which ends at this place.
+    fn behind(&mut self, at: u64) -> usize {
+        let left = usize_of(self.packed.end - at).unwrap_or(usize::MAX);
+        if self.codec.is_none() {
+            self.is_unpacked = left == 0;
+            return left;
+        }
+        usize_of(self.levels_end - at).unwrap_or(usize::MAX).saturating_add(self.total)
+    }
+
+    /// Puts together a long value that is not compressed: the input need never have all of it.
+    fn gather(
+        &mut self,
+        wanted: usize,
+        stream: &mut Stream,
+        input: &mut Input,
+        budget: &mut Budget<'_>,
+    ) -> Result<Fill> {
+        let tail = stream.there().len();
+        let mut window = match self.window.take() {
+            Some(window) => window,
+            None => Window { bytes: Growing::default(), front: tail, tail, first: 0, goal: wanted },
+        };
+        let filled = self.gather_into(&mut window, stream, input, budget)?;
+        if filled == Fill::Filled {
+            let behind = self.behind(self.packed.start);
+            stream.supply(window.bytes.into_vec().into(), 0, behind);
+        } else {
+            self.window = Some(window);
+        }
+        Ok(filled)
+    }
+
+    fn gather_into(
+        &mut self,
+        window: &mut Window,
+        stream: &Stream,
+        input: &mut Input,
+        budget: &mut Budget<'_>,
+    ) -> Result<Fill> {
+        while window.bytes.len() < window.goal {
+            let copied = window.bytes.len();
+            if !window.bytes.grow(copied + 1, window.goal, budget)? {
+                return Ok(Fill::Yield);
+            }
+            let room = (window.bytes.room() - copied).min(window.goal - copied).min(SLICE_BYTES);
+            let slice = if copied < window.tail {
+                let tail = &stream.there()[copied..];
+                window.bytes.append(&tail[..tail.len().min(room)]);
+                tail.len().min(room)
+            } else {
+                let piece = input.segment(self.packed.start, u64_of(room));
+                if piece.is_empty() {
+                    self.needs = 1;
+                    return Ok(Fill::Need);
+                }
+                let start = self.packed.start;
+                // No more than a slice, so it is checked at once.
+                self.check(input, start + u64_of(piece.len()), budget)?;
+                window.bytes.append(&piece);
+                self.packed.start += u64_of(piece.len());
+                input.release(start..self.packed.start);
+                piece.len()
             };
-            let consumed = self.packed.start + u64_of(progress.consumed);
-            input.release(self.packed.start..consumed);
-            self.packed.start = consumed;
+            budget.charge(COPY_PRICE, slice, 0);
+            if window.bytes.len() < window.goal && budget.is_spent() {
+                return Ok(Fill::Yield);
+            }
+        }
+        Ok(Fill::Filled)
+    }
+
+    /// Decompresses the next chunk.
+    fn unpack(
+        &mut self,
+        stream: &mut Stream,
+        input: &mut Input,
+        decompressors: &mut Decompressors,
+        pool: &mut Pool<u8>,
+        budget: &mut Budget<'_>,
+    ) -> Result<Fill> {
+        let Some(codec) = self.codec else { return Err(Error::internal("a page that is not compressed")) };
+        let is_windowed = self.total > self.window_bytes;
+        let mut decompressor = match self.decompressor.take() {
+            Some(decompressor) => decompressor,
+            None => decompressors.take(codec, is_windowed)?,
+        };
+        let mut window = match self.window.take() {
+            Some(window) => window,
+            None => self.window(stream, decompressor.history_bytes(), pool)?,
+        };
+        let filled = self.unpack_into(&mut window, &mut *decompressor, input, budget)?;
+        if filled != Fill::Filled {
+            (self.window, self.decompressor) = (Some(window), Some(decompressor));
+            return Ok(filled);
+        }
+        let at = window.front - window.tail;
+        let (memory, length) = window.bytes.into_parts();
+        let chunk = if length > self.window_bytes {
+            // One long value: that memory is not kept for another.
+            Bytes::from(memory).slice(..length)
+        } else {
+            Bytes::from_owner(pool.share(memory, length))
+        };
+        stream.supply(chunk.clone(), at, self.total - self.produced);
+        if self.is_unpacked {
+            decompressors.put_back(codec, is_windowed, decompressor);
+        } else {
+            self.before = chunk;
+            self.decompressor = Some(decompressor);
+        }
+        Ok(filled)
+    }
+
+    /// The next window, in memory that is not filled yet.
+    fn window(&mut self, stream: &Stream, history: usize, pool: &mut Pool<u8>) -> Result<Window> {
+        let tail = stream.there().len();
+        let front = tail.max(history.min(self.before.len()));
+        let room = self.window_bytes.saturating_sub(front).max(self.window_bytes / 4);
+        let more = room.max(stream.wanted().saturating_sub(tail)).max(1).min(self.total - self.produced);
+        let goal = front + more;
+        // Memory grows as bytes are produced, but there is some to begin with.
+        let packed = usize_of(self.packed.end - self.packed.start).unwrap_or(usize::MAX);
+        let some = packed.saturating_mul(4).max(ROOM_MIN).min(self.window_bytes.max(ROOM_MIN));
+        let first = goal.min(front + some);
+        let bytes = Growing::within(pool.take_memory(first)?);
+        Ok(Window { bytes, front, tail, first, goal })
+    }
+
+    fn unpack_into(
+        &mut self,
+        window: &mut Window,
+        decompressor: &mut dyn Decompressor,
+        input: &mut Input,
+        budget: &mut Budget<'_>,
+    ) -> Result<Fill> {
+        if !window.bytes.grow(window.first, window.goal, budget)? {
+            return Ok(Fill::Yield);
+        }
+        while window.bytes.len() < window.front {
+            let copied = window.bytes.len();
+            let end = window.front.min(copied + SLICE_BYTES);
+            let front = self.before.len().checked_sub(window.front);
+            let front = front.ok_or_else(|| Error::internal("a window that begins before its page"))?;
+            window.bytes.append(&self.before[front + copied..front + end]);
+            budget.charge(COPY_PRICE, end - copied, 0);
+            if budget.is_spent() {
+                return Ok(Fill::Yield);
+            }
+        }
+        if !self.is_started {
+            let packed = usize_of(self.packed.end - self.packed.start).unwrap_or(usize::MAX);
+            let whole = window.goal == self.total && window.bytes.room() >= self.total;
+            decompressor.start(packed, self.total, whole)?;
+            self.is_started = true;
+        }
+        loop {
+            let start = self.packed.start;
+            let mut piece = input.segment(start, self.packed.end - start);
+            if piece.is_empty() && start < self.packed.end {
+                self.needs = 1;
+                return Ok(Fill::Need);
+            }
+            if self.is_unverified() {
+                if self.checked <= start {
+                    // No more than a slice, so it is checked at once.
+                    let slice = piece.len().min(SLICE_BYTES);
+                    self.check(input, start + u64_of(slice), budget)?;
+                }
+                piece.truncate(usize_of(self.checked - start).unwrap_or(usize::MAX));
+            }
+            let is_last = start + u64_of(piece.len()) == self.packed.end;
+            let filled = window.bytes.len();
+            let room = window.bytes.with_room(window.goal);
+            let progress = decompressor.step(&piece, is_last, room, filled, budget)?;
+            self.packed.start += u64_of(progress.consumed);
+            input.release(start..self.packed.start);
+            window.bytes.add(progress.produced);
             self.produced += progress.produced;
+            let is_full = window.bytes.len() == window.goal;
             match progress.status {
-                Status::End if self.produced == self.total => return Ok(true),
+                Status::End if self.produced == self.total => {
+                    self.is_unpacked = true;
+                    return Ok(Fill::Filled);
+                }
                 Status::End => {
                     return Err(Error::corrupt(format!(
                         "a page of {} bytes that should have {}",
                         self.produced, self.total
                     )));
                 }
-                Status::NeedInput if last && progress.consumed == piece.len() => {
+                Status::NeedInput if is_last && progress.consumed == piece.len() => {
                     return Err(Error::corrupt("a page's body that ends early"));
                 }
-                Status::NeedRoom if end == self.total => {
+                Status::NeedRoom if self.produced == self.total => {
                     return Err(Error::corrupt(format!(
                         "a page larger than the {} bytes it should have",
                         self.total
                     )));
                 }
-                Status::NeedRoom => {
-                    if self.room.len() == self.room.capacity() {
-                        let larger = self.room.len().saturating_mul(2).min(self.total);
-                        budget.charge(COPY_PRICE, self.room.len(), 0);
-                        self.room
-                            .try_reserve_exact(larger - self.room.len())
-                            .map_err(|_| Error::out_of_memory(larger))?;
+                Status::NeedRoom if !is_full => {
+                    let more = window.bytes.room() + 1;
+                    if !window.bytes.grow(more, window.goal, budget)? {
+                        return Ok(Fill::Yield);
                     }
-                    self.make_room(self.total, budget);
                 }
-                Status::NeedInput | Status::Yield => {}
+                Status::NeedInput | Status::NeedRoom | Status::Yield => {}
+            }
+            if is_full && self.produced < self.total {
+                return Ok(Fill::Filled);
             }
             if progress.status == Status::Yield || budget.is_spent() {
-                return Ok(false);
+                return Ok(Fill::Yield);
             }
         }
     }
 
-    /// Makes more of the memory there is into room, up to `end`.
-    fn make_room(&mut self, end: usize, budget: &mut Budget<'_>) {
-        let end = end.min(self.room.capacity()).min(self.room.len() + ROOM_SLICE_BYTES);
-        budget.charge(ROOM_PRICE, end - self.room.len(), 0);
-        self.room.resize(end, 0);
+    /// Looks at what was not wanted of a body, which may be wrong, and drops it.
+    fn finish(
+        &mut self,
+        input: &mut Input,
+        decompressors: &mut Decompressors,
+        pool: &mut Pool<u8>,
+        budget: &mut Budget<'_>,
+    ) -> Result<Fill> {
+        if self.codec.is_some() && !self.is_unpacked {
+            self.drop_before(self.levels_end, input);
+            while !self.is_unpacked {
+                let mut rest = Stream::coming(self.total - self.produced);
+                let filled = self.unpack(&mut rest, input, decompressors, pool, budget)?;
+                if filled != Fill::Filled {
+                    return Ok(filled);
+                }
+                if budget.is_spent() && !self.is_unpacked {
+                    return Ok(Fill::Yield);
+                }
+            }
+        }
+        let checked = self.check(input, self.packed.end, budget)?;
+        match checked {
+            Fill::Filled => self.drop_before(self.packed.end, input),
+            Fill::Need | Fill::Yield => self.drop_before(self.checked, input),
+        }
+        self.needs = 1;
+        Ok(checked)
     }
 
-    /// Copies a slice of a page that is not compressed.
-    fn copy(&mut self, piece: &[u8], budget: &mut Budget<'_>) -> Progress {
-        let length = piece.len().min(COPY_SLICE_BYTES).min(self.room.len() - self.produced);
-        budget.charge(COPY_PRICE, length, 0);
-        self.room[self.produced..self.produced + length].copy_from_slice(&piece[..length]);
-        let status = match self.produced + length {
-            produced if produced == self.total => Status::End,
-            _ if length < piece.len().min(COPY_SLICE_BYTES) => Status::NeedRoom,
-            _ => Status::NeedInput,
-        };
-        Progress { consumed: length, produced: length, status }
+    fn drop_before(&mut self, at: u64, input: &mut Input) {
+        let start = self.packed.start;
+        self.packed.start = start.max(at);
+        self.is_kept = false;
+        input.release(start..self.packed.start);
     }
-}
-
-enum Opened {
-    Page(Page),
-    Packed(Unpacking),
-}
-
-/// The bytes of `range`, which are there, in one piece.
-fn whole(input: &Input, range: Range<u64>, budget: &mut Budget<'_>) -> Result<Bytes> {
-    let length = range.end - range.start;
-    let piece = input.segment(range.start, length);
-    if u64_of(piece.len()) == length {
-        return Ok(piece);
-    }
-    budget.charge(COPY_PRICE, usize_of(length).unwrap_or(usize::MAX), 0);
-    input.contiguous(range)?.ok_or_else(|| Error::internal("a page's levels are not there"))
 }

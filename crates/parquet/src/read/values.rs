@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::vec::Vec;
 
 use marquetry_base::{Bytes, Error, Price, Result};
 use marquetry_kernels::plain::as_bytes_mut;
@@ -14,10 +13,13 @@ use super::dictionary::Entries;
 use crate::encoding::alp::Alp;
 use crate::encoding::byte_stream_split::ByteStreamSplit;
 use crate::encoding::delta::Delta;
-use crate::encoding::delta_byte_array::{DeltaByteArray, DeltaLengthByteArray};
+use crate::encoding::delta_byte_array::{Built, DeltaByteArray, DeltaLengthByteArray, LeadingStreams, Value};
 use crate::encoding::hybrid::{Hybrid, WIDTH_MAX, beyond_dictionary};
 use crate::encoding::plain::{Accept, PlainByteArray, PlainFixed};
+use crate::encoding::stream::Stream;
+use crate::encoding::{Decoded, too_few_values};
 use crate::format::Encoding;
+use crate::growing::SLICE_BYTES;
 use crate::schema::PhysicalType;
 
 /// What the decoders cost, by the value; measured by the read benchmark, rounded up.
@@ -28,8 +30,8 @@ mod price {
     pub(super) const FIXED: Price = Price { kib: 100, kilovalue: 1500 };
     /// Unpack and look up.
     pub(super) const DICTIONARY: Price = Price { kib: 100, kilovalue: 2500 };
-    /// Read a length, make a view.
-    pub(super) const BYTE_ARRAY: Price = Price::per_kilovalue(6000);
+    /// Read a length, make a view; text is paid by the byte as well.
+    pub(super) const BYTE_ARRAY: Price = Price { kib: 200, kilovalue: 6000 };
     /// Unpack and sum up.
     pub(super) const DELTA: Price = Price::per_kilovalue(2500);
     /// Unpack and multiply; once a vector, look at the positions of its exceptions.
@@ -43,8 +45,8 @@ mod price {
 pub(super) enum ValueDecoder {
     /// PLAIN of one width.
     Plain(PlainFixed),
-    /// PLAIN BOOLEAN: bits, and the next one's number.
-    PlainBits(Bytes, usize),
+    /// PLAIN BOOLEAN: bits, and the next one's number in its byte.
+    PlainBits(Stream, usize),
     /// PLAIN BYTE_ARRAY.
     PlainByteArray(PlainByteArray),
     /// RLE BOOLEAN.
@@ -63,6 +65,8 @@ pub(super) enum ValueDecoder {
     DeltaLengthByteArray(Box<DeltaLengthByteArray>),
     /// DELTA_BYTE_ARRAY.
     DeltaByteArray(Box<DeltaByteArray>),
+    /// One of the two before, while it is looked for where its streams begin.
+    Leading(Box<LeadingStreams>, Encoding, Accept),
     /// BYTE_STREAM_SPLIT.
     ByteStreamSplit(ByteStreamSplit),
     /// A page without a value: every row is null.
@@ -70,55 +74,136 @@ pub(super) enum ValueDecoder {
 }
 
 impl ValueDecoder {
-    /// The decoder for a page's values.
+    /// True if the values of a page are several streams, so that the decoder wants the page held.
+    pub(super) fn holds(encoding: Encoding) -> bool {
+        use Encoding::{Alp, ByteStreamSplit, DeltaByteArray, DeltaLengthByteArray};
+        matches!(encoding, DeltaLengthByteArray | DeltaByteArray | ByteStreamSplit | Alp)
+    }
+
+    /// The decoder for a page's values, whose first bytes are there.
     pub(super) fn new(
         encoding: Encoding,
         physical_type: PhysicalType,
-        body: Bytes,
+        mut values: Stream,
         dictionary: Option<&Entries>,
         accept: Accept,
     ) -> Result<ValueDecoder> {
         use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
-        if body.is_empty() && encoding != Encoding::Plain {
+        if values.left() == 0 && encoding != Encoding::Plain {
             // All null; writers then leave out bit widths and headers.
             return Ok(ValueDecoder::Nothing);
         }
         Ok(match (encoding, physical_type) {
-            (Encoding::Plain, Boolean) => ValueDecoder::PlainBits(body, 0),
-            (Encoding::Plain, ByteArray) => ValueDecoder::PlainByteArray(PlainByteArray::new(body, accept)),
-            (Encoding::Plain, _) => ValueDecoder::Plain(PlainFixed::new(body)),
+            (Encoding::Plain, Boolean) => ValueDecoder::PlainBits(values, 0),
+            (Encoding::Plain, ByteArray) => ValueDecoder::PlainByteArray(PlainByteArray::new(values, accept)),
+            (Encoding::Plain, _) => ValueDecoder::Plain(PlainFixed::new(values)),
             (Encoding::RleDictionary | Encoding::PlainDictionary, _) => {
                 if dictionary.is_none() {
                     return Err(Error::corrupt("indices into a dictionary that is not there"));
                 }
-                let width = u32::from(body[0]);
+                let width = values.there().first().copied().map_or(0, u32::from);
                 if width > WIDTH_MAX {
                     return Err(Error::corrupt(format!("dictionary indices of {width} bits")));
                 }
-                ValueDecoder::Dictionary(Hybrid::new(body.slice(1..), width))
+                values.advance(1);
+                ValueDecoder::Dictionary(Hybrid::new(values, width))
             }
             (Encoding::Rle, Boolean) => {
-                let (runs, _) = prefixed(&body)?;
-                ValueDecoder::Rle(Hybrid::new(runs, 1))
+                let Some(length) = values.there().first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+                else {
+                    return Err(Error::corrupt("the page ends in the middle of a length"));
+                };
+                values.advance(4);
+                let (length, left) = (length as usize, values.left());
+                if length > left {
+                    return Err(Error::corrupt(format!("runs of {length} bytes in a page with {left} left")));
+                }
+                values.cut(length);
+                ValueDecoder::Rle(Hybrid::new(values, 1))
             }
-            (Encoding::DeltaBinaryPacked, Int32) => ValueDecoder::Delta32(Box::new(Delta::new(body)?)),
-            (Encoding::DeltaBinaryPacked, Int64) => ValueDecoder::Delta64(Box::new(Delta::new(body)?)),
+            (Encoding::DeltaBinaryPacked, Int32) => ValueDecoder::Delta32(Box::new(Delta::new(values)?)),
+            (Encoding::DeltaBinaryPacked, Int64) => ValueDecoder::Delta64(Box::new(Delta::new(values)?)),
             (Encoding::DeltaLengthByteArray, ByteArray) => {
-                ValueDecoder::DeltaLengthByteArray(Box::new(DeltaLengthByteArray::new(body, accept)?))
+                ValueDecoder::Leading(Box::new(LeadingStreams::new(values, 1)), encoding, accept)
             }
             (Encoding::DeltaByteArray, ByteArray | FixedLenByteArray(_)) => {
-                ValueDecoder::DeltaByteArray(Box::new(DeltaByteArray::new(body, accept)?))
+                ValueDecoder::Leading(Box::new(LeadingStreams::new(values, 2)), encoding, accept)
             }
             (Encoding::ByteStreamSplit, Int32 | Int64 | Float | Double | FixedLenByteArray(_)) => {
-                ValueDecoder::ByteStreamSplit(ByteStreamSplit::new(body, physical_type.width().unwrap_or(0))?)
+                let width = physical_type.width().unwrap_or(0);
+                ValueDecoder::ByteStreamSplit(ByteStreamSplit::new(values, width)?)
             }
-            (Encoding::Alp, Float) => ValueDecoder::AlpFloat(Box::new(Alp::new(body)?)),
-            (Encoding::Alp, Double) => ValueDecoder::AlpDouble(Box::new(Alp::new(body)?)),
+            (Encoding::Alp, Float) => ValueDecoder::AlpFloat(Box::new(Alp::new(&values)?)),
+            (Encoding::Alp, Double) => ValueDecoder::AlpDouble(Box::new(Alp::new(&values)?)),
             (Encoding::Unknown(_), _) => {
                 return Err(Error::unsupported(format!("the encoding {encoding} is not supported")));
             }
             _ => return Err(Error::corrupt(format!("the encoding {encoding} cannot hold {physical_type}"))),
         })
+    }
+
+    /// Goes on looking for where the page's streams begin. True once that is known; false where a stream wants bytes first, and
+    /// after a slice's work, which is added up in `work`. `last` is the last value of the page before, should it count.
+    pub(super) fn prepare(&mut self, last: &mut Value, work: &mut usize) -> Result<bool> {
+        let ValueDecoder::Leading(streams, encoding, accept) = self else { return Ok(true) };
+        if !streams.step(work)? {
+            return Ok(false);
+        }
+        let (is_whole_values, accept) = (*encoding == Encoding::DeltaLengthByteArray, *accept);
+        let ValueDecoder::Leading(streams, ..) = core::mem::replace(self, ValueDecoder::Nothing) else {
+            return Err(Error::internal("streams that are gone"));
+        };
+        *self = if is_whole_values {
+            ValueDecoder::DeltaLengthByteArray(Box::new(DeltaLengthByteArray::new(*streams, accept)?))
+        } else {
+            let mut decoder = DeltaByteArray::new(*streams, accept)?;
+            decoder.go_on_from(core::mem::take(last));
+            ValueDecoder::DeltaByteArray(Box::new(decoder))
+        };
+        Ok(true)
+    }
+
+    /// The stream that wants bytes before more can be decoded.
+    pub(super) fn starved(&mut self) -> Option<&mut Stream> {
+        let stream = match self {
+            ValueDecoder::Plain(plain) => plain.stream(),
+            ValueDecoder::PlainBits(stream, _) => stream,
+            ValueDecoder::PlainByteArray(plain) => plain.stream(),
+            ValueDecoder::Rle(hybrid) | ValueDecoder::Dictionary(hybrid) => hybrid.stream(),
+            ValueDecoder::Delta32(delta) => delta.stream(),
+            ValueDecoder::Delta64(delta) => delta.stream(),
+            ValueDecoder::AlpFloat(alp) => return alp.starved(),
+            ValueDecoder::AlpDouble(alp) => return alp.starved(),
+            ValueDecoder::DeltaLengthByteArray(delta) => return delta.starved(),
+            ValueDecoder::DeltaByteArray(delta) => return delta.starved(),
+            ValueDecoder::Leading(streams, ..) => return streams.starved(),
+            ValueDecoder::ByteStreamSplit(_) | ValueDecoder::Nothing => return None,
+        };
+        stream.is_starved().then_some(stream)
+    }
+
+    /// Bytes held: of the chunk of a page that is not held as a whole, and of the values between which one is built.
+    pub(super) fn held(&self) -> usize {
+        let stream = match self {
+            ValueDecoder::Plain(plain) => plain.peek_stream(),
+            ValueDecoder::PlainBits(stream, _) => stream,
+            ValueDecoder::PlainByteArray(plain) => plain.peek_stream(),
+            ValueDecoder::Rle(hybrid) | ValueDecoder::Dictionary(hybrid) => hybrid.peek_stream(),
+            ValueDecoder::Delta32(delta) => delta.peek_stream(),
+            ValueDecoder::Delta64(delta) => delta.peek_stream(),
+            ValueDecoder::DeltaByteArray(delta) => return delta.held(),
+            _ => return 0,
+        };
+        stream.chunk().0.len()
+    }
+
+    /// The bytes that views of the next values point into, where they do.
+    pub(super) fn chunk(&self) -> Option<&Bytes> {
+        match self {
+            ValueDecoder::PlainByteArray(plain) => Some(plain.bytes()),
+            ValueDecoder::DeltaLengthByteArray(delta) => Some(delta.bytes()),
+            _ => None,
+        }
     }
 
     /// What a value costs.
@@ -128,19 +213,16 @@ impl ValueDecoder {
             ValueDecoder::Rle(_) | ValueDecoder::ByteStreamSplit(_) => price::FIXED,
             ValueDecoder::Dictionary(_) => dictionary.and_then(Entries::price).unwrap_or(price::DICTIONARY),
             ValueDecoder::PlainByteArray(_) | ValueDecoder::DeltaLengthByteArray(_) => price::BYTE_ARRAY,
-            ValueDecoder::Delta32(_) | ValueDecoder::Delta64(_) => price::DELTA,
+            ValueDecoder::Delta32(_) | ValueDecoder::Delta64(_) | ValueDecoder::Leading(..) => price::DELTA,
             ValueDecoder::AlpFloat(_) | ValueDecoder::AlpDouble(_) => price::ALP,
             ValueDecoder::DeltaByteArray(_) => price::DELTA_BYTE_ARRAY,
         }
     }
 
-    /// How many of the next `count` values to decode at a time, so that they are not too many bytes; at least one.
+    /// How many of the next `count` values are decoded at a time at most, so that they are not too many bytes; at least one.
     pub(super) fn slice_values(&self, builder: &Builder, count: usize) -> usize {
-        match (self, &builder.output) {
-            (ValueDecoder::DeltaByteArray(delta), Output::ByteArray(..)) => {
-                delta.values_within(count, SLICE_BYTES_MAX)
-            }
-            (_, Output::Fixed(width, _)) => count.min((SLICE_BYTES_MAX / width.max(&1)).max(1)),
+        match &builder.output {
+            Output::Fixed(width, _) => count.min((SLICE_BYTES / width.max(&1)).max(1)),
             _ => count,
         }
     }
@@ -150,34 +232,45 @@ impl ValueDecoder {
         matches!(self, ValueDecoder::Dictionary(_))
     }
 
-    /// Decodes `count` values to the end of the batch's.
+    /// Decodes values to the end of the batch's: at most `count`, and fewer where a stream wants bytes first or they are many
+    /// bytes.
     pub(super) fn decode(
         &mut self,
         builder: &mut Builder,
         dictionary: Option<&Entries>,
         count: usize,
-    ) -> Result<()> {
+    ) -> Result<Decoded> {
         if count == 0 {
-            return Ok(());
+            return Ok(Decoded::default());
         }
         if let (ValueDecoder::Dictionary(hybrid), Some(Entries::Segmented(segmented))) =
             (&mut *self, dictionary)
         {
-            return segmented.look_up(hybrid, builder, count);
+            return segmented.look_up(hybrid, builder, count).map(Decoded::values);
         }
         let dictionary = dictionary.and_then(Entries::whole);
+        let decoded = self.decode_into(builder, dictionary, count)?;
+        builder.values += decoded.values;
+        Ok(decoded)
+    }
+
+    fn decode_into(
+        &mut self,
+        builder: &mut Builder,
+        dictionary: Option<&Values>,
+        count: usize,
+    ) -> Result<Decoded> {
         let (capacity, at) = (builder.capacity, builder.values);
         if let (ValueDecoder::Dictionary(hybrid), Some(true)) = (&mut *self, builder.holds_indices) {
             let out = builder.indices.room(capacity, at, count)?;
-            hybrid.decode(out)?;
+            let values = hybrid.decode(out)?;
             let entries = dictionary.map_or(0, Values::len);
-            if gather::max_u32(out) as usize >= entries {
+            if values > 0 && gather::max_u32(&out[..values]) as usize >= entries {
                 return Err(beyond_dictionary(entries));
             }
-            builder.values += count;
-            return Ok(());
+            return Ok(Decoded::values(values));
         }
-        match &mut builder.output {
+        let values = match &mut builder.output {
             Output::Int32(store) => {
                 self.numbers(store, dictionary, (capacity, at, count), |values| match values {
                     Values::Int32(values) => Some(values),
@@ -205,83 +298,178 @@ impl ValueDecoder {
             Output::Boolean(store) => {
                 let out = store.room(capacity.div_ceil(8), 0, (at + count).div_ceil(8))?;
                 match self {
-                    ValueDecoder::PlainBits(bytes, bit) => {
-                        bits::copy(bytes, *bit, out, at, count)
-                            .map_err(|_| crate::encoding::too_few_values())?;
-                        *bit += count;
-                    }
-                    ValueDecoder::Rle(hybrid) => drop(hybrid.decode_bits(out, at, count)?),
+                    ValueDecoder::PlainBits(stream, bit) => copy_bits(stream, bit, out, at, count)?,
+                    ValueDecoder::Rle(hybrid) => hybrid.decode_bits(out, at, count)?.0,
                     _ => return Err(self.mismatch()),
                 }
             }
-            Output::Fixed(width, store) => {
-                let width = *width;
-                // A schema can claim any width: first see that the values are there, then make room for them.
-                let mut built = Vec::new();
-                match self {
-                    ValueDecoder::Plain(plain) => plain.check_left(count, width)?,
-                    ValueDecoder::ByteStreamSplit(split) => split.check_left(count)?,
-                    ValueDecoder::Dictionary(_) if dictionary.is_none_or(Values::is_empty) => {
-                        return Err(beyond_dictionary(0));
-                    }
-                    ValueDecoder::DeltaByteArray(delta) => {
-                        for _ in 0..count {
-                            let length = delta.append(&mut built)?;
-                            if length != width {
-                                return Err(Error::corrupt(format!(
-                                    "a value of {length} bytes, not {width}"
-                                )));
-                            }
-                        }
-                    }
-                    ValueDecoder::Nothing => return Err(self.mismatch()),
-                    _ => {}
+            Output::Fixed(..) => return self.fixed(builder, dictionary, count),
+            Output::ByteArray(..) => return self.byte_arrays(builder, dictionary, count),
+        };
+        Ok(Decoded::values(values))
+    }
+
+    /// Decodes byte strings.
+    fn byte_arrays(
+        &mut self,
+        builder: &mut Builder,
+        dictionary: Option<&Values>,
+        count: usize,
+    ) -> Result<Decoded> {
+        let (capacity, at) = (builder.capacity, builder.values);
+        let Output::ByteArray(store, buffers) = &mut builder.output else { return Err(self.mismatch()) };
+        let out = store.room(capacity, at, count)?;
+        match (&mut *self, dictionary) {
+            (ValueDecoder::PlainByteArray(plain), _) => {
+                let chunk = plain.bytes().clone();
+                let buffer = buffers.number_of(&chunk)?;
+                let decoded = plain.decode(buffer, out)?;
+                if decoded.values > 0 {
+                    buffers.keep(chunk)?;
                 }
-                let out = store.room(capacity.saturating_mul(width), at * width, count * width)?;
-                match (&mut *self, dictionary) {
-                    (ValueDecoder::Plain(plain), _) => plain.decode_bytes(out)?,
-                    (ValueDecoder::ByteStreamSplit(split), _) => split.decode(out)?,
-                    (
-                        ValueDecoder::Dictionary(hybrid),
-                        Some(Values::FixedLenByteArray(entries) | Values::Int96(entries)),
-                    ) => {
-                        let indices = builder.indices.room(capacity, 0, count)?;
-                        hybrid.look_up_fixed(entries.bytes(), width, indices, out)?;
-                    }
-                    (ValueDecoder::DeltaByteArray(_), _) => out.copy_from_slice(&built),
-                    _ => return Err(self.mismatch()),
-                }
+                Ok(decoded)
             }
-            Output::ByteArray(store, buffers) => {
-                let out = store.room(capacity, at, count)?;
-                match (&mut *self, dictionary) {
-                    (ValueDecoder::PlainByteArray(plain), _) => {
-                        let buffer = buffers.of_page(plain.bytes())?;
-                        plain.decode(buffer, out)?;
-                    }
-                    (ValueDecoder::Dictionary(hybrid), Some(Values::ByteArray(entries))) => {
-                        hybrid.look_up(entries.views(), out)?;
-                    }
-                    (ValueDecoder::DeltaLengthByteArray(delta), _) => {
-                        let buffer = buffers.of_page(delta.bytes())?;
-                        delta.decode(buffer, out)?;
-                    }
-                    (ValueDecoder::DeltaByteArray(delta), _) => {
-                        let (built, buffer) = buffers.built()?;
-                        for view in out {
-                            let start = built.len();
-                            delta.append(built)?;
-                            let offset = u32::try_from(start)
-                                .map_err(|_| Error::internal("a batch's strings beyond 4 GiB"))?;
-                            *view = strings::view(&built[start..], buffer, offset);
-                        }
-                    }
-                    _ => return Err(self.mismatch()),
+            (ValueDecoder::Dictionary(hybrid), Some(Values::ByteArray(entries))) => {
+                Ok(Decoded::values(hybrid.look_up(entries.views(), out)?))
+            }
+            (ValueDecoder::DeltaLengthByteArray(delta), _) => {
+                let chunk = delta.bytes().clone();
+                let buffer = buffers.number_of(&chunk)?;
+                let decoded = delta.decode(buffer, out)?;
+                if decoded.values > 0 {
+                    buffers.keep(chunk)?;
                 }
+                Ok(decoded)
+            }
+            (ValueDecoder::DeltaByteArray(delta), _) => {
+                let mut decoded = Decoded::default();
+                while decoded.values < count && decoded.bytes < SLICE_BYTES {
+                    match delta.next(count - decoded.values)? {
+                        Built::Value(Value::Short(value)) => {
+                            let (buffer, offset) = buffers.build(value)?;
+                            out[decoded.values] = strings::view(value, buffer, offset);
+                            decoded.values += 1;
+                            decoded.bytes += value.len();
+                        }
+                        Built::Value(Value::Long(value)) => {
+                            out[decoded.values] = strings::view(value, buffers.push(value.clone())?, 0);
+                            decoded.values += 1;
+                        }
+                        Built::Some(bytes) => decoded.bytes += bytes,
+                        Built::Starved => break,
+                    }
+                }
+                Ok(decoded)
+            }
+            _ => Err(self.mismatch()),
+        }
+    }
+
+    /// Decodes byte strings of one width.
+    fn fixed(&mut self, builder: &mut Builder, dictionary: Option<&Values>, count: usize) -> Result<Decoded> {
+        let (capacity, at) = (builder.capacity, builder.values);
+        let Output::Fixed(width, store) = &mut builder.output else { return Err(self.mismatch()) };
+        let width = *width;
+        let is_wide = match self {
+            ValueDecoder::ByteStreamSplit(split) => split.is_wide(),
+            _ => width > SLICE_BYTES,
+        };
+        if is_wide {
+            return self.wide(builder, dictionary, width);
+        }
+        let count = count.min((SLICE_BYTES / width.max(1)).max(1));
+        // A schema can claim any width: first see that the values are there, then make room for them.
+        let count = match self {
+            ValueDecoder::Plain(plain) => plain.values_there(count, width)?,
+            ValueDecoder::ByteStreamSplit(split) => split.check_left(count).map(|()| count)?,
+            ValueDecoder::Dictionary(_) if dictionary.is_none_or(Values::is_empty) => {
+                return Err(beyond_dictionary(0));
+            }
+            ValueDecoder::Nothing => return Err(self.mismatch()),
+            _ => count,
+        };
+        let out = store.room(capacity.saturating_mul(width), at * width, count * width)?;
+        let values = match (&mut *self, dictionary) {
+            (ValueDecoder::Plain(plain), _) => plain.decode_bytes(out).map(|_| count)?,
+            (ValueDecoder::ByteStreamSplit(split), _) => split.decode(out)?,
+            (
+                ValueDecoder::Dictionary(hybrid),
+                Some(Values::FixedLenByteArray(entries) | Values::Int96(entries)),
+            ) => {
+                let indices = builder.indices.room(capacity, 0, count)?;
+                hybrid.look_up_fixed(entries.bytes(), width, indices, out)?
+            }
+            (ValueDecoder::DeltaByteArray(delta), _) => {
+                let mut values = 0;
+                while values < count {
+                    let Built::Value(value) = delta.next(count - values)? else { break };
+                    check_width(value.bytes(), width)?;
+                    out[values * width..(values + 1) * width].copy_from_slice(value.bytes());
+                    values += 1;
+                }
+                values
+            }
+            _ => return Err(self.mismatch()),
+        };
+        Ok(Decoded { values, bytes: values * width })
+    }
+
+    /// Decodes a slice of one wide byte string.
+    fn wide(&mut self, builder: &mut Builder, dictionary: Option<&Values>, width: usize) -> Result<Decoded> {
+        let (capacity, at, done) = (builder.capacity, builder.values, builder.partial);
+        let Output::Fixed(_, store) = &mut builder.output else { return Err(self.mismatch()) };
+        if let (ValueDecoder::DeltaByteArray(delta), 0) = (&mut *self, done) {
+            match delta.next(1)? {
+                Built::Value(value) => check_width(value.bytes(), width)?,
+                Built::Some(bytes) => return Ok(Decoded { values: 0, bytes }),
+                Built::Starved => return Ok(Decoded::default()),
             }
         }
-        builder.values += count;
-        Ok(())
+        if let (ValueDecoder::Dictionary(hybrid), 0) = (&mut *self, done)
+            && hybrid.decode(builder.indices.room(capacity, 0, 1)?)? == 0
+        {
+            return Ok(Decoded::default());
+        }
+        let slice = SLICE_BYTES.min(width - done);
+        // First see that the value is there, then make room for a slice of it.
+        let indices = builder.indices.room(capacity, 0, 1)?;
+        match (&mut *self, dictionary) {
+            (ValueDecoder::Plain(plain), _) if width - done > plain.peek_stream().left() => {
+                return Err(too_few_values());
+            }
+            (ValueDecoder::ByteStreamSplit(split), _) => split.check_left(1)?,
+            (ValueDecoder::Dictionary(_), _) if indices[0] as usize >= dictionary.map_or(0, Values::len) => {
+                return Err(beyond_dictionary(dictionary.map_or(0, Values::len)));
+            }
+            (ValueDecoder::Nothing, _) => return Err(self.mismatch()),
+            _ => {}
+        }
+        let out = store.room(capacity.saturating_mul(width), at * width + done, slice)?;
+        let (copied, bytes) = match (&mut *self, dictionary) {
+            (ValueDecoder::Plain(plain), _) => {
+                let copied = plain.decode_bytes(out)?;
+                (copied, copied)
+            }
+            (ValueDecoder::ByteStreamSplit(split), _) => split.decode_bytes(done, out)?,
+            (ValueDecoder::DeltaByteArray(delta), _) => {
+                out.copy_from_slice(&delta.last().bytes()[done..done + slice]);
+                (slice, slice)
+            }
+            (
+                ValueDecoder::Dictionary(_),
+                Some(Values::FixedLenByteArray(entries) | Values::Int96(entries)),
+            ) => {
+                out.copy_from_slice(&entries.get(indices[0] as usize)[done..done + slice]);
+                (slice, slice)
+            }
+            _ => return Err(self.mismatch()),
+        };
+        builder.partial = done + copied;
+        let is_whole = builder.partial == width;
+        if is_whole {
+            builder.partial = 0;
+        }
+        Ok(Decoded { values: usize::from(is_whole), bytes })
     }
 
     /// Decodes numbers; `(capacity, at, count)` is where they go.
@@ -291,7 +479,7 @@ impl ValueDecoder {
         dictionary: Option<&Values>,
         (capacity, at, count): (usize, usize, usize),
         entries: impl Fn(&Values) -> Option<&marquetry_base::Buffer<T>>,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         let out = store.room(capacity, at, count)?;
         match self {
             ValueDecoder::Plain(plain) => plain.decode(out),
@@ -322,10 +510,30 @@ impl ValueDecoder {
 
     fn mismatch(&self) -> Error {
         match self {
-            ValueDecoder::Nothing => crate::encoding::too_few_values(),
+            ValueDecoder::Nothing => too_few_values(),
             _ => Error::internal("a decoder of another type than its column"),
         }
     }
+}
+
+/// Copies booleans, as many as are there; `bit` is the first one's number in its byte.
+fn copy_bits(stream: &mut Stream, bit: &mut usize, out: &mut [u8], at: usize, count: usize) -> Result<usize> {
+    let there = (stream.there().len() * 8).saturating_sub(*bit).min(count);
+    if there == 0 && stream.has(1) {
+        return Err(too_few_values());
+    }
+    bits::copy(stream.there(), *bit, out, at, there).map_err(|_| too_few_values())?;
+    stream.advance((*bit + there) / 8);
+    *bit = (*bit + there) % 8;
+    Ok(there)
+}
+
+/// An error for a value of another width than the column's.
+fn check_width(value: &[u8], width: usize) -> Result<()> {
+    if value.len() == width {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("a value of {} bytes, not {width}", value.len())))
 }
 
 fn bytemuck_i32<T: Plain>(out: &mut [T]) -> Option<&mut [i32]> {
@@ -335,18 +543,3 @@ fn bytemuck_i32<T: Plain>(out: &mut [T]) -> Option<&mut [i32]> {
 fn bytemuck_i64<T: Plain>(out: &mut [T]) -> Option<&mut [i64]> {
     (size_of::<T>() == 8).then(|| bytemuck::try_cast_slice_mut(as_bytes_mut(out)).ok()).flatten()
 }
-
-/// Bytes with their length (`u32`, little-endian) before them, and what follows them.
-pub(super) fn prefixed(body: &Bytes) -> Result<(Bytes, Bytes)> {
-    let length = match body.first_chunk::<4>() {
-        Some(length) => u32::from_le_bytes(*length) as usize,
-        None => return Err(Error::corrupt("the page ends in the middle of a length")),
-    };
-    if length > body.len() - 4 {
-        return Err(Error::corrupt(format!("runs of {length} bytes in a page with {} left", body.len() - 4)));
-    }
-    Ok((body.slice(4..4 + length), body.slice(4 + length..)))
-}
-
-/// Bytes of values that are copied or built at a time, where a value can be long; one value may be longer.
-const SLICE_BYTES_MAX: usize = 128 << 10;

@@ -30,7 +30,16 @@ pub(crate) fn batch(columns: Vec<(Values, Option<&[u8]>)>) -> Batch {
     let column = |(leaf, (values, valid)): (usize, (Values, Option<&[u8]>))| {
         let nulls = valid.map_or(0, |valid| valid.iter().filter(|bit| **bit == 0).count());
         let validity = valid.map(|valid| valid.iter().map(|bit| *bit == 1).collect());
-        ColumnBatch { leaf, rows, nulls, validity, values, layout: Layout::Spaced, levels: None }
+        ColumnBatch {
+            leaf,
+            rows,
+            nulls,
+            validity,
+            values,
+            layout: Layout::Spaced,
+            levels: None,
+            provisional: false,
+        }
     };
     Batch {
         row_group: 2,

@@ -186,6 +186,7 @@ impl Column {
             values,
             layout: if is_flat { Layout::Spaced } else { Layout::Dense },
             levels,
+            provisional: false,
         }
     }
 }

@@ -8,8 +8,11 @@ use super::streams::{ValueOf, Values, lz4_head, lz4_sequence};
 use super::{Adversary, Computed, Expected, Scale, compress};
 use crate::craft::{self, Column, GZIP, LZ4_RAW, Page, SNAPPY, Struct, UNCOMPRESSED, V, ZSTD};
 
+/// Makes a file at a scale.
+pub(super) type Make = fn(&Scale) -> Adversary;
+
 /// All but the large pages.
-pub(super) const FILES: &[(&str, fn(&Scale) -> Adversary)] = &[
+pub(super) const FILES: &[(&str, Make)] = &[
     ("dictionary/int64", |scale| dictionary(scale.dictionary_bytes, craft::INT64, long)),
     ("dictionary/strings", |scale| dictionary(scale.dictionary_bytes, craft::BYTE_ARRAY, short_string)),
     ("dictionary/long_strings", |scale| dictionary(scale.dictionary_bytes, craft::BYTE_ARRAY, long_string)),
@@ -31,7 +34,7 @@ pub(super) const FILES: &[(&str, fn(&Scale) -> Adversary)] = &[
     ("footer/too_deep", |_| nesting(65)),
     ("pages/one_value", one_value_pages),
     ("header/statistics", statistics_in_header),
-    ("header/unknown_fields", |scale| unknown_in_header(scale.string_bytes)),
+    ("header/unknown_fields", |scale| unknown_in_header(scale.string_bytes.min(15 << 20))),
     ("header/too_long", |_| unknown_in_header(17 << 20)),
     ("levels/one_row", one_row),
     ("runs/nulls", nulls),

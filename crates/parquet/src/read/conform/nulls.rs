@@ -20,12 +20,18 @@ pub(super) struct Zeros {
     double: Buffer<f64>,
     views: Buffer<u128>,
     indices: Buffer<u32>,
+    filled: usize,
 }
 
 impl Zeros {
+    /// Bytes that were filled since this was last asked.
+    pub(super) fn filled(&mut self) -> usize {
+        core::mem::take(&mut self.filled)
+    }
+
     /// Zero bytes: no validity, level 0.
     pub(super) fn bytes(&mut self, length: usize) -> Result<Buffer<u8>> {
-        zeros(&mut self.bytes, length)
+        zeros(&mut self.bytes, length, &mut self.filled)
     }
 
     fn values(&mut self, physical_type: PhysicalType, length: usize) -> Result<Values> {
@@ -35,14 +41,15 @@ impl Zeros {
         };
         Ok(match physical_type {
             PhysicalType::Boolean => Values::Boolean(Bitmap::new(self.bytes(length.div_ceil(8))?, 0, length)),
-            PhysicalType::Int32 => Values::Int32(zeros(&mut self.int32, length)?),
-            PhysicalType::Int64 => Values::Int64(zeros(&mut self.int64, length)?),
+            PhysicalType::Int32 => Values::Int32(zeros(&mut self.int32, length, &mut self.filled)?),
+            PhysicalType::Int64 => Values::Int64(zeros(&mut self.int64, length, &mut self.filled)?),
             PhysicalType::Int96 => Values::Int96(fixed(self, 12)?),
-            PhysicalType::Float => Values::Float(zeros(&mut self.float, length)?),
-            PhysicalType::Double => Values::Double(zeros(&mut self.double, length)?),
-            PhysicalType::ByteArray => {
-                Values::ByteArray(ByteArrays::new(zeros(&mut self.views, length)?, Arc::default()))
-            }
+            PhysicalType::Float => Values::Float(zeros(&mut self.float, length, &mut self.filled)?),
+            PhysicalType::Double => Values::Double(zeros(&mut self.double, length, &mut self.filled)?),
+            PhysicalType::ByteArray => Values::ByteArray(ByteArrays::new(
+                zeros(&mut self.views, length, &mut self.filled)?,
+                Arc::default(),
+            )),
             PhysicalType::FixedLenByteArray(width) => {
                 Values::FixedLenByteArray(fixed(self, marquetry_base::cast::usize_of_u32(width))?)
             }
@@ -69,6 +76,7 @@ impl Zeros {
                 values: self.values(plan.physical_type, there)?,
                 layout,
                 levels: None,
+                provisional: false,
             });
         }
         let definition = match levels {
@@ -89,6 +97,7 @@ impl Zeros {
             values: self.values(plan.physical_type, 0)?,
             layout: Layout::Dense,
             levels: Some(Levels { definition, repetition }),
+            provisional: false,
         })
     }
 
@@ -101,17 +110,27 @@ impl Zeros {
         keep_dictionaries: bool,
     ) -> Result<ColumnBatch> {
         let values = if keep_dictionaries {
-            Values::Dictionary(zeros(&mut self.indices, rows)?, Arc::clone(&constant.value))
+            Values::Dictionary(zeros(&mut self.indices, rows, &mut self.filled)?, Arc::clone(&constant.value))
         } else {
             if constant.repeated.as_ref().is_none_or(|values| values.len() < rows) {
                 constant.repeated = Some(repeat(&constant.value, rows)?);
+                self.filled += rows.saturating_mul(constant.bytes);
             }
             match &constant.repeated {
                 Some(values) => values.slice(0..rows),
                 None => return Err(Error::internal("a constant that is not repeated")),
             }
         };
-        Ok(ColumnBatch { leaf, rows, nulls: 0, validity: None, values, layout: Layout::Spaced, levels: None })
+        Ok(ColumnBatch {
+            leaf,
+            rows,
+            nulls: 0,
+            validity: None,
+            values,
+            layout: Layout::Spaced,
+            levels: None,
+            provisional: false,
+        })
     }
 }
 
@@ -119,6 +138,8 @@ impl Zeros {
 #[derive(Debug)]
 pub(super) struct Constant {
     value: Arc<Values>,
+    /// Bytes that it takes in each row.
+    bytes: usize,
     repeated: Option<Values>,
 }
 
@@ -138,7 +159,8 @@ impl Constant {
             }
             _ => false,
         };
-        (is_of_type && value.len() == 1).then(|| Constant { value: Arc::new(value), repeated: None })
+        let bytes = builder::value_bytes(physical_type);
+        (is_of_type && value.len() == 1).then(|| Constant { value: Arc::new(value), bytes, repeated: None })
     }
 }
 
@@ -153,8 +175,9 @@ pub(super) fn rows_max(physical_type: PhysicalType, rows: usize) -> Result<usize
     Ok(rows.min(builder::rows_max(physical_type)))
 }
 
-fn zeros<T: Clone + Default>(kept: &mut Buffer<T>, length: usize) -> Result<Buffer<T>> {
+fn zeros<T: Clone + Default>(kept: &mut Buffer<T>, length: usize, filled: &mut usize) -> Result<Buffer<T>> {
     if kept.len() < length {
+        *filled += length.saturating_mul(size_of::<T>());
         *kept = fill(T::default(), length)?;
     }
     Ok(kept.slice(0..length))

@@ -5,27 +5,22 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{Budget, Buffer, Bytes, Codecs, Error, Machine, Object, Price, Result, Step};
+use marquetry_base::{Budget, Buffer, Bytes, Codecs, Error, Machine, Object, Result, Step};
 
 use super::nulls::{Constant, Zeros, rows_max};
-use super::variant::Reassembled;
-use super::{Conform, LeafPlan, LeafSource, LevelPlan, Structure, VariantPart, cast};
+use super::variant::{Reassembled, Reassembling};
+use super::{Conform, LeafSource, Structure, VariantPart, cast};
 use crate::format::FileMetaData;
-use crate::read::builder;
+use crate::read::builder::{self, ROOM_PRICE};
 use crate::read::{Batch, BatchReader, ColumnBatch, Layout, Levels, ReadOptions, Values};
 use crate::schema::Widening;
 
 /// What a column of a batch costs, whatever is done with it.
 const COLUMN_UNITS: u64 = 100;
-/// What a level, or a value that is changed, costs.
-const VALUE_PRICE: Price = Price::per_kilovalue(2 << 10);
-/// What a variant costs that is put together, and each of its bytes.
-const VARIANT_PRICE: Price = Price { kib: 2 << 10, kilovalue: 200 << 10 };
-
 /// Reads rows in batches, as [`BatchReader`] does, as those of another schema: see [`Conform`].
 ///
-/// The batches' leaves are those of that schema, all of them, in its order; rows and row groups are the file's. The work on a column of
-/// a batch is done at once.
+/// The batches' leaves are those of that schema, all of them, in its order; rows and row groups are the file's. What is done to a
+/// batch is done in slices, but for a variant, each of which is put together at once.
 pub struct ConformReader {
     reader: BatchReader,
     conform: Arc<Conform>,
@@ -47,6 +42,15 @@ struct Current {
     structures: Vec<Levels>,
     variants: Vec<Reassembled>,
     columns: Vec<ColumnBatch>,
+    /// Some of what was read is of a page that is not verified yet: so is what is made of it.
+    provisional: bool,
+    /// The definition levels of the structure at hand, once they are made.
+    definition: Option<Buffer<u8>>,
+    partial: cast::Partial,
+    /// The variants at hand.
+    reassembling: Option<Reassembling>,
+    /// The column at hand.
+    change: cast::Change,
 }
 
 impl ConformReader {
@@ -125,17 +129,27 @@ impl ConformReader {
             if self.conform.is_identity {
                 return Ok(Step::Ready(batch));
             }
+            let provisional = batch.columns.iter().any(|column| column.provisional);
             let read = core::mem::take(&mut batch.columns).into_iter().map(Some).collect();
             let columns = Vec::with_capacity(self.conform.leaves.len());
-            let (structures, variants) = (Vec::new(), Vec::new());
-            self.current = Some(Current { batch, read, structures, variants, columns });
+            self.current = Some(Current {
+                batch,
+                read,
+                structures: Vec::new(),
+                variants: Vec::new(),
+                columns,
+                provisional,
+                definition: None,
+                partial: cast::Partial::default(),
+                reassembling: None,
+                change: cast::Change::default(),
+            });
         }
         let Some(current) = &mut self.current else { return Err(Error::internal("no batch at hand")) };
         // What is made of columns that are taken later comes first.
         while let Some(structure) = self.conform.structures.get(current.structures.len()) {
-            let levels = current.structure(structure)?;
+            let Some(levels) = current.structure(structure, budget)? else { return Ok(Step::Yield) };
             budget.charge_units(COLUMN_UNITS);
-            budget.charge(VALUE_PRICE, 0, levels.definition.len());
             current.structures.push(levels);
             if budget.is_spent() {
                 return Ok(Step::Yield);
@@ -143,8 +157,15 @@ impl ConformReader {
         }
         while let Some(variant) = self.conform.variants.get(current.variants.len()) {
             let schema = &self.reader.metadata().schema;
-            let whole = variant.reassemble(schema, &current.batch, &current.read, self.layout)?;
-            budget.charge(VARIANT_PRICE, whole.bytes(), whole.values());
+            let mut reassembling = match current.reassembling.take() {
+                Some(reassembling) => reassembling,
+                None => Reassembling::new(variant)?,
+            };
+            let read = (&current.read[..], self.layout);
+            let Some(whole) = reassembling.step(variant, schema, &current.batch, read, budget)? else {
+                current.reassembling = Some(reassembling);
+                return Ok(Step::Yield);
+            };
             current.variants.push(whole);
             if budget.is_spent() {
                 return Ok(Step::Yield);
@@ -155,18 +176,15 @@ impl ConformReader {
             let rows = current.batch.rows;
             let column = match &plan.source {
                 LeafSource::Read { read, widening, levels } => {
-                    let column = current.read.get_mut(*read).and_then(Option::take);
-                    let mut column = column.ok_or_else(|| Error::internal("a leaf that is not read"))?;
-                    if !matches!(levels, LevelPlan::Keep) {
-                        column = relevel(column, levels, plan)?;
-                        budget.charge(VALUE_PRICE, 0, entries(&column));
-                    }
-                    if *widening != Widening::None {
-                        let mut none = None;
-                        let last = self.dictionaries.get_mut(leaf).unwrap_or(&mut none);
-                        column.values = cast::widen(column.values, *widening, last)?;
-                        budget.charge(VALUE_PRICE, 0, column.values.len());
-                    }
+                    let column = current.read.get(*read).and_then(Option::as_ref);
+                    let column = column.ok_or_else(|| Error::internal("a leaf that is not read"))?;
+                    let mut none = None;
+                    let last = self.dictionaries.get_mut(leaf).unwrap_or(&mut none);
+                    let how = (levels, *widening, plan);
+                    let Some(column) = current.change.step(column, how, last, budget)? else {
+                        return Ok(Step::Yield);
+                    };
+                    current.read[*read] = None;
                     ColumnBatch { leaf, ..column }
                 }
                 LeafSource::Null(structure) => {
@@ -183,16 +201,18 @@ impl ConformReader {
                     let whole = current.variants.get(*variant);
                     let whole = whole.ok_or_else(|| Error::internal("a variant that is not read"))?;
                     let column = whole.column(*part == VariantPart::Metadata);
-                    let column = if matches!(levels, LevelPlan::Keep) {
-                        column
-                    } else {
-                        relevel(column, levels, plan)?
+                    let how = (levels, Widening::None, plan);
+                    let Some(column) = current.change.step(&column, how, &mut None, budget)? else {
+                        return Ok(Step::Yield);
                     };
                     ColumnBatch { leaf, ..column }
                 }
             };
             budget.charge_units(COLUMN_UNITS);
-            current.columns.push(column);
+            budget.charge(ROOM_PRICE, self.zeros.filled(), 0);
+            let is_made = !matches!(plan.source, LeafSource::Read { .. });
+            let provisional = column.provisional || (is_made && current.provisional);
+            current.columns.push(ColumnBatch { provisional, ..column });
             if budget.is_spent() && current.columns.len() < self.conform.leaves.len() {
                 return Ok(Step::Yield);
             }
@@ -205,77 +225,26 @@ impl ConformReader {
 }
 
 impl Current {
-    /// The levels of slots, from those of a leaf there.
-    fn structure(&self, structure: &Structure) -> Result<Levels> {
+    /// The levels of slots, from those of a leaf there. `None` when the budget is spent: call again.
+    fn structure(&mut self, structure: &Structure, budget: &mut Budget<'_>) -> Result<Option<Levels>> {
         let donor = self.read.get(structure.read).and_then(Option::as_ref);
         let donor = donor.ok_or_else(|| Error::internal("a leaf that is not read"))?;
-        let column = definition_of(donor, &structure.definition)?;
-        let repetition = donor.levels.as_ref().and_then(|levels| levels.repetition.as_ref());
-        let Some(repetition) = repetition else {
-            return Ok(Levels { definition: column, repetition: None });
+        let definition = match self.definition.take() {
+            Some(definition) => definition,
+            None => match self.partial.definition(donor, &structure.definition, budget)? {
+                Some(definition) => definition,
+                None => return Ok(None),
+            },
         };
-        let begins = |level: &u8| u16::from(*level) <= structure.repetition;
-        if repetition.iter().all(begins) {
-            return Ok(Levels { definition: column, repetition: Some(repetition.clone()) });
+        let Some(repetition) = donor.levels.as_ref().and_then(|levels| levels.repetition.as_ref()) else {
+            return Ok(Some(Levels { definition, repetition: None }));
+        };
+        let levels = self.partial.slots(&definition, repetition, structure.repetition, budget)?;
+        if levels.is_none() {
+            self.definition = Some(definition);
         }
-        let slots = || repetition.iter().zip(column.iter()).filter(|(level, _)| begins(level));
-        Ok(Levels {
-            definition: slots().map(|(_, definition)| *definition).collect::<Vec<u8>>().into(),
-            repetition: Some(slots().map(|(repetition, _)| *repetition).collect::<Vec<u8>>().into()),
-        })
+        Ok(levels)
     }
-}
-
-/// A nested column with the definition levels of the other schema.
-fn relevel(column: ColumnBatch, levels: &LevelPlan, plan: &LeafPlan) -> Result<ColumnBatch> {
-    let map = match levels {
-        LevelPlan::Keep => return Ok(column),
-        LevelPlan::Map(map) | LevelPlan::OfFlat(map) => map,
-    };
-    let definition = definition_of(&column, map)?;
-    let repetition = match column.levels {
-        Some(levels) => levels.repetition,
-        None if plan.has_repetition => return Err(Error::internal("a flat leaf below a list")),
-        None => None,
-    };
-    // The values of a nested leaf are those that are there.
-    let values = match &column.validity {
-        Some(validity) if column.layout == Layout::Spaced => cast::compact(&column.values, validity)?,
-        _ => column.values,
-    };
-    Ok(ColumnBatch {
-        nulls: definition.len().saturating_sub(values.len()),
-        values,
-        validity: None,
-        layout: Layout::Dense,
-        levels: Some(Levels { definition, repetition }),
-        ..column
-    })
-}
-
-/// A column's definition levels, by a table of what becomes of each.
-fn definition_of(column: &ColumnBatch, map: &[u8]) -> Result<Buffer<u8>> {
-    let highest = map.last().copied().unwrap_or(0);
-    let mut out = Vec::new();
-    let entries = entries(column);
-    out.try_reserve_exact(entries).map_err(|_| Error::out_of_memory(entries))?;
-    match (&column.levels, &column.validity) {
-        (Some(levels), _) => {
-            out.extend(
-                levels.definition.iter().map(|&level| *map.get(usize::from(level)).unwrap_or(&highest)),
-            );
-        }
-        (None, None) => out.resize(entries, highest),
-        (None, Some(validity)) => {
-            let absent = map.first().copied().unwrap_or(0);
-            out.extend(validity.iter().map(|is_there| if is_there { highest } else { absent }));
-        }
-    }
-    Ok(out.into())
-}
-
-fn entries(column: &ColumnBatch) -> usize {
-    column.levels.as_ref().map_or(column.rows, |levels| levels.definition.len())
 }
 
 impl Machine for ConformReader {

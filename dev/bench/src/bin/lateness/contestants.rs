@@ -207,7 +207,13 @@ struct Timerfd(tokio::io::unix::AsyncFd<OwnedFd>);
 impl Timerfd {
     fn new() -> std::io::Result<Timerfd> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        Ok(Timerfd(tokio::io::unix::AsyncFd::new(timerfd_create(TimerfdClockId::Monotonic, flags)?)?))
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        #[expect(
+            deprecated,
+            reason = "what is to replace it is `unsafe`; and an OwnedFd stays open and the same"
+        )]
+        let timer = tokio::io::unix::AsyncFd::new(timer)?;
+        Ok(Timerfd(timer))
     }
 
     async fn sleep_until(&self, due: Instant) -> std::io::Result<()> {

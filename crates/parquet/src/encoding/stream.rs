@@ -1,0 +1,344 @@
+//! The bytes of a page, a chunk at a time.
+//!
+//! A page can be longer than what one wants to hold of it in one piece. What a decoder reads is a [`Stream`]: a *chunk*, a
+//! place in it, and how much follows. A decoder takes what the chunk has, and where that does not reach, says how many bytes
+//! it needs in one piece: a value, eight packed numbers, a header. It never knows where they come from: out of the
+//! decompressor, out of the input, or out of segments that are held because several streams of a page are read at once.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use marquetry_base::{Budget, Bytes, Error, Result};
+
+use crate::growing::{COPY_PRICE, Growing, SLICE_BYTES};
+
+/// Bytes that are there, if the stream has so many, when a decoder is made: enough for any encoding's header.
+pub(crate) const FIRST_BYTES: usize = 64;
+
+/// Bytes that are joined where a segment ends, at least, if they follow: so that small segments cost little each.
+const JOINT_BYTES: usize = 4 << 10;
+
+/// Bytes of a page, held in pieces.
+#[derive(Debug, Default)]
+pub(crate) struct Segments {
+    /// Where each starts, and its bytes; none is empty.
+    parts: Vec<(usize, Bytes)>,
+    length: usize,
+}
+
+impl Segments {
+    /// Bytes in all.
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Adds bytes at the end.
+    pub(crate) fn push(&mut self, bytes: Bytes) {
+        if !bytes.is_empty() {
+            let start = self.length;
+            self.length += bytes.len();
+            self.parts.push((start, bytes));
+        }
+    }
+
+    /// A stream of all the bytes.
+    pub(crate) fn into_stream(mut self) -> Stream {
+        if self.parts.len() <= 1 {
+            return self.parts.pop().map(|(_, bytes)| bytes).unwrap_or_default().into();
+        }
+        Stream { behind: self.length, rest: Rest::Held(self.length, Arc::new(self)), ..Stream::default() }
+    }
+
+    /// Bytes from `at` on, as far as one segment reaches, at most `most`.
+    fn segment(&self, at: usize, most: usize) -> Bytes {
+        let behind = self.parts.partition_point(|(start, _)| *start <= at);
+        match behind.checked_sub(1).and_then(|last| self.parts.get(last)) {
+            Some((start, bytes)) if at - start < bytes.len() => {
+                let skip = at - start;
+                bytes.slice(skip..bytes.len().min(skip.saturating_add(most)))
+            }
+            _ => Bytes::new(),
+        }
+    }
+}
+
+/// A stream of bytes, of which a chunk is there.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stream {
+    chunk: Bytes,
+    at: usize,
+    /// Bytes that follow the chunk.
+    behind: usize,
+    /// Bytes at the end of what is supplied that are no part of the stream.
+    surplus: usize,
+    /// Bytes from `at` on that are wanted in one piece; 0 if none are.
+    wanted: usize,
+    rest: Rest,
+    /// The next chunk, while it is put together of segments.
+    joint: Option<Box<Growing>>,
+}
+
+/// Where the bytes behind the chunk are.
+#[derive(Debug, Clone, Default)]
+enum Rest {
+    /// They are still to come: whoever reads the page supplies them.
+    #[default]
+    Coming,
+    /// In segments, where the stream ends at this place.
+    Held(usize, Arc<Segments>),
+}
+
+impl From<Bytes> for Stream {
+    /// A stream of one chunk.
+    fn from(chunk: Bytes) -> Stream {
+        Stream { chunk, ..Stream::default() }
+    }
+}
+
+impl Stream {
+    /// A stream of `length` bytes that are all to come.
+    pub(crate) fn coming(length: usize) -> Stream {
+        Stream { behind: length, ..Stream::default() }
+    }
+
+    /// What is there of it from here on.
+    #[inline]
+    pub(crate) fn there(&self) -> &[u8] {
+        &self.chunk[self.at..]
+    }
+
+    /// The chunk, and the place in it.
+    #[inline]
+    pub(crate) fn chunk(&self) -> (&Bytes, usize) {
+        (&self.chunk, self.at)
+    }
+
+    /// Bytes left in all.
+    #[inline]
+    pub(crate) fn left(&self) -> usize {
+        self.chunk.len() - self.at + self.behind
+    }
+
+    /// True where nothing follows the chunk.
+    #[inline]
+    pub(crate) fn is_last(&self) -> bool {
+        self.behind == 0
+    }
+
+    /// True if the next `bytes` bytes are there, or all that are left. Otherwise they are wanted from now on.
+    #[inline]
+    pub(crate) fn has(&mut self, bytes: usize) -> bool {
+        let there = self.behind == 0 || self.chunk.len() - self.at >= bytes;
+        if !there {
+            self.wanted = bytes;
+        }
+        there
+    }
+
+    /// True when bytes are wanted that are not there.
+    #[inline]
+    pub(crate) fn is_starved(&self) -> bool {
+        self.wanted > 0
+    }
+
+    /// Bytes wanted in one piece, from here on; not more than are left.
+    pub(crate) fn wanted(&self) -> usize {
+        self.wanted.min(self.left())
+    }
+
+    /// True where the bytes behind the chunk are held, so that [`Stream::gather`] gets them.
+    pub(crate) fn is_held(&self) -> bool {
+        matches!(self.rest, Rest::Held(..))
+    }
+
+    /// Goes on by so many bytes, which are there.
+    #[inline]
+    pub(crate) fn advance(&mut self, bytes: usize) {
+        self.at = (self.at + bytes).min(self.chunk.len());
+    }
+
+    /// Goes on by so many bytes, in a stream that is held.
+    ///
+    /// # Errors
+    ///
+    /// When it has fewer.
+    pub(crate) fn skip(&mut self, bytes: usize) -> Result<()> {
+        let there = self.chunk.len() - self.at;
+        if bytes <= there {
+            self.at += bytes;
+            return Ok(());
+        }
+        self.behind = self.behind.checked_sub(bytes - there).ok_or_else(super::too_few_values)?;
+        self.at = self.chunk.len();
+        Ok(())
+    }
+
+    /// A part of what is left of a stream that is held. Beyond the end there is nothing.
+    pub(crate) fn part(&self, start: usize, length: usize) -> Stream {
+        let left = self.left();
+        let (start, length) = (start.min(left), length.min(left - start.min(left)));
+        let from = self.at + start;
+        if from + length <= self.chunk.len() {
+            return self.chunk.slice(from..from + length).into();
+        }
+        let rest = match &self.rest {
+            Rest::Held(end, segments) => Rest::Held(end - (left - start - length), Arc::clone(segments)),
+            Rest::Coming => Rest::Coming,
+        };
+        Stream { behind: length, rest, ..Stream::default() }
+    }
+
+    /// A place in a stream that is held: bytes from there on, as far as a segment reaches, at most `most`.
+    pub(crate) fn peek(&self, start: usize, most: usize) -> Bytes {
+        let from = self.at + start;
+        if from < self.chunk.len() {
+            return self.chunk.slice(from..self.chunk.len().min(from.saturating_add(most)));
+        }
+        match &self.rest {
+            Rest::Held(end, segments) => {
+                let left = self.left().saturating_sub(start);
+                segments.segment(end - left, most.min(left))
+            }
+            Rest::Coming => Bytes::new(),
+        }
+    }
+
+    /// Ends the stream after `length` bytes of what is left, which are still to come or in the chunk.
+    pub(crate) fn cut(&mut self, length: usize) {
+        let (chunk, behind) = (core::mem::take(&mut self.chunk), self.behind + self.surplus);
+        self.surplus += (chunk.len() - self.at + self.behind).saturating_sub(length);
+        self.supply(chunk, self.at, behind);
+    }
+
+    /// Lets go of the chunk: what is left of it will be supplied again.
+    pub(crate) fn rewind(&mut self) {
+        self.behind = self.left();
+        (self.chunk, self.at) = (Bytes::new(), 0);
+    }
+
+    /// Takes a chunk, `at` bytes of which are before what is left, and `behind` bytes follow.
+    pub(crate) fn supply(&mut self, mut chunk: Bytes, at: usize, behind: usize) {
+        let length = chunk.len() - self.surplus.saturating_sub(behind).min(chunk.len() - at);
+        chunk.truncate(length);
+        (self.chunk, self.at, self.behind) = (chunk, at, behind.saturating_sub(self.surplus));
+        self.wanted = 0;
+    }
+
+    /// Gets the bytes that are wanted out of the segments. False when the budget was spent before.
+    ///
+    /// # Errors
+    ///
+    /// When the memory to join them cannot be had.
+    pub(crate) fn gather(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
+        let Rest::Held(end, segments) = &self.rest else {
+            return Err(Error::internal("bytes that are not held"));
+        };
+        let left = self.left();
+        let start = end - left;
+        let wanted = self.wanted.min(left);
+        if self.joint.is_none() {
+            let piece = segments.segment(start, left);
+            if piece.len() >= wanted {
+                let behind = left - piece.len();
+                self.supply(piece, 0, behind);
+                return Ok(true);
+            }
+        }
+        let goal = left.min(wanted.max(JOINT_BYTES));
+        let joint = self.joint.get_or_insert_default();
+        while joint.len() < goal {
+            if !joint.grow(goal, goal, budget)? {
+                return Ok(false);
+            }
+            let piece = segments.segment(start + joint.len(), SLICE_BYTES.min(goal - joint.len()));
+            if piece.is_empty() {
+                return Err(Error::internal("a segment that is not there"));
+            }
+            budget.charge(COPY_PRICE, piece.len(), 0);
+            joint.append(&piece);
+            if joint.len() < goal && budget.is_spent() {
+                return Ok(false);
+            }
+        }
+        let joint = self.joint.take().map(|joint| joint.into_vec()).unwrap_or_default();
+        self.supply(joint.into(), 0, left - goal);
+        Ok(true)
+    }
+}
+
+/// For tests: a stream of the same bytes, held in segments of `length` bytes.
+#[cfg(test)]
+pub(crate) fn in_segments(bytes: &[u8], length: usize) -> Stream {
+    let mut segments = Segments::default();
+    bytes.chunks(length).for_each(|part| segments.push(Bytes::copy_from_slice(part)));
+    segments.into_stream()
+}
+
+/// For tests: gets what a stream wants, if it wants anything.
+#[cfg(test)]
+pub(crate) fn feed(stream: &mut Stream) {
+    while stream.is_starved() && !stream.gather(&mut Budget::new(0)).unwrap() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_gives_all_its_bytes_whatever_the_segments() {
+        let bytes: Vec<u8> = (0..20_000u32).map(|at| at.to_le_bytes()[0] ^ at.to_le_bytes()[1]).collect();
+        for length in [1, 7, 100, 5000, 19_999, 20_000] {
+            for need in [1, 3, 64, 4097, 30_000] {
+                let mut stream = in_segments(&bytes, length);
+                let mut all = Vec::new();
+                while stream.left() > 0 {
+                    while !stream.has(need) {
+                        while !stream.gather(&mut Budget::new(0)).unwrap() {}
+                        assert!(!stream.is_starved());
+                    }
+                    let take = need.min(stream.left());
+                    all.extend_from_slice(&stream.there()[..take]);
+                    stream.advance(take);
+                }
+                assert_eq!(all, bytes, "segments of {length}, {need} at a time");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_and_places() {
+        let bytes: Vec<u8> = (0..200).collect();
+        let mut stream = in_segments(&bytes, 30);
+        stream.skip(10).unwrap();
+        assert!(!stream.has(5));
+        feed(&mut stream);
+        assert_eq!(&*stream.peek(35, 100), &bytes[45..60]);
+        let mut part = stream.part(15, 40);
+        assert_eq!(part.left(), 40);
+        assert!(!part.has(40));
+        feed(&mut part);
+        assert_eq!(part.there(), &bytes[25..65]);
+        assert_eq!(stream.part(185, 40).left(), 5);
+        assert_eq!(stream.part(500, 40).left(), 0);
+        stream.skip(190).unwrap();
+        assert!(stream.skip(1).is_err());
+    }
+
+    #[test]
+    fn a_stream_is_cut_wherever_its_chunks_end() {
+        for length in 0..=10 {
+            for chunk in 0..=10 {
+                let mut stream = Stream::from(Bytes::from_static(b"0123456789").slice(..chunk));
+                stream.behind = 10 - chunk;
+                let taken = chunk.min(2).min(length);
+                stream.advance(taken);
+                stream.cut(length - taken);
+                assert_eq!(stream.left(), length - taken, "{length} of a chunk of {chunk}");
+                // The rest comes, or all of it again.
+                stream.supply(Bytes::from_static(b"0123456789"), taken, 0);
+                assert_eq!(stream.there(), &b"0123456789"[taken..length]);
+            }
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! What a unit of a budget is, in nanoseconds, for each price in the code.
+//!
+//! A budget bounds time only as far as prices are right. Each [`Case`] is a file in which nearly all that is charged is charged at one price, in the
+//! best, the usual or the worst shape of input for the code that the price is of. Its reading is timed step by step, beside what the
+//! steps charged. The prices of the codecs have a table of their own: `cargo run --release -p marquetry-codecs --example prices`.
+//!
+//! A price that no case names is noticed by a test of `dev/xtask`.
+
+mod files;
+mod values;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use marquetry_base::cast::usize_of;
+use marquetry_base::{Budget, Error, Limits, Machine, Object, Result, Step, Want};
+use marquetry_codecs::StandardCodecs;
+use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::read::{
+    Assembler, BatchReader, Conform, ConformReader, FooterReader, PageIndexReader, ReadOptions,
+};
+use marquetry_parquet::record::{Program, RecordSink, Value};
+use marquetry_parquet::schema::Schema;
+
+use crate::stall::{Call, Calls};
+
+const FILE: Object = Object(0);
+
+/// A file whose reading is charged at one price, nearly.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The constant: its file below `crates/*/src`, and its name there.
+    pub price: &'static str,
+    /// What is in the file.
+    pub name: String,
+    /// What the price is paid for: bytes where `per_byte`, else values.
+    pub amount: usize,
+    /// Whether it is paid for bytes.
+    pub per_byte: bool,
+    /// What is timed.
+    pub work: Work,
+    /// The file.
+    pub file: Bytes,
+}
+
+/// What of a reading is timed.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// The footer.
+    Footer,
+    /// The page index, which comes in pieces of at most so many bytes.
+    Index {
+        /// The most bytes of a piece.
+        piece_bytes: u64,
+    },
+    /// Batches, of pages that come in pieces of at most so many bytes, whose strings are checked or not.
+    Batches {
+        /// The most bytes of a piece.
+        piece_bytes: u64,
+        /// Checks that strings are UTF-8.
+        verify_utf8: bool,
+    },
+    /// Arrays of nested columns, the batches' own reading aside.
+    Arrays,
+    /// Records, the batches' own reading aside.
+    Records,
+    /// Batches as those of the schema of that file.
+    Conform(Bytes),
+}
+
+impl Work {
+    /// Batches of pages in one piece, of which strings are not checked.
+    pub const BATCHES: Work = Work::Batches { piece_bytes: u64::MAX, verify_utf8: false };
+}
+
+impl Case {
+    fn new(price: &'static str, name: impl Into<String>, amount: usize, file: Bytes) -> Case {
+        Case { price, name: name.into(), amount, per_byte: false, work: Work::BATCHES, file }
+    }
+
+    fn bytes(self) -> Case {
+        Case { per_byte: true, ..self }
+    }
+
+    fn work(self, work: Work) -> Case {
+        Case { work, ..self }
+    }
+}
+
+/// All cases. `thousands` is the size of each: so many thousands of values.
+pub fn cases(thousands: usize) -> Vec<Case> {
+    [values::cases(thousands), files::cases(thousands)].concat()
+}
+
+/// Reads a case once; says what was charged. `calls` times each step of what is priced.
+///
+/// # Errors
+/// The readers'.
+pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
+    let mut timer = Timer { calls, is_on: matches!(case.work, Work::Footer), units: 0 };
+    let whole = |machine: &mut FooterReader, timer: &mut Timer<'_>, file: &Bytes| {
+        let metadata = timer.next(machine, file, u64::MAX)?;
+        metadata.ok_or_else(|| Error::internal("a footer reader without metadata"))
+    };
+    let mut footer = FooterReader::new(FILE, Limits::TRUSTED);
+    let metadata = whole(&mut footer, &mut timer, &case.file)?;
+    let mut options = ReadOptions {
+        limits: Limits::TRUSTED,
+        batch_rows,
+        batch_bytes: usize::MAX,
+        // A chunk in one piece, but where pieces are what is priced.
+        read_bytes: u64::MAX,
+        ..ReadOptions::default()
+    };
+    match &case.work {
+        Work::Footer => {}
+        Work::Index { piece_bytes } => {
+            timer.is_on = true;
+            let mut reader = PageIndexReader::new(FILE, metadata, &options)?;
+            while timer.next(&mut reader, &case.file, *piece_bytes)?.is_some() {}
+        }
+        Work::Batches { piece_bytes, verify_utf8 } => {
+            timer.is_on = true;
+            options.verify_utf8 = *verify_utf8;
+            let mut reader = batches(metadata, options)?;
+            while timer.next(&mut reader, &case.file, *piece_bytes)?.is_some() {}
+        }
+        Work::Arrays => {
+            let mut assemblers = assemblers(&metadata.schema)?;
+            let mut reader = batches(metadata, options)?;
+            while let Some(batch) = timer.next(&mut reader, &case.file, u64::MAX)? {
+                timer.is_on = true;
+                for assembler in &mut assemblers {
+                    let column = |leaf: usize| batch.columns.get(leaf);
+                    while timer.step(|budget| assembler.step(&batch, &column, budget))?.is_none() {}
+                }
+                timer.is_on = false;
+            }
+        }
+        Work::Records => {
+            let leaves: Vec<usize> = (0..metadata.schema.leaves().len()).collect();
+            let program = Program::new(&metadata.schema, &leaves)?;
+            let mut reader = batches(metadata, options)?;
+            let mut sink = Nothing;
+            while let Some(batch) = timer.next(&mut reader, &case.file, u64::MAX)? {
+                timer.is_on = true;
+                let mut records = program.records(&batch)?;
+                while !timer.step(|budget| records.step(&mut sink, budget))? {}
+                timer.is_on = false;
+            }
+        }
+        Work::Conform(other) => {
+            let mut footer = FooterReader::new(FILE, Limits::TRUSTED);
+            let table = whole(&mut footer, &mut timer, other)?;
+            let conform = Arc::new(Conform::new(&metadata.schema, &table.schema, &[])?);
+            timer.is_on = true;
+            let codecs = Arc::new(StandardCodecs::default());
+            let mut reader = ConformReader::new(FILE, metadata, codecs, options, conform, Vec::new())?;
+            while timer.next(&mut reader, &case.file, u64::MAX)?.is_some() {}
+        }
+    }
+    Ok(timer.units)
+}
+
+fn batches(metadata: Arc<FileMetaData>, options: ReadOptions) -> Result<BatchReader> {
+    BatchReader::new(FILE, metadata, Arc::new(StandardCodecs::default()), options)
+}
+
+fn assemblers(schema: &Schema) -> Result<Vec<Assembler>> {
+    let shapes = schema.children(0).filter_map(|node| schema.shape(node, |_| true).transpose());
+    shapes.map(|shape| Assembler::new(schema, &shape?, &Limits::TRUSTED)).collect()
+}
+
+struct Timer<'calls> {
+    calls: &'calls mut Calls,
+    is_on: bool,
+    units: u64,
+}
+
+impl Timer<'_> {
+    fn step<T>(&mut self, work: impl FnOnce(&mut Budget<'_>) -> T) -> T {
+        let mut budget = Budget::default();
+        if !self.is_on {
+            return work(&mut budget);
+        }
+        let done = self.calls.time(Call::Step, || work(&mut budget));
+        self.calls.charged(budget.spent());
+        self.units += budget.spent();
+        done
+    }
+
+    /// Drives a machine to its next product.
+    fn next<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        file: &Bytes,
+        piece_bytes: u64,
+    ) -> Result<Option<M::Product>> {
+        loop {
+            match self.step(|budget| machine.step(budget))? {
+                Step::Ready(product) => return Ok(Some(product)),
+                Step::Done => return Ok(None),
+                Step::Yield => {}
+                Step::Append(..) => return Err(Error::internal("a reader that writes")),
+                Step::Need(demand) => {
+                    for want in demand.wants {
+                        let Want::Range(object, range, _) = want else {
+                            machine.supply_length(FILE, file.len() as u64)?;
+                            continue;
+                        };
+                        let mut at = range.start;
+                        while at < range.end {
+                            let piece = at..range.end.min(at.saturating_add(piece_bytes));
+                            let place = |at: u64| usize_of(at).unwrap_or(usize::MAX);
+                            let bytes = file.slice(place(piece.start)..place(piece.end));
+                            at = piece.end;
+                            machine.supply(object, piece, bytes)?;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Hears records and does nothing.
+struct Nothing;
+
+impl RecordSink for Nothing {
+    fn start_record(&mut self) -> Result<()> {
+        Ok(())
+    }
+    fn end_record(&mut self) -> Result<()> {
+        Ok(())
+    }
+    fn start_struct(&mut self, _field: usize) -> Result<()> {
+        Ok(())
+    }
+    fn end_struct(&mut self, _field: usize) -> Result<()> {
+        Ok(())
+    }
+    fn start_list(&mut self, _field: usize) -> Result<()> {
+        Ok(())
+    }
+    fn end_list(&mut self, _field: usize) -> Result<()> {
+        Ok(())
+    }
+    fn start_map(&mut self, _field: usize) -> Result<()> {
+        Ok(())
+    }
+    fn end_map(&mut self, _field: usize) -> Result<()> {
+        Ok(())
+    }
+    fn null(&mut self, _field: usize) -> Result<()> {
+        Ok(())
+    }
+    fn value(&mut self, _field: usize, value: Value<'_>) -> Result<()> {
+        std::hint::black_box(&value);
+        Ok(())
+    }
+}
+
+/// Numbers that look random and are always the same (Marsaglia's xorshift).
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new() -> Random {
+        Random(0x9e37_79b9_7f4a_7c15)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Below a bound.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        usize::try_from((self.next() >> 16) % bound.max(1) as u64).unwrap_or(0)
+    }
+
+    /// Below a bound, as an index is in a file.
+    pub(crate) fn index(&mut self, bound: usize) -> u32 {
+        u32::try_from(self.below(bound)).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Work that is charged nowhere is work that no budget bounds: twice the input must cost twice as much, about. It cannot
+    /// depend on the machine.
+    #[test]
+    fn what_is_read_is_charged() {
+        let charged = |case: &Case| {
+            let units = read(case, 8192, &mut Calls::default());
+            units.unwrap_or_else(|error| panic!("{}, {}: {error}", case.price, case.name))
+        };
+        for (small, large) in cases(20).iter().zip(&cases(40)) {
+            assert_eq!(small.name, large.name);
+            assert!(large.amount > small.amount, "{}: {} of {}", small.name, large.amount, small.amount);
+            let more = (charged(large) - charged(small)) as f64 / (large.amount - small.amount) as f64;
+            // The cheapest byte there is, a CRC's, costs a tenth of a unit; the cheapest value a fifth.
+            let least = if small.per_byte { 0.05 } else { 0.2 };
+            assert!(more >= least, "{}, {}: {more:.3} units", small.price, small.name);
+        }
+    }
+}

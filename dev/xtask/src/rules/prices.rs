@@ -1,0 +1,110 @@
+//! Prices: a budget bounds time only as far as they are right, so each is measured somewhere.
+
+use crate::rust_text::{code_only, line_of};
+
+/// Where prices are measured: the cases name the constant, as [`missing`] does.
+pub const MEASURED_IN: &[&str] = &["dev/bench/src/prices/", "crates/codecs/examples/prices.rs"];
+
+/// Prices that nothing measures yet, and why.
+const UNMEASURED: &[(&str, &str)] =
+    &[("read/conform/reader.rs VARIANT_PRICE", "a column of variants is put together at once")];
+
+/// Constants of type `Price` in the sources of the crates that no measurement names.
+///
+/// A price is named by its file below `crates/*/src` and its own name, as a string: `"read/page.rs CRC_PRICE"`.
+pub fn missing<'a>(
+    sources: impl Iterator<Item = (&'a str, &'a str)>,
+    measurements: &[(&str, &str)],
+) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (path, text) in sources {
+        for (name, line) in prices(text) {
+            let price = format!("{} {name}", below_src(path));
+            let is_measured = measurements.iter().any(|(_, text)| text.contains(&format!("\"{price}\"")));
+            let is_excused = UNMEASURED.iter().any(|(excused, _)| *excused == price);
+            match (is_measured, is_excused) {
+                (false, false) => faults.push(format!("{path}:{line}: nothing measures \"{price}\"")),
+                (true, true) => faults.push(format!("\"{price}\" is measured: strike it out")),
+                _ => {}
+            }
+        }
+    }
+    faults
+}
+
+/// Names in measurements that are no price's any more.
+pub fn unknown<'a>(
+    sources: impl Iterator<Item = (&'a str, &'a str)>,
+    measurements: &[(&str, &str)],
+) -> Vec<String> {
+    let known: Vec<String> = sources
+        .flat_map(|(path, text)| {
+            prices(text).into_iter().map(move |(name, _)| format!("{} {name}", below_src(path)))
+        })
+        .collect();
+    let mut faults = Vec::new();
+    for (path, text) in measurements {
+        for literal in text.split('"').skip(1).step_by(2) {
+            let is_price = literal.split_once(".rs ").is_some_and(|(_, name)| {
+                !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+            });
+            if is_price && !known.iter().any(|known| known == literal) {
+                faults.push(format!("{path}: there is no price \"{literal}\""));
+            }
+        }
+    }
+    faults.extend(
+        UNMEASURED
+            .iter()
+            .filter(|(excused, _)| !known.iter().any(|known| known == excused))
+            .map(|(excused, _)| format!("there is no price \"{excused}\"")),
+    );
+    faults
+}
+
+/// The constants of type `Price` that have a value, and their lines.
+fn prices(text: &str) -> Vec<(&str, usize)> {
+    let code = code_only(text);
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices(": Price =") {
+        let Some(start) = code[..at].rfind("const ") else { continue };
+        let name = &text[start + "const ".len()..at];
+        if !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_') {
+            found.push((name, line_of(&code, at) + 1));
+        }
+    }
+    found
+}
+
+fn below_src(path: &str) -> &str {
+    path.split_once("/src/").map_or(path, |(_, below)| below)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "/// A price.\nconst CRC_PRICE: Price = Price::per_kib(1);\n// const OLD: Price = x;\n\
+                          trait T { const PRICE: Price; }\npub(super) const COPY: Price = Price { kib: 1, kilovalue: 0 };\n";
+
+    #[test]
+    fn prices_that_nothing_measures_are_found() {
+        let sources = || [("crates/parquet/src/read/page.rs", SOURCE)].into_iter();
+        let half = [("dev/bench/src/prices/a.rs", "const C: &str = \"read/page.rs CRC_PRICE\";")];
+        assert_eq!(
+            missing(sources(), &half),
+            ["crates/parquet/src/read/page.rs:5: nothing measures \"read/page.rs COPY\""]
+        );
+        let all = [half[0], ("dev/bench/src/prices/b.rs", "f(\"read/page.rs COPY\", \"int32\")")];
+        assert_eq!(missing(sources(), &all), [""; 0]);
+    }
+
+    #[test]
+    fn measurements_of_no_price_are_found() {
+        let sources = [("crates/parquet/src/read/page.rs", SOURCE)];
+        let text = "\"read/page.rs COPY\" \"read/page.rs OLD\" \"see page.rs for more\"";
+        let faults = unknown(sources.into_iter(), &[("a.rs", text)]);
+        assert!(faults.contains(&"a.rs: there is no price \"read/page.rs OLD\"".to_owned()), "{faults:?}");
+        assert!(!faults.iter().any(|fault| fault.contains("COPY") || fault.contains("more")), "{faults:?}");
+    }
+}
