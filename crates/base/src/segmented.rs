@@ -51,8 +51,8 @@ impl<T> Segmented<T> {
 
     #[cold]
     fn push_segment(&mut self, value: T) {
-        // The first grows as any list does: most lists are short. The others will be filled.
-        let mut segment = Vec::with_capacity(if self.segments.is_empty() { 0 } else { Self::SEGMENT });
+        // The first grows as any list does, but from one: many lists have no more. The others will be filled.
+        let mut segment = Vec::with_capacity(if self.segments.is_empty() { 1 } else { Self::SEGMENT });
         segment.push(value);
         self.segments.push(segment);
     }
@@ -92,6 +92,13 @@ impl<T> Segmented<T> {
     /// The values from `index` on.
     pub fn iter_from(&self, index: usize) -> SegmentedIter<'_, T> {
         SegmentedIter { list: self, next: index.min(self.length), end: self.length }
+    }
+
+    /// How many values are before the first for which `is_before` is false: it is true of all before that, and of none behind.
+    pub fn partition_point(&self, mut is_before: impl FnMut(&T) -> bool) -> usize {
+        let segment = self.segments.partition_point(|segment| segment.last().is_some_and(&mut is_before));
+        let within = self.segments.get(segment).map_or(0, |values| values.partition_point(&mut is_before));
+        segment * Self::SEGMENT + within
     }
 
     /// All values, in order, to be changed.
@@ -228,6 +235,10 @@ mod tests {
         assert_eq!((list[65_537], list.get(100_000), list.iter().nth(99_999)), (65_537, None, Some(&99_999)));
         assert_eq!(list, (0..100_000).collect::<Vec<_>>().into());
         assert_ne!(list, (1..100_001).collect());
+        for point in [0, 1, 16_383, 16_384, 16_385, 99_999, 100_000] {
+            assert_eq!(list.partition_point(|value| *value < point), usize::try_from(point).unwrap());
+        }
+        assert_eq!(Segmented::<u8>::new().partition_point(|_| true), 0);
         let mut list = list;
         list.iter_mut().for_each(|value| *value += 1);
         list[99_999] = 7;

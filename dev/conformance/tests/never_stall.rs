@@ -31,19 +31,12 @@ const STACK_BYTES: usize = 128 << 10;
 /// strings put together of two parts.
 const SLICE_UNITS_MAX: u64 = 50_000;
 
-/// Files with a step that does more, all the same: by how their names begin, and the bytes that are copied in it at once. A string is
-/// put together at once, and a page's room is moved when it grows. To be empty.
-const LONG_STEPS: &[(&str, fn(&Scale) -> u64)] =
-    &[("string/delta_byte_array", |scale| 2 * scale.string_bytes), ("page/", |scale| scale.page_bytes)];
-/// What a byte of them costs, by the kibibyte.
-const COPY_UNITS: u64 = 150;
-
 /// Bytes that are held at most, beside what a file says of itself ([`Adversary::held_bytes`]): windows, batches, read-ahead.
 const HELD_BYTES_MAX: u64 = 64 << 20;
 
-/// Pages that are held whole, though a window of them is enough: files whose names begin so may hold three times their page, which
-/// is packed, decompressed, and moved as its room grows. To be empty.
-const HELD_WHOLE: &[&str] = &["page/", "string/", "delta_byte_array/", "snappy/", "zstd/", "lz4/", "gzip/"];
+/// One value is in one piece, as its view demands: while it is moved to larger memory, as its bytes come, it is there twice, and
+/// some of it in a window.
+const VALUE_TIMES: u64 = 4;
 
 /// Bytes that the host supplies at a time.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -53,21 +46,17 @@ const PIECE_BYTES: u64 = 1 << 20;
 struct Steps {
     count: u64,
     units_max: u64,
-    /// Per kind of machine: the longest step in CPU time, its units, and when it was.
-    slowest: BTreeMap<&'static str, (Duration, u64, u64)>,
-    /// Steps that took more than this are remembered, by their number.
-    is_timed: bool,
+    /// Of each step, if they are timed: its machine, its units, and its CPU time.
+    timed: Option<Vec<(&'static str, u64, Duration)>>,
 }
 
 impl Steps {
     fn step<M: Machine>(&mut self, what: &'static str, machine: &mut M) -> Result<Step<M::Product>> {
         let mut budget = Budget::default();
-        let start = self.is_timed.then(thread_time);
+        let start = thread_time();
         let step = machine.step(&mut budget);
-        if let Some(start) = start {
-            let took = thread_time().saturating_sub(start);
-            let slowest = self.slowest.entry(what).or_default();
-            *slowest = (*slowest).max((took, budget.spent(), self.count));
+        if let Some(timed) = &mut self.timed {
+            timed.push((what, budget.spent(), thread_time().saturating_sub(start)));
         }
         self.count += 1;
         self.units_max = self.units_max.max(budget.spent());
@@ -158,7 +147,7 @@ fn examine(file: &Adversary, is_timed: bool) -> Result<(Steps, u64), String> {
     MEMORY.reset_peak_usage();
     let of_thread = file.clone();
     let reading = thread.spawn(move || {
-        let mut steps = Steps { is_timed, ..Steps::default() };
+        let mut steps = Steps { timed: is_timed.then(Vec::new), ..Steps::default() };
         let rows = read(&of_thread, &mut steps);
         (rows, steps)
     });
@@ -175,11 +164,39 @@ fn examine(file: &Adversary, is_timed: bool) -> Result<(Steps, u64), String> {
     }
 }
 
-/// Reads all files; says the largest step of each family.
-fn prove(scale: &Scale, is_timed: bool) {
+/// What a coarse measure of work says of a step that its units do not: of so many replays the shortest, and in the list if it is longer
+/// than this, and than its units by this factor. Not asserted: the machine has other things to do. It finds loops that charge nothing.
+const REPLAYS: usize = 3;
+const LONG: Duration = Duration::from_micros(400);
+const NANOS_PER_UNIT: u64 = 3;
+
+/// Lists the steps of a file that cost more than they charge.
+fn list_debts(file: &Adversary, first: &Steps) {
+    let Some(mut steps) = first.timed.clone() else { return };
+    for _ in 1..REPLAYS {
+        let Ok((again, _)) = examine(file, true) else { return };
+        for (step, again) in steps.iter_mut().zip(again.timed.into_iter().flatten()) {
+            step.2 = step.2.min(again.2);
+        }
+    }
+    let mut long: Vec<_> = (0..).zip(&steps).map(|(number, step)| (step.2, step.1, step.0, number)).collect();
+    long.sort_unstable();
+    let total: Duration = steps.iter().map(|step| step.2).sum();
+    let units: u64 = steps.iter().map(|step| step.1).sum();
+    println!("{}: {} steps, {units} units, {total:?}; longest {:?}", file.name, steps.len(), long.last());
+    let debts = long.iter().rev().filter(|(took, units, ..)| {
+        *took > LONG || *took > LONG / 4 && *took > Duration::from_nanos(units * NANOS_PER_UNIT)
+    });
+    debts.take(3).for_each(|(took, units, what, number)| {
+        println!("    step {number} of {what}: {took:?}, {units} units")
+    });
+}
+
+/// Reads all files of some names; says the largest step of each family.
+fn prove(scale: &Scale, is_timed: bool, is_meant: fn(&str) -> bool) {
     let mut wrong = Vec::new();
     let mut largest: BTreeMap<String, (u64, String)> = BTreeMap::new();
-    for name in adversarial::names() {
+    for name in adversarial::names().into_iter().filter(|name| is_meant(name)) {
         let file = adversarial::make(&name, scale).expect("a file of a name that there is");
         let (steps, held) = match examine(&file, is_timed) {
             Ok(found) => found,
@@ -191,27 +208,18 @@ fn prove(scale: &Scale, is_timed: bool) {
         let family = name.rsplit_once('/').map_or(&name[..], |(family, _)| family).to_owned();
         let entry = largest.entry(family).or_default();
         *entry = entry.clone().max((steps.units_max, name.clone()));
-        let copied =
-            LONG_STEPS.iter().find(|(start, _)| name.starts_with(start)).map_or(0, |(_, it)| it(scale));
-        let units = Budget::DEFAULT_UNITS + SLICE_UNITS_MAX + copied / 1024 * COPY_UNITS;
+        let units = Budget::DEFAULT_UNITS + SLICE_UNITS_MAX;
         if steps.units_max > units {
             wrong.push(format!("{name}: a step of {} units", steps.units_max));
         }
-        let whole = if HELD_WHOLE.iter().any(|start| name.starts_with(start)) {
-            let page = if name.starts_with("page/") || name.contains('b') { scale.page_bytes } else { 0 };
-            4 * page.max(scale.string_bytes)
-        } else {
-            0
-        };
-        let allowed = HELD_BYTES_MAX + file.held_bytes + whole;
+        let value = if name.starts_with("string/") { VALUE_TIMES * scale.string_bytes } else { 0 };
+        let allowed = HELD_BYTES_MAX + file.held_bytes + value;
         if held > allowed {
             wrong.push(format!("{name}: {held} bytes held, {allowed} allowed"));
         }
         if is_timed {
-            println!(
-                "{name}: {} steps, the largest of {} units; {held} bytes held; {:?}",
-                steps.count, steps.units_max, steps.slowest
-            );
+            println!("{name}: {held} bytes held of {} in the file", file.file.len());
+            list_debts(&file, &steps);
         }
     }
     println!("the largest steps, in units: {largest:#?}");
@@ -221,14 +229,28 @@ fn prove(scale: &Scale, is_timed: bool) {
 #[test]
 fn the_adversarial_set_at_a_small_scale() {
     let _alone = alone();
-    prove(&Scale::SMALL, false);
+    prove(&Scale::SMALL, false, |_| true);
 }
 
 #[test]
-#[ignore = "soak: pages of a gibibyte, a hundred thousand columns, ten million pages"]
-fn the_adversarial_set_at_full_scale() {
+#[ignore = "soak: 1 GiB pages of every codec and encoding"]
+fn pages_at_full_scale() {
     let _alone = alone();
-    prove(&Scale::FULL, true);
+    prove(&Scale::FULL, true, |name| name.starts_with("page/"));
+}
+
+#[test]
+#[ignore = "soak: 200 MB dictionaries, 500 MB strings, 100,000 columns, ten million pages, a million row groups"]
+fn all_but_pages_at_full_scale() {
+    let _alone = alone();
+    prove(&Scale::FULL, true, |name| !name.starts_with("page/"));
+}
+
+#[test]
+#[ignore = "soak: the small scale, timed, to list the steps that cost more than they charge"]
+fn all_at_a_small_scale_timed() {
+    let _alone = alone();
+    prove(&Scale::SMALL, true, |_| true);
 }
 
 /// What is not as it should be is found: the proof can fail.

@@ -352,7 +352,7 @@ impl StatisticsJson {
         known: Known<'_>,
         shown: &bounds::Statistics,
     ) -> StatisticsJson {
-        let hexed = |bytes: &Option<Vec<u8>>| bytes.as_deref().map(to_hex);
+        let hexed = |bytes: &Option<marquetry_base::Bytes>| bytes.as_deref().map(to_hex);
         StatisticsJson {
             min: shown.exact_text(known.min),
             max: shown.exact_text(known.max),

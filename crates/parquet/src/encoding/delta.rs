@@ -271,10 +271,13 @@ impl<T: DeltaInteger> Delta<T> {
             let Some((min_delta, widths)) = self.header.block(&mut self.stream)? else { return Ok(false) };
             self.min_delta = T::from_i64(min_delta);
             let end = widths.end;
-            let found = &self.stream.there()[widths];
-            match self.widths.get_mut(..found.len()) {
-                Some(kept) => kept.copy_from_slice(found),
-                None => {
+            let there = &self.stream.there()[widths.start..];
+            let found = &there[..widths.len()];
+            match (self.widths.get_mut(..found.len()), there.first_chunk()) {
+                // Of one length always, which is faster.
+                (Some(_), Some(some)) => self.widths = *some,
+                (Some(kept), None) => kept.copy_from_slice(found),
+                (None, _) => {
                     self.widths_many.clear();
                     self.widths_many
                         .try_reserve_exact(found.len())

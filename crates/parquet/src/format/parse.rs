@@ -16,6 +16,8 @@ use crate::schema::{ELEMENT_FIELDS, Element, Schema, SchemaBuilder};
 
 /// What a column chunk or schema element costs to read beside its bytes: some hundred nanoseconds, with its allocations.
 const ELEMENT_UNITS: u64 = 500;
+/// What a pair of a key and a value costs.
+const PAIR_UNITS: u64 = 150;
 /// What a field, or a small element of a list, costs.
 const FIELD_UNITS: u64 = 50;
 /// Row groups that are looked at together at the end, and what each costs.
@@ -245,6 +247,7 @@ impl FooterParser {
             Expects::SchemaElements { left: 1.. } | Expects::ColumnChunks { chunks: 1.., .. } => {
                 ELEMENT_UNITS
             }
+            Expects::KeyValues { left: 1.. } => PAIR_UNITS,
             _ => FIELD_UNITS,
         }
     }

@@ -43,8 +43,8 @@ pub(crate) const WHOLE_BYTES_MAX: usize = 16 << 10;
 pub(crate) const READ_PRICE: Price = Price::per_kib(1024);
 /// The price of what is skimmed.
 const SKIM_PRICE: Price = Price { kib: 1024, kilovalue: 6 * 1024 };
-/// The price of a string's bytes, when they are put together.
-const COPY_PRICE: Price = Price::per_kib(150);
+/// The price of a string's bytes, when they are put together: their memory is new, and has to be had from the system page by page.
+const COPY_PRICE: Price = Price::per_kib(600);
 /// Bytes that are copied at a time.
 const COPY_SLICE_BYTES: usize = 64 << 10;
 /// Strings below this are copied: one that is shared holds all that the host supplied with it.

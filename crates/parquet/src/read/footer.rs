@@ -13,10 +13,13 @@ use crate::format::{
 /// Bytes at the file's end that are asked for first. Most footers are smaller, and one request is cheaper than two.
 const TAIL_GUESS_BYTES: u64 = 64 << 10;
 
+/// Bytes of a long footer that are asked for at a time: they are let go of as they are parsed.
+const WINDOW_BYTES: u64 = 8 << 20;
+
 /// Reads the footer: one product, the metadata.
 ///
-/// Asks for the object's length, then for its end, then, if the footer is longer than 64 KiB, for the rest of it, which it parses as
-/// it comes, in whatever pieces.
+/// Asks for the object's length, then for its end, then, if the footer is longer than 64 KiB, for the rest of it, 8 MiB at
+/// a time, which it parses as it comes, in whatever pieces.
 #[derive(Debug)]
 pub struct FooterReader {
     object: Object,
@@ -68,8 +71,8 @@ impl FooterReader {
                         return Ok(Step::Ready(Arc::new(metadata)));
                     }
                     Parsed::Need(at) => {
-                        let rest = at..*end;
-                        return Ok(Step::Need(self.demand(rest)));
+                        let some = at..at.saturating_add(WINDOW_BYTES).min(*end);
+                        return Ok(Step::Need(self.demand(some)));
                     }
                     Parsed::Yield => return Ok(Step::Yield),
                 },

@@ -82,9 +82,9 @@ const GAP_BYTES_MAX: u64 = 8 << 10;
 /// What it costs to look at a chunk, and to place its indexes in a window.
 const CHUNK_PRICE: Price = Price::per_kilovalue(100 * 1024);
 
-/// Bytes of an index that are copied at a time, and their price; a piece has its own.
+/// Bytes of an index that are copied at a time, and their price, in memory that is new; a piece has its own.
 const JOIN_BYTES: u64 = 64 << 10;
-const JOIN_PRICE: Price = Price { kib: 150, kilovalue: 50 * 1024 };
+const JOIN_PRICE: Price = Price { kib: 600, kilovalue: 50 * 1024 };
 
 /// Bytes of memory that a byte of an index becomes at most: a count of one byte becomes one of eight.
 const DECODED_BYTES_PER_BYTE: u64 = 9;

@@ -31,7 +31,7 @@ pub(super) const FILES: &[(&str, fn(&Scale) -> Adversary)] = &[
     ("footer/too_deep", |_| nesting(65)),
     ("pages/one_value", one_value_pages),
     ("header/statistics", statistics_in_header),
-    ("header/unknown_fields", |scale| unknown_in_header(scale.string_bytes)),
+    ("header/unknown_fields", |scale| unknown_in_header(scale.string_bytes.min(15 << 20))),
     ("header/too_long", |_| unknown_in_header(17 << 20)),
     ("levels/one_row", one_row),
     ("runs/nulls", nulls),
