@@ -76,7 +76,7 @@ keep() {
   local target=$1 new=$work/$1.new
   rm -rf "$new"
   mkdir -p "$new" "$work/$target" "dev/fuzz/corpus/$target"
-  FUZZ_TARGET=$target "$built/libfuzzer-stable" -set_cover_merge=1 -max_len=4096 "$new" "dev/fuzz/corpus/$target" "$work/$target" \
+  FUZZ_TARGET=$target "$built/libfuzzer-stable" -set_cover_merge=1 -use_counters=0 -max_len=4096 "$new" "dev/fuzz/corpus/$target" "$work/$target" \
     2>&1 | tail -n 1
   # The names of kept crashes tell what they were; those of others are sums.
   find "dev/fuzz/corpus/$target" -type f -regextype posix-extended -regex '.*/[0-9a-f]{40}' -delete

@@ -9,10 +9,10 @@ use marquetry_parquet::read::FooterReader;
 
 fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
-        out.push(value as u8 | 0x80);
+        out.push(value.to_le_bytes()[0] | 0x80);
         value >>= 7;
     }
-    out.push(value as u8);
+    out.push(value.to_le_bytes()[0]);
 }
 
 fn number(out: &mut Vec<u8>, head: u8, value: u64) {
@@ -86,7 +86,7 @@ fn file(columns: u64, groups: u64) -> Bytes {
         out.push(0);
     }
     out.push(0);
-    let length = out.len() as u32 - 4;
+    let length = u32::try_from(out.len()).expect("a footer below 4 GiB") - 4;
     out.extend(length.to_le_bytes());
     out.extend(b"PAR1");
     out.into()
@@ -116,7 +116,9 @@ fn main() {
                                 footer.supply_length(object, file.len() as u64).expect("its length");
                             }
                             Want::Range(object, range, _) => {
-                                let bytes = file.slice(range.start as usize..range.end as usize);
+                                let [start, end] = [range.start, range.end]
+                                    .map(|at| usize::try_from(at).expect("in memory"));
+                                let bytes = file.slice(start..end);
                                 footer.supply(object, range, bytes).expect("its bytes");
                             }
                         }

@@ -388,12 +388,10 @@ fn more_levels_than_a_byte_counts() {
             Ok(())
         })?;
         let metadata = metadata.unwrap();
-        let columns = BatchReader::new(
-            FILE,
-            Arc::clone(&metadata),
-            Arc::new(marquetry_codecs::StandardCodecs::default()),
-            ReadOptions::default(),
-        );
+        let codecs = Arc::new(marquetry_codecs::StandardCodecs::default());
+        let mut reader = BatchReader::new(FILE, Arc::clone(&metadata), codecs, ReadOptions::default())?;
+        // The columns are built by its steps.
+        let columns = hostile::run(&mut reader, FILE, bytes, Manner::KIND, |_| Ok(()));
         let program = Program::new(&metadata.schema, &[0]);
         Ok((columns.err(), program.err()))
     };

@@ -69,7 +69,7 @@ fn the_corpus_through_small_windows() {
             let bytes = Bytes::from(std::fs::read(&path).unwrap());
             let expected = read(&bytes, &ReadOptions::default(), Manner::KIND);
             let runs: &[(usize, Manner)] = match bytes.len() {
-                0..50_000 => &[
+                0..20_000 => &[
                     (1, Manner::KIND),
                     (64, Manner::DISORDERLY),
                     (1000, Manner::ONE_BYTE),
@@ -258,8 +258,10 @@ fn every_layout_through_small_windows() {
                 (20_000, Manner::DISORDERLY),
                 (300_000, Manner::USUAL),
             ] {
-                if codec != UNCOMPRESSED && codec != ZSTD && window_bytes < 1000 && bytes.len() > 100_000 {
-                    // Each window begins with all that a copy may refer to.
+                // Each window begins with all that a copy may refer to.
+                let copies = codec != UNCOMPRESSED && codec != ZSTD;
+                let large = if copies { 30_000 } else { 100_000 };
+                if window_bytes < 1000 && bytes.len() > large {
                     continue;
                 }
                 for keep_dictionaries in [false, layout.dictionary.is_some()] {

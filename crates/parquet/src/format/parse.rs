@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Bytes, Error, Input, Limits, Price, Result, Segmented};
@@ -79,7 +80,7 @@ enum Expects {
 #[derive(Debug)]
 pub(crate) enum Parsed {
     /// The footer.
-    Whole(FileMetaData),
+    Whole(Arc<FileMetaData>),
     /// The bytes from this place on are not there.
     Need(u64),
     /// The budget is spent.
@@ -183,7 +184,7 @@ impl FooterParser {
                 if let Some(metadata) =
                     self.check(group, first_row, budget).map_err(|it| it.at_offset(self.start))?
                 {
-                    return Ok(Parsed::Whole(metadata));
+                    return Ok(Parsed::Whole(Arc::new(metadata)));
                 }
             } else {
                 if self.read == self.piece.len() && !self.take_piece(input) && self.wants_bytes() {

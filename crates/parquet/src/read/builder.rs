@@ -56,6 +56,7 @@ pub(super) fn rows_max(physical_type: PhysicalType) -> usize {
 pub(super) struct Store<T> {
     values: Vec<T>,
     /// Larger memory, that the values are being moved to. In a box, for there are many columns, and this is rare.
+    #[expect(clippy::box_collection, reason = "a column is small, and seldom has any")]
     larger: Option<Box<Vec<T>>>,
     pool: Pool<T>,
 }

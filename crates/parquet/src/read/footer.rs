@@ -68,7 +68,7 @@ impl FooterReader {
                     Parsed::Whole(metadata) => {
                         self.input.clear();
                         self.expects = Expects::Nothing;
-                        return Ok(Step::Ready(Arc::new(metadata)));
+                        return Ok(Step::Ready(metadata));
                     }
                     Parsed::Need(at) => {
                         let some = at..at.saturating_add(WINDOW_BYTES).min(*end);

@@ -407,23 +407,23 @@ impl PageReader {
                         self.expects = Expects::Body(Box::new(body));
                     }
                 }
-                Expects::Body(body) => match body.header.is_some() {
-                    true => {
-                        match body.check_first(input, budget)? {
-                            Fill::Filled => {}
-                            Fill::Need => return Ok(Next::Need),
-                            Fill::Yield => return Ok(Next::Yield),
-                        }
-                        let Some(header) = body.header.take() else { continue };
-                        let stream = body.open(&header, self.compression)?;
-                        return Ok(Next::Page(header.kind, stream));
-                    }
-                    false => match self.finish(input, decompressors, pool, budget)? {
+                Expects::Body(body) => {
+                    let done = match &body.header {
+                        Some(_) => body.check_first(input, budget)?,
+                        None => self.finish(input, decompressors, pool, budget)?,
+                    };
+                    match done {
                         Fill::Filled => {}
                         Fill::Need => return Ok(Next::Need),
                         Fill::Yield => return Ok(Next::Yield),
-                    },
-                },
+                    }
+                    if let Expects::Body(body) = &mut self.expects
+                        && let Some(header) = body.header.take()
+                    {
+                        let stream = body.open(&header, self.compression)?;
+                        return Ok(Next::Page(header.kind, stream));
+                    }
+                }
             }
         }
     }

@@ -8,8 +8,11 @@ use super::streams::{ValueOf, Values, lz4_head, lz4_sequence};
 use super::{Adversary, Computed, Expected, Scale, compress};
 use crate::craft::{self, Column, GZIP, LZ4_RAW, Page, SNAPPY, Struct, UNCOMPRESSED, V, ZSTD};
 
+/// Makes a file at a scale.
+pub(super) type Make = fn(&Scale) -> Adversary;
+
 /// All but the large pages.
-pub(super) const FILES: &[(&str, fn(&Scale) -> Adversary)] = &[
+pub(super) const FILES: &[(&str, Make)] = &[
     ("dictionary/int64", |scale| dictionary(scale.dictionary_bytes, craft::INT64, long)),
     ("dictionary/strings", |scale| dictionary(scale.dictionary_bytes, craft::BYTE_ARRAY, short_string)),
     ("dictionary/long_strings", |scale| dictionary(scale.dictionary_bytes, craft::BYTE_ARRAY, long_string)),
@@ -531,11 +534,8 @@ fn snappy_far(scale: &Scale) -> Adversary {
     let copy = [&[63 << 2 | 3][..], &offset.to_le_bytes()].concat();
     let stream = Computed::new().bytes(head).repeat(literal, units).bytes(copy);
     let made = packed(SNAPPY, units * 1024 + 8, long, stream);
-    // What is held of the page reaches back to its start; a window does not.
-    if plain > Limits::DEFAULT.window_bytes {
-        return Adversary { held_bytes: plain, ..made };
-    }
-    made
+    // Only a window of the page is held. Writers compress 64 KiB at a time, so none of them copies from further back.
+    Adversary { expected: Expected::Error(LimitExceeded, "a window of"), ..made }
 }
 
 /// A copy from as far back as the format can say.

@@ -33,8 +33,11 @@ pub struct Values {
 /// Values repeat after this many.
 const PERIOD: u64 = 1024;
 
+/// Makes values that take about so many bytes.
+pub type Make = fn(bytes: u64) -> Values;
+
 /// Every encoding that a page can be large in, by name.
-pub const ENCODINGS: [(&str, fn(u64) -> Values); 11] = [
+pub const ENCODINGS: [(&str, Make); 11] = [
     ("plain_int64", plain_int64),
     ("plain_strings", plain_strings),
     ("plain_fixed", plain_fixed),
@@ -142,7 +145,7 @@ fn plain_fixed(bytes: u64) -> Values {
 
 fn bit(row: u64) -> u64 {
     let row = row % PERIOD;
-    row * row / 8 & 1
+    (row * row / 8) & 1
 }
 
 fn boolean(row: u64, out: &mut Vec<u8>) {
@@ -159,7 +162,7 @@ fn plain_boolean(bytes: u64) -> Values {
 /// A bit-packed run of a period.
 fn packed_run(width: usize, number: impl Fn(u64) -> u64) -> Vec<u8> {
     let mut run = Vec::new();
-    craft::varint(&mut run, PERIOD / 8 << 1 | 1);
+    craft::varint(&mut run, ((PERIOD / 8) << 1) | 1);
     run.extend(packed(width, number));
     run
 }

@@ -238,7 +238,7 @@ impl Partial {
                 let picked = &mut self.picked;
                 let there = each(at, &mut self.bytes, bits.len(), SLICE, budget, |row, out| {
                     if validity.get(row) {
-                        if *picked % 8 == 0 {
+                        if picked.is_multiple_of(8) {
                             out.push(0);
                         }
                         if let Some(last) = out.last_mut() {
