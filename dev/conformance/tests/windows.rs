@@ -444,7 +444,7 @@ fn a_large_page_is_never_held() {
         0..4 => [0x80, 0x80, 0x80, 0x60][usize_of(at).unwrap()],
         _ => match (at - 4) % PIECE {
             tag @ 0..3 => [61 << 2, 0xff, 0xff][usize_of(tag).unwrap()],
-            in_piece => counting(((at - 4) / PIECE << 16) + in_piece - 3),
+            in_piece => counting((((at - 4) / PIECE) << 16) + in_piece - 3),
         },
     };
     let snappy = Computed::new(Column::required("v", INT64), page(), SNAPPY, (length, packed), body);
