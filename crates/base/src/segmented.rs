@@ -98,7 +98,8 @@ impl<T> Segmented<T> {
     pub fn partition_point(&self, mut is_before: impl FnMut(&T) -> bool) -> usize {
         let segment = self.segments.partition_point(|segment| segment.last().is_some_and(&mut is_before));
         let within = self.segments.get(segment).map_or(0, |values| values.partition_point(&mut is_before));
-        segment * Self::SEGMENT + within
+        // Where it is true of all values, the last segment may not be full.
+        (segment * Self::SEGMENT + within).min(self.length)
     }
 
     /// All values, in order, to be changed.
