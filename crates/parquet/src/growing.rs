@@ -7,8 +7,13 @@ use marquetry_base::{Budget, Error, Price, Result};
 /// Bytes that are copied, filled or checked at a time.
 pub(crate) const SLICE_BYTES: usize = 64 << 10;
 
-/// What copying costs, and filling memory that has to be had from the system first.
+/// Bytes of new memory that are filled, or moved to, at a time.
+pub(crate) const ROOM_SLICE_BYTES: usize = 32 << 10;
+
+/// What copying costs.
 pub(crate) const COPY_PRICE: Price = Price::per_kib(150);
+/// What it costs to fill memory that was never used: it has to be had from the system, page by page.
+pub(crate) const ROOM_PRICE: Price = Price::per_kib(450);
 
 /// Bytes, and room for more. Where there is none left, all is moved to memory that is larger: a slice at a time, so that
 /// nothing is done at once whose size a file decides.
@@ -80,8 +85,8 @@ impl Growing {
         while self.memory.len() < least {
             let room = self.memory.len();
             if self.larger.capacity() == 0 && room < self.memory.capacity() {
-                let end = self.memory.capacity().min(most.max(least)).min(room + SLICE_BYTES);
-                budget.charge(COPY_PRICE, end - room, 0);
+                let end = self.memory.capacity().min(most.max(least)).min(room + ROOM_SLICE_BYTES);
+                budget.charge(ROOM_PRICE, end - room, 0);
                 self.memory.resize(end, 0);
             } else {
                 if self.larger.capacity() == 0 {
@@ -89,8 +94,8 @@ impl Growing {
                     self.larger.try_reserve_exact(more).map_err(|_| Error::out_of_memory(more))?;
                 }
                 let moved = self.larger.len();
-                let end = self.filled.min(moved + SLICE_BYTES);
-                budget.charge(COPY_PRICE, end - moved, 0);
+                let end = self.filled.min(moved + ROOM_SLICE_BYTES);
+                budget.charge(ROOM_PRICE, end - moved, 0);
                 self.larger.extend_from_slice(&self.memory[moved..end]);
                 if end == self.filled {
                     self.memory = core::mem::take(&mut self.larger);
@@ -133,7 +138,7 @@ mod tests {
             }
             largest = largest.max(budget.spent());
         }
-        assert!(largest <= COPY_PRICE.of(SLICE_BYTES, 0), "{largest} units");
+        assert!(largest <= ROOM_PRICE.of(ROOM_SLICE_BYTES, 0), "{largest} units");
         assert!(steps > total / 8);
         let (memory, filled) = growing.into_parts();
         assert_eq!((filled, memory.capacity()), (total, total));

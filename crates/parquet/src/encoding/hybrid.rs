@@ -15,6 +15,8 @@ pub(crate) struct Hybrid {
     stream: Stream,
     width: u32,
     run: Run,
+    /// Runs that were begun and not [taken](Hybrid::take_runs) yet.
+    begun: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -25,13 +27,17 @@ enum Run {
     Packed { first: usize, left: usize },
 }
 
+/// Runs that are begun at a time: a run of one value costs many times what a value of a long one does.
+const RUNS_MAX: usize = 512;
+
 /// The widest numbers that the encoding has.
 pub(crate) const WIDTH_MAX: u32 = 32;
 
 impl Hybrid {
     /// A decoder of runs that are all of `stream`.
     pub(crate) fn new(stream: Stream, width: u32) -> Hybrid {
-        Hybrid { stream, width: width.min(WIDTH_MAX), run: Run::Repeated { value: 0, left: 0 } }
+        let run = Run::Repeated { value: 0, left: 0 };
+        Hybrid { stream, width: width.min(WIDTH_MAX), run, begun: 0 }
     }
 
     /// The stream that it reads.
@@ -44,7 +50,13 @@ impl Hybrid {
         &self.stream
     }
 
-    /// The current run, as far as it is there; the next one if it is at its end. `None` when the stream wants bytes first.
+    /// Runs begun since this was last asked. After so many that it would take long nothing is decoded before it is asked.
+    pub(crate) fn take_runs(&mut self) -> usize {
+        core::mem::take(&mut self.begun)
+    }
+
+    /// The current run, as far as it is there; the next one if it is at its end. `None` when the stream wants bytes first, and
+    /// after [`RUNS_MAX`] runs.
     #[inline]
     fn run(&mut self) -> Result<Option<Run>> {
         if let Run::Repeated { left: 0, .. } | Run::Packed { left: 0, .. } = self.run
@@ -63,8 +75,11 @@ impl Hybrid {
         }
     }
 
-    /// Starts the next run. False when the stream wants bytes first.
+    /// Starts the next run. False when the stream wants bytes first, and after [`RUNS_MAX`] runs.
     fn next_run(&mut self) -> Result<bool> {
+        if self.begun == RUNS_MAX {
+            return Ok(false);
+        }
         if self.stream.left() == 0 {
             return Err(too_few_values());
         }
@@ -89,6 +104,7 @@ impl Hybrid {
             Run::Repeated { value: u32::from_le_bytes(value), left: count }
         };
         self.stream.advance(at);
+        self.begun += 1;
         Ok(true)
     }
 
@@ -348,6 +364,22 @@ mod tests {
             assert!(found.iter().zip(&numbers).all(|(&found, &number)| found == i64::from(number)));
             assert!(hybrid.decode(&mut [0]).is_err(), "no more than what is there");
         }
+    }
+
+    #[test]
+    fn runs_are_counted_and_so_many_are_decoded_at_a_time() {
+        let ones: Vec<u8> = (0..2000).flat_map(|at| [2, u8::from(at % 3 == 0)]).collect();
+        let mut decoder = Hybrid::new(marquetry_base::Bytes::from(ones).into(), 1);
+        let (mut all, mut runs) = (Vec::new(), Vec::new());
+        while all.len() < 2000 {
+            let mut out = vec![9; 2000 - all.len()];
+            let done = decoder.decode(&mut out).unwrap();
+            assert_eq!(decoder.decode(&mut out[done..]).unwrap(), 0, "more than what is paid for");
+            all.extend_from_slice(&out[..done]);
+            runs.push(decoder.take_runs());
+        }
+        assert!(all.iter().copied().eq((0..2000).map(|at| u32::from(at % 3 == 0))));
+        assert_eq!(runs, [RUNS_MAX, RUNS_MAX, RUNS_MAX, 2000 - 3 * RUNS_MAX]);
     }
 
     #[test]

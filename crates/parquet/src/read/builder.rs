@@ -5,11 +5,12 @@ use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Error, ErrorKind, Pool, Price, Result};
+use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Error, ErrorKind, Pool, Result};
 use marquetry_kernels::{Plain, bits, spread};
 
 use super::dictionary::Entries;
 use super::{ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
+use crate::growing::{ROOM_PRICE, ROOM_SLICE_BYTES, SLICE_BYTES};
 use crate::schema::PhysicalType;
 
 /// Bytes of pages that a batch of one column may hold. Beyond it the batch ends early, so that huge values make small
@@ -30,10 +31,6 @@ const BUILT_BYTES_MAX: usize = 128 << 10;
 /// Room that an array starts with, in bytes, if its batch may become larger. It grows as values arrive: neither the rows
 /// that a host would take nor the width that a schema claims are there yet.
 const ROOM_BYTES_MIN: usize = 256 << 10;
-/// Bytes that are moved to larger memory, or filled, at a time.
-const ROOM_SLICE_BYTES: usize = 64 << 10;
-/// What that costs: memory that was never used has to be had from the system.
-pub(super) const ROOM_PRICE: Price = Price::per_kib(150);
 
 /// Bytes that a value takes in its array: of byte strings, its view.
 pub(super) fn value_bytes(physical_type: PhysicalType) -> usize {
@@ -392,7 +389,7 @@ impl Builder {
             Output::Float(store) => store.prepare(capacity, end, budget),
             Output::Double(store) => store.prepare(capacity, end, budget),
             Output::ByteArray(store, _) => store.prepare(capacity, end, budget),
-            Output::Fixed(width, store) if *width <= ROOM_SLICE_BYTES => {
+            Output::Fixed(width, store) if *width <= SLICE_BYTES => {
                 store.prepare(capacity * *width, end * *width, budget)
             }
             Output::Boolean(_) | Output::Fixed(..) => Ok(true),

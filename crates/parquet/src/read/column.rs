@@ -9,7 +9,7 @@ use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Demand, Error, Input, Limits, Object, Pool, Price, Priority, Result};
 use marquetry_kernels::{bits, levels};
 
-use super::builder::{Builder, ROOM_PRICE};
+use super::builder::Builder;
 use super::dictionary::{Decoded, DictionaryDecoder, Entries};
 use super::levels::{NestedLeaf, PageLevels, part_of_v1};
 use super::opening::{Opened, Opening, Part};
@@ -21,6 +21,7 @@ use crate::encoding::hybrid::Hybrid;
 use crate::encoding::plain::Accept;
 use crate::encoding::stream::Stream;
 use crate::format::{ColumnChunk, Encoding, FileMetaData, PageKind};
+use crate::growing::ROOM_PRICE;
 use crate::schema::{LogicalType, PhysicalType};
 
 /// The fewest rows decoded at a time, however small the budget: what a step's progress is made of.
@@ -29,8 +30,12 @@ const SLICE_ROWS_MIN: usize = 64;
 const SLICE_ROWS_MAX: usize = 8192;
 /// The price of a row's definition level.
 const LEVEL_PRICE: Price = Price::per_kilovalue(300);
+/// The price of a run of levels, indices or booleans, beside its values: most have hundreds of these, but a run may have one.
+const RUN_PRICE: Price = Price::per_kilovalue(13 << 10);
 /// The price of a row's slot, where some of a slice are null.
 const SPREAD_PRICE: Price = Price::per_kilovalue(1500);
+/// The same of byte strings of one width, by their bytes too.
+const FIXED_SPREAD_PRICE: Price = Price { kib: 150, kilovalue: 7500 };
 /// The price of a block of deltas that is stepped over.
 const BLOCK_PRICE: Price = Price::per_kilovalue(12 << 10);
 /// What a slice costs beside its values, and what a page costs.
@@ -176,6 +181,16 @@ impl DataPage {
             Levels::Bits(stream, _) => Some(stream),
         };
         levels.filter(|stream| stream.is_starved()).or_else(|| self.values.starved())
+    }
+
+    /// Charges for the runs that were begun.
+    fn charge_runs(&mut self, budget: &mut Budget<'_>) {
+        let levels = match &mut self.levels {
+            Levels::Nested(levels) => levels.take_runs(),
+            Levels::Hybrid(hybrid) => hybrid.take_runs(),
+            Levels::Required | Levels::Bits(..) => 0,
+        };
+        budget.charge(RUN_PRICE, 0, levels + self.values.take_runs());
     }
 
     /// Finds where the streams of the values begin. False when that takes longer.
@@ -530,6 +545,7 @@ impl ColumnReader {
             };
             let decoded = nested.decode_ahead(levels, entries)?;
             budget.charge_units(LEVEL_PRICE.of(0, entries * 2));
+            budget.charge(RUN_PRICE, 0, levels.take_runs());
             let Some(entries) = decoded else { return Ok(true) };
             page.entries_left -= entries;
         }
@@ -556,7 +572,9 @@ impl ColumnReader {
         {
             return Ok(true);
         }
-        let decoded = page.values.decode(&mut self.builder, dictionary, there)?;
+        // Room has its price.
+        let slice = there.min(budget.values_left(price).max(SLICE_ROWS_MIN));
+        let decoded = page.values.decode(&mut self.builder, dictionary, slice)?;
         let entries = if decoded.values < there { nested.entries_of(decoded.values) } else { entries };
         let (definition, repetition, rows) = nested.take(entries);
         self.builder.add_levels(definition, repetition)?;
@@ -564,6 +582,7 @@ impl ColumnReader {
         Limits::check("total_bytes", self.limits.total_bytes, self.builder.held() as u64)?;
         self.rows_left -= rows as u64;
         self.builder.rows += rows;
+        page.charge_runs(budget);
         budget.charge(price, decoded.bytes, decoded.values);
         budget.charge_units(SLICE_UNITS);
         Ok(true)
@@ -596,6 +615,8 @@ impl ColumnReader {
         if !self.builder.prepare(rows, budget)? {
             return Ok(true);
         }
+        // Room has its price.
+        let rows = rows.min(budget.values_left(price).max(SLICE_ROWS_MIN));
         let at = self.builder.rows;
         let (rows, there) = page.levels_of(&mut self.builder, rows, self.is_nullable)?;
         if there > 0 && self.builder.holds_indices.is_none() {
@@ -616,9 +637,15 @@ impl ColumnReader {
         if page.entries_left == 0 && page.nulls_left.is_some_and(|nulls| nulls > 0) {
             return Err(Error::corrupt("a page with fewer nulls than its header says"));
         }
+        page.charge_runs(budget);
         budget.charge(price, decoded.bytes, decoded.values);
         if decoded.values < done {
-            budget.charge(SPREAD_PRICE, 0, done);
+            match self.physical_type {
+                PhysicalType::Int96 | PhysicalType::FixedLenByteArray(_) => {
+                    budget.charge(FIXED_SPREAD_PRICE, decoded.bytes, done);
+                }
+                _ => budget.charge(SPREAD_PRICE, 0, done),
+            }
         }
         budget.charge_units(LEVEL_PRICE.of(0, rows) + SLICE_UNITS);
         Ok(true)

@@ -9,18 +9,19 @@ use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
 use marquetry_kernels::{Plain, gather, plain, strings, utf8};
 
-use super::builder::{ARRAY_BYTES_MAX, Builder, Output, ROOM_PRICE, Store, value_bytes};
+use super::builder::{ARRAY_BYTES_MAX, Builder, Output, Store, value_bytes};
 use super::{ByteArrays, FixedBytes, Values};
 use crate::encoding::hybrid::{Hybrid, beyond_dictionary};
 use crate::encoding::plain::{Accept, check_plain_text, not_text, string_error};
 use crate::encoding::too_few_values;
 use crate::format::Encoding;
+use crate::growing::ROOM_PRICE;
 use crate::schema::PhysicalType;
 
 /// Bytes of a segment, at most; one value may be more. Half of what an array may have, since a segment has a power of two of entries.
 const SEGMENT_BYTES_MAX: usize = 512 << 10;
 /// Bytes of the page that are decoded at a time; one string may be more.
-const SLICE_BYTES_MAX: usize = 64 << 10;
+const SLICE_BYTES_MAX: usize = 32 << 10;
 /// Entries that are decoded at a time.
 const SLICE_ENTRIES_MAX: usize = 1024;
 /// Entries of a dictionary that is handed out, at most: whatever its values are, and are made to be, they take less than 1 MiB.
@@ -31,13 +32,13 @@ mod price {
     use super::Price;
 
     /// Copy a number, in memory that has its own price.
-    pub(super) const NUMBERS: Price = Price::per_kib(100);
+    pub(super) const NUMBERS: Price = Price::per_kib(200);
     /// Read a length, make a view.
-    pub(super) const VIEWS: Price = Price::per_kilovalue(6000);
+    pub(super) const VIEWS: Price = Price::per_kilovalue(10_000);
     /// Check that a string is text.
     pub(super) const TEXT: Price = Price::per_kib(150);
     /// Unpack an index and look it up in segments, which are in no cache. Bytes are paid beside it.
-    pub(super) const SEGMENTED: Price = Price { kib: 100, kilovalue: 12_000 };
+    pub(super) const SEGMENTED: Price = Price { kib: 100, kilovalue: 20_000 };
 }
 
 /// A dictionary's entries.

@@ -73,6 +73,14 @@ impl LevelDecoder {
         stream.is_starved().then_some(stream)
     }
 
+    /// Runs begun since this was last asked.
+    fn take_runs(&mut self) -> usize {
+        match self {
+            LevelDecoder::Hybrid { runs, .. } => runs.take_runs(),
+            LevelDecoder::Zero | LevelDecoder::BitPacked { .. } => 0,
+        }
+    }
+
     /// Decodes levels, as many as are there.
     fn decode(&mut self, out: &mut [u8]) -> Result<usize> {
         match self {
@@ -118,6 +126,11 @@ impl PageLevels {
     /// The stream that wants bytes.
     pub(super) fn starved(&mut self) -> Option<&mut Stream> {
         self.definition.starved().or_else(|| self.repetition.starved())
+    }
+
+    /// Runs begun since this was last asked: without asking, there is an end to what is decoded.
+    pub(super) fn take_runs(&mut self) -> usize {
+        self.definition.take_runs() + self.repetition.take_runs()
     }
 }
 

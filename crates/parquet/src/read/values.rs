@@ -28,10 +28,12 @@ mod price {
 
     /// A copy; the wider the value, the dearer, up to 16 bytes. Byte strings are paid by the byte as well.
     pub(super) const FIXED: Price = Price { kib: 100, kilovalue: 1500 };
+    /// Gather bytes from as many places; wide values are paid by the byte as well.
+    pub(super) const BYTE_STREAM_SPLIT: Price = Price { kib: 250, kilovalue: 1500 };
     /// Unpack and look up.
     pub(super) const DICTIONARY: Price = Price { kib: 100, kilovalue: 2500 };
     /// Read a length, make a view; text is paid by the byte as well.
-    pub(super) const BYTE_ARRAY: Price = Price { kib: 200, kilovalue: 6000 };
+    pub(super) const BYTE_ARRAY: Price = Price { kib: 200, kilovalue: 10_000 };
     /// Unpack and sum up.
     pub(super) const DELTA: Price = Price::per_kilovalue(2500);
     /// Unpack and multiply; once a vector, look at the positions of its exceptions.
@@ -197,6 +199,14 @@ impl ValueDecoder {
         stream.chunk().0.len()
     }
 
+    /// Runs begun since this was last asked: without asking, there is an end to what is decoded.
+    pub(super) fn take_runs(&mut self) -> usize {
+        match self {
+            ValueDecoder::Rle(hybrid) | ValueDecoder::Dictionary(hybrid) => hybrid.take_runs(),
+            _ => 0,
+        }
+    }
+
     /// The bytes that views of the next values point into, where they do.
     pub(super) fn chunk(&self) -> Option<&Bytes> {
         match self {
@@ -210,7 +220,8 @@ impl ValueDecoder {
     pub(super) fn price(&self, dictionary: Option<&Entries>) -> Price {
         match self {
             ValueDecoder::Plain(_) | ValueDecoder::PlainBits(..) | ValueDecoder::Nothing => price::FIXED,
-            ValueDecoder::Rle(_) | ValueDecoder::ByteStreamSplit(_) => price::FIXED,
+            ValueDecoder::Rle(_) => price::FIXED,
+            ValueDecoder::ByteStreamSplit(_) => price::BYTE_STREAM_SPLIT,
             ValueDecoder::Dictionary(_) => dictionary.and_then(Entries::price).unwrap_or(price::DICTIONARY),
             ValueDecoder::PlainByteArray(_) | ValueDecoder::DeltaLengthByteArray(_) => price::BYTE_ARRAY,
             ValueDecoder::Delta32(_) | ValueDecoder::Delta64(_) | ValueDecoder::Leading(..) => price::DELTA,

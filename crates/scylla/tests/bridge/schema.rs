@@ -220,7 +220,7 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 fn read(file: &Bytes) -> Arc<FileMetaData> {
-    let mut reader = FooterReader::new(Object(0), Limits::DEFAULT);
+    let mut reader = FooterReader::new(Object(0), Limits::TRUSTED);
     loop {
         match reader.step(&mut Budget::unlimited()).unwrap() {
             Step::Ready(metadata) => return metadata,

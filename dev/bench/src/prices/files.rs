@@ -10,7 +10,7 @@ use super::{Case, Random, Work};
 
 const CRC: &str = "read/page.rs CRC_PRICE";
 const COPY: &str = "growing.rs COPY_PRICE";
-const ROOM: &str = "read/builder.rs ROOM_PRICE";
+const ROOM: &str = "growing.rs ROOM_PRICE";
 const HEADER: &str = "read/page.rs HEADER_PRICE";
 const COLUMN: &str = "read/reader.rs COLUMN_PRICE";
 const FOOTER: &str = "format/skim.rs READ_PRICE";

@@ -10,13 +10,16 @@ use marquetry_conformance::craft::{
 use super::{Case, Random, Work};
 
 const FIXED: &str = "read/values.rs FIXED";
+const SPLIT: &str = "read/values.rs BYTE_STREAM_SPLIT";
 const DICTIONARY: &str = "read/values.rs DICTIONARY";
 const BYTES: &str = "read/values.rs BYTE_ARRAY";
 const DELTA: &str = "read/values.rs DELTA";
 const DELTA_BYTES: &str = "read/values.rs DELTA_BYTE_ARRAY";
 const ALP: &str = "read/values.rs ALP";
 const LEVEL: &str = "read/column.rs LEVEL_PRICE";
+const RUN: &str = "read/column.rs RUN_PRICE";
 const SPREAD: &str = "read/column.rs SPREAD_PRICE";
+const FIXED_SPREAD: &str = "read/column.rs FIXED_SPREAD_PRICE";
 const BLOCK: &str = "read/column.rs BLOCK_PRICE";
 const NUMBERS: &str = "read/dictionary.rs NUMBERS";
 const VIEWS: &str = "read/dictionary.rs VIEWS";
@@ -79,7 +82,7 @@ fn fixed(count: usize) -> Vec<Case> {
     };
     let split = |name: &str, column: Column, width: usize, count: usize| {
         let file = one_page(column, BYTE_STREAM_SPLIT, noise(count * width), count);
-        Case::new(FIXED, format!("{name} BYTE_STREAM_SPLIT"), count, file)
+        Case::new(SPLIT, format!("{name} BYTE_STREAM_SPLIT"), count, file)
     };
     let booleans = |name: &str, encoding: i32, body: Vec<u8>| {
         Case::new(FIXED, name, count, one_page(Column::required("v", BOOLEAN), encoding, body, count))
@@ -349,8 +352,8 @@ fn levels(count: usize) -> Vec<Case> {
         of("all null, one run", repeated_run(count as u64, 0, 1), 0, 8),
         of("int64, 1 of 10 null", packed_run(&some, 1), there(&some), 8),
         Case { price: SPREAD, ..of("int64, half null", packed_run(&half, 1), there(&half), 8) },
-        of("int64, half null, runs of one", ones, there(&half), 8),
-        Case { price: SPREAD, ..of("fixed[16], half null", packed_run(&half, 1), there(&half), 16) },
-        Case { price: SPREAD, ..of("fixed[3], half null", packed_run(&half, 1), there(&half), 3) },
+        Case { price: RUN, ..of("int64, half null, runs of one", ones, there(&half), 8) },
+        Case { price: FIXED_SPREAD, ..of("fixed[16], half null", packed_run(&half, 1), there(&half), 16) },
+        Case { price: FIXED_SPREAD, ..of("fixed[3], half null", packed_run(&half, 1), there(&half), 3) },
     ]
 }

@@ -11,7 +11,8 @@ use super::nulls::{Constant, Zeros, rows_max};
 use super::variant::{Reassembled, Reassembling};
 use super::{Conform, LeafSource, Structure, VariantPart, cast};
 use crate::format::FileMetaData;
-use crate::read::builder::{self, ROOM_PRICE};
+use crate::growing::ROOM_PRICE;
+use crate::read::builder;
 use crate::read::{Batch, BatchReader, ColumnBatch, Layout, Levels, ReadOptions, Values};
 use crate::schema::Widening;
 
