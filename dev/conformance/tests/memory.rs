@@ -277,8 +277,9 @@ fn dictionary_file(column: Column, entries: u32, dictionary: Vec<u8>, codec: i32
 fn large_dictionaries_take_what_their_values_take() {
     const ENTRIES: u32 = 1_500_000;
     let numbers: Vec<i64> = (0..i64::from(ENTRIES)).map(|number| number * 77_777 - 5).collect();
-    let text =
-        |number: u32| format!("{number} is a number{}", if number.is_multiple_of(3) { " of three" } else { "" });
+    let text = |number: u32| {
+        format!("{number} is a number{}", if number.is_multiple_of(3) { " of three" } else { "" })
+    };
     let texts: Vec<String> = (0..ENTRIES).map(text).collect();
     let fixed = Column::required("a", FIXED_LEN_BYTE_ARRAY).with(2, V::I32(8));
     let (plain_numbers, plain_texts) = (plain_i64(&numbers), plain_bytes(&texts));
