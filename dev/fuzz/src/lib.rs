@@ -13,7 +13,7 @@
 //! [mutator](harness) makes of them: the same ones in every run. `dev/fuzz/run.sh` hands them to libFuzzer, which is led by coverage, for as
 //! long as one likes.
 //!
-//! A [canary](canary) is a fault planted between a target and what it tests. A test sees to it that each is found: a harness that
+//! A [`canary`] is a fault planted between a target and what it tests. A test sees to it that each is found: a harness that
 //! checks nothing would be noticed.
 #![forbid(unsafe_code)]
 #![allow(
