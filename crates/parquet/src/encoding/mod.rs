@@ -1,6 +1,6 @@
 //! The encodings of levels and values, one module each.
 //!
-//! A decoder reads a [`stream::Stream`]: some of a page's bytes, and a place in them. It decodes into slices that its caller
+//! A decoder reads a `stream::Stream`: some of a page's bytes, and a place in them. It decodes into slices that its caller
 //! gives it, any number of values at a time, and stops anywhere: where bytes are missing, and where a call has done enough.
 //!
 //! Source: parquet-format's `Encodings.md`.

@@ -25,7 +25,7 @@ pub type Thrift<T> = core::result::Result<T, Stop>;
 
 impl Stop {
     /// As an error of a structure that should have been whole and begins at `start` of the file. It is told with that place, not
-    /// with the exact byte: a structure that is [skimmed](super::skim) is not read where it stands.
+    /// with the exact byte: a structure that is skimmed is not read where it stands.
     pub fn into_error(self, what: &'static str, start: u64) -> Error {
         let error = match self {
             Stop::End => Error::corrupt(alloc::format!("{what} ends in the middle of its Thrift structure")),
