@@ -166,7 +166,12 @@ where
     }
 }
 
-fn step<M: Machine>(machine: &mut M, manner: Manner, report: &mut Report) -> Result<Step<M::Product>>
+/// A step of a machine, with the manner's budget.
+pub(crate) fn step<M: Machine>(
+    machine: &mut M,
+    manner: Manner,
+    report: &mut Report,
+) -> Result<Step<M::Product>>
 where
     M::Product: std::fmt::Debug + PartialEq,
 {
@@ -197,7 +202,7 @@ pub fn part(bytes: &Bytes, range: &Range<u64>) -> Bytes {
 }
 
 /// Cuts a range into pieces of random sizes.
-fn split(range: &Range<u64>, piece_bytes: u64, random: &mut Random) -> Vec<Range<u64>> {
+pub(crate) fn split(range: &Range<u64>, piece_bytes: u64, random: &mut Random) -> Vec<Range<u64>> {
     let mut pieces = Vec::new();
     let mut at = range.start;
     while at < range.end {

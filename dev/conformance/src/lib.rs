@@ -7,6 +7,7 @@
 //! * [`records`]: the same of records;
 //! * [`parquet_rs`]: what parquet-rs makes of a file's metadata;
 //! * [`conformed`]: the same of several files as one table;
+//! * [`written`]: what machines write, collected;
 //! * [`features`]: what of the format a file uses, and the matrix of what is read;
 //! * [`files`]: where the files are that others made.
 #![forbid(unsafe_code)]
@@ -21,3 +22,4 @@ pub mod hostile;
 #[cfg(feature = "parquet-rs")]
 pub mod parquet_rs;
 pub mod records;
+pub mod written;

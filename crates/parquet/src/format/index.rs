@@ -103,6 +103,21 @@ impl ByteStrings {
     }
 }
 
+/// Those beyond 4 GiB in all are left out.
+impl<B: AsRef<[u8]>> FromIterator<B> for ByteStrings {
+    fn from_iter<I: IntoIterator<Item = B>>(strings: I) -> ByteStrings {
+        let (mut bytes, mut ranges) = (Vec::new(), Vec::new());
+        for string in strings {
+            let start = u32::try_from(bytes.len());
+            bytes.extend_from_slice(string.as_ref());
+            if let (Ok(start), Ok(end)) = (start, u32::try_from(bytes.len())) {
+                ranges.push((start, end));
+            }
+        }
+        ByteStrings { bytes: bytes.into(), ranges }
+    }
+}
+
 /// Equal strings are equal, wherever they stand.
 impl PartialEq for ByteStrings {
     fn eq(&self, other: &ByteStrings) -> bool {

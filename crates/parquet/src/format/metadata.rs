@@ -273,6 +273,22 @@ impl Encoding {
             _ => Encoding::Unknown(number),
         }
     }
+
+    pub(super) fn number(self) -> i32 {
+        match self {
+            Encoding::Plain => 0,
+            Encoding::PlainDictionary => 2,
+            Encoding::Rle => 3,
+            Encoding::BitPacked => 4,
+            Encoding::DeltaBinaryPacked => 5,
+            Encoding::DeltaLengthByteArray => 6,
+            Encoding::DeltaByteArray => 7,
+            Encoding::RleDictionary => 8,
+            Encoding::ByteStreamSplit => 9,
+            Encoding::Alp => 10,
+            Encoding::Unknown(number) => number,
+        }
+    }
 }
 
 impl fmt::Display for Encoding {

@@ -1,4 +1,4 @@
-//! What a Parquet file holds beside its data: the structures of `parquet.thrift` and how they are read.
+//! What a Parquet file holds beside its data: the structures of `parquet.thrift` and how they are read and written.
 
 mod index;
 mod metadata;
@@ -7,6 +7,7 @@ mod parse;
 mod skim;
 mod statistics;
 pub mod thrift;
+pub(crate) mod write;
 
 pub use index::{BoundaryOrder, ByteStrings, ColumnIndex, OffsetIndex, PageLocation};
 pub(crate) use index::{ColumnIndexParser, OffsetIndexParser};

@@ -155,7 +155,7 @@ impl Order {
 
     /// A zero of floating-point numbers with the sign that reaches farther, in the orders where both zeros are one: −0 as a lower
     /// bound, +0 as an upper one. `None` for all other values.
-    pub(super) fn widened_zero(self, value: &[u8], is_lower: bool) -> Option<&'static [u8]> {
+    pub(crate) fn widened_zero(self, value: &[u8], is_lower: bool) -> Option<&'static [u8]> {
         let (is_zero, lower): (bool, &'static [u8]) = match self {
             Order::Float => (f32_of(value) == Some(0.0), &[0, 0, 0, 0x80]),
             Order::Double => (f64_of(value) == Some(0.0), &[0, 0, 0, 0, 0, 0, 0, 0x80]),

@@ -1,0 +1,313 @@
+//! The page index, written (`ColumnIndex`, `OffsetIndex`): a slice of one of its lists at a time.
+
+use marquetry_base::cast::usize_of;
+use marquetry_base::{Budget, Price};
+
+use super::thrift::Writer;
+use crate::format::thrift::Kind;
+use crate::format::{BoundaryOrder, PageLocation};
+
+/// What a column index tells of one page.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PageBounds<'a> {
+    /// It has nothing but nulls; its bounds are empty.
+    pub(crate) is_null: bool,
+    /// The lower bound.
+    pub(crate) min: &'a [u8],
+    /// The upper one.
+    pub(crate) max: &'a [u8],
+    /// Nulls; of all pages or of none.
+    pub(crate) nulls: Option<u64>,
+    /// NaNs; of all pages or of none.
+    pub(crate) nans: Option<u64>,
+    /// How often each repetition level stands; of all pages or of none.
+    pub(crate) repetition: &'a [u64],
+    /// The same of definition levels.
+    pub(crate) definition: &'a [u64],
+}
+
+/// Where the two indexes of a chunk come from.
+pub(crate) trait PageSource {
+    /// Data pages.
+    fn pages(&self) -> usize;
+    /// What is known of a page's values. `None` of all pages, where the chunk has no column index.
+    fn bounds(&self, page: usize) -> Option<PageBounds<'_>>;
+    /// How the bounds are ordered.
+    fn boundary_order(&self) -> BoundaryOrder;
+    /// Where a page is.
+    fn location(&self, page: usize) -> PageLocation;
+    /// Bytes of a page's BYTE_ARRAY values; of all pages or of none.
+    fn unencoded_bytes(&self, page: usize) -> Option<u64>;
+}
+
+/// What a page costs in one of the lists, and a byte.
+const PAGE_PRICE: Price = Price { kib: 512, kilovalue: 20 << 10 };
+/// Pages that are written together.
+const PAGES_AT_ONCE: usize = 256;
+
+/// Writes one of the two structures, resumably.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct IndexSteps {
+    /// The field that is next, and the page in its list.
+    field: i16,
+    page: usize,
+    /// The field that was written last.
+    last: i16,
+}
+
+/// What a field of an index is.
+enum Form {
+    /// Not there.
+    Absent,
+    /// One value.
+    One(Kind),
+    /// A list with so many elements for each page.
+    Each(Kind, usize),
+}
+
+/// The fields of an index, from 1 on.
+trait IndexFields {
+    const LAST: i16;
+    fn pages(&self) -> usize;
+    fn form(&self, field: i16) -> Form;
+    /// Writes what a page has in a list; or the value that is no list.
+    fn write(&self, field: i16, page: usize, writer: &mut Writer);
+}
+
+impl IndexSteps {
+    /// Writes on at the column index. False when the budget is spent before its end.
+    pub(crate) fn column_index(
+        &mut self,
+        pages: &impl PageSource,
+        writer: &mut Writer,
+        budget: &mut Budget<'_>,
+    ) -> bool {
+        self.fields(&ColumnFields(pages), writer, budget)
+    }
+
+    /// Writes on at the offset index. False when the budget is spent before its end.
+    pub(crate) fn offset_index(
+        &mut self,
+        pages: &impl PageSource,
+        writer: &mut Writer,
+        budget: &mut Budget<'_>,
+    ) -> bool {
+        self.fields(&OffsetFields(pages), writer, budget)
+    }
+
+    fn fields<F: IndexFields>(&mut self, fields: &F, writer: &mut Writer, budget: &mut Budget<'_>) -> bool {
+        self.field = self.field.max(1);
+        while self.field <= F::LAST {
+            let before = writer.length();
+            let form = fields.form(self.field);
+            let elements = match form {
+                Form::Absent => 0,
+                Form::One(_) => 1,
+                Form::Each(..) => fields.pages(),
+            };
+            if self.page == 0 {
+                match form {
+                    Form::Absent => {}
+                    Form::One(kind) => writer.field(self.last, self.field, kind),
+                    Form::Each(kind, of_page) => {
+                        writer.field(self.last, self.field, Kind::List);
+                        writer.list(kind, elements * of_page);
+                    }
+                }
+            }
+            let end = elements.min(self.page + PAGES_AT_ONCE);
+            (self.page..end).for_each(|page| fields.write(self.field, page, writer));
+            let bytes = usize_of(writer.length() - before).unwrap_or(usize::MAX);
+            budget.charge(PAGE_PRICE, bytes, end - self.page + 1);
+            self.page = end;
+            if end == elements {
+                if !matches!(form, Form::Absent) {
+                    self.last = self.field;
+                }
+                (self.field, self.page) = (self.field + 1, 0);
+            }
+            if self.field > F::LAST {
+                writer.stop();
+            } else if budget.is_spent() {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+struct ColumnFields<'a, P>(&'a P);
+
+impl<P: PageSource> IndexFields for ColumnFields<'_, P> {
+    const LAST: i16 = 8;
+
+    fn pages(&self) -> usize {
+        self.0.pages()
+    }
+
+    fn form(&self, field: i16) -> Form {
+        // All pages have what the first has.
+        let first = self.0.bounds(0);
+        let counts = |elements| if elements > 0 { Form::Each(Kind::I64, elements) } else { Form::Absent };
+        match field {
+            1 => Form::Each(Kind::True, 1),
+            2 | 3 => Form::Each(Kind::Binary, 1),
+            4 => Form::One(Kind::I32),
+            5 => counts(first.and_then(|it| it.nulls).map_or(0, |_| 1)),
+            6 => counts(first.map_or(0, |it| it.repetition.len())),
+            7 => counts(first.map_or(0, |it| it.definition.len())),
+            _ => counts(first.and_then(|it| it.nans).map_or(0, |_| 1)),
+        }
+    }
+
+    fn write(&self, field: i16, page: usize, writer: &mut Writer) {
+        if field == 4 {
+            return writer.i64(self.0.boundary_order().number().into());
+        }
+        let Some(bounds) = self.0.bounds(page) else { return };
+        match field {
+            1 => writer.raw(&[if bounds.is_null { 1 } else { 2 }]),
+            2 => writer.binary(bounds.min),
+            3 => writer.binary(bounds.max),
+            5 => writer.u64(bounds.nulls.unwrap_or(0)),
+            6 => bounds.repetition.iter().for_each(|count| writer.u64(*count)),
+            7 => bounds.definition.iter().for_each(|count| writer.u64(*count)),
+            _ => writer.u64(bounds.nans.unwrap_or(0)),
+        }
+    }
+}
+
+struct OffsetFields<'a, P>(&'a P);
+
+impl<P: PageSource> IndexFields for OffsetFields<'_, P> {
+    const LAST: i16 = 2;
+
+    fn pages(&self) -> usize {
+        self.0.pages()
+    }
+
+    fn form(&self, field: i16) -> Form {
+        match field {
+            1 => Form::Each(Kind::Struct, 1),
+            _ if self.0.unencoded_bytes(0).is_some() => Form::Each(Kind::I64, 1),
+            _ => Form::Absent,
+        }
+    }
+
+    fn write(&self, field: i16, page: usize, writer: &mut Writer) {
+        match field {
+            1 => write_location(writer, self.0.location(page)),
+            _ => writer.u64(self.0.unencoded_bytes(page).unwrap_or(0)),
+        }
+    }
+}
+
+fn write_location(writer: &mut Writer, location: PageLocation) {
+    writer.structure(|fields| {
+        fields.u64(1, location.offset);
+        fields.u32(2, location.compressed_bytes);
+        fields.u64(3, location.first_row);
+    });
+}
+
+impl BoundaryOrder {
+    /// Its number in the format.
+    fn number(self) -> i32 {
+        match self {
+            BoundaryOrder::Unordered => 0,
+            BoundaryOrder::Ascending => 1,
+            BoundaryOrder::Descending => 2,
+            BoundaryOrder::Unknown(number) => number,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{ColumnIndex, ColumnIndexParser, OffsetIndex, OffsetIndexParser};
+    use alloc::vec::Vec;
+    use marquetry_base::{Bytes, Limits};
+
+    /// Indexes that were read.
+    struct Both<'a>(&'a ColumnIndex, &'a OffsetIndex);
+
+    impl PageSource for Both<'_> {
+        fn pages(&self) -> usize {
+            self.0.pages()
+        }
+
+        fn bounds(&self, page: usize) -> Option<PageBounds<'_>> {
+            let count = |counts: &Option<Vec<u64>>| counts.as_ref().map(|counts| counts[page]);
+            Some(PageBounds {
+                is_null: self.0.null_pages[page],
+                min: self.0.min_values.get(page),
+                max: self.0.max_values.get(page),
+                nulls: count(&self.0.null_counts),
+                nans: count(&self.0.nan_counts),
+                repetition: self.0.repetition_levels(page),
+                definition: self.0.definition_levels(page),
+            })
+        }
+
+        fn boundary_order(&self) -> BoundaryOrder {
+            self.0.boundary_order
+        }
+
+        fn location(&self, page: usize) -> PageLocation {
+            self.1.pages[page]
+        }
+
+        fn unencoded_bytes(&self, page: usize) -> Option<u64> {
+            self.1.unencoded_byte_array_data_bytes.as_ref().map(|sizes| sizes[page])
+        }
+    }
+
+    fn written(pages: &impl PageSource, units: u64, is_offset: bool) -> Bytes {
+        let (mut steps, mut writer) = (IndexSteps::default(), Writer::new());
+        let mut step = |writer: &mut Writer| {
+            let mut budget = Budget::new(units);
+            let done = match is_offset {
+                true => steps.offset_index(pages, writer, &mut budget),
+                false => steps.column_index(pages, writer, &mut budget),
+            };
+            assert!(units > 10 || budget.spent() < 20_000, "{}", budget.spent());
+            done
+        };
+        while !step(&mut writer) {}
+        writer.into_vec().into()
+    }
+
+    #[test]
+    fn indexes_are_read_back_whatever_the_steps() {
+        let pages = 1000;
+        let column = |is_rich: bool| ColumnIndex {
+            null_pages: (0..pages).map(|page| page % 7 == 0).collect(),
+            min_values: (0..pages).map(|page| u16::try_from(page).unwrap().to_be_bytes()).collect(),
+            max_values: (0..pages).map(|page| u32::try_from(page).unwrap().to_be_bytes()).collect(),
+            boundary_order: if is_rich { BoundaryOrder::Ascending } else { BoundaryOrder::Unordered },
+            null_counts: is_rich.then(|| (0..pages).collect()),
+            nan_counts: is_rich.then(|| (0..pages).rev().collect()),
+            repetition_level_histograms: is_rich.then(|| (0..2 * pages).collect()),
+            definition_level_histograms: is_rich.then(|| (0..4 * pages).collect()),
+        };
+        let offset = |is_rich: bool| OffsetIndex {
+            pages: (0..pages)
+                .map(|page| PageLocation { offset: 4 + page * 50, compressed_bytes: 50, first_row: page * 3 })
+                .collect(),
+            unencoded_byte_array_data_bytes: is_rich.then(|| (0..pages).map(|page| page * 9).collect()),
+        };
+        for is_rich in [false, true] {
+            let (column, offset) = (column(is_rich), offset(is_rich));
+            let both = Both(&column, &offset);
+            for units in [0, u64::MAX] {
+                let bytes = written(&both, units, false);
+                let mut parser = ColumnIndexParser::new(bytes, 0, &Limits::DEFAULT);
+                assert_eq!(parser.step(3, 1, &mut Budget::unlimited()).unwrap(), Some(column.clone()));
+                let bytes = written(&both, units, true);
+                let mut parser = OffsetIndexParser::new(bytes, 0, 4..60_000, 3000, &Limits::DEFAULT);
+                assert_eq!(parser.step(&mut Budget::unlimited()).unwrap(), Some(offset.clone()));
+            }
+        }
+    }
+}

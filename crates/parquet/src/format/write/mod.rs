@@ -1,0 +1,14 @@
+//! The structures of `parquet.thrift`, written from the very types that they are read into.
+
+mod chunk;
+mod footer;
+mod index;
+mod page;
+mod schema;
+mod thrift;
+
+pub(crate) use chunk::{ChunkPlaces, write_chunk, write_chunk_metadata};
+pub(crate) use footer::{FooterSource, FooterSteps, GroupHead};
+pub(crate) use index::{IndexSteps, PageBounds, PageSource};
+pub(crate) use page::{write_bloom_filter_header, write_page_header};
+pub(crate) use thrift::Writer;

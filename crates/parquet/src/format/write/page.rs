@@ -1,0 +1,134 @@
+//! Headers that stand before bytes: of pages, and of Bloom filters.
+
+use alloc::vec::Vec;
+
+use super::chunk::statistics_fields;
+use super::thrift::Writer;
+use crate::format::{PageHeader, PageKind};
+
+/// A page's header.
+pub(crate) fn write_page_header(header: &PageHeader) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.structure(|fields| {
+        fields.i32(
+            1,
+            match header.kind {
+                PageKind::Data(_) => 0,
+                PageKind::Dictionary(_) => 2,
+                PageKind::DataV2(_) => 3,
+                PageKind::Other(number) => number,
+            },
+        );
+        fields.u32(2, header.uncompressed_bytes);
+        fields.u32(3, header.compressed_bytes);
+        if let Some(crc) = header.crc {
+            fields.u32(4, crc);
+        }
+        match &header.kind {
+            PageKind::Data(page) => fields.structure(5, |fields| {
+                fields.u32(1, page.values);
+                fields.i32(2, page.encoding.number());
+                fields.i32(3, page.definition_encoding.number());
+                fields.i32(4, page.repetition_encoding.number());
+                if let Some(statistics) = &page.statistics {
+                    fields.structure(5, |fields| statistics_fields(fields, statistics));
+                }
+            }),
+            PageKind::Dictionary(page) => fields.structure(7, |fields| {
+                fields.u32(1, page.values);
+                fields.i32(2, page.encoding.number());
+                if let Some(is_sorted) = page.is_sorted {
+                    fields.bool(3, is_sorted);
+                }
+            }),
+            PageKind::DataV2(page) => fields.structure(8, |fields| {
+                fields.u32(1, page.values);
+                fields.u32(2, page.nulls);
+                fields.u32(3, page.rows);
+                fields.i32(4, page.encoding.number());
+                fields.u32(5, page.definition_bytes);
+                fields.u32(6, page.repetition_bytes);
+                fields.bool(7, page.is_compressed);
+                if let Some(statistics) = &page.statistics {
+                    fields.structure(8, |fields| statistics_fields(fields, statistics));
+                }
+            }),
+            PageKind::Other(_) => {}
+        }
+    });
+    writer.into_vec()
+}
+
+/// The header of a split-block Bloom filter of so many bytes: XXH64, uncompressed, the only kind that the format has.
+pub(crate) fn write_bloom_filter_header(bytes: u32) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.structure(|fields| {
+        fields.u32(1, bytes);
+        for id in 2..=4 {
+            fields.structure(id, |fields| fields.empty(1));
+        }
+    });
+    writer.into_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, Statistics};
+    use alloc::boxed::Box;
+    use alloc::vec;
+
+    #[test]
+    fn headers_are_read_back() {
+        let statistics = Statistics {
+            min_value: Some(vec![1, 2].into()),
+            max_value: Some(vec![9; 5000].into()),
+            deprecated_min: Some(vec![3].into()),
+            deprecated_max: Some(vec![4].into()),
+            null_count: Some(7),
+            distinct_count: Some(3),
+            nan_count: Some(0),
+            is_min_value_exact: Some(true),
+            is_max_value_exact: Some(false),
+        };
+        for statistics in [None, Some(Box::new(statistics))] {
+            let kinds = [
+                PageKind::Data(DataPageHeader {
+                    values: 5,
+                    encoding: Encoding::RleDictionary,
+                    definition_encoding: Encoding::Rle,
+                    repetition_encoding: Encoding::BitPacked,
+                    statistics: statistics.clone(),
+                }),
+                PageKind::DataV2(DataPageHeaderV2 {
+                    values: u32::MAX >> 1,
+                    nulls: 2,
+                    rows: 4,
+                    encoding: Encoding::Alp,
+                    definition_bytes: 10,
+                    repetition_bytes: 0,
+                    is_compressed: false,
+                    statistics,
+                }),
+                PageKind::Dictionary(DictionaryPageHeader {
+                    values: 9,
+                    encoding: Encoding::Plain,
+                    is_sorted: Some(false),
+                }),
+            ];
+            for kind in kinds {
+                let header =
+                    PageHeader { kind, uncompressed_bytes: 70_000, compressed_bytes: 3, crc: Some(u32::MAX) };
+                let bytes = write_page_header(&header);
+                assert_eq!(PageHeader::read(&bytes), Ok((header, bytes.len())));
+            }
+        }
+    }
+
+    #[test]
+    fn the_header_of_a_bloom_filter() {
+        // parquet.thrift's BloomFilterHeader, field by field.
+        let expected = [0x15, 0x80, 0x01, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0];
+        assert_eq!(write_bloom_filter_header(64), expected);
+    }
+}

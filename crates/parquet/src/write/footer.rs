@@ -1,0 +1,171 @@
+//! A footer as it was read, written again.
+
+use alloc::sync::Arc;
+use core::ops::Range;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Bytes, Error, Machine, Object, Result, Segmented, Step};
+
+use crate::format::write::{
+    ChunkPlaces, FooterSource, FooterSteps, GroupHead, Writer, write_chunk, write_chunk_metadata,
+};
+use crate::format::{ColumnOrder, FileMetaData, KeyValue, MAGIC};
+use crate::schema::Schema;
+
+/// Writes a footer, with its length and the magic behind it, to the end of an object: for who changes the metadata of a file whose pages
+/// stay.
+///
+/// What this version does not know of a footer is not in [`FileMetaData`], and is not written.
+#[derive(Debug)]
+pub struct FooterWriter {
+    object: Object,
+    source: Metadata,
+    tail: Tail,
+    failed: Option<Error>,
+}
+
+impl FooterWriter {
+    /// A writer of `metadata` to `object`.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` for a file some of whose columns are encrypted: what is needed to read them is not in `metadata`.
+    pub fn new(object: Object, metadata: Arc<FileMetaData>) -> Result<FooterWriter> {
+        if metadata.encryption.is_some() {
+            return Err(Error::unsupported("writing the footer of a file that is encrypted in part"));
+        }
+        Ok(FooterWriter { object, source: Metadata(metadata), tail: Tail::new(), failed: None })
+    }
+}
+
+impl Machine for FooterWriter {
+    type Product = ();
+
+    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<()>> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let step = self.tail.step(&mut self.source, budget);
+        Ok(match step {
+            Ok(Some(bytes)) => Step::Append(self.object, bytes),
+            Ok(None) if self.tail.is_done() => Step::Done,
+            Ok(None) => Step::Yield,
+            Err(error) => {
+                self.failed = Some(error.clone());
+                return Err(error);
+            }
+        })
+    }
+
+    fn supply(&mut self, _object: Object, _range: Range<u64>, _bytes: Bytes) -> Result<()> {
+        Err(Error::misuse("bytes for a machine that reads nothing"))
+    }
+
+    fn supply_length(&mut self, _object: Object, _length: u64) -> Result<()> {
+        Err(Error::misuse("a length for a machine that reads nothing"))
+    }
+
+    fn fail(&mut self, _object: Object, _range: Range<u64>, reason: Error) {
+        self.failed.get_or_insert(reason);
+    }
+}
+
+/// The end of a file: the footer, its length, and the magic.
+#[derive(Debug)]
+pub(super) struct Tail {
+    steps: FooterSteps,
+    writer: Writer,
+    is_written: bool,
+}
+
+impl Tail {
+    pub(super) fn new() -> Tail {
+        Tail { steps: FooterSteps::new(), writer: Writer::new(), is_written: false }
+    }
+
+    /// True when all pieces were taken.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_written && !self.writer.has_whole()
+    }
+
+    /// The next bytes. `None` when the budget is spent, or nothing is left.
+    pub(super) fn step(
+        &mut self,
+        source: &mut impl FooterSource,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<Bytes>> {
+        if !self.is_written && self.steps.step(source, &mut self.writer, budget)? {
+            let length = i32::try_from(self.writer.length())
+                .map_err(|_| Error::unsupported("a footer of 2 GiB or more, which no reader could read"))?;
+            self.writer.raw(&length.to_le_bytes());
+            self.writer.raw(&MAGIC);
+            self.writer.finish();
+            self.is_written = true;
+        }
+        Ok(self.writer.take())
+    }
+}
+
+/// A footer that was read.
+#[derive(Debug)]
+struct Metadata(Arc<FileMetaData>);
+
+impl FooterSource for Metadata {
+    fn version(&self) -> i32 {
+        self.0.version
+    }
+
+    fn schema(&self) -> &Schema {
+        &self.0.schema
+    }
+
+    fn rows(&self) -> u64 {
+        self.0.rows
+    }
+
+    fn groups(&self) -> usize {
+        self.0.row_groups.len()
+    }
+
+    fn group(&self, group: usize) -> GroupHead<'_> {
+        let group = &self.0.row_groups[group];
+        GroupHead {
+            rows: group.rows,
+            uncompressed_bytes: group.uncompressed_bytes,
+            sorting_columns: &group.sorting_columns,
+            file_offset: group.file_offset,
+            compressed_bytes: group.compressed_bytes,
+            ordinal: group.ordinal,
+        }
+    }
+
+    fn write_chunk(&mut self, group: usize, leaf: usize, writer: &mut Writer) -> Result<()> {
+        let chunk = &self.0.row_groups[group].columns[leaf];
+        let leaf = &self.0.schema.leaves()[leaf];
+        if chunk.encrypted {
+            return Err(Error::unsupported("writing the metadata of an encrypted column chunk").at(
+                |place| {
+                    place.row_group = Some(u64_of(group));
+                    place.column = Some(leaf.path.clone());
+                },
+            ));
+        }
+        let places = ChunkPlaces { offset_index: chunk.offset_index, column_index: chunk.column_index };
+        write_chunk(writer, chunk.file_path.as_deref(), places, |writer| {
+            write_chunk_metadata(writer, &self.0.schema, leaf, chunk);
+        });
+        Ok(())
+    }
+
+    fn key_values(&self) -> &Segmented<KeyValue> {
+        &self.0.key_values
+    }
+
+    fn created_by(&self) -> Option<&str> {
+        self.0.created_by.as_deref()
+    }
+
+    fn column_orders(&self) -> &Segmented<ColumnOrder> {
+        &self.0.column_orders
+    }
+}

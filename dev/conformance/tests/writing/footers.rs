@@ -1,0 +1,86 @@
+//! Footers that were read and written again are the same.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use marquetry_base::Bytes;
+use marquetry_conformance::canonical::{self, FILE};
+use marquetry_conformance::craft::{self, Table};
+use marquetry_conformance::files;
+use marquetry_conformance::hostile::Manner;
+use marquetry_conformance::written;
+use marquetry_parquet::format::{FileMetaData, MAGIC};
+use marquetry_parquet::schema::LogicalType;
+use marquetry_parquet::write::FooterWriter;
+
+fn corpus() -> Vec<PathBuf> {
+    let Some(corpus) = files::corpus() else { return Vec::new() };
+    let folders = [
+        "parquet-testing/data",
+        "parquet-testing/data/geospatial",
+        "parquet-testing/shredded_variant",
+        "real",
+    ];
+    folders.iter().flat_map(|folder| files::parquet_files(&corpus.join(folder))).collect()
+}
+
+/// A file that is nothing but this footer, and what it took to write it.
+fn write(metadata: &Arc<FileMetaData>, manner: Manner) -> (Bytes, u64, usize) {
+    let mut writer = FooterWriter::new(FILE, Arc::clone(metadata)).unwrap();
+    let written = written::write(&mut writer, manner, |_, ()| Ok(())).unwrap();
+    let file = [&MAGIC[..], &written.object(FILE)].concat();
+    (file.into(), written.report.units_max, written.piece_bytes_max)
+}
+
+/// The same, wherever it stands.
+fn at_the_start(metadata: &FileMetaData) -> FileMetaData {
+    FileMetaData { footer_start: 0, footer_bytes: 0, ..metadata.clone() }
+}
+
+/// Whether all of a footer is known, so that all of it can be written.
+fn is_known(metadata: &FileMetaData) -> bool {
+    let mut chunks = metadata.row_groups.iter().flat_map(|group| &group.columns);
+    metadata.encryption.is_none()
+        && !chunks.any(|chunk| chunk.encrypted)
+        && !metadata
+            .schema
+            .nodes()
+            .iter()
+            .any(|node| matches!(node.logical_type, Some(LogicalType::Unrecognised(_))))
+}
+
+#[test]
+fn footers_of_the_corpus() {
+    let mut count = 0;
+    for path in corpus() {
+        let bytes = Bytes::from(std::fs::read(&path).unwrap());
+        let Ok(metadata) = canonical::metadata(&bytes, Manner::KIND) else { continue };
+        if !is_known(&metadata) {
+            println!("not all of it is known: {}", path.display());
+            continue;
+        }
+        let (kind, ..) = write(&metadata, Manner::KIND);
+        let again = canonical::metadata(&kind, Manner::KIND).unwrap();
+        assert!(at_the_start(&metadata) == at_the_start(&again), "{}", path.display());
+        let (slow, units, piece) = write(&metadata, Manner::DISORDERLY);
+        assert!(slow == kind, "{}: budgets change what is written", path.display());
+        assert!(piece < 1 << 20 && units < 50_000, "{}: {units} units, {piece} bytes", path.display());
+        count += 1;
+    }
+    println!("{count} footers");
+    assert!(count == 0 || count > 90, "{count} footers");
+}
+
+/// A wide footer leaves in small pieces and steps.
+#[test]
+fn a_hundred_thousand_columns() {
+    let columns: Vec<craft::Column> =
+        (0..100_000).map(|number| craft::Column::required(&format!("c{number}"), craft::INT64)).collect();
+    let bytes = Table::new(columns).write();
+    let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
+    let (file, units, piece) = write(&metadata, Manner { budget: 1, ..Manner::KIND });
+    let again = canonical::metadata(&file, Manner::KIND).unwrap();
+    assert!(at_the_start(&metadata) == at_the_start(&again));
+    println!("{} bytes, largest step {units} units, largest piece {piece} bytes", file.len());
+    assert!(units < 10_000 && piece < 128 << 10);
+}

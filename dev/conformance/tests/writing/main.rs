@@ -1,0 +1,3 @@
+//! What is written is read back equal, by us and by others.
+
+mod footers;
