@@ -8,7 +8,8 @@
 //! * [`prune`]: what statistics and the page index tell of values before they are read;
 //! * [`geometry`]: well-known binary as well-known text;
 //! * [`read`]: the machines that read, and the batches they make;
-//! * [`variant`]: the values of VARIANT columns: looked at, built, put together from shredded columns.
+//! * [`variant`]: the values of VARIANT columns: looked at, built, put together from shredded columns;
+//! * [`write`](mod@write): what writes.
 //!
 //! The machines keep the contract of [`marquetry_base`]. A reader of a whole file in memory:
 //!
@@ -56,3 +57,4 @@ pub mod record;
 pub mod scalar;
 pub mod schema;
 pub mod variant;
+pub mod write;
