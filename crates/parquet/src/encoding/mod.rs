@@ -10,13 +10,15 @@ pub(crate) mod byte_stream_split;
 pub(crate) mod delta;
 pub(crate) mod delta_byte_array;
 pub(crate) mod hybrid;
+pub(crate) mod output;
 pub(crate) mod plain;
 pub(crate) mod stream;
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Bytes, Error, Result};
 use marquetry_kernels::utf8;
 
 use crate::growing::SLICE_BYTES;
+use crate::read::INLINE_BYTES_MAX;
 
 /// Where a byte string's view will point: the number of the buffer that holds the bytes.
 pub(crate) type BufferIndex = u32;
@@ -55,6 +57,60 @@ pub(crate) fn check_text_on(value: &[u8], checked: &mut usize) -> Result<usize> 
     Ok(end - start)
 }
 
+/// What is done of a value that is so long that it is written in slices.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Part(usize);
+
+impl Part {
+    /// The next slice of the value.
+    ///
+    /// # Errors
+    ///
+    /// When it is shorter than what was done of it: it is another value.
+    pub(crate) fn next<'a>(&mut self, value: &'a [u8]) -> Result<&'a [u8]> {
+        let rest = value.get(self.0..).ok_or_else(|| Error::misuse("another value in the middle of one"))?;
+        let now = &rest[..rest.len().min(SLICE_BYTES)];
+        self.0 += now.len();
+        Ok(now)
+    }
+
+    /// True when all of the value is done; then it begins anew.
+    pub(crate) fn is_done(&mut self, value: &[u8]) -> bool {
+        let done = self.0 >= value.len();
+        if done {
+            self.0 = 0;
+        }
+        done
+    }
+
+    /// An error in the middle of a value.
+    pub(crate) fn none(self) -> Result<()> {
+        if self.0 == 0 { Ok(()) } else { Err(Error::misuse("a page that ends in the middle of a value")) }
+    }
+}
+
+/// The bytes of a view; `raw` are its own.
+pub(crate) fn view_bytes<'a>(raw: &'a [u8; 16], buffers: &'a [Bytes]) -> Result<&'a [u8]> {
+    let [l0, l1, l2, l3, .., b0, b1, b2, b3, o0, o1, o2, o3] = *raw;
+    let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
+    if length <= INLINE_BYTES_MAX {
+        return Ok(&raw[4..4 + length]);
+    }
+    let start = u32::from_le_bytes([o0, o1, o2, o3]) as usize;
+    let buffer = buffers.get(u32::from_le_bytes([b0, b1, b2, b3]) as usize);
+    buffer.and_then(|buffer| buffer.get(start..)?.get(..length)).ok_or_else(beyond_buffers)
+}
+
+/// A view that points outside of its buffers.
+pub(crate) fn beyond_buffers() -> Error {
+    Error::misuse("a view that points outside of its buffers")
+}
+
+/// Values of a type that an encoder was not made for.
+pub(crate) fn other_type() -> Error {
+    Error::misuse("values of another type than the encoder's")
+}
+
 /// A page that has fewer values than its header said.
 pub(crate) fn too_few_values() -> Error {
     Error::corrupt("the page ends before its last value")
@@ -84,4 +140,22 @@ pub(crate) fn varint(bytes: &[u8], at: &mut usize) -> Result<u64> {
 /// A zigzag number.
 pub(crate) fn zigzag(raw: u64) -> i64 {
     (raw >> 1).cast_signed() ^ -((raw & 1).cast_signed())
+}
+
+/// The zigzag form of a number.
+pub(crate) fn to_zigzag(number: i64) -> u64 {
+    ((number << 1) ^ (number >> 63)).cast_unsigned()
+}
+
+/// Writes an unsigned LEB128 number; says how many bytes it took.
+pub(crate) fn put_varint(out: &mut [u8; VARINT_BYTES_MAX], mut value: u64) -> usize {
+    for (at, byte) in out.iter_mut().enumerate() {
+        *byte = value.to_le_bytes()[0] & 0x7f;
+        value >>= 7;
+        if value == 0 {
+            return at + 1;
+        }
+        *byte |= 0x80;
+    }
+    VARINT_BYTES_MAX
 }

@@ -2,6 +2,8 @@
 //!
 //! Source: `Encodings.md`, "Plain".
 
+pub(crate) mod encode;
+
 use marquetry_base::{Bytes, Error, Result, cast};
 use marquetry_kernels::{Plain, plain, strings, utf8};
 

@@ -1,0 +1,199 @@
+//! Bytes that an encoder writes, in memory that grows in pieces.
+
+use alloc::vec::Vec;
+
+use marquetry_base::{Bytes, Error, Result};
+
+/// The longest piece: below 1 MiB, which hosts that never wait dislike in one allocation.
+pub(crate) const PIECE_BYTES: usize = 960 << 10;
+
+/// The smallest memory that is had for a piece.
+const FIRST_BYTES: usize = 64;
+
+/// Bytes of a page, or of a part of it, one piece after the other. Below 960 KiB it is one piece.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Body {
+    pieces: Vec<Bytes>,
+    bytes: usize,
+}
+
+impl Body {
+    /// Bytes in all.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// True when there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// The pieces, in order. None is empty, and each is shorter than 1 MiB.
+    pub fn pieces(&self) -> &[Bytes] {
+        &self.pieces
+    }
+
+    /// The pieces, to be handed on.
+    pub fn into_pieces(self) -> Vec<Bytes> {
+        self.pieces
+    }
+
+    /// Adds what another is behind it. Nothing is copied.
+    pub fn append(&mut self, other: Body) {
+        self.bytes += other.bytes;
+        self.pieces.extend(other.pieces);
+    }
+
+    /// Adds a piece behind it. Nothing is copied.
+    pub(crate) fn push(&mut self, piece: Bytes) {
+        if !piece.is_empty() {
+            self.bytes += piece.len();
+            self.pieces.push(piece);
+        }
+    }
+}
+
+/// A body that is being written.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    before: Body,
+    tail: Vec<u8>,
+    /// Bytes at the start that are left free for what is known only at the end.
+    head: usize,
+}
+
+impl Output {
+    /// Bytes written.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.before.bytes + self.tail.len() - self.head
+    }
+
+    /// Leaves `bytes` free in front of all others; only before anything is written.
+    pub(crate) fn leave_head(&mut self, bytes: usize) -> Result<()> {
+        debug_assert!(self.len() == 0 && self.head == 0, "a head behind bytes");
+        self.reserve(bytes)?;
+        self.tail.resize(bytes, 0);
+        self.head = bytes;
+        Ok(())
+    }
+
+    /// Adds bytes.
+    pub(crate) fn put(&mut self, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            if self.tail.len() == PIECE_BYTES {
+                self.cut();
+            }
+            let (now, later) = bytes.split_at(bytes.len().min(PIECE_BYTES - self.tail.len()));
+            self.reserve(now.len())?;
+            self.tail.extend_from_slice(now);
+            bytes = later;
+        }
+        Ok(())
+    }
+
+    /// `bytes` bytes more, all zero and in one piece, to be written. Not more than [`PIECE_BYTES`].
+    #[inline]
+    pub(crate) fn room(&mut self, bytes: usize) -> Result<&mut [u8]> {
+        if self.tail.len() + bytes > PIECE_BYTES {
+            self.cut();
+        }
+        self.reserve(bytes)?;
+        let start = self.tail.len();
+        self.tail.resize(start + bytes, 0);
+        Ok(&mut self.tail[start..])
+    }
+
+    /// Takes back the last `bytes` bytes of what [`Output::room`] gave.
+    #[inline]
+    pub(crate) fn give_back(&mut self, bytes: usize) {
+        self.tail.truncate(self.tail.len().saturating_sub(bytes));
+    }
+
+    /// Memory for so many bytes more in the same piece.
+    #[inline]
+    pub(crate) fn reserve(&mut self, bytes: usize) -> Result<()> {
+        if self.tail.capacity() - self.tail.len() >= bytes { Ok(()) } else { self.grow(bytes) }
+    }
+
+    #[cold]
+    fn grow(&mut self, bytes: usize) -> Result<()> {
+        let needed = self.tail.len() + bytes;
+        let goal = (self.tail.capacity() * 2).clamp(FIRST_BYTES, PIECE_BYTES).max(needed);
+        self.tail.try_reserve_exact(goal - self.tail.len()).map_err(|_| Error::out_of_memory(goal))
+    }
+
+    /// Ends the piece.
+    fn cut(&mut self) {
+        let tail = core::mem::take(&mut self.tail);
+        self.before.push(tail.into());
+    }
+
+    /// All that was written, behind `head`, which takes what was left free for it; empty afterwards.
+    ///
+    /// # Errors
+    ///
+    /// When the head is longer than what was left free.
+    pub(crate) fn finish(&mut self, head: &[u8]) -> Result<Body> {
+        let free = self.head.checked_sub(head.len()).ok_or_else(|| Error::internal("a head without room"))?;
+        let Output { before: mut body, mut tail, head: left } = core::mem::take(self);
+        if body.pieces.is_empty() {
+            tail[free..left].copy_from_slice(head);
+            body.push(Bytes::from(tail).slice(free..));
+        } else {
+            // The piece with the room is shared already.
+            body.pieces[0] = body.pieces[0].slice(left..);
+            body.pieces.insert(0, Bytes::copy_from_slice(head));
+            body.bytes -= free;
+            body.push(tail.into());
+        }
+        Ok(body)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joined(body: &Body) -> Vec<u8> {
+        let bytes: Vec<u8> = body.pieces().iter().flat_map(|piece| piece.iter().copied()).collect();
+        assert_eq!(bytes.len(), body.len());
+        assert!(body.pieces().iter().all(|piece| !piece.is_empty() && piece.len() < 1 << 20));
+        bytes
+    }
+
+    #[test]
+    fn pieces_are_below_a_mebibyte() {
+        let value: Vec<u8> = (0..100_000u32).map(|at| (at % 251).to_le_bytes()[0]).collect();
+        let mut output = Output::default();
+        let mut expected = Vec::new();
+        for length in [0, 1, 99_999, 100_000, 7, 65_536].into_iter().cycle().take(40) {
+            output.put(&value[..length]).unwrap();
+            expected.extend_from_slice(&value[..length]);
+            let room = output.room(3).unwrap();
+            assert_eq!(room, [0; 3]);
+            room[0] = 9;
+            output.give_back(2);
+            expected.push(9);
+            assert_eq!(output.len(), expected.len());
+        }
+        assert_eq!(joined(&output.finish(&[]).unwrap()), expected);
+        assert_eq!(output.len(), 0);
+    }
+
+    #[test]
+    fn a_head_stands_in_front() {
+        for length in [0, 1, 5000, PIECE_BYTES - 10, PIECE_BYTES - 4, PIECE_BYTES, 3 * PIECE_BYTES] {
+            for head in [&b""[..], b"a", b"abcdefghij"] {
+                let mut output = Output::default();
+                output.leave_head(10).unwrap();
+                output.put(&alloc::vec![7; length]).unwrap();
+                assert_eq!(output.len(), length);
+                let body = joined(&output.finish(head).unwrap());
+                assert_eq!(&body[..head.len()], head);
+                assert_eq!(body[head.len()..], alloc::vec![7; length]);
+            }
+        }
+        assert!(Output::default().finish(b"a").is_err());
+    }
+}
