@@ -43,7 +43,7 @@ pub use reader::BatchReader;
 pub use scan::{PageInfo, PageScanner};
 
 /// Checks what a host supplies: as many bytes as it says, inside the object where its length is known.
-fn check_supply(range: &Range<u64>, bytes: &Bytes, object_length: Option<u64>) -> Result<()> {
+pub(crate) fn check_supply(range: &Range<u64>, bytes: &Bytes, object_length: Option<u64>) -> Result<()> {
     if range.end.checked_sub(range.start) != Some(bytes.len() as u64) {
         return Err(Error::misuse(alloc::format!("{} bytes supplied as the range {range:?}", bytes.len())));
     }

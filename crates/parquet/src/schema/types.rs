@@ -249,6 +249,40 @@ fn zone(is_adjusted_to_utc: bool) -> &'static str {
 pub struct ConvertedType(pub i32);
 
 impl ConvertedType {
+    /// The converted type that says the same as a logical type (`LogicalTypes.md`, the compatibility tables). `None` where there is
+    /// none: there are none of local times, of nanoseconds, and of the newer types.
+    pub fn of(logical_type: &LogicalType) -> Option<ConvertedType> {
+        use LogicalType::{Integer, Time, Timestamp};
+        use TimeUnit::{Micros, Millis};
+        Some(ConvertedType(match logical_type {
+            LogicalType::String => 0,
+            LogicalType::Map => 1,
+            LogicalType::MapKeyValue => 2,
+            LogicalType::List => 3,
+            LogicalType::Enum => 4,
+            LogicalType::Decimal { .. } => 5,
+            LogicalType::Date => 6,
+            Time { is_adjusted_to_utc: true, unit: Millis } => 7,
+            Time { is_adjusted_to_utc: true, unit: Micros } => 8,
+            Timestamp { is_adjusted_to_utc: true, unit: Millis } => 9,
+            Timestamp { is_adjusted_to_utc: true, unit: Micros } => 10,
+            Integer { bit_width, is_signed } => {
+                let size = match bit_width {
+                    8 => 0,
+                    16 => 1,
+                    32 => 2,
+                    64 => 3,
+                    _ => return None,
+                };
+                if *is_signed { 15 + size } else { 11 + size }
+            }
+            LogicalType::Json => 19,
+            LogicalType::Bson => 20,
+            LogicalType::Interval => 21,
+            _ => return None,
+        }))
+    }
+
     /// The logical type that says the same (`LogicalTypes.md`, the compatibility tables). `None` for a number that the
     /// format does not have.
     pub fn logical_type(self, scale: Option<i32>, precision: Option<i32>) -> Option<LogicalType> {
@@ -278,5 +312,21 @@ impl ConvertedType {
             21 => LogicalType::Interval,
             _ => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_converted_types_say() {
+        for number in 0..22 {
+            let converted_type = ConvertedType(number);
+            let logical_type = converted_type.logical_type(Some(2), Some(9)).unwrap();
+            assert_eq!(ConvertedType::of(&logical_type), Some(converted_type));
+        }
+        let local = LogicalType::Timestamp { is_adjusted_to_utc: false, unit: TimeUnit::Micros };
+        assert_eq!(ConvertedType::of(&local), None);
     }
 }

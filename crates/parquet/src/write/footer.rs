@@ -119,6 +119,10 @@ impl FooterSource for Metadata {
         &self.0.schema
     }
 
+    fn completes_types(&self) -> bool {
+        false
+    }
+
     fn rows(&self) -> u64 {
         self.0.rows
     }

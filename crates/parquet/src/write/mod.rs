@@ -2,13 +2,24 @@
 //!
 //! | machine | from | to |
 //! |---|---|---|
+//! | [`FileWriter`] | batches | a file |
 //! | [`FooterWriter`] | metadata | a file's end |
 //!
 //! [`encoder`], [`dictionary`] and [`chooser`] make the bodies of pages of values; they can be used alone.
 
 pub mod chooser;
+mod column;
 pub mod dictionary;
 pub mod encoder;
+mod file;
 mod footer;
+mod group;
+mod options;
+mod out;
+mod page;
+mod part;
+mod statistics;
 
+pub use file::{Fed, FileWriter, Room};
 pub use footer::FooterWriter;
+pub use options::{ColumnOptions, PageVersion, WriteOptions};

@@ -1,3 +1,5 @@
 //! What is written is read back equal, by us and by others.
 
 mod footers;
+mod given;
+mod rewritten;

@@ -16,6 +16,8 @@ pub(crate) trait FooterSource {
     fn version(&self) -> i32;
     /// The tree of types.
     fn schema(&self) -> &Schema;
+    /// Whether the older annotations are added to the newer ones, where both can say the same.
+    fn completes_types(&self) -> bool;
     /// Rows of all groups.
     fn rows(&self) -> u64;
     /// Row groups.
@@ -117,7 +119,7 @@ impl FooterSteps {
                 match schema.nodes().get(at) {
                     Some(node) => {
                         let children = self.children.get(at).copied().unwrap_or(0);
-                        write_element(writer, schema, at, node, children);
+                        write_element(writer, schema, at, node, children, source.completes_types());
                         Next::Element(at + 1)
                     }
                     None => {

@@ -3,10 +3,21 @@
 use super::chunk::number_of;
 use super::thrift::{Fields, Writer};
 use crate::format::thrift::Kind;
-use crate::schema::{EdgeAlgorithm, LogicalType, Node, NodeKind, PhysicalType, Repetition, Schema, TimeUnit};
+use crate::schema::{
+    ConvertedType, EdgeAlgorithm, LogicalType, Node, NodeKind, PhysicalType, Repetition, Schema, TimeUnit,
+};
 
-/// Writes a node that has so many children.
-pub(super) fn write_element(writer: &mut Writer, schema: &Schema, index: usize, node: &Node, children: u32) {
+/// Writes a node that has so many children. What only its logical type says is said by a converted type too, if that is asked for.
+pub(super) fn write_element(
+    writer: &mut Writer,
+    schema: &Schema,
+    index: usize,
+    node: &Node,
+    children: u32,
+    completes_types: bool,
+) {
+    let same = || node.logical_type.as_ref().filter(|_| completes_types).and_then(ConvertedType::of);
+    let converted_type = node.converted_type.or_else(same);
     writer.structure(|fields| {
         if let NodeKind::Leaf { leaf } = node.kind {
             let physical_type = schema.leaves()[leaf].physical_type;
@@ -23,7 +34,7 @@ pub(super) fn write_element(writer: &mut Writer, schema: &Schema, index: usize, 
         if let NodeKind::Group { .. } = node.kind {
             fields.u32(5, children);
         }
-        if let Some(converted_type) = node.converted_type {
+        if let Some(converted_type) = converted_type {
             fields.i32(6, converted_type.0);
         }
         if let Some(LogicalType::Decimal { scale, precision }) = node.logical_type {

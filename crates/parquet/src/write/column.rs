@@ -1,0 +1,768 @@
+//! One column of the open row group: entries in, pages out.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+use core::ops::Range;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Bytes, Error, Price, Result, Segmented};
+
+use super::chooser::{Asked, Choice};
+use super::dictionary::{DictionaryBuilder, DictionaryLimits};
+use super::encoder::{Body, Encoder, LevelEncoder, Slice};
+use super::options::{PageVersion, WriteOptions, check_leaf};
+use super::page::{Page, PageMaker};
+use super::part::{self, Cursor, Maxima, PART_PRICE, Part};
+use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE};
+use crate::format::{
+    BoundaryOrder, Compression, DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, PageKind,
+};
+use crate::growing::SLICE_BYTES;
+use crate::read::ColumnBatch;
+use crate::schema::{PhysicalType, Schema};
+
+/// What counting a level costs.
+const HISTOGRAM_PRICE: Price = Price::per_kilovalue(1 << 10);
+
+/// What all columns use, one after the other.
+pub(super) struct Shared {
+    pub(super) options: Arc<WriteOptions>,
+    pub(super) schema: Arc<Schema>,
+    pub(super) maker: PageMaker,
+    pub(super) room: part::Room,
+    /// Indices into a dictionary of the values of a part.
+    pub(super) indices: Vec<u32>,
+}
+
+/// A column of the open row group. Small, until it has values: a table may have a hundred thousand.
+#[derive(Debug)]
+pub(super) struct ColumnWriter {
+    leaf: usize,
+    physical_type: PhysicalType,
+    maxima: Maxima,
+    bounds_of: Option<BoundsOf>,
+    repetition: LevelEncoder,
+    definition: LevelEncoder,
+    cursor: Cursor,
+    /// A batch's part of the column was looked at as a whole.
+    is_checked: bool,
+    /// A value was given to the encoder that has not taken all of it.
+    is_in_value: bool,
+    coding: Option<Coding>,
+    page: OpenPage,
+    closing: Closing,
+    pub(super) chunk: Chunk,
+}
+
+/// How values are encoded, once there are any.
+#[derive(Debug)]
+struct Coding {
+    /// Of the open page.
+    encoding: Encoding,
+    encoder: Box<Encoder>,
+    fallback: Encoding,
+    dictionary: Option<Box<DictionaryBuilder>>,
+    /// No more pages shall use the dictionary.
+    is_leaving: bool,
+    /// The user asked for the dictionary.
+    is_asked: bool,
+    /// Bytes of indices in pages, and of what they stand for in PLAIN.
+    index_bytes: usize,
+    plain_bytes: usize,
+}
+
+/// The page that is being filled.
+#[derive(Debug, Default)]
+struct OpenPage {
+    rows: usize,
+    entries: usize,
+    values: usize,
+    /// Bytes of values, without lengths.
+    bytes: usize,
+    bounds: Bounds,
+    /// How often each repetition level stands, then each definition level, where there are more than two levels.
+    histogram: Vec<u64>,
+}
+
+/// What is being done to end the page.
+#[derive(Debug)]
+enum Closing {
+    No,
+    /// Its values are being finished.
+    Values,
+    /// It is with the maker of pages.
+    Making(Box<PageRecord>),
+    /// The dictionary is being finished.
+    Dictionary,
+    /// The dictionary's page is with the maker of pages.
+    MakingDictionary,
+}
+
+/// The chunk as far as it is written.
+#[derive(Debug, Default)]
+pub(super) struct Chunk {
+    pub(super) dictionary_page: Option<(PagePlace, u32)>,
+    pub(super) pages: Segmented<PageRecord>,
+    pub(super) rows: u64,
+    pub(super) entries: u64,
+    pub(super) nulls: u64,
+    /// Bytes of values, without lengths.
+    pub(super) value_bytes: u64,
+    pub(super) bounds: Bounds,
+    pub(super) histogram: Vec<u64>,
+    pub(super) uncompressed_bytes: u64,
+    pub(super) compressed_bytes: u64,
+    /// How many pages there are, by their type and encoding.
+    pub(super) encodings: Vec<(i32, Encoding, i32)>,
+    /// Entries of the dictionary, if every value is in it.
+    pub(super) distinct: Option<u64>,
+    /// Bytes of pages that are in memory, and how many pages are not.
+    held: u64,
+    moved_pages: usize,
+    /// Neither: the bounds of pages so far are not in that order.
+    is_not_ascending: bool,
+    is_not_descending: bool,
+    /// A page has values and no bounds.
+    pub(super) has_unbounded_page: bool,
+    /// The last page that has bounds.
+    last_bounded: Option<usize>,
+}
+
+/// A page of the chunk.
+#[derive(Debug)]
+pub(super) struct PageRecord {
+    pub(super) place: PagePlace,
+    pub(super) bytes: u32,
+    /// Where it stands in the file, once it does.
+    pub(super) offset: u64,
+    /// The first row's number in the row group.
+    pub(super) first_row: u64,
+    pub(super) entries: u64,
+    pub(super) nulls: u64,
+    pub(super) nans: u64,
+    pub(super) value_bytes: u64,
+    /// Lower and upper bound, as they are written.
+    pub(super) bounds: Option<Box<[Vec<u8>; 2]>>,
+    pub(super) histogram: Box<[u64]>,
+}
+
+/// Where a page is until its row group is written.
+#[derive(Debug)]
+pub(super) enum PagePlace {
+    /// In memory.
+    Held(Vec<Bytes>),
+    /// In the spill object.
+    Spilled(Range<u64>),
+}
+
+impl ColumnWriter {
+    /// A column without values.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` for a leaf that cannot be written; `Misuse` for an encoding that its type does not have.
+    pub(super) fn new(leaf: usize, schema: &Schema, options: &WriteOptions) -> Result<ColumnWriter> {
+        let found = &schema.leaves()[leaf];
+        check_leaf(schema, found)?;
+        let asked = options.of(leaf);
+        if let Some(encoding) = asked.encoding {
+            Encoder::new(encoding, found.physical_type)?;
+        }
+        let level = |level: u16| u8::try_from(level).unwrap_or(u8::MAX);
+        let maxima =
+            Maxima { definition: level(found.definition_max), repetition: level(found.repetition_max) };
+        let logical_type = schema.node_of(found).logical_type.as_ref();
+        let bounds_of = BoundsOf::new(found.physical_type, logical_type, asked.bounds_bytes_max);
+        Ok(ColumnWriter {
+            leaf,
+            physical_type: found.physical_type,
+            maxima,
+            bounds_of: bounds_of.filter(|_| asked.bounds),
+            repetition: LevelEncoder::new(maxima.repetition),
+            definition: LevelEncoder::new(maxima.definition),
+            cursor: Cursor::default(),
+            is_checked: false,
+            is_in_value: false,
+            coding: None,
+            page: OpenPage::default(),
+            closing: Closing::No,
+            chunk: Chunk::default(),
+        })
+    }
+
+    /// Where geometries, intervals and the like have no order there are no bounds.
+    pub(super) fn bounds_of(&self) -> Option<&BoundsOf> {
+        self.bounds_of.as_ref()
+    }
+
+    pub(super) fn physical_type(&self) -> PhysicalType {
+        self.physical_type
+    }
+
+    pub(super) fn maxima(&self) -> Maxima {
+        self.maxima
+    }
+
+    /// Bytes that are in memory: pages, the open page, the dictionary.
+    pub(super) fn held(&self) -> u64 {
+        let coding = self.coding.as_ref().map_or(0, |coding| {
+            coding.encoder.bytes() + coding.dictionary.as_ref().map_or(0, |dictionary| dictionary.held())
+        });
+        self.chunk.held + u64_of(coding + self.repetition.bytes() + self.definition.bytes())
+    }
+
+    /// Bytes of the chunk so far, about.
+    pub(super) fn size(&self) -> u64 {
+        let coding = self.coding.as_ref().map_or(0, |coding| {
+            coding.encoder.bytes() + coding.dictionary.as_ref().map_or(0, |dictionary| dictionary.bytes())
+        });
+        self.chunk.compressed_bytes + u64_of(coding + self.repetition.bytes() + self.definition.bytes())
+    }
+
+    /// The next page that is in memory, in order. Those before it are not.
+    pub(super) fn next_held(&mut self) -> Option<&mut PagePlace> {
+        let first = self.chunk.moved_pages;
+        self.chunk.pages.get_mut(first).map(|page| &mut page.place)
+    }
+
+    /// True when there are rows in the open page.
+    pub(super) fn has_open_page(&self) -> bool {
+        self.page.entries > 0 || !matches!(self.closing, Closing::No)
+    }
+
+    /// The batch is done with.
+    pub(super) fn end_batch(&mut self, column: &ColumnBatch) -> Result<()> {
+        let values = column.values.len();
+        let is_right = match column.levels.is_none() && column.layout == crate::read::Layout::Spaced {
+            true => values == column.rows,
+            false => values == self.cursor.value,
+        };
+        (self.cursor, self.is_checked) = (Cursor::default(), false);
+        if is_right {
+            Ok(())
+        } else {
+            Err(Error::misuse(alloc::format!("a batch of {values} values, which levels do not tell of")))
+        }
+    }
+
+    /// Takes rows of a batch up to row `until`. False when the budget is spent before.
+    pub(super) fn advance(
+        &mut self,
+        column: &ColumnBatch,
+        until: usize,
+        shared: &mut Shared,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        if !self.is_checked {
+            part::check(column, self.physical_type, self.maxima)?;
+            self.is_checked = true;
+        }
+        loop {
+            if !matches!(self.closing, Closing::No) && !self.close_page(shared, budget)? {
+                return Ok(false);
+            }
+            if self.has_reached(column, until) {
+                return Ok(true);
+            }
+            if self.must_close(column, shared) {
+                self.closing = Closing::Values;
+                continue;
+            }
+            let rows_left = shared.options.page_rows - self.page.rows;
+            let part = Part::next(column, self.maxima, self.cursor, until, rows_left)?;
+            budget.charge(PART_PRICE, 0, part.entries.len());
+            if part.entries.is_empty() {
+                return Err(Error::misuse("a batch with fewer rows than it says"));
+            }
+            if !self.is_in_value && self.is_too_much(&part, column, shared) {
+                self.closing = Closing::Values;
+                continue;
+            }
+            if !self.take(column, &part, shared, budget)? {
+                return Ok(false);
+            }
+            if budget.is_spent() {
+                return Ok(matches!(self.closing, Closing::No) && self.has_reached(column, until));
+            }
+        }
+    }
+
+    /// Whether the batch's rows before `until` are taken.
+    fn has_reached(&self, column: &ColumnBatch, until: usize) -> bool {
+        match part::repetition_of(column, self.maxima) {
+            None => self.cursor.row >= until,
+            Some(levels) => {
+                self.cursor.row >= until && levels.get(self.cursor.entry).is_none_or(|level| *level == 0)
+            }
+        }
+    }
+
+    /// Whether the page is to end before the next entry, whatever that is.
+    fn must_close(&self, column: &ColumnBatch, shared: &Shared) -> bool {
+        let begins_row = part::repetition_of(column, self.maxima)
+            .is_none_or(|levels| levels.get(self.cursor.entry).is_none_or(|level| *level == 0));
+        begins_row
+            && !self.is_in_value
+            && self.page.entries > 0
+            && (self.page.rows >= shared.options.page_rows
+                || self.coding.as_ref().is_some_and(|coding| coding.is_leaving))
+    }
+
+    /// Whether the page would be too large with this part.
+    fn is_too_much(&mut self, part: &Part, column: &ColumnBatch, shared: &Shared) -> bool {
+        if self.page.entries == 0 || !part.begins_row(column, self.maxima) {
+            return false;
+        }
+        let Some(coding) = &mut self.coding else { return false };
+        let is_dictionary = coding.encoding == Encoding::RleDictionary;
+        if is_dictionary && part.bytes > SLICE_BYTES && part.bytes >= shared.options.dictionary_bytes {
+            coding.is_leaving = true;
+            return true;
+        }
+        let more = match (is_dictionary, self.physical_type) {
+            (true, _) => part.values * 4,
+            (false, PhysicalType::ByteArray) => part.bytes + part.values * 4,
+            (false, _) => part.bytes,
+        };
+        let levels = self.repetition.bytes() + self.definition.bytes();
+        coding.encoder.bytes() + levels + more > shared.options.page_bytes
+    }
+
+    /// Takes a part. False when the budget is spent in the middle of a long value.
+    fn take(
+        &mut self,
+        column: &ColumnBatch,
+        part: &Part,
+        shared: &mut Shared,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        if part.values > 0 {
+            let Shared { room, indices, options, .. } = shared;
+            let values = room.values(column, part, self.cursor.value, budget)?;
+            if self.coding.is_none() {
+                self.coding = Some(Coding::new(self.leaf, self.physical_type, options, values, budget)?);
+            }
+            let Some(coding) = &mut self.coding else { return Err(Error::internal("no encoding")) };
+            if !coding.take(values, part.bytes, indices, budget)? {
+                self.is_in_value = true;
+                return Ok(false);
+            }
+            self.is_in_value = false;
+            let lengths = if self.physical_type == PhysicalType::ByteArray { 4 * part.values } else { 0 };
+            if coding.encoding == Encoding::RleDictionary {
+                coding.plain_bytes += part.bytes + lengths;
+                let bytes = coding.dictionary.as_ref().map_or(0, |dictionary| dictionary.bytes());
+                coding.is_leaving |= bytes > options.dictionary_bytes;
+            }
+            if let Some(of) = &self.bounds_of {
+                let is_string = matches!(values, Slice::ByteArray(..) | Slice::Fixed { .. });
+                budget.charge(if is_string { STRING_PRICE } else { NUMBER_PRICE }, 0, part.values);
+                self.page.bounds.add(of, values);
+            }
+        }
+        self.take_levels(column, part, budget)?;
+        self.page.rows += part.rows;
+        self.page.entries += part.entries.len();
+        self.page.values += part.values;
+        self.page.bytes += part.bytes;
+        self.cursor.row += part.rows;
+        self.cursor.entry += part.entries.len();
+        self.cursor.value += part.values;
+        Ok(true)
+    }
+
+    fn take_levels(&mut self, column: &ColumnBatch, part: &Part, budget: &mut Budget<'_>) -> Result<()> {
+        let maxima = self.maxima;
+        if maxima.definition == 0 {
+            return Ok(());
+        }
+        let Some(levels) = &column.levels else {
+            let Some(validity) = &column.validity else {
+                return self.definition.put_run(1, part.entries.len());
+            };
+            let mut rows = part.entries.clone();
+            while !rows.is_empty() {
+                rows.start += self.definition.put_validity(validity, rows.clone(), budget)?;
+            }
+            return Ok(());
+        };
+        if let Some(repetition) = part::repetition_of(column, maxima) {
+            put_all(&mut self.repetition, &repetition[part.entries.clone()], budget)?;
+        }
+        let definition = &levels.definition[part.entries.clone()];
+        put_all(&mut self.definition, definition, budget)?;
+        if has_histograms(maxima) {
+            let repetitions = repetitions_of(maxima);
+            if self.page.histogram.is_empty() {
+                self.page.histogram.resize(repetitions + usize::from(maxima.definition) + 1, 0);
+            }
+            budget.charge(HISTOGRAM_PRICE, 0, 2 * definition.len());
+            // The encoders have refused levels that are too large.
+            definition.iter().for_each(|level| self.page.histogram[repetitions + usize::from(*level)] += 1);
+            if let Some(repetition) = part::repetition_of(column, maxima) {
+                let levels = &repetition[part.entries.clone()];
+                levels.iter().for_each(|level| self.page.histogram[usize::from(*level)] += 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the open page, and what is left of the chunk: its dictionary. False when the budget is spent before.
+    pub(super) fn end_chunk(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+        if !self.end_page(shared, budget)? {
+            return Ok(false);
+        }
+        let has_dictionary = self.coding.as_ref().is_some_and(|coding| coding.dictionary.is_some());
+        if has_dictionary {
+            self.closing = Closing::Dictionary;
+            if !self.close_page(shared, budget)? {
+                return Ok(false);
+            }
+        }
+        self.coding = None;
+        Ok(true)
+    }
+
+    /// Ends the open page, if there is one. False when the budget is spent before.
+    pub(super) fn end_page(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+        if matches!(self.closing, Closing::No) && self.page.entries > 0 {
+            self.closing = Closing::Values;
+        }
+        matches!(self.closing, Closing::No)
+            .then_some(Ok(true))
+            .unwrap_or_else(|| self.close_page(shared, budget))
+    }
+
+    /// Works on at the end of a page. False when the budget is spent before it is reached.
+    fn close_page(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+        loop {
+            let done = match &self.closing {
+                Closing::No => return Ok(true),
+                Closing::Values => self.finish_values(shared, budget)?,
+                Closing::Dictionary => self.finish_dictionary(shared, budget)?,
+                Closing::Making(_) | Closing::MakingDictionary => match shared.maker.step(budget)? {
+                    Some(page) => {
+                        match core::mem::replace(&mut self.closing, Closing::No) {
+                            Closing::Making(record) => self.keep(*record, page),
+                            _ => self.keep_dictionary(page),
+                        }
+                        return Ok(true);
+                    }
+                    None => false,
+                },
+            };
+            if !done || budget.is_spent() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Gives the page to the maker of pages, once its values are finished.
+    fn finish_values(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+        let (encoding, body) = match &mut self.coding {
+            Some(coding) => match coding.encoder.finish(budget)? {
+                Some(body) => (coding.encoding, body),
+                None => return Ok(false),
+            },
+            // There was no value in the chunk so far.
+            None => (Encoding::Plain, Body::default()),
+        };
+        if let Some(coding) = &mut self.coding {
+            coding.end_page(self.physical_type, &body)?;
+        }
+        let version = shared.options.page_version;
+        let with_length = version == PageVersion::V1;
+        let level_body = |encoder: &mut LevelEncoder, max: u8| match max {
+            0 => Ok(Body::default()),
+            _ => encoder.finish(with_length),
+        };
+        let mut levels = level_body(&mut self.repetition, self.maxima.repetition)?;
+        let repetition_bytes = levels.len();
+        let definition = level_body(&mut self.definition, self.maxima.definition)?;
+        let definition_bytes = definition.len();
+        levels.append(definition);
+        let page = core::mem::take(&mut self.page);
+        let (plain, input, kind) = match version {
+            PageVersion::V1 => {
+                levels.append(body);
+                let kind = PageKind::Data(DataPageHeader {
+                    values: count(page.entries)?,
+                    encoding,
+                    definition_encoding: Encoding::Rle,
+                    repetition_encoding: Encoding::Rle,
+                    statistics: None,
+                });
+                (Body::default(), levels, kind)
+            }
+            PageVersion::V2 => {
+                let kind = PageKind::DataV2(DataPageHeaderV2 {
+                    values: count(page.entries)?,
+                    nulls: count(page.entries - page.values)?,
+                    rows: count(page.rows)?,
+                    encoding,
+                    definition_bytes: count(definition_bytes)?,
+                    repetition_bytes: count(repetition_bytes)?,
+                    is_compressed: true,
+                    statistics: None,
+                });
+                (levels, body, kind)
+            }
+        };
+        let page_type = if version == PageVersion::V1 { DATA_PAGE } else { DATA_PAGE_V2 };
+        self.chunk.count_page(page_type, encoding);
+        let record = self.record(page);
+        let options = shared.options.of(self.leaf);
+        let (compression, level): (Compression, _) = (options.compression, options.level);
+        shared.maker.start(kind, plain, input, compression, level)?;
+        self.closing = Closing::Making(Box::new(record));
+        Ok(true)
+    }
+
+    /// What is to be remembered of the page, and of it in the chunk.
+    fn record(&mut self, page: OpenPage) -> PageRecord {
+        let nulls = u64_of(page.entries - page.values);
+        let chunk = &mut self.chunk;
+        let record = PageRecord {
+            place: PagePlace::Held(Vec::new()),
+            bytes: 0,
+            offset: 0,
+            first_row: chunk.rows,
+            entries: u64_of(page.entries),
+            nulls,
+            nans: page.bounds.nans(),
+            value_bytes: u64_of(page.bytes),
+            bounds: self.bounds_of.as_ref().and_then(|of| {
+                let [(min, _), (max, _)] = page.bounds.finish(of)?;
+                Some(Box::new([min, max]))
+            }),
+            histogram: page.histogram.clone().into(),
+        };
+        chunk.rows += u64_of(page.rows);
+        chunk.entries += u64_of(page.entries);
+        chunk.nulls += nulls;
+        chunk.value_bytes += u64_of(page.bytes);
+        if let Some(of) = &self.bounds_of {
+            chunk.bounds.merge(of, &page.bounds);
+            chunk.order(of, &record, chunk.pages.len());
+        }
+        if chunk.histogram.is_empty() {
+            chunk.histogram = page.histogram;
+        } else {
+            chunk.histogram.iter_mut().zip(&page.histogram).for_each(|(all, here)| *all += here);
+        }
+        record
+    }
+
+    fn keep(&mut self, mut record: PageRecord, page: Page) {
+        self.chunk.add(&page);
+        record.bytes = page.bytes;
+        record.place = PagePlace::Held(page.pieces);
+        self.chunk.pages.push(record);
+    }
+
+    fn keep_dictionary(&mut self, page: Page) {
+        self.chunk.add(&page);
+        self.chunk.dictionary_page = Some((PagePlace::Held(page.pieces), page.bytes));
+    }
+
+    fn finish_dictionary(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+        let dictionary = self.coding.as_mut().and_then(|coding| coding.dictionary.as_mut());
+        let Some(dictionary) = dictionary else { return Err(Error::internal("no dictionary")) };
+        let entries = dictionary.len();
+        let Some(body) = dictionary.finish(budget)? else { return Ok(false) };
+        // A dictionary that was left has not all values.
+        let is_whole = self.coding.as_ref().is_some_and(|coding| coding.encoding == Encoding::RleDictionary);
+        self.chunk.distinct = is_whole.then(|| u64_of(entries));
+        self.coding = None;
+        self.chunk.count_page(DICTIONARY_PAGE, Encoding::Plain);
+        let header =
+            DictionaryPageHeader { values: count(entries)?, encoding: Encoding::Plain, is_sorted: None };
+        let options = shared.options.of(self.leaf);
+        let kind = PageKind::Dictionary(header);
+        shared.maker.start(kind, Body::default(), body, options.compression, options.level)?;
+        self.closing = Closing::MakingDictionary;
+        Ok(true)
+    }
+
+    /// What of the chunk, once it is ended.
+    pub(super) fn take_chunk(&mut self) -> Chunk {
+        core::mem::take(&mut self.chunk)
+    }
+}
+
+/// Page types of the format.
+const DATA_PAGE: i32 = 0;
+const DICTIONARY_PAGE: i32 = 2;
+const DATA_PAGE_V2: i32 = 3;
+
+impl Coding {
+    fn new(
+        leaf: usize,
+        physical_type: PhysicalType,
+        options: &WriteOptions,
+        sample: Slice<'_>,
+        budget: &mut Budget<'_>,
+    ) -> Result<Coding> {
+        let column = options.of(leaf);
+        let asked = Asked {
+            encoding: column.encoding,
+            no_dictionary: !column.dictionary,
+            compressed: column.compression != Compression::Uncompressed,
+        };
+        let choice = Choice::new(physical_type, asked, sample, budget)?;
+        let dictionary = (choice.encoding == Encoding::RleDictionary).then(|| {
+            // Where it ends is decided between rows: a row may be of any size, and is never cut.
+            let limits = DictionaryLimits { entries: DICTIONARY_MAX, bytes: DICTIONARY_MAX };
+            Box::new(DictionaryBuilder::new(physical_type, limits))
+        });
+        Ok(Coding {
+            encoding: choice.encoding,
+            encoder: Box::new(Encoder::new(choice.encoding, physical_type)?),
+            fallback: choice.fallback,
+            dictionary,
+            is_leaving: false,
+            is_asked: column.encoding == Some(Encoding::RleDictionary),
+            index_bytes: 0,
+            plain_bytes: 0,
+        })
+    }
+
+    /// Takes values. False when the budget is spent in the middle of a long one, which is then to be given again.
+    fn take(
+        &mut self,
+        mut values: Slice<'_>,
+        bytes: usize,
+        indices: &mut Vec<u32>,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        let is_long = bytes > SLICE_BYTES;
+        if self.encoding != Encoding::RleDictionary {
+            return put(&mut self.encoder, values, is_long, budget);
+        }
+        let Some(dictionary) = &mut self.dictionary else { return Err(Error::internal("no dictionary")) };
+        indices.clear();
+        while !values.is_empty() {
+            let interned = dictionary.intern(values, indices, budget)?;
+            values = values.part(interned.values..values.len());
+            if interned.full {
+                return Err(Error::new(
+                    marquetry_base::ErrorKind::LimitExceeded,
+                    "a row whose values do not fit a dictionary",
+                ));
+            }
+            if is_long && !values.is_empty() && budget.is_spent() {
+                return Ok(false);
+            }
+        }
+        put(&mut self.encoder, Slice::Indices(indices), false, budget)
+    }
+
+    /// Decides how the next page is encoded.
+    fn end_page(&mut self, physical_type: PhysicalType, body: &Body) -> Result<()> {
+        let Some(dictionary) = &self.dictionary else { return Ok(()) };
+        if self.encoding != Encoding::RleDictionary {
+            return Ok(());
+        }
+        self.index_bytes += body.len();
+        let pays = self.is_asked || self.index_bytes + dictionary.bytes() < self.plain_bytes;
+        if self.is_leaving || !pays {
+            self.encoding = self.fallback;
+            self.encoder = Box::new(Encoder::new(self.fallback, physical_type)?);
+            self.is_leaving = false;
+        }
+        Ok(())
+    }
+}
+
+/// More than any dictionary has, and no more than the format can count.
+const DICTIONARY_MAX: usize = 1 << 30;
+
+fn put(encoder: &mut Encoder, mut values: Slice<'_>, is_long: bool, budget: &mut Budget<'_>) -> Result<bool> {
+    while !values.is_empty() {
+        let taken = encoder.put(values, budget)?;
+        values = values.part(taken..values.len());
+        if is_long && !values.is_empty() && budget.is_spent() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn put_all(encoder: &mut LevelEncoder, mut levels: &[u8], budget: &mut Budget<'_>) -> Result<()> {
+    while !levels.is_empty() {
+        let taken = encoder.put(levels, budget)?;
+        levels = &levels[taken..];
+    }
+    Ok(())
+}
+
+/// Counts, which the format has as signed numbers of 32 bits.
+fn count(count: usize) -> Result<u32> {
+    i32::try_from(count).map(i32::cast_unsigned).map_err(|_| {
+        Error::new(marquetry_base::ErrorKind::LimitExceeded, "a page of more than 2,147,483,647 entries")
+    })
+}
+
+/// Whether it is told how often levels stand: nulls tell it where there are no more than two.
+pub(super) fn has_histograms(maxima: Maxima) -> bool {
+    maxima.repetition > 0 || maxima.definition > 1
+}
+
+/// Of a histogram, how many of the counts are those of repetition levels.
+pub(super) fn repetitions_of(maxima: Maxima) -> usize {
+    if maxima.repetition > 0 { usize::from(maxima.repetition) + 1 } else { 0 }
+}
+
+impl Chunk {
+    fn count_page(&mut self, page_type: i32, encoding: Encoding) {
+        let known = self.encodings.iter_mut().find(|known| (known.0, known.1) == (page_type, encoding));
+        match known {
+            Some(known) => known.2 = known.2.saturating_add(1),
+            None => self.encodings.push((page_type, encoding, 1)),
+        }
+    }
+
+    fn add(&mut self, page: &Page) {
+        self.compressed_bytes += u64::from(page.bytes);
+        self.uncompressed_bytes += u64::from(page.uncompressed_bytes);
+        self.held += u64::from(page.bytes);
+    }
+
+    /// The first page that was in memory is no more, nor are its bytes.
+    pub(super) fn moved(&mut self, bytes: u64) {
+        self.held = self.held.saturating_sub(bytes);
+        self.moved_pages += 1;
+    }
+
+    /// Compares the bounds of a page with those of the one before.
+    fn order(&mut self, of: &BoundsOf, record: &PageRecord, number: usize) {
+        let is_null = record.nulls == record.entries;
+        let Some(bounds) = &record.bounds else {
+            self.has_unbounded_page |= !is_null;
+            return;
+        };
+        let before = self.last_bounded.and_then(|at| self.pages.get(at)?.bounds.as_ref());
+        if let Some(before) = before {
+            let mut compare = |at: usize| match of.compare(&before[at], &bounds[at]) {
+                Some(Ordering::Less) => self.is_not_descending = true,
+                Some(Ordering::Greater) => self.is_not_ascending = true,
+                Some(Ordering::Equal) => {}
+                None => (self.is_not_ascending, self.is_not_descending) = (true, true),
+            };
+            compare(0);
+            compare(1);
+        }
+        self.last_bounded = Some(number);
+    }
+
+    /// How the bounds of pages are ordered.
+    pub(super) fn boundary_order(&self) -> BoundaryOrder {
+        match (self.is_not_ascending, self.is_not_descending) {
+            (false, _) => BoundaryOrder::Ascending,
+            (true, false) => BoundaryOrder::Descending,
+            (true, true) => BoundaryOrder::Unordered,
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! Batches in, a file out.
+
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{
+    Budget, Bytes, Codecs, Demand, Error, Input, Machine, Object, Price, Result, Segmented, Step,
+};
+
+use super::column::{ColumnWriter, PagePlace, Shared};
+use super::footer::Tail;
+use super::group::{Ended, Ending, GroupSteps};
+use super::options::WriteOptions;
+use super::out::Out;
+use super::page::PageMaker;
+use super::part::Room as PartRoom;
+use crate::format::MAGIC;
+use crate::read::Batch;
+use crate::schema::Schema;
+
+/// Rows that all columns take before the next ones are begun: so that no row group is much larger than it should be.
+const STRIP_ROWS: usize = 8192;
+/// What building a column costs, and what visiting one does.
+const BUILD_UNITS: u64 = 500;
+const COLUMN_PRICE: Price = Price::per_kilovalue(40 << 10);
+
+/// Writes a file: batches are fed to it, and it says what is to be appended.
+///
+/// ```text
+/// feed(batch) -> Taken | Full(batch)      when step answers Ready(Room)
+/// finish()                                after the last one
+/// step(budget) -> Ready(Room) | Append(object, bytes) | Need(demand) | Yield | Done | error
+/// ```
+///
+/// The columns of a batch are the leaves of the schema, all of them, in order; their rows are as the reader hands them out: flat ones with
+/// validity, dense or spaced, nested ones with levels. Batches may be of any size, and need not end where row groups do.
+///
+/// Pages are encoded and compressed as rows come, and leave when their row group ends, for the chunks of a column are in one
+/// piece. Until then they are held, or moved to [`WriteOptions::spill`].
+pub struct FileWriter {
+    file: Object,
+    shared: Shared,
+    columns: Segmented<ColumnWriter>,
+    state: State,
+    batch: Option<Pending>,
+    is_finished: bool,
+    /// Rows of the open row group.
+    group_rows: u64,
+    /// Bytes of the open row group, about, and those of them that are in memory.
+    group_bytes: u64,
+    held: u64,
+    /// Pages are moved out of memory once so much is held.
+    spill_at: u64,
+    /// Rows of all batches.
+    rows: u64,
+    out: Out,
+    spill_out: Out,
+    spilled: Input,
+    ending: Ending,
+    failed: Option<Error>,
+}
+
+/// What [`FileWriter::feed`] did with a batch.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fed {
+    /// It is taken.
+    Taken,
+    /// There is no room yet: here it is again. There is when [`Machine::step`] answers [`Room`].
+    Full(Batch),
+}
+
+/// There is room for a batch; or it is time to [finish](FileWriter::finish).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room;
+
+/// The batch that is being taken.
+struct Pending {
+    batch: Batch,
+    /// Rows that all columns have taken.
+    taken: usize,
+    /// Rows that they are to take together, and the column whose turn it is.
+    until: usize,
+    column: usize,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing is written; columns are being built.
+    Building,
+    /// Batches are taken.
+    Rows,
+    /// Pages are moved out of memory: of columns from this one on. If that was not enough, with pages that are open.
+    Spilling {
+        column: usize,
+        with_open: bool,
+    },
+    /// The row group is being written.
+    Group(GroupSteps),
+    /// The page index is being written.
+    Index,
+    /// The footer is being written.
+    Footer(Tail),
+    End,
+}
+
+impl FileWriter {
+    /// A writer of a table of `schema` to `file`, which is empty.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for options that contradict themselves or the schema. What depends on a single column is told by the first steps: the
+    /// columns are built in steps.
+    pub fn new(
+        file: Object,
+        schema: Arc<Schema>,
+        codecs: Arc<dyn Codecs>,
+        mut options: WriteOptions,
+    ) -> Result<FileWriter> {
+        options.check(&schema)?;
+        if options.spill == Some(file) {
+            return Err(Error::misuse("the file is to be its own spill object"));
+        }
+        let key_values = core::mem::take(&mut options.key_values);
+        let ending = Ending::new(Arc::clone(&schema), &options, key_values);
+        let maker = PageMaker::new(codecs, options.crc);
+        let spill_at = options.held_bytes_max;
+        let shared = Shared {
+            options: Arc::new(options),
+            schema,
+            maker,
+            room: PartRoom::default(),
+            indices: Vec::new(),
+        };
+        Ok(FileWriter {
+            file,
+            shared,
+            columns: Segmented::new(),
+            state: State::Building,
+            batch: None,
+            is_finished: false,
+            group_rows: 0,
+            group_bytes: 0,
+            held: 0,
+            spill_at,
+            rows: 0,
+            out: Out::default(),
+            spill_out: Out::default(),
+            spilled: Input::new(),
+            ending,
+            failed: None,
+        })
+    }
+
+    /// Hands over rows, if there is room: there is for one batch.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` after [`FileWriter::finish`], and for a batch of another number of columns. What else does not fit the schema is told by
+    /// the steps that take it. The writer's own failure.
+    pub fn feed(&mut self, batch: Batch) -> Result<Fed> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        if self.is_finished {
+            return Err(Error::misuse("rows for a file that is finished"));
+        }
+        let leaves = self.shared.schema.leaves().len();
+        if batch.columns.len() != leaves {
+            let columns = batch.columns.len();
+            return Err(Error::misuse(format!(
+                "a batch of {columns} columns, of a schema of {leaves} leaves"
+            )));
+        }
+        if self.batch.is_some() {
+            return Ok(Fed::Full(batch));
+        }
+        if batch.rows > 0 {
+            self.batch = Some(Pending { batch, taken: 0, until: 0, column: 0 });
+        }
+        Ok(Fed::Taken)
+    }
+
+    /// Nothing more will be fed.
+    pub fn finish(&mut self) {
+        self.is_finished = true;
+    }
+
+    /// Rows that were taken so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Row groups that are written so far.
+    pub fn row_groups(&self) -> usize {
+        self.ending.groups()
+    }
+
+    /// Bytes that it holds, about: pages that wait for their row group, dictionaries, metadata.
+    pub fn held(&self) -> u64 {
+        self.held + self.ending.held() + self.shared.maker.held() + self.spilled.held()
+    }
+
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Room>> {
+        loop {
+            if let Some(bytes) = self.out.take() {
+                return Ok(Step::Append(self.file, bytes));
+            }
+            if let (Some(bytes), Some(spill)) = (self.spill_out.take(), self.shared.options.spill) {
+                return Ok(Step::Append(spill, bytes));
+            }
+            let answer = match &mut self.state {
+                State::Building => self.build(budget)?,
+                State::Rows => self.take_rows(budget)?,
+                State::Spilling { .. } => self.spill(budget)?,
+                State::Group(_) => self.end_group(budget)?,
+                State::Index => {
+                    if !self.ending.send_index(&mut self.out, budget) {
+                        self.out.seal();
+                        self.state = State::Footer(Tail::new());
+                    }
+                    None
+                }
+                State::Footer(tail) => match tail.step(&mut self.ending, budget)? {
+                    Some(bytes) => Some(Step::Append(self.file, bytes)),
+                    None => {
+                        if tail.is_done() {
+                            self.state = State::End;
+                        }
+                        None
+                    }
+                },
+                State::End => Some(Step::Done),
+            };
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+            if budget.is_spent() && !self.out.is_ready() && !self.spill_out.is_ready() {
+                return Ok(Step::Yield);
+            }
+        }
+    }
+
+    fn build(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
+        let leaves = self.shared.schema.leaves();
+        while self.columns.len() < leaves.len() {
+            let leaf = self.columns.len();
+            let column = ColumnWriter::new(leaf, &self.shared.schema, &self.shared.options)
+                .map_err(|error| error.at(|place| place.column = Some(leaves[leaf].path.clone())))?;
+            self.columns.push(column);
+            self.ending.add_column();
+            budget.charge_units(BUILD_UNITS);
+            if budget.is_spent() {
+                return Ok(None);
+            }
+        }
+        self.out.push(Bytes::from_static(&MAGIC), budget);
+        self.state = State::Rows;
+        Ok(None)
+    }
+
+    fn take_rows(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
+        let options = &self.shared.options;
+        let is_between = self.batch.as_ref().is_none_or(|pending| pending.until == pending.taken);
+        if is_between
+            && self.group_rows > 0
+            && (self.group_rows >= options.row_group_rows || self.group_bytes >= options.row_group_bytes)
+        {
+            return Ok(self.begin_group());
+        }
+        let Some(pending) = &mut self.batch else {
+            return Ok(match self.is_finished {
+                false => Some(Step::Ready(Room)),
+                true if self.group_rows > 0 => self.begin_group(),
+                true => {
+                    self.state = State::Index;
+                    None
+                }
+            });
+        };
+        if is_between {
+            if options.spill.is_some() && self.held >= self.spill_at {
+                self.state = State::Spilling { column: 0, with_open: false };
+                return Ok(None);
+            }
+            let group_rows_left = usize::try_from(options.row_group_rows - self.group_rows);
+            let rows = group_rows_left.unwrap_or(usize::MAX).min(STRIP_ROWS);
+            pending.until = pending.taken + rows.min(pending.batch.rows - pending.taken);
+        }
+        while let Some(column) = self.columns.get_mut(pending.column) {
+            let batch = &pending.batch.columns[pending.column];
+            budget.charge(COLUMN_PRICE, 0, 1);
+            let place = (pending.column, self.rows + u64_of(pending.taken));
+            let (held, size) = (column.held(), column.size());
+            let taken = match batch.rows == pending.batch.rows {
+                true => column.advance(batch, pending.until, &mut self.shared, budget),
+                false => Err(Error::misuse(format!(
+                    "a column of {} rows, in a batch of {}",
+                    batch.rows, pending.batch.rows
+                ))),
+            };
+            let ended = taken.and_then(|is_taken| {
+                if is_taken && pending.until == pending.batch.rows {
+                    column.end_batch(batch)?;
+                }
+                Ok(is_taken)
+            });
+            let (held, size) = (column.held().wrapping_sub(held), column.size().wrapping_sub(size));
+            self.held = self.held.wrapping_add(held);
+            self.group_bytes = self.group_bytes.wrapping_add(size);
+            let schema = &self.shared.schema;
+            let is_taken = ended.map_err(|error| {
+                error.at(|at| {
+                    at.column = schema.leaves().get(place.0).map(|leaf| leaf.path.clone());
+                    at.row = Some(place.1);
+                })
+            })?;
+            if !is_taken {
+                return Ok(None);
+            }
+            pending.column += 1;
+            if budget.is_spent() {
+                break;
+            }
+        }
+        if pending.column == self.columns.len() {
+            self.group_rows += u64_of(pending.until - pending.taken);
+            (pending.taken, pending.column) = (pending.until, 0);
+            if pending.taken == pending.batch.rows {
+                self.rows += u64_of(pending.taken);
+                self.batch = None;
+            }
+        }
+        Ok(None)
+    }
+
+    fn begin_group(&mut self) -> Option<Step<Room>> {
+        self.state = State::Group(GroupSteps::new(self.group_rows, self.out.position()));
+        None
+    }
+
+    fn end_group(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
+        let State::Group(steps) = &mut self.state else { return Ok(None) };
+        let ended = steps.step(
+            &mut self.columns,
+            &mut self.shared,
+            &mut self.out,
+            &mut self.spilled,
+            &mut self.ending,
+            budget,
+        )?;
+        Ok(match (ended, self.shared.options.spill) {
+            (Ended::Yield, _) => None,
+            (Ended::Need(range), Some(spill)) => Some(Step::Need(Demand::now(spill, range))),
+            (Ended::Need(_), None) => return Err(Error::internal("a page that is nowhere")),
+            (Ended::Whole, _) => {
+                self.out.seal();
+                self.spilled.clear();
+                (self.group_rows, self.group_bytes, self.held) = (0, 0, 0);
+                self.spill_at = self.shared.options.held_bytes_max;
+                self.state = State::Rows;
+                None
+            }
+        })
+    }
+
+    /// Moves the pages of a column out of memory.
+    fn spill(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
+        let State::Spilling { column, with_open } = &mut self.state else { return Ok(None) };
+        budget.charge(COLUMN_PRICE, 0, 1);
+        let Some(found) = self.columns.get_mut(*column) else {
+            self.spill_out.seal();
+            let most = self.shared.options.held_bytes_max;
+            let is_enough = self.held < most / 2;
+            self.state = match *with_open || is_enough {
+                true => State::Rows,
+                false => State::Spilling { column: 0, with_open: true },
+            };
+            // What cannot be moved stays, whatever the bound: dictionaries. It is not tried again before there is more.
+            self.spill_at = most.max(self.held.saturating_add(most / 2));
+            return Ok(None);
+        };
+        let (held, size) = (found.held(), found.size());
+        let is_done = if *with_open && found.has_open_page() {
+            found.end_page(&mut self.shared, budget)?
+        } else {
+            true
+        };
+        while is_done {
+            let Some(place) = found.next_held() else {
+                *column += 1;
+                break;
+            };
+            let start = self.spill_out.position();
+            let PagePlace::Held(pieces) = place else { break };
+            for piece in core::mem::take(pieces) {
+                self.spill_out.push(piece, budget);
+            }
+            *place = PagePlace::Spilled(start..self.spill_out.position());
+            found.chunk.moved(self.spill_out.position() - start);
+            if budget.is_spent() {
+                break;
+            }
+        }
+        self.held = self.held.wrapping_add(found.held().wrapping_sub(held));
+        self.group_bytes = self.group_bytes.wrapping_add(found.size().wrapping_sub(size));
+        Ok(None)
+    }
+}
+
+impl Machine for FileWriter {
+    type Product = Room;
+
+    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Room>> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let step = self.advance(budget);
+        if let Err(error) = &step {
+            self.failed = Some(error.clone());
+        }
+        step
+    }
+
+    fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
+        if self.shared.options.spill != Some(object) {
+            return Err(Error::misuse("an object that this machine does not read"));
+        }
+        crate::read::check_supply(&range, &bytes, Some(self.spill_out.position()))?;
+        if let State::Group(_) = self.state { self.spilled.supply(range.start, bytes) } else { Ok(()) }
+    }
+
+    fn supply_length(&mut self, _object: Object, _length: u64) -> Result<()> {
+        Err(Error::misuse("a length that was not asked for"))
+    }
+
+    fn fail(&mut self, _object: Object, _range: Range<u64>, reason: Error) {
+        self.failed.get_or_insert(reason);
+    }
+}

@@ -1,0 +1,500 @@
+//! The end of a row group: its column chunks, one after the other, and what is remembered of them until the file ends.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::{Budget, Bytes, Error, Input, Result, Segmented};
+
+use super::column::{Chunk, ColumnWriter, PagePlace, PageRecord, Shared, has_histograms, repetitions_of};
+use super::options::WriteOptions;
+use super::out::Out;
+use super::part::Maxima;
+use super::statistics::BoundsOf;
+use crate::format::write::{
+    ChunkPlaces, FooterSource, GroupHead, IndexSteps, PageBounds, PageSource, Writer, write_chunk,
+    write_chunk_metadata,
+};
+use crate::format::{
+    BoundaryOrder, ColumnChunk, ColumnOrder, Encoding, KeyValue, PageEncodingStats, PageLocation,
+    SizeStatistics, SortingColumn,
+};
+use crate::schema::{PhysicalType, Schema};
+
+/// What a page, or a chunk, costs to be sent on its way, and to be remembered.
+const PAGE_UNITS: u64 = 100;
+const CHUNK_UNITS: u64 = 1000;
+/// Spilled bytes that are asked for at a time.
+const READ_BYTES: u64 = 512 << 10;
+
+/// Ends a row group, resumably, column by column.
+#[derive(Debug)]
+pub(super) struct GroupSteps {
+    column: usize,
+    stage: Stage,
+    /// What is told of the chunk that is being written.
+    chunk: ColumnChunk,
+    record: GroupRecord,
+}
+
+/// What is done with a column.
+#[derive(Debug)]
+enum Stage {
+    /// Its last page is ended, and its dictionary.
+    End,
+    /// Its pages are sent, from this one on: 0 is the dictionary's.
+    Send(usize),
+    /// Its column index is written.
+    ColumnIndex(Box<IndexSteps>),
+    /// Its offset index is written.
+    OffsetIndex(Box<IndexSteps>),
+}
+
+/// What [`GroupSteps::step`] answers.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// The row group is written.
+    Whole,
+    /// These bytes of the spill object are wanted.
+    Need(Range<u64>),
+    /// The budget is spent, or there are bytes to be appended.
+    Yield,
+}
+
+/// A row group that is written.
+#[derive(Debug, Clone, Copy, Default)]
+struct GroupRecord {
+    rows: u64,
+    uncompressed_bytes: u64,
+    compressed_bytes: u64,
+    offset: u64,
+}
+
+impl GroupSteps {
+    /// A row group of so many rows, which is to begin at `offset` of the file.
+    pub(super) fn new(rows: u64, offset: u64) -> GroupSteps {
+        let record = GroupRecord { rows, offset, ..GroupRecord::default() };
+        GroupSteps { column: 0, stage: Stage::End, chunk: ColumnChunk::default(), record }
+    }
+
+    /// Works on.
+    ///
+    /// # Errors
+    ///
+    /// The codecs'; when memory cannot be had.
+    pub(super) fn step(
+        &mut self,
+        columns: &mut Segmented<ColumnWriter>,
+        shared: &mut Shared,
+        out: &mut Out,
+        spilled: &mut Input,
+        ending: &mut Ending,
+        budget: &mut Budget<'_>,
+    ) -> Result<Ended> {
+        loop {
+            let Some(column) = columns.get_mut(self.column) else {
+                ending.groups.push(self.record);
+                return Ok(Ended::Whole);
+            };
+            match &mut self.stage {
+                Stage::End => {
+                    if !column.end_chunk(shared, budget)? {
+                        return Ok(Ended::Yield);
+                    }
+                    self.chunk = ColumnChunk::default();
+                    self.stage = Stage::Send(0);
+                }
+                Stage::Send(page) => {
+                    let number = *page;
+                    let pages = column.chunk.pages.len();
+                    let data_page = number.checked_sub(1);
+                    let start = out.position();
+                    let (place, bytes) = match data_page {
+                        None => match &mut column.chunk.dictionary_page {
+                            Some((place, bytes)) => {
+                                self.chunk.dictionary_page_offset = Some(start);
+                                (place, *bytes)
+                            }
+                            None => {
+                                self.stage = Stage::Send(1);
+                                continue;
+                            }
+                        },
+                        Some(at) if at == pages => {
+                            self.write_metadata(column, shared, ending)?;
+                            budget.charge_units(CHUNK_UNITS);
+                            self.stage = Stage::ColumnIndex(Box::default());
+                            continue;
+                        }
+                        Some(at) => {
+                            let record = &mut column.chunk.pages[at];
+                            record.offset = start;
+                            if at == 0 {
+                                self.chunk.data_page_offset = start;
+                            }
+                            (&mut record.place, record.bytes)
+                        }
+                    };
+                    match place {
+                        PagePlace::Held(pieces) => {
+                            let pieces = core::mem::take(pieces);
+                            pieces.into_iter().for_each(|piece| out.push(piece, budget));
+                        }
+                        PagePlace::Spilled(range) => {
+                            let range = range.clone();
+                            if let Some(missing) = spilled.missing(range.clone()) {
+                                let end = run_end(&column.chunk.pages, number, range.end);
+                                return Ok(Ended::Need(missing.start..end.max(missing.end)));
+                            }
+                            let mut at = range.start;
+                            while at < range.end {
+                                let piece = spilled.segment(at, range.end - at);
+                                at += u64_of(piece.len());
+                                out.push(piece, budget);
+                            }
+                            spilled.release(range);
+                        }
+                    }
+                    debug_assert_eq!(out.position() - start, u64::from(bytes), "a page of another length");
+                    budget.charge_units(PAGE_UNITS);
+                    self.stage = Stage::Send(number + 1);
+                }
+                Stage::ColumnIndex(steps) => {
+                    let pages = Pages::of(column);
+                    if pages.has_bounds
+                        && shared.options.page_index
+                        && !steps.column_index(&pages, &mut ending.column_indexes.writer, budget)
+                    {
+                        return Ok(Ended::Yield);
+                    }
+                    ending.column_indexes.end()?;
+                    self.stage = Stage::OffsetIndex(Box::default());
+                }
+                Stage::OffsetIndex(steps) => {
+                    let pages = Pages::of(column);
+                    if shared.options.page_index
+                        && !steps.offset_index(&pages, &mut ending.offset_indexes.writer, budget)
+                    {
+                        return Ok(Ended::Yield);
+                    }
+                    ending.offset_indexes.end()?;
+                    drop(column.take_chunk());
+                    (self.column, self.stage) = (self.column + 1, Stage::End);
+                }
+            }
+            if budget.is_spent() || out.is_ready() {
+                return Ok(Ended::Yield);
+            }
+        }
+    }
+
+    /// Writes what the footer will tell of the chunk.
+    fn write_metadata(&mut self, column: &ColumnWriter, shared: &Shared, ending: &mut Ending) -> Result<()> {
+        let (chunk, told) = (&column.chunk, &mut self.chunk);
+        told.compression = shared.options.of(self.column).compression;
+        told.values = chunk.entries;
+        told.uncompressed_bytes = chunk.uncompressed_bytes;
+        told.compressed_bytes = chunk.compressed_bytes;
+        let mut encodings: Vec<Encoding> = chunk.encodings.iter().map(|(_, encoding, _)| *encoding).collect();
+        if column.maxima().definition > 0 {
+            encodings.push(Encoding::Rle);
+        }
+        encodings.sort_unstable();
+        encodings.dedup();
+        told.encodings = encodings;
+        let stats = chunk.encodings.iter().map(|&(page_type, encoding, count)| PageEncodingStats {
+            page_type,
+            encoding,
+            count,
+        });
+        told.encoding_stats = stats.collect();
+        let of = column.bounds_of();
+        let mut statistics = chunk.bounds.statistics(of, chunk.nulls);
+        // Two zeros of floating-point numbers are two entries, and NaNs are many.
+        statistics.distinct_count = chunk.distinct.filter(|_| of.is_some_and(|of| !of.is_floating()));
+        told.statistics = Some(Box::new(statistics));
+        told.size_statistics = size_statistics(column).map(Box::new);
+        let schema = &shared.schema;
+        write_chunk_metadata(&mut ending.metadata.writer, schema, &schema.leaves()[self.column], told);
+        ending.metadata.end()?;
+        self.record.uncompressed_bytes += chunk.uncompressed_bytes;
+        self.record.compressed_bytes += chunk.compressed_bytes;
+        Ok(())
+    }
+}
+
+/// Where the run of spilled bytes ends that a page begins which ends at `end`: the pages behind it stand there, too.
+fn run_end(pages: &Segmented<PageRecord>, next: usize, mut end: u64) -> u64 {
+    let start = end;
+    for record in pages.iter_from(next) {
+        match &record.place {
+            PagePlace::Spilled(range) if range.start == end && range.end - start <= READ_BYTES => {
+                end = range.end
+            }
+            _ => break,
+        }
+    }
+    end
+}
+
+fn size_statistics(column: &ColumnWriter) -> Option<SizeStatistics> {
+    let maxima = column.maxima();
+    let is_bytes = column.physical_type() == PhysicalType::ByteArray;
+    if !is_bytes && !has_histograms(maxima) {
+        return None;
+    }
+    let (repetition, definition) = histograms(&column.chunk.histogram, maxima);
+    Some(SizeStatistics {
+        unencoded_byte_array_data_bytes: is_bytes.then_some(column.chunk.value_bytes),
+        repetition_level_histogram: repetition.to_vec(),
+        definition_level_histogram: definition.to_vec(),
+    })
+}
+
+/// A histogram of repetition levels, and one of definition levels.
+fn histograms(both: &[u64], maxima: Maxima) -> (&[u64], &[u64]) {
+    both.split_at_checked(repetitions_of(maxima)).unwrap_or_default()
+}
+
+/// The pages of a chunk, for its indexes.
+struct Pages<'a> {
+    chunk: &'a Chunk,
+    maxima: Maxima,
+    /// There is a column index: every page that has values has bounds.
+    has_bounds: bool,
+    is_floating: bool,
+    is_bytes: bool,
+}
+
+impl Pages<'_> {
+    fn of(column: &ColumnWriter) -> Pages<'_> {
+        let of = column.bounds_of();
+        Pages {
+            chunk: &column.chunk,
+            maxima: column.maxima(),
+            has_bounds: of.is_some() && !column.chunk.has_unbounded_page,
+            is_floating: of.is_some_and(BoundsOf::is_floating),
+            is_bytes: column.physical_type() == PhysicalType::ByteArray,
+        }
+    }
+}
+
+impl PageSource for Pages<'_> {
+    fn pages(&self) -> usize {
+        self.chunk.pages.len()
+    }
+
+    fn bounds(&self, page: usize) -> Option<PageBounds<'_>> {
+        let page = self.chunk.pages.get(page)?;
+        let (repetition, definition) = histograms(&page.histogram, self.maxima);
+        let bounds = page.bounds.as_deref();
+        Some(PageBounds {
+            is_null: bounds.is_none(),
+            min: bounds.map_or(&[], |[min, _]| min),
+            max: bounds.map_or(&[], |[_, max]| max),
+            nulls: Some(page.nulls),
+            nans: self.is_floating.then_some(page.nans),
+            repetition,
+            definition,
+        })
+    }
+
+    fn boundary_order(&self) -> BoundaryOrder {
+        self.chunk.boundary_order()
+    }
+
+    fn location(&self, page: usize) -> PageLocation {
+        let page = &self.chunk.pages[page];
+        PageLocation { offset: page.offset, compressed_bytes: page.bytes, first_row: page.first_row }
+    }
+
+    fn unencoded_bytes(&self, page: usize) -> Option<u64> {
+        self.chunk.pages.get(page).map(|page| page.value_bytes).filter(|_| self.is_bytes)
+    }
+}
+
+/// Structures that are written already, one a chunk, and wait for their place in the file: as bytes they take little room.
+#[derive(Debug, Default)]
+struct Structures {
+    writer: Writer,
+    /// Bytes of each. 0: the chunk has none.
+    lengths: Segmented<u32>,
+    /// Bytes of all.
+    length: u64,
+}
+
+impl Structures {
+    /// What was written since is a chunk's.
+    fn end(&mut self) -> Result<()> {
+        let length = u32::try_from(self.writer.length() - self.length)
+            .map_err(|_| Error::unsupported("the metadata of a column chunk of 4 GiB"))?;
+        self.length = self.writer.length();
+        self.lengths.push(length);
+        Ok(())
+    }
+}
+
+/// What the end of the file will tell.
+#[derive(Debug)]
+pub(super) struct Ending {
+    schema: Arc<Schema>,
+    sorting_columns: Vec<SortingColumn>,
+    key_values: Segmented<KeyValue>,
+    created_by: String,
+    column_orders: Segmented<ColumnOrder>,
+    version: i32,
+    groups: Segmented<GroupRecord>,
+    metadata: Structures,
+    column_indexes: Structures,
+    offset_indexes: Structures,
+    /// Of the footer: the metadata that is not yet written again, the chunk that is next, and where its indexes are.
+    pieces: VecDeque<Bytes>,
+    chunk: usize,
+    column_index_at: u64,
+    offset_index_at: u64,
+}
+
+impl Ending {
+    pub(super) fn new(schema: Arc<Schema>, options: &WriteOptions, key_values: Vec<KeyValue>) -> Ending {
+        let own = concat!("marquetry version ", env!("CARGO_PKG_VERSION"));
+        Ending {
+            schema,
+            sorting_columns: options.sorting_columns.clone(),
+            key_values: key_values.into(),
+            created_by: options.created_by.clone().unwrap_or_else(|| own.into()),
+            column_orders: Segmented::new(),
+            version: match options.page_version {
+                super::PageVersion::V1 => 1,
+                super::PageVersion::V2 => 2,
+            },
+            groups: Segmented::new(),
+            metadata: Structures::default(),
+            column_indexes: Structures::default(),
+            offset_indexes: Structures::default(),
+            pieces: VecDeque::new(),
+            chunk: 0,
+            column_index_at: 0,
+            offset_index_at: 0,
+        }
+    }
+
+    /// There is a column more.
+    pub(super) fn add_column(&mut self) {
+        self.column_orders.push(ColumnOrder::TypeDefined);
+    }
+
+    /// Row groups, rows, and bytes of pages that are written.
+    pub(super) fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Bytes that are held.
+    pub(super) fn held(&self) -> u64 {
+        self.metadata.length + self.column_indexes.length + self.offset_indexes.length
+    }
+
+    /// Sends the next piece of the indexes on its way; false when there are none left.
+    pub(super) fn send_index(&mut self, out: &mut Out, budget: &mut Budget<'_>) -> bool {
+        if self.chunk == 0 && self.column_index_at == 0 {
+            self.column_index_at = out.position();
+            self.offset_index_at = out.position() + self.column_indexes.length;
+            self.metadata.writer.finish();
+            self.column_indexes.writer.finish();
+            self.offset_indexes.writer.finish();
+        }
+        let piece = match self.column_indexes.writer.take() {
+            Some(piece) => Some(piece),
+            None => self.offset_indexes.writer.take(),
+        };
+        let is_there = piece.is_some();
+        piece.into_iter().for_each(|piece| out.push(piece, budget));
+        is_there
+    }
+
+    /// Copies the next bytes of metadata.
+    fn copy_metadata(&mut self, mut bytes: usize, writer: &mut Writer) {
+        while bytes > 0 {
+            if self.pieces.front().is_none_or(Bytes::is_empty) {
+                self.pieces.pop_front();
+                match self.metadata.writer.take() {
+                    Some(piece) => self.pieces.push_back(piece),
+                    None => return,
+                }
+            }
+            let Some(piece) = self.pieces.front_mut() else { return };
+            let part = piece.split_to(bytes.min(piece.len()));
+            bytes -= part.len();
+            writer.raw(&part);
+        }
+    }
+}
+
+/// Where an index is, and where the next one will be.
+fn place(at: &mut u64, bytes: u32) -> Option<(u64, u32)> {
+    let start = *at;
+    *at += u64::from(bytes);
+    (bytes > 0).then_some((start, bytes))
+}
+
+impl FooterSource for Ending {
+    fn version(&self) -> i32 {
+        self.version
+    }
+
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn completes_types(&self) -> bool {
+        true
+    }
+
+    fn rows(&self) -> u64 {
+        self.groups.iter().map(|group| group.rows).sum()
+    }
+
+    fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    fn group(&self, group: usize) -> GroupHead<'_> {
+        let found = &self.groups[group];
+        GroupHead {
+            rows: found.rows,
+            uncompressed_bytes: found.uncompressed_bytes,
+            sorting_columns: &self.sorting_columns,
+            file_offset: Some(found.offset),
+            compressed_bytes: Some(found.compressed_bytes),
+            ordinal: i16::try_from(group).ok(),
+        }
+    }
+
+    fn write_chunk(&mut self, _group: usize, _leaf: usize, writer: &mut Writer) -> Result<()> {
+        let length = |structures: &Structures| structures.lengths.get(self.chunk).copied().unwrap_or(0);
+        let bytes = usize_of(length(&self.metadata).into()).unwrap_or(0);
+        let (column_index, offset_index) = (length(&self.column_indexes), length(&self.offset_indexes));
+        let places = ChunkPlaces {
+            column_index: place(&mut self.column_index_at, column_index),
+            offset_index: place(&mut self.offset_index_at, offset_index),
+        };
+        self.chunk += 1;
+        write_chunk(writer, None, places, |writer| self.copy_metadata(bytes, writer));
+        Ok(())
+    }
+
+    fn key_values(&self) -> &Segmented<KeyValue> {
+        &self.key_values
+    }
+
+    fn created_by(&self) -> Option<&str> {
+        Some(&self.created_by)
+    }
+
+    fn column_orders(&self) -> &Segmented<ColumnOrder> {
+        &self.column_orders
+    }
+}

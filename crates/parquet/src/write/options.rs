@@ -1,0 +1,174 @@
+//! What a writer is asked for.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Codec, Error, Object, Result};
+
+use crate::format::{Compression, Encoding, KeyValue, SortingColumn};
+use crate::schema::{Leaf, LogicalType, Schema};
+
+/// How a [`FileWriter`](super::FileWriter) writes.
+///
+/// The defaults are read by every reader there is: V1 pages, SNAPPY, and encodings that are ten years old and more.
+#[derive(Debug, Clone)]
+pub struct WriteOptions {
+    /// How columns are written that [`WriteOptions::columns`] does not name.
+    pub column: ColumnOptions,
+    /// How some columns are written, by the number of their leaf.
+    pub columns: BTreeMap<usize, ColumnOptions>,
+    /// The kind of data pages.
+    pub page_version: PageVersion,
+    /// Rows of a page, at most.
+    pub page_rows: usize,
+    /// Bytes of a page before compression, at most, without its header; a single row may take more. Pages of strings in PLAIN,
+    /// and of numbers, keep to it; those of other encodings about.
+    pub page_bytes: usize,
+    /// Bytes of a dictionary, about: one that would be larger is left, and the rest of the column chunk is written without.
+    pub dictionary_bytes: usize,
+    /// Rows of a row group, at most.
+    pub row_group_rows: u64,
+    /// Bytes of a row group, about, encoded and compressed: it ends with the rows that reach that.
+    pub row_group_bytes: u64,
+    /// Write the checksum of each page.
+    pub crc: bool,
+    /// Write the page index: where pages are, and what bounds they have.
+    pub page_index: bool,
+    /// The rows are sorted by these columns, in every row group. They are not looked at: who says so knows.
+    pub sorting_columns: Vec<SortingColumn>,
+    /// What is kept beside the data.
+    pub key_values: Vec<KeyValue>,
+    /// The name and version of who writes; the library's own, unless another is given.
+    pub created_by: Option<String>,
+    /// An object to which pages of the open row group may be moved, and from which they are read again when it ends: so that memory
+    /// does not grow with row groups. `None`: they stay in memory.
+    pub spill: Option<Object>,
+    /// Bytes of pages that are held, about, before they are moved to [`WriteOptions::spill`].
+    pub held_bytes_max: u64,
+}
+
+/// How one column is written.
+#[derive(Debug, Clone)]
+pub struct ColumnOptions {
+    /// How its pages are compressed.
+    pub compression: Compression,
+    /// The codec's level; its own default if `None`.
+    pub level: Option<i32>,
+    /// The encoding of its values. `None`: chosen from them. [`Encoding::RleDictionary`] is left for another where the dictionary
+    /// becomes too large.
+    pub encoding: Option<Encoding>,
+    /// A dictionary may be chosen.
+    pub dictionary: bool,
+    /// Bounds are written of its values, of chunks and, with the page index, of pages.
+    pub bounds: bool,
+    /// Bounds of BYTE_ARRAY are cut to so many bytes: 4,096 at most.
+    pub bounds_bytes_max: usize,
+}
+
+/// The kind of data pages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PageVersion {
+    /// `DATA_PAGE`, which every reader reads.
+    #[default]
+    V1,
+    /// `DATA_PAGE_V2`: levels are not compressed.
+    V2,
+}
+
+/// Bounds as they are cut at most. A host never waits for the comparison of two of them.
+const BOUNDS_BYTES_MAX: usize = 4096;
+/// The most that a page can be told to have: what others read as signed numbers of 32 bits.
+const PAGE_BYTES_MAX: usize = 1 << 30;
+
+impl Default for WriteOptions {
+    fn default() -> WriteOptions {
+        WriteOptions {
+            column: ColumnOptions::default(),
+            columns: BTreeMap::new(),
+            page_version: PageVersion::V1,
+            // As Arrow C++ and parquet-rs have it: what the page index points to is worth little if it is much larger.
+            page_rows: 20_000,
+            // The usual 1 MiB, but one piece of memory that no host dislikes.
+            page_bytes: 896 << 10,
+            dictionary_bytes: 896 << 10,
+            // As Arrow C++ and parquet-rs have it.
+            row_group_rows: 1 << 20,
+            // What is held of a wide table, or one of long strings, before it leaves.
+            row_group_bytes: 256 << 20,
+            crc: true,
+            page_index: true,
+            sorting_columns: Vec::new(),
+            key_values: Vec::new(),
+            created_by: None,
+            spill: None,
+            held_bytes_max: 64 << 20,
+        }
+    }
+}
+
+impl Default for ColumnOptions {
+    fn default() -> ColumnOptions {
+        ColumnOptions {
+            compression: Compression::Codec(Codec::Snappy),
+            level: None,
+            encoding: None,
+            dictionary: true,
+            bounds: true,
+            bounds_bytes_max: 64,
+        }
+    }
+}
+
+impl WriteOptions {
+    /// How a leaf is written.
+    pub fn of(&self, leaf: usize) -> &ColumnOptions {
+        self.columns.get(&leaf).unwrap_or(&self.column)
+    }
+
+    /// Checks what does not depend on single columns, of which there may be many.
+    pub(super) fn check(&self, schema: &Schema) -> Result<()> {
+        let leaves = schema.leaves().len();
+        if self.page_rows == 0 || self.row_group_rows == 0 {
+            return Err(Error::misuse("pages or row groups of no rows"));
+        }
+        if self.page_bytes > PAGE_BYTES_MAX || self.dictionary_bytes > PAGE_BYTES_MAX {
+            return Err(Error::misuse(format!("pages or dictionaries of more than {PAGE_BYTES_MAX} bytes")));
+        }
+        if let Some((leaf, _)) = self.columns.range(leaves..).next() {
+            return Err(Error::misuse(format!("options of leaf {leaf} of {leaves}")));
+        }
+        for column in &self.sorting_columns {
+            if u64::from(column.column) >= u64_of(leaves) {
+                return Err(Error::misuse(format!("sorted by leaf {} of {leaves}", column.column)));
+            }
+        }
+        core::iter::once(&self.column).chain(self.columns.values()).try_for_each(ColumnOptions::check)
+    }
+}
+
+impl ColumnOptions {
+    fn check(&self) -> Result<()> {
+        if self.bounds_bytes_max > BOUNDS_BYTES_MAX {
+            return Err(Error::misuse(format!("bounds of more than {BOUNDS_BYTES_MAX} bytes")));
+        }
+        match self.compression {
+            Compression::Unknown(number) => Err(Error::misuse(format!("the unknown codec {number}"))),
+            Compression::Uncompressed | Compression::Codec(_) => Ok(()),
+        }
+    }
+}
+
+/// Checks that a leaf can be written.
+pub(super) fn check_leaf(schema: &Schema, leaf: &Leaf) -> Result<()> {
+    let node = schema.node_of(leaf);
+    if let Some(LogicalType::Unrecognised(number)) = node.logical_type {
+        return Err(Error::unsupported(format!("writing a column of the unknown logical type {number}")));
+    }
+    if leaf.definition_max > u16::from(u8::MAX) || leaf.repetition_max > u16::from(u8::MAX) {
+        return Err(Error::unsupported("writing a column of more than 255 levels"));
+    }
+    Ok(())
+}

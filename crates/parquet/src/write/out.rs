@@ -1,0 +1,66 @@
+//! Bytes on their way to an object's end.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Bytes};
+
+use crate::growing::COPY_PRICE;
+
+/// Pieces of fewer bytes are put together: a host is spared a call for each page of a wide table.
+const SMALL_BYTES: usize = 32 << 10;
+/// So many bytes are put together.
+const TOGETHER_BYTES: usize = 128 << 10;
+
+/// Pieces that are to be appended, in order.
+#[derive(Debug, Default)]
+pub(super) struct Out {
+    pieces: VecDeque<Bytes>,
+    together: Vec<u8>,
+    /// Where the next byte will stand in the object.
+    position: u64,
+}
+
+impl Out {
+    /// Where the next byte will stand in the object.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Adds a piece.
+    pub(super) fn push(&mut self, piece: Bytes, budget: &mut Budget<'_>) {
+        self.position += u64_of(piece.len());
+        if piece.len() >= SMALL_BYTES {
+            self.seal();
+            self.pieces.push_back(piece);
+            return;
+        }
+        budget.charge(COPY_PRICE, piece.len(), 1);
+        if self.together.capacity() == 0 {
+            self.together.reserve_exact(TOGETHER_BYTES);
+        }
+        self.together.extend_from_slice(&piece);
+        if self.together.len() + SMALL_BYTES > TOGETHER_BYTES {
+            self.seal();
+        }
+    }
+
+    /// What was put together is a piece now.
+    pub(super) fn seal(&mut self) {
+        if !self.together.is_empty() {
+            let piece = core::mem::take(&mut self.together);
+            self.pieces.push_back(piece.into());
+        }
+    }
+
+    /// The next piece that is whole.
+    pub(super) fn take(&mut self) -> Option<Bytes> {
+        self.pieces.pop_front()
+    }
+
+    /// True when a piece is whole.
+    pub(super) fn is_ready(&self) -> bool {
+        !self.pieces.is_empty()
+    }
+}

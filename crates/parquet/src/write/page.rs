@@ -1,0 +1,303 @@
+//! From the body of a page to its bytes in the file: compression, checksum, header; a slice at a time.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Bytes, Codec, Codecs, Compressor, Error, Price, Result, Status};
+use marquetry_kernels::crc32;
+
+use super::encoder::Body;
+use crate::format::write::write_page_header;
+use crate::format::{Compression, PageHeader, PageKind};
+use crate::growing::{COPY_PRICE, SLICE_BYTES};
+
+/// What a checksum costs.
+const CRC_PRICE: Price = Price::per_kib(100);
+/// What a page costs beside its bytes: its header, and the memory that it is put in.
+const PAGE_UNITS: u64 = 500;
+
+/// Parts of a body are joined up to this many bytes: codecs are faster on one piece, which hosts do not dislike.
+const JOINED_BYTES_MAX: usize = 960 << 10;
+/// Room for what a codec produces.
+const ROOM_BYTES: usize = 256 << 10;
+/// Pieces of a page of no more bytes are copied to memory of just their size.
+const SMALL_BYTES: usize = 64 << 10;
+
+/// A page as it stands in the file, header and all.
+#[derive(Debug)]
+pub(super) struct Page {
+    /// Its bytes. No piece has 1 MiB or more.
+    pub(super) pieces: Vec<Bytes>,
+    /// Bytes in all.
+    pub(super) bytes: u32,
+    /// Bytes in all before compression.
+    pub(super) uncompressed_bytes: u32,
+}
+
+/// Makes pages, one after the other, for all columns.
+pub(super) struct PageMaker {
+    codecs: Arc<dyn Codecs>,
+    /// Those that were used, by codec and level.
+    compressors: Vec<(Codec, Option<i32>, Box<dyn Compressor>)>,
+    crc: bool,
+    stage: Stage,
+    /// The compressor of this page.
+    compressor: Option<usize>,
+    kind: Option<PageKind>,
+    /// What stands before what is compressed, as it is.
+    plain: Body,
+    /// What is compressed, or would be, were there a codec.
+    input: Body,
+    uncompressed: usize,
+    /// Memory for parts that are joined, and for what a codec produces, from page to page.
+    joined: Vec<u8>,
+    room: Vec<u8>,
+    /// Bytes of the room that are produced.
+    filled: usize,
+    /// The body in the file.
+    output: Body,
+    checksum: u32,
+}
+
+/// What is to be done next with the page, and how far that is.
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    Idle,
+    /// Parts are joined: from a byte of a piece on.
+    Join {
+        piece: usize,
+        at: usize,
+    },
+    /// The joined bytes, or the pieces, are compressed.
+    Compress {
+        piece: usize,
+        at: usize,
+    },
+    /// The checksum is made.
+    Checksum {
+        piece: usize,
+        at: usize,
+    },
+}
+
+impl PageMaker {
+    pub(super) fn new(codecs: Arc<dyn Codecs>, crc: bool) -> PageMaker {
+        PageMaker {
+            codecs,
+            compressors: Vec::new(),
+            crc,
+            stage: Stage::Idle,
+            compressor: None,
+            kind: None,
+            plain: Body::default(),
+            input: Body::default(),
+            uncompressed: 0,
+            joined: Vec::new(),
+            room: Vec::new(),
+            filled: 0,
+            output: Body::default(),
+            checksum: 0,
+        }
+    }
+
+    /// Begins a page: `plain`, then `input`, which is compressed. In the kind of page all is filled in but whether a V2 page is
+    /// compressed.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no such codec, or level of it.
+    pub(super) fn start(
+        &mut self,
+        mut kind: PageKind,
+        plain: Body,
+        input: Body,
+        compression: Compression,
+        level: Option<i32>,
+    ) -> Result<()> {
+        self.uncompressed = plain.len() + input.len();
+        // Nothing is compressed to something, which some readers take amiss.
+        let is_skipped = matches!(kind, PageKind::DataV2(_)) && input.is_empty();
+        self.compressor = match compression {
+            Compression::Codec(codec) if !is_skipped => Some(self.compressor_of(codec, level)?),
+            _ => None,
+        };
+        self.stage = match self.compressor {
+            None => Stage::Checksum { piece: 0, at: 0 },
+            Some(number) => {
+                self.compressors[number].2.start(input.len())?;
+                self.joined.clear();
+                self.filled = 0;
+                let is_joined = input.pieces().len() > 1 && input.len() <= JOINED_BYTES_MAX;
+                match is_joined {
+                    true => Stage::Join { piece: 0, at: 0 },
+                    false => Stage::Compress { piece: 0, at: 0 },
+                }
+            }
+        };
+        if let (PageKind::DataV2(page), None) = (&mut kind, self.compressor) {
+            page.is_compressed = false;
+        }
+        (self.plain, self.input, self.checksum) = (plain, input, 0);
+        self.output = match self.compressor {
+            None => self.whole_input(),
+            Some(_) => Body::default(),
+        };
+        self.kind = Some(kind);
+        Ok(())
+    }
+
+    fn compressor_of(&mut self, codec: Codec, level: Option<i32>) -> Result<usize> {
+        let known = self.compressors.iter().position(|known| (known.0, known.1) == (codec, level));
+        match known {
+            Some(number) => Ok(number),
+            None => {
+                let compressor = self.codecs.compressor(codec, level)?;
+                self.compressors.push((codec, level, compressor));
+                Ok(self.compressors.len() - 1)
+            }
+        }
+    }
+
+    /// The body as it is without a codec.
+    fn whole_input(&mut self) -> Body {
+        let mut body = core::mem::take(&mut self.plain);
+        body.append(core::mem::take(&mut self.input));
+        body
+    }
+
+    /// Works on. `None` when the budget is spent.
+    ///
+    /// # Errors
+    ///
+    /// The codec's; `LimitExceeded` for a page beyond 2 GiB.
+    pub(super) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Option<Page>> {
+        loop {
+            match self.stage {
+                Stage::Idle => return Err(Error::internal("a page that was not begun")),
+                Stage::Join { piece, at } => self.join(piece, at, budget)?,
+                Stage::Compress { piece, at } => self.compress(piece, at, budget)?,
+                Stage::Checksum { piece, at } => {
+                    if !self.crc || piece == self.output.pieces().len() {
+                        budget.charge_units(PAGE_UNITS);
+                        return self.finish().map(Some);
+                    }
+                    let bytes = &self.output.pieces()[piece];
+                    let end = bytes.len().min(at + SLICE_BYTES);
+                    self.checksum = crc32(self.checksum, &bytes[at..end]);
+                    budget.charge(CRC_PRICE, end - at, 0);
+                    let next = if end == bytes.len() { (piece + 1, 0) } else { (piece, end) };
+                    self.stage = Stage::Checksum { piece: next.0, at: next.1 };
+                }
+            }
+            if budget.is_spent() {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn join(&mut self, piece: usize, at: usize, budget: &mut Budget<'_>) -> Result<()> {
+        let Some(bytes) = self.input.pieces().get(piece) else {
+            self.stage = Stage::Compress { piece: 0, at: 0 };
+            return Ok(());
+        };
+        let end = bytes.len().min(at + SLICE_BYTES);
+        let missing = self.input.len() - self.joined.len();
+        self.joined.try_reserve_exact(missing).map_err(|_| Error::out_of_memory(missing))?;
+        self.joined.extend_from_slice(&bytes[at..end]);
+        budget.charge(COPY_PRICE, end - at, 0);
+        self.stage = match end == bytes.len() {
+            true => Stage::Join { piece: piece + 1, at: 0 },
+            false => Stage::Join { piece, at: end },
+        };
+        Ok(())
+    }
+
+    fn compress(&mut self, piece: usize, at: usize, budget: &mut Budget<'_>) -> Result<()> {
+        let Some(number) = self.compressor else { return Err(Error::internal("a page without a codec")) };
+        let compressor = &mut self.compressors[number].2;
+        if self.room.is_empty() {
+            self.room.try_reserve_exact(ROOM_BYTES).map_err(|_| Error::out_of_memory(ROOM_BYTES))?;
+            self.room.resize(ROOM_BYTES, 0);
+        }
+        let (input, is_last) = match self.input.pieces() {
+            _ if !self.joined.is_empty() => (&self.joined[at..], true),
+            [] => (&[][..], true),
+            pieces => (&pieces[piece][at..], piece + 1 == pieces.len()),
+        };
+        let length = input.len();
+        let progress = compressor.step(input, is_last, &mut self.room[self.filled..], budget)?;
+        self.filled += progress.produced;
+        self.stage = match progress.consumed == length && !is_last {
+            true => Stage::Compress { piece: piece + 1, at: 0 },
+            false => Stage::Compress { piece, at: at + progress.consumed },
+        };
+        let is_end = progress.status == Status::End;
+        if progress.status == Status::NeedRoom || is_end {
+            self.output.push(Bytes::copy_from_slice(&self.room[..self.filled]));
+            budget.charge(COPY_PRICE, self.filled, 0);
+            self.filled = 0;
+        }
+        if progress.status == Status::NeedInput && is_last && progress.consumed == 0 {
+            return Err(Error::internal("a codec that wants more than there is"));
+        }
+        if is_end {
+            self.end_compression();
+        }
+        Ok(())
+    }
+
+    fn end_compression(&mut self) {
+        self.stage = Stage::Checksum { piece: 0, at: 0 };
+        if let Some(PageKind::DataV2(page)) = &mut self.kind {
+            page.is_compressed = self.output.len() < self.input.len();
+            if !page.is_compressed {
+                self.output = self.whole_input();
+                return;
+            }
+        }
+        let mut body = core::mem::take(&mut self.plain);
+        body.append(core::mem::take(&mut self.output));
+        (self.output, self.input) = (body, Body::default());
+    }
+
+    fn finish(&mut self) -> Result<Page> {
+        self.stage = Stage::Idle;
+        let body = core::mem::take(&mut self.output);
+        let Some(kind) = self.kind.take() else { return Err(Error::internal("a page of no kind")) };
+        let header = write_page_header(&PageHeader {
+            kind,
+            uncompressed_bytes: signed_u32(self.uncompressed)?,
+            compressed_bytes: signed_u32(body.len())?,
+            crc: self.crc.then_some(self.checksum),
+        });
+        let bytes = signed_u32(header.len() + body.len())?;
+        let uncompressed_bytes = signed_u32(header.len() + self.uncompressed)?;
+        let pieces = if body.len() <= SMALL_BYTES {
+            let mut whole = Vec::with_capacity(header.len() + body.len());
+            whole.extend_from_slice(&header);
+            body.pieces().iter().for_each(|piece| whole.extend_from_slice(piece));
+            alloc::vec![whole.into()]
+        } else {
+            let mut pieces = body.into_pieces();
+            pieces.insert(0, header.into());
+            pieces
+        };
+        Ok(Page { pieces, bytes, uncompressed_bytes })
+    }
+
+    /// Bytes of memory that it holds from page to page.
+    pub(super) fn held(&self) -> u64 {
+        let compressors: usize = self.compressors.iter().map(|known| known.2.held_bytes()).sum();
+        u64_of(compressors + self.room.capacity() + self.joined.capacity())
+    }
+}
+
+/// A length, which the format has as a signed number of 32 bits.
+fn signed_u32(bytes: usize) -> Result<u32> {
+    i32::try_from(bytes).map(i32::cast_unsigned).map_err(|_| {
+        let why = alloc::format!("a page of {bytes} bytes: the format counts them with 31 bits");
+        Error::new(marquetry_base::ErrorKind::LimitExceeded, why)
+    })
+}

@@ -1,0 +1,347 @@
+//! The next few entries of a column's batch: as many as are worked on together.
+
+use core::ops::Range;
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use marquetry_base::cast::usize_of_u32;
+use marquetry_base::{Bitmap, Budget, Error, Price, Result};
+use marquetry_kernels::{bits, gather, levels as kernel};
+
+use super::encoder::{Compacted, Slice};
+use crate::growing::SLICE_BYTES;
+use crate::read::{ColumnBatch, Layout, Levels, Values};
+use crate::schema::PhysicalType;
+
+/// Entries that are worked on together, at most: so many that what is done once for all of them costs little.
+pub(super) const PART_ENTRIES: usize = 1024;
+
+/// What finding the parts of a column costs, by the entry.
+pub(super) const PART_PRICE: Price = Price::per_kilovalue(700);
+/// What looking a value up in a batch's dictionary costs.
+const GATHER_PRICE: Price = Price::per_kilovalue(2 << 10);
+
+/// Where a column stands in a batch.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cursor {
+    /// Rows that are begun before.
+    pub(super) row: usize,
+    /// Entries before.
+    pub(super) entry: usize,
+    /// Values before, which are there.
+    pub(super) value: usize,
+}
+
+/// The levels of a leaf.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Maxima {
+    pub(super) definition: u8,
+    pub(super) repetition: u8,
+}
+
+/// Entries that are worked on together. Where they can, they end with a row; else they are a part of one.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    /// Which entries of the batch.
+    pub(super) entries: Range<usize>,
+    /// Rows that begin among them.
+    pub(super) rows: usize,
+    /// Values that are there.
+    pub(super) values: usize,
+    /// Bytes of the values, without lengths. No more than [`SLICE_BYTES`], but of a single entry.
+    pub(super) bytes: usize,
+}
+
+/// Checks that a column's part of a batch can be one of a leaf.
+pub(super) fn check(column: &ColumnBatch, physical_type: PhysicalType, maxima: Maxima) -> Result<()> {
+    let is_nested = maxima.repetition > 0 || maxima.definition > 1;
+    match (&column.levels, is_nested) {
+        (None, true) => return Err(Error::misuse("a column of a nested leaf without levels")),
+        (Some(levels), _) => check_levels(column, levels, maxima)?,
+        (None, false) => {}
+    }
+    if column.validity.is_some() && maxima.definition == 0 {
+        return Err(Error::misuse("nulls in a column that is required"));
+    }
+    if let Some(validity) = &column.validity
+        && validity.len() != column.rows
+    {
+        return Err(Error::misuse(format!("validity of {} rows, of {}", validity.len(), column.rows)));
+    }
+    let values = match &column.values {
+        Values::Dictionary(indices, values) => {
+            if let Values::Dictionary(..) = **values {
+                return Err(Error::misuse("a dictionary of a dictionary"));
+            }
+            let _ = indices;
+            values
+        }
+        values => values,
+    };
+    let fits = match (values, physical_type) {
+        (Values::Boolean(_), PhysicalType::Boolean)
+        | (Values::Int32(_), PhysicalType::Int32)
+        | (Values::Int64(_), PhysicalType::Int64)
+        | (Values::Float(_), PhysicalType::Float)
+        | (Values::Double(_), PhysicalType::Double)
+        | (Values::ByteArray(_), PhysicalType::ByteArray) => true,
+        (Values::Int96(values), PhysicalType::Int96) => values.width() == 12,
+        (Values::FixedLenByteArray(values), PhysicalType::FixedLenByteArray(width)) => {
+            values.width() == usize_of_u32(width)
+        }
+        _ => false,
+    };
+    if fits { Ok(()) } else { Err(Error::misuse(format!("{} where {physical_type} is to be", name(values)))) }
+}
+
+fn check_levels(column: &ColumnBatch, levels: &Levels, maxima: Maxima) -> Result<()> {
+    let entries = levels.definition.len();
+    match (&levels.repetition, maxima.repetition) {
+        (Some(repetition), 1..) if repetition.len() == entries => {
+            if repetition.first().is_some_and(|level| *level > 0) {
+                return Err(Error::misuse("a batch that begins in the middle of a row"));
+            }
+        }
+        (None, 0) if entries == column.rows => {}
+        // Where all levels are 0 they say nothing.
+        (Some(repetition), 0) if repetition.len() == entries && entries == column.rows => {}
+        _ => {
+            return Err(Error::misuse(format!(
+                "{entries} definition levels, of {} rows, and repetition levels that are not theirs",
+                column.rows
+            )));
+        }
+    }
+    if column.layout == Layout::Spaced && maxima.repetition > 0 && column.values.len() != entries {
+        // The reader's own batches of nested leaves are dense, whatever their layout says.
+        return Ok(());
+    }
+    Ok(())
+}
+
+fn name(values: &Values) -> alloc::string::String {
+    let name = match values {
+        Values::Boolean(_) => "BOOLEAN",
+        Values::Int32(_) => "INT32",
+        Values::Int64(_) => "INT64",
+        Values::Int96(_) => "INT96",
+        Values::Float(_) => "FLOAT",
+        Values::Double(_) => "DOUBLE",
+        Values::ByteArray(_) => "BYTE_ARRAY",
+        Values::FixedLenByteArray(values) => {
+            return format!("FIXED_LEN_BYTE_ARRAY({})", values.width());
+        }
+        Values::Dictionary(..) => "a dictionary",
+    };
+    name.into()
+}
+
+/// The repetition levels, where they say anything.
+pub(super) fn repetition_of(column: &ColumnBatch, maxima: Maxima) -> Option<&[u8]> {
+    column.levels.as_ref()?.repetition.as_deref().filter(|_| maxima.repetition > 0)
+}
+
+impl Part {
+    /// The next entries: none that begin a row from `until` on, and no more than `rows` that begin one.
+    pub(super) fn next(
+        column: &ColumnBatch,
+        maxima: Maxima,
+        cursor: Cursor,
+        until: usize,
+        rows: usize,
+    ) -> Result<Part> {
+        let entries = column.levels.as_ref().map_or(column.rows, |levels| levels.definition.len());
+        let rows = rows.min(until.saturating_sub(cursor.row));
+        let mut count = PART_ENTRIES.min(entries - cursor.entry.min(entries));
+        let repetition = repetition_of(column, maxima).map(|levels| &levels[cursor.entry..]);
+        count = match repetition {
+            None => count.min(rows),
+            Some(levels) => kernel::find_below(&levels[..count], 1, rows).unwrap_or(count),
+        };
+        loop {
+            count = match repetition {
+                Some(levels) => whole_rows(levels, count),
+                None => count,
+            };
+            let range = cursor.entry..cursor.entry + count;
+            let values = there(column, maxima, range.clone());
+            let bytes = bytes_of(column, range.clone(), cursor.value, values)?;
+            if bytes <= SLICE_BYTES || count <= 1 {
+                let rows = repetition.map_or(count, |levels| count - kernel::count(&levels[..count], 1));
+                return Ok(Part { entries: range, rows, values, bytes });
+            }
+            count /= 2;
+        }
+    }
+
+    /// Whether a row begins with it.
+    pub(super) fn begins_row(&self, column: &ColumnBatch, maxima: Maxima) -> bool {
+        repetition_of(column, maxima).is_none_or(|levels| levels.get(self.entries.start) == Some(&0))
+    }
+}
+
+/// As many entries of `count` as end with a row; all of them, if none does.
+fn whole_rows(levels: &[u8], count: usize) -> usize {
+    if levels.get(count).is_none_or(|level| *level == 0) {
+        return count;
+    }
+    match levels[..count].iter().rposition(|level| *level == 0) {
+        Some(start) if start > 0 => start,
+        _ => count,
+    }
+}
+
+/// Values that are there.
+fn there(column: &ColumnBatch, maxima: Maxima, entries: Range<usize>) -> usize {
+    match (&column.levels, &column.validity) {
+        (Some(levels), _) => kernel::count(&levels.definition[entries], maxima.definition),
+        (None, None) => entries.len(),
+        (None, Some(validity)) => {
+            bits::count_ones(validity.bytes(), validity.offset() + entries.start, entries.len()).unwrap_or(0)
+        }
+    }
+}
+
+/// Whether there is a value for each entry, though some are null.
+fn is_spaced(column: &ColumnBatch) -> bool {
+    column.levels.is_none() && column.layout == Layout::Spaced
+}
+
+fn bytes_of(column: &ColumnBatch, entries: Range<usize>, first: usize, values: usize) -> Result<usize> {
+    let range = if is_spaced(column) { entries } else { first..first + values };
+    if range.end > column.values.len() {
+        return Err(too_few(column));
+    }
+    Ok(bytes_of_values(&column.values, range))
+}
+
+fn bytes_of_values(values: &Values, range: Range<usize>) -> usize {
+    let length = |view: &u128| usize_of_u32(marquetry_base::cast::low_u32((*view & 0xffff_ffff) as u64));
+    match values {
+        Values::Boolean(_) => range.len() / 8,
+        Values::Int32(_) | Values::Float(_) => range.len() * 4,
+        Values::Int64(_) | Values::Double(_) => range.len() * 8,
+        Values::Int96(values) | Values::FixedLenByteArray(values) => range.len() * values.width(),
+        Values::ByteArray(values) => values.views()[range].iter().map(length).fold(0, usize::saturating_add),
+        Values::Dictionary(indices, values) => match &**values {
+            Values::ByteArray(values) => {
+                let views = indices[range].iter().map(|&index| values.views().get(index as usize));
+                views.map(|view| view.map_or(0, length)).fold(0, usize::saturating_add)
+            }
+            values => bytes_of_values(values, 0..1) * range.len(),
+        },
+    }
+}
+
+fn too_few(column: &ColumnBatch) -> Error {
+    Error::misuse(format!(
+        "a batch whose levels tell of more values than the {} there are",
+        column.values.len()
+    ))
+}
+
+/// Room for values that do not stand together as they come.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    compacted: Compacted,
+    gathered: Gathered,
+}
+
+#[derive(Debug, Default)]
+struct Gathered {
+    four: Vec<u32>,
+    eight: Vec<u64>,
+    views: Vec<u128>,
+    bytes: Vec<u8>,
+}
+
+impl Room {
+    /// The values of a part, together.
+    pub(super) fn values<'a>(
+        &'a mut self,
+        column: &'a ColumnBatch,
+        part: &Part,
+        first: usize,
+        budget: &mut Budget<'_>,
+    ) -> Result<Slice<'a>> {
+        let range = if is_spaced(column) { part.entries.clone() } else { first..first + part.values };
+        let slice = Slice::of(&column.values).part(range);
+        let validity =
+            column.validity.as_ref().filter(|_| is_spaced(column) && part.values < part.entries.len());
+        let slice = match validity {
+            Some(validity) => {
+                let validity: Bitmap = validity.slice(part.entries.clone());
+                self.compacted.compact(slice, &validity, budget)?
+            }
+            None => slice,
+        };
+        match (&column.values, slice) {
+            (Values::Dictionary(_, values), Slice::Indices(indices)) => {
+                budget.charge(GATHER_PRICE, 0, indices.len());
+                self.gathered.gather(values, indices)
+            }
+            _ => Ok(slice),
+        }
+    }
+}
+
+impl Gathered {
+    fn gather<'a>(&'a mut self, values: &'a Values, indices: &[u32]) -> Result<Slice<'a>> {
+        let count = indices.len();
+        self.four.clear();
+        self.eight.clear();
+        let wrong = |_| Error::misuse("an index that the dictionary of its batch does not have");
+        match values {
+            Values::Int32(values) => {
+                self.four.resize(count, 0);
+                let out = bytemuck::cast_slice_mut(&mut self.four);
+                gather::values(values, indices, out).map_err(wrong)?;
+                Ok(Slice::Int32(bytemuck::cast_slice(&self.four)))
+            }
+            Values::Float(values) => {
+                self.four.resize(count, 0);
+                let out = bytemuck::cast_slice_mut(&mut self.four);
+                gather::values(values, indices, out).map_err(wrong)?;
+                Ok(Slice::Float(bytemuck::cast_slice(&self.four)))
+            }
+            Values::Int64(values) => {
+                self.eight.resize(count, 0);
+                let out = bytemuck::cast_slice_mut(&mut self.eight);
+                gather::values(values, indices, out).map_err(wrong)?;
+                Ok(Slice::Int64(bytemuck::cast_slice(&self.eight)))
+            }
+            Values::Double(values) => {
+                self.eight.resize(count, 0);
+                let out = bytemuck::cast_slice_mut(&mut self.eight);
+                gather::values(values, indices, out).map_err(wrong)?;
+                Ok(Slice::Double(bytemuck::cast_slice(&self.eight)))
+            }
+            Values::ByteArray(values) => {
+                self.views.clear();
+                self.views.resize(count, 0);
+                gather::values(values.views(), indices, &mut self.views).map_err(wrong)?;
+                Ok(Slice::ByteArray(&self.views, values.buffers()))
+            }
+            Values::Int96(values) | Values::FixedLenByteArray(values) if values.width() > 0 => {
+                let width = values.width();
+                self.bytes.clear();
+                self.bytes.resize(count * width, 0);
+                gather::fixed(values.bytes(), width, indices, &mut self.bytes).map_err(wrong)?;
+                Ok(Slice::Fixed { width, values: count, bytes: &self.bytes })
+            }
+            Values::Int96(_) | Values::FixedLenByteArray(_) => {
+                Ok(Slice::Fixed { width: 0, values: count, bytes: &[] })
+            }
+            Values::Boolean(bits) => {
+                self.bytes.clear();
+                self.bytes.resize(count.div_ceil(8), 0);
+                for (at, &index) in indices.iter().enumerate() {
+                    self.bytes[at / 8] |= u8::from(bits.get(index as usize)) << (at % 8);
+                }
+                Ok(Slice::Boolean { bits: &self.bytes, first: 0, values: count })
+            }
+            Values::Dictionary(..) => Err(Error::misuse("a dictionary of a dictionary")),
+        }
+    }
+}

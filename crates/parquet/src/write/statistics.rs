@@ -1,0 +1,436 @@
+//! What is told of values beside them: bounds and counts of pages and chunks.
+//!
+//! Source: `Statistics`, `ColumnOrder`, `ColumnIndex` and `SizeStatistics` of parquet.thrift.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+
+use marquetry_base::{Bytes, Price};
+
+use super::encoder::Slice;
+use crate::format::{ColumnOrder, Statistics};
+use crate::prune::Order;
+use crate::read::INLINE_BYTES_MAX;
+use crate::schema::{LogicalType, PhysicalType};
+
+/// What looking at a value costs: numbers, and strings, of which no more is compared than bounds may have.
+pub(super) const NUMBER_PRICE: Price = Price::per_kilovalue(2 << 10);
+pub(super) const STRING_PRICE: Price = Price::per_kilovalue(12 << 10);
+
+/// FIXED_LEN_BYTE_ARRAY has no bounds if it is longer: others read bounds of it as long as the type is, so that they cannot be cut.
+const FIXED_BYTES_MAX: usize = 256;
+
+/// Of which values there are bounds, and how they are ordered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BoundsOf {
+    order: Order,
+    /// Strings are cut to so many bytes.
+    bytes_max: usize,
+    /// They are cut between characters.
+    is_text: bool,
+}
+
+impl BoundsOf {
+    /// The order of a leaf's values, if it has one.
+    pub(super) fn new(
+        physical_type: PhysicalType,
+        logical_type: Option<&LogicalType>,
+        bytes_max: usize,
+    ) -> Option<BoundsOf> {
+        let order = Order::of(physical_type, logical_type, ColumnOrder::TypeDefined)?;
+        let is_text =
+            matches!(logical_type, Some(LogicalType::String | LogicalType::Enum | LogicalType::Json));
+        let bytes_max = match physical_type {
+            PhysicalType::ByteArray if order == Order::Bytes => bytes_max,
+            // Numbers cannot be cut.
+            PhysicalType::ByteArray => FIXED_BYTES_MAX,
+            _ => usize::MAX,
+        };
+        let is_short = physical_type.width().is_none_or(|width| width <= FIXED_BYTES_MAX);
+        is_short.then_some(BoundsOf { order, bytes_max, is_text })
+    }
+
+    /// Compares two bounds.
+    pub(super) fn compare(&self, left: &[u8], right: &[u8]) -> Option<Ordering> {
+        self.order.compare(left, right)
+    }
+
+    /// Whether values can be NaN.
+    pub(super) fn is_floating(&self) -> bool {
+        self.order.is_floating()
+    }
+}
+
+/// The smallest and largest of some values, and how many of them are NaN.
+///
+/// Of strings only the first bytes are kept: as many as bounds may have, and whether there were more. That is enough, for cutting
+/// keeps the order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bounds {
+    min: Option<Cut>,
+    max: Option<Cut>,
+    nans: u64,
+    /// A value was seen that cannot be bounded: then there are no bounds.
+    is_unbounded: bool,
+}
+
+/// The first bytes of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Cut {
+    bytes: Short,
+    /// There were more.
+    is_cut: bool,
+}
+
+/// A few bytes, which need no memory of their own if they are no more than 22.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Short {
+    Here(u8, [u8; 22]),
+    Elsewhere(Box<[u8]>),
+}
+
+impl Short {
+    fn new(bytes: &[u8]) -> Short {
+        match u8::try_from(bytes.len()) {
+            Ok(length) if length <= 22 => {
+                let mut here = [0; 22];
+                here[..bytes.len()].copy_from_slice(bytes);
+                Short::Here(length, here)
+            }
+            _ => Short::Elsewhere(bytes.into()),
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Short::Here(length, bytes) => &bytes[..usize::from(*length)],
+            Short::Elsewhere(bytes) => bytes,
+        }
+    }
+}
+
+impl Bounds {
+    /// Takes values in.
+    pub(super) fn add(&mut self, of: &BoundsOf, values: Slice<'_>) {
+        match values {
+            Slice::Boolean { bits, first, values } => {
+                let ones = marquetry_kernels::bits::count_ones(bits, first, values).unwrap_or(0);
+                if ones < values {
+                    self.take(of, &[0]);
+                }
+                if ones > 0 {
+                    self.take(of, &[1]);
+                }
+            }
+            Slice::Int32(values) if of.order == Order::Unsigned32 => {
+                let bounds = min_max(values.iter().map(|value| value.cast_unsigned()));
+                self.take_both(of, bounds.map(|(min, max)| (min.to_le_bytes(), max.to_le_bytes())));
+            }
+            Slice::Int32(values) => {
+                let bounds = min_max(values.iter().copied());
+                self.take_both(of, bounds.map(|(min, max)| (min.to_le_bytes(), max.to_le_bytes())));
+            }
+            Slice::Int64(values) if of.order == Order::Unsigned64 => {
+                let bounds = min_max(values.iter().map(|value| value.cast_unsigned()));
+                self.take_both(of, bounds.map(|(min, max)| (min.to_le_bytes(), max.to_le_bytes())));
+            }
+            Slice::Int64(values) => {
+                let bounds = min_max(values.iter().copied());
+                self.take_both(of, bounds.map(|(min, max)| (min.to_le_bytes(), max.to_le_bytes())));
+            }
+            Slice::Float(values) => {
+                let (mut min, mut max, mut nans) = (f32::INFINITY, f32::NEG_INFINITY, 0);
+                for value in values {
+                    min = if *value < min { *value } else { min };
+                    max = if *value > max { *value } else { max };
+                    nans += u64::from(value.is_nan());
+                }
+                self.nans += nans;
+                let is_number = marquetry_base::cast::u64_of(values.len()) > nans;
+                self.take_both(of, is_number.then_some((min.to_le_bytes(), max.to_le_bytes())));
+            }
+            Slice::Double(values) => {
+                let (mut min, mut max, mut nans) = (f64::INFINITY, f64::NEG_INFINITY, 0);
+                for value in values {
+                    min = if *value < min { *value } else { min };
+                    max = if *value > max { *value } else { max };
+                    nans += u64::from(value.is_nan());
+                }
+                self.nans += nans;
+                let is_number = marquetry_base::cast::u64_of(values.len()) > nans;
+                self.take_both(of, is_number.then_some((min.to_le_bytes(), max.to_le_bytes())));
+            }
+            Slice::ByteArray(views, buffers) => self.add_strings(of, views, buffers),
+            Slice::Fixed { width, values, bytes } => {
+                (0..values).for_each(|at| self.take(of, &bytes[at * width..(at + 1) * width]));
+            }
+            // Of what they stand for, not of indices.
+            Slice::Indices(_) => {}
+        }
+    }
+
+    fn add_strings(&mut self, of: &BoundsOf, views: &[u128], buffers: &[Bytes]) {
+        for view in views {
+            let words: &[u32; 4] = bytemuck::cast_ref(view);
+            // The first four bytes, which every view has, tell of most values that they are neither.
+            if of.order == Order::Bytes && words[0] >= 4 && self.is_between(words[1]) {
+                continue;
+            }
+            let length = words[0] as usize;
+            let value = if length <= INLINE_BYTES_MAX {
+                let bytes: &[u8; 16] = bytemuck::cast_ref(view);
+                &bytes[4..4 + length]
+            } else {
+                let start = words[3] as usize;
+                let value =
+                    buffers.get(words[2] as usize).and_then(|buffer| buffer.get(start..)?.get(..length));
+                value.unwrap_or(&[])
+            };
+            self.take(of, value);
+        }
+    }
+
+    /// Whether a value that begins with these four bytes, as a view has them, is surely neither the smallest nor the largest.
+    fn is_between(&self, start: u32) -> bool {
+        let first = |bound: &Option<Cut>| {
+            let bytes = bound.as_ref()?.bytes.bytes().get(..4)?;
+            Some(u32::from_be_bytes(bytes.try_into().ok()?))
+        };
+        let start = start.swap_bytes();
+        matches!((first(&self.min), first(&self.max)), (Some(min), Some(max)) if min < start && start < max)
+    }
+
+    fn take_both<const N: usize>(&mut self, of: &BoundsOf, bounds: Option<([u8; N], [u8; N])>) {
+        if let Some((min, max)) = bounds {
+            self.take(of, &min);
+            self.take(of, &max);
+        }
+    }
+
+    /// Takes one value in.
+    fn take(&mut self, of: &BoundsOf, value: &[u8]) {
+        if of.order.is_nan(value) {
+            self.nans += 1;
+            return;
+        }
+        let is_cut = value.len() > of.bytes_max;
+        if is_cut && of.order != Order::Bytes || !of.order.is_valid(value) {
+            self.is_unbounded = true;
+            return;
+        }
+        self.take_cut(of, &value[..value.len().min(of.bytes_max)], is_cut);
+    }
+
+    fn take_cut(&mut self, of: &BoundsOf, value: &[u8], is_cut: bool) {
+        let compare = |bound: &Cut| of.order.compare(value, bound.bytes.bytes());
+        let new = || Some(Cut { bytes: Short::new(value), is_cut });
+        match self.min.as_mut().map(|min| (compare(min), min)) {
+            None | Some((Some(Ordering::Less), _)) => self.min = new(),
+            // One that is whole is smaller than all that begin like it.
+            Some((Some(Ordering::Equal), min)) => min.is_cut &= is_cut,
+            Some(_) => {}
+        }
+        match self.max.as_mut().map(|max| (compare(max), max)) {
+            None | Some((Some(Ordering::Greater), _)) => self.max = new(),
+            // One that goes on is larger.
+            Some((Some(Ordering::Equal), max)) => max.is_cut |= is_cut,
+            Some(_) => {}
+        }
+    }
+
+    /// Takes in what others are.
+    pub(super) fn merge(&mut self, of: &BoundsOf, other: &Bounds) {
+        for cut in [&other.min, &other.max].into_iter().flatten() {
+            self.take_cut(of, cut.bytes.bytes(), cut.is_cut);
+        }
+        self.nans += other.nans;
+        self.is_unbounded |= other.is_unbounded;
+    }
+
+    /// NaNs.
+    pub(super) fn nans(&self) -> u64 {
+        self.nans
+    }
+
+    /// The bounds as they are written: lower and upper, and whether each is one of the values. `None` where there is nothing that
+    /// bounds all values.
+    pub(super) fn finish(&self, of: &BoundsOf) -> Option<[(Vec<u8>, bool); 2]> {
+        let (Some(min), Some(max), false) = (&self.min, &self.max, self.is_unbounded) else { return None };
+        // "If the computed min is zero, −0.0 should be written", and +0.0 as a maximum.
+        let widened = |value: &Cut, is_lower| match of.order.widened_zero(value.bytes.bytes(), is_lower) {
+            Some(zero) => zero.to_vec(),
+            None => value.bytes.bytes().to_vec(),
+        };
+        let (mut lower, mut upper) = (widened(min, true), widened(max, false));
+        if min.is_cut && of.is_text {
+            lower.truncate(end_of_text(&lower));
+        }
+        if max.is_cut {
+            upper = match of.is_text {
+                true => text_above(upper),
+                false => bytes_above(upper),
+            }?;
+        }
+        Some([(lower, !min.is_cut), (upper, !max.is_cut)])
+    }
+
+    /// Statistics of these values and so many nulls.
+    pub(super) fn statistics(&self, of: Option<&BoundsOf>, nulls: u64) -> Statistics {
+        let mut statistics = Statistics { null_count: Some(nulls), ..Statistics::default() };
+        if let Some(of) = of {
+            if let Some([(min, is_min_exact), (max, is_max_exact)]) = self.finish(of) {
+                statistics.min_value = Some(min.into());
+                statistics.max_value = Some(max.into());
+                statistics.is_min_value_exact = Some(is_min_exact);
+                statistics.is_max_value_exact = Some(is_max_exact);
+            }
+            statistics.nan_count = of.is_floating().then_some(self.nans);
+        }
+        statistics
+    }
+}
+
+fn min_max<T: Ord + Copy>(values: impl Iterator<Item = T> + Clone) -> Option<(T, T)> {
+    let first = values.clone().next()?;
+    Some(values.fold((first, first), |(min, max), value| (min.min(value), max.max(value))))
+}
+
+/// Where the last whole character of text that was cut ends; of what is no text, the end.
+fn end_of_text(text: &[u8]) -> usize {
+    match core::str::from_utf8(text) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => text.len(),
+    }
+}
+
+/// The shortest text that is above all that begin with this one, if there is one.
+fn text_above(mut text: Vec<u8>) -> Option<Vec<u8>> {
+    text.truncate(end_of_text(&text));
+    let Ok(mut characters) = alloc::string::String::from_utf8(text.clone()) else { return bytes_above(text) };
+    while let Some(last) = characters.pop() {
+        // The next character, over those that are none.
+        let next = (u32::from(last) + 1..=u32::from(char::MAX)).find_map(char::from_u32);
+        if let Some(next) = next {
+            characters.push(next);
+            return Some(characters.into_bytes());
+        }
+    }
+    None
+}
+
+/// The shortest bytes that are above all that begin with these, if there are any.
+fn bytes_above(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+    while let Some(last) = bytes.pop() {
+        if last < u8::MAX {
+            bytes.push(last + 1);
+            return Some(bytes);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::ByteArrays;
+
+    fn of(physical_type: PhysicalType, logical_type: Option<LogicalType>) -> BoundsOf {
+        BoundsOf::new(physical_type, logical_type.as_ref(), 8).unwrap()
+    }
+
+    fn strings(is_text: bool, values: &[&[u8]]) -> Option<[(Vec<u8>, bool); 2]> {
+        let of = of(PhysicalType::ByteArray, is_text.then_some(LogicalType::String));
+        let all = Bytes::from(values.concat());
+        let arrays = ByteArrays::from_lengths(all, values.iter().map(|value| value.len()));
+        let mut bounds = Bounds::default();
+        bounds.add(&of, Slice::ByteArray(arrays.views(), arrays.buffers()));
+        // Merged from single values it is the same.
+        let mut merged = Bounds::default();
+        for at in 0..values.len() {
+            let mut one = Bounds::default();
+            one.add(&of, Slice::ByteArray(&arrays.views()[at..=at], arrays.buffers()));
+            merged.merge(&of, &one);
+        }
+        assert_eq!(merged.finish(&of), bounds.finish(&of));
+        bounds.finish(&of)
+    }
+
+    fn exact(min: &[u8], max: &[u8]) -> Option<[(Vec<u8>, bool); 2]> {
+        Some([(min.to_vec(), true), (max.to_vec(), true)])
+    }
+
+    #[test]
+    fn strings_are_cut_and_stay_bounds() {
+        assert_eq!(strings(false, &[b"bb", b"a", b"", b"c"]), exact(b"", b"c"));
+        assert_eq!(
+            strings(false, &[b"mmmmm", b"aaaaa", b"zzzzz", b"nnnnnnnnnnnnnn"]),
+            exact(b"aaaaa", b"zzzzz")
+        );
+        let cut = strings(false, &[b"aaaaaaaaaa", b"zzzzzzzzzz"]);
+        assert_eq!(cut, Some([(b"aaaaaaaa".to_vec(), false), (b"zzzzzzz{".to_vec(), false)]));
+        // The whole one is the smaller, the one that goes on the larger.
+        let mixed = strings(false, &[b"aaaaaaaaaa", b"aaaaaaaa"]);
+        assert_eq!(mixed, Some([(b"aaaaaaaa".to_vec(), true), (b"aaaaaaab".to_vec(), false)]));
+        assert_eq!(strings(false, &[&[0xff; 9]]), None);
+        assert_eq!(strings(false, &[&[0xff; 8]]), exact(&[0xff; 8], &[0xff; 8]));
+        assert_eq!(strings(false, &[]), None);
+    }
+
+    #[test]
+    fn text_is_cut_between_characters() {
+        let text = "aaaaaaa\u{e9}b".as_bytes();
+        assert_eq!(
+            strings(true, &[text]),
+            Some([(b"aaaaaaa".to_vec(), false), (b"aaaaaab".to_vec(), false)])
+        );
+        // The character before the surrogates, and the last of all.
+        let last = "\u{d7ff}\u{10ffff}\u{10ffff}".as_bytes();
+        let [_, (above, is_exact)] = strings(true, &[last]).unwrap();
+        assert_eq!((core::str::from_utf8(&above), is_exact), (Ok("\u{e000}"), false));
+        assert_eq!(strings(true, &["\u{10ffff}\u{10ffff}\u{10ffff}".as_bytes()]), None);
+    }
+
+    #[test]
+    fn floating_point_numbers() {
+        let doubles = of(PhysicalType::Double, None);
+        let mut bounds = Bounds::default();
+        bounds.add(&doubles, Slice::Double(&[f64::NAN]));
+        assert_eq!((bounds.finish(&doubles), bounds.nans()), (None, 1));
+        bounds.add(&doubles, Slice::Double(&[0.0, f64::NAN, -f64::NAN]));
+        let statistics = bounds.statistics(Some(&doubles), 4);
+        assert_eq!(statistics.min_value.as_deref(), Some(&(-0.0f64).to_le_bytes()[..]));
+        assert_eq!(statistics.max_value.as_deref(), Some(&0.0f64.to_le_bytes()[..]));
+        assert_eq!((statistics.nan_count, statistics.null_count), (Some(3), Some(4)));
+        bounds.add(&doubles, Slice::Double(&[1.5, f64::INFINITY]));
+        let [_, (max, _)] = bounds.finish(&doubles).unwrap();
+        assert_eq!(max, f64::INFINITY.to_le_bytes());
+    }
+
+    #[test]
+    fn by_the_order_of_the_type() {
+        let bounds_of = |of: BoundsOf, values: Slice<'_>| {
+            let mut bounds = Bounds::default();
+            bounds.add(&of, values);
+            bounds.finish(&of).map(|both| both.map(|(value, _)| value))
+        };
+        let numbers = Slice::Int32(&[3, -1, 7]);
+        let four = |value: i32| value.to_le_bytes().to_vec();
+        let unsigned = LogicalType::Integer { bit_width: 32, is_signed: false };
+        let signed = bounds_of(of(PhysicalType::Int32, None), numbers);
+        assert_eq!(signed, Some([four(-1), four(7)]));
+        assert_eq!(bounds_of(of(PhysicalType::Int32, Some(unsigned)), numbers), Some([four(3), four(-1)]));
+        let decimals = Slice::Fixed { width: 2, values: 3, bytes: &[0, 5, 0xff, 0, 1, 0] };
+        let decimal = LogicalType::Decimal { scale: 0, precision: 4 };
+        let fixed = PhysicalType::FixedLenByteArray(2);
+        assert_eq!(
+            bounds_of(of(fixed, Some(decimal)), decimals),
+            Some([[0xff, 0].to_vec(), [1, 0].to_vec()])
+        );
+        assert_eq!(bounds_of(of(fixed, None), decimals), Some([[0, 5].to_vec(), [0xff, 0].to_vec()]));
+        let bits = Slice::Boolean { bits: &[0b100], first: 1, values: 2 };
+        assert_eq!(bounds_of(of(PhysicalType::Boolean, None), bits), Some([[0].to_vec(), [1].to_vec()]));
+        assert!(BoundsOf::new(PhysicalType::Int96, None, 8).is_none());
+        assert!(BoundsOf::new(PhysicalType::FixedLenByteArray(257), None, 8).is_none());
+    }
+}
