@@ -1,4 +1,4 @@
-//! Local files, read by positional reads that wait.
+//! Local files, read by positional reads that wait, and files that are written.
 //!
 //! Each read goes to memory of its own, of which the machine then keeps what it needs. Files are not mapped into memory:
 //! a mapped file that shrinks kills the process, its read errors are signals rather than errors, and a slow disk would
@@ -13,6 +13,10 @@ use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Bytes, Error, Result};
 
 use crate::source::{FileKind, Source, beyond_end, shrank};
+
+mod write;
+
+pub use write::{NewFile, SpillFile};
 
 /// A local file, open for reading.
 ///

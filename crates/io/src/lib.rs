@@ -13,6 +13,9 @@
 //! others of their thread have it meanwhile, read ahead, and never keep the thread for longer than a step's default budget:
 //! what they share is how an `AsyncSource` is read (`ReadAhead`), and when it is whose turn.
 //!
+//! What a machine writes goes to [`Sink`]s, by [`drive_into`]: [`blocking::NewFile`] is a file that appears when it is whole,
+//! [`blocking::SpillFile`] one that nobody sees.
+//!
 //! ```
 //! use marquetry_base::{Bytes, Object};
 //! use marquetry_io::{Source, Sources, memory::Memory};
@@ -34,6 +37,7 @@ pub mod files;
 pub mod memory;
 #[cfg(any(feature = "tokio", feature = "uring"))]
 mod schedule;
+mod sink;
 mod source;
 #[cfg(feature = "tokio")]
 pub mod tokio;
@@ -45,6 +49,7 @@ pub use async_source::AsyncSource;
 pub use drive::drive;
 #[cfg(any(feature = "tokio", feature = "uring"))]
 pub use schedule::ReadAhead;
+pub use sink::{Sink, Sinks, drive_into};
 pub use source::{Source, Sources};
 
 use marquetry_base::{Error, ErrorKind};

@@ -1,0 +1,142 @@
+//! Where a driver puts what a machine writes.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use marquetry_base::{Budget, Bytes, Error, Machine, Object, Priority, Result, Step, Want};
+
+use crate::named;
+
+/// The end of one object, to which bytes are added by waiting.
+pub trait Sink {
+    /// What people call it: a path, an address. Part of every error.
+    fn name(&self) -> &str;
+
+    /// Adds bytes to the object's end.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source). What of the bytes was added is then not known.
+    fn append(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Bytes that were added before, all of the range: of a spill object, which is written to be read again.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source), also for a sink that cannot be read.
+    fn read(&mut self, range: Range<u64>) -> Result<Bytes>;
+}
+
+impl<S: Sink + ?Sized> Sink for &mut S {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        (**self).append(bytes)
+    }
+
+    fn read(&mut self, range: Range<u64>) -> Result<Bytes> {
+        (**self).read(range)
+    }
+}
+
+impl<S: Sink + ?Sized> Sink for Box<S> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        (**self).append(bytes)
+    }
+
+    fn read(&mut self, range: Range<u64>) -> Result<Bytes> {
+        (**self).read(range)
+    }
+}
+
+/// Which sink each of a machine's objects has.
+#[derive(Debug)]
+pub struct Sinks<S> {
+    by_object: BTreeMap<Object, S>,
+}
+
+impl<S> Sinks<S> {
+    /// No sinks yet.
+    pub fn new() -> Sinks<S> {
+        Sinks { by_object: BTreeMap::new() }
+    }
+
+    /// These and one more; the latter replaces one that `object` had.
+    #[must_use]
+    pub fn with(mut self, object: Object, sink: S) -> Sinks<S> {
+        self.by_object.insert(object, sink);
+        self
+    }
+
+    fn get(&mut self, object: Object) -> Result<&mut S> {
+        self.by_object
+            .get_mut(&object)
+            .ok_or_else(|| Error::misuse(format!("the driver was given no sink for object {}", object.0)))
+    }
+}
+
+impl<S> Default for Sinks<S> {
+    fn default() -> Sinks<S> {
+        Sinks::new()
+    }
+}
+
+/// Works a machine that writes up to its next product: one that takes batches asks by that for the next one. `None` when all is
+/// written.
+///
+/// What the machine wants to read is what it wrote before. Every step gets an unlimited budget, since nobody else wants the
+/// thread.
+///
+/// # Errors
+///
+/// The machine's. Trouble of a sink, which the machine is told ([`Machine::fail`]), so that it stays failed.
+/// [`Misuse`](marquetry_base::ErrorKind::Misuse) for an object without a sink, and for machines that ask for an object's length.
+pub fn drive_into<M: Machine, S: Sink>(machine: &mut M, sinks: &mut Sinks<S>) -> Result<Option<M::Product>> {
+    loop {
+        match machine.step(&mut Budget::unlimited())? {
+            Step::Ready(product) => return Ok(Some(product)),
+            Step::Done => return Ok(None),
+            Step::Yield => {}
+            Step::Append(object, bytes) => {
+                let appended = sinks.get(object).and_then(|sink| sink.append(&bytes));
+                if let Err(reason) = appended {
+                    machine.fail(object, 0..0, reason.clone());
+                    return Err(reason);
+                }
+            }
+            Step::Need(demand) => {
+                let mut is_answered = false;
+                for want in demand.wants {
+                    match want {
+                        Want::Length(_) => {
+                            return Err(Error::misuse("this driver reads only what was written"));
+                        }
+                        Want::Range(_, _, Priority::Soon) => {}
+                        Want::Range(object, range, Priority::Now) => {
+                            let sink = sinks.get(object)?;
+                            match sink.read(range.clone()) {
+                                Ok(bytes) => machine
+                                    .supply(object, range, bytes)
+                                    .map_err(|error| named(error, Some(sink.name())))?,
+                                Err(reason) => {
+                                    machine.fail(object, range, reason.clone());
+                                    return Err(reason);
+                                }
+                            }
+                            is_answered = true;
+                        }
+                    }
+                }
+                if !is_answered {
+                    return Err(Error::internal("a machine waits for nothing"));
+                }
+            }
+        }
+    }
+}

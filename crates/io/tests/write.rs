@@ -1,0 +1,125 @@
+//! The driver with a machine that writes: files that appear when they are whole, and a spill file.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use marquetry_base::{Budget, Bytes, Demand, Error, ErrorKind, Machine, Object, Result, Step};
+use marquetry_io::blocking::{NewFile, SpillFile};
+use marquetry_io::{Sink, Sinks, drive_into};
+
+const FILE: Object = Object(0);
+const SPILL: Object = Object(1);
+
+/// Does what it is told.
+#[derive(Debug, Default)]
+struct Script {
+    steps: VecDeque<Step<()>>,
+    supplied: Vec<(Range<u64>, Bytes)>,
+    failed: Option<Error>,
+}
+
+impl Script {
+    fn of(steps: impl IntoIterator<Item = Step<()>>) -> Script {
+        Script { steps: steps.into_iter().collect(), ..Script::default() }
+    }
+}
+
+impl Machine for Script {
+    type Product = ();
+
+    fn step(&mut self, _budget: &mut Budget<'_>) -> Result<Step<()>> {
+        match &self.failed {
+            Some(error) => Err(error.clone()),
+            None => Ok(self.steps.pop_front().unwrap_or(Step::Done)),
+        }
+    }
+
+    fn supply(&mut self, _object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
+        self.supplied.push((range, bytes));
+        Ok(())
+    }
+
+    fn supply_length(&mut self, _object: Object, _length: u64) -> Result<()> {
+        Err(Error::misuse("no length was asked for"))
+    }
+
+    fn fail(&mut self, _object: Object, _range: Range<u64>, reason: Error) {
+        self.failed = Some(reason);
+    }
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn append(object: Object, text: &'static str) -> Step<()> {
+    Step::Append(object, Bytes::from_static(text.as_bytes()))
+}
+
+#[test]
+fn a_file_appears_when_it_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table.parquet");
+    fs::write(&path, "an older one").unwrap();
+    let mut file = NewFile::create(&path).unwrap();
+    let mut spill = SpillFile::create_in(folder.path()).unwrap();
+    let mut script = Script::of([
+        append(FILE, "one "),
+        Step::Yield,
+        append(SPILL, "spilled"),
+        Step::Ready(()),
+        append(SPILL, " away"),
+        Step::Need(Demand::now(SPILL, 3..9)),
+        append(SPILL, " again"),
+        Step::Need(Demand::now(SPILL, 9..18)),
+        append(FILE, "two"),
+    ]);
+    let mut sinks = Sinks::new().with(FILE, &mut file as &mut dyn Sink).with(SPILL, &mut spill);
+    assert_eq!(drive_into(&mut script, &mut sinks).unwrap(), Some(()));
+    assert_eq!(drive_into(&mut script, &mut sinks).unwrap(), None);
+    let supplied: Vec<&[u8]> = script.supplied.iter().map(|(_, bytes)| &bytes[..]).collect();
+    assert_eq!(supplied, [&b"lled a"[..], b"way again"]);
+    assert_eq!(fs::read(&path).unwrap(), b"an older one");
+    // The spill file has no name, and the other one not yet its own.
+    let hidden = names(folder.path()).into_iter().filter(|name| name.starts_with('.')).count();
+    assert_eq!(hidden, if cfg!(unix) { 1 } else { 2 });
+    drop(spill);
+    file.commit().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"one two");
+    assert_eq!(names(folder.path()), ["table.parquet"]);
+}
+
+#[test]
+fn what_is_not_committed_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table.parquet");
+    let mut file = NewFile::create(&path).unwrap();
+    file.append(b"half").unwrap();
+    assert_eq!(names(folder.path()).len(), 1);
+    drop(file);
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
+fn trouble_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for path in [folder.path().to_owned(), folder.path().join("not/there")] {
+        let error = NewFile::create(&path).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Source);
+        assert!(error.message().starts_with(&format!("cannot write {}", path.display())), "{error}");
+    }
+    let mut spill = SpillFile::create_in(folder.path()).unwrap();
+    spill.append(b"ten bytes.").unwrap();
+    assert_eq!(&spill.read(3..10).unwrap()[..], b" bytes.");
+    assert_eq!(spill.read(3..11).unwrap_err().kind(), ErrorKind::Source);
+    // The machine hears of it, and stays failed.
+    let mut script = Script::of([Step::Need(Demand::now(SPILL, 5..20)), Step::Ready(())]);
+    let mut sinks = Sinks::new().with(SPILL, spill);
+    assert!(drive_into(&mut script, &mut sinks).is_err());
+    assert!(script.failed.is_some());
+    let nobody = drive_into(&mut Script::of([append(FILE, "x")]), &mut sinks).unwrap_err();
+    assert_eq!(nobody.message(), "the driver was given no sink for object 0");
+}
