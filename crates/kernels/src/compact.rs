@@ -46,6 +46,64 @@ pub fn fixed(
     Ok(done.checked_div(width).unwrap_or(0))
 }
 
+/// The same for bits: copies those of `count` bits of `values`, from bit `values_first` on, whose bit in `validity` is set to the
+/// front of `out`, which is zero before; returns how many.
+///
+/// # Errors
+///
+/// `Short` if a bitmap has too few bits.
+pub fn bits(
+    values: &[u8],
+    values_first: usize,
+    validity: &[u8],
+    first: usize,
+    count: usize,
+    out: &mut [u8],
+) -> Result<usize, Error> {
+    bits_with(isa(), values, values_first, validity, first, count, out)
+}
+
+fn bits_with(
+    isa: Isa,
+    values: &[u8],
+    values_first: usize,
+    validity: &[u8],
+    first: usize,
+    count: usize,
+    out: &mut [u8],
+) -> Result<usize, Error> {
+    need_bits(values_first.checked_add(count), values.len())?;
+    need_bits(first.checked_add(count), validity.len())?;
+    need_bits(Some(count), out.len())?;
+    let mut done = 0;
+    for at in (0..count).step_by(64) {
+        let n = (count - at).min(64);
+        let (word, mask) = (bits::read(values, values_first + at, n), bits::read(validity, first + at, n));
+        // No contract beyond the features.
+        let there = dispatch!(isa,
+            avx512: avx512::extract(word, mask),
+            avx2: avx2::extract(word, mask),
+            portable: extract(word, mask),
+        );
+        let ones = mask.count_ones() as usize;
+        bits::write(out, done, ones, |i, n| if n == 0 { 0 } else { there >> i & (u64::MAX >> (64 - n)) });
+        done += ones;
+    }
+    Ok(done)
+}
+
+/// The bits of `word` whose bit in `mask` is set, together.
+#[inline]
+fn extract(word: u64, mut mask: u64) -> u64 {
+    let (mut there, mut at) = (0, 0);
+    while mask != 0 {
+        there |= (word >> mask.trailing_zeros() & 1) << at;
+        mask &= mask - 1;
+        at += 1;
+    }
+    there
+}
+
 fn values_with<T: Plain>(
     isa: Isa,
     values: &[T],
@@ -170,6 +228,26 @@ mod tests {
         check(|bits| bits);
         check(|bits| u128::from(bits) << 3);
         check(|bits| bits.to_le_bytes().map(|byte| byte ^ 1));
+    }
+
+    #[test]
+    fn bits_of_bits() {
+        let mut random = Random::new(82);
+        for _ in 0..rounds(400) {
+            let (first, from, count) = (random.below(70), random.below(70), random.below(300));
+            let values = random.bytes((from + count).div_ceil(8));
+            let validity = random.bytes((first + count).div_ceil(8));
+            let there: Vec<bool> =
+                (0..count).filter(|&i| bit(&validity, first + i)).map(|i| bit(&values, from + i)).collect();
+            for isa in Isa::all() {
+                let mut out = vec![0; count.div_ceil(8)];
+                let done = bits_with(isa, &values, from, &validity, first, count, &mut out).unwrap();
+                assert_eq!((0..done).map(|i| bit(&out, i)).collect::<Vec<_>>(), there);
+            }
+        }
+        assert!(bits(&[0], 0, &[0, 0], 0, 9, &mut [0, 0]).is_err());
+        assert!(bits(&[0, 0], 0, &[0], 0, 9, &mut [0, 0]).is_err());
+        assert!(bits(&[0, 0], 0, &[0, 0], 0, 9, &mut [0]).is_err());
     }
 
     #[test]

@@ -15,6 +15,7 @@
 //! | [`plain`] | PLAIN fixed-width values; views of typed slices as bytes |
 //! | [`bss`] | BYTE_STREAM_SPLIT |
 //! | [`strings`] | PLAIN and DELTA_LENGTH byte arrays to Arrow's string views |
+//! | [`prefix`] | what byte strings have in common |
 //! | [`bits`] | bitmaps in Arrow's order |
 //! | [`levels`] | definition and repetition levels to offsets and validity |
 //! | [`lz`] | blocks of literals and matches: Snappy, LZ4, LZO1X |
@@ -59,6 +60,7 @@ pub mod levels;
 pub mod lz;
 pub mod pack;
 pub mod plain;
+pub mod prefix;
 pub mod spread;
 pub mod strings;
 pub mod unpack;

@@ -44,3 +44,8 @@ fn eights<T: Plain>(values: &[T], word: u64, out: &mut [T]) {
         done += mask.count_ones() as usize;
     }
 }
+
+#[target_feature(enable = "bmi2")]
+pub(super) fn extract(word: u64, mask: u64) -> u64 {
+    _pext_u64(word, mask)
+}
