@@ -23,6 +23,16 @@ pub fn set(bitmap: &mut [u8], bit: usize, value: bool) -> Result<(), Error> {
     Ok(())
 }
 
+/// Up to 64 bits from `bit` on; the others are zero, and so is what lies beyond the bitmap.
+#[inline]
+#[must_use]
+pub fn word(bitmap: &[u8], bit: usize, count: usize) -> u64 {
+    match count {
+        0 => 0,
+        _ => read(bitmap, bit, count.min(64)),
+    }
+}
+
 /// Copies `count` bits.
 ///
 /// # Errors

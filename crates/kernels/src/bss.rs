@@ -2,10 +2,15 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod split;
 
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::Error;
 use crate::plain::{Plain, as_bytes_mut};
+
+pub use split::split;
 
 /// Joins values `first..first + out.len()` of a page body that holds `values_total`.
 ///

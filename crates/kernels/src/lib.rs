@@ -7,16 +7,20 @@
 //! | module | does |
 //! |---|---|
 //! | [`unpack`] | bit-packed integers of any width to `u8`, `u32`, `u64` |
+//! | [`pack`] | and back: integers to bits |
 //! | [`gather`] | dictionary indices to values, all indices checked |
 //! | [`dictionary`] | bit-packed dictionary indices straight to values |
 //! | [`delta`] | the prefix sums of DELTA_BINARY_PACKED |
+//! | [`differences`] | and back: the differences that it packs |
 //! | [`plain`] | PLAIN fixed-width values; views of typed slices as bytes |
 //! | [`bss`] | BYTE_STREAM_SPLIT |
 //! | [`strings`] | PLAIN and DELTA_LENGTH byte arrays to Arrow's string views |
+//! | [`prefix`] | what byte strings have in common |
 //! | [`bits`] | bitmaps in Arrow's order |
 //! | [`levels`] | definition and repetition levels to offsets and validity |
 //! | [`lz`] | blocks of literals and matches: Snappy, LZ4, LZO1X |
 //! | [`spread`] | dense values to one slot a row |
+//! | [`compact`] | and back: values without the slots of nulls |
 //! | [`mod@crc32`], [`utf8`] | page checksums, UTF-8 validity |
 //!
 //! # How a kernel is built
@@ -44,15 +48,19 @@ compile_error!("marquetry-kernels supports little-endian processors only");
 
 pub mod bits;
 pub mod bss;
+pub mod compact;
 pub mod cpu;
 pub mod crc32;
 pub mod delta;
 pub mod dictionary;
+pub mod differences;
 mod error;
 pub mod gather;
 pub mod levels;
 pub mod lz;
+pub mod pack;
 pub mod plain;
+pub mod prefix;
 pub mod spread;
 pub mod strings;
 pub mod unpack;

@@ -139,3 +139,9 @@ fn quads(a: __m256i, b: __m256i) -> [__m256i; 2] {
 fn halves([a, b]: [__m256i; 2]) -> [__m256i; 2] {
     [_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b)]
 }
+
+/// Splits values; returns how many were done. The portable form, compiled with wider vectors.
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) fn split(width: usize, values: &[u8], stride: usize, out: &mut [u8]) -> usize {
+    super::split::groups(width, values, stride, out)
+}

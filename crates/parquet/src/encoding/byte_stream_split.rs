@@ -2,6 +2,8 @@
 //!
 //! Source: `Encodings.md`, "Byte Stream Split".
 
+pub(crate) mod encode;
+
 use alloc::vec::Vec;
 
 use marquetry_base::{Error, Result};

@@ -2,6 +2,8 @@
 //!
 //! Source: `Encodings.md`, "Delta Encoding".
 
+pub(crate) mod encode;
+
 use alloc::vec::Vec;
 use core::ops::Range;
 

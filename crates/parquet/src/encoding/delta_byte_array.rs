@@ -2,6 +2,8 @@
 //!
 //! Source: `Encodings.md`, "Delta-length byte array" and "Delta Strings".
 
+pub(crate) mod encode;
+
 use alloc::vec::Vec;
 
 use marquetry_base::{Budget, Bytes, Error, Limits, Result};

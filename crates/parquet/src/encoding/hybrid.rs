@@ -2,6 +2,8 @@
 //!
 //! Source: `Encodings.md`, "Run Length Encoding / Bit-Packing Hybrid".
 
+pub(crate) mod encode;
+
 use marquetry_base::{Error, Result};
 use marquetry_kernels::gather::Segmented;
 use marquetry_kernels::{Plain, bits, dictionary, gather, unpack};

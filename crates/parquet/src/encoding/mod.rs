@@ -10,9 +10,11 @@ pub(crate) mod byte_stream_split;
 pub(crate) mod delta;
 pub(crate) mod delta_byte_array;
 pub(crate) mod hybrid;
+pub(crate) mod indices;
 pub(crate) mod output;
 pub(crate) mod plain;
 pub(crate) mod stream;
+pub(crate) mod strings;
 
 use marquetry_base::{Bytes, Error, Result};
 use marquetry_kernels::utf8;
@@ -83,8 +85,13 @@ impl Part {
         done
     }
 
+    /// True where no value is done in part.
+    pub(crate) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
     /// An error in the middle of a value.
-    pub(crate) fn none(self) -> Result<()> {
+    pub(crate) fn ended(self) -> Result<()> {
         if self.0 == 0 { Ok(()) } else { Err(Error::misuse("a page that ends in the middle of a value")) }
     }
 }

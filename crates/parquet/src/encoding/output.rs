@@ -142,10 +142,12 @@ impl Output {
             body.push(Bytes::from(tail).slice(free..));
         } else {
             // The piece with the room is shared already.
-            body.pieces[0] = body.pieces[0].slice(left..);
-            body.pieces.insert(0, Bytes::copy_from_slice(head));
-            body.bytes -= free;
-            body.push(tail.into());
+            let first = body.pieces.remove(0).slice(left..);
+            let pieces = core::mem::take(&mut body).pieces;
+            body.push(Bytes::copy_from_slice(head));
+            for piece in core::iter::once(first).chain(pieces).chain([tail.into()]) {
+                body.push(piece);
+            }
         }
         Ok(body)
     }

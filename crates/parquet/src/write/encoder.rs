@@ -3,19 +3,37 @@
 //! An [`Encoder`] takes the values of a page, a slice at a time, and gives the page's body at its end; then it is ready for
 //! the next page. A [`LevelEncoder`] does the same for levels.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{Bitmap, Budget, Bytes, Error, Result};
-use marquetry_kernels::plain::as_bytes;
+use marquetry_base::{Bitmap, Budget, Bytes, Error, Price, Result, cast};
+use marquetry_kernels::plain::{as_bytes, cast as cast_slice};
+use marquetry_kernels::{Plain, bits, compact};
 
 pub use crate::encoding::output::Body;
 
+use crate::encoding::byte_stream_split::encode::SplitEncoder;
+use crate::encoding::delta::encode::DeltaEncoder;
+use crate::encoding::delta_byte_array::encode::{LengthsEncoder, PrefixEncoder};
+use crate::encoding::hybrid::encode::{HybridEncoder, LENGTH_BYTES};
+use crate::encoding::indices::IndexEncoder;
+use crate::encoding::other_type;
 use crate::encoding::plain::encode::PlainEncoder;
 use crate::format::Encoding;
+use crate::growing::SLICE_BYTES;
 use crate::read::Values;
 use crate::schema::PhysicalType;
+
+/// What the end of a page costs, beside what is done in slices.
+const FINISH_UNITS: u64 = 2_000;
+
+/// What a value costs that is copied unless it is null: of strings of one length, by their bytes and their runs.
+const COMPACT_PRICE: Price = Price { kib: 1024, kilovalue: 2 << 10 };
+
+/// Levels that are compared with the largest at a time.
+const LEVELS_AT_ONCE: usize = 4096;
 
 /// Values of one physical type, as batches and arrays have them, without nulls: those are [compacted](Compacted) first.
 #[derive(Debug, Clone, Copy)]
@@ -115,6 +133,23 @@ impl<'a> Slice<'a> {
         }
     }
 
+    /// True for values of that type; indices are of none.
+    fn is_of(&self, physical: PhysicalType) -> bool {
+        match (*self, physical) {
+            (Slice::Boolean { .. }, PhysicalType::Boolean)
+            | (Slice::Int32(_), PhysicalType::Int32)
+            | (Slice::Int64(_), PhysicalType::Int64)
+            | (Slice::Float(_), PhysicalType::Float)
+            | (Slice::Double(_), PhysicalType::Double)
+            | (Slice::ByteArray(..), PhysicalType::ByteArray) => true,
+            (Slice::Fixed { width, .. }, PhysicalType::Int96) => width == 12,
+            (Slice::Fixed { width, .. }, PhysicalType::FixedLenByteArray(length)) => {
+                width == cast::usize_of_u32(length)
+            }
+            _ => false,
+        }
+    }
+
     /// The bytes of numbers and strings of one length, one value after the other, and a value's width.
     pub(crate) fn fixed(&self) -> Option<(usize, &'a [u8])> {
         Some(match *self {
@@ -155,26 +190,53 @@ impl<'a> Slice<'a> {
 #[derive(Debug)]
 pub struct Encoder {
     kind: Kind,
+    physical: PhysicalType,
     values: usize,
 }
 
+/// One for each encoding; those with rooms of their own are boxed, for a table may have very many columns.
 #[derive(Debug)]
 enum Kind {
     Plain(PlainEncoder),
+    Booleans(HybridEncoder),
+    Indices(IndexEncoder),
+    DeltaInt32(DeltaEncoder<i32>),
+    DeltaInt64(DeltaEncoder<i64>),
+    DeltaLength(Box<LengthsEncoder>),
+    DeltaBytes(Box<PrefixEncoder>),
+    Split(SplitEncoder),
 }
 
 impl Encoder {
-    /// An encoder of values of a type. One of [`Encoding::RleDictionary`] takes [indices](Slice::Indices).
+    /// An encoder of values of a type. One of [`Encoding::RleDictionary`] takes [indices](Slice::Indices), whatever the type.
     ///
     /// # Errors
     ///
-    /// `Misuse` where the format does not have that type in that encoding.
+    /// `Misuse` where the format does not have that type in that encoding; `Unsupported` for BYTE_STREAM_SPLIT of strings of more
+    /// than 64 KiB.
     pub fn new(encoding: Encoding, physical: PhysicalType) -> Result<Encoder> {
-        let kind = match encoding {
-            Encoding::Plain => Kind::Plain(PlainEncoder::default()),
-            _ => return Err(Error::misuse(format!("{physical:?} in {encoding:?}"))),
+        use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
+        let kind = match (encoding, physical) {
+            (Encoding::Plain, _) => Kind::Plain(PlainEncoder::default()),
+            (Encoding::Rle, Boolean) => Kind::Booleans(HybridEncoder::new(1, true)),
+            (Encoding::RleDictionary, _) if physical != Boolean => Kind::Indices(IndexEncoder::default()),
+            (Encoding::DeltaBinaryPacked, Int32) => Kind::DeltaInt32(DeltaEncoder::default()),
+            (Encoding::DeltaBinaryPacked, Int64) => Kind::DeltaInt64(DeltaEncoder::default()),
+            (Encoding::DeltaLengthByteArray, ByteArray) => Kind::DeltaLength(Box::default()),
+            (Encoding::DeltaByteArray, ByteArray | FixedLenByteArray(_)) => Kind::DeltaBytes(Box::default()),
+            (Encoding::ByteStreamSplit, Int32 | Float) => Kind::Split(SplitEncoder::new(4)),
+            (Encoding::ByteStreamSplit, Int64 | Double) => Kind::Split(SplitEncoder::new(8)),
+            // Without bytes there are no streams.
+            (Encoding::ByteStreamSplit, FixedLenByteArray(0)) => Kind::Plain(PlainEncoder::default()),
+            (Encoding::ByteStreamSplit, FixedLenByteArray(width)) => match cast::usize_of_u32(width) {
+                width @ ..=SLICE_BYTES => Kind::Split(SplitEncoder::new(width)),
+                width => {
+                    return Err(Error::unsupported(format!("BYTE_STREAM_SPLIT of strings of {width} bytes")));
+                }
+            },
+            _ => return Err(Error::misuse(format!("{physical} in {encoding}"))),
         };
-        Ok(Encoder { kind, values: 0 })
+        Ok(Encoder { kind, physical, values: 0 })
     }
 
     /// Takes values; says how many. It stops where the budget is spent, but never without having done something: of a
@@ -183,11 +245,22 @@ impl Encoder {
     ///
     /// # Errors
     ///
-    /// `Misuse` for values of another type; when memory cannot be had.
+    /// `Misuse` for values of another type; when memory cannot be had. It stays failed then.
     pub fn put(&mut self, values: Slice<'_>, budget: &mut Budget<'_>) -> Result<usize> {
-        let done = match &mut self.kind {
-            Kind::Plain(plain) => plain.put(values, budget)?,
-        };
+        let done = match (&mut self.kind, values) {
+            (Kind::Indices(encoder), Slice::Indices(indices)) => encoder.put(indices, budget),
+            _ if !values.is_of(self.physical) => Err(other_type()),
+            (Kind::Plain(encoder), values) => encoder.put(values, budget),
+            (Kind::Booleans(encoder), Slice::Boolean { bits, first, values }) => {
+                encoder.put_bits(bits, first, values, budget)
+            }
+            (Kind::DeltaInt32(encoder), Slice::Int32(values)) => encoder.put(values, budget),
+            (Kind::DeltaInt64(encoder), Slice::Int64(values)) => encoder.put(values, budget),
+            (Kind::DeltaLength(encoder), values) => encoder.put(values, budget),
+            (Kind::DeltaBytes(encoder), values) => encoder.put(values, budget),
+            (Kind::Split(encoder), values) => encoder.put(values, budget),
+            _ => Err(other_type()),
+        }?;
         self.values += done;
         Ok(done)
     }
@@ -200,7 +273,14 @@ impl Encoder {
     /// Bytes that the page's values would take if it ended here: exactly in PLAIN, else about.
     pub fn bytes(&self) -> usize {
         match &self.kind {
-            Kind::Plain(plain) => plain.bytes(),
+            Kind::Plain(encoder) => encoder.bytes(),
+            Kind::Booleans(encoder) => LENGTH_BYTES + encoder.bytes(),
+            Kind::Indices(encoder) => encoder.bytes(),
+            Kind::DeltaInt32(encoder) => encoder.bytes(),
+            Kind::DeltaInt64(encoder) => encoder.bytes(),
+            Kind::DeltaLength(encoder) => encoder.bytes(),
+            Kind::DeltaBytes(encoder) => encoder.bytes(),
+            Kind::Split(encoder) => encoder.bytes(),
         }
     }
 
@@ -211,8 +291,17 @@ impl Encoder {
     ///
     /// When memory cannot be had; `Misuse` in the middle of a value.
     pub fn finish(&mut self, budget: &mut Budget<'_>) -> Result<Option<Body>> {
+        // What the end of a page does in all encodings, beside what is sliced.
+        budget.charge_units(FINISH_UNITS);
         let body = match &mut self.kind {
-            Kind::Plain(plain) => plain.finish(budget)?,
+            Kind::Plain(encoder) => Some(encoder.finish()?),
+            Kind::Booleans(encoder) => Some(encoder.finish(true)?),
+            Kind::Indices(encoder) => encoder.finish(budget)?,
+            Kind::DeltaInt32(encoder) => Some(encoder.finish()?),
+            Kind::DeltaInt64(encoder) => Some(encoder.finish()?),
+            Kind::DeltaLength(encoder) => Some(encoder.finish()?),
+            Kind::DeltaBytes(encoder) => Some(encoder.finish()?),
+            Kind::Split(encoder) => encoder.finish(budget)?,
         };
         if body.is_some() {
             self.values = 0;
@@ -224,13 +313,15 @@ impl Encoder {
 /// An encoder of the definition or repetition levels of pages.
 #[derive(Debug)]
 pub struct LevelEncoder {
+    runs: HybridEncoder,
     max: u8,
+    levels: usize,
 }
 
 impl LevelEncoder {
     /// An encoder of levels up to `max`. If that is 0 there are none to encode, and no bytes.
     pub fn new(max: u8) -> LevelEncoder {
-        LevelEncoder { max }
+        LevelEncoder { runs: HybridEncoder::new(u8::BITS - max.leading_zeros(), true), max, levels: 0 }
     }
 
     /// Takes so many times one level, whatever the number.
@@ -239,8 +330,9 @@ impl LevelEncoder {
     ///
     /// `Misuse` for a level beyond the largest; when memory cannot be had.
     pub fn put_run(&mut self, level: u8, count: usize) -> Result<()> {
-        let _ = (self.max, level, count);
-        Ok(())
+        self.check(level)?;
+        self.levels += count;
+        if self.max > 0 { self.runs.put_run(level.into(), count) } else { Ok(()) }
     }
 
     /// Takes levels; says how many. It stops where the budget is spent, but never without having taken some.
@@ -249,51 +341,80 @@ impl LevelEncoder {
     ///
     /// `Misuse` for a level beyond the largest; when memory cannot be had.
     pub fn put(&mut self, levels: &[u8], budget: &mut Budget<'_>) -> Result<usize> {
-        let _ = (levels, budget);
-        Ok(0)
+        let mut done = 0;
+        while done < levels.len() {
+            let now = &levels[done..levels.len().min(done + LEVELS_AT_ONCE)];
+            self.check(now.iter().fold(0, |largest, &level| level.max(largest)))?;
+            done += if self.max > 0 { self.runs.put(now, budget)? } else { now.len() };
+            if budget.is_spent() {
+                break;
+            }
+        }
+        self.levels += done;
+        Ok(done)
     }
 
-    /// Takes definition levels of 0 and 1 from validity; says how many, as [`LevelEncoder::put`] does.
+    /// Takes definition levels of 0 and 1 from rows' validity; says how many, as [`LevelEncoder::put`] does.
     ///
     /// # Errors
     ///
-    /// `Misuse` where the largest level is not 1; when memory cannot be had.
+    /// `Misuse` where the largest level is not 1, and for rows beyond the bitmap; when memory cannot be had.
     pub fn put_validity(
         &mut self,
         validity: &Bitmap,
         rows: Range<usize>,
         budget: &mut Budget<'_>,
     ) -> Result<usize> {
-        let _ = (validity, rows, budget);
-        Ok(0)
+        if self.max != 1 || rows.end > validity.len() {
+            return Err(Error::misuse("validity for levels that are more than it says"));
+        }
+        let first = validity.offset() + rows.start;
+        let done = self.runs.put_bits(validity.bytes(), first, rows.len(), budget)?;
+        self.levels += done;
+        Ok(done)
+    }
+
+    /// Levels taken for this page.
+    pub fn levels(&self) -> usize {
+        self.levels
     }
 
     /// Bytes that the levels would take if the page ended here, about, without a V1 page's length.
     pub fn bytes(&self) -> usize {
-        0
+        self.runs.bytes()
     }
 
-    /// Ends the page's levels: their bytes, behind their length in four bytes if `with_length`, as V1 pages have them. The
-    /// encoder is ready for the next page.
+    /// Ends the page's levels: their bytes, behind their length in four bytes if `with_length`, as V1 pages have them. None at
+    /// all where the largest level is 0. The encoder is ready for the next page. What it costs does not depend on the page.
     ///
     /// # Errors
     ///
     /// When memory cannot be had.
     pub fn finish(&mut self, with_length: bool) -> Result<Body> {
-        let _ = with_length;
-        Ok(Body::default())
+        self.levels = 0;
+        if self.max > 0 { self.runs.finish(with_length) } else { Ok(Body::default()) }
+    }
+
+    fn check(&self, level: u8) -> Result<()> {
+        if level <= self.max {
+            return Ok(());
+        }
+        Err(Error::misuse(format!("the level {level}, where {} is the largest", self.max)))
     }
 }
 
 /// Room for the values that are there of a slice with nulls ([`Layout::Spaced`](crate::read::Layout)).
 #[derive(Debug, Default)]
 pub struct Compacted {
-    words: Vec<u64>,
+    fours: Vec<u32>,
+    eights: Vec<u64>,
+    views: Vec<u128>,
+    bytes: Vec<u8>,
 }
 
 impl Compacted {
-    /// The values of `slice` whose bit in `validity` is set, together; `validity` is as long as they are many. To be called with a few
-    /// thousand values at a time: it is not sliced itself.
+    /// The values of `slice` whose bit in `validity` is set, together; `validity` is as long as they are many. To be called with a
+    /// few thousand values at a time, or of long strings with fewer: it does them all at once.
     ///
     /// # Errors
     ///
@@ -304,7 +425,69 @@ impl Compacted {
         validity: &Bitmap,
         budget: &mut Budget<'_>,
     ) -> Result<Slice<'a>> {
-        let _ = (validity, budget, &self.words);
-        Ok(slice)
+        if slice.len() != validity.len() {
+            return Err(Error::misuse("values and validity of different lengths"));
+        }
+        let bytes = if let Slice::Fixed { bytes, .. } = slice { bytes.len() } else { 0 };
+        budget.charge(COMPACT_PRICE, bytes, slice.len());
+        Ok(match slice {
+            Slice::Boolean { bits, first, values } => {
+                let bytes = filled(&mut self.bytes, values.div_ceil(8))?;
+                bytes.fill(0);
+                let (mask, mask_first) = (validity.bytes(), validity.offset());
+                let values = compact::bits(bits, first, mask, mask_first, values, bytes)
+                    .map_err(|_| Error::misuse("a bitmap too short"))?;
+                Slice::Boolean { bits: bytes, first: 0, values }
+            }
+            Slice::Int32(values) => {
+                Slice::Int32(cast_slice(compacted(cast_slice(values), validity, &mut self.fours)?))
+            }
+            Slice::Float(values) => {
+                Slice::Float(cast_slice(compacted(cast_slice(values), validity, &mut self.fours)?))
+            }
+            Slice::Indices(values) => Slice::Indices(compacted(values, validity, &mut self.fours)?),
+            Slice::Int64(values) => {
+                Slice::Int64(cast_slice(compacted(cast_slice(values), validity, &mut self.eights)?))
+            }
+            Slice::Double(values) => {
+                Slice::Double(cast_slice(compacted(cast_slice(values), validity, &mut self.eights)?))
+            }
+            Slice::ByteArray(views, buffers) => {
+                Slice::ByteArray(compacted(views, validity, &mut self.views)?, buffers)
+            }
+            Slice::Fixed { width, values, bytes } => {
+                let room = filled(&mut self.bytes, bytes.len())?;
+                let there = compact::fixed(width, bytes, validity.bytes(), validity.offset(), room);
+                let there = there.map_err(|_| Error::misuse("strings of other bytes than they say"))?;
+                // Of no bytes the bitmap alone tells.
+                let there = if width > 0 {
+                    there
+                } else {
+                    bits::count_ones(validity.bytes(), validity.offset(), values).unwrap_or(0)
+                };
+                Slice::Fixed { width, values: there, bytes: &room[..there * width] }
+            }
+        })
     }
 }
+
+/// See [`Compacted::compact`].
+fn compacted<'a, T: Plain>(values: &[T], validity: &Bitmap, room: &'a mut Vec<T>) -> Result<&'a [T]> {
+    let room = filled(room, values.len())?;
+    let there = compact::values(values, validity.bytes(), validity.offset(), room)
+        .map_err(|_| Error::internal("no room for values"))?;
+    Ok(&room[..there])
+}
+
+/// So many values of `room`, whatever they are.
+fn filled<T: Plain>(room: &mut Vec<T>, values: usize) -> Result<&mut [T]> {
+    if room.len() < values {
+        let more = values - room.len();
+        room.try_reserve_exact(more).map_err(|_| Error::out_of_memory(values * size_of::<T>()))?;
+        room.resize(values, T::ZERO);
+    }
+    Ok(&mut room[..values])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,261 @@
+//! One slot a row to dense values: the inverse of [`spread`](crate::spread).
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+use crate::bits;
+use crate::cpu::{Isa, dispatch, isa};
+use crate::error::{Error, need_bits};
+use crate::plain::Plain;
+
+/// Copies the values whose bit is set to the front of `out`, from bit `first` of `validity` on; returns how many.
+/// What is behind them in `out` may be anything.
+///
+/// # Errors
+///
+/// `Short` if `validity` has no bit for each value; `Mismatch` if `out` has not as many places as there are values.
+pub fn values<T: Plain>(values: &[T], validity: &[u8], first: usize, out: &mut [T]) -> Result<usize, Error> {
+    values_with(isa(), values, validity, first, out)
+}
+
+/// The same for strings of `width` bytes, one after the other; returns how many.
+///
+/// # Errors
+///
+/// As [`values`]; `Mismatch`, too, if `values` ends within a string.
+pub fn fixed(
+    width: usize,
+    values: &[u8],
+    validity: &[u8],
+    first: usize,
+    out: &mut [u8],
+) -> Result<usize, Error> {
+    let count = values.len().checked_div(width).unwrap_or(0);
+    if count * width != values.len() || out.len() < values.len() {
+        return Err(Error::Mismatch);
+    }
+    need_bits(first.checked_add(count), validity.len())?;
+    let mut done = 0;
+    runs(validity, first, count, |start, length| {
+        let from = &values[start * width..(start + length) * width];
+        out[done..done + from.len()].copy_from_slice(from);
+        done += from.len();
+    });
+    Ok(done.checked_div(width).unwrap_or(0))
+}
+
+/// The same for bits: copies those of `count` bits of `values`, from bit `values_first` on, whose bit in `validity` is set to the
+/// front of `out`, which is zero before; returns how many.
+///
+/// # Errors
+///
+/// `Short` if a bitmap has too few bits.
+pub fn bits(
+    values: &[u8],
+    values_first: usize,
+    validity: &[u8],
+    first: usize,
+    count: usize,
+    out: &mut [u8],
+) -> Result<usize, Error> {
+    bits_with(isa(), values, values_first, validity, first, count, out)
+}
+
+fn bits_with(
+    isa: Isa,
+    values: &[u8],
+    values_first: usize,
+    validity: &[u8],
+    first: usize,
+    count: usize,
+    out: &mut [u8],
+) -> Result<usize, Error> {
+    need_bits(values_first.checked_add(count), values.len())?;
+    need_bits(first.checked_add(count), validity.len())?;
+    need_bits(Some(count), out.len())?;
+    let mut done = 0;
+    for at in (0..count).step_by(64) {
+        let n = (count - at).min(64);
+        let (word, mask) = (bits::read(values, values_first + at, n), bits::read(validity, first + at, n));
+        // No contract beyond the features.
+        let there = dispatch!(isa,
+            avx512: avx512::extract(word, mask),
+            avx2: avx2::extract(word, mask),
+            portable: extract(word, mask),
+        );
+        let ones = mask.count_ones() as usize;
+        bits::write(out, done, ones, |i, n| if n == 0 { 0 } else { there >> i & (u64::MAX >> (64 - n)) });
+        done += ones;
+    }
+    Ok(done)
+}
+
+/// The bits of `word` whose bit in `mask` is set, together.
+#[inline]
+fn extract(word: u64, mut mask: u64) -> u64 {
+    let (mut there, mut at) = (0, 0);
+    while mask != 0 {
+        there |= (word >> mask.trailing_zeros() & 1) << at;
+        mask &= mask - 1;
+        at += 1;
+    }
+    there
+}
+
+fn values_with<T: Plain>(
+    isa: Isa,
+    values: &[T],
+    validity: &[u8],
+    first: usize,
+    out: &mut [T],
+) -> Result<usize, Error> {
+    if out.len() < values.len() {
+        return Err(Error::Mismatch);
+    }
+    need_bits(first.checked_add(values.len()), validity.len())?;
+    // No contract beyond the features.
+    Ok(dispatch!(isa,
+        avx512: avx512::values(values, validity, first, out),
+        avx2: avx2::values(values, validity, first, out),
+        portable: portable(values, validity, first, out, each),
+    ))
+}
+
+/// `some` copies those of up to 64 values whose bit is set, where some are and some are not. `out` has room for all of them.
+#[inline(always)]
+fn portable<T: Plain>(
+    values: &[T],
+    validity: &[u8],
+    first: usize,
+    out: &mut [T],
+    some: impl Fn(&[T], u64, &mut [T]),
+) -> usize {
+    let mut done = 0;
+    for (number, values) in values.chunks(64).enumerate() {
+        let word = bits::read(validity, first + number * 64, values.len());
+        let ones = word.count_ones() as usize;
+        if ones == values.len() {
+            out[done..done + ones].copy_from_slice(values);
+        } else if ones > 0 {
+            // No more values are done than were looked at, so there is room for all of these.
+            some(values, word, &mut out[done..done + values.len()]);
+        }
+        done += ones;
+    }
+    done
+}
+
+/// Each value is written, and the next over it unless its bit is set: no branch that depends on the bits.
+#[inline(always)]
+fn each<T: Plain>(values: &[T], word: u64, out: &mut [T]) {
+    let mut done = 0;
+    for (bit, &value) in values.iter().enumerate() {
+        out[done] = value;
+        done += (word >> bit & 1) as usize;
+    }
+}
+
+/// Calls `run` with the start and length of each run of ones.
+fn runs(bitmap: &[u8], first: usize, count: usize, mut run: impl FnMut(usize, usize)) {
+    let (mut at, mut start) = (0, None);
+    while at < count {
+        let n = (count - at).min(64);
+        let word = bits::read(bitmap, first + at, n);
+        let mut bit = 0;
+        while bit < n {
+            let rest = word >> bit;
+            let (same, next) = match start {
+                None => (rest.trailing_zeros() as usize, true),
+                Some(_) => ((!rest).trailing_zeros() as usize, false),
+            };
+            bit += same.min(n - bit);
+            if bit < n {
+                match (next, start) {
+                    (true, _) => start = Some(at + bit),
+                    (false, Some(from)) => {
+                        run(from, at + bit - from);
+                        start = None;
+                    }
+                    (false, None) => {}
+                }
+            }
+        }
+        at += n;
+    }
+    if let Some(from) = start {
+        run(from, count - from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Random, bit, rounds};
+    use std::vec;
+    use std::vec::Vec;
+
+    fn check<T: Plain>(make: impl Fn(u64) -> T) {
+        let mut random = Random::new(81);
+        for round in 0..rounds(400) {
+            let (first, length) = (random.below(70), random.below(300));
+            let all: Vec<T> = (0..length).map(|_| make(random.next())).collect();
+            let mut bitmap = random.bytes((first + length).div_ceil(8));
+            match round % 4 {
+                0 => bitmap.fill(0xff),
+                1 => bitmap.iter_mut().for_each(|byte| *byte &= 0x11),
+                2 => bitmap.iter_mut().skip(9).take(16).for_each(|byte| *byte = 0),
+                _ => {}
+            }
+            let there: Vec<T> = (0..length).filter(|&i| bit(&bitmap, first + i)).map(|i| all[i]).collect();
+            for isa in Isa::all() {
+                let mut out = vec![T::ZERO; length];
+                let done = values_with(isa, &all, &bitmap, first, &mut out).unwrap();
+                assert_eq!(&out[..done], there, "{isa:?}");
+            }
+            let mut out = vec![0; length * size_of::<T>()];
+            let bytes = crate::plain::as_bytes(&all);
+            let done = fixed(size_of::<T>(), bytes, &bitmap, first, &mut out).unwrap();
+            assert_eq!(&out[..done * size_of::<T>()], crate::plain::as_bytes(&there));
+        }
+    }
+
+    #[test]
+    fn every_type() {
+        check(|bits| bits as u8);
+        check(|bits| bits as i32);
+        check(|bits| bits);
+        check(|bits| u128::from(bits) << 3);
+        check(|bits| bits.to_le_bytes().map(|byte| byte ^ 1));
+    }
+
+    #[test]
+    fn bits_of_bits() {
+        let mut random = Random::new(82);
+        for _ in 0..rounds(400) {
+            let (first, from, count) = (random.below(70), random.below(70), random.below(300));
+            let values = random.bytes((from + count).div_ceil(8));
+            let validity = random.bytes((first + count).div_ceil(8));
+            let there: Vec<bool> =
+                (0..count).filter(|&i| bit(&validity, first + i)).map(|i| bit(&values, from + i)).collect();
+            for isa in Isa::all() {
+                let mut out = vec![0; count.div_ceil(8)];
+                let done = bits_with(isa, &values, from, &validity, first, count, &mut out).unwrap();
+                assert_eq!((0..done).map(|i| bit(&out, i)).collect::<Vec<_>>(), there);
+            }
+        }
+        assert!(bits(&[0], 0, &[0, 0], 0, 9, &mut [0, 0]).is_err());
+        assert!(bits(&[0, 0], 0, &[0], 0, 9, &mut [0, 0]).is_err());
+        assert!(bits(&[0, 0], 0, &[0, 0], 0, 9, &mut [0]).is_err());
+    }
+
+    #[test]
+    fn refusals() {
+        assert_eq!(values(&[1u32; 9], &[0; 2], 0, &mut [0; 8]), Err(Error::Mismatch));
+        assert_eq!(values(&[1u32; 9], &[0; 1], 0, &mut [0; 9]), Err(Error::Short { needed: 2, given: 1 }));
+        assert!(values(&[1u32; 9], &[0; 1], usize::MAX, &mut [0; 9]).is_err());
+        assert_eq!(fixed(4, &[1; 9], &[0; 1], 0, &mut [0; 9]), Err(Error::Mismatch));
+        assert_eq!(fixed(0, &[], &[], 0, &mut []), Ok(0));
+    }
+}

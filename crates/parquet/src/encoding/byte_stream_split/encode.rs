@@ -1,0 +1,156 @@
+//! Writing BYTE_STREAM_SPLIT.
+
+use alloc::vec::Vec;
+
+use marquetry_base::{Budget, Error, Price, Result};
+use marquetry_kernels::bss;
+
+use super::super::other_type;
+use super::super::output::{Body, PIECE_BYTES};
+use crate::growing::{COPY_PRICE, ROOM_PRICE, ROOM_SLICE_BYTES, SLICE_BYTES};
+use crate::write::encoder::Slice;
+
+/// What splitting costs: by the bytes, and by the piece of a stream.
+const SPLIT_PRICE: Price = Price { kib: 300, kilovalue: 20 << 10 };
+
+/// Bytes of values that are split at a time.
+const BLOCK_BYTES: usize = 4 << 10;
+
+/// An encoder of values of one width. It keeps a page's: where a stream stands depends on how many they are.
+#[derive(Debug)]
+pub(crate) struct SplitEncoder {
+    width: usize,
+    /// The values, in pieces of whole ones.
+    pieces: Vec<Vec<u8>>,
+    values: usize,
+    /// The page, once it is being made, in pieces that are as long as can be.
+    page: Vec<Vec<u8>>,
+    room: usize,
+    /// Values in the page.
+    split: usize,
+    scratch: Vec<u8>,
+}
+
+impl SplitEncoder {
+    /// An encoder of values of `width` bytes, from 1 to [`SLICE_BYTES`].
+    pub(crate) fn new(width: usize) -> SplitEncoder {
+        SplitEncoder {
+            width,
+            pieces: Vec::new(),
+            values: 0,
+            page: Vec::new(),
+            room: 0,
+            split: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Takes values, as many as the budget pays for; says how many.
+    pub(crate) fn put(&mut self, values: Slice<'_>, budget: &mut Budget<'_>) -> Result<usize> {
+        let (width, bytes) = values.fixed().ok_or_else(other_type)?;
+        if width != self.width {
+            return Err(other_type());
+        }
+        let piece_bytes = PIECE_BYTES / width * width;
+        let mut done = 0;
+        while done < bytes.len() {
+            if self.pieces.last().is_none_or(|piece| piece.len() == piece_bytes) {
+                self.pieces.push(Vec::new());
+            }
+            let Some(piece) = self.pieces.last_mut() else { break };
+            let slice = (SLICE_BYTES / width * width).min(piece_bytes - piece.len());
+            let now = &bytes[done..bytes.len().min(done + slice)];
+            budget.charge(COPY_PRICE, now.len(), 0);
+            piece.try_reserve(now.len()).map_err(|_| Error::out_of_memory(now.len()))?;
+            piece.extend_from_slice(now);
+            done += now.len();
+            if budget.is_spent() {
+                break;
+            }
+        }
+        self.values += done / width;
+        Ok(done / width)
+    }
+
+    /// Bytes of the page so far.
+    pub(crate) fn bytes(&self) -> usize {
+        self.values * self.width
+    }
+
+    /// Ends the page. `None` where the budget was spent before.
+    pub(crate) fn finish(&mut self, budget: &mut Budget<'_>) -> Result<Option<Body>> {
+        if !self.make_room(budget)? || !self.split(budget)? {
+            return Ok(None);
+        }
+        let mut body = Body::default();
+        for piece in core::mem::take(&mut self.page) {
+            body.push(piece.into());
+        }
+        // The memory of one piece is used again.
+        let mut pieces = core::mem::take(&mut self.pieces);
+        pieces.truncate(1);
+        pieces.iter_mut().for_each(Vec::clear);
+        *self = SplitEncoder {
+            pieces,
+            scratch: core::mem::take(&mut self.scratch),
+            ..SplitEncoder::new(self.width)
+        };
+        Ok(Some(body))
+    }
+
+    /// Makes the page, zero, a slice at a time. False where the budget is spent before.
+    fn make_room(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
+        while self.room < self.bytes() {
+            let left = self.bytes() - self.room;
+            if self.page.last().is_none_or(|piece| piece.len() == PIECE_BYTES) {
+                let bytes = left.min(PIECE_BYTES);
+                let mut piece = Vec::new();
+                piece.try_reserve_exact(bytes).map_err(|_| Error::out_of_memory(bytes))?;
+                self.page.push(piece);
+            }
+            let Some(piece) = self.page.last_mut() else { break };
+            let more = left.min(ROOM_SLICE_BYTES).min(PIECE_BYTES - piece.len());
+            budget.charge(ROOM_PRICE, more, 0);
+            piece.resize(piece.len() + more, 0);
+            self.room += more;
+            if budget.is_spent() && self.room < self.bytes() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Splits the values into the page. False where the budget is spent before.
+    fn split(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
+        let width = self.width;
+        let piece_values = PIECE_BYTES / width;
+        let block = (BLOCK_BYTES / width).max(1);
+        while self.split < self.values {
+            let (piece, first) = (self.split / piece_values, self.split % piece_values);
+            let piece = &self.pieces[piece][first * width..];
+            let values = (piece.len() / width).min(block);
+            self.scratch.resize(values * width, 0);
+            bss::split(width, &piece[..values * width], values, &mut self.scratch)
+                .map_err(|_| Error::internal("no room for streams"))?;
+            for (number, stream) in self.scratch.chunks_exact(values).enumerate() {
+                write_at(&mut self.page, number * self.values + self.split, stream);
+            }
+            budget.charge(SPLIT_PRICE, values * width, width);
+            self.split += values;
+            if budget.is_spent() && self.split < self.values {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Writes bytes into pieces of which all but the last are full.
+fn write_at(pieces: &mut [Vec<u8>], at: usize, bytes: &[u8]) {
+    let (mut piece, mut start, mut bytes) = (at / PIECE_BYTES, at % PIECE_BYTES, bytes);
+    while let (Some(to), false) = (pieces.get_mut(piece), bytes.is_empty()) {
+        let (now, later) = bytes.split_at(bytes.len().min(to.len() - start));
+        to[start..start + now.len()].copy_from_slice(now);
+        (piece, start, bytes) = (piece + 1, 0, later);
+    }
+}

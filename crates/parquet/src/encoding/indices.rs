@@ -1,0 +1,94 @@
+//! Writing RLE_DICTIONARY: a page's indices, all in the fewest bits that its largest one takes.
+
+use alloc::vec::Vec;
+
+use marquetry_base::{Budget, Error, Result};
+
+use super::hybrid::encode::HybridEncoder;
+use super::output::Body;
+use crate::growing::COPY_PRICE;
+
+/// Indices that are kept together: 128 KiB.
+const PIECE: usize = 32 << 10;
+
+/// Indices that are copied between two looks at the budget.
+const SLICE: usize = 4096;
+
+/// Pieces whose memory is used again for the next page.
+const PIECES_KEPT: usize = 4;
+
+/// An encoder of indices. It keeps a page's, for the width that they take stands before them.
+#[derive(Debug, Default)]
+pub(crate) struct IndexEncoder {
+    pieces: Vec<Vec<u32>>,
+    /// The piece that is being filled, or encoded.
+    piece: usize,
+    values: usize,
+    /// All indices' bits.
+    bits: u32,
+    /// The page, once it is being made, and how much of the piece is in it.
+    page: Option<(HybridEncoder, usize)>,
+}
+
+impl IndexEncoder {
+    /// Takes indices, as many as the budget pays for; says how many.
+    pub(crate) fn put(&mut self, indices: &[u32], budget: &mut Budget<'_>) -> Result<usize> {
+        let mut done = 0;
+        while done < indices.len() {
+            if self.pieces.get(self.piece).is_some_and(|piece| piece.len() == PIECE) {
+                self.piece += 1;
+            }
+            if self.piece == self.pieces.len() {
+                self.pieces.push(Vec::new());
+            }
+            let piece = &mut self.pieces[self.piece];
+            let now = (indices.len() - done).min(SLICE).min(PIECE - piece.len());
+            let now = &indices[done..done + now];
+            budget.charge(COPY_PRICE, now.len() * 4, 0);
+            piece.try_reserve(now.len()).map_err(|_| Error::out_of_memory(now.len() * 4))?;
+            piece.extend_from_slice(now);
+            self.bits |= now.iter().fold(0, |all, index| all | index);
+            self.values += now.len();
+            done += now.len();
+            if budget.is_spent() {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Bytes of the page, if it ended here and had no runs.
+    pub(crate) fn bytes(&self) -> usize {
+        1 + self.values.div_ceil(8) * self.width() as usize
+    }
+
+    /// Ends the page. `None` where the budget was spent before.
+    pub(crate) fn finish(&mut self, budget: &mut Budget<'_>) -> Result<Option<Body>> {
+        if self.page.is_none() {
+            let mut page = HybridEncoder::new(self.width(), false);
+            page.put_width()?;
+            (self.page, self.piece) = (Some((page, 0)), 0);
+        }
+        let Some((page, at)) = &mut self.page else { return Err(Error::internal("no page")) };
+        while let Some(piece) = self.pieces.get_mut(self.piece) {
+            while *at < piece.len() {
+                *at += page.put(&piece[*at..], budget)?;
+                if budget.is_spent() && *at < piece.len() {
+                    return Ok(None);
+                }
+            }
+            piece.clear();
+            *at = 0;
+            self.piece += 1;
+        }
+        let body = page.finish(false)?;
+        let mut pieces = core::mem::take(&mut self.pieces);
+        pieces.truncate(PIECES_KEPT);
+        *self = IndexEncoder { pieces, ..IndexEncoder::default() };
+        Ok(Some(body))
+    }
+
+    fn width(&self) -> u32 {
+        u32::BITS - self.bits.leading_zeros()
+    }
+}
