@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn every_type_and_shape() {
-        let schema = given::schema(&TYPES, &["required"]);
+        let schema = given::schema(&TYPES, &SHAPES);
         for page_version in [PageVersion::V1, PageVersion::V2] {
             let options = WriteOptions { column: plain(), page_version, ..WriteOptions::default() };
             check(&schema, &options, Manner::KIND, &[1, 3000, 0, 5, 700]);
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn small_pages_and_row_groups() {
-        let schema = given::schema(&TYPES, &["required"]);
+        let schema = given::schema(&TYPES, &SHAPES);
         let small =
             WriteOptions { column: plain(), page_rows: 7, row_group_rows: 100, ..WriteOptions::default() };
         check(&schema, &small, Manner::KIND, &[250, 1, 99]);
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn spilled() {
-        let schema = given::schema(&TYPES, &["required"]);
+        let schema = given::schema(&TYPES, &SHAPES);
         let options = WriteOptions {
             column: plain(),
             spill: Some(SPILL),
