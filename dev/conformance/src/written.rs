@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use marquetry_base::cast::usize_of;
 use marquetry_base::{Bytes, Machine, Object, Priority, Result, Step, Want};
 
-use crate::hostile::{Manner, Random, Report, part, split, step};
+use crate::hostile::{Manner, Random, Report, split, step};
 
 /// The objects that a machine wrote, and what it took.
 #[derive(Debug, Default)]
@@ -79,7 +80,9 @@ where
                     pieces.truncate(1 + random.index(pieces.len()));
                 }
                 for (object, piece) in pieces {
-                    let bytes = part(&written.object(object), &piece);
+                    let index = |at: u64| usize_of(at).expect("an offset in memory");
+                    let found = written.objects.get(&object).map_or(&[][..], Vec::as_slice);
+                    let bytes = Bytes::copy_from_slice(&found[index(piece.start)..index(piece.end)]);
                     machine.supply(object, piece, bytes)?;
                 }
             }

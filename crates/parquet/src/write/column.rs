@@ -9,7 +9,7 @@ use core::ops::Range;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Bytes, Error, Price, Result, Segmented};
 
-use super::chooser::{Asked, Choice};
+use super::chooser::{Asked, Choice, Why};
 use super::dictionary::{DictionaryBuilder, DictionaryLimits};
 use super::encoder::{Body, Encoder, LevelEncoder, Slice};
 use super::options::{PageVersion, WriteOptions, check_leaf};
@@ -611,7 +611,13 @@ impl Coding {
             no_dictionary: !column.dictionary,
             compressed: column.compression != Compression::Uncompressed,
         };
-        let choice = Choice::new(physical_type, asked, sample, budget)?;
+        let choice = match column.encoding {
+            // Then nothing depends on the values.
+            Some(encoding) if encoding != Encoding::RleDictionary => {
+                Choice { encoding, fallback: encoding, why: Why { asked: true, ..Why::default() } }
+            }
+            _ => Choice::new(physical_type, asked, sample, budget)?,
+        };
         let dictionary = (choice.encoding == Encoding::RleDictionary).then(|| {
             // Where it ends is decided between rows: a row may be of any size, and is never cut.
             let limits = DictionaryLimits { entries: DICTIONARY_MAX, bytes: DICTIONARY_MAX };

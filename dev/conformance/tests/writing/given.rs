@@ -13,7 +13,7 @@ const FLOAT: i32 = 4;
 const DOUBLE: i32 = 5;
 
 /// The physical types, by name and number.
-pub const TYPES: [(&str, i32); 8] = [
+pub(crate) const TYPES: [(&str, i32); 8] = [
     ("boolean", craft::BOOLEAN),
     ("int32", craft::INT32),
     ("int64", craft::INT64),
@@ -25,7 +25,7 @@ pub const TYPES: [(&str, i32); 8] = [
 ];
 
 /// How a column's values stand in their rows.
-pub const SHAPES: [&str; 5] = ["required", "optional", "struct", "list", "deep"];
+pub(crate) const SHAPES: [&str; 5] = ["required", "optional", "struct", "list", "deep"];
 
 fn value_leaf(name: &str, repetition: i32, number: i32) -> Struct {
     let mut element = leaf(name, repetition, number);
@@ -45,7 +45,7 @@ fn lists(name: &str, repetition: i32) -> [Struct; 2] {
 }
 
 /// A schema with a column of each of these types in each of these shapes.
-pub fn schema(types: &[(&str, i32)], shapes: &[&str]) -> Arc<Schema> {
+pub(crate) fn schema(types: &[(&str, i32)], shapes: &[&str]) -> Arc<Schema> {
     let mut elements = Vec::new();
     for (name, number) in types {
         for shape in shapes {
@@ -77,7 +77,7 @@ pub fn schema(types: &[(&str, i32)], shapes: &[&str]) -> Arc<Schema> {
 }
 
 /// A flat schema of required columns, all of one type.
-pub fn wide(columns: usize, number: i32) -> Arc<Schema> {
+pub(crate) fn wide(columns: usize, number: i32) -> Arc<Schema> {
     let columns = (0..columns).map(|column| Column::required(&format!("c{column}"), number));
     let file = Table::new(columns).write();
     Arc::new(canonical::metadata(&file, Manner::KIND).unwrap().schema.clone())
@@ -85,7 +85,7 @@ pub fn wide(columns: usize, number: i32) -> Arc<Schema> {
 
 /// What values are like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flavour {
+pub(crate) enum Flavour {
     /// A few, again and again.
     Few,
     /// Each one once, in order.
@@ -95,7 +95,7 @@ pub enum Flavour {
 }
 
 /// Rows of every column of a schema.
-pub fn batch(schema: &Schema, rows: usize, flavour: Flavour, layout: Layout, seed: u64) -> Batch {
+pub(crate) fn batch(schema: &Schema, rows: usize, flavour: Flavour, layout: Layout, seed: u64) -> Batch {
     let mut random = Random(seed | 1);
     let columns =
         (0..schema.leaves().len()).map(|number| column(schema, number, rows, flavour, layout, &mut random));
@@ -192,13 +192,13 @@ fn values_of(physical_type: PhysicalType, count: usize, flavour: Flavour, random
         PhysicalType::Int32 => Values::Int32(of(&numbers, |number| low(number).cast_signed())),
         PhysicalType::Int64 => Values::Int64(of(&numbers, u64::cast_signed)),
         PhysicalType::Float => {
-            Values::Float(of(&numbers, |number| f32::from_bits(low(number << 8)).clamp(-1e30, 1e30)))
+            Values::Float(of(&numbers, |number| f32::from_bits(low(number << 8) & 0x7eff_ffff)))
         }
         PhysicalType::Double => Values::Double(of(&numbers, |number| f64::from(low(number)) / 8.0)),
         PhysicalType::Int96 => {
             // A time of day, and a day that others can show.
             let of = |number: &u64| {
-                let nanos = number % 86_400_000_000_000;
+                let nanos = number % 86_400_000_000 * 1000;
                 let day = 2_440_588 + low(number % 20_000);
                 [&nanos.to_le_bytes()[..], &day.to_le_bytes()].concat()
             };

@@ -2,4 +2,5 @@
 
 mod footers;
 mod given;
+mod others;
 mod rewritten;

@@ -7,21 +7,24 @@ use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{self, FILE, with_bytes};
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::written::{self, Written};
+use marquetry_parquet::format::Compression;
 use marquetry_parquet::read::{Batch, BatchReader, ColumnBatch, Layout, ReadOptions};
 use marquetry_parquet::schema::Schema;
-use marquetry_parquet::write::{Fed, FileWriter, WriteOptions};
+use marquetry_parquet::write::{ColumnOptions, Fed, FileWriter, PageVersion, WriteOptions};
+
+use crate::given::{self, Flavour, SHAPES, TYPES};
 
 /// Where pages are moved to.
-pub const SPILL: Object = Object(7);
+pub(crate) const SPILL: Object = Object(7);
 
 /// What a leaf holds, whatever its batches, pages and encodings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LeafSum {
-    pub path: String,
-    pub rows: u64,
-    pub nulls: u64,
-    pub levels: u32,
-    pub values: u32,
+pub(crate) struct LeafSum {
+    pub(crate) path: String,
+    pub(crate) rows: u64,
+    pub(crate) nulls: u64,
+    pub(crate) levels: u32,
+    pub(crate) values: u32,
 }
 
 impl LeafSum {
@@ -53,7 +56,7 @@ impl LeafSum {
 }
 
 /// All batches of a file.
-pub fn batches(bytes: &Bytes, options: ReadOptions) -> Result<(Arc<Schema>, Vec<Batch>)> {
+pub(crate) fn batches(bytes: &Bytes, options: ReadOptions) -> Result<(Arc<Schema>, Vec<Batch>)> {
     let metadata = canonical::metadata(bytes, Manner::KIND)?;
     let schema = Arc::new(metadata.schema.clone());
     let mut reader = BatchReader::new(FILE, metadata, Arc::new(StandardCodecs::default()), options)?;
@@ -62,7 +65,7 @@ pub fn batches(bytes: &Bytes, options: ReadOptions) -> Result<(Arc<Schema>, Vec<
     Ok((schema, batches))
 }
 
-pub fn sums(schema: &Schema, batches: &[Batch]) -> Vec<LeafSum> {
+pub(crate) fn sums(schema: &Schema, batches: &[Batch]) -> Vec<LeafSum> {
     let named = schema.leaves().iter().map(|leaf| LeafSum { path: leaf.path.clone(), ..LeafSum::default() });
     let mut sums: Vec<LeafSum> = named.collect();
     for batch in batches {
@@ -74,7 +77,7 @@ pub fn sums(schema: &Schema, batches: &[Batch]) -> Vec<LeafSum> {
 }
 
 /// Writes batches.
-pub fn write(
+pub(crate) fn write(
     schema: &Arc<Schema>,
     batches: &[Batch],
     options: WriteOptions,
@@ -93,7 +96,7 @@ pub fn write(
 }
 
 /// Reads a file, writes it with these options, reads that, and compares. The new file.
-pub fn rewrite(
+pub(crate) fn rewrite(
     bytes: &Bytes,
     read: ReadOptions,
     write_options: WriteOptions,
@@ -109,69 +112,58 @@ pub fn rewrite(
     Ok(file)
 }
 
-mod tests {
-    use super::*;
-    use crate::given::{self, Flavour, SHAPES, TYPES};
-    use marquetry_parquet::format::Compression;
-    use marquetry_parquet::write::{ColumnOptions, PageVersion};
+pub(crate) fn plain() -> ColumnOptions {
+    ColumnOptions { compression: Compression::Uncompressed, ..ColumnOptions::default() }
+}
 
-    pub(super) fn plain() -> ColumnOptions {
-        ColumnOptions { compression: Compression::Uncompressed, ..ColumnOptions::default() }
-    }
-
-    /// Writes tables of a flavour in batches of several sizes, and reads them.
-    fn check(schema: &Arc<Schema>, options: &WriteOptions, manner: Manner, rows: &[usize]) {
-        for flavour in [Flavour::Few, Flavour::Ascending, Flavour::Random] {
-            for layout in [Layout::Spaced, Layout::Dense] {
-                let batches: Vec<Batch> = (3..)
-                    .zip(rows)
-                    .map(|(seed, &rows)| given::batch(schema, rows, flavour, layout, seed))
-                    .collect();
-                let written = write(schema, &batches, options.clone(), manner).unwrap();
-                let file = written.object(FILE);
-                let (again, after) = self::batches(&file, ReadOptions::default()).unwrap();
-                for (before, after) in sums(schema, &batches).iter().zip(sums(&again, &after)) {
-                    assert_eq!(*before, after, "{flavour:?} {layout:?} {options:?}");
-                }
+/// Writes tables of a flavour in batches of several sizes, and reads them.
+fn check(schema: &Arc<Schema>, options: &WriteOptions, manner: Manner, rows: &[usize]) {
+    for flavour in [Flavour::Few, Flavour::Ascending, Flavour::Random] {
+        for layout in [Layout::Spaced, Layout::Dense] {
+            let batches: Vec<Batch> = (3..)
+                .zip(rows)
+                .map(|(seed, &rows)| given::batch(schema, rows, flavour, layout, seed))
+                .collect();
+            let written = write(schema, &batches, options.clone(), manner).unwrap();
+            let file = written.object(FILE);
+            let (again, after) = self::batches(&file, ReadOptions::default()).unwrap();
+            for (before, after) in sums(schema, &batches).iter().zip(sums(&again, &after)) {
+                assert_eq!(*before, after, "{flavour:?} {layout:?} {options:?}");
             }
         }
     }
+}
 
-    #[test]
-    fn every_type_and_shape() {
-        let schema = given::schema(&TYPES, &SHAPES);
-        for page_version in [PageVersion::V1, PageVersion::V2] {
-            let options = WriteOptions { column: plain(), page_version, ..WriteOptions::default() };
-            check(&schema, &options, Manner::KIND, &[1, 3000, 0, 5, 700]);
-        }
+#[test]
+fn every_type_and_shape() {
+    let schema = given::schema(&TYPES, &SHAPES);
+    for page_version in [PageVersion::V1, PageVersion::V2] {
+        let options = WriteOptions { column: plain(), page_version, ..WriteOptions::default() };
+        check(&schema, &options, Manner::KIND, &[1, 3000, 0, 5, 700]);
     }
+}
 
-    #[test]
-    fn small_pages_and_row_groups() {
-        let schema = given::schema(&TYPES, &SHAPES);
-        let small =
-            WriteOptions { column: plain(), page_rows: 7, row_group_rows: 100, ..WriteOptions::default() };
-        check(&schema, &small, Manner::KIND, &[250, 1, 99]);
-        let short = WriteOptions {
-            column: plain(),
-            page_bytes: 50,
-            row_group_bytes: 5000,
-            ..WriteOptions::default()
-        };
-        check(&schema, &short, Manner::KIND, &[250, 1, 99]);
-    }
+#[test]
+fn small_pages_and_row_groups() {
+    let schema = given::schema(&TYPES, &SHAPES);
+    let small =
+        WriteOptions { column: plain(), page_rows: 7, row_group_rows: 100, ..WriteOptions::default() };
+    check(&schema, &small, Manner::KIND, &[250, 1, 99]);
+    let short =
+        WriteOptions { column: plain(), page_bytes: 50, row_group_bytes: 5000, ..WriteOptions::default() };
+    check(&schema, &short, Manner::KIND, &[250, 1, 99]);
+}
 
-    #[test]
-    fn spilled() {
-        let schema = given::schema(&TYPES, &SHAPES);
-        let options = WriteOptions {
-            column: plain(),
-            spill: Some(SPILL),
-            held_bytes_max: 1000,
-            row_group_rows: 6000,
-            ..WriteOptions::default()
-        };
-        check(&schema, &options, Manner::KIND, &[250; 40]);
-        check(&schema, &options, Manner::DISORDERLY, &[250; 10]);
-    }
+#[test]
+fn spilled() {
+    let schema = given::schema(&TYPES, &SHAPES);
+    let options = WriteOptions {
+        column: plain(),
+        spill: Some(SPILL),
+        held_bytes_max: 1000,
+        row_group_rows: 6000,
+        ..WriteOptions::default()
+    };
+    check(&schema, &options, Manner::KIND, &[250; 40]);
+    check(&schema, &options, Manner::DISORDERLY, &[250; 10]);
 }

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""What DuckDB, Polars and fastparquet read from files, held against what pyarrow reads from them.
+
+    expect_written.py OUT.json FILE...     one JSON array, one entry a file, in the order given
+    expect_written.py OUT.json @LIST       the same; LIST holds one path a line
+
+Entry: {"file", "columns": {reader: columns that were compared}, "wrong": [text...]}. Values are compared as Python has them: times cut to
+microseconds, for not every reader has finer ones; bytes and text alike; NaN equal to NaN.
+
+What a reader does not read, whoever wrote it, is named in `cannot_read`, and is left out there.
+"""
+
+import datetime
+import math
+import sys
+
+import duckdb
+import fastparquet
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
+
+from expect import main, one_line
+
+
+def cannot_read(reader, column, kind, encodings, is_v2):
+    """Why a column is left out, or None."""
+    match reader:
+        case "duckdb" if kind == "FIXED_LEN_BYTE_ARRAY" and "BYTE_STREAM_SPLIT" in encodings:
+            return "DuckDB 2.0 says so"
+        case "polars" if kind == "FIXED_LEN_BYTE_ARRAY" and encodings & {"BYTE_STREAM_SPLIT", "DELTA_BYTE_ARRAY"}:
+            return "Polars 2.1 says so"
+        case "fastparquet" if not column.endswith(("_required", "_optional")):
+            return "fastparquet reads structs and lists of lists as columns of other names, if at all"
+        case "fastparquet" if is_v2:
+            return "it does not put pages of V2 together"
+        case "fastparquet" if encodings - {"PLAIN", "RLE_DICTIONARY", "RLE", "BIT_PACKED"} or (kind == "BOOLEAN" and "PLAIN" not in encodings):
+            return "it says so, or, of DELTA_BINARY_PACKED, reads other numbers"
+        case "fastparquet" if kind in ("FIXED_LEN_BYTE_ARRAY", "INT96"):
+            return "it strips zeros from the ends of values, and cuts nanoseconds off"
+    return None
+
+
+def expect_file(path):
+    """The entry of one file. Never raises: what a reader refuses is wrong."""
+    wrong, columns = [], {}
+    try:
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        table = file.read(use_threads=False)
+        expected = {name: plain(table.column(name).to_pylist()) for name in table.column_names}
+    except Exception as error:  # what pyarrow refuses is wrong, whatever its type
+        return {"file": path, "columns": columns, "wrong": [f"pyarrow: {one_line(error)}"]}
+    chunks = [file.metadata.row_group(0).column(at) for at in range(file.metadata.num_columns)]
+    # A field of one leaf each.
+    kinds = {chunk.path_in_schema.split(".")[0]: (chunk.physical_type, set(chunk.encodings)) for chunk in chunks}
+    for reader in (with_duckdb, with_polars, with_fastparquet):
+        name = reader.__name__.removeprefix("with_")
+        columns[name] = 0
+        wanted = [column for column in expected if cannot_read(name, column, *kinds[column], "-V2-" in path) is None]
+        if not wanted:
+            continue
+        try:
+            for column, values in reader(path, wanted):
+                columns[name] += 1
+                found = plain(values)
+                if found != expected[column]:
+                    at = next((at for at, pair in enumerate(zip(found, expected[column])) if pair[0] != pair[1]), len(found))
+                    wrong.append(f"{name}: column {column}, {len(found)} rows of {len(expected[column])}: row {at} is "
+                                 f"{found[at:at + 1]}, not {expected[column][at:at + 1]}")  # fmt: skip
+        except Exception as error:  # the same
+            wrong.append(f"{name}: {one_line(error)}")
+    return {"file": path, "columns": columns, "wrong": wrong}
+
+
+def with_duckdb(path, columns):
+    with duckdb.connect(config={"threads": 1}) as connection:
+        file, names = path.replace("'", "''"), ", ".join(f'"{column}"' for column in columns)
+        table = connection.sql(f"SELECT {names} FROM read_parquet('{file}')").to_arrow_table()
+        for column in columns:
+            yield column, table.column(column).to_pylist()
+
+
+def with_polars(path, columns):
+    table = pl.read_parquet(path, columns=columns, use_pyarrow=False, parallel="none")
+    for column in columns:
+        yield column, table.get_column(column).to_list()
+
+
+def with_fastparquet(path, columns):
+    file = fastparquet.ParquetFile(path)
+    for column in columns:
+        values = file.to_pandas(columns=[column])[column].tolist()
+        # pandas has no other null for numbers; those written have no NaN.
+        yield column, [None if isinstance(value, float) and math.isnan(value) else value for value in values]
+
+
+def plain(value):
+    """A value as all readers can have it."""
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, (list, tuple)) or type(value).__name__ in ("Series", "ndarray"):
+        return [plain(element) for element in value]
+    if isinstance(value, dict):
+        return {name: plain(field) for name, field in value.items()}
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).decode("latin-1")
+    if isinstance(value, str):
+        return value.encode().decode("latin-1")
+    if isinstance(value, pd.Timestamp):
+        value = value.to_pydatetime(warn=False)
+    if isinstance(value, datetime.datetime):
+        return value.replace(tzinfo=None).isoformat()
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    return value
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], expect_file, __doc__))
