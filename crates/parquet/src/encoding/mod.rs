@@ -98,14 +98,18 @@ impl Part {
 
 /// The bytes of a view; `raw` are its own.
 pub(crate) fn view_bytes<'a>(raw: &'a [u8; 16], buffers: &'a [Bytes]) -> Result<&'a [u8]> {
-    let [l0, l1, l2, l3, .., b0, b1, b2, b3, o0, o1, o2, o3] = *raw;
-    let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
-    if length <= INLINE_BYTES_MAX {
-        return Ok(&raw[4..4 + length]);
-    }
-    let start = u32::from_le_bytes([o0, o1, o2, o3]) as usize;
-    let buffer = buffers.get(u32::from_le_bytes([b0, b1, b2, b3]) as usize);
-    buffer.and_then(|buffer| buffer.get(start..)?.get(..length)).ok_or_else(beyond_buffers)
+    let view = u128::from_le_bytes(*raw);
+    let length = strings::length(view) as usize;
+    if length <= INLINE_BYTES_MAX { Ok(&raw[4..4 + length]) } else { far_bytes(view, buffers) }
+}
+
+/// The bytes that a long value's view points to.
+#[inline]
+pub(crate) fn far_bytes(view: u128, buffers: &[Bytes]) -> Result<&[u8]> {
+    let [.., b0, b1, b2, b3, o0, o1, o2, o3] = view.to_le_bytes();
+    let (number, start) = (u32::from_le_bytes([b0, b1, b2, b3]), u32::from_le_bytes([o0, o1, o2, o3]));
+    let buffer = buffers.get(number as usize).and_then(|buffer| buffer.get(start as usize..));
+    buffer.and_then(|rest| rest.get(..strings::length(view) as usize)).ok_or_else(beyond_buffers)
 }
 
 /// A view that points outside of its buffers.

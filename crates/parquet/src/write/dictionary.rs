@@ -1,24 +1,51 @@
 //! Dictionaries: each value once, and its number wherever it stands.
 
+mod numbers;
+mod strings;
+mod table;
+
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Result};
+use marquetry_base::{Budget, Error, Price, Result};
+use marquetry_kernels::plain::{as_bytes, cast as cast_slice};
 
 use super::encoder::{Body, Slice};
 use crate::encoding::other_type;
+use crate::encoding::output::Output;
+use crate::growing::COPY_PRICE;
 use crate::schema::PhysicalType;
+use numbers::{Number, Numbers};
+use strings::Strings;
+#[cfg(test)]
+use strings::VALUE_BYTES_MAX;
+
+/// What a value costs that is found where it is looked for first; strings by their bytes as well.
+const NUMBER_PRICE: Price = Price::per_kilovalue(4 << 10);
+const STRING_PRICE: Price = Price { kib: 200, kilovalue: 16 << 10 };
+/// What a slot costs that is looked at besides, a new entry, and an entry that is moved as the table grows.
+const PROBE_PRICE: Price = Price::per_kilovalue(6 << 10);
+const NEW_PRICE: Price = Price::per_kilovalue(20 << 10);
+const MOVED_PRICE: Price = Price::per_kilovalue(8 << 10);
+
+/// Values that are interned at a time.
+const AT_ONCE: usize = 256;
 
 /// The dictionary of a column chunk, while it is built.
+///
+/// Entries are numbered as they come. What it does at a time is bounded: its table grows a part at a time, and where values have
+/// about the same hash by the hundreds, as if made so, it says that it is full.
 #[derive(Debug)]
 pub struct DictionaryBuilder {
-    physical: PhysicalType,
+    kind: Kind,
     limits: DictionaryLimits,
+    /// The page, once it is being made, and how many pieces are in it.
+    page: Option<(Output, usize)>,
 }
 
 /// Bounds of a dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DictionaryLimits {
-    /// Entries.
+    /// Entries; never more than 1,048,576.
     pub entries: usize,
     /// Bytes of its page.
     pub bytes: usize,
@@ -29,18 +56,53 @@ pub struct DictionaryLimits {
 pub struct Interned {
     /// Values that have an index now.
     pub values: usize,
-    /// The value behind them is new, and there is no room for it.
+    /// The value behind them is new, and there is no room for it: of the limits, or because it is longer than 64 KiB. Values
+    /// that are in the dictionary are still found.
     pub full: bool,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Fours(Numbers<u32>),
+    Eights(Numbers<u64>),
+    /// Of one length each, or behind their lengths.
+    Fixed(usize, Strings),
+    Strings(Strings),
+    /// Booleans, which have no dictionary.
+    None,
+}
+
+/// What interning some values did.
+#[derive(Debug, Default)]
+struct Work {
+    /// Slots that were looked at, beside a value's first.
+    probes: usize,
+    /// New entries.
+    new: usize,
+    /// Entries that were moved.
+    moved: usize,
+    /// Bytes of strings that were looked at.
+    bytes: usize,
+    full: bool,
 }
 
 impl DictionaryBuilder {
     /// An empty dictionary of values of a type; BOOLEAN has none.
     pub fn new(physical: PhysicalType, limits: DictionaryLimits) -> DictionaryBuilder {
-        DictionaryBuilder { physical, limits }
+        let kind = match physical {
+            PhysicalType::Int32 | PhysicalType::Float => Kind::Fours(Numbers::default()),
+            PhysicalType::Int64 | PhysicalType::Double => Kind::Eights(Numbers::default()),
+            PhysicalType::ByteArray => Kind::Strings(Strings::new(true)),
+            PhysicalType::Int96 | PhysicalType::FixedLenByteArray(_) => {
+                Kind::Fixed(physical.width().unwrap_or(0), Strings::new(false))
+            }
+            PhysicalType::Boolean => Kind::None,
+        };
+        DictionaryBuilder { kind, limits, page: None }
     }
 
-    /// Adds the indices of values to `indices`, values to the dictionary where they are new. It stops where the budget is spent,
-    /// but never without having done something, and where the dictionary is full.
+    /// Adds the indices of values to `indices`, values to the dictionary where they are new; floats are the same where their bits
+    /// are. It stops where the budget is spent, but never without having done something, and where the dictionary is full.
     ///
     /// # Errors
     ///
@@ -51,13 +113,33 @@ impl DictionaryBuilder {
         indices: &mut Vec<u32>,
         budget: &mut Budget<'_>,
     ) -> Result<Interned> {
-        let _ = (values, indices, budget, self.physical, self.limits);
-        Err(other_type())
+        let mut done = 0;
+        while done < values.len() {
+            let rest = values.part(done..values.len());
+            let (mut out, mut work) = ([0; AT_ONCE], Work::default());
+            let now = self.intern_some(rest, &mut out, &mut work)?;
+            budget.charge_units(work.units(self.is_numbers(), now));
+            indices.try_reserve(now).map_err(|_| Error::out_of_memory(now * 4))?;
+            indices.extend_from_slice(&out[..now]);
+            done += now;
+            if work.full {
+                return Ok(Interned { values: done, full: true });
+            }
+            if budget.is_spent() {
+                break;
+            }
+        }
+        Ok(Interned { values: done, full: false })
     }
 
     /// Entries.
     pub fn len(&self) -> usize {
-        0
+        match &self.kind {
+            Kind::Fours(numbers) => numbers.len(),
+            Kind::Eights(numbers) => numbers.len(),
+            Kind::Strings(strings) | Kind::Fixed(_, strings) => strings.len(),
+            Kind::None => 0,
+        }
     }
 
     /// True when there are none.
@@ -67,19 +149,22 @@ impl DictionaryBuilder {
 
     /// Bytes of its page.
     pub fn bytes(&self) -> usize {
-        0
+        match &self.kind {
+            Kind::Fours(numbers) => numbers.len() * 4,
+            Kind::Eights(numbers) => numbers.len() * 8,
+            Kind::Strings(strings) | Kind::Fixed(_, strings) => strings.bytes(),
+            Kind::None => 0,
+        }
     }
 
-    /// Bytes of memory that it takes.
+    /// Bytes of memory that it takes, about.
     pub fn held(&self) -> usize {
-        0
-    }
-
-    /// Entries in a row, from number `first` on: some of them, all if they are held together. For the bounds of a chunk whose every
-    /// value is in its dictionary. `None` beyond the end.
-    pub fn entries(&self, first: usize) -> Option<Slice<'_>> {
-        let _ = first;
-        None
+        match &self.kind {
+            Kind::Fours(numbers) => numbers.held(),
+            Kind::Eights(numbers) => numbers.held(),
+            Kind::Strings(strings) | Kind::Fixed(_, strings) => strings.held(),
+            Kind::None => 0,
+        }
     }
 
     /// The body of the dictionary's page. `None` where the budget was spent before; then it is to be called again. With the
@@ -89,7 +174,93 @@ impl DictionaryBuilder {
     ///
     /// When memory cannot be had.
     pub fn finish(&mut self, budget: &mut Budget<'_>) -> Result<Option<Body>> {
-        let _ = budget;
-        Ok(None)
+        let page = self.page.get_or_insert_default();
+        let finished = match &mut self.kind {
+            Kind::Fours(numbers) => write(numbers, page, budget)?,
+            Kind::Eights(numbers) => write(numbers, page, budget)?,
+            Kind::Strings(strings) | Kind::Fixed(_, strings) => {
+                // They are the page's pieces already.
+                let lengths = strings.has_lengths();
+                let mut body = Body::default();
+                for piece in core::mem::replace(strings, Strings::new(lengths)).into_pieces() {
+                    body.push(piece.into());
+                }
+                self.page = None;
+                return Ok(Some(body));
+            }
+            Kind::None => true,
+        };
+        if !finished {
+            return Ok(None);
+        }
+        match &mut self.kind {
+            Kind::Fours(numbers) => *numbers = Numbers::default(),
+            Kind::Eights(numbers) => *numbers = Numbers::default(),
+            _ => {}
+        }
+        let (mut page, _) = self.page.take().unwrap_or_default();
+        page.finish(&[]).map(Some)
+    }
+
+    fn is_numbers(&self) -> bool {
+        matches!(self.kind, Kind::Fours(_) | Kind::Eights(_))
+    }
+
+    /// Interns up to [`AT_ONCE`] values; says how many.
+    fn intern_some(&mut self, values: Slice<'_>, out: &mut [u32; AT_ONCE], work: &mut Work) -> Result<usize> {
+        let limits = self.limits;
+        let of_width = |width: usize| limits.entries.min(limits.bytes / width);
+        match (&mut self.kind, values) {
+            (Kind::Fours(numbers), Slice::Int32(values)) => {
+                numbers.intern(cast_slice(values), of_width(4), out, work)
+            }
+            (Kind::Fours(numbers), Slice::Float(values)) => {
+                numbers.intern(cast_slice(values), of_width(4), out, work)
+            }
+            (Kind::Eights(numbers), Slice::Int64(values)) => {
+                numbers.intern(cast_slice(values), of_width(8), out, work)
+            }
+            (Kind::Eights(numbers), Slice::Double(values)) => {
+                numbers.intern(cast_slice(values), of_width(8), out, work)
+            }
+            (Kind::Strings(strings), Slice::ByteArray(views, buffers)) => {
+                strings.intern_views(views, buffers, limits, out, work)
+            }
+            (Kind::Fixed(expected, strings), Slice::Fixed { width, values, bytes }) if width == *expected => {
+                strings.intern_fixed(width, values, bytes, limits, out, work)
+            }
+            _ => Err(other_type()),
+        }
     }
 }
+
+/// Writes entries to a page; true when all are there.
+fn write<T: Number>(
+    numbers: &Numbers<T>,
+    (page, done): &mut (Output, usize),
+    budget: &mut Budget<'_>,
+) -> Result<bool> {
+    let segments = numbers.segments();
+    while let Some(segment) = segments.get(*done) {
+        budget.charge(COPY_PRICE, size_of_val(&**segment), 0);
+        page.put(as_bytes(segment))?;
+        *done += 1;
+        if budget.is_spent() {
+            return Ok(*done == segments.len());
+        }
+    }
+    Ok(true)
+}
+
+impl Work {
+    fn units(&self, numbers: bool, values: usize) -> u64 {
+        let value = if numbers { NUMBER_PRICE } else { STRING_PRICE };
+        let rest = [(PROBE_PRICE, self.probes), (NEW_PRICE, self.new), (MOVED_PRICE, self.moved)];
+        let rest: u64 =
+            rest.into_iter().filter(|(_, count)| *count > 0).map(|(price, count)| price.of(0, count)).sum();
+        value.of(self.bytes, values) + rest
+    }
+}
+
+#[cfg(test)]
+mod tests;

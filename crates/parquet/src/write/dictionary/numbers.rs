@@ -1,0 +1,122 @@
+//! The entries of a dictionary of numbers.
+
+use alloc::vec::Vec;
+
+use marquetry_base::{Error, Result, cast};
+use marquetry_kernels::Plain;
+
+use super::table::{ENTRIES_MAX, Found, NONE, Table, hash_number};
+use super::{AT_ONCE, Work};
+
+/// A number that is an entry; floats are by their bits.
+pub(super) trait Number: Plain + Into<u64> {}
+
+impl Number for u32 {}
+impl Number for u64 {}
+
+/// The logarithm of the entries that are kept together.
+const SEGMENT_BITS: u32 = 13;
+const SEGMENT: usize = 1 << SEGMENT_BITS;
+
+/// The entries, and where they are.
+#[derive(Debug)]
+pub(super) struct Numbers<T> {
+    table: Table,
+    segments: Vec<Vec<T>>,
+    entries: usize,
+}
+
+impl<T> Default for Numbers<T> {
+    fn default() -> Numbers<T> {
+        Numbers { table: Table::default(), segments: Vec::new(), entries: 0 }
+    }
+}
+
+impl<T: Number> Numbers<T> {
+    pub(super) fn len(&self) -> usize {
+        self.entries
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.table.held() + self.segments.len() * SEGMENT * size_of::<T>()
+    }
+
+    /// The entries, some in a segment, in order.
+    pub(super) fn segments(&self) -> &[Vec<T>] {
+        &self.segments
+    }
+
+    /// Interns some values, `entries_max` in all: writes their indices to `out` and says how many; fewer than all where the
+    /// dictionary is full, and after the table has grown.
+    pub(super) fn intern(
+        &mut self,
+        values: &[T],
+        entries_max: usize,
+        out: &mut [u32; AT_ONCE],
+        work: &mut Work,
+    ) -> Result<usize> {
+        let values = &values[..values.len().min(AT_ONCE)];
+        // Most are where they are looked for first. Which are not is written down without a branch.
+        let (mut misses, mut missed) = ([0u16; AT_ONCE], 0);
+        for (at, (&value, out)) in values.iter().zip(out.iter_mut()).enumerate() {
+            let entry = self.table.first(hash_number(value.into()));
+            *out = entry;
+            misses[missed % AT_ONCE] = at as u16;
+            missed += usize::from(self.get(entry) != Some(value));
+        }
+        for &at in &misses[..missed] {
+            let at = usize::from(at);
+            let value = values[at];
+            match self.table.find(
+                hash_number(value.into()),
+                |entry| self.get(entry) == Some(value),
+                &mut work.probes,
+            ) {
+                Found::Entry(entry) => out[at] = entry,
+                Found::Free(place) if self.entries < entries_max.min(ENTRIES_MAX) => {
+                    let entry = cast::low_u32(cast::u64_of(self.entries));
+                    out[at] = entry;
+                    self.push(value)?;
+                    let segments = &self.segments;
+                    let moved = self.table.insert(place, entry, |entry| {
+                        get(segments, entry).map_or(0, |value: T| hash_number(value.into()))
+                    })?;
+                    work.new += 1;
+                    work.moved += moved;
+                    if moved > 0 {
+                        return Ok(at + 1);
+                    }
+                }
+                Found::Free(_) | Found::Crowded => {
+                    work.full = true;
+                    return Ok(at);
+                }
+            }
+        }
+        Ok(values.len())
+    }
+
+    #[inline(always)]
+    fn get(&self, entry: u32) -> Option<T> {
+        get(&self.segments, entry)
+    }
+
+    fn push(&mut self, value: T) -> Result<()> {
+        if self.entries.is_multiple_of(SEGMENT) {
+            self.segments.push(Vec::new());
+        }
+        if let Some(segment) = self.segments.last_mut() {
+            segment.try_reserve(1).map_err(|_| Error::out_of_memory(SEGMENT * size_of::<T>()))?;
+            segment.push(value);
+        }
+        self.entries += 1;
+        Ok(())
+    }
+}
+
+/// An entry; [`NONE`] is none.
+#[inline(always)]
+fn get<T: Copy>(segments: &[Vec<T>], entry: u32) -> Option<T> {
+    const { assert!(NONE as usize > ENTRIES_MAX) }
+    segments.get(entry as usize >> SEGMENT_BITS)?.get(entry as usize % SEGMENT).copied()
+}

@@ -1,0 +1,262 @@
+//! The entries of a dictionary of byte strings.
+
+use alloc::vec::Vec;
+
+use marquetry_base::{Bytes, Error, Result, cast};
+
+use super::table::{ENTRIES_MAX, Found, Table, hash_bytes, hash_words};
+use super::{AT_ONCE, DictionaryLimits, Work};
+use crate::encoding::far_bytes;
+use crate::encoding::strings::length;
+use crate::read::INLINE_BYTES_MAX;
+
+/// The longest entry. Longer ones are hardly ever repeated so often that it would pay, and would take long to look at.
+pub(super) const VALUE_BYTES_MAX: usize = 64 << 10;
+
+/// The logarithm of the entries whose views are kept together.
+const SEGMENT_BITS: u32 = 12;
+const SEGMENT: usize = 1 << SEGMENT_BITS;
+
+/// Bytes of entries that are kept together.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// Bytes of values that are looked at between two looks at the budget.
+const SLICE_BYTES: usize = 64 << 10;
+
+const _: () = assert!(VALUE_BYTES_MAX + 4 <= PIECE_BYTES);
+
+/// The entries, and where they are.
+#[derive(Debug, Default)]
+pub(super) struct Strings {
+    table: Table,
+    /// Each entry's view, as of [`ByteArrays`](crate::read::ByteArrays), but the number is that of a piece; and its hash.
+    views: Vec<Vec<(u128, u32)>>,
+    /// The dictionary's page.
+    pieces: Vec<Vec<u8>>,
+    /// A value's length stands before it.
+    lengths: bool,
+    entries: usize,
+    bytes: usize,
+}
+
+/// A value that is looked for.
+#[derive(Debug, Clone, Copy, Default)]
+struct Wanted<'a> {
+    /// The view: all of it if it is short, else the length and the first bytes.
+    view: u128,
+    /// The bytes of a longer one.
+    bytes: &'a [u8],
+    hash: u32,
+}
+
+impl<'a> Wanted<'a> {
+    /// A value out of a view.
+    #[inline]
+    fn of_view(view: u128, buffers: &'a [Bytes]) -> Result<Wanted<'a>> {
+        if length(view) as usize <= INLINE_BYTES_MAX {
+            return Ok(Wanted::short(view));
+        }
+        Ok(Wanted::long(view & START, far_bytes(view, buffers)?))
+    }
+
+    /// A value of its bytes.
+    #[inline]
+    fn of_bytes(bytes: &'a [u8]) -> Wanted<'a> {
+        let mut raw = [0; 16];
+        raw[..4].copy_from_slice(&cast::low_u32(cast::u64_of(bytes.len())).to_le_bytes());
+        if bytes.len() <= INLINE_BYTES_MAX {
+            raw[4..4 + bytes.len()].copy_from_slice(bytes);
+            return Wanted::short(u128::from_le_bytes(raw));
+        }
+        raw[4..8].copy_from_slice(&bytes[..4]);
+        Wanted::long(u128::from_le_bytes(raw), bytes)
+    }
+
+    #[inline]
+    fn short(view: u128) -> Wanted<'a> {
+        let [low, high] = halves(view);
+        Wanted { view, bytes: &[], hash: hash_words(low, high) }
+    }
+
+    #[inline]
+    fn long(view: u128, bytes: &'a [u8]) -> Wanted<'a> {
+        // What is too long is never looked for.
+        let hash = if bytes.len() <= VALUE_BYTES_MAX { hash_bytes(bytes) } else { 0 };
+        Wanted { view, bytes, hash }
+    }
+
+    fn len(&self) -> usize {
+        length(self.view) as usize
+    }
+}
+
+/// The length and the first bytes of a long value's view.
+const START: u128 = u64::MAX as u128;
+
+fn halves(view: u128) -> [u64; 2] {
+    let raw = view.to_le_bytes();
+    [0, 8].map(|at| raw[at..].first_chunk().map_or(0, |half| u64::from_le_bytes(*half)))
+}
+
+impl Strings {
+    /// Entries behind their lengths, or, of one length, without.
+    pub(super) fn new(lengths: bool) -> Strings {
+        Strings { lengths, ..Strings::default() }
+    }
+
+    /// True if a value's length stands before it.
+    pub(super) fn has_lengths(&self) -> bool {
+        self.lengths
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn held(&self) -> usize {
+        let views = self.views.len() * SEGMENT * size_of::<(u128, u32)>();
+        self.table.held() + views + self.pieces.iter().map(Vec::capacity).sum::<usize>()
+    }
+
+    /// The pieces of the dictionary's page.
+    pub(super) fn into_pieces(self) -> Vec<Vec<u8>> {
+        self.pieces
+    }
+
+    /// Interns some values out of views; see [`Numbers::intern`](super::numbers::Numbers::intern).
+    pub(super) fn intern_views(
+        &mut self,
+        views: &[u128],
+        buffers: &[Bytes],
+        limits: DictionaryLimits,
+        out: &mut [u32; AT_ONCE],
+        work: &mut Work,
+    ) -> Result<usize> {
+        self.intern(views.len(), |at| Wanted::of_view(views[at], buffers), limits, out, work)
+    }
+
+    /// Interns some values of `width` bytes.
+    pub(super) fn intern_fixed(
+        &mut self,
+        width: usize,
+        values: usize,
+        bytes: &[u8],
+        limits: DictionaryLimits,
+        out: &mut [u32; AT_ONCE],
+        work: &mut Work,
+    ) -> Result<usize> {
+        let value = |at: usize| Ok(Wanted::of_bytes(&bytes[at * width..(at + 1) * width]));
+        self.intern(values, value, limits, out, work)
+    }
+
+    fn intern<'a>(
+        &mut self,
+        count: usize,
+        wanted: impl Fn(usize) -> Result<Wanted<'a>>,
+        limits: DictionaryLimits,
+        out: &mut [u32; AT_ONCE],
+        work: &mut Work,
+    ) -> Result<usize> {
+        for at in 0..count.min(AT_ONCE) {
+            if work.bytes >= SLICE_BYTES {
+                return Ok(at);
+            }
+            let wanted = wanted(at)?;
+            work.bytes += wanted.bytes.len().min(VALUE_BYTES_MAX);
+            let first = self.table.first(wanted.hash);
+            if self.is(first, &wanted) {
+                out[at] = first;
+                continue;
+            }
+            match self.table.find(wanted.hash, |entry| self.is(entry, &wanted), &mut work.probes) {
+                Found::Entry(entry) => out[at] = entry,
+                Found::Free(place) if self.fits(&wanted, limits) => {
+                    let entry = cast::low_u32(cast::u64_of(self.entries));
+                    out[at] = entry;
+                    self.push(&wanted)?;
+                    let views = &self.views;
+                    let hash = |entry: u32| {
+                        let segment = views.get(entry as usize >> SEGMENT_BITS);
+                        segment
+                            .and_then(|segment| segment.get(entry as usize % SEGMENT))
+                            .map_or(0, |entry| entry.1)
+                    };
+                    let moved = self.table.insert(place, entry, hash)?;
+                    work.new += 1;
+                    work.moved += moved;
+                    if moved > 0 {
+                        return Ok(at + 1);
+                    }
+                }
+                Found::Free(_) | Found::Crowded => {
+                    work.full = true;
+                    return Ok(at);
+                }
+            }
+        }
+        Ok(count.min(AT_ONCE))
+    }
+
+    /// True if an entry is the value.
+    #[inline(always)]
+    fn is(&self, entry: u32, wanted: &Wanted<'_>) -> bool {
+        let segment = self.views.get(entry as usize >> SEGMENT_BITS);
+        let Some(&(view, hash)) = segment.and_then(|segment| segment.get(entry as usize % SEGMENT)) else {
+            return false;
+        };
+        if wanted.bytes.is_empty() {
+            return view == wanted.view;
+        }
+        hash == wanted.hash && view & START == wanted.view && self.stored(view) == Some(wanted.bytes)
+    }
+
+    /// The bytes of a long entry's view.
+    #[inline]
+    fn stored(&self, view: u128) -> Option<&[u8]> {
+        let [.., p0, p1, p2, p3, o0, o1, o2, o3] = view.to_le_bytes();
+        let (piece, start) = (u32::from_le_bytes([p0, p1, p2, p3]), u32::from_le_bytes([o0, o1, o2, o3]));
+        self.pieces.get(piece as usize)?.get(start as usize..)?.get(..length(view) as usize)
+    }
+
+    fn fits(&self, wanted: &Wanted<'_>, limits: DictionaryLimits) -> bool {
+        let bytes = self.bytes + wanted.len() + if self.lengths { 4 } else { 0 };
+        wanted.len() <= VALUE_BYTES_MAX
+            && bytes <= limits.bytes
+            && self.entries < limits.entries.min(ENTRIES_MAX)
+    }
+
+    fn push(&mut self, wanted: &Wanted<'_>) -> Result<()> {
+        let raw = wanted.view.to_le_bytes();
+        let value = if wanted.bytes.is_empty() { &raw[4..4 + wanted.len()] } else { wanted.bytes };
+        let bytes = value.len() + if self.lengths { 4 } else { 0 };
+        if self.pieces.last().is_none_or(|piece| piece.len() + bytes > PIECE_BYTES) {
+            self.pieces.push(Vec::new());
+        }
+        let number = self.pieces.len().saturating_sub(1);
+        let Some(piece) = self.pieces.last_mut() else { return Err(Error::internal("no piece")) };
+        piece.try_reserve(bytes).map_err(|_| Error::out_of_memory(bytes))?;
+        if self.lengths {
+            piece.extend_from_slice(&raw[..4]);
+        }
+        let mut view = raw;
+        if !wanted.bytes.is_empty() {
+            view[8..12].copy_from_slice(&cast::low_u32(cast::u64_of(number)).to_le_bytes());
+            view[12..].copy_from_slice(&cast::low_u32(cast::u64_of(piece.len())).to_le_bytes());
+        }
+        piece.extend_from_slice(value);
+        if self.entries.is_multiple_of(SEGMENT) {
+            self.views.push(Vec::new());
+        }
+        if let Some(views) = self.views.last_mut() {
+            views.try_reserve(1).map_err(|_| Error::out_of_memory(SEGMENT * 32))?;
+            views.push((u128::from_le_bytes(view), wanted.hash));
+        }
+        self.entries += 1;
+        self.bytes += bytes;
+        Ok(())
+    }
+}

@@ -1,0 +1,291 @@
+//! A table from hashes to entries' numbers, which never works long.
+//!
+//! It is open, and probed in order. Small ones are one part; larger ones 64, of which each grows alone, so that no more than
+//! a 64th of the entries move at once. Nothing is ever taken out.
+
+use alloc::vec::Vec;
+
+use marquetry_base::{Error, Result, cast};
+
+/// The entry of a slot that has none.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Entries at most: then a part has 16,384, about.
+pub(super) const ENTRIES_MAX: usize = 1 << 20;
+
+/// Slots that are looked at for a value at most. Hashes that are any good need a few dozen in the largest table; values
+/// made to have the same are not for a dictionary.
+const PROBES_MAX: usize = 256;
+
+/// Slots of the first table.
+const FIRST_SLOTS: usize = 128;
+
+/// Slots of a table beyond which it has parts: 16 KiB, which stay in a core's first-level cache.
+const WHOLE_SLOTS_MAX: usize = 1 << 12;
+
+/// The logarithm of the number of parts.
+const PART_BITS: u32 = 6;
+
+/// The logarithm of a part's slots at most, and more.
+const PART_SLOT_BITS: u32 = 18;
+
+/// The bits of a hash that are used: those of the part, then those of the slot.
+const HASH_BITS: u32 = u32::BITS;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    /// One, or `1 << PART_BITS`; none before the first entry.
+    parts: Vec<Part>,
+    /// The bits that a hash is moved by for its part: all, where there is one.
+    part_shift: u32,
+}
+
+#[derive(Debug, Default)]
+struct Part {
+    /// Entries' numbers; a power of two of them.
+    slots: Vec<u32>,
+    /// How many have one.
+    filled: usize,
+}
+
+/// Where a hash's entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// This one.
+    Entry(u32),
+    /// Nowhere; here it would be.
+    Free(Place),
+    /// Too many others have about the same hash.
+    Crowded,
+}
+
+/// A free slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    part: usize,
+    slot: usize,
+}
+
+impl Part {
+    /// Where a hash begins to look.
+    #[inline(always)]
+    fn start(&self, hash: u32) -> usize {
+        // The bits behind the part's, of which there are more than any part has slots.
+        (hash >> (HASH_BITS - PART_BITS - PART_SLOT_BITS)) as usize & self.slots.len().wrapping_sub(1)
+    }
+}
+
+impl Table {
+    /// The entry that is looked at first for a hash, or [`NONE`]: most often the right one, if there is one.
+    #[inline(always)]
+    pub(super) fn first(&self, hash: u32) -> u32 {
+        match self.parts.get(self.part(hash)) {
+            Some(part) => part.slots.get(part.start(hash)).copied().unwrap_or(NONE),
+            None => NONE,
+        }
+    }
+
+    #[inline(always)]
+    fn part(&self, hash: u32) -> usize {
+        // In 64 bits, for a move by all of 32 is none.
+        (u64::from(hash) >> self.part_shift) as usize
+    }
+
+    /// The entry of a hash that `is` the one. Adds the slots that were looked at to `probes`.
+    pub(super) fn find(&self, hash: u32, is: impl Fn(u32) -> bool, probes: &mut usize) -> Found {
+        let number = self.part(hash);
+        let Some(part) = self.parts.get(number) else { return Found::Free(Place { part: 0, slot: 0 }) };
+        let (start, mask) = (part.start(hash), part.slots.len() - 1);
+        for probe in 0..PROBES_MAX.min(part.slots.len()) {
+            *probes += 1;
+            let slot = (start + probe) & mask;
+            match part.slots[slot] {
+                NONE => return Found::Free(Place { part: number, slot }),
+                entry if is(entry) => return Found::Entry(entry),
+                _ => {}
+            }
+        }
+        Found::Crowded
+    }
+
+    /// Puts an entry where it was not [found](Table::find). Says how many entries were moved for that; `hash` tells an
+    /// entry's.
+    pub(super) fn insert(&mut self, place: Place, entry: u32, hash: impl Fn(u32) -> u32) -> Result<usize> {
+        if self.parts.is_empty() {
+            self.parts.push(Part::new(FIRST_SLOTS)?);
+            self.part_shift = HASH_BITS;
+            let slot = self.parts[0].start(hash(entry));
+            self.parts[0].slots[slot] = entry;
+            self.parts[0].filled = 1;
+            return Ok(0);
+        }
+        let part = &mut self.parts[place.part];
+        part.slots[place.slot] = entry;
+        part.filled += 1;
+        // Half of the slots are free, so that most are found where they are looked for first.
+        if part.filled * 2 <= part.slots.len() {
+            return Ok(0);
+        }
+        let moved = part.filled;
+        let slots = part.slots.len() * 2;
+        if self.parts.len() > 1 || slots <= WHOLE_SLOTS_MAX {
+            let old = core::mem::replace(&mut self.parts[place.part], Part::new(slots)?);
+            self.add(&old.slots, &hash);
+        } else {
+            let mut parts = Vec::new();
+            parts.try_reserve_exact(1 << PART_BITS).map_err(|_| Error::out_of_memory(slots * 4))?;
+            for _ in 0..1 << PART_BITS {
+                parts.push(Part::new(slots * 2 >> PART_BITS)?);
+            }
+            let old = core::mem::replace(&mut self.parts, parts);
+            self.part_shift = HASH_BITS - PART_BITS;
+            old.iter().for_each(|part| self.add(&part.slots, &hash));
+        }
+        Ok(moved)
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn held(&self) -> usize {
+        self.parts.iter().map(|part| part.slots.capacity() * 4 + size_of::<Part>()).sum()
+    }
+
+    /// Puts entries that are not there.
+    fn add(&mut self, entries: &[u32], hash: &impl Fn(u32) -> u32) {
+        for &entry in entries.iter().filter(|&&entry| entry != NONE) {
+            let hash = hash(entry);
+            let number = self.part(hash);
+            let part = &mut self.parts[number];
+            let mut slot = part.start(hash);
+            // Half of the slots are free.
+            while part.slots[slot] != NONE {
+                slot = (slot + 1) & (part.slots.len() - 1);
+            }
+            part.slots[slot] = entry;
+            part.filled += 1;
+        }
+    }
+}
+
+impl Part {
+    fn new(slots: usize) -> Result<Part> {
+        let mut all = Vec::new();
+        all.try_reserve_exact(slots).map_err(|_| Error::out_of_memory(slots * 4))?;
+        all.resize(slots, NONE);
+        Ok(Part { slots: all, filled: 0 })
+    }
+}
+
+/// The hash of a number.
+#[inline(always)]
+pub(super) fn hash_number(number: u64) -> u32 {
+    // 2^64 by the golden ratio. A product's bits depend only on those below, so the upper ones are put there first: floats have
+    // nothing in the lower ones.
+    cast::low_u32((number ^ number >> 32).wrapping_mul(MIX) >> 32)
+}
+
+/// The hash of bytes, of eight at least.
+#[inline]
+pub(super) fn hash_bytes(bytes: &[u8]) -> u32 {
+    const WORD: usize = 8;
+    let word = |at: usize| {
+        bytes
+            .get(at..)
+            .and_then(|rest| rest.first_chunk::<WORD>())
+            .map_or(0, |word| u64::from_le_bytes(*word))
+    };
+    let mut state = cast::u64_of(bytes.len()) ^ MIX;
+    let mut at = 0;
+    while at + 2 * WORD < bytes.len() {
+        state = fold(word(at) ^ state, word(at + WORD) ^ MIX_HIGH);
+        at += 2 * WORD;
+    }
+    // The last sixteen bytes, of which some were looked at.
+    let end = |back: usize| word(bytes.len().saturating_sub(back));
+    hash_words(end(2 * WORD) ^ state, end(WORD))
+}
+
+/// The hash of two words.
+#[inline(always)]
+pub(super) fn hash_words(low: u64, high: u64) -> u32 {
+    cast::low_u32(fold(low ^ MIX, high ^ MIX_HIGH) >> 32)
+}
+
+/// Any odd numbers with as many ones as zeros, about.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+const MIX_HIGH: u64 = 0xa076_1d64_78bd_642f;
+
+/// Both halves of a product of 128 bits, together.
+#[inline(always)]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = (u128::from(a) * u128::from(b)).to_le_bytes();
+    let [low, high] =
+        [0, 8].map(|at| product[at..].first_chunk().map_or(0, |half| u64::from_le_bytes(*half)));
+    low ^ high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_all_kinds_are_spread() {
+        // Ascending, multiples, floats, small ones shifted: of 100,000, few are looked for far away.
+        let kinds: [fn(u64) -> u64; 6] = [
+            |at| at,
+            |at| at * 1000,
+            |at| at << 40,
+            |at| (at as f64).to_bits(),
+            |at| at * 86_400_000_000 + 1_600_000_000_000_000,
+            |at| at | at << 32,
+        ];
+        for (kind, value) in kinds.iter().enumerate() {
+            let (mut table, mut probes, mut most_moved) = (Table::default(), 0, 0);
+            let hash = |entry: u32| hash_number(value(entry.into()));
+            for entry in 0..100_000 {
+                let Found::Free(place) = table.find(hash(entry), |_| false, &mut 0) else {
+                    panic!("entry {entry} of kind {kind} is crowded out");
+                };
+                most_moved = most_moved.max(table.insert(place, entry, hash).unwrap());
+            }
+            let mut first = 0;
+            for entry in 0..100_000 {
+                let found = table.find(hash(entry), |other| other == entry, &mut probes);
+                assert_eq!(found, Found::Entry(entry));
+                first += u32::from(table.first(hash(entry)) == entry);
+            }
+            assert!(probes < 150_000 && first > 75_000, "{probes} probes, {first} at once, of kind {kind}");
+            assert!(most_moved < 4096, "{most_moved} entries moved at once");
+            assert!(table.held() < 100_000 * 20);
+        }
+    }
+
+    #[test]
+    fn hashes_of_bytes_depend_on_all_of_them() {
+        let mut bytes = [7u8; 100];
+        for length in 8..100 {
+            let hash = hash_bytes(&bytes[..length]);
+            assert_ne!(hash, hash_bytes(&bytes[..length - 1]), "{length}");
+            for at in 0..length {
+                bytes[at] ^= 1;
+                assert_ne!(hash, hash_bytes(&bytes[..length]), "byte {at} of {length}");
+                bytes[at] ^= 1;
+            }
+        }
+        assert_ne!(hash_words(1, 2), hash_words(2, 1));
+    }
+
+    #[test]
+    fn the_same_hash_is_crowded() {
+        let mut table = Table::default();
+        for entry in 0.. {
+            match table.find(5, |_| false, &mut 0) {
+                Found::Free(place) => drop(table.insert(place, entry, |_| 5).unwrap()),
+                found => {
+                    assert_eq!((found, entry as usize), (Found::Crowded, PROBES_MAX));
+                    break;
+                }
+            }
+        }
+    }
+}
