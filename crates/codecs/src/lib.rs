@@ -23,10 +23,11 @@
 //! * A failed page fails again until the next `start`, which makes the decompressor as good as new.
 #![forbid(unsafe_code)]
 
-use marquetry_base::{Codec, Codecs, Decompressor, Limits, Result};
+use marquetry_base::{Codec, Codecs, Compressor, Decompressor, Limits, Result};
 
 mod block;
 mod brotli;
+mod compress;
 mod gzip;
 mod hadoop;
 mod inflate;
@@ -37,6 +38,8 @@ mod page;
 mod pieces;
 mod snappy;
 mod zstd;
+
+pub use compress::{bounded_level_max, levels};
 
 /// All codecs of the Parquet format.
 ///
@@ -74,5 +77,9 @@ impl Codecs for StandardCodecs {
             Codec::Lz4 => Box::new(pieces::Pieces::new(lz4::Lz4::default())),
             Codec::Lzo => Box::new(pieces::Pieces::new(lzo::Lzo::default())),
         })
+    }
+
+    fn compressor(&self, codec: Codec, level: Option<i32>) -> Result<Box<dyn Compressor>> {
+        compress::compressor(codec, level)
     }
 }

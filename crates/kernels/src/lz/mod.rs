@@ -8,6 +8,7 @@
 pub mod inflate;
 pub mod lz4;
 pub mod lzo;
+pub mod pack;
 pub mod snappy;
 
 #[cfg(test)]
