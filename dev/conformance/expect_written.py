@@ -12,6 +12,7 @@ What a reader does not read, whoever wrote it, is named in `cannot_read`, and is
 
 import datetime
 import math
+import os
 import sys
 
 import duckdb
@@ -23,7 +24,7 @@ import pyarrow.parquet as pq
 from expect import main, one_line
 
 
-def cannot_read(reader, column, kind, encodings, is_v2):
+def cannot_read(reader, column, kind, encodings, codec, is_v2, is_mixed):
     """Why a column is left out, or None."""
     match reader:
         case "duckdb" if kind == "FIXED_LEN_BYTE_ARRAY" and "BYTE_STREAM_SPLIT" in encodings:
@@ -32,6 +33,10 @@ def cannot_read(reader, column, kind, encodings, is_v2):
             return "Polars 2.1 says so"
         case "fastparquet" if not column.endswith(("_required", "_optional")):
             return "fastparquet reads structs and lists of lists as columns of other names, if at all"
+        case "fastparquet" if is_mixed:
+            return "in a file with structs it takes the counts of nulls of other columns"
+        case "fastparquet" if codec == "LZ4":
+            return "it takes the deprecated LZ4 for bare blocks"
         case "fastparquet" if is_v2:
             return "it does not put pages of V2 together"
         case "fastparquet" if encodings - {"PLAIN", "RLE_DICTIONARY", "RLE", "BIT_PACKED"} or (kind == "BOOLEAN" and "PLAIN" not in encodings):
@@ -52,11 +57,15 @@ def expect_file(path):
         return {"file": path, "columns": columns, "wrong": [f"pyarrow: {one_line(error)}"]}
     chunks = [file.metadata.row_group(0).column(at) for at in range(file.metadata.num_columns)]
     # A field of one leaf each.
+    name = os.path.basename(path)
+    # pyarrow has one name for both kinds of LZ4.
+    codec = name.split("-")[1]
+    is_v2, is_mixed = "-V2-" in name, name.startswith("all-")
     kinds = {chunk.path_in_schema.split(".")[0]: (chunk.physical_type, set(chunk.encodings)) for chunk in chunks}
     for reader in (with_duckdb, with_polars, with_fastparquet):
         name = reader.__name__.removeprefix("with_")
         columns[name] = 0
-        wanted = [column for column in expected if cannot_read(name, column, *kinds[column], "-V2-" in path) is None]
+        wanted = [column for column in expected if cannot_read(name, column, *kinds[column], codec, is_v2, is_mixed) is None]
         if not wanted:
             continue
         try:

@@ -26,7 +26,7 @@ impl Written {
 }
 
 /// Steps without a product, an append or a demand after which a machine is taken to hang.
-const IDLE_STEPS_MAX: u64 = 50_000_000;
+const IDLE_STEPS_MAX: u64 = 5_000_000;
 
 /// Drives a machine that writes to its end. `ready` is told of each product, and gives the machine what it wants next.
 ///

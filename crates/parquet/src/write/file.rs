@@ -291,7 +291,6 @@ impl FileWriter {
         }
         while let Some(column) = self.columns.get_mut(pending.column) {
             let batch = &pending.batch.columns[pending.column];
-            budget.charge(COLUMN_PRICE, 0, 1);
             let place = (pending.column, self.rows + u64_of(pending.taken));
             let (held, size) = (column.held(), column.size());
             let taken = match batch.rows == pending.batch.rows {
@@ -317,8 +316,10 @@ impl FileWriter {
                     at.row = Some(place.1);
                 })
             })?;
+            // Not before: codecs do nothing where a budget is begun, and does not pay for what they do at least.
+            budget.charge(COLUMN_PRICE, 0, 1);
             if !is_taken {
-                return Ok(None);
+                return Ok(Some(Step::Yield));
             }
             pending.column += 1;
             if budget.is_spent() {
@@ -352,7 +353,8 @@ impl FileWriter {
             budget,
         )?;
         Ok(match (ended, self.shared.options.spill) {
-            (Ended::Yield, _) => None,
+            (Ended::Yield, _) if self.out.is_ready() => None,
+            (Ended::Yield, _) => Some(Step::Yield),
             (Ended::Need(range), Some(spill)) => Some(Step::Need(Demand::now(spill, range))),
             (Ended::Need(_), None) => return Err(Error::internal("a page that is nowhere")),
             (Ended::Whole, _) => {
@@ -369,7 +371,6 @@ impl FileWriter {
     /// Moves the pages of a column out of memory.
     fn spill(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
         let State::Spilling { column, with_open } = &mut self.state else { return Ok(None) };
-        budget.charge(COLUMN_PRICE, 0, 1);
         let Some(found) = self.columns.get_mut(*column) else {
             self.spill_out.seal();
             let most = self.shared.options.held_bytes_max;
@@ -404,9 +405,10 @@ impl FileWriter {
                 break;
             }
         }
+        budget.charge(COLUMN_PRICE, 0, 1);
         self.held = self.held.wrapping_add(found.held().wrapping_sub(held));
         self.group_bytes = self.group_bytes.wrapping_add(found.size().wrapping_sub(size));
-        Ok(None)
+        Ok((!is_done).then_some(Step::Yield))
     }
 }
 

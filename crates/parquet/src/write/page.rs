@@ -177,7 +177,11 @@ impl PageMaker {
             match self.stage {
                 Stage::Idle => return Err(Error::internal("a page that was not begun")),
                 Stage::Join { piece, at } => self.join(piece, at, budget)?,
-                Stage::Compress { piece, at } => self.compress(piece, at, budget)?,
+                Stage::Compress { piece, at } => {
+                    if self.compress(piece, at, budget)? == Status::Yield {
+                        return Ok(None);
+                    }
+                }
                 Stage::Checksum { piece, at } => {
                     if !self.crc || piece == self.output.pieces().len() {
                         budget.charge_units(PAGE_UNITS);
@@ -214,7 +218,8 @@ impl PageMaker {
         Ok(())
     }
 
-    fn compress(&mut self, piece: usize, at: usize, budget: &mut Budget<'_>) -> Result<()> {
+    /// Compresses on. A codec yields before the budget is spent, too: where what is left does not pay for what it does at least.
+    fn compress(&mut self, piece: usize, at: usize, budget: &mut Budget<'_>) -> Result<Status> {
         let Some(number) = self.compressor else { return Err(Error::internal("a page without a codec")) };
         let compressor = &mut self.compressors[number].2;
         if self.room.is_empty() {
@@ -245,7 +250,7 @@ impl PageMaker {
         if is_end {
             self.end_compression();
         }
-        Ok(())
+        Ok(progress.status)
     }
 
     fn end_compression(&mut self) {

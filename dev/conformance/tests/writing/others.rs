@@ -48,8 +48,15 @@ fn encodings(number: i32) -> Vec<Encoding> {
     all
 }
 
-/// Ways to write: by name.
-fn ways() -> Vec<(String, Vec<(&'static str, i32)>, WriteOptions)> {
+/// A way to write.
+struct Way {
+    name: String,
+    types: Vec<(&'static str, i32)>,
+    shapes: &'static [&'static str],
+    options: WriteOptions,
+}
+
+fn ways() -> Vec<Way> {
     let mut ways = Vec::new();
     for page_version in [PageVersion::V1, PageVersion::V2] {
         for (name, number) in TYPES {
@@ -63,13 +70,18 @@ fn ways() -> Vec<(String, Vec<(&'static str, i32)>, WriteOptions)> {
                     row_group_rows: 600,
                     ..WriteOptions::default()
                 };
-                ways.push((format!("{name}-{encoding}-{page_version:?}"), vec![(name, number)], options));
+                let types = vec![(name, number)];
+                let name = format!("{name}-{encoding}-{page_version:?}");
+                ways.push(Way { name, types, shapes: &SHAPES, options });
             }
         }
         for codec in codecs() {
             let column = ColumnOptions { compression: codec, ..ColumnOptions::default() };
             let options = WriteOptions { column, page_version, ..WriteOptions::default() };
-            ways.push((format!("all-{codec}-{page_version:?}"), TYPES.to_vec(), options));
+            for (name, shapes) in [("all", &SHAPES[..]), ("flat", &SHAPES[..2])] {
+                let name = format!("{name}-{codec}-{page_version:?}");
+                ways.push(Way { name, types: TYPES.to_vec(), shapes, options: options.clone() });
+            }
         }
     }
     ways
@@ -91,8 +103,8 @@ fn every_encoding_codec_and_page_version() {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     let mut paths = Vec::new();
-    for (name, types, options) in ways() {
-        let schema = given::schema(&types, &SHAPES);
+    for Way { name, types, shapes, options } in ways() {
+        let schema = given::schema(&types, shapes);
         for flavour in [Flavour::Few, Flavour::Ascending, Flavour::Random] {
             let batches = [300, 1, 500].map(|rows| {
                 given::batch(&schema, rows, flavour, Layout::Spaced, u64::try_from(rows).unwrap())
@@ -137,5 +149,5 @@ fn every_encoding_codec_and_page_version() {
     println!("{} files, {fields} fields equal to pyarrow, columns of others {columns:?}", paths.len());
     let printed = &wrong[..wrong.len().min(40)];
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), printed.join("\n"));
-    assert!(fields > 1000 && columns.values().all(|count| *count > 400), "{fields} {columns:?}");
+    assert!(fields > 1000 && columns.values().all(|count| *count > 100), "{fields} {columns:?}");
 }

@@ -1,0 +1,135 @@
+//! What a machine that writes promises: small steps, small pieces, the same bytes whatever the host does, and errors that say where.
+
+use std::sync::Arc;
+
+use marquetry_base::{Budget, ErrorKind, Machine, Step};
+use marquetry_codecs::StandardCodecs;
+use marquetry_conformance::canonical::FILE;
+use marquetry_conformance::hostile::Manner;
+use marquetry_parquet::read::{Batch, Layout, ReadOptions, Values};
+use marquetry_parquet::write::{Fed, FileWriter, PageVersion, Room, WriteOptions};
+
+use crate::given::{self, Flavour, SHAPES, TYPES};
+use crate::rewritten::{SPILL, batches, plain, write};
+
+/// Units that a step may charge beyond its budget, for the slice that it was in the middle of.
+const SLICE_UNITS_MAX: u64 = 50_000;
+
+#[test]
+fn budgets_do_not_change_what_is_written() {
+    let schema = given::schema(&TYPES, &SHAPES);
+    for page_version in [PageVersion::V1, PageVersion::V2] {
+        for spill in [None, Some(SPILL)] {
+            let options = WriteOptions {
+                page_version,
+                spill,
+                held_bytes_max: 20_000,
+                page_rows: 50,
+                row_group_rows: 333,
+                ..WriteOptions::default()
+            };
+            let rows = [1, 300, 99];
+            let given = rows.map(|rows| given::batch(&schema, rows, Flavour::Random, Layout::Spaced, 5));
+            let kind = write(&schema, &given, options.clone(), Manner::KIND).unwrap();
+            assert_eq!(kind.objects.contains_key(&SPILL), spill.is_some());
+            for manner in [Manner::DISORDERLY, Manner::USUAL, Manner { budget: 1, ..Manner::ONE_BYTE }] {
+                let manner = Manner { piece_bytes: manner.piece_bytes.max(100), ..manner };
+                let other = write(&schema, &given, options.clone(), manner).unwrap();
+                assert!(kind.object(FILE) == other.object(FILE), "{manner:?}, {options:?}");
+                if manner.budget <= 1 {
+                    assert!(other.report.units_max < SLICE_UNITS_MAX, "{}", other.report.units_max);
+                }
+            }
+        }
+    }
+}
+
+/// Many rows at once, long strings, all codecs: no step does more than it may.
+#[test]
+fn steps_are_small() {
+    let schema = given::schema(&TYPES, &SHAPES);
+    for flavour in [Flavour::Few, Flavour::Ascending, Flavour::Random] {
+        let batch = given::batch(&schema, 40_000, flavour, Layout::Dense, 11);
+        let options = WriteOptions { row_group_rows: 30_000, ..WriteOptions::default() };
+        let manner = Manner { budget: Budget::DEFAULT_UNITS, ..Manner::KIND };
+        let written = write(&schema, std::slice::from_ref(&batch), options, manner).unwrap();
+        println!("{flavour:?}: {:?}, largest piece {}", written.report, written.piece_bytes_max);
+        assert!(written.report.units_max <= Budget::DEFAULT_UNITS + SLICE_UNITS_MAX);
+        assert!(written.piece_bytes_max < 1 << 20);
+        let (_, again) = batches(&written.object(FILE), ReadOptions::default()).unwrap();
+        assert_eq!(again.iter().map(|batch| batch.rows).sum::<usize>(), 40_000);
+    }
+}
+
+/// The error of writing a batch that was spoilt.
+fn error_of(spoil: impl FnOnce(&mut Batch)) -> marquetry_base::Error {
+    let schema = given::schema(&TYPES, &SHAPES);
+    let mut batch = given::batch(&schema, 100, Flavour::Few, Layout::Spaced, 3);
+    spoil(&mut batch);
+    write(&schema, &[batch], WriteOptions::default(), Manner::KIND).unwrap_err()
+}
+
+#[test]
+fn rows_that_do_not_fit_the_schema() {
+    let of_another_type = error_of(|batch| batch.columns[5].values = Values::Int64(vec![1; 100].into()));
+    assert_eq!(of_another_type.kind(), ErrorKind::Misuse);
+    let text = of_another_type.to_string();
+    assert_eq!(text, "INT64 where INT32 is to be (column int32_required, row 0)");
+    let nulls = error_of(|batch| batch.columns[5].validity = batch.columns[6].validity.clone());
+    assert_eq!(nulls.message(), "nulls in a column that is required");
+    let short = error_of(|batch| batch.columns[6].rows = 99);
+    assert_eq!(short.message(), "a column of 99 rows, in a batch of 100");
+    let few = error_of(|batch| batch.columns[5].values = Values::Int32(vec![1; 99].into()));
+    assert_eq!(few.message(), "a batch whose levels tell of more values than the 99 there are");
+    let many = error_of(|batch| batch.columns[5].values = Values::Int32(vec![1; 101].into()));
+    assert_eq!(many.message(), "a batch of 101 values, which levels do not tell of");
+    let no_levels = error_of(|batch| batch.columns[8].levels = None);
+    assert_eq!(no_levels.message(), "a column of a nested leaf without levels");
+    let cut = error_of(|batch| {
+        let levels = batch.columns[8].levels.as_mut().unwrap();
+        levels.repetition = Some(vec![1; levels.definition.len()].into());
+    });
+    assert_eq!(cut.message(), "a batch that begins in the middle of a row");
+    let too_deep = error_of(|batch| {
+        let levels = batch.columns[8].levels.as_mut().unwrap();
+        levels.definition = vec![9; levels.definition.len()].into();
+    });
+    assert_eq!(too_deep.kind(), ErrorKind::Misuse);
+    let fewer = error_of(|batch| drop(batch.columns.pop()));
+    assert_eq!(fewer.message(), "a batch of 39 columns, of a schema of 40 leaves");
+    let index = error_of(|batch| {
+        let values = Arc::new(Values::Int32(vec![1, 2].into()));
+        batch.columns[5].values = Values::Dictionary(vec![2; 100].into(), values);
+    });
+    assert_eq!(index.message(), "an index that the dictionary of its batch does not have");
+}
+
+#[test]
+fn options_that_cannot_be() {
+    let schema = given::wide(2, 1);
+    let of = |options: WriteOptions| {
+        let codecs = Arc::new(StandardCodecs::default());
+        let writer = FileWriter::new(FILE, Arc::clone(&schema), codecs, options);
+        writer.and_then(|mut writer| writer.step(&mut Budget::unlimited())).unwrap_err().message().to_owned()
+    };
+    let default = WriteOptions::default;
+    assert_eq!(of(WriteOptions { page_rows: 0, ..default() }), "pages or row groups of no rows");
+    assert_eq!(of(WriteOptions { spill: Some(FILE), ..default() }), "the file is to be its own spill object");
+    assert_eq!(of(WriteOptions { columns: [(2, plain())].into(), ..default() }), "options of leaf 2 of 2");
+}
+
+#[test]
+fn room_for_one_batch() {
+    let schema = given::wide(1, 1);
+    let codecs = Arc::new(StandardCodecs::default());
+    let mut writer = FileWriter::new(FILE, Arc::clone(&schema), codecs, WriteOptions::default()).unwrap();
+    let batch = given::batch(&schema, 10, Flavour::Few, Layout::Dense, 1);
+    assert_eq!(writer.feed(batch.clone()).unwrap(), Fed::Taken);
+    assert_eq!(writer.feed(batch.clone()).unwrap(), Fed::Full(batch.clone()));
+    while writer.step(&mut Budget::default()).unwrap() != Step::Ready(Room) {}
+    assert_eq!(writer.feed(batch.clone()).unwrap(), Fed::Taken);
+    writer.finish();
+    assert_eq!(writer.feed(batch).unwrap_err().message(), "rows for a file that is finished");
+    while writer.step(&mut Budget::default()).unwrap() != Step::Done {}
+    assert_eq!((writer.rows(), writer.row_groups()), (20, 1));
+}
