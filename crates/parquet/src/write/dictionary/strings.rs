@@ -17,6 +17,9 @@ pub(super) const VALUE_BYTES_MAX: usize = 64 << 10;
 const SEGMENT_BITS: u32 = 12;
 const SEGMENT: usize = 1 << SEGMENT_BITS;
 
+/// Bytes of an entry's view and hash.
+const VIEW_BYTES: usize = size_of::<u128>() + size_of::<u32>();
+
 /// Bytes of entries that are kept together.
 const PIECE_BYTES: usize = 256 << 10;
 
@@ -29,8 +32,10 @@ const _: () = assert!(VALUE_BYTES_MAX + 4 <= PIECE_BYTES);
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     table: Table,
-    /// Each entry's view, as of [`ByteArrays`](crate::read::ByteArrays), but the number is that of a piece; and its hash.
-    views: Vec<Vec<(u128, u32)>>,
+    /// Each entry's view, as of [`ByteArrays`](crate::read::ByteArrays), but the number is that of a piece.
+    views: Vec<Vec<u128>>,
+    /// Each entry's hash.
+    hashes: Vec<Vec<u32>>,
     /// The dictionary's page.
     pieces: Vec<Vec<u8>>,
     /// A value's length stands before it.
@@ -118,7 +123,7 @@ impl Strings {
     }
 
     pub(super) fn held(&self) -> usize {
-        let views = self.views.len() * SEGMENT * size_of::<(u128, u32)>();
+        let views = self.views.len() * SEGMENT * VIEW_BYTES;
         self.table.held() + views + self.pieces.iter().map(Vec::capacity).sum::<usize>()
     }
 
@@ -178,14 +183,8 @@ impl Strings {
                     let entry = cast::low_u32(cast::u64_of(self.entries));
                     out[at] = entry;
                     self.push(&wanted)?;
-                    let views = &self.views;
-                    let hash = |entry: u32| {
-                        let segment = views.get(entry as usize >> SEGMENT_BITS);
-                        segment
-                            .and_then(|segment| segment.get(entry as usize % SEGMENT))
-                            .map_or(0, |entry| entry.1)
-                    };
-                    let moved = self.table.insert(place, entry, hash)?;
+                    let hashes = &self.hashes;
+                    let moved = self.table.insert(place, entry, |entry| get(hashes, entry).unwrap_or(0))?;
                     work.new += 1;
                     work.moved += moved;
                     if moved > 0 {
@@ -204,14 +203,11 @@ impl Strings {
     /// True if an entry is the value.
     #[inline(always)]
     fn is(&self, entry: u32, wanted: &Wanted<'_>) -> bool {
-        let segment = self.views.get(entry as usize >> SEGMENT_BITS);
-        let Some(&(view, hash)) = segment.and_then(|segment| segment.get(entry as usize % SEGMENT)) else {
-            return false;
-        };
+        let Some(view) = get(&self.views, entry) else { return false };
         if wanted.bytes.is_empty() {
             return view == wanted.view;
         }
-        hash == wanted.hash && view & START == wanted.view && self.stored(view) == Some(wanted.bytes)
+        view & START == wanted.view && self.stored(view) == Some(wanted.bytes)
     }
 
     /// The bytes of a long entry's view.
@@ -250,13 +246,22 @@ impl Strings {
         piece.extend_from_slice(value);
         if self.entries.is_multiple_of(SEGMENT) {
             self.views.push(Vec::new());
+            self.hashes.push(Vec::new());
         }
-        if let Some(views) = self.views.last_mut() {
-            views.try_reserve(1).map_err(|_| Error::out_of_memory(SEGMENT * 32))?;
-            views.push((u128::from_le_bytes(view), wanted.hash));
+        if let (Some(views), Some(hashes)) = (self.views.last_mut(), self.hashes.last_mut()) {
+            let room = views.try_reserve(1).and_then(|()| hashes.try_reserve(1));
+            room.map_err(|_| Error::out_of_memory(SEGMENT * VIEW_BYTES))?;
+            views.push(u128::from_le_bytes(view));
+            hashes.push(wanted.hash);
         }
         self.entries += 1;
         self.bytes += bytes;
         Ok(())
     }
+}
+
+/// What is kept of an entry.
+#[inline(always)]
+fn get<T: Copy>(segments: &[Vec<T>], entry: u32) -> Option<T> {
+    segments.get(entry as usize >> SEGMENT_BITS)?.get(entry as usize % SEGMENT).copied()
 }
