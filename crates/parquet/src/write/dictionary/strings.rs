@@ -4,13 +4,13 @@ use alloc::vec::Vec;
 
 use marquetry_base::{Bytes, Error, Result, cast};
 
-use super::table::{ENTRIES_MAX, Found, Table, hash_bytes, hash_words};
+use super::table::{Found, NONE, Table, hash_bytes, hash_words};
 use super::{AT_ONCE, DictionaryLimits, Work};
 use crate::encoding::far_bytes;
 use crate::encoding::strings::length;
 use crate::read::INLINE_BYTES_MAX;
 
-/// The longest entry. Longer ones are hardly ever repeated so often that it would pay, and would take long to look at.
+/// The longest value that is looked for. Longer ones are hardly ever repeated, and would take long to compare.
 pub(super) const VALUE_BYTES_MAX: usize = 64 << 10;
 
 /// The logarithm of the entries whose views are kept together.
@@ -85,9 +85,13 @@ impl<'a> Wanted<'a> {
 
     #[inline]
     fn long(view: u128, bytes: &'a [u8]) -> Wanted<'a> {
-        // What is too long is never looked for.
         let hash = if bytes.len() <= VALUE_BYTES_MAX { hash_bytes(bytes) } else { 0 };
         Wanted { view, bytes, hash }
+    }
+
+    /// True unless it is too long, so that it is equal to nothing.
+    fn is_looked_for(&self) -> bool {
+        self.bytes.len() <= VALUE_BYTES_MAX
     }
 
     fn len(&self) -> usize {
@@ -171,7 +175,7 @@ impl Strings {
                 return Ok(at);
             }
             let wanted = wanted(at)?;
-            work.bytes += wanted.bytes.len().min(VALUE_BYTES_MAX);
+            work.bytes += wanted.bytes.len();
             let first = self.table.first(wanted.hash);
             if self.is(first, &wanted) {
                 out[at] = first;
@@ -179,21 +183,23 @@ impl Strings {
             }
             match self.table.find(wanted.hash, |entry| self.is(entry, &wanted), &mut work.probes) {
                 Found::Entry(entry) => out[at] = entry,
-                Found::Free(place) if self.fits(&wanted, limits) => {
+                _ if !self.fits(&wanted, limits) => {
+                    work.full = true;
+                    return Ok(at);
+                }
+                found => {
                     let entry = cast::low_u32(cast::u64_of(self.entries));
                     out[at] = entry;
+                    work.new += 1;
                     self.push(&wanted)?;
+                    let place = if wanted.is_looked_for() { found.place(self.entries) } else { None };
+                    let Some(place) = place else { continue };
                     let hashes = &self.hashes;
                     let moved = self.table.insert(place, entry, |entry| get(hashes, entry).unwrap_or(0))?;
-                    work.new += 1;
                     work.moved += moved;
                     if moved > 0 {
                         return Ok(at + 1);
                     }
-                }
-                Found::Free(_) | Found::Crowded => {
-                    work.full = true;
-                    return Ok(at);
                 }
             }
         }
@@ -220,30 +226,33 @@ impl Strings {
 
     fn fits(&self, wanted: &Wanted<'_>, limits: DictionaryLimits) -> bool {
         let bytes = self.bytes + wanted.len() + if self.lengths { 4 } else { 0 };
-        wanted.len() <= VALUE_BYTES_MAX
-            && bytes <= limits.bytes
-            && self.entries < limits.entries.min(ENTRIES_MAX)
+        bytes <= limits.bytes && self.entries < limits.entries
     }
 
     fn push(&mut self, wanted: &Wanted<'_>) -> Result<()> {
         let raw = wanted.view.to_le_bytes();
         let value = if wanted.bytes.is_empty() { &raw[4..4 + wanted.len()] } else { wanted.bytes };
         let bytes = value.len() + if self.lengths { 4 } else { 0 };
-        if self.pieces.last().is_none_or(|piece| piece.len() + bytes > PIECE_BYTES) {
-            self.pieces.push(Vec::new());
-        }
-        let number = self.pieces.len().saturating_sub(1);
-        let Some(piece) = self.pieces.last_mut() else { return Err(Error::internal("no piece")) };
-        piece.try_reserve(bytes).map_err(|_| Error::out_of_memory(bytes))?;
-        if self.lengths {
-            piece.extend_from_slice(&raw[..4]);
-        }
         let mut view = raw;
-        if !wanted.bytes.is_empty() {
-            view[8..12].copy_from_slice(&cast::low_u32(cast::u64_of(number)).to_le_bytes());
-            view[12..].copy_from_slice(&cast::low_u32(cast::u64_of(piece.len())).to_le_bytes());
+        if wanted.is_looked_for() {
+            // It stands in one piece, where it is compared.
+            let bytes = value.len() + 4;
+            if self.pieces.last().is_none_or(|piece| piece.len() + bytes > PIECE_BYTES) {
+                self.pieces.push(Vec::new());
+            }
         }
-        piece.extend_from_slice(value);
+        if self.lengths {
+            self.append(&raw[..4])?;
+        }
+        if !wanted.bytes.is_empty() {
+            let (piece, at) = match self.pieces.last() {
+                Some(piece) if wanted.is_looked_for() => (self.pieces.len() - 1, piece.len()),
+                _ => (NONE as usize, 0),
+            };
+            view[8..12].copy_from_slice(&cast::low_u32(cast::u64_of(piece)).to_le_bytes());
+            view[12..].copy_from_slice(&cast::low_u32(cast::u64_of(at)).to_le_bytes());
+        }
+        self.append(value)?;
         if self.entries.is_multiple_of(SEGMENT) {
             self.views.push(Vec::new());
             self.hashes.push(Vec::new());
@@ -256,6 +265,21 @@ impl Strings {
         }
         self.entries += 1;
         self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Adds bytes of the page.
+    fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            if self.pieces.last().is_none_or(|piece| piece.len() >= PIECE_BYTES) {
+                self.pieces.push(Vec::new());
+            }
+            let Some(piece) = self.pieces.last_mut() else { break };
+            let (now, later) = bytes.split_at(bytes.len().min(PIECE_BYTES - piece.len()));
+            piece.try_reserve(now.len()).map_err(|_| Error::out_of_memory(now.len()))?;
+            piece.extend_from_slice(now);
+            bytes = later;
+        }
         Ok(())
     }
 }

@@ -10,11 +10,11 @@ use marquetry_base::{Error, Result, cast};
 /// The entry of a slot that has none.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Entries at most: then a part has 16,384, about.
-pub(super) const ENTRIES_MAX: usize = 1 << 20;
+/// Entries that the table takes: then a part has 16,384, about.
+const ENTRIES_MAX: usize = 1 << 20;
 
 /// Slots that are looked at for a value at most. Hashes that are any good need a few dozen in the largest table; values
-/// made to have the same are not for a dictionary.
+/// made to have the same are not looked for.
 const PROBES_MAX: usize = 256;
 
 /// Slots of the first table.
@@ -69,6 +69,16 @@ pub(super) enum Found {
 pub(super) struct Place {
     part: usize,
     slot: usize,
+}
+
+impl Found {
+    /// Where a new entry goes, of `entries` with it. `None` where the table does not take it.
+    pub(super) fn place(self, entries: usize) -> Option<Place> {
+        match self {
+            Found::Free(place) if entries <= ENTRIES_MAX => Some(place),
+            _ => None,
+        }
+    }
 }
 
 impl Table {
