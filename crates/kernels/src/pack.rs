@@ -2,7 +2,8 @@
 //!
 //! Value `i` of width `w` begins at bit `i * w`, from the least significant bit of the first byte upwards (Encodings.md,
 //! "Run Length Encoding / Bit-Packing Hybrid"). Bits of a value beyond the width are dropped; those of the last byte
-//! behind the last value are zero.
+//! behind the last value are zero. Where `out` is longer than what the values take, what is behind that in it may be
+//! anything afterwards; sixteen bytes more let the last values be packed as fast as the others.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -43,57 +44,57 @@ pub fn u64(width: u32, values: &[u64], out: &mut [u8]) -> Result<usize, Error> {
     u64_with(isa(), width, values, out)
 }
 
-/// Checks that the values fit, and cuts off what they do not take.
-fn room(width: u32, most: u32, values: usize, out: &mut [u8]) -> Result<&mut [u8], Error> {
+/// The bytes that the values take, if they are possible and there is room for them.
+fn bytes_of(width: u32, most: u32, values: usize, room: usize) -> Result<usize, Error> {
     if width > most {
         return Err(Error::Width { width: width as usize });
     }
     let bits = bits_through(width, 0, values);
-    need_bits(bits, out.len())?;
-    Ok(&mut out[..bits.unwrap_or(0).div_ceil(8)])
+    need_bits(bits, room)?;
+    Ok(bits.unwrap_or(0).div_ceil(8))
 }
 
 fn u8_with(isa: Isa, width: u32, values: &[u8], out: &mut [u8]) -> Result<usize, Error> {
-    let out = room(width, 8, values.len(), out)?;
+    let bytes = bytes_of(width, 8, values.len(), out.len())?;
     match width {
         0 => {}
-        8 => out.copy_from_slice(values),
-        // The contract beyond the features: 1 <= width <= 7, and `out` has as many bytes as the values take.
+        8 => out[..bytes].copy_from_slice(values),
+        // The contract beyond the features: 1 <= width <= 7, and `out` has the bytes that the values take.
         _ => dispatch!(isa,
             avx512: avx512::u8(width, values, out),
             avx2: avx2::u8(width, values, out),
             portable: generic::u8(width, values, out),
         ),
     }
-    Ok(out.len())
+    Ok(bytes)
 }
 
 fn u32_with(isa: Isa, width: u32, values: &[u32], out: &mut [u8]) -> Result<usize, Error> {
-    let out = room(width, 32, values.len(), out)?;
+    let bytes = bytes_of(width, 32, values.len(), out.len())?;
     match width {
         0 => {}
-        32 => out.copy_from_slice(crate::plain::as_bytes(values)),
-        // The contract beyond the features: 1 <= width <= 31, and `out` has as many bytes as the values take.
+        32 => out[..bytes].copy_from_slice(crate::plain::as_bytes(values)),
+        // The contract beyond the features: 1 <= width <= 31, and `out` has the bytes that the values take.
         _ => dispatch!(isa,
             avx512: avx512::u32(width, values, out),
             avx2: avx2::u32(width, values, out),
             portable: generic::u32(width, values, out),
         ),
     }
-    Ok(out.len())
+    Ok(bytes)
 }
 
 fn u64_with(isa: Isa, width: u32, values: &[u64], out: &mut [u8]) -> Result<usize, Error> {
-    let out = room(width, 64, values.len(), out)?;
+    let bytes = bytes_of(width, 64, values.len(), out.len())?;
     match width {
         0 => {}
-        64 => out.copy_from_slice(crate::plain::as_bytes(values)),
-        // The contract beyond the features: 1 <= width <= 63, and `out` has as many bytes as the values take.
+        64 => out[..bytes].copy_from_slice(crate::plain::as_bytes(values)),
+        // The contract beyond the features: 1 <= width <= 63, and `out` has the bytes that the values take.
         _ => dispatch!(isa,
             avx512: avx512::u64(width, values, out),
             avx2: avx2::u64(width, values, out),
             portable: generic::u64(width, values, out),
         ),
     }
-    Ok(out.len())
+    Ok(bytes)
 }

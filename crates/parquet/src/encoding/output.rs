@@ -60,6 +60,8 @@ pub(crate) struct Output {
     tail: Vec<u8>,
     /// Bytes at the start that are left free for what is known only at the end.
     head: usize,
+    /// Bytes of what was written before, for the memory to begin with.
+    hint: usize,
 }
 
 impl Output {
@@ -119,7 +121,8 @@ impl Output {
     #[cold]
     fn grow(&mut self, bytes: usize) -> Result<()> {
         let needed = self.tail.len() + bytes;
-        let goal = (self.tail.capacity() * 2).clamp(FIRST_BYTES, PIECE_BYTES).max(needed);
+        let hint = if self.tail.capacity() == 0 { self.hint.saturating_sub(self.before.bytes) } else { 0 };
+        let goal = (self.tail.capacity() * 2).max(hint).clamp(FIRST_BYTES, PIECE_BYTES).max(needed);
         self.tail.try_reserve_exact(goal - self.tail.len()).map_err(|_| Error::out_of_memory(goal))
     }
 
@@ -136,7 +139,7 @@ impl Output {
     /// When the head is longer than what was left free.
     pub(crate) fn finish(&mut self, head: &[u8]) -> Result<Body> {
         let free = self.head.checked_sub(head.len()).ok_or_else(|| Error::internal("a head without room"))?;
-        let Output { before: mut body, mut tail, head: left } = core::mem::take(self);
+        let Output { before: mut body, mut tail, head: left, .. } = core::mem::take(self);
         if body.pieces.is_empty() {
             tail[free..left].copy_from_slice(head);
             body.push(Bytes::from(tail).slice(free..));
@@ -149,6 +152,8 @@ impl Output {
                 body.push(piece);
             }
         }
+        // A little more, for pages are about the same, and strings are written with room behind them.
+        self.hint = body.bytes + body.bytes / 16;
         Ok(body)
     }
 }

@@ -16,6 +16,9 @@ pub(crate) const STRINGS_AT_ONCE: usize = 256;
 /// The longest string that is copied as a block of that length: several times as fast as a copy of any length.
 const BLOCK: usize = 32;
 
+/// Strings of more bytes on the average are appended one by one: making room for them all would touch it twice.
+const LONG: usize = 64;
+
 /// Bytes behind the last string that a block may be written to.
 const SLACK: usize = BLOCK;
 
@@ -34,6 +37,14 @@ pub(crate) fn put<const LENGTHS: bool>(
     match cast::usize_of(bytes).filter(|&bytes| bytes <= SLICE_BYTES) {
         Some(bytes) if part.is_none() => {
             budget.charge(STRING_PRICE, bytes, now.len());
+            if bytes > now.len() * LONG {
+                for view in now {
+                    let raw = view.to_le_bytes();
+                    out.put(if LENGTHS { &raw[..4] } else { &[] })?;
+                    out.put(view_bytes(&raw, buffers)?)?;
+                }
+                return Ok(now.len());
+            }
             write::<LENGTHS>(now, buffers, out.room(bytes + SLACK)?)?;
             out.give_back(SLACK);
             Ok(now.len())

@@ -1,24 +1,42 @@
 //! Which encoding a column chunk's values take.
+//!
+//! A sample of the values is encoded in each encoding that may be worth it, and the smallest is taken. Only a dictionary's size
+//! cannot be seen in a sample, where most values are new: how many a chunk has is estimated from how many stand in the
+//! sample once, and twice.
 
-use marquetry_base::{Budget, Result};
+use alloc::vec::Vec;
 
-use super::encoder::Slice;
+use marquetry_base::{Budget, Error, Result, cast};
+
+use super::dictionary::{DictionaryBuilder, DictionaryLimits};
+use super::encoder::{Encoder, Slice};
+use crate::encoding::strings;
 use crate::format::Encoding;
 use crate::schema::PhysicalType;
+
+/// Values and bytes of a sample that are looked at: so few that it is one slice's work.
+const SAMPLE_VALUES: usize = 2048;
+const SAMPLE_BYTES: usize = 64 << 10;
+
+/// Values that a chunk is taken to have, for the share of its dictionary that each bears.
+const CHUNK_VALUES: u64 = 1 << 17;
+
+/// A dictionary beyond this is taken to be left half-way, as most writers do.
+const DICTIONARY_BYTES: u64 = 1 << 20;
 
 /// An encoding, and why it was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
     /// The encoding. [`Encoding::RleDictionary`] asks for a dictionary.
     pub encoding: Encoding,
-    /// The encoding of what does not fit the dictionary.
+    /// The encoding of what does not fit the dictionary; without one it is the same.
     pub fallback: Encoding,
     /// What it was chosen by.
     pub why: Why,
 }
 
-/// What a choice was made by: what a sample of the values takes in each encoding, in bytes, the dictionary's page included.
-/// `None` where the encoding was not tried.
+/// What a choice was made by: what the sample takes in each encoding, in bytes. `None` where the encoding was not tried.
+/// BYTE_STREAM_SPLIT takes as much as PLAIN, before a codec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Why {
     /// The user asked for the encoding.
@@ -29,7 +47,9 @@ pub struct Why {
     pub distinct: Option<usize>,
     /// PLAIN.
     pub plain: Option<u64>,
-    /// RLE_DICTIONARY.
+    /// RLE of booleans.
+    pub rle: Option<u64>,
+    /// RLE_DICTIONARY, with the share of the dictionary that so many values bear, by the estimate of a chunk's.
     pub dictionary: Option<u64>,
     /// DELTA_BINARY_PACKED.
     pub delta: Option<u64>,
@@ -42,7 +62,7 @@ pub struct Why {
 /// What a choice depends on beside the values.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Asked {
-    /// The encoding to take, whatever the values.
+    /// The encoding to take, whatever the values. With a dictionary the fallback is still chosen.
     pub encoding: Option<Encoding>,
     /// Never a dictionary.
     pub no_dictionary: bool,
@@ -51,19 +71,318 @@ pub struct Asked {
 }
 
 impl Choice {
-    /// The choice for a column chunk that begins with `sample`: the first few thousand values, of which not all need be looked at.
+    /// The choice for a column chunk that begins with `sample`: the first few thousand values, of which 2,048 are looked at. It
+    /// is done at once. Of no values PLAIN is chosen.
     ///
     /// # Errors
     ///
-    /// `Misuse` for values of another type, and for an encoding that the type does not have.
+    /// `Misuse` for values of another type, and for an encoding that the type does not have; when memory cannot be had.
     pub fn new(
         physical: PhysicalType,
         asked: Asked,
         sample: Slice<'_>,
         budget: &mut Budget<'_>,
     ) -> Result<Choice> {
-        let _ = (physical, asked, sample, budget);
-        let why = Why { asked: asked.encoding.is_some(), values: sample.len(), ..Why::default() };
-        Ok(Choice { encoding: Encoding::Plain, fallback: Encoding::Plain, why })
+        let mut why = Why { asked: asked.encoding.is_some(), ..Why::default() };
+        if let Some(encoding) = asked.encoding {
+            Encoder::new(encoding, physical)?;
+            if encoding != Encoding::RleDictionary {
+                return Ok(Choice { encoding, fallback: encoding, why });
+            }
+        }
+        let sample = sample.part(0..look_at(sample));
+        why.values = sample.len();
+        let mut size = |encoding| encoded(encoding, physical, sample, budget);
+        why.plain = size(Encoding::Plain)?;
+        match physical {
+            PhysicalType::Boolean => why.rle = size(Encoding::Rle)?,
+            PhysicalType::Int32 | PhysicalType::Int64 => why.delta = size(Encoding::DeltaBinaryPacked)?,
+            PhysicalType::ByteArray => {
+                why.delta_length = size(Encoding::DeltaLengthByteArray)?;
+                why.delta_bytes = size(Encoding::DeltaByteArray)?;
+            }
+            _ => {}
+        }
+        let fallback = why.fallback(physical, asked.compressed);
+        let mut encoding = asked.encoding.unwrap_or(fallback);
+        if asked.encoding.is_none() && !asked.no_dictionary && physical != PhysicalType::Boolean {
+            let (distinct, bytes) = with_dictionary(physical, sample, budget)?;
+            (why.distinct, why.dictionary) = (Some(distinct), bytes);
+            if bytes.is_some_and(|bytes| bytes < why.size(fallback)) {
+                encoding = Encoding::RleDictionary;
+            }
+        }
+        Ok(Choice { encoding, fallback, why })
+    }
+}
+
+impl Why {
+    /// The best encoding without a dictionary. PLAIN is the quickest to read: others have to be smaller by a tenth, or more.
+    fn fallback(&self, physical: PhysicalType, compressed: bool) -> Encoding {
+        let plain = self.plain.unwrap_or(0);
+        let pays =
+            |size: Option<u64>, than: u64, tenths: u64| size.is_some_and(|size| size * 10 < than * tenths);
+        match physical {
+            // Some readers take RLE only in pages of version 2.
+            PhysicalType::Boolean if pays(self.rle, plain, 5) => Encoding::Rle,
+            PhysicalType::Int32 | PhysicalType::Int64 if pays(self.delta, plain, 9) => {
+                Encoding::DeltaBinaryPacked
+            }
+            PhysicalType::ByteArray => {
+                let length = self.delta_length.unwrap_or(u64::MAX);
+                // It is the slowest to read, and hides from a codec what it leaves out itself.
+                if pays(self.delta_bytes, length.min(plain), 8) {
+                    Encoding::DeltaByteArray
+                } else if pays(self.delta_length, plain, 10) {
+                    Encoding::DeltaLengthByteArray
+                } else {
+                    Encoding::Plain
+                }
+            }
+            PhysicalType::Float | PhysicalType::Double if compressed && self.values > 0 => {
+                Encoding::ByteStreamSplit
+            }
+            _ => Encoding::Plain,
+        }
+    }
+
+    /// What the sample takes.
+    fn size(&self, encoding: Encoding) -> u64 {
+        let size = match encoding {
+            Encoding::Rle => self.rle,
+            Encoding::DeltaBinaryPacked => self.delta,
+            Encoding::DeltaLengthByteArray => self.delta_length,
+            Encoding::DeltaByteArray => self.delta_bytes,
+            Encoding::RleDictionary => self.dictionary,
+            _ => self.plain,
+        };
+        size.unwrap_or(u64::MAX)
+    }
+}
+
+/// How many values of a sample are looked at.
+fn look_at(sample: Slice<'_>) -> usize {
+    let most = sample.len().min(SAMPLE_VALUES);
+    match sample {
+        Slice::ByteArray(views, _) => {
+            let mut bytes = 0;
+            views[..most]
+                .iter()
+                .take_while(|&&view| {
+                    bytes += strings::length(view) as usize;
+                    bytes <= SAMPLE_BYTES
+                })
+                .count()
+        }
+        Slice::Fixed { width, .. } => most.min(SAMPLE_BYTES / width.max(1)),
+        _ => most,
+    }
+}
+
+/// What the sample takes in an encoding; it is done at once.
+fn encoded(
+    encoding: Encoding,
+    physical: PhysicalType,
+    sample: Slice<'_>,
+    budget: &mut Budget<'_>,
+) -> Result<Option<u64>> {
+    let mut encoder = Encoder::new(encoding, physical)?;
+    let mut done = 0;
+    while done < sample.len() {
+        done += encoder.put(sample.part(done..sample.len()), budget)?;
+    }
+    loop {
+        if let Some(body) = encoder.finish(budget)? {
+            return Ok(Some(cast::u64_of(body.len())));
+        }
+    }
+}
+
+/// The different values of a sample, and what it takes with a dictionary; `None` where that would become too large.
+fn with_dictionary(
+    physical: PhysicalType,
+    sample: Slice<'_>,
+    budget: &mut Budget<'_>,
+) -> Result<(usize, Option<u64>)> {
+    let limits = DictionaryLimits { entries: usize::MAX, bytes: usize::MAX };
+    let mut dictionary = DictionaryBuilder::new(physical, limits);
+    let mut indices = Vec::new();
+    let mut done = 0;
+    while done < sample.len() {
+        let interned = dictionary.intern(sample.part(done..sample.len()), &mut indices, budget)?;
+        if interned.full {
+            return Err(Error::internal("a dictionary without limits is full"));
+        }
+        done += interned.values;
+    }
+    let distinct = dictionary.len();
+    if distinct == 0 {
+        return Ok((0, None));
+    }
+    let Some(indices_bytes) = encoded(Encoding::RleDictionary, physical, Slice::Indices(&indices), budget)?
+    else {
+        return Ok((distinct, None));
+    };
+    let mut counts = [0u16; SAMPLE_VALUES];
+    for index in &indices {
+        if let Some(count) = counts.get_mut(*index as usize) {
+            *count += 1;
+        }
+    }
+    let times = |times: u16| counts.iter().filter(|&&count| count == times).count();
+    let of_chunk = match times(1) {
+        // Where none comes again, nothing says that any will.
+        once if once == distinct => CHUNK_VALUES,
+        once => estimate(cast::u64_of(distinct), cast::u64_of(once), cast::u64_of(times(2))),
+    };
+    let values = cast::u64_of(sample.len());
+    let of_chunk = of_chunk.min(CHUNK_VALUES);
+    let dictionary_bytes = of_chunk * cast::u64_of(dictionary.bytes()) / cast::u64_of(distinct);
+    if dictionary_bytes > DICTIONARY_BYTES {
+        return Ok((distinct, None));
+    }
+    // More entries make wider indices.
+    let width = |entries: u64| u64::from(u64::BITS - entries.saturating_sub(1).leading_zeros()).max(1);
+    let indices_bytes = indices_bytes * width(of_chunk) / width(cast::u64_of(distinct));
+    Ok((distinct, Some(indices_bytes + dictionary_bytes * values / CHUNK_VALUES)))
+}
+
+/// How many different values there are, of which a sample has `distinct`, `once` of them once and `twice` twice.
+///
+/// Source: A. Chao, "Nonparametric Estimation of the Number of Classes in a Population" (1984), in the form that bears no twice.
+fn estimate(distinct: u64, once: u64, twice: u64) -> u64 {
+    distinct + once * once.saturating_sub(1) / (2 * (twice + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::{ByteArrays, FixedBytes, Values};
+    use alloc::format;
+    use alloc::string::String;
+
+    fn random(count: usize, below: u64) -> Vec<u64> {
+        let mut state = 88_172_645_463_325_252u64;
+        let next = |_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 8) % below
+        };
+        (0..count).map(next).collect()
+    }
+
+    fn choose(physical: PhysicalType, asked: Asked, values: &Values) -> Choice {
+        let mut budget = Budget::new(0);
+        let choice = Choice::new(physical, asked, Slice::of(values), &mut budget).unwrap();
+        assert!(budget.spent() < 200_000, "{} units to choose", budget.spent());
+        choice
+    }
+
+    fn int64(values: impl IntoIterator<Item = u64>) -> Values {
+        Values::Int64(values.into_iter().map(u64::cast_signed).collect::<Vec<_>>().into())
+    }
+
+    fn strings(all: impl IntoIterator<Item = String>) -> Values {
+        let all: Vec<String> = all.into_iter().collect();
+        Values::ByteArray(ByteArrays::from_lengths(all.concat().into(), all.iter().map(String::len)))
+    }
+
+    #[test]
+    fn numbers() {
+        let of = |values: &Values| {
+            let choice = choose(PhysicalType::Int64, Asked::default(), values);
+            (choice.encoding, choice.fallback)
+        };
+        use Encoding::{DeltaBinaryPacked, Plain, RleDictionary};
+        // Few different ones far apart; times; small numbers of which there are many; anything.
+        assert_eq!(of(&int64(random(8000, 50).iter().map(|n| n << 50))), (RleDictionary, Plain));
+        let mut time = 1 << 50;
+        let times = random(8000, 1000).into_iter().map(|n| {
+            time += n;
+            time
+        });
+        assert_eq!(of(&int64(times)), (DeltaBinaryPacked, DeltaBinaryPacked));
+        assert_eq!(of(&int64(random(8000, 1 << 20))), (DeltaBinaryPacked, DeltaBinaryPacked));
+        assert_eq!(of(&int64(random(8000, u64::MAX))), (Plain, Plain));
+        // Ten thousand different ones, of which a sample shows a third, are still worth a dictionary.
+        let many = random(8000, 10_000).into_iter().map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        assert_eq!(of(&int64(many)), (RleDictionary, Plain));
+        assert_eq!(of(&int64([])), (Plain, Plain));
+        assert_eq!(of(&int64([7; 3])).1, DeltaBinaryPacked);
+    }
+
+    #[test]
+    fn floats_and_booleans() {
+        let doubles = |values: Vec<u64>| {
+            Values::Double(values.iter().map(|&n| n as f64 / 7.0).collect::<Vec<_>>().into())
+        };
+        let unique = doubles(random(5000, 1 << 50));
+        let compressed = Asked { compressed: true, ..Asked::default() };
+        assert_eq!(choose(PhysicalType::Double, compressed, &unique).encoding, Encoding::ByteStreamSplit);
+        assert_eq!(choose(PhysicalType::Double, Asked::default(), &unique).encoding, Encoding::Plain);
+        let few = choose(PhysicalType::Double, compressed, &doubles(random(5000, 90)));
+        assert_eq!((few.encoding, few.fallback), (Encoding::RleDictionary, Encoding::ByteStreamSplit));
+        assert_eq!(few.why.distinct, Some(90));
+        assert!(few.why.dictionary < few.why.plain);
+
+        let bits = |below| Values::Boolean(random(5000, below).iter().map(|&n| n == 0).collect());
+        assert_eq!(choose(PhysicalType::Boolean, compressed, &bits(2)).encoding, Encoding::Plain);
+        assert_eq!(choose(PhysicalType::Boolean, compressed, &bits(500)).encoding, Encoding::Rle);
+    }
+
+    #[test]
+    fn byte_strings() {
+        let of = |values: Values| choose(PhysicalType::ByteArray, Asked::default(), &values);
+        let words = of(strings(random(5000, 30).iter().map(|n| format!("colour number {n}"))));
+        assert_eq!((words.encoding, words.fallback), (Encoding::RleDictionary, Encoding::DeltaByteArray));
+        let sorted = of(strings((0..5000).map(|n| format!("https://example.org/customers/{n:07}"))));
+        assert_eq!(sorted.encoding, Encoding::DeltaByteArray);
+        assert!(
+            sorted.why.delta_bytes < sorted.why.delta_length && sorted.why.delta_length < sorted.why.plain
+        );
+        let unique = of(strings(random(5000, u64::MAX).iter().map(|n| format!("{n:x}{}", n % 7))));
+        assert_eq!(unique.encoding, Encoding::DeltaLengthByteArray);
+        // Long ones: of a sample, a part is looked at; one alone may be longer than a sample.
+        let long = of(strings(random(200, u64::MAX).iter().map(|n| format!("{n:020}").repeat(500))));
+        assert_eq!((long.why.values, long.encoding), (6, Encoding::DeltaLengthByteArray));
+        assert_eq!(of(strings([String::from("ab").repeat(100_000)])).why.values, 0);
+    }
+
+    #[test]
+    fn strings_of_one_length() {
+        let all: Vec<u8> = random(5000, u64::MAX)
+            .into_iter()
+            .flat_map(|n| (u128::from(n) << 64 | u128::from(n)).to_le_bytes())
+            .collect();
+        let physical = PhysicalType::FixedLenByteArray(16);
+        let unique = Values::FixedLenByteArray(FixedBytes::new(16, 5000, all.into()));
+        assert_eq!(choose(physical, Asked::default(), &unique).encoding, Encoding::Plain);
+        let few = Values::FixedLenByteArray(FixedBytes::new(16, 5000, alloc::vec![3; 80_000].into()));
+        assert_eq!(choose(physical, Asked::default(), &few).encoding, Encoding::RleDictionary);
+    }
+
+    #[test]
+    fn what_is_asked_for_is_taken() {
+        let values = int64(random(5000, 50).iter().map(|n| n << 50));
+        let asked = |encoding| Asked { encoding: Some(encoding), ..Asked::default() };
+        for encoding in [Encoding::Plain, Encoding::DeltaBinaryPacked, Encoding::ByteStreamSplit] {
+            let choice = choose(PhysicalType::Int64, asked(encoding), &values);
+            assert_eq!((choice.encoding, choice.fallback, choice.why.asked), (encoding, encoding, true));
+        }
+        let dictionary = choose(PhysicalType::Int64, asked(Encoding::RleDictionary), &int64(0..5000));
+        assert_eq!(
+            (dictionary.encoding, dictionary.fallback),
+            (Encoding::RleDictionary, Encoding::DeltaBinaryPacked)
+        );
+        let without = Asked { no_dictionary: true, ..Asked::default() };
+        assert_eq!(choose(PhysicalType::Int64, without, &values).encoding, Encoding::Plain);
+        let refused = Choice::new(
+            PhysicalType::Int64,
+            asked(Encoding::Rle),
+            Slice::of(&values),
+            &mut Budget::default(),
+        );
+        assert!(refused.is_err());
     }
 }

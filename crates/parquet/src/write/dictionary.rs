@@ -16,8 +16,6 @@ use crate::growing::COPY_PRICE;
 use crate::schema::PhysicalType;
 use numbers::{Number, Numbers};
 use strings::Strings;
-#[cfg(test)]
-use strings::VALUE_BYTES_MAX;
 
 /// What a value costs that is found where it is looked for first; strings by their bytes as well.
 const NUMBER_PRICE: Price = Price::per_kilovalue(4 << 10);
@@ -32,8 +30,9 @@ const AT_ONCE: usize = 256;
 
 /// The dictionary of a column chunk, while it is built.
 ///
-/// Entries are numbered as they come. What it does at a time is bounded: its table grows a part at a time, and where values have
-/// about the same hash by the hundreds, as if made so, it says that it is full.
+/// Entries are numbered as they come. What it does at a time is bounded: its table grows a part at a time. For that, some
+/// values are an entry each time they stand there: those longer than 64 KiB, those new beyond 1,048,576 entries, and those
+/// of which hundreds have about the same hash, as if made so. Its size tells soon that it does not pay then.
 #[derive(Debug)]
 pub struct DictionaryBuilder {
     kind: Kind,
@@ -45,7 +44,7 @@ pub struct DictionaryBuilder {
 /// Bounds of a dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DictionaryLimits {
-    /// Entries; never more than 1,048,576.
+    /// Entries.
     pub entries: usize,
     /// Bytes of its page.
     pub bytes: usize,
@@ -56,8 +55,7 @@ pub struct DictionaryLimits {
 pub struct Interned {
     /// Values that have an index now.
     pub values: usize,
-    /// The value behind them is new, and there is no room for it: of the limits, or because it is longer than 64 KiB. Values
-    /// that are in the dictionary are still found.
+    /// The value behind them is new, and beyond the limits. Values that are in the dictionary are still found.
     pub full: bool,
 }
 

@@ -22,6 +22,9 @@ const SLICE: usize = 32 * BLOCK;
 /// Bytes of a stream's header: sizes of a block (two bytes) and of its parts (one), the number of values, the first value.
 const HEADER_BYTES_MAX: usize = 3 + 2 * VARINT_BYTES_MAX;
 
+/// Bytes behind what is packed that make packing faster.
+const SLACK: usize = 16;
+
 /// An integer that can be delta-encoded.
 pub(crate) trait DeltaValue: Copy + Default {
     /// A difference, less the smallest one.
@@ -187,16 +190,16 @@ impl<T: DeltaValue> DeltaEncoder<T> {
             bytes += usize::from(*width) * MINIBLOCK / 8;
         }
         let start_bytes = widths + MINIBLOCKS;
-        let mut room = self.out.room(start_bytes + bytes)?;
+        let mut room = self.out.room(start_bytes + bytes + SLACK)?;
         room[..start_bytes].copy_from_slice(&start[..start_bytes]);
         room = &mut room[start_bytes..];
         for (&width, part) in start[widths..].iter().zip(parts) {
-            let (now, later) = room.split_at_mut(usize::from(width) * MINIBLOCK / 8);
-            if !T::pack(width.into(), part, now) {
+            if !T::pack(width.into(), part, room) {
                 return Err(Error::internal("no room for packed differences"));
             }
-            room = later;
+            room = &mut room[usize::from(width) * MINIBLOCK / 8..];
         }
+        self.out.give_back(SLACK);
         Ok(())
     }
 }

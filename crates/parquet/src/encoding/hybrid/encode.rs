@@ -29,6 +29,9 @@ const GROUPS_MAX: usize = (1 << 13) - 1;
 /// Numbers of a run at most: readers count them in 32 bits, with a sign.
 const RUN_MAX: usize = (1 << 30) - 1;
 
+/// Bytes behind what is packed that make packing faster.
+const SLACK: usize = 16;
+
 /// Bytes of the length in front of levels and booleans.
 pub(crate) const LENGTH_BYTES: usize = 4;
 
@@ -244,7 +247,7 @@ impl HybridEncoder {
         if self.begun_count == 8 {
             self.begun_count = 0;
             let group = self.begun;
-            self.pack_groups(&group)?;
+            self.pack_group(&group)?;
         }
         Ok(())
     }
@@ -258,11 +261,12 @@ impl HybridEncoder {
             return self.write_run();
         }
         let group = [self.run_of; 8];
-        for _ in 0..self.run / 8 {
-            self.pack_groups(&group)?;
-        }
-        (self.begun, self.begun_count) = (group, self.run % 8);
+        let (groups, run) = (self.run / 8, self.run);
         self.run = 0;
+        for _ in 0..groups {
+            self.pack_group(&group)?;
+        }
+        (self.begun, self.begun_count) = (group, run % 8);
         Ok(())
     }
 
@@ -296,6 +300,19 @@ impl HybridEncoder {
         Ok(())
     }
 
+    /// Packs a group.
+    fn pack_group(&mut self, group: &[u32; 8]) -> Result<()> {
+        if self.width != 1 {
+            return self.pack_groups(group);
+        }
+        // Of bits, it is a byte: not worth a call.
+        self.room_for_groups(1)?;
+        let byte = group.iter().rev().fold(0, |byte, bit| byte << 1 | bit);
+        self.packed.push(cast::low_u8(byte.into()));
+        self.groups += 1;
+        if self.groups == GROUPS_MAX { self.write_packed() } else { Ok(()) }
+    }
+
     /// Packs whole groups.
     fn pack_groups<T: HybridNumber>(&mut self, mut values: &[T]) -> Result<()> {
         while !values.is_empty() {
@@ -303,10 +320,11 @@ impl HybridEncoder {
             let start = self.packed.len();
             let bytes = groups * self.width as usize;
             self.room_for_groups(groups)?;
-            self.packed.resize(start + bytes, 0);
+            self.packed.resize(start + bytes + SLACK, 0);
             if !T::pack(self.width, &values[..groups * 8], &mut self.packed[start..]) {
                 return Err(Error::internal("no room for packed numbers"));
             }
+            self.packed.truncate(start + bytes);
             self.groups += groups;
             values = &values[groups * 8..];
             if self.groups == GROUPS_MAX {
@@ -317,7 +335,7 @@ impl HybridEncoder {
     }
 
     fn room_for_groups(&mut self, groups: usize) -> Result<()> {
-        let bytes = groups * self.width as usize;
+        let bytes = groups * self.width as usize + SLACK;
         self.packed.try_reserve(bytes).map_err(|_| Error::out_of_memory(bytes))
     }
 

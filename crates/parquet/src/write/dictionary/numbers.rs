@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use marquetry_base::{Error, Result, cast};
 use marquetry_kernels::Plain;
 
-use super::table::{ENTRIES_MAX, Found, NONE, Table, hash_number};
+use super::table::{Found, Table, hash_number};
 use super::{AT_ONCE, Work};
 
 /// A number that is an entry; floats are by their bits.
@@ -73,23 +73,24 @@ impl<T: Number> Numbers<T> {
                 &mut work.probes,
             ) {
                 Found::Entry(entry) => out[at] = entry,
-                Found::Free(place) if self.entries < entries_max.min(ENTRIES_MAX) => {
+                _ if self.entries >= entries_max => {
+                    work.full = true;
+                    return Ok(at);
+                }
+                found => {
                     let entry = cast::low_u32(cast::u64_of(self.entries));
                     out[at] = entry;
+                    work.new += 1;
                     self.push(value)?;
+                    let Some(place) = found.place(self.entries) else { continue };
                     let segments = &self.segments;
                     let moved = self.table.insert(place, entry, |entry| {
                         get(segments, entry).map_or(0, |value: T| hash_number(value.into()))
                     })?;
-                    work.new += 1;
                     work.moved += moved;
                     if moved > 0 {
                         return Ok(at + 1);
                     }
-                }
-                Found::Free(_) | Found::Crowded => {
-                    work.full = true;
-                    return Ok(at);
                 }
             }
         }
@@ -114,9 +115,8 @@ impl<T: Number> Numbers<T> {
     }
 }
 
-/// An entry; [`NONE`] is none.
+/// An entry; [`NONE`](super::table::NONE) is none, for there cannot be so many.
 #[inline(always)]
 fn get<T: Copy>(segments: &[Vec<T>], entry: u32) -> Option<T> {
-    const { assert!(NONE as usize > ENTRIES_MAX) }
     segments.get(entry as usize >> SEGMENT_BITS)?.get(entry as usize % SEGMENT).copied()
 }

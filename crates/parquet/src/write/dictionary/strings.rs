@@ -4,18 +4,21 @@ use alloc::vec::Vec;
 
 use marquetry_base::{Bytes, Error, Result, cast};
 
-use super::table::{ENTRIES_MAX, Found, Table, hash_bytes, hash_words};
+use super::table::{Found, NONE, Table, hash_bytes, hash_words};
 use super::{AT_ONCE, DictionaryLimits, Work};
 use crate::encoding::far_bytes;
 use crate::encoding::strings::length;
 use crate::read::INLINE_BYTES_MAX;
 
-/// The longest entry. Longer ones are hardly ever repeated so often that it would pay, and would take long to look at.
+/// The longest value that is looked for. Longer ones are hardly ever repeated, and would take long to compare.
 pub(super) const VALUE_BYTES_MAX: usize = 64 << 10;
 
 /// The logarithm of the entries whose views are kept together.
 const SEGMENT_BITS: u32 = 12;
 const SEGMENT: usize = 1 << SEGMENT_BITS;
+
+/// Bytes of an entry's view and hash.
+const VIEW_BYTES: usize = size_of::<u128>() + size_of::<u32>();
 
 /// Bytes of entries that are kept together.
 const PIECE_BYTES: usize = 256 << 10;
@@ -29,8 +32,10 @@ const _: () = assert!(VALUE_BYTES_MAX + 4 <= PIECE_BYTES);
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     table: Table,
-    /// Each entry's view, as of [`ByteArrays`](crate::read::ByteArrays), but the number is that of a piece; and its hash.
-    views: Vec<Vec<(u128, u32)>>,
+    /// Each entry's view, as of [`ByteArrays`](crate::read::ByteArrays), but the number is that of a piece.
+    views: Vec<Vec<u128>>,
+    /// Each entry's hash.
+    hashes: Vec<Vec<u32>>,
     /// The dictionary's page.
     pieces: Vec<Vec<u8>>,
     /// A value's length stands before it.
@@ -80,9 +85,13 @@ impl<'a> Wanted<'a> {
 
     #[inline]
     fn long(view: u128, bytes: &'a [u8]) -> Wanted<'a> {
-        // What is too long is never looked for.
         let hash = if bytes.len() <= VALUE_BYTES_MAX { hash_bytes(bytes) } else { 0 };
         Wanted { view, bytes, hash }
+    }
+
+    /// True unless it is too long, so that it is equal to nothing.
+    fn is_looked_for(&self) -> bool {
+        self.bytes.len() <= VALUE_BYTES_MAX
     }
 
     fn len(&self) -> usize {
@@ -118,7 +127,7 @@ impl Strings {
     }
 
     pub(super) fn held(&self) -> usize {
-        let views = self.views.len() * SEGMENT * size_of::<(u128, u32)>();
+        let views = self.views.len() * SEGMENT * VIEW_BYTES;
         self.table.held() + views + self.pieces.iter().map(Vec::capacity).sum::<usize>()
     }
 
@@ -166,7 +175,7 @@ impl Strings {
                 return Ok(at);
             }
             let wanted = wanted(at)?;
-            work.bytes += wanted.bytes.len().min(VALUE_BYTES_MAX);
+            work.bytes += wanted.bytes.len();
             let first = self.table.first(wanted.hash);
             if self.is(first, &wanted) {
                 out[at] = first;
@@ -174,27 +183,23 @@ impl Strings {
             }
             match self.table.find(wanted.hash, |entry| self.is(entry, &wanted), &mut work.probes) {
                 Found::Entry(entry) => out[at] = entry,
-                Found::Free(place) if self.fits(&wanted, limits) => {
+                _ if !self.fits(&wanted, limits) => {
+                    work.full = true;
+                    return Ok(at);
+                }
+                found => {
                     let entry = cast::low_u32(cast::u64_of(self.entries));
                     out[at] = entry;
-                    self.push(&wanted)?;
-                    let views = &self.views;
-                    let hash = |entry: u32| {
-                        let segment = views.get(entry as usize >> SEGMENT_BITS);
-                        segment
-                            .and_then(|segment| segment.get(entry as usize % SEGMENT))
-                            .map_or(0, |entry| entry.1)
-                    };
-                    let moved = self.table.insert(place, entry, hash)?;
                     work.new += 1;
+                    self.push(&wanted)?;
+                    let place = if wanted.is_looked_for() { found.place(self.entries) } else { None };
+                    let Some(place) = place else { continue };
+                    let hashes = &self.hashes;
+                    let moved = self.table.insert(place, entry, |entry| get(hashes, entry).unwrap_or(0))?;
                     work.moved += moved;
                     if moved > 0 {
                         return Ok(at + 1);
                     }
-                }
-                Found::Free(_) | Found::Crowded => {
-                    work.full = true;
-                    return Ok(at);
                 }
             }
         }
@@ -204,14 +209,11 @@ impl Strings {
     /// True if an entry is the value.
     #[inline(always)]
     fn is(&self, entry: u32, wanted: &Wanted<'_>) -> bool {
-        let segment = self.views.get(entry as usize >> SEGMENT_BITS);
-        let Some(&(view, hash)) = segment.and_then(|segment| segment.get(entry as usize % SEGMENT)) else {
-            return false;
-        };
+        let Some(view) = get(&self.views, entry) else { return false };
         if wanted.bytes.is_empty() {
             return view == wanted.view;
         }
-        hash == wanted.hash && view & START == wanted.view && self.stored(view) == Some(wanted.bytes)
+        view & START == wanted.view && self.stored(view) == Some(wanted.bytes)
     }
 
     /// The bytes of a long entry's view.
@@ -224,39 +226,66 @@ impl Strings {
 
     fn fits(&self, wanted: &Wanted<'_>, limits: DictionaryLimits) -> bool {
         let bytes = self.bytes + wanted.len() + if self.lengths { 4 } else { 0 };
-        wanted.len() <= VALUE_BYTES_MAX
-            && bytes <= limits.bytes
-            && self.entries < limits.entries.min(ENTRIES_MAX)
+        bytes <= limits.bytes && self.entries < limits.entries
     }
 
     fn push(&mut self, wanted: &Wanted<'_>) -> Result<()> {
         let raw = wanted.view.to_le_bytes();
         let value = if wanted.bytes.is_empty() { &raw[4..4 + wanted.len()] } else { wanted.bytes };
         let bytes = value.len() + if self.lengths { 4 } else { 0 };
-        if self.pieces.last().is_none_or(|piece| piece.len() + bytes > PIECE_BYTES) {
-            self.pieces.push(Vec::new());
-        }
-        let number = self.pieces.len().saturating_sub(1);
-        let Some(piece) = self.pieces.last_mut() else { return Err(Error::internal("no piece")) };
-        piece.try_reserve(bytes).map_err(|_| Error::out_of_memory(bytes))?;
-        if self.lengths {
-            piece.extend_from_slice(&raw[..4]);
-        }
         let mut view = raw;
-        if !wanted.bytes.is_empty() {
-            view[8..12].copy_from_slice(&cast::low_u32(cast::u64_of(number)).to_le_bytes());
-            view[12..].copy_from_slice(&cast::low_u32(cast::u64_of(piece.len())).to_le_bytes());
+        if wanted.is_looked_for() {
+            // It stands in one piece, where it is compared.
+            let bytes = value.len() + 4;
+            if self.pieces.last().is_none_or(|piece| piece.len() + bytes > PIECE_BYTES) {
+                self.pieces.push(Vec::new());
+            }
         }
-        piece.extend_from_slice(value);
+        if self.lengths {
+            self.append(&raw[..4])?;
+        }
+        if !wanted.bytes.is_empty() {
+            let (piece, at) = match self.pieces.last() {
+                Some(piece) if wanted.is_looked_for() => (self.pieces.len() - 1, piece.len()),
+                _ => (NONE as usize, 0),
+            };
+            view[8..12].copy_from_slice(&cast::low_u32(cast::u64_of(piece)).to_le_bytes());
+            view[12..].copy_from_slice(&cast::low_u32(cast::u64_of(at)).to_le_bytes());
+        }
+        self.append(value)?;
         if self.entries.is_multiple_of(SEGMENT) {
             self.views.push(Vec::new());
+            self.hashes.push(Vec::new());
         }
-        if let Some(views) = self.views.last_mut() {
-            views.try_reserve(1).map_err(|_| Error::out_of_memory(SEGMENT * 32))?;
-            views.push((u128::from_le_bytes(view), wanted.hash));
+        if let (Some(views), Some(hashes)) = (self.views.last_mut(), self.hashes.last_mut()) {
+            let room = views.try_reserve(1).and_then(|()| hashes.try_reserve(1));
+            room.map_err(|_| Error::out_of_memory(SEGMENT * VIEW_BYTES))?;
+            views.push(u128::from_le_bytes(view));
+            hashes.push(wanted.hash);
         }
         self.entries += 1;
         self.bytes += bytes;
         Ok(())
     }
+
+    /// Adds bytes of the page.
+    fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            if self.pieces.last().is_none_or(|piece| piece.len() >= PIECE_BYTES) {
+                self.pieces.push(Vec::new());
+            }
+            let Some(piece) = self.pieces.last_mut() else { break };
+            let (now, later) = bytes.split_at(bytes.len().min(PIECE_BYTES - piece.len()));
+            piece.try_reserve(now.len()).map_err(|_| Error::out_of_memory(now.len()))?;
+            piece.extend_from_slice(now);
+            bytes = later;
+        }
+        Ok(())
+    }
+}
+
+/// What is kept of an entry.
+#[inline(always)]
+fn get<T: Copy>(segments: &[Vec<T>], entry: u32) -> Option<T> {
+    segments.get(entry as usize >> SEGMENT_BITS)?.get(entry as usize % SEGMENT).copied()
 }

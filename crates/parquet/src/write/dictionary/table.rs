@@ -10,11 +10,11 @@ use marquetry_base::{Error, Result, cast};
 /// The entry of a slot that has none.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Entries at most: then a part has 16,384, about.
-pub(super) const ENTRIES_MAX: usize = 1 << 20;
+/// Entries that the table takes: then a part has 16,384, about.
+const ENTRIES_MAX: usize = 1 << 20;
 
 /// Slots that are looked at for a value at most. Hashes that are any good need a few dozen in the largest table; values
-/// made to have the same are not for a dictionary.
+/// made to have the same are not looked for.
 const PROBES_MAX: usize = 256;
 
 /// Slots of the first table.
@@ -26,8 +26,10 @@ const WHOLE_SLOTS_MAX: usize = 1 << 12;
 /// The logarithm of the number of parts.
 const PART_BITS: u32 = 6;
 
-/// The logarithm of a part's slots at most, and more.
-const PART_SLOT_BITS: u32 = 18;
+/// Slots for each entry, at least, in a table that is whole: with fewer too many values are not where they are looked for
+/// first. And in parts: with more they would no longer stay in a core's second-level cache.
+const WHOLE_SLOTS_PER_ENTRY: usize = 4;
+const PART_SLOTS_PER_ENTRY: usize = 2;
 
 /// The bits of a hash that are used: those of the part, then those of the slot.
 const HASH_BITS: u32 = u32::BITS;
@@ -37,14 +39,16 @@ const HASH_BITS: u32 = u32::BITS;
 pub(super) struct Table {
     /// One, or `1 << PART_BITS`; none before the first entry.
     parts: Vec<Part>,
-    /// The bits that a hash is moved by for its part: all, where there is one.
-    part_shift: u32,
+    /// The upper bits of a hash that tell its part: none, where there is one.
+    part_bits: u32,
 }
 
 #[derive(Debug, Default)]
 struct Part {
     /// Entries' numbers; a power of two of them.
     slots: Vec<u32>,
+    /// The bits of a hash that do not tell its slot.
+    shift: u32,
     /// How many have one.
     filled: usize,
 }
@@ -67,12 +71,13 @@ pub(super) struct Place {
     slot: usize,
 }
 
-impl Part {
-    /// Where a hash begins to look.
-    #[inline(always)]
-    fn start(&self, hash: u32) -> usize {
-        // The bits behind the part's, of which there are more than any part has slots.
-        (hash >> (HASH_BITS - PART_BITS - PART_SLOT_BITS)) as usize & self.slots.len().wrapping_sub(1)
+impl Found {
+    /// Where a new entry goes, of `entries` with it. `None` where the table does not take it.
+    pub(super) fn place(self, entries: usize) -> Option<Place> {
+        match self {
+            Found::Free(place) if entries <= ENTRIES_MAX => Some(place),
+            _ => None,
+        }
     }
 }
 
@@ -81,7 +86,7 @@ impl Table {
     #[inline(always)]
     pub(super) fn first(&self, hash: u32) -> u32 {
         match self.parts.get(self.part(hash)) {
-            Some(part) => part.slots.get(part.start(hash)).copied().unwrap_or(NONE),
+            Some(part) => part.slots.get(self.start(part, hash)).copied().unwrap_or(NONE),
             None => NONE,
         }
     }
@@ -89,14 +94,20 @@ impl Table {
     #[inline(always)]
     fn part(&self, hash: u32) -> usize {
         // In 64 bits, for a move by all of 32 is none.
-        (u64::from(hash) >> self.part_shift) as usize
+        (u64::from(hash) << self.part_bits >> HASH_BITS) as usize
+    }
+
+    /// The slot where a hash begins to look: by the uppermost bits behind the part's, which are the best of a product.
+    #[inline(always)]
+    fn start(&self, part: &Part, hash: u32) -> usize {
+        (hash << self.part_bits >> part.shift) as usize
     }
 
     /// The entry of a hash that `is` the one. Adds the slots that were looked at to `probes`.
     pub(super) fn find(&self, hash: u32, is: impl Fn(u32) -> bool, probes: &mut usize) -> Found {
         let number = self.part(hash);
         let Some(part) = self.parts.get(number) else { return Found::Free(Place { part: 0, slot: 0 }) };
-        let (start, mask) = (part.start(hash), part.slots.len() - 1);
+        let (start, mask) = (self.start(part, hash), part.slots.len() - 1);
         for probe in 0..PROBES_MAX.min(part.slots.len()) {
             *probes += 1;
             let slot = (start + probe) & mask;
@@ -114,8 +125,7 @@ impl Table {
     pub(super) fn insert(&mut self, place: Place, entry: u32, hash: impl Fn(u32) -> u32) -> Result<usize> {
         if self.parts.is_empty() {
             self.parts.push(Part::new(FIRST_SLOTS)?);
-            self.part_shift = HASH_BITS;
-            let slot = self.parts[0].start(hash(entry));
+            let slot = self.start(&self.parts[0], hash(entry));
             self.parts[0].slots[slot] = entry;
             self.parts[0].filled = 1;
             return Ok(0);
@@ -123,8 +133,10 @@ impl Table {
         let part = &mut self.parts[place.part];
         part.slots[place.slot] = entry;
         part.filled += 1;
-        // Half of the slots are free, so that most are found where they are looked for first.
-        if part.filled * 2 <= part.slots.len() {
+        // So many slots are free that most are found where they are looked for first.
+        let least = if self.parts.len() == 1 { WHOLE_SLOTS_PER_ENTRY } else { PART_SLOTS_PER_ENTRY };
+        let part = &self.parts[place.part];
+        if part.filled * least <= part.slots.len() {
             return Ok(0);
         }
         let moved = part.filled;
@@ -136,10 +148,10 @@ impl Table {
             let mut parts = Vec::new();
             parts.try_reserve_exact(1 << PART_BITS).map_err(|_| Error::out_of_memory(slots * 4))?;
             for _ in 0..1 << PART_BITS {
-                parts.push(Part::new(slots * 2 >> PART_BITS)?);
+                parts.push(Part::new(slots >> PART_BITS)?);
             }
             let old = core::mem::replace(&mut self.parts, parts);
-            self.part_shift = HASH_BITS - PART_BITS;
+            self.part_bits = PART_BITS;
             old.iter().for_each(|part| self.add(&part.slots, &hash));
         }
         Ok(moved)
@@ -155,9 +167,9 @@ impl Table {
         for &entry in entries.iter().filter(|&&entry| entry != NONE) {
             let hash = hash(entry);
             let number = self.part(hash);
+            let mut slot = self.start(&self.parts[number], hash);
             let part = &mut self.parts[number];
-            let mut slot = part.start(hash);
-            // Half of the slots are free.
+            // Some are free.
             while part.slots[slot] != NONE {
                 slot = (slot + 1) & (part.slots.len() - 1);
             }
@@ -172,7 +184,7 @@ impl Part {
         let mut all = Vec::new();
         all.try_reserve_exact(slots).map_err(|_| Error::out_of_memory(slots * 4))?;
         all.resize(slots, NONE);
-        Ok(Part { slots: all, filled: 0 })
+        Ok(Part { slots: all, shift: HASH_BITS - slots.trailing_zeros(), filled: 0 })
     }
 }
 
@@ -187,28 +199,27 @@ pub(super) fn hash_number(number: u64) -> u32 {
 /// The hash of bytes, of eight at least.
 #[inline]
 pub(super) fn hash_bytes(bytes: &[u8]) -> u32 {
-    const WORD: usize = 8;
-    let word = |at: usize| {
-        bytes
-            .get(at..)
-            .and_then(|rest| rest.first_chunk::<WORD>())
-            .map_or(0, |word| u64::from_le_bytes(*word))
-    };
-    let mut state = cast::u64_of(bytes.len()) ^ MIX;
-    let mut at = 0;
-    while at + 2 * WORD < bytes.len() {
-        state = fold(word(at) ^ state, word(at + WORD) ^ MIX_HIGH);
-        at += 2 * WORD;
+    let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+    let mut state = [cast::u64_of(bytes.len()) ^ MIX, MIX_HIGH];
+    // Two products at a time, which do not wait for one another.
+    let (blocks, rest) = bytes.as_chunks::<32>();
+    for block in blocks {
+        state[0] = fold(word(block) ^ state[0], word(&block[8..]) ^ MIX_HIGH);
+        state[1] = fold(word(&block[16..]) ^ state[1], word(&block[24..]) ^ MIX);
+    }
+    if rest.len() > 16 {
+        state[0] = fold(word(rest) ^ state[0], word(&rest[8..]) ^ MIX_HIGH);
     }
     // The last sixteen bytes, of which some were looked at.
-    let end = |back: usize| word(bytes.len().saturating_sub(back));
-    hash_words(end(2 * WORD) ^ state, end(WORD))
+    let end = |back: usize| word(&bytes[bytes.len().saturating_sub(back)..]);
+    hash_words(end(16) ^ state[0], end(8) ^ state[1])
 }
 
 /// The hash of two words.
 #[inline(always)]
 pub(super) fn hash_words(low: u64, high: u64) -> u32 {
-    cast::low_u32(fold(low ^ MIX, high ^ MIX_HIGH) >> 32)
+    // Twice: texts that differ in a few places only would leave patterns in one product.
+    cast::low_u32(fold(fold(low ^ MIX, high ^ MIX_HIGH), MIX) >> 32)
 }
 
 /// Any odd numbers with as many ones as zeros, about.

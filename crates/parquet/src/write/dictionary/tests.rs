@@ -163,12 +163,18 @@ fn strings_of_all_lengths() {
 }
 
 #[test]
-fn long_strings_are_for_no_dictionary() {
-    let lengths = [10, VALUE_BYTES_MAX, VALUE_BYTES_MAX + 1];
+fn long_strings_are_entries_each_time() {
+    let lengths = [10, 64 << 10, (64 << 10) + 1, 700_000, 20, 64 << 10, (64 << 10) + 1, 10];
     let bytes = vec![7u8; lengths.iter().sum()];
     let strings = Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths));
     let mut dictionary = DictionaryBuilder::new(PhysicalType::ByteArray, WIDE);
-    assert_eq!(intern(&mut dictionary, Slice::of(&strings), 9), (vec![0, 1], true));
+    assert_eq!(intern(&mut dictionary, Slice::of(&strings), 9), (vec![0, 1, 2, 3, 4, 1, 5, 0], false));
+    let mut expected = Vec::new();
+    for index in [0, 1, 2, 3, 4, 6] {
+        expected.extend(u32::try_from(lengths[index]).unwrap().to_le_bytes());
+        expected.resize(expected.len() + lengths[index], 7);
+    }
+    assert!(page(&mut dictionary) == expected);
 }
 
 #[test]
@@ -196,7 +202,13 @@ fn no_call_does_much_more_than_its_budget() {
         }
         assert!(most < 250_000, "{most} units for {physical:?}");
         if physical == PhysicalType::Int64 {
-            assert_eq!(dictionary.len(), 1 << 20, "entries at most");
+            // Beyond what the table takes, values are new each time.
+            let before = dictionary.len();
+            assert!(before > 1 << 20);
+            intern(&mut dictionary, slice.part(0..1000), 1000);
+            assert_eq!(dictionary.len(), before);
+            intern(&mut dictionary, slice.part(slice.len() - 1000..slice.len()), 1000);
+            assert_eq!(dictionary.len(), before + 1000);
         }
     }
 }
