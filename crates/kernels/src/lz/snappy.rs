@@ -132,7 +132,7 @@ pub fn first_copy(length: usize) -> usize {
 #[must_use]
 pub fn copy(distance: usize, length: usize) -> ([u8; 4], usize) {
     let (distance, length) = (distance as u32, length as u32);
-    // A copy of fewer than four is not in the elements of two bytes. Both are made: which of them it is, is hard to foretell.
+    // A copy of fewer than four is not in the elements of two bytes. Both are made; no branch tells them apart.
     let is_near = length.wrapping_sub(4) < 8 && distance < 1 << 11;
     let near = 1 | length.wrapping_sub(4) << 2 | distance >> 8 << 5 | (distance & 0xff) << 8;
     let far = 2 | length.wrapping_sub(1) << 2 | distance << 8;
