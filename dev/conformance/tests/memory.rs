@@ -8,13 +8,15 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use marquetry_base::{Budget, Bytes, Error, Limits, Machine, Object, Result, Step};
+use marquetry_base::{Budget, Bytes, Codec, Error, Limits, Machine, Object, Result, Step};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::craft::*;
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::Manner;
+use marquetry_parquet::format::Compression;
 use marquetry_parquet::read::{Assembler, Batch, BatchReader, Layout, ReadOptions, Values};
+use marquetry_parquet::write::{ColumnOptions, FileWriter, PageVersion, Room, WriteOptions};
 
 /// A piece of memory that allocators of hosts that never wait dislike.
 const LARGE_BYTES: usize = 1 << 20;
@@ -212,6 +214,59 @@ fn nothing_large_is_allocated() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     let unused: Vec<_> = EXCEPTIONS.iter().filter(|(part, _)| !used.contains(part)).collect();
     assert!(unused.is_empty(), "exceptions that are none: {unused:?}");
+}
+
+/// Reads a file, and writes what it holds, which is watched; then drops what was written.
+fn write(bytes: &Bytes, options: WriteOptions) -> Result<()> {
+    let mut batches = Vec::new();
+    read(bytes, ReadOptions::default(), Manner::KIND, |batch| batches.push(batch))?;
+    let schema = Arc::new(canonical::metadata(bytes, Manner::KIND)?.schema.clone());
+    // What reading allocated is not looked at here.
+    LARGE.take();
+    let mut writer = watched(|| FileWriter::new(FILE, schema, Arc::new(StandardCodecs::default()), options))?;
+    let mut left = batches.into_iter();
+    loop {
+        match watched(|| writer.step(&mut Budget::default()))? {
+            Step::Ready(Room) => match left.next() {
+                Some(batch) => drop(writer.feed(batch)?),
+                None => writer.finish(),
+            },
+            Step::Done => return Ok(()),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn nothing_large_is_allocated_in_writing() {
+    let column = |codec: Option<Codec>| ColumnOptions {
+        compression: codec.map_or(Compression::Uncompressed, Compression::Codec),
+        ..ColumnOptions::default()
+    };
+    let codecs = [None, Some(Codec::Snappy), Some(Codec::Lz4Raw), Some(Codec::Gzip)];
+    let mut options: Vec<WriteOptions> = codecs
+        .map(|codec| WriteOptions { column: column(codec), ..WriteOptions::default() })
+        .into_iter()
+        .collect();
+    // Pages and dictionaries that are themselves larger.
+    options.push(WriteOptions {
+        page_bytes: 4 << 20,
+        page_rows: usize::MAX,
+        dictionary_bytes: 4 << 20,
+        page_version: PageVersion::V2,
+        ..WriteOptions::default()
+    });
+    let (mut used, mut faults) = (BTreeSet::new(), Vec::new());
+    for (name, bytes) in crafted() {
+        for (number, options) in options.iter().enumerate() {
+            let (bytes, options) = (bytes.clone(), options.clone());
+            let taken = on_a_small_stack(move || write(&bytes, options).unwrap());
+            judge(&format!("{name}, options {number}"), &taken, &mut used, &mut faults);
+        }
+    }
+    faults.sort();
+    faults.dedup();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 /// Files that have what is large.

@@ -217,17 +217,22 @@ fn bytes_of(column: &ColumnBatch, entries: Range<usize>, first: usize, values: u
 }
 
 fn bytes_of_values(values: &Values, range: Range<usize>) -> usize {
-    let length = |view: &u128| usize_of_u32(marquetry_base::cast::low_u32((*view & 0xffff_ffff) as u64));
+    let length = |view: &u128| {
+        let words: &[u32; 4] = bytemuck::cast_ref(view);
+        u64::from(words[0])
+    };
+    // No batch has so many values that the sum of their lengths would not fit.
+    let sum = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     match values {
         Values::Boolean(_) => range.len() / 8,
         Values::Int32(_) | Values::Float(_) => range.len() * 4,
         Values::Int64(_) | Values::Double(_) => range.len() * 8,
         Values::Int96(values) | Values::FixedLenByteArray(values) => range.len() * values.width(),
-        Values::ByteArray(values) => values.views()[range].iter().map(length).fold(0, usize::saturating_add),
+        Values::ByteArray(values) => sum(values.views()[range].iter().map(length).sum()),
         Values::Dictionary(indices, values) => match &**values {
             Values::ByteArray(values) => {
                 let views = indices[range].iter().map(|&index| values.views().get(index as usize));
-                views.map(|view| view.map_or(0, length)).fold(0, usize::saturating_add)
+                sum(views.map(|view| view.map_or(0, length)).sum())
             }
             values => bytes_of_values(values, 0..1) * range.len(),
         },

@@ -171,34 +171,46 @@ impl Bounds {
     }
 
     fn add_strings(&mut self, of: &BoundsOf, views: &[u128], buffers: &[Bytes]) {
+        let is_by_bytes = of.order == Order::Bytes;
+        let mut keys = self.keys(is_by_bytes);
         for view in views {
             let words: &[u32; 4] = bytemuck::cast_ref(view);
-            // The first four bytes, which every view has, tell of most values that they are neither.
-            if of.order == Order::Bytes && words[0] >= 4 && self.is_between(words[1]) {
+            // The first bytes tell of most values that they are neither the smallest nor the largest: four of them every view has.
+            let four = u64::from(words[1].swap_bytes());
+            if keys.0 >> 32 < four && four < keys.1 >> 32 {
                 continue;
             }
             let length = words[0] as usize;
             let value = if length <= INLINE_BYTES_MAX {
                 let bytes: &[u8; 16] = bytemuck::cast_ref(view);
+                let key = four << 32 | u64::from(words[2].swap_bytes());
+                if keys.0 < key && key < keys.1 {
+                    continue;
+                }
                 &bytes[4..4 + length]
             } else {
                 let start = words[3] as usize;
                 let value =
                     buffers.get(words[2] as usize).and_then(|buffer| buffer.get(start..)?.get(..length));
-                value.unwrap_or(&[])
+                let value = value.unwrap_or(&[]);
+                let key = key_of(value);
+                if keys.0 < key && key < keys.1 {
+                    continue;
+                }
+                value
             };
             self.take(of, value);
+            keys = self.keys(is_by_bytes);
         }
     }
 
-    /// Whether a value that begins with these four bytes, as a view has them, is surely neither the smallest nor the largest.
-    fn is_between(&self, start: u32) -> bool {
-        let first = |bound: &Option<Cut>| {
-            let bytes = bound.as_ref()?.bytes.bytes().get(..4)?;
-            Some(u32::from_be_bytes(bytes.try_into().ok()?))
-        };
-        let start = start.swap_bytes();
-        matches!((first(&self.min), first(&self.max)), (Some(min), Some(max)) if min < start && start < max)
+    /// The [keys](key_of) of the smallest and the largest value. Nothing is between them where there is none, or values are not ordered
+    /// by their bytes.
+    fn keys(&self, is_by_bytes: bool) -> (u64, u64) {
+        match (&self.min, &self.max) {
+            (Some(min), Some(max)) if is_by_bytes => (key_of(min.bytes.bytes()), key_of(max.bytes.bytes())),
+            _ => (u64::MAX, 0),
+        }
     }
 
     fn take_both<const N: usize>(&mut self, of: &BoundsOf, bounds: Option<([u8; N], [u8; N])>) {
@@ -288,6 +300,19 @@ impl Bounds {
             statistics.nan_count = of.is_floating().then_some(self.nans);
         }
         statistics
+    }
+}
+
+/// The first eight bytes, zeros behind those that are not there, as a number: of two values with different ones, that with the lower
+/// is the smaller.
+fn key_of(value: &[u8]) -> u64 {
+    match value.first_chunk() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => {
+            let mut first = [0; 8];
+            first[..value.len()].copy_from_slice(value);
+            u64::from_be_bytes(first)
+        }
     }
 }
 

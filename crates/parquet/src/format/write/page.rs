@@ -1,4 +1,4 @@
-//! Headers that stand before bytes: of pages, and of Bloom filters.
+//! The header of a page, written (`PageHeader`).
 
 use alloc::vec::Vec;
 
@@ -59,18 +59,6 @@ pub(crate) fn write_page_header(header: &PageHeader) -> Vec<u8> {
     writer.into_vec()
 }
 
-/// The header of a split-block Bloom filter of so many bytes: XXH64, uncompressed, the only kind that the format has.
-pub(crate) fn write_bloom_filter_header(bytes: u32) -> Vec<u8> {
-    let mut writer = Writer::new();
-    writer.structure(|fields| {
-        fields.u32(1, bytes);
-        for id in 2..=4 {
-            fields.structure(id, |fields| fields.empty(1));
-        }
-    });
-    writer.into_vec()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,12 +111,5 @@ mod tests {
                 assert_eq!(PageHeader::read(&bytes), Ok((header, bytes.len())));
             }
         }
-    }
-
-    #[test]
-    fn the_header_of_a_bloom_filter() {
-        // parquet.thrift's BloomFilterHeader, field by field.
-        let expected = [0x15, 0x80, 0x01, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0];
-        assert_eq!(write_bloom_filter_header(64), expected);
     }
 }

@@ -266,7 +266,7 @@ mod tests {
         writer.structure(|fields| {
             fields.bool(1, true);
             fields.i32(300, -5);
-            fields.list(301, Kind::I64, 0..20u64, |writer, value| writer.u64(value));
+            fields.list(301, Kind::I64, 0..20u32, |writer, value| writer.u64(value.into()));
             fields.double(302, 0.5);
         });
         let bytes = writer.into_vec();
