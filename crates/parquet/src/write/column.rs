@@ -9,10 +9,11 @@ use core::ops::Range;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Bytes, Error, Price, Result, Segmented};
 
-use super::chooser::{Asked, Choice, Why};
+use super::chooser::{Asked, Choice};
 use super::dictionary::{DictionaryBuilder, DictionaryLimits};
 use super::encoder::{Body, Encoder, LevelEncoder, Slice};
-use super::options::{PageVersion, WriteOptions, check_leaf};
+use super::options::{ColumnOptions, PageVersion, WriteOptions, check_leaf};
+use super::out::Out;
 use super::page::{Page, PageMaker};
 use super::part::{self, Cursor, Maxima, PART_PRICE, Part};
 use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE};
@@ -25,6 +26,11 @@ use crate::schema::{PhysicalType, Schema};
 
 /// What counting a level costs.
 const HISTOGRAM_PRICE: Price = Price::per_kilovalue(1 << 10);
+
+/// What the choice of an encoding may cost: a sample of a few thousand values is encoded in several ways.
+const CHOICE_UNITS: u64 = 200_000;
+/// A choice is made for each chunk, but not after one of fewer rows: it would cost more than all else.
+const CHOICE_ROWS_MIN: u64 = 20_000;
 
 /// What all columns use, one after the other.
 pub(super) struct Shared {
@@ -50,6 +56,10 @@ pub(super) struct ColumnWriter {
     is_checked: bool,
     /// A value was given to the encoder that has not taken all of it.
     is_in_value: bool,
+    /// The encoding is chosen in the next step.
+    is_choosing: bool,
+    /// What was chosen for the chunk before, if that stands.
+    choice: Option<Choice>,
     coding: Option<Coding>,
     page: OpenPage,
     closing: Closing,
@@ -185,6 +195,8 @@ impl ColumnWriter {
             cursor: Cursor::default(),
             is_checked: false,
             is_in_value: false,
+            is_choosing: false,
+            choice: None,
             coding: None,
             page: OpenPage::default(),
             closing: Closing::No,
@@ -221,10 +233,22 @@ impl ColumnWriter {
         self.chunk.compressed_bytes + u64_of(coding + self.repetition.bytes() + self.definition.bytes())
     }
 
-    /// The next page that is in memory, in order. Those before it are not.
-    pub(super) fn next_held(&mut self) -> Option<&mut PagePlace> {
-        let first = self.chunk.moved_pages;
-        self.chunk.pages.get_mut(first).map(|page| &mut page.place)
+    /// Moves pages out of memory, in order. False when the budget is spent before all are.
+    pub(super) fn move_pages(&mut self, to: &mut Out, budget: &mut Budget<'_>) -> bool {
+        let chunk = &mut self.chunk;
+        while let Some(page) = chunk.pages.get_mut(chunk.moved_pages) {
+            let start = to.position();
+            if let PagePlace::Held(pieces) = &mut page.place {
+                core::mem::take(pieces).into_iter().for_each(|piece| to.push(piece, budget));
+                page.place = PagePlace::Spilled(start..to.position());
+            }
+            chunk.held = chunk.held.saturating_sub(to.position() - start);
+            chunk.moved_pages += 1;
+            if budget.is_spent() {
+                return chunk.moved_pages == chunk.pages.len();
+            }
+        }
+        true
     }
 
     /// True when there are rows in the open page.
@@ -342,7 +366,25 @@ impl ColumnWriter {
             let Shared { room, indices, options, .. } = shared;
             let values = room.values(column, part, self.cursor.value, budget)?;
             if self.coding.is_none() {
-                self.coding = Some(Coding::new(self.leaf, self.physical_type, options, values, budget)?);
+                // A choice is made at once: if need be, in a step of its own.
+                if self.choice.is_none() && budget.left() < CHOICE_UNITS && !self.is_choosing {
+                    self.is_choosing = true;
+                    return Ok(false);
+                }
+                self.is_choosing = false;
+                let choice = match self.choice {
+                    Some(choice) => choice,
+                    None => {
+                        let sample = part::sample(column, part, self.cursor.value, values);
+                        choose(options.of(self.leaf), self.physical_type, sample, budget)?
+                    }
+                };
+                self.choice = Some(choice);
+                let is_asked = options.of(self.leaf).encoding.is_some();
+                self.coding = Some(Coding::new(choice, self.physical_type, is_asked)?);
+                if budget.is_spent() {
+                    return Ok(false);
+                }
             }
             let Some(coding) = &mut self.coding else { return Err(Error::internal("no encoding")) };
             if !coding.take(values, part.bytes, indices, budget)? {
@@ -586,8 +628,11 @@ impl ColumnWriter {
         Ok(true)
     }
 
-    /// What of the chunk, once it is ended.
+    /// The chunk, once it is ended.
     pub(super) fn take_chunk(&mut self) -> Chunk {
+        if self.chunk.rows >= CHOICE_ROWS_MIN {
+            self.choice = None;
+        }
         core::mem::take(&mut self.chunk)
     }
 }
@@ -598,26 +643,7 @@ const DICTIONARY_PAGE: i32 = 2;
 const DATA_PAGE_V2: i32 = 3;
 
 impl Coding {
-    fn new(
-        leaf: usize,
-        physical_type: PhysicalType,
-        options: &WriteOptions,
-        sample: Slice<'_>,
-        budget: &mut Budget<'_>,
-    ) -> Result<Coding> {
-        let column = options.of(leaf);
-        let asked = Asked {
-            encoding: column.encoding,
-            no_dictionary: !column.dictionary,
-            compressed: column.compression != Compression::Uncompressed,
-        };
-        let choice = match column.encoding {
-            // Then nothing depends on the values.
-            Some(encoding) if encoding != Encoding::RleDictionary => {
-                Choice { encoding, fallback: encoding, why: Why { asked: true, ..Why::default() } }
-            }
-            _ => Choice::new(physical_type, asked, sample, budget)?,
-        };
+    fn new(choice: Choice, physical_type: PhysicalType, is_asked: bool) -> Result<Coding> {
         let dictionary = (choice.encoding == Encoding::RleDictionary).then(|| {
             // Where it ends is decided between rows: a row may be of any size, and is never cut.
             let limits = DictionaryLimits { entries: DICTIONARY_MAX, bytes: DICTIONARY_MAX };
@@ -629,7 +655,7 @@ impl Coding {
             fallback: choice.fallback,
             dictionary,
             is_leaving: false,
-            is_asked: column.encoding == Some(Encoding::RleDictionary),
+            is_asked,
             index_bytes: 0,
             plain_bytes: 0,
         })
@@ -675,11 +701,26 @@ impl Coding {
         let pays = self.is_asked || self.index_bytes + dictionary.bytes() < self.plain_bytes;
         if self.is_leaving || !pays {
             self.encoding = self.fallback;
-            self.encoder = Box::new(Encoder::new(self.fallback, physical_type)?);
+            *self.encoder = Encoder::new(self.fallback, physical_type)?;
             self.is_leaving = false;
         }
         Ok(())
     }
+}
+
+/// Chooses the encoding of a chunk that begins with these values.
+fn choose(
+    column: &ColumnOptions,
+    physical_type: PhysicalType,
+    sample: Slice<'_>,
+    budget: &mut Budget<'_>,
+) -> Result<Choice> {
+    let asked = Asked {
+        encoding: column.encoding,
+        no_dictionary: !column.dictionary,
+        compressed: column.compression != Compression::Uncompressed,
+    };
+    Choice::new(physical_type, asked, sample, budget)
 }
 
 /// More than any dictionary has, and no more than the format can count.
@@ -734,12 +775,6 @@ impl Chunk {
         self.compressed_bytes += u64::from(page.bytes);
         self.uncompressed_bytes += u64::from(page.uncompressed_bytes);
         self.held += u64::from(page.bytes);
-    }
-
-    /// The first page that was in memory is no more, nor are its bytes.
-    pub(super) fn moved(&mut self, bytes: u64) {
-        self.held = self.held.saturating_sub(bytes);
-        self.moved_pages += 1;
     }
 
     /// Compares the bounds of a page with those of the one before.

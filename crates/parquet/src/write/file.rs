@@ -10,7 +10,7 @@ use marquetry_base::{
     Budget, Bytes, Codecs, Demand, Error, Input, Machine, Object, Price, Result, Segmented, Step,
 };
 
-use super::column::{ColumnWriter, PagePlace, Shared};
+use super::column::{ColumnWriter, Shared};
 use super::footer::Tail;
 use super::group::{Ended, Ending, GroupSteps};
 use super::options::WriteOptions;
@@ -389,21 +389,8 @@ impl FileWriter {
         } else {
             true
         };
-        while is_done {
-            let Some(place) = found.next_held() else {
-                *column += 1;
-                break;
-            };
-            let start = self.spill_out.position();
-            let PagePlace::Held(pieces) = place else { break };
-            for piece in core::mem::take(pieces) {
-                self.spill_out.push(piece, budget);
-            }
-            *place = PagePlace::Spilled(start..self.spill_out.position());
-            found.chunk.moved(self.spill_out.position() - start);
-            if budget.is_spent() {
-                break;
-            }
+        if is_done {
+            *column += usize::from(found.move_pages(&mut self.spill_out, budget));
         }
         budget.charge(COLUMN_PRICE, 0, 1);
         self.held = self.held.wrapping_add(found.held().wrapping_sub(held));
