@@ -106,7 +106,7 @@ const fn tags() -> [u16; 256] {
     tags
 }
 
-/// Finds sequences and writes them as elements while that is easy. See [`pack`].
+/// Finds sequences and writes them as elements while that is easy. See [`mod@pack`].
 #[must_use]
 pub fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table<'_>, output: &mut [u8]) -> Packed {
     pack::run::<Elements>(input, cursor, table, output)
