@@ -16,7 +16,7 @@ pub(crate) struct Brotli {
     state: Box<BrotliEncoderStateStruct<StandardAlloc>>,
 }
 
-/// What bytes and calls cost, by quality. Measured (`examples/prices.rs`).
+/// What bytes and calls cost, by quality. Measured (`examples/compress.rs`).
 const PRICE_FASTEST: Price = Price { kib: 6_000, kilovalue: 30_000 << 10 };
 const PRICE_FAST: Price = Price { kib: 12_000, kilovalue: 50_000 << 10 };
 const PRICE_USUAL: Price = Price { kib: 24_000, kilovalue: 50_000 << 10 };

@@ -29,7 +29,7 @@ const TRAILER_BYTES: usize = 8;
 /// Deflate, no flags, no time, no hint, an unknown system.
 const HEADER: [u8; HEADER_BYTES] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
-/// What bytes and calls cost, by level. Measured (`examples/prices.rs`): the longest call is one that also writes a block of 16,384
+/// What bytes and calls cost, by level. Measured (`examples/compress.rs`): the longest call is one that also writes a block of 16,384
 /// symbols, and one at level 8 of periodic data.
 const PRICE_FASTEST: Price = Price { kib: 14_000, kilovalue: 40_000 << 10 };
 const PRICE_FAST: Price = Price { kib: 15_000, kilovalue: 60_000 << 10 };

@@ -207,7 +207,8 @@ impl<F: Format> Sequences<F> {
                 }
                 if let Some(most) = F::LITERALS_MAX
                     && !self.writer.is_busy()
-                    && self.cursor.at - self.cursor.anchor >= most
+                    // What is passed over may end behind the page.
+                    && self.cursor.at.min(length) - self.cursor.anchor >= most
                 {
                     self.cursor.anchor += most;
                     let end = self.cursor.anchor;

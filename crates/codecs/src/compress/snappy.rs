@@ -26,17 +26,16 @@ impl Default for Snappy {
 const LITERALS_MAX: usize = 1 << 16;
 
 impl Format for Snappy {
-    /// Measured (`examples/prices.rs`).
+    /// Measured (`examples/compress.rs`).
     const PRICE: Price = Price { kib: 800, kilovalue: 9 << 10 };
 
     const LITERALS_AT_END: usize = 0;
 
     const LITERALS_MAX: Option<usize> = Some(LITERALS_MAX);
 
-    /// The length; then, at the worst, a tag of three bytes for every 65,536 literals, and before a match, which gains nothing,
-    /// one for every 60 and more.
+    /// The length, and tags of literals: one of more than 60 and the match behind it are a byte larger than what they stand for.
     fn bound(uncompressed: usize) -> usize {
-        5 + uncompressed + uncompressed / 6 + 3
+        5 + uncompressed + uncompressed / 64 + 3
     }
 
     fn start(&mut self, uncompressed: usize) -> Part {

@@ -10,7 +10,7 @@ use zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, compress_
 use super::stream::{Called, Stream};
 
 /// From `ZSTD_minCLevel()`, which is as far as a target length goes, to `ZSTD_maxCLevel()`.
-pub(super) const LEVELS: Levels = Levels { least: -(1 << 17), most: 22, default: 1 };
+pub(super) const LEVELS: Levels = Levels { least: -(1 << 17), most: 22, default: 3 };
 
 /// Writer of a page that is one frame.
 pub(crate) struct Zstd {
@@ -18,7 +18,7 @@ pub(crate) struct Zstd {
     context: CCtx<'static>,
 }
 
-/// What bytes and calls cost, by level. Measured (`examples/prices.rs`).
+/// What bytes and calls cost, by level. Measured (`examples/compress.rs`).
 const PRICE_FAST: Price = Price { kib: 5_000, kilovalue: 30_000 << 10 };
 const PRICE_USUAL: Price = Price { kib: 6_500, kilovalue: 30_000 << 10 };
 const PRICE_HIGH: Price = Price { kib: 12_500, kilovalue: 40_000 << 10 };

@@ -147,6 +147,10 @@ fn samples() -> Vec<(String, Vec<u8>)> {
         let floats = (0..length / 8).flat_map(|_| ((random.next() % 10_000) as f64 / 100.0).to_le_bytes());
         samples.push((format!("{length} of floats"), floats.collect()));
     }
+    // Noise that ends shortly before its literals would be written on their own.
+    for length in [65_500, 65_530, 131_000, 131_040, 131_070] {
+        samples.push((format!("{length} of noise"), random.noise(length)));
+    }
     // A match as far back as can be, and one place farther; noise for long, then matches; noise of the noise before.
     let far = random.noise(400_000);
     for back in [65_534, 65_535, 65_536, 65_537] {

@@ -88,7 +88,7 @@ pub fn run(input: &[u8], to: Output<'_>) -> Run {
     run
 }
 
-/// Finds sequences and writes them while that is easy. See [`pack`].
+/// Finds sequences and writes them while that is easy. See [`mod@pack`].
 #[must_use]
 pub fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table<'_>, output: &mut [u8]) -> Packed {
     pack::run::<Sequences>(input, cursor, table, output)
