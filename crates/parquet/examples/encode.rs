@@ -2,6 +2,12 @@
 //!
 //! `cargo run --release -p marquetry-parquet --example encode [WORD]` shows the rows that have the word in them.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "made-up values may be anything"
+)]
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -30,6 +36,7 @@ fn main() -> Result<()> {
             Encoding::DeltaLengthByteArray,
             Encoding::DeltaByteArray,
             Encoding::ByteStreamSplit,
+            Encoding::Alp,
         ] {
             let Ok(mut encoder) = Encoder::new(encoding, physical) else { continue };
             show(&word, &format!("{name}, {encoding}"), |laps| {
