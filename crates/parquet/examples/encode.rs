@@ -1,6 +1,14 @@
 //! What encoding costs: nanoseconds and bytes a value, the smallest of many rounds: some of them nobody interrupts.
 //!
 //! `cargo run --release -p marquetry-parquet --example encode [WORD]` shows the rows that have the word in them.
+//!
+//! The units charged are shown beside, with the price that most of them are of: it is right where a unit is no more than 1.5 ns.
+
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "made-up values may be anything"
+)]
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -21,7 +29,7 @@ type Result<T> = std::result::Result<T, marquetry_base::Error>;
 
 fn main() -> Result<()> {
     let word = std::env::args().nth(1).unwrap_or_default();
-    println!("{:<44} {:>9} {:>9} {:>7}", "", "ns/value", "B/value", "units");
+    println!("{:<40} {:>8} {:>8} {:>6} {:>7}  price", "", "ns/value", "B/value", "units", "ns/unit");
     for (name, physical, values) in data() {
         for encoding in [
             Encoding::Plain,
@@ -30,27 +38,46 @@ fn main() -> Result<()> {
             Encoding::DeltaLengthByteArray,
             Encoding::DeltaByteArray,
             Encoding::ByteStreamSplit,
+            Encoding::Alp,
         ] {
             let Ok(mut encoder) = Encoder::new(encoding, physical) else { continue };
-            show(&word, &format!("{name}, {encoding}"), |laps| {
+            let price = price_of(encoding, physical);
+            show(&word, price, &format!("{name}, {encoding}"), |laps| {
                 pages(&mut encoder, Slice::of(&values), laps)
             })?;
         }
         if physical != PhysicalType::Boolean {
-            show(&word, &format!("{name}, dictionary built"), |laps| {
+            let [found, new] = match physical {
+                PhysicalType::ByteArray | PhysicalType::FixedLenByteArray(_) => {
+                    ["write/dictionary.rs STRING_PRICE", "write/dictionary.rs NEW_PRICE"]
+                }
+                _ if name.contains("2^") => {
+                    ["write/dictionary.rs FAR_PRICE", "write/dictionary.rs MOVED_PRICE"]
+                }
+                _ if name.contains("1,000") => {
+                    ["write/dictionary.rs NUMBER_PRICE", "write/dictionary.rs PROBE_PRICE"]
+                }
+                _ => ["write/dictionary.rs NUMBER_PRICE", "write/dictionary.rs NEW_PRICE"],
+            };
+            show(&word, new, &format!("{name}, dictionary built"), |laps| {
                 interned(physical, &values, false, laps)
             })?;
-            show(&word, &format!("{name}, dictionary"), |laps| interned(physical, &values, true, laps))?;
+            show(&word, found, &format!("{name}, dictionary"), |laps| {
+                interned(physical, &values, true, laps)
+            })?;
         }
     }
     for (name, indices) in indices() {
         let mut encoder = Encoder::new(Encoding::RleDictionary, PhysicalType::Int32)?;
-        show(&word, &format!("indices {name}"), |laps| pages(&mut encoder, Slice::Indices(&indices), laps))?;
+        show(&word, NUMBERS, &format!("indices {name}"), |laps| {
+            pages(&mut encoder, Slice::Indices(&indices), laps)
+        })?;
     }
     let mut random = Random(7);
-    for (name, bits) in [("5 % null", 20), ("half null", 2)] {
+    for (name, bits) in [("few null", 50_000), ("5 % null", 20), ("half null", 2)] {
+        let price = if bits > 20 { "encoding/hybrid/encode.rs SAME_PRICE" } else { BITS };
         let validity: Bitmap = (0..VALUES).map(|_| random.below(bits) > 0).collect();
-        show(&word, &format!("validity, {name}"), |laps| {
+        show(&word, price, &format!("validity, {name}"), |laps| {
             let (mut levels, mut bytes, mut budget) = (LevelEncoder::new(1), 0, Budget::unlimited());
             for start in (0..VALUES).step_by(PAGE) {
                 levels.put_validity(&validity, start..VALUES.min(start + PAGE), &mut budget)?;
@@ -60,7 +87,7 @@ fn main() -> Result<()> {
             Ok((bytes, budget.spent()))
         })?;
         let values: Vec<i64> = (0..VALUES as i64).collect();
-        show(&word, &format!("compact INT64, {name}"), |laps| {
+        show(&word, "write/encoder.rs COMPACT_PRICE", &format!("compact INT64, {name}"), |laps| {
             let (mut room, mut bytes, mut budget) = (Compacted::default(), 0, Budget::unlimited());
             for start in (0..VALUES).step_by(4096) {
                 let part = validity.slice(start..start + 4096);
@@ -71,7 +98,7 @@ fn main() -> Result<()> {
         })?;
     }
     let levels: Vec<u8> = (0..VALUES).map(|_| random.below(4) as u8).collect();
-    show(&word, "levels 0 to 3, random", |laps| {
+    show(&word, NUMBERS, "levels 0 to 3, random", |laps| {
         let (mut encoder, mut bytes, mut budget) = (LevelEncoder::new(3), 0, Budget::unlimited());
         for levels in levels.chunks(PAGE) {
             encoder.put(levels, &mut budget)?;
@@ -80,6 +107,23 @@ fn main() -> Result<()> {
         }
         Ok((bytes, budget.spent()))
     })
+}
+
+const NUMBERS: &str = "encoding/hybrid/encode.rs NUMBER_PRICE";
+const BITS: &str = "encoding/hybrid/encode.rs BIT_PRICE";
+
+/// What is charged for most.
+fn price_of(encoding: Encoding, physical: PhysicalType) -> &'static str {
+    match encoding {
+        Encoding::Rle => BITS,
+        Encoding::DeltaBinaryPacked => "encoding/delta/encode.rs VALUE_PRICE",
+        Encoding::DeltaByteArray => "encoding/delta_byte_array/encode.rs PREFIX_PRICE",
+        Encoding::ByteStreamSplit => "encoding/byte_stream_split/encode.rs SPLIT_PRICE",
+        Encoding::Alp if physical == PhysicalType::Float => "encoding/alp/encode.rs TRY_PRICE",
+        Encoding::Alp => "encoding/alp/encode.rs VALUE_PRICE",
+        _ if physical == PhysicalType::ByteArray => "encoding/strings.rs STRING_PRICE",
+        _ => "growing.rs COPY_PRICE",
+    }
 }
 
 /// The shortest time of each lap, over all rounds: what nobody interrupted.
@@ -102,7 +146,12 @@ impl Laps {
 }
 
 /// Times what says how many bytes it made and what it charged.
-fn show(word: &str, name: &str, mut run: impl FnMut(&mut Laps) -> Result<(usize, u64)>) -> Result<()> {
+fn show(
+    word: &str,
+    price: &str,
+    name: &str,
+    mut run: impl FnMut(&mut Laps) -> Result<(usize, u64)>,
+) -> Result<()> {
     if !name.contains(word) {
         return Ok(());
     }
@@ -114,10 +163,11 @@ fn show(word: &str, name: &str, mut run: impl FnMut(&mut Laps) -> Result<(usize,
     }
     let per_value = |number: f64| number / VALUES as f64;
     let nanoseconds = per_value(laps.least.iter().sum::<Duration>().as_nanos() as f64);
+    let units = per_value(made.1 as f64);
     println!(
-        "{name:<44} {nanoseconds:>9.2} {:>9.3} {:>7.2}",
+        "{name:<40} {nanoseconds:>8.2} {:>8.3} {units:>6.2} {:>7.2}  {price}",
         per_value(made.0 as f64),
-        per_value(made.1 as f64)
+        nanoseconds / units
     );
     Ok(())
 }
@@ -185,6 +235,8 @@ fn data() -> Vec<(String, PhysicalType, Values)> {
         })
         .collect();
     all.push(("INT64 times".into(), PhysicalType::Int64, Values::Int64(times.into())));
+    let wide: Vec<i64> = (0..VALUES).map(|_| random.below(1 << 56).rotate_left(8) as i64).collect();
+    all.push(("INT64 of 2^56".into(), PhysicalType::Int64, Values::Int64(wide.into())));
     for (length, distinct) in [(8, 1000), (8, 100_000), (80, 1000), (80, 10_000)] {
         let strings = (0..VALUES).map(|_| format!("{:0>length$}", random.below(distinct)));
         all.push((format!("{length} bytes of {distinct}"), PhysicalType::ByteArray, byte_arrays(strings)));
@@ -211,6 +263,7 @@ fn indices() -> Vec<(&'static str, Vec<u32>)> {
     let mut of = |most: u64| (0..VALUES).map(|_| random.below(most) as u32).collect::<Vec<_>>();
     let mut all =
         vec![("of 2", of(2)), ("of 200", of(200)), ("of 1,000", of(1000)), ("of 100,000", of(100_000))];
+    all.push(("in runs of 9", (0..VALUES).map(|at| (at / 9 % 2) as u32).collect()));
     let runs = of(10).into_iter().flat_map(|length| vec![length * 7; length as usize * 10]);
     all.push(("in runs", runs.take(VALUES).collect()));
     all

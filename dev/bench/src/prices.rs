@@ -3,6 +3,7 @@
 //! A budget bounds time only as far as prices are right. Each [`Case`] is a file in which nearly all that is charged is charged at one price, in the
 //! best, the usual or the worst shape of input for the code that the price is of. Its reading is timed step by step, beside what the
 //! steps charged. The prices of the codecs have a table of their own: `cargo run --release -p marquetry-codecs --example prices`.
+//! So have those of the encoders: `cargo run --release -p marquetry-parquet --example encode`.
 //!
 //! A price that no case names is noticed by a test of `dev/xtask`.
 

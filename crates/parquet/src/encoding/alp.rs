@@ -6,6 +6,8 @@
 //!
 //! Source: `AlpEncoding.md`; `Encodings.md`, "ALP".
 
+pub(crate) mod encode;
+
 use alloc::format;
 use alloc::vec::Vec;
 use core::marker::PhantomData;

@@ -8,7 +8,7 @@ use crate::growing::SLICE_BYTES;
 use crate::read::INLINE_BYTES_MAX;
 
 /// What a byte string costs.
-pub(crate) const STRING_PRICE: Price = Price { kib: 150, kilovalue: 5 << 10 };
+pub(crate) const STRING_PRICE: Price = Price { kib: 200, kilovalue: 5 << 10 };
 
 /// Byte strings that are written at a time.
 pub(crate) const STRINGS_AT_ONCE: usize = 256;

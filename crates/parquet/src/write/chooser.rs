@@ -15,7 +15,7 @@ use crate::format::Encoding;
 use crate::schema::PhysicalType;
 
 /// Values and bytes of a sample that are looked at: so few that it is one slice's work.
-const SAMPLE_VALUES: usize = 2048;
+const SAMPLE_VALUES: usize = 1024;
 const SAMPLE_BYTES: usize = 64 << 10;
 
 /// Values that a chunk is taken to have, for the share of its dictionary that each bears.
@@ -71,7 +71,7 @@ pub struct Asked {
 }
 
 impl Choice {
-    /// The choice for a column chunk that begins with `sample`: the first few thousand values, of which 2,048 are looked at. It
+    /// The choice for a column chunk that begins with `sample`: the first few thousand values, of which 1,024 are looked at. It
     /// is done at once. Of no values PLAIN is chosen.
     ///
     /// # Errors

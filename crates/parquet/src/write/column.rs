@@ -472,9 +472,7 @@ impl ColumnWriter {
         if matches!(self.closing, Closing::No) && self.page.entries > 0 {
             self.closing = Closing::Values;
         }
-        matches!(self.closing, Closing::No)
-            .then_some(Ok(true))
-            .unwrap_or_else(|| self.close_page(shared, budget))
+        self.close_page(shared, budget)
     }
 
     /// Works on at the end of a page. False when the budget is spent before it is reached.

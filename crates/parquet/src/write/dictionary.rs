@@ -18,12 +18,15 @@ use numbers::{Number, Numbers};
 use strings::Strings;
 
 /// What a value costs that is found where it is looked for first; strings by their bytes as well.
-const NUMBER_PRICE: Price = Price::per_kilovalue(4 << 10);
+const NUMBER_PRICE: Price = Price::per_kilovalue(5 << 10);
 const STRING_PRICE: Price = Price { kib: 200, kilovalue: 16 << 10 };
 /// What a slot costs that is looked at besides, a new entry, and an entry that is moved as the table grows.
 const PROBE_PRICE: Price = Price::per_kilovalue(6 << 10);
-const NEW_PRICE: Price = Price::per_kilovalue(20 << 10);
-const MOVED_PRICE: Price = Price::per_kilovalue(8 << 10);
+const NEW_PRICE: Price = Price::per_kilovalue(35 << 10);
+const MOVED_PRICE: Price = Price::per_kilovalue(12 << 10);
+/// What a value costs besides in a dictionary of so many entries that caches do not hold it.
+const FAR_PRICE: Price = Price::per_kilovalue(20 << 10);
+const FAR_ENTRIES: usize = 1 << 17;
 
 /// Values that are interned at a time.
 const AT_ONCE: usize = 256;
@@ -116,7 +119,8 @@ impl DictionaryBuilder {
             let rest = values.part(done..values.len());
             let (mut out, mut work) = ([0; AT_ONCE], Work::default());
             let now = self.intern_some(rest, &mut out, &mut work)?;
-            budget.charge_units(work.units(self.is_numbers(), now));
+            let far = if self.len() > FAR_ENTRIES { now } else { 0 };
+            budget.charge_units(work.units(self.is_numbers(), now, far));
             indices.try_reserve(now).map_err(|_| Error::out_of_memory(now * 4))?;
             indices.extend_from_slice(&out[..now]);
             done += now;
@@ -251,9 +255,10 @@ fn write<T: Number>(
 }
 
 impl Work {
-    fn units(&self, numbers: bool, values: usize) -> u64 {
+    fn units(&self, numbers: bool, values: usize, far: usize) -> u64 {
         let value = if numbers { NUMBER_PRICE } else { STRING_PRICE };
-        let rest = [(PROBE_PRICE, self.probes), (NEW_PRICE, self.new), (MOVED_PRICE, self.moved)];
+        let rest =
+            [(PROBE_PRICE, self.probes), (NEW_PRICE, self.new), (MOVED_PRICE, self.moved), (FAR_PRICE, far)];
         let rest: u64 =
             rest.into_iter().filter(|(_, count)| *count > 0).map(|(price, count)| price.of(0, count)).sum();
         value.of(self.bytes, values) + rest

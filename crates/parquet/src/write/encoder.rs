@@ -14,6 +14,7 @@ use marquetry_kernels::{Plain, bits, compact};
 
 pub use crate::encoding::output::Body;
 
+use crate::encoding::alp::encode::AlpEncoder;
 use crate::encoding::byte_stream_split::encode::SplitEncoder;
 use crate::encoding::delta::encode::DeltaEncoder;
 use crate::encoding::delta_byte_array::encode::{LengthsEncoder, PrefixEncoder};
@@ -205,6 +206,8 @@ enum Kind {
     DeltaLength(Box<LengthsEncoder>),
     DeltaBytes(Box<PrefixEncoder>),
     Split(SplitEncoder),
+    AlpFloat(Box<AlpEncoder<f32>>),
+    AlpDouble(Box<AlpEncoder<f64>>),
 }
 
 impl Encoder {
@@ -226,6 +229,8 @@ impl Encoder {
             (Encoding::DeltaByteArray, ByteArray | FixedLenByteArray(_)) => Kind::DeltaBytes(Box::default()),
             (Encoding::ByteStreamSplit, Int32 | Float) => Kind::Split(SplitEncoder::new(4)),
             (Encoding::ByteStreamSplit, Int64 | Double) => Kind::Split(SplitEncoder::new(8)),
+            (Encoding::Alp, Float) => Kind::AlpFloat(Box::default()),
+            (Encoding::Alp, Double) => Kind::AlpDouble(Box::default()),
             // Without bytes there are no streams.
             (Encoding::ByteStreamSplit, FixedLenByteArray(0)) => Kind::Plain(PlainEncoder::default()),
             (Encoding::ByteStreamSplit, FixedLenByteArray(width)) => match cast::usize_of_u32(width) {
@@ -259,6 +264,8 @@ impl Encoder {
             (Kind::DeltaLength(encoder), values) => encoder.put(values, budget),
             (Kind::DeltaBytes(encoder), values) => encoder.put(values, budget),
             (Kind::Split(encoder), values) => encoder.put(values, budget),
+            (Kind::AlpFloat(encoder), Slice::Float(values)) => encoder.put(values, budget),
+            (Kind::AlpDouble(encoder), Slice::Double(values)) => encoder.put(values, budget),
             _ => Err(other_type()),
         }?;
         self.values += done;
@@ -281,6 +288,8 @@ impl Encoder {
             Kind::DeltaLength(encoder) => encoder.bytes(),
             Kind::DeltaBytes(encoder) => encoder.bytes(),
             Kind::Split(encoder) => encoder.bytes(),
+            Kind::AlpFloat(encoder) => encoder.bytes(),
+            Kind::AlpDouble(encoder) => encoder.bytes(),
         }
     }
 
@@ -302,6 +311,8 @@ impl Encoder {
             Kind::DeltaLength(encoder) => Some(encoder.finish()?),
             Kind::DeltaBytes(encoder) => Some(encoder.finish()?),
             Kind::Split(encoder) => encoder.finish(budget)?,
+            Kind::AlpFloat(encoder) => Some(encoder.finish(budget)?),
+            Kind::AlpDouble(encoder) => Some(encoder.finish(budget)?),
         };
         if body.is_some() {
             self.values = 0;

@@ -9,7 +9,7 @@ use super::super::output::{Body, Output};
 use super::super::{VARINT_BYTES_MAX, put_varint, to_zigzag};
 
 /// What a value costs.
-pub(crate) const VALUE_PRICE: Price = Price::per_kilovalue(1200);
+pub(crate) const VALUE_PRICE: Price = Price::per_kilovalue(2 << 10);
 
 /// Values of a block, and of the parts of it that have a width of their own: what most writers take.
 const BLOCK: usize = 128;

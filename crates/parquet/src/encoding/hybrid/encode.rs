@@ -15,7 +15,7 @@ use super::super::{VARINT_BYTES_MAX, put_varint};
 /// What a number costs, wherever runs end.
 pub(crate) const NUMBER_PRICE: Price = Price::per_kilovalue(2 << 10);
 /// What a number of one bit costs, out of a bitmap.
-const BIT_PRICE: Price = Price::per_kilovalue(1 << 10);
+const BIT_PRICE: Price = Price::per_kilovalue(1500);
 /// What bits cost where they are all the same.
 const SAME_PRICE: Price = Price::per_kilovalue(60);
 

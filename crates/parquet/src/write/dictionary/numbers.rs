@@ -57,11 +57,11 @@ impl<T: Number> Numbers<T> {
     ) -> Result<usize> {
         let values = &values[..values.len().min(AT_ONCE)];
         // Most are where they are looked for first. Which are not is written down without a branch.
-        let (mut misses, mut missed) = ([0u16; AT_ONCE], 0);
+        let (mut misses, mut missed) = ([0u8; AT_ONCE], 0);
         for (at, (&value, out)) in values.iter().zip(out.iter_mut()).enumerate() {
             let entry = self.table.first(hash_number(value.into()));
             *out = entry;
-            misses[missed % AT_ONCE] = at as u16;
+            misses[missed % AT_ONCE] = cast::low_u8(cast::u64_of(at));
             missed += usize::from(self.get(entry) != Some(value));
         }
         for &at in &misses[..missed] {

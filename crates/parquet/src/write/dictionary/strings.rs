@@ -170,7 +170,7 @@ impl Strings {
         out: &mut [u32; AT_ONCE],
         work: &mut Work,
     ) -> Result<usize> {
-        for at in 0..count.min(AT_ONCE) {
+        for (at, out) in out[..count.min(AT_ONCE)].iter_mut().enumerate() {
             if work.bytes >= SLICE_BYTES {
                 return Ok(at);
             }
@@ -178,18 +178,18 @@ impl Strings {
             work.bytes += wanted.bytes.len();
             let first = self.table.first(wanted.hash);
             if self.is(first, &wanted) {
-                out[at] = first;
+                *out = first;
                 continue;
             }
             match self.table.find(wanted.hash, |entry| self.is(entry, &wanted), &mut work.probes) {
-                Found::Entry(entry) => out[at] = entry,
+                Found::Entry(entry) => *out = entry,
                 _ if !self.fits(&wanted, limits) => {
                     work.full = true;
                     return Ok(at);
                 }
                 found => {
                     let entry = cast::low_u32(cast::u64_of(self.entries));
-                    out[at] = entry;
+                    *out = entry;
                     work.new += 1;
                     self.push(&wanted)?;
                     let place = if wanted.is_looked_for() { found.place(self.entries) } else { None };

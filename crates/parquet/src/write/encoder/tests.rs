@@ -3,6 +3,7 @@
 use alloc::vec;
 
 use super::*;
+use crate::encoding::alp::Alp;
 use crate::encoding::byte_stream_split::ByteStreamSplit;
 use crate::encoding::delta::{Delta, DeltaInteger};
 use crate::encoding::delta_byte_array::{Built, DeltaByteArray, DeltaLengthByteArray, LeadingStreams};
@@ -48,7 +49,7 @@ fn number(shape: Shape, at: usize, random: &mut Random) -> u64 {
         Shape::Random => random.next() >> random.below(64),
         Shape::Equal => 0x8182_8384_8586_8788,
         Shape::Alternating => {
-            if at % 2 == 0 {
+            if at.is_multiple_of(2) {
                 1 << 63 | 1 << 31
             } else {
                 u64::MAX >> 1
@@ -229,6 +230,16 @@ fn decode(encoding: Encoding, physical: PhysicalType, body: &[u8], count: usize)
             }
             bytes_of(Slice::Fixed { width, values: count, bytes: &out })
         }
+        (Encoding::Alp, PhysicalType::Float) => {
+            let mut out = vec![0f32; count];
+            assert_eq!(Alp::<f32>::new(&page).unwrap().decode(&mut out).unwrap(), count);
+            bytes_of(Slice::Float(&out))
+        }
+        (Encoding::Alp, _) => {
+            let mut out = vec![0f64; count];
+            assert_eq!(Alp::<f64>::new(&page).unwrap().decode(&mut out).unwrap(), count);
+            bytes_of(Slice::Double(&out))
+        }
         other => panic!("no decoder for {other:?}"),
     }
 }
@@ -247,13 +258,14 @@ const TYPES: [PhysicalType; 11] = [
     PhysicalType::FixedLenByteArray(700),
 ];
 
-const ENCODINGS: [Encoding; 6] = [
+const ENCODINGS: [Encoding; 7] = [
     Encoding::Plain,
     Encoding::Rle,
     Encoding::DeltaBinaryPacked,
     Encoding::DeltaLengthByteArray,
     Encoding::DeltaByteArray,
     Encoding::ByteStreamSplit,
+    Encoding::Alp,
 ];
 
 #[test]
@@ -281,8 +293,33 @@ fn every_type_in_every_encoding() {
             }
         }
     }
-    // PLAIN for all 11, booleans as runs, two of integers, 1 + 5 of strings, four of numbers and four of strings split.
-    assert_eq!(pairs, 11 + 1 + 2 + 1 + 5 + 4 + 4);
+    // PLAIN for all 11, booleans as runs, two of integers, 1 + 5 of strings, four of numbers and four of strings split,
+    // two of floats as decimals.
+    assert_eq!(pairs, 11 + 1 + 2 + 1 + 5 + 4 + 4 + 2);
+}
+
+#[test]
+fn decimals_are_small() {
+    let mut random = Random(31);
+    for (count, digits) in [(1, 2), (1024, 0), (1025, 1), (5000, 2), (5000, 6)] {
+        let scale = 10f64.powi(digits);
+        let mut all: Vec<f64> =
+            (0..count).map(|_| f64::from(cast::low_u32(random.next() >> 48)) / scale).collect();
+        all.iter_mut().step_by(997).for_each(|value| *value = core::f64::consts::PI);
+        let narrow: Vec<f32> =
+            all.iter().map(|&value| f32::from(u16::try_from(value.to_bits() >> 50).unwrap()) / 8.0).collect();
+        for (physical, slice, bits) in [
+            (PhysicalType::Double, Slice::Double(&all), 16),
+            (PhysicalType::Float, Slice::Float(&narrow), 18),
+        ] {
+            let mut encoder = Encoder::new(Encoding::Alp, physical).unwrap();
+            let body = encode(&mut encoder, slice, || usize::MAX);
+            assert_eq!(decode(Encoding::Alp, physical, &body, count), bytes_of(slice));
+            assert_eq!(encode(&mut encoder, slice, || 300), body);
+            let most = 27 + count.div_ceil(1024) * 20 + count * bits / 8 + count / 8;
+            assert!(body.len() <= most, "{} bytes for {count} {physical:?} of {digits} digits", body.len());
+        }
+    }
 }
 
 #[test]
