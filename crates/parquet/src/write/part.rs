@@ -70,13 +70,7 @@ pub(super) fn check(column: &ColumnBatch, physical_type: PhysicalType, maxima: M
         return Err(Error::misuse(format!("validity of {} rows, of {}", validity.len(), column.rows)));
     }
     let values = match &column.values {
-        Values::Dictionary(indices, values) => {
-            if let Values::Dictionary(..) = **values {
-                return Err(Error::misuse("a dictionary of a dictionary"));
-            }
-            let _ = indices;
-            values
-        }
+        Values::Dictionary(_, values) => values,
         values => values,
     };
     let fits = match (values, physical_type) {
@@ -112,10 +106,6 @@ fn check_levels(column: &ColumnBatch, levels: &Levels, maxima: Maxima) -> Result
                 column.rows
             )));
         }
-    }
-    if column.layout == Layout::Spaced && maxima.repetition > 0 && column.values.len() != entries {
-        // The reader's own batches of nested leaves are dense, whatever their layout says.
-        return Ok(());
     }
     Ok(())
 }

@@ -162,7 +162,8 @@ fn levels(schema: &Schema, leaf: &Leaf, rows: usize, random: &mut Random) -> Lev
     let below = |random: &mut Random, bound: u8| u8::try_from(random.below(u64::from(bound) + 1)).unwrap();
     for _ in 0..rows {
         let mut here = below(random, level).max(below(random, level));
-        (definition.push(here), repetition.push(0));
+        definition.push(here);
+        repetition.push(0);
         while !repeated.is_empty() && random.below(4) > 0 {
             let deep = random.index(repeated.len());
             if here < repeated[deep] {
