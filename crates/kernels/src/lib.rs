@@ -18,7 +18,7 @@
 //! | [`prefix`] | what byte strings have in common |
 //! | [`bits`] | bitmaps in Arrow's order |
 //! | [`levels`] | definition and repetition levels to offsets and validity |
-//! | [`lz`] | blocks of literals and matches: Snappy, LZ4, LZO1X |
+//! | [`lz`] | blocks of literals and matches: Snappy, LZ4 (both ways), LZO1X |
 //! | [`spread`] | dense values to one slot a row |
 //! | [`compact`] | and back: values without the slots of nulls |
 //! | [`mod@crc32`], [`utf8`] | page checksums, UTF-8 validity |
