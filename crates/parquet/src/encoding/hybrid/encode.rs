@@ -270,13 +270,16 @@ impl HybridEncoder {
         Ok(())
     }
 
-    /// The shortest run that takes fewer bytes than its groups: it has a header, and so has what is packed behind it.
-    /// Shorter ones than a group are never written, which would be slow to read.
+    /// The shortest run that is written. It has a header: where groups are packed before it, those behind it most often need one
+    /// of their own then; where none are, its groups would have needed one. (What follows is not known yet. Of rows of
+    /// which a twentieth are null, and of runs of two values, this makes the smallest pages.) Shorter ones than a group
+    /// are never written, which would be slow to read.
     fn least_run(&self) -> usize {
         if self.width == 0 {
             return 1;
         }
-        (8 * (self.value_bytes() + 2) / self.width as usize + 1).max(8)
+        let bytes = self.value_bytes() + if self.groups > 0 { 2 } else { 0 };
+        (8 * bytes / self.width as usize + 1).max(8)
     }
 
     fn value_bytes(&self) -> usize {
