@@ -57,6 +57,17 @@ impl<T> Segmented<T> {
         self.segments.push(segment);
     }
 
+    /// Takes the last value: of a long list that is to be dropped, so many at a time as one likes.
+    pub fn pop(&mut self) -> Option<T> {
+        let last = self.segments.last_mut()?;
+        let value = last.pop()?;
+        if last.is_empty() {
+            self.segments.pop();
+        }
+        self.length -= 1;
+        Some(value)
+    }
+
     /// A value, if it is there.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
@@ -244,6 +255,16 @@ mod tests {
         list.iter_mut().for_each(|value| *value += 1);
         list[99_999] = 7;
         assert_eq!((list[0], list.last()), (1, Some(&7)));
+        for value in (2..=100_000).rev().skip(1) {
+            let popped = list.pop();
+            assert_eq!(
+                (popped, list.len()),
+                (Some(if value == 99_999 { 7 } else { value + 1 }), usize::try_from(value - 1).unwrap())
+            );
+        }
+        assert_eq!(list.last(), Some(&2));
+        assert_eq!((list.pop(), list.pop(), list.len()), (Some(2), Some(1), 0));
+        assert_eq!((list.pop(), list.segments.len()), (None, 0));
         assert!(Segmented::<u8>::new().last().is_none());
     }
 

@@ -34,9 +34,8 @@ const SLICE_UNITS_MAX: u64 = 50_000;
 /// Bytes that are held at most, beside what a file says of itself ([`Adversary::held_bytes`]): windows, batches, read-ahead.
 const HELD_BYTES_MAX: u64 = 64 << 20;
 
-/// One value is in one piece, as its view demands: while it is moved to larger memory, as its bytes come, it is there twice, and
-/// some of it in a window.
-const VALUE_TIMES: u64 = 4;
+/// One value is in one piece, as its view demands: while it is put together of what it came in, memory for it is there twice.
+const VALUE_TIMES: u64 = 2;
 
 /// Bytes that the host supplies at a time.
 const PIECE_BYTES: u64 = 1 << 20;

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -9,17 +10,20 @@ use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Demand, Error, Input, Limits, Object, Pool, Price, Priority, Result};
 use marquetry_kernels::{bits, levels};
 
+use super::body::Fill;
 use super::builder::Builder;
+use super::decompressors::Decompressors;
 use super::dictionary::{Decoded, DictionaryDecoder, Entries};
 use super::levels::{NestedLeaf, PageLevels, part_of_v1};
 use super::opening::{Opened, Opening, Part};
-use super::page::{Decompressors, Fill, Next, PageReader};
+use super::page::{Next, PageReader};
+use super::released::{RELEASE_PRICE, Released};
 use super::values::ValueDecoder;
 use super::{ColumnBatch, ReadOptions};
 use crate::encoding::delta_byte_array::{Value, prefixes_go_on};
 use crate::encoding::hybrid::Hybrid;
 use crate::encoding::plain::Accept;
-use crate::encoding::stream::Stream;
+use crate::encoding::stream::{Segments, Stream};
 use crate::format::{ColumnChunk, Encoding, FileMetaData, PageKind};
 use crate::growing::ROOM_PRICE;
 use crate::schema::{LogicalType, PhysicalType};
@@ -70,6 +74,8 @@ pub(super) struct ColumnReader {
     last_value: Value,
     builder: Builder,
     bodies: Pool<u8>,
+    /// What is done with, and not given back yet.
+    released: Box<Released>,
     /// Decoded rows that the last batch had no place for.
     spare: Option<ColumnBatch>,
     spare_bytes: usize,
@@ -147,8 +153,9 @@ struct DataPage {
     ahead: RowsAhead,
     /// Nulls still to come, where the header counts them.
     nulls_left: Option<usize>,
-    /// Bytes held of it in segments.
+    /// Bytes held of it in segments, and these.
     held: usize,
+    segments: [Option<Arc<Segments>>; 3],
 }
 
 /// Rows of which it is known whether they are null: `rows` bits from bit `next` on.
@@ -333,6 +340,7 @@ impl ColumnReader {
                 options.keep_dictionaries && leaf.is_flat(),
             ),
             bodies: Pool::new(),
+            released: Box::default(),
             spare: None,
             spare_bytes: 0,
             cut: Cut::default(),
@@ -358,9 +366,9 @@ impl ColumnReader {
         self.rows_left = rows;
         self.entries_left = chunk.values;
         self.opening = None;
-        self.page = None;
+        self.close();
         self.last_value = Value::default();
-        self.dictionary = Dictionary::None;
+        self.release_dictionary();
         self.spare = None;
         self.spare_bytes = 0;
         if let Some(nested) = &mut self.nested {
@@ -386,7 +394,8 @@ impl ColumnReader {
         let pages = self.pages.as_ref().map_or(0, PageReader::held)
             + self.opening.as_ref().map_or(0, |opening| opening.held());
         let page = self.page.as_ref().map_or(0, |page| page.held + page.values.held());
-        (pages + page + self.dictionary.held() + self.builder.held() + self.spare_bytes) as u64
+        let entries = self.dictionary.held() + self.released.held();
+        (pages + page + entries + self.builder.held() + self.spare_bytes) as u64
     }
 
     /// True when `rows` cannot grow before a batch is taken.
@@ -432,6 +441,9 @@ impl ColumnReader {
                     Fill::Need => return Ok(Advance::Need),
                     Fill::Yield => return Ok(Advance::Yield),
                 }
+            }
+            if !self.released.step(budget) {
+                return Ok(Advance::Yield);
             }
             if self.has_rows(target) {
                 return Ok(Advance::Full);
@@ -653,12 +665,36 @@ impl ColumnReader {
 
     /// Lets go of a page whose entries are all decoded.
     fn close(&mut self) {
-        if let Some(page) = self.page.take()
-            && let ValueDecoder::DeltaByteArray(delta) = page.values
+        let Some(page) = self.page.take() else { return };
+        let DataPage { values, segments, .. } = *page;
+        segments.into_iter().flatten().for_each(|segments| self.released.page(segments));
+        if let ValueDecoder::DeltaByteArray(delta) = values
             && self.prefixes_go_on
         {
             self.last_value = delta.into_last();
         }
+    }
+
+    fn release_dictionary(&mut self) {
+        if let Dictionary::Whole(entries) = core::mem::replace(&mut self.dictionary, Dictionary::None) {
+            self.released.dictionary(entries);
+        }
+    }
+
+    /// Lets go of what is large, once all is read. True when nothing of it is left.
+    pub(super) fn let_go(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.release_dictionary();
+        if !self.released.step(budget) {
+            return false;
+        }
+        while let Some(bytes) = self.bodies.pop() {
+            budget.charge(RELEASE_PRICE, bytes, 1);
+            if budget.is_spent() {
+                return false;
+            }
+        }
+        budget.charge(RELEASE_PRICE, self.builder.held(), 1);
+        true
     }
 
     /// Takes in a page: a dictionary or data.
@@ -721,6 +757,7 @@ impl ColumnReader {
     /// Begins to decode a page that is open.
     fn decode_opened(&mut self, page: Opened) -> Result<()> {
         let Opened { kind, levels: [repetition, definition], values, held } = page;
+        let segments = [&repetition, &definition, &values].map(|stream| stream.segments().cloned());
         let (entries, encoding, nulls, levels) = match kind {
             PageKind::Dictionary(header) => {
                 let body_bytes = values.left();
@@ -777,6 +814,7 @@ impl ColumnReader {
             ahead: RowsAhead::default(),
             nulls_left: nulls,
             held,
+            segments,
         }));
         Ok(())
     }
