@@ -255,17 +255,19 @@ mod tests {
         list.iter_mut().for_each(|value| *value += 1);
         list[99_999] = 7;
         assert_eq!((list[0], list.last()), (1, Some(&7)));
-        for value in (2..=100_000).rev().skip(1) {
-            let popped = list.pop();
-            assert_eq!(
-                (popped, list.len()),
-                (Some(if value == 99_999 { 7 } else { value + 1 }), usize::try_from(value - 1).unwrap())
-            );
-        }
-        assert_eq!(list.last(), Some(&2));
-        assert_eq!((list.pop(), list.pop(), list.len()), (Some(2), Some(1), 0));
-        assert_eq!((list.pop(), list.segments.len()), (None, 0));
         assert!(Segmented::<u8>::new().last().is_none());
+    }
+
+    #[test]
+    fn values_are_taken_from_its_end() {
+        let mut list: Segmented<u64> = (0..40_000).collect();
+        for left in (0..40_000).rev() {
+            assert_eq!((list.pop(), list.len()), (Some(left), usize::try_from(left).unwrap()));
+            assert_eq!(list.last().copied(), left.checked_sub(1));
+            list.push(7);
+            assert_eq!(list.pop(), Some(7));
+        }
+        assert_eq!((list.pop(), list.segments.len()), (None, 0));
     }
 
     #[test]

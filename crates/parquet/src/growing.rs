@@ -75,6 +75,16 @@ impl Growing {
         self.filled += take;
     }
 
+    /// Has memory for so many bytes, in which room is made without moving anything. For what is empty.
+    ///
+    /// # Errors
+    ///
+    /// When the memory cannot be had.
+    pub(crate) fn reserve(&mut self, bytes: usize) -> Result<()> {
+        let more = bytes.saturating_sub(self.memory.len());
+        self.memory.try_reserve_exact(more).map_err(|_| Error::out_of_memory(bytes))
+    }
+
     /// Makes room for `least` bytes in all, or more if that is cheap, but not beyond `most`. False when the budget was spent
     /// before it was done.
     ///

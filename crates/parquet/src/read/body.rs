@@ -7,7 +7,8 @@ use core::ops::Range;
 use marquetry_base::cast::{u64_of, usize_of, usize_of_u32};
 use marquetry_base::{Budget, Bytes, Codec, Decompressor, Error, Input, Pool, Price, Result, Status};
 
-use super::decompressors::Decompressors;
+use super::decompressors::{Chunks, Decompressors};
+use super::values::ValueDecoder;
 use crate::encoding::stream::Stream;
 use crate::format::{Compression, PageHeader, PageKind};
 use crate::growing::{COPY_PRICE, Growing, Joining, SLICE_BYTES};
@@ -37,6 +38,7 @@ pub(super) struct Body {
     window_bytes: usize,
     /// `None` where they are not compressed.
     codec: Option<Codec>,
+    chunks: Chunks,
     decompressor: Option<Box<dyn Decompressor>>,
     /// Bytes that they become, and those that they became so far.
     total: usize,
@@ -102,6 +104,7 @@ impl Body {
             header: Some(header),
             window_bytes,
             codec: None,
+            chunks: Chunks::One,
             decompressor: None,
             total: 0,
             produced: 0,
@@ -117,6 +120,7 @@ impl Body {
     /// Bytes held, beside what the input and the page's stream hold.
     pub(super) fn held(&self) -> usize {
         self.window.as_ref().map_or(0, |window| window.bytes.held())
+            + self.decompressor.as_ref().map_or(0, |decompressor| decompressor.held_bytes())
             + self.long.as_ref().map_or(0, |long| long.pieces.held())
     }
 
@@ -153,6 +157,16 @@ impl Body {
         self.codec = match compression {
             Compression::Codec(codec) if is_compressed => Some(codec),
             _ => None,
+        };
+        let is_held = match &header.kind {
+            PageKind::Data(page) => ValueDecoder::holds(page.encoding),
+            PageKind::DataV2(page) => ValueDecoder::holds(page.encoding),
+            PageKind::Dictionary(_) | PageKind::Other(_) => false,
+        };
+        self.chunks = match (self.total > self.window_bytes, is_held) {
+            (false, _) => Chunks::One,
+            (true, false) => Chunks::Passing,
+            (true, true) => Chunks::Held,
         };
         // A page whose values are all null holds none, and some writers then leave out the codec's empty frame.
         let packed = bytes - levels;
@@ -373,10 +387,9 @@ impl Body {
         budget: &mut Budget<'_>,
     ) -> Result<Fill> {
         let Some(codec) = self.codec else { return Err(Error::internal("a page that is not compressed")) };
-        let is_windowed = self.total > self.window_bytes;
         let mut decompressor = match self.decompressor.take() {
             Some(decompressor) => decompressor,
-            None => decompressors.take(codec, is_windowed)?,
+            None => decompressors.take(codec, self.chunks)?,
         };
         let mut window = match self.window.take() {
             Some(window) => window,
@@ -392,7 +405,7 @@ impl Body {
         let chunk = Bytes::from_owner(pool.share(memory, length));
         stream.supply(chunk.clone(), at, self.total - self.produced);
         if self.is_unpacked {
-            decompressors.put_back(codec, is_windowed, decompressor);
+            decompressors.put_back(codec, self.chunks, decompressor);
         } else {
             self.before = chunk;
             self.decompressor = Some(decompressor);

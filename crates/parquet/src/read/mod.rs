@@ -17,6 +17,7 @@ mod body;
 mod builder;
 mod column;
 mod conform;
+mod data_page;
 mod decompressors;
 mod dictionary;
 mod footer;

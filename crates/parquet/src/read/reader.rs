@@ -259,7 +259,8 @@ impl BatchReader {
                     let advance = column.advance(target, &mut self.input, &mut self.decompressors, budget)?;
                     self.held = (self.held + column.held()).saturating_sub(held_before);
                     let total_bytes = self.options.limits.total_bytes;
-                    Limits::check("total_bytes", total_bytes, self.held.saturating_add(self.input.held()))?;
+                    let held = self.held.saturating_add(self.input.held()) + self.decompressors.held();
+                    Limits::check("total_bytes", total_bytes, held)?;
                     match advance {
                         Advance::Full => {
                             group.full += 1;

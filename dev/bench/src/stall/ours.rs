@@ -8,6 +8,7 @@ use bytes::Bytes;
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Error, Limits, Machine, Object, Step, Want};
 use marquetry_codecs::StandardCodecs;
+use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{Assembler, Batch, BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::schema::{Schema, Shape};
 
@@ -106,8 +107,31 @@ impl Host<'_> {
         }
         self.time(Call::Drop, || drop(reader));
         self.time(Call::Drop, || drop(assemblers));
-        self.time(Call::Drop, || drop(metadata));
+        self.let_go(metadata);
         Ok(rows)
+    }
+
+    /// Drops the metadata, of which nobody else has anything any more, as who must not stall does it: some row groups at a time, and of each some
+    /// columns.
+    fn let_go(&mut self, metadata: Arc<FileMetaData>) {
+        /// Column chunks that are dropped at once.
+        const CHUNKS_AT_ONCE: usize = 1_000;
+        let Some(FileMetaData { mut row_groups, schema, key_values, column_orders, .. }) =
+            Arc::into_inner(metadata)
+        else {
+            return;
+        };
+        while !row_groups.is_empty() {
+            self.time(Call::Drop, || {
+                for _ in 0..CHUNKS_AT_ONCE {
+                    match row_groups.last_mut() {
+                        Some(group) if group.columns.pop().is_some() => {}
+                        _ => drop(row_groups.pop()),
+                    }
+                }
+            });
+        }
+        self.time(Call::Drop, || drop((schema, key_values, column_orders)));
     }
 
     /// Drives a machine to its next product.
