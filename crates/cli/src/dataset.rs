@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use marquetry_base::{Error, ErrorKind};
+use marquetry_base::{Error, ErrorKind, Limits};
 use marquetry_io::files;
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::hive::{HiveType, Partition};
@@ -17,7 +17,7 @@ use marquetry_parquet::schema::{Column, Schema, Unified, Union};
 
 use crate::columns::{self, Chosen};
 use crate::failure::{Failure, Outcome, plain};
-use crate::input::{ParquetFile, Rows};
+use crate::input::{LimitArgs, ParquetFile, Rows};
 use crate::numbers::plural;
 use crate::output::Interrupted;
 
@@ -53,6 +53,9 @@ pub(crate) struct TableArgs {
     /// __HIVE_DEFAULT_PARTITION__ is null.
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Files")]
     pub(crate) hive: Hive,
+
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
 }
 
 /// What directories like `year=2024` are.
@@ -97,6 +100,7 @@ pub(crate) struct DataFile {
     metadata: Option<Arc<FileMetaData>>,
     /// The values of the columns in its path, in the order of these. `None` for null.
     constants: Vec<Option<Values>>,
+    limits: Limits,
 }
 
 /// Bytes of footers that are kept: read, they take some times as much.
@@ -108,6 +112,7 @@ impl Gathered {
         paths: &[PathBuf],
         hive: Hive,
         allow_without: bool,
+        limits: Limits,
         interrupted: &Interrupted,
     ) -> Outcome<Gathered> {
         let found = find(paths)?;
@@ -122,7 +127,7 @@ impl Gathered {
         let mut kept_bytes = 0_u64;
         for (number, path) in found.into_iter().enumerate() {
             interrupted.check()?;
-            let file = ParquetFile::open(&path)?;
+            let file = ParquetFile::open(&path, limits)?;
             let known = by_fingerprint.entry(fingerprint(&file.metadata.schema)).or_default();
             let is_same = |&&source: &&usize| sources[source].metadata.schema == file.metadata.schema;
             let source = match known.iter().find(is_same) {
@@ -146,6 +151,7 @@ impl Gathered {
                 path,
                 source,
                 constants: std::mem::take(&mut constants[number]),
+                limits,
             });
         }
         Ok(Gathered { files, sources, unified: union.finish_with(&partitions), partitions })
@@ -173,13 +179,16 @@ pub(crate) struct Dataset {
     constants: Vec<usize>,
     /// The names of the columns.
     pub(crate) names: Vec<String>,
+    /// What may be large in the files.
+    pub(crate) limits: Limits,
 }
 
 impl Dataset {
     /// Opens files as one table. Whatever can be wrong before the first row is found here.
     pub(crate) fn open(paths: &[PathBuf], args: &TableArgs, interrupted: &Interrupted) -> Outcome<Dataset> {
+        let limits = args.limits.limits();
         let wanted = columns::wanted(args)?;
-        let gathered = Gathered::read(paths, args.hive, args.union, interrupted)?;
+        let gathered = Gathered::read(paths, args.hive, args.union, limits, interrupted)?;
         let Chosen { schema, names } = columns::choose(&gathered, wanted.as_deref(), args.union)?;
         let Gathered { files, sources, unified, partitions } = gathered;
         let schema = schema.unwrap_or(unified.schema);
@@ -193,7 +202,7 @@ impl Dataset {
             conform.map(Arc::new).map_err(|error| Failure::about(&files[source.file].name, &error))
         };
         let conforms = sources.iter().map(conform).collect::<Outcome<Vec<_>>>()?;
-        let dataset = Dataset { schema, files, sources, conforms, constants, names };
+        let dataset = Dataset { schema, files, sources, conforms, constants, names, limits };
         // What cannot be read at all is known by the schema.
         for source in &dataset.sources {
             dataset.reader(&dataset.files[source.file], None, false)?;
@@ -203,7 +212,7 @@ impl Dataset {
 
     /// An engine's error as that of all files.
     pub(crate) fn failure(&self, error: &Error) -> Failure {
-        crate::input::failure(&subject(&self.files), error)
+        crate::input::failure(&subject(&self.files), error, self.limits)
     }
 
     /// The schema that all batches have.
@@ -246,9 +255,15 @@ impl DataFile {
     /// The file with its footer.
     fn open(&self, source: &Source) -> Outcome<ParquetFile> {
         if let Some(metadata) = &self.metadata {
-            return Ok(ParquetFile::known(&self.name, &self.path, self.bytes, Arc::clone(metadata)));
+            return Ok(ParquetFile::known(
+                &self.name,
+                &self.path,
+                self.bytes,
+                Arc::clone(metadata),
+                self.limits,
+            ));
         }
-        let opened = ParquetFile::open(&self.path)?;
+        let opened = ParquetFile::open(&self.path, self.limits)?;
         if (opened.bytes, opened.metadata.rows) != (self.bytes, self.rows)
             || opened.metadata.schema != source.metadata.schema
         {
@@ -268,7 +283,7 @@ impl DataFile {
 
     /// An engine's error as this file's.
     pub(crate) fn failure(&self, error: &Error) -> Failure {
-        crate::input::failure(&self.name, error)
+        crate::input::failure(&self.name, error, self.limits)
     }
 }
 

@@ -5,6 +5,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
+
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Codecs, Error, Limits, Machine, Object};
 use marquetry_codecs::StandardCodecs;
@@ -16,6 +18,22 @@ use crate::failure::{Failure, Outcome, plain};
 
 /// The only object of each machine here.
 const FILE: Object = Object(0);
+
+/// What may be large in a file.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct LimitArgs {
+    /// Read pages, values, dictionaries and footers of any size, for whoever made the files is trusted
+    ///
+    /// Without it, each may have 256 MiB at most, so that a broken or hostile file cannot take all of the memory.
+    #[arg(long, help_heading = "Files")]
+    pub(crate) trust: bool,
+}
+
+impl LimitArgs {
+    pub(crate) fn limits(self) -> Limits {
+        if self.trust { Limits::TRUSTED } else { Limits::DEFAULT }
+    }
+}
 
 /// A Parquet file whose footer was read.
 ///
@@ -29,26 +47,34 @@ pub(crate) struct ParquetFile {
     pub(crate) bytes: u64,
     /// Its footer.
     pub(crate) metadata: Arc<FileMetaData>,
+    /// What may be large in it.
+    pub(crate) limits: Limits,
 }
 
 impl ParquetFile {
     /// Opens a file and reads its footer.
-    pub(crate) fn open(path: &Path) -> Outcome<ParquetFile> {
+    pub(crate) fn open(path: &Path, limits: Limits) -> Outcome<ParquetFile> {
         let name = &*path.to_string_lossy();
         check_path(name, path)?;
-        let sources = open(path).map_err(|error| failure(name, &error))?;
+        let sources = open(path).map_err(|error| failure(name, &error, limits))?;
         let read = || {
             let bytes = sources.get(FILE)?.length()?;
-            let metadata = drive(&mut FooterReader::new(FILE, Limits::DEFAULT), &sources)?;
+            let metadata = drive(&mut FooterReader::new(FILE, limits), &sources)?;
             Ok((bytes, metadata.ok_or_else(|| Error::internal("a footer's reader ended without a footer"))?))
         };
-        let (bytes, metadata) = read().map_err(|error| failure(name, &error))?;
-        Ok(ParquetFile { name: name.to_string(), path: path.to_path_buf(), bytes, metadata })
+        let (bytes, metadata) = read().map_err(|error| failure(name, &error, limits))?;
+        Ok(ParquetFile { name: name.to_string(), path: path.to_path_buf(), bytes, metadata, limits })
     }
 
     /// A file whose footer was read before.
-    pub(crate) fn known(name: &str, path: &Path, bytes: u64, metadata: Arc<FileMetaData>) -> ParquetFile {
-        ParquetFile { name: name.to_string(), path: path.to_path_buf(), bytes, metadata }
+    pub(crate) fn known(
+        name: &str,
+        path: &Path,
+        bytes: u64,
+        metadata: Arc<FileMetaData>,
+        limits: Limits,
+    ) -> ParquetFile {
+        ParquetFile { name: name.to_string(), path: path.to_path_buf(), bytes, metadata, limits }
     }
 
     /// Opens it again, for its pages.
@@ -94,7 +120,7 @@ impl ParquetFile {
         limit: Option<u64>,
         keep_dictionaries: bool,
     ) -> Outcome<ConformReader> {
-        let mut options = ReadOptions { keep_dictionaries, ..ReadOptions::default() };
+        let mut options = ReadOptions { keep_dictionaries, limits: self.limits, ..ReadOptions::default() };
         if let Some(limit) = limit {
             // Only the row groups that hold them, and no more of each page than needed.
             let groups = self.metadata.row_groups.partition_point(|group| group.first_row < limit);
@@ -104,14 +130,14 @@ impl ParquetFile {
                 options.read_bytes = FEW_ROWS_READ_BYTES;
             }
         }
-        let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::default());
+        let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(self.limits));
         ConformReader::new(FILE, Arc::clone(&self.metadata), codecs, options, conform, constants)
             .map_err(|error| self.failure(&error))
     }
 
     /// An engine's error as this file's.
     pub(crate) fn failure(&self, error: &Error) -> Failure {
-        failure(&self.name, error)
+        failure(&self.name, error, self.limits)
     }
 
     /// A scanner's object.
@@ -151,8 +177,8 @@ fn open(path: &Path) -> Result<Sources<blocking::File>, Error> {
     Ok(Sources::new().with(FILE, blocking::File::open(path)?))
 }
 
-/// An engine's error as a file's.
-pub(crate) fn failure(name: &str, error: &Error) -> Failure {
+/// An engine's error as a file's, which was read within limits.
+pub(crate) fn failure(name: &str, error: &Error, limits: Limits) -> Failure {
     // A source's own errors name it, wherever in the sentence.
     if error.kind() == marquetry_base::ErrorKind::Source {
         let text = error.message().replace(&format!("cannot open {name}: "), &format!("{name}: "));
@@ -160,7 +186,14 @@ pub(crate) fn failure(name: &str, error: &Error) -> Failure {
             return Failure::unreachable(plain(&text));
         }
     }
-    Failure::about(name, error)
+    match Failure::about(name, error) {
+        Failure::Said(exit, message)
+            if error.kind() == marquetry_base::ErrorKind::LimitExceeded && limits != Limits::TRUSTED =>
+        {
+            Failure::Said(exit, format!("{message}; with --trust it is read"))
+        }
+        failure => failure,
+    }
 }
 
 /// The mistakes that people make with paths, told in their words.
@@ -202,7 +235,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.parquet");
         fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/one.parquet"), &path).unwrap();
-        let file = ParquetFile::open(&path).unwrap();
+        let file = ParquetFile::open(&path, Limits::DEFAULT).unwrap();
         let schema = &file.metadata.schema;
         let conform = Arc::new(Conform::new(schema, schema, &[]).unwrap());
         let reader = || file.reader(Arc::clone(&conform), Vec::new(), None, false).unwrap();

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use marquetry_base::Error;
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Error, Limits};
 use marquetry_parquet::read::{Array, Assembler, Batch, ColumnBatch, Layout, Values};
 use marquetry_parquet::schema::Schema;
 
@@ -179,7 +179,7 @@ fn fields(dataset: &Dataset) -> Outcome<Vec<Field>> {
         Some(leaf) => Ok(Field::Flat(Meaning::of(schema, &schema.leaves()[leaf]), Memo::of(columns))),
         None => {
             let shape = nested::shape(schema, node)?;
-            let assembler = Assembler::new(schema, &shape, &Limits::DEFAULT)?;
+            let assembler = Assembler::new(schema, &shape, &dataset.limits)?;
             Ok(Field::Nested(shape.leaves, Box::new(assembler)))
         }
     };

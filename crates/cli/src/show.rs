@@ -15,7 +15,7 @@ use marquetry_io::files;
 
 use crate::dataset::{Gathered, Hive, find};
 use crate::failure::Outcome;
-use crate::input::ParquetFile;
+use crate::input::{LimitArgs, ParquetFile};
 use crate::output::{Interrupted, Output};
 use crate::terminal::Terminal;
 
@@ -57,6 +57,9 @@ pub(crate) struct Show {
     /// text.
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 impl Show {
@@ -65,12 +68,13 @@ impl Show {
         let mut output = Output::new(interrupted);
         let is_plain = self.pages.is_none() && !self.json;
         if self.summary || (is_plain && self.files.iter().any(|path| files::is_collective(path))) {
-            let gathered = Gathered::read(&self.files, Hive::Auto, true, output.interrupted())?;
+            let gathered =
+                Gathered::read(&self.files, Hive::Auto, true, self.limits.limits(), output.interrupted())?;
             summary::print(&gathered, terminal, output.text());
             return output.flush();
         }
         for (nth, path) in find(&self.files)?.into_iter().enumerate() {
-            let file = ParquetFile::open(&path)?;
+            let file = ParquetFile::open(&path, self.limits.limits())?;
             let out = output.text();
             if nth > 0 && !self.json {
                 out.push(b'\n');

@@ -397,3 +397,13 @@ fn versions_and_completions() {
         assert!(help.contains("Examples:"), "{command}");
     }
 }
+
+/// A page longer than is safe is refused with the way to read it, which then does.
+#[test]
+fn a_page_beyond_a_limit() {
+    let path = data("long_page.parquet");
+    let refused = run(["rows", &path, "--limit", "2"]);
+    refused.failed(1, &[&path, "272000009", "page_bytes", "--trust"]);
+    let read = run(["rows", &path, "--limit", "2", "--trust"]);
+    assert_eq!(read.succeeded().lines().take(3).collect::<Vec<_>>(), ["n", "0", "0"]);
+}

@@ -83,6 +83,115 @@ pub fn miniblock_i64(
     miniblock_i64_with(isa(), width, input, first, min_delta, last, out)
 }
 
+/// Decodes a block's miniblocks, of `values` deltas each, which start at `input`, one behind the other; each has its width in
+/// `widths`. Returns how many bytes they are. `last` is the value before the first; it becomes the last of `out`.
+///
+/// # Errors
+///
+/// `Mismatch` unless `out` has room for just these values, whose number is a multiple of 32; `Width` beyond 32; `Short` if `input` ends
+/// before they do. Then `last` and `out` are as they were.
+pub fn block_i32(
+    widths: &[u8],
+    values: usize,
+    input: &[u8],
+    min_delta: i32,
+    last: &mut i32,
+    out: &mut [i32],
+) -> Result<usize, Error> {
+    block_i32_with(isa(), widths, values, input, min_delta, last, out)
+}
+
+/// [`block_i32`] for INT64, of at most 64 bits.
+///
+/// # Errors
+///
+/// `Mismatch` unless `out` has room for just these values, whose number is a multiple of 32; `Width` beyond 64; `Short` if `input` ends
+/// before they do. Then `last` and `out` are as they were.
+pub fn block_i64(
+    widths: &[u8],
+    values: usize,
+    input: &[u8],
+    min_delta: i64,
+    last: &mut i64,
+    out: &mut [i64],
+) -> Result<usize, Error> {
+    block_i64_with(isa(), widths, values, input, min_delta, last, out)
+}
+
+/// Checks what a block is to be; the bytes that its miniblocks take, and the largest width.
+fn check_block(
+    widths: &[u8],
+    values: usize,
+    input: &[u8],
+    out: usize,
+    width_max: u8,
+) -> Result<(usize, u8), Error> {
+    if !values.is_multiple_of(32) || Some(out) != widths.len().checked_mul(values) {
+        return Err(Error::Mismatch);
+    }
+    let (mut sum, mut largest) = (0, 0);
+    for &width in widths {
+        sum += usize::from(width);
+        largest = largest.max(width);
+    }
+    if largest > width_max {
+        return Err(Error::Width { width: largest.into() });
+    }
+    need_bits(sum.checked_mul(values), input.len())?;
+    Ok((sum * (values / 8), largest))
+}
+
+fn block_i32_with(
+    isa: Isa,
+    widths: &[u8],
+    values: usize,
+    input: &[u8],
+    min_delta: i32,
+    last: &mut i32,
+    out: &mut [i32],
+) -> Result<usize, Error> {
+    let (bytes, largest) = check_block(widths, values, input, out.len(), 32)?;
+    #[cfg(target_arch = "x86_64")]
+    if isa.level() == crate::cpu::Level::Avx512 && u32::from(largest) <= crate::unpack::avx512::WIDTH_U32_MAX
+    {
+        // SAFETY: the `Isa` proves the features; no width is larger; `check_block` found the room and the bits.
+        unsafe { avx512::block_i32(widths, values, input, min_delta, last, out) };
+        return Ok(bytes);
+    }
+    let _ = largest;
+    let mut at = 0;
+    for (&width, out) in widths.iter().zip(out.chunks_exact_mut(values.max(1))) {
+        miniblock_i32_with(isa, width.into(), &input[at..], 0, min_delta, last, out)?;
+        at += usize::from(width) * (values / 8);
+    }
+    Ok(bytes)
+}
+
+fn block_i64_with(
+    isa: Isa,
+    widths: &[u8],
+    values: usize,
+    input: &[u8],
+    min_delta: i64,
+    last: &mut i64,
+    out: &mut [i64],
+) -> Result<usize, Error> {
+    let (bytes, largest) = check_block(widths, values, input, out.len(), 64)?;
+    #[cfg(target_arch = "x86_64")]
+    if isa.level() == crate::cpu::Level::Avx512 && largest < 64 {
+        // SAFETY: the `Isa` proves the features; no width is larger; `check_block` found the room and the bits.
+        unsafe { avx512::block_i64(widths, values, input, min_delta, last, out) };
+        return Ok(bytes);
+    }
+    let _ = largest;
+    let mut at = 0;
+    for (&width, out) in widths.iter().zip(out.chunks_exact_mut(values.max(1))) {
+        miniblock_i64_with(isa, width.into(), &input[at..], 0, min_delta, last, out)?;
+        at += usize::from(width) * (values / 8);
+    }
+    Ok(bytes)
+}
+
 fn miniblock_i32_with(
     isa: Isa,
     width: u32,
@@ -235,6 +344,59 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn blocks_are_their_miniblocks() {
+        let mut random = Random::new(34);
+        let bytes = random.bytes(4 * 64 * 64 / 8 + 70);
+        for isa in Isa::all() {
+            for round in 0..rounds(200) {
+                let (values, miniblocks) = ([32, 64][round % 2], round % 5);
+                let largest = [0, 5, 30, 32, 63, 64][round % 6];
+                let widths: Vec<u8> =
+                    (0..miniblocks).map(|_| (random.next() % (largest + 1)) as u8).collect();
+                let sum: usize = widths.iter().map(|&width| usize::from(width)).sum();
+                // With the next block behind them, or nothing.
+                let input = &bytes[..sum * values / 8 + [0, 3, 70][round % 3]];
+                let (start, min_delta) = (random.next() as i64, random.next() as i64);
+                let (mut last, mut want_last) = (start, start);
+                let (mut out, mut want) = (vec![0; miniblocks * values], vec![0; miniblocks * values]);
+                let mut at = 0;
+                for (&width, want) in widths.iter().zip(want.chunks_mut(values)) {
+                    miniblock_i64(width.into(), &input[at..], 0, min_delta, &mut want_last, want).unwrap();
+                    at += usize::from(width) * values / 8;
+                }
+                let done = block_i64_with(isa, &widths, values, input, min_delta, &mut last, &mut out);
+                assert_eq!((done, last, &out), (Ok(at), want_last, &want), "{isa:?} {widths:?}");
+                if at > 0 {
+                    let short =
+                        block_i64_with(isa, &widths, values, &input[..at - 1], 0, &mut last, &mut out);
+                    assert!(short.is_err() && last == want_last && out == want);
+                }
+                let (start, min_delta) = (start as i32, min_delta as i32);
+                let (mut last, mut want_last) = (start, start);
+                let (mut out, mut want) = (vec![0; miniblocks * values], vec![0; miniblocks * values]);
+                let done = block_i32_with(isa, &widths, values, input, min_delta, &mut last, &mut out);
+                if widths.iter().any(|&width| width > 32) {
+                    assert!(done.is_err() && last == start);
+                    continue;
+                }
+                let mut at = 0;
+                for (&width, want) in widths.iter().zip(want.chunks_mut(values)) {
+                    miniblock_i32(width.into(), &input[at..], 0, min_delta, &mut want_last, want).unwrap();
+                    at += usize::from(width) * values / 8;
+                }
+                assert_eq!((done, last, &out), (Ok(at), want_last, &want), "{isa:?} {widths:?}");
+            }
+            let out = &mut [0; 32];
+            assert_eq!(block_i64_with(isa, &[0], 31, &[], 0, &mut 0, out), Err(Error::Mismatch));
+            assert_eq!(block_i64_with(isa, &[0, 0], 32, &[], 0, &mut 0, out), Err(Error::Mismatch));
+            assert_eq!(
+                block_i64_with(isa, &[65], 32, &[0; 999], 0, &mut 0, out),
+                Err(Error::Width { width: 65 })
+            );
         }
     }
 

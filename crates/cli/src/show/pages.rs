@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use marquetry_base::Limits;
 use marquetry_parquet::format::{BoundaryOrder, PageHeader, PageKind, Statistics};
 use marquetry_parquet::prune::Known;
 use marquetry_parquet::read::{ChunkIndex, PageIndexReader, PageInfo, PageScanner, ReadOptions};
@@ -41,7 +40,7 @@ pub(super) fn print(
     let mut pages = 0;
     for row_group in 0..file.metadata.row_groups.len() {
         let scanner =
-            PageScanner::new(ParquetFile::object(), &file.metadata, row_group, leaf_index, Limits::DEFAULT)
+            PageScanner::new(ParquetFile::object(), &file.metadata, row_group, leaf_index, file.limits)
                 .map_err(|error| file.failure(&error))?;
         let index = indexes.next_if(|index| index.row_group == row_group);
         file.run(scanner, |page| {
@@ -160,7 +159,7 @@ impl Facts {
 
 /// The page index of one column, in the order of the row groups that have one.
 fn page_index(file: &ParquetFile, leaf: usize) -> Outcome<Vec<ChunkIndex>> {
-    let options = ReadOptions { leaves: Some(vec![leaf]), ..ReadOptions::default() };
+    let options = ReadOptions { leaves: Some(vec![leaf]), limits: file.limits, ..ReadOptions::default() };
     let reader = PageIndexReader::new(ParquetFile::object(), Arc::clone(&file.metadata), &options)
         .map_err(|error| file.failure(&error))?;
     let mut indexes = Vec::new();

@@ -138,5 +138,15 @@ def nested_cql():
     pq.write_table(table, "nested_cql.parquet", write_statistics=False, **plain)
 
 
-for write in (types, bad_text, names, many, several, bounds, nested, nested_others, nested_cql):
+def long_page():
+    """34 million zeros in a page of 272 MB, which are 9 KB of ZSTD."""
+    rows = 34_000_000
+    table = pa.table({"n": pa.array(memoryview(bytes(8 * rows)).cast("q"), pa.int64())})
+    pq.write_table(
+        table, "long_page.parquet", row_group_size=rows, max_rows_per_page=rows, write_batch_size=rows,
+        data_page_size=1 << 30, compression="zstd", use_dictionary=False, store_schema=False,
+    )
+
+
+for write in (types, bad_text, names, many, several, bounds, nested, nested_others, nested_cql, long_page):
     write()

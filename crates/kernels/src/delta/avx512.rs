@@ -132,6 +132,85 @@ pub(super) unsafe fn miniblock_i64(
     *last = _mm_cvtsi128_si64(_mm512_castsi512_si128(carry));
 }
 
+/// # Safety
+///
+/// The processor has the features; no width is above `unpack::avx512::WIDTH_U32_MAX`; `values` is a multiple of 16; `out` has room
+/// for as many a width, and `input` the bits of all of them.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+pub(super) unsafe fn block_i32(
+    widths: &[u8],
+    values: usize,
+    input: &[u8],
+    min_delta: i32,
+    last: &mut i32,
+    out: &mut [i32],
+) {
+    let (ramp, top) = (ramp16(min_delta), _mm512_set1_epi32(15));
+    let mut carry = _mm512_set1_epi32(*last);
+    let (from, mut to, mut at) = (input.as_ptr(), out.as_mut_ptr(), 0);
+    for &width in widths {
+        let control = Control32::new(u32::from(width).max(1));
+        for _ in 0..values / 16 {
+            // SAFETY: delta 16 of `values / 16 * 16` begins at byte `at`, which the contract puts within the input, at its end at most
+            // where the width is 0; the mask of `load` ends at the input's end. 16 values fit `out`, of which `to` is a multiple of 16.
+            unsafe {
+                let sums = if width == 0 {
+                    ramp
+                } else if input.len() - at >= LOAD {
+                    sum16(control.unpack(_mm512_loadu_si512(from.add(at).cast())), ramp)
+                } else {
+                    sum16(control.unpack(load(from.add(at), input.len() - at)), ramp)
+                };
+                let sums = _mm512_add_epi32(sums, carry);
+                _mm512_storeu_si512(to.cast(), sums);
+                carry = _mm512_permutexvar_epi32(top, sums);
+                to = to.add(16);
+            }
+            at += 2 * usize::from(width);
+        }
+    }
+    *last = _mm512_cvtsi512_si32(carry);
+}
+
+/// # Safety
+///
+/// The processor has the features; no width is above 63; `values` is a multiple of 8; `out` has room for as many a width, and `input`
+/// the bits of all of them.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2")]
+pub(super) unsafe fn block_i64(
+    widths: &[u8],
+    values: usize,
+    input: &[u8],
+    min_delta: i64,
+    last: &mut i64,
+    out: &mut [i64],
+) {
+    let (ramp, top) = (ramp8(min_delta), _mm512_set1_epi64(7));
+    let mut carry = _mm512_set1_epi64(*last);
+    let (from, mut to, mut at) = (input.as_ptr(), out.as_mut_ptr(), 0);
+    for &width in widths {
+        let control = Control64::new(u32::from(width).max(1));
+        for _ in 0..values / 8 {
+            // SAFETY: as in `block_i32`, of eight values.
+            unsafe {
+                let sums = if width == 0 {
+                    ramp
+                } else if input.len() - at >= LOAD {
+                    sum8(control.unpack(_mm512_loadu_si512(from.add(at).cast())), ramp)
+                } else {
+                    sum8(control.unpack(load(from.add(at), input.len() - at)), ramp)
+                };
+                let sums = _mm512_add_epi64(sums, carry);
+                _mm512_storeu_si512(to.cast(), sums);
+                carry = _mm512_permutexvar_epi64(top, sums);
+                to = to.add(8);
+            }
+            at += usize::from(width);
+        }
+    }
+    *last = _mm_cvtsi128_si64(_mm512_castsi512_si128(carry));
+}
+
 #[target_feature(enable = "avx512f")]
 pub(super) fn sum_i32(last: &mut i32, min_delta: i32, values: &mut [i32]) {
     let (ramp, top) = (ramp16(min_delta), _mm512_set1_epi32(15));

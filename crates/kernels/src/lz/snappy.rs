@@ -1,12 +1,17 @@
 //! Snappy's elements. google/snappy, format_description.txt, section 2.
 
+use core::hint::select_unpredictable;
+
 use super::{Output, Run, SLACK, WIDE, copy_literals, copy_match, copy_wide};
 
 /// Bytes of input that an easy element may need: a tag, and a literal of up to 16 bytes or an offset of four.
 const INPUT_MIN: usize = 1 + WIDE;
 
-/// Room that an easy element may need: a copy of up to 64 bytes.
-const ROOM_MIN: usize = 64 + SLACK;
+/// The longest copy.
+const LENGTH_MAX: usize = 4 * WIDE;
+
+/// Room that an easy element may need: a copy.
+const ROOM_MIN: usize = LENGTH_MAX + SLACK;
 
 /// A literal's longest length in its tag.
 const LENGTH_IN_TAG_MAX: usize = 60;
@@ -14,13 +19,15 @@ const LENGTH_IN_TAG_MAX: usize = 60;
 /// The longest literal that is easy. A longer one may be as long as the page, and wants to be copied in slices.
 const LITERAL_MAX: usize = 1 << 10;
 
-/// For each tag of a copy, the length, the upper bits of an offset of eleven, and the number of bytes that follow. For a
-/// literal of at most 60 bytes the length.
-const TAGS: [u16; 256] = tags();
+/// For each tag the length, the element's bytes, the bytes of its offset behind the tag, and the offset's bits in the tag. Literals
+/// of more than 60 bytes have a length that is no tag's.
+static TAGS: [u32; 256] = tags();
 
-const LENGTH_MASK: u16 = 0xff;
-const OFFSET_MASK: u16 = 0x700;
-const TRAILER_SHIFT: u32 = 11;
+const LENGTH_MASK: u32 = 0xff;
+const ADVANCE_SHIFT: u32 = 8;
+const EXTRA_SHIFT: u32 = 16;
+const OFFSET_SHIFT: u32 = 16;
+const OFFSET_MASK: u32 = 0x700;
 
 /// Decodes elements while they are easy. See [`super`].
 #[must_use]
@@ -41,19 +48,50 @@ pub fn run(input: &[u8], to: Output<'_>) -> Run {
     while ip <= in_last && op <= out_last {
         // SAFETY: `ip + 17 <= input.len()`.
         let (tag, trailer) = unsafe { (*from.add(ip), from.add(ip + 1).cast::<u32>().read_unaligned()) };
-        if tag & 3 == 0 {
-            let length = usize::from(tag >> 2) + 1;
-            if length <= WIDE {
-                // SAFETY: `ip + 1 + 16 <= input.len()`, and `op + ROOM_MIN <= output.len()`.
-                unsafe { copy_wide(from.add(ip + 1), out.add(op)) };
-                ip += 1 + length;
+        let entry = TAGS[usize::from(tag)];
+        let length = (entry & LENGTH_MASK) as usize;
+        let trailer = trailer & (((1u64 << (8 * (entry >> EXTRA_SHIFT & 7))) - 1) as u32);
+        let distance = (entry >> OFFSET_SHIFT & OFFSET_MASK | trailer) as usize;
+        // Whether an element is a literal or a copy nobody can foresee, so nothing branches on it: one move of 16 bytes does for
+        // both, unless what it moves is itself only made by it.
+        let is_literal = tag & 3 == 0;
+        let reach = select_unpredictable(is_literal, LENGTH_IN_TAG_MAX, distance);
+        if length <= reach && distance <= op - start {
+            let source = select_unpredictable(
+                is_literal,
+                from.wrapping_add(ip + 1),
+                out.cast_const().wrapping_add(op).wrapping_sub(distance),
+            );
+            // SAFETY: `op + ROOM_MIN <= output.len()`. A literal's source has 16 bytes, for `ip + 17 <= input.len()`. A copy's has
+            // them in the output, from `op - distance` on: `distance <= op - start`, and not 0, for `length <= distance`.
+            unsafe { copy_wide(source, out.add(op)) };
+            let is_whole = length <= WIDE || {
+                let is_there = !is_literal || input.len() - ip > LENGTH_MAX;
+                if is_there {
+                    // SAFETY: as above, of 64 bytes: a literal's are behind its tag. A load may see what stores before it wrote,
+                    // but no byte of the first `length`, which are before `op`.
+                    unsafe {
+                        copy_wide(source.add(WIDE), out.add(op + WIDE));
+                        copy_wide(source.add(2 * WIDE), out.add(op + 2 * WIDE));
+                        copy_wide(source.add(3 * WIDE), out.add(op + 3 * WIDE));
+                    }
+                }
+                is_there
+            };
+            if is_whole {
+                ip += (entry >> ADVANCE_SHIFT & LENGTH_MASK) as usize;
                 op += length;
                 run.elements += 1;
                 continue;
             }
-            let extra = length.saturating_sub(LENGTH_IN_TAG_MAX);
+        }
+        if is_literal {
+            let bits = usize::from(tag >> 2);
+            let extra = (bits + 1).saturating_sub(LENGTH_IN_TAG_MAX);
+            // SAFETY: `ip + 17 <= input.len()`.
+            let trailer = unsafe { from.add(ip + 1).cast::<u32>().read_unaligned() };
             let length = match extra {
-                0 => length,
+                0 => bits + 1,
                 _ => (trailer & (u32::MAX >> (32 - 8 * extra))) as usize + 1,
             };
             let body = ip + 1 + extra;
@@ -69,17 +107,12 @@ pub fn run(input: &[u8], to: Output<'_>) -> Run {
             ip = body + length;
             op += length;
         } else {
-            let entry = TAGS[usize::from(tag)];
-            let length = usize::from(entry & LENGTH_MASK);
-            let extra = u32::from(entry >> TRAILER_SHIFT);
-            let trailer = (trailer & (u32::MAX >> (32 - 8 * extra))) as usize;
-            let distance = usize::from(entry & OFFSET_MASK) + trailer;
             if distance.wrapping_sub(1) >= op - start {
                 break;
             }
             // SAFETY: `1 <= distance <= op`, `length <= 64`, and `op + 64 + SLACK <= output.len()`.
             unsafe { copy_match(out, op, distance, length) };
-            ip += 1 + extra as usize;
+            ip += (entry >> ADVANCE_SHIFT & LENGTH_MASK) as usize;
             op += length;
         }
         run.elements += 1;
@@ -89,17 +122,20 @@ pub fn run(input: &[u8], to: Output<'_>) -> Run {
     run
 }
 
-const fn tags() -> [u16; 256] {
+const fn tags() -> [u32; 256] {
     let mut tags = [0; 256];
     let mut tag = 0;
     while tag < 256 {
-        let bits = tag as u16;
-        tags[tag] = match tag & 3 {
-            0 => (bits >> 2) + 1,
-            1 => (4 + (bits >> 2 & 7)) | (bits >> 5) << 8 | 1 << TRAILER_SHIFT,
-            2 => ((bits >> 2) + 1) | 2 << TRAILER_SHIFT,
-            _ => ((bits >> 2) + 1) | 4 << TRAILER_SHIFT,
+        let bits = tag as u32;
+        let (length, extra, offset) = match tag & 3 {
+            0 if bits >> 2 >= 60 => (LENGTH_MASK, 0, 0),
+            0 => ((bits >> 2) + 1, 0, 0),
+            1 => (4 + (bits >> 2 & 7), 1, (bits >> 5) << 8),
+            2 => ((bits >> 2) + 1, 2, 0),
+            _ => ((bits >> 2) + 1, 4, 0),
         };
+        let advance = if tag & 3 == 0 { 1 + (bits >> 2) + 1 } else { 1 + extra };
+        tags[tag] = length | advance << ADVANCE_SHIFT | extra << EXTRA_SHIFT | offset << OFFSET_SHIFT;
         tag += 1;
     }
     tags

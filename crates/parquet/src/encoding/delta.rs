@@ -19,6 +19,17 @@ pub(crate) trait DeltaInteger: Copy + Default {
     /// Decodes `out.len()` values of packed differences that start at `input`, each added to the smallest difference and
     /// to the value before, which is `last`.
     fn miniblock(width: u32, input: &[u8], min_delta: Self, last: &mut Self, out: &mut [Self]) -> bool;
+
+    /// Decodes a block's miniblocks, which start at `input`, of `values` values each; says how many bytes they are. `None` where they are
+    /// not all there, or one of them is wider than values are.
+    fn block(
+        widths: &[u8],
+        values: usize,
+        input: &[u8],
+        min_delta: Self,
+        last: &mut Self,
+        out: &mut [Self],
+    ) -> Option<usize>;
 }
 
 impl DeltaInteger for i32 {
@@ -46,6 +57,17 @@ impl DeltaInteger for i32 {
         }
         true
     }
+
+    fn block(
+        widths: &[u8],
+        values: usize,
+        input: &[u8],
+        min_delta: i32,
+        last: &mut i32,
+        out: &mut [i32],
+    ) -> Option<usize> {
+        delta::block_i32(widths, values, input, min_delta, last, out).ok()
+    }
 }
 
 impl DeltaInteger for i64 {
@@ -56,10 +78,21 @@ impl DeltaInteger for i64 {
     fn miniblock(width: u32, input: &[u8], min_delta: i64, last: &mut i64, out: &mut [i64]) -> bool {
         delta::miniblock_i64(width, input, 0, min_delta, last, out).is_ok()
     }
+
+    fn block(
+        widths: &[u8],
+        values: usize,
+        input: &[u8],
+        min_delta: i64,
+        last: &mut i64,
+        out: &mut [i64],
+    ) -> Option<usize> {
+        delta::block_i64(widths, values, input, min_delta, last, out).ok()
+    }
 }
 
 /// The widest differences, in bits, whatever the type: see [`DeltaInteger::miniblock`] of `i32`.
-const WIDTH_MAX: u32 = 64;
+const WIDTH_MAX: u8 = 64;
 
 /// Values that are unpacked at a time. Miniblocks hold a multiple of it, so a unit starts at a byte of any width.
 const UNIT: usize = 32;
@@ -219,8 +252,15 @@ impl<T: DeltaInteger> Delta<T> {
                 done += take;
                 continue;
             }
-            if self.miniblock_left == 0 && !self.next_miniblock()? {
-                break;
+            if self.miniblock_left == 0 {
+                let blocks = self.whole_blocks(out)?;
+                if blocks > 0 {
+                    done += blocks;
+                    continue;
+                }
+                if !self.next_miniblock()? {
+                    break;
+                }
             }
             // Whole units go straight to the output; a part of one goes by the unit's own room.
             let left = self.miniblock_left.min(usize::try_from(self.unread).unwrap_or(usize::MAX));
@@ -239,6 +279,41 @@ impl<T: DeltaInteger> Delta<T> {
                 (self.unit, self.unit_next, self.unit_end) = (unit, 0, values);
             }
         }
+        Ok(done)
+    }
+
+    /// Decodes the next blocks as far as all of them is there and wanted, without keeping account of each miniblock. What is out of
+    /// the ordinary is left where it is.
+    fn whole_blocks(&mut self, out: &mut [T]) -> Result<usize> {
+        let Header { miniblocks, miniblock_values, .. } = self.header;
+        if self.miniblock != miniblocks || miniblocks > WIDTHS_KEPT {
+            return Ok(0);
+        }
+        let wanted = out.len().min(usize::try_from(self.unread).unwrap_or(usize::MAX));
+        let (there, mut at, mut done) = (self.stream.there(), 0, 0);
+        for out in out[..wanted].chunks_exact_mut(miniblocks * miniblock_values) {
+            let mut next = at;
+            let Some(begin) = there.get(at..).filter(|there| there.len() >= VARINT_BYTES_MAX) else { break };
+            let min_delta = match begin[0] {
+                short @ ..0x80 => {
+                    next += 1;
+                    zigzag(short.into())
+                }
+                _ => zigzag(varint(there, &mut next)?),
+            };
+            let Some(widths) = there.get(next..next + miniblocks) else { break };
+            next += miniblocks;
+            let (input, min_delta) = (&there[next..], T::from_i64(min_delta));
+            let Some(bytes) = T::block(widths, miniblock_values, input, min_delta, &mut self.last, out)
+            else {
+                break;
+            };
+            next += bytes;
+            at = next;
+            done += out.len();
+        }
+        self.stream.advance(at);
+        self.unread -= done as u64;
         Ok(done)
     }
 
@@ -289,10 +364,11 @@ impl<T: DeltaInteger> Delta<T> {
             self.miniblock = 0;
         }
         let widths = if self.header.miniblocks <= WIDTHS_KEPT { &self.widths[..] } else { &self.widths_many };
-        self.width = u32::from(widths[self.miniblock]);
-        if self.width > WIDTH_MAX {
-            return Err(Error::corrupt(alloc::format!("deltas of {} bits", self.width)));
+        let width = widths[self.miniblock];
+        if width > WIDTH_MAX {
+            return Err(Error::corrupt(alloc::format!("deltas of {width} bits")));
         }
+        self.width = width.into();
         self.miniblock += 1;
         self.miniblock_left = self.header.miniblock_values;
         Ok(true)
@@ -341,7 +417,7 @@ impl StreamEnd {
                 if self.left == 0 {
                     break;
                 }
-                if u32::from(width) > WIDTH_MAX {
+                if width > WIDTH_MAX {
                     return Err(Error::corrupt(alloc::format!("deltas of {width} bits")));
                 }
                 bytes = self

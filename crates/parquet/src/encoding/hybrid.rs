@@ -30,6 +30,12 @@ enum Run {
 /// Runs that are begun at a time: a run of one value costs many times what a value of a long one does.
 const RUNS_MAX: usize = 512;
 
+/// Bits of a register.
+const WORD_BITS: usize = 64;
+
+/// Bits of a run that a register takes behind those of a byte begun.
+const SHORT_BITS: usize = 56;
+
 /// The widest numbers that the encoding has.
 pub(crate) const WIDTH_MAX: u32 = 32;
 
@@ -184,6 +190,8 @@ impl Hybrid {
     pub(crate) fn decode_bits(&mut self, out: &mut [u8], at: usize, values: usize) -> Result<(usize, usize)> {
         let (mut done, mut ones) = (0, 0);
         while done < values {
+            let (short, short_ones) = self.short_runs(out, at + done, values - done);
+            (done, ones) = (done + short, ones + short_ones);
             let Some(run) = self.run()? else { break };
             let take = match run {
                 Run::Repeated { value, left } => {
@@ -207,6 +215,47 @@ impl Hybrid {
             done += take;
         }
         Ok((done, ones))
+    }
+
+    /// Decodes the short runs of bits that come next, in a register; says how many bits, and how many are ones. All that is out of the
+    /// ordinary is left where it is: a run that is long or faulty, the stream's end, the last bits of those that are asked for.
+    #[inline]
+    fn short_runs(&mut self, out: &mut [u8], at: usize, values: usize) -> (usize, usize) {
+        let (Run::Repeated { left: 0, .. } | Run::Packed { left: 0, .. }) = self.run else { return (0, 0) };
+        if self.width != 1 || values <= WORD_BITS {
+            return (0, 0);
+        }
+        let (there, last) = (self.stream.there(), (at + values - WORD_BITS) / 8);
+        let (mut from, mut to, mut filled, mut ones) = (0, at / 8, at % 8, 0);
+        let mut word = out.get(to).map_or(0, |&begun| u64::from(begun) & ((1 << filled) - 1));
+        while self.begun < RUNS_MAX && to < last {
+            let Some([header, run @ ..]) = there.get(from..).and_then(|there| there.first_chunk::<9>())
+            else {
+                break;
+            };
+            let (header, run) = (usize::from(*header), u64::from_le_bytes(*run));
+            let (bits, count, bytes) = match header & 1 {
+                1 => (run, header / 2 * 8, header / 2),
+                _ if run & 0xff <= 1 => ((run & 1).wrapping_neg(), header / 2, 1),
+                _ => break,
+            };
+            if count == 0 || count > SHORT_BITS {
+                break;
+            }
+            let bits = bits & ((1 << count) - 1);
+            word |= bits << filled;
+            ones += bits.count_ones() as usize;
+            let Some(room) = out.get_mut(to..).and_then(|out| out.first_chunk_mut::<8>()) else { break };
+            *room = word.to_le_bytes();
+            filled += count;
+            to += filled / 8;
+            word >>= filled & !7;
+            filled %= 8;
+            from += 1 + bytes;
+            self.begun += 1;
+        }
+        self.stream.advance(from);
+        (to * 8 + filled - at, ones)
     }
 
     /// Decodes indices and looks them up, as many as are there.

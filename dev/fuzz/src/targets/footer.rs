@@ -37,7 +37,7 @@ pub(crate) fn run(data: &[u8]) {
         let mut plan = Plan::choose(tree, 6, Only { uncompressed: true, one_page: false }, choices);
         plan.index(choices);
         let (file, mut footer) = plan.parts();
-        decorate(&mut footer, choices);
+        is_right &= decorate(&mut footer, choices);
         for _ in 0..choices.below(6) {
             is_right = false;
             lie(&mut footer, choices);
@@ -76,8 +76,8 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// Adds what footers may have besides.
-fn decorate(footer: &mut Struct, choices: &mut Choices<'_>) {
+/// Adds what footers may have besides; true if none of it is a lie.
+fn decorate(footer: &mut Struct, choices: &mut Choices<'_>) -> bool {
     if choices.once_in(3) {
         let pair = Struct::of([
             (1, V::Binary(choices.bytes(10).to_vec())),
@@ -90,9 +90,11 @@ fn decorate(footer: &mut Struct, choices: &mut Choices<'_>) {
         let orders = (0..choices.below(8)).map(|_| order(1 + choices.below(3) as i16)).collect();
         footer.set(7, V::List(orders));
     }
-    if choices.once_in(12) {
+    let encryption = choices.once_in(12);
+    if encryption {
         footer.set(8, any_value(choices));
     }
+    !encryption
 }
 
 /// All that is made of a footer's schema and statistics.
