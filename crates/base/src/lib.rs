@@ -19,9 +19,8 @@
 //! * **Nothing that a file merely claims is allocated**: buffers grow as bytes arrive, and [`Limits`] bound them.
 //! * **To give memory back is work, too.** What a machine held and is done with, it lets go of in slices that are charged; and before it
 //!   says [`Step::Done`], all that is large. What its host drops is the host's work: a machine that failed or is not wanted any more, the
-//!   bytes it supplied (in pieces of no more than it likes to free at once), a product. Products that may be large, such as the metadata
-//!   of a million row groups, are [`Segmented`], so that a host can drop them in slices: [`Segmented::pop`]. One allocation that is large
-//!   by need, a single value or a codec's window, is had and freed at once.
+//!   bytes it supplied (in pieces of no more than it likes to free at once), a product; those that may be large offer to be taken apart, as
+//!   [`Segmented`] lists do. One allocation that is large by need, a single value or a codec's window, is had and freed at once.
 #![no_std]
 #![deny(unsafe_code)]
 

@@ -307,6 +307,30 @@ fn a_reader_that_is_done_holds_little() {
     }
 }
 
+#[test]
+fn metadata_can_be_let_go_of_in_steps() {
+    let _alone = alone();
+    let file = adversarial::make("footer/columns", &Scale::SMALL).unwrap();
+    let before = MEMORY.current_usage();
+    let mut found = None;
+    let mut footer = FooterReader::new(FILE, file.limits);
+    Steps::default().drive("footer", &mut footer, &file, |metadata| found = Some(metadata)).unwrap();
+    drop(footer);
+    let mut metadata = found.and_then(Arc::into_inner).unwrap();
+    let held = MEMORY.current_usage() - before;
+    for calls in 1.. {
+        let mut budget = Budget::default();
+        let is_gone = metadata.let_go(&mut budget);
+        assert!(budget.spent() <= Budget::DEFAULT_UNITS + 1000);
+        if is_gone {
+            assert!(calls > 10, "{calls} calls");
+            break;
+        }
+    }
+    let left = MEMORY.current_usage() - before;
+    assert!(held > 1 << 20 && left < held / 100, "{left} of {held} bytes");
+}
+
 /// What a decompressor has for itself is a part of what a reader holds.
 #[test]
 fn the_windows_of_codecs_are_counted() {

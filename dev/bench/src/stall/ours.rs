@@ -111,27 +111,10 @@ impl Host<'_> {
         Ok(rows)
     }
 
-    /// Drops the metadata, of which nobody else has anything any more, as who must not stall does it: some row groups at a time, and of each some
-    /// columns.
+    /// Drops the metadata as who must not stall does it: in slices.
     fn let_go(&mut self, metadata: Arc<FileMetaData>) {
-        /// Column chunks that are dropped at once.
-        const CHUNKS_AT_ONCE: usize = 1_000;
-        let Some(FileMetaData { mut row_groups, schema, key_values, column_orders, .. }) =
-            Arc::into_inner(metadata)
-        else {
-            return;
-        };
-        while !row_groups.is_empty() {
-            self.time(Call::Drop, || {
-                for _ in 0..CHUNKS_AT_ONCE {
-                    match row_groups.last_mut() {
-                        Some(group) if group.columns.pop().is_some() => {}
-                        _ => drop(row_groups.pop()),
-                    }
-                }
-            });
-        }
-        self.time(Call::Drop, || drop((schema, key_values, column_orders)));
+        let Some(mut metadata) = Arc::into_inner(metadata) else { return };
+        while !self.time(Call::Drop, || metadata.let_go(&mut Budget::default())) {}
     }
 
     /// Drives a machine to its next product.
