@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use crate::{Budget, Result};
+use crate::{Budget, Error, Result};
 
 /// A compression codec of the Parquet format (`CompressionCodec` in parquet.thrift), but for UNCOMPRESSED.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,7 +38,18 @@ impl Codec {
     }
 }
 
-/// A source of decompressors.
+/// The compression levels of a codec, all that are between the least and the most: the higher, the smaller and slower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Levels {
+    /// The fastest.
+    pub least: i32,
+    /// The smallest.
+    pub most: i32,
+    /// What is taken where none is asked for.
+    pub default: i32,
+}
+
+/// A source of decompressors and compressors.
 pub trait Codecs: Send + Sync {
     /// A decompressor for `codec`, to be used for any number of pages, one after the other.
     ///
@@ -46,6 +57,18 @@ pub trait Codecs: Send + Sync {
     ///
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a codec that this source does not have.
     fn decompressor(&self, codec: Codec) -> Result<Box<dyn Decompressor>>;
+
+    /// A compressor for `codec` at `level` (`None`: its default one), to be used for any number of pages, one after the other.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a codec that this source cannot write, which is all
+    /// of them unless it says otherwise; [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) for a level that the codec does not
+    /// have, with those that it has.
+    fn compressor(&self, codec: Codec, level: Option<i32>) -> Result<Box<dyn Compressor>> {
+        let _ = level;
+        Err(Error::unsupported(alloc::format!("compression by {}", codec.name())))
+    }
 }
 
 /// Decompresses one page at a time, and stops anywhere.
@@ -97,7 +120,51 @@ pub trait Decompressor: Send {
     fn held_bytes(&self) -> usize;
 }
 
-/// What one [`Decompressor::step`] did.
+/// Compresses one page at a time, and stops anywhere.
+///
+/// The order of calls: [`start`](Compressor::start), then [`step`](Compressor::step) until its status is [`Status::End`] or
+/// it fails; then `start` again for the next page.
+///
+/// The same bytes become the same page, however input, room and budgets are cut, and whatever the compressor was used for
+/// before.
+pub trait Compressor: Send {
+    /// Begins a page of `uncompressed` bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) for more than a page may have, 2^31 - 1.
+    fn start(&mut self, uncompressed: usize) -> Result<()>;
+
+    /// Compresses on. `input` is what was not yet consumed (`last`: nothing follows it), never less of it than the step before
+    /// was shown. `output` is room, what lies in it behind what a step produces means nothing.
+    ///
+    /// Pieces may be of any size. What a codec has to see again it keeps itself, unless the first step is shown the whole page:
+    /// then nothing need be copied, and nothing may be consumed until the page is whole. So a step that comes on may neither
+    /// consume nor produce.
+    ///
+    /// Where it wants more input, all that there was is consumed. Where units of `budget` were spent before, which was progress,
+    /// and what is left does not pay for the smallest piece of work, nothing is done.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) for a host that does not keep to the order of calls, or to the length that
+    /// it announced; [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) where memory cannot be had.
+    fn step(
+        &mut self,
+        input: &[u8],
+        last: bool,
+        output: &mut [u8],
+        budget: &mut Budget<'_>,
+    ) -> Result<Progress>;
+
+    /// The most bytes that a page of `uncompressed` bytes becomes.
+    fn bound(&self, uncompressed: usize) -> usize;
+
+    /// Bytes of memory that it holds, from page to page.
+    fn held_bytes(&self) -> usize;
+}
+
+/// What one [`Decompressor::step`] or [`Compressor::step`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes of the input that are done with.
@@ -108,7 +175,7 @@ pub struct Progress {
     pub status: Status,
 }
 
-/// Why a [`Decompressor::step`] stopped.
+/// Why a [`Decompressor::step`] or [`Compressor::step`] stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// It wants more input.

@@ -41,7 +41,7 @@ mod step;
 pub use budget::{Budget, Price};
 pub use buffer::{Bitmap, Buffer, Pool};
 pub use bytes::Bytes;
-pub use codec::{Codec, Codecs, Decompressor, Progress, Status};
+pub use codec::{Codec, Codecs, Compressor, Decompressor, Levels, Progress, Status};
 pub use demand::{Demand, Object, Priority, Want};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use input::Input;

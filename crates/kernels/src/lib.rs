@@ -15,7 +15,7 @@
 //! | [`strings`] | PLAIN and DELTA_LENGTH byte arrays to Arrow's string views |
 //! | [`bits`] | bitmaps in Arrow's order |
 //! | [`levels`] | definition and repetition levels to offsets and validity |
-//! | [`lz`] | blocks of literals and matches: Snappy, LZ4, LZO1X |
+//! | [`lz`] | blocks of literals and matches: Snappy, LZ4 (both ways), LZO1X |
 //! | [`spread`] | dense values to one slot a row |
 //! | [`mod@crc32`], [`utf8`] | page checksums, UTF-8 validity |
 //!

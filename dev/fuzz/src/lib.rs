@@ -90,7 +90,7 @@ pub const TARGETS: &[Target] = &[
     },
     Target {
         name: "codec",
-        about: "decompressors, split anywhere, beside the one-shot crates",
+        about: "decompressors and compressors, split anywhere, beside the one-shot crates",
         run: targets::codec::run,
         runs: 5_000,
         canaries: &[Canary::Bytes, Canary::Units],

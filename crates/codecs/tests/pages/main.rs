@@ -1,6 +1,7 @@
 //! Pages of every codec, good and bad, whole and in pieces.
 
 mod brotli;
+mod compress;
 mod differential;
 mod encoders;
 mod layouts;

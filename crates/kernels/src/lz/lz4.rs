@@ -1,5 +1,6 @@
 //! LZ4's sequences. lz4/doc/lz4_Block_format.md.
 
+use super::pack::{self, Cursor, Input, Packed, Sequence, Table};
 use super::{Output, Run, SLACK, WIDE, copy_literals, copy_match, copy_wide};
 
 /// Bytes of input that an easy sequence may need: a token, up to 14 literals (copied as 16), an offset, a length's byte.
@@ -9,13 +10,13 @@ const INPUT_MIN: usize = 1 + WIDE + 2 + 1;
 const ROOM_MIN: usize = 14 + 18 + SLACK;
 
 /// A length in a token that goes on behind it.
-const LENGTH_GOES_ON: usize = 15;
+pub const LENGTH_GOES_ON: usize = 15;
 
 /// A byte of a length that is not its last.
 const BYTE_GOES_ON: u8 = 255;
 
 /// The shortest match.
-const MATCH_MIN: usize = 4;
+pub const MATCH_MIN: usize = 4;
 
 /// Decodes sequences, each of literals and a match, while they are easy. See [`super`].
 #[must_use]
@@ -85,4 +86,81 @@ pub fn run(input: &[u8], to: Output<'_>) -> Run {
     run.consumed = ip;
     run.produced = op - at;
     run
+}
+
+/// Finds sequences and writes them while that is easy. See [`mod@pack`].
+#[must_use]
+pub fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table<'_>, output: &mut [u8]) -> Packed {
+    pack::run::<Sequences>(input, cursor, table, output)
+}
+
+/// A sequence's token.
+#[inline]
+#[must_use]
+pub fn token(literals: usize, length: usize) -> u8 {
+    let matched = length.saturating_sub(MATCH_MIN).min(LENGTH_GOES_ON);
+    (literals.min(LENGTH_GOES_ON) << 4 | matched) as u8
+}
+
+/// LZ4's form of sequences.
+struct Sequences;
+
+impl pack::Write for Sequences {
+    const SHORT: (usize, usize) = (LENGTH_GOES_ON - 1, MATCH_MIN + LENGTH_GOES_ON - 1);
+    /// A token, literals as they are copied, an offset.
+    const SHORT_ROOM: usize = 1 + WIDE + 2;
+
+    #[inline(always)]
+    unsafe fn write_short(to: *mut u8, from: *const u8, sequence: Sequence) -> usize {
+        let Sequence { literals, distance, length } = sequence;
+        // SAFETY: what is written is what `SHORT_ROOM` counts.
+        unsafe {
+            *to = (literals << 4 | (length - MATCH_MIN)) as u8;
+            copy_wide(from, to.add(1));
+            to.add(1 + literals).cast::<[u8; 2]>().write_unaligned((distance as u16).to_le_bytes());
+        }
+        1 + literals + 2
+    }
+
+    fn room(sequence: Sequence) -> usize {
+        let Sequence { literals, length, .. } = sequence;
+        // A token, the literals' number, they with what is copied too much, an offset, and the match's length.
+        1 + (literals / 255 + 1) + literals + SLACK + 2 + (length / 255 + 1)
+    }
+
+    unsafe fn write(to: *mut u8, from: *const u8, sequence: Sequence) -> usize {
+        let Sequence { literals, distance, length } = sequence;
+        // SAFETY: what is written is what `room` counts, in the same order.
+        unsafe {
+            *to = token(literals, length);
+            let mut at = write_rest(to, 1, literals);
+            copy_literals(from, to.add(at), literals);
+            at += literals;
+            to.add(at).cast::<[u8; 2]>().write_unaligned((distance as u16).to_le_bytes());
+            write_rest(to, at + 2, length - MATCH_MIN)
+        }
+    }
+}
+
+/// Writes what of a length does not fit into a token: where it ends.
+///
+/// # Safety
+///
+/// There is room for `length / 255 + 1` bytes at `to + at`.
+#[inline(always)]
+unsafe fn write_rest(to: *mut u8, mut at: usize, length: usize) -> usize {
+    if length < LENGTH_GOES_ON {
+        return at;
+    }
+    let mut rest = length - LENGTH_GOES_ON;
+    // SAFETY: `rest / 255` bytes and one more are written.
+    unsafe {
+        while rest >= usize::from(BYTE_GOES_ON) {
+            *to.add(at) = BYTE_GOES_ON;
+            rest -= usize::from(BYTE_GOES_ON);
+            at += 1;
+        }
+        *to.add(at) = rest as u8;
+    }
+    at + 1
 }

@@ -3,11 +3,12 @@
 //! A `run` decodes whole elements for as long as they are easy: far enough from the ends of input and output that a copy
 //! may read and write some bytes too many, and not faulty. Whatever is not easy, it leaves to its caller, who decodes that
 //! one element with care, stops in its middle where it must, and knows what is wrong with it. So a run never fails and
-//! keeps no state, and a decoder built on it stops anywhere.
+//! keeps no state, and a decoder built on it stops anywhere. [`pack`] is the other way, in the same manner.
 
 pub mod inflate;
 pub mod lz4;
 pub mod lzo;
+pub mod pack;
 pub mod snappy;
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use core::hint::select_unpredictable;
 
+use super::pack::{self, Cursor, Input, Packed, Sequence, Table};
 use super::{Output, Run, SLACK, WIDE, copy_literals, copy_match, copy_wide};
 
 /// Bytes of input that an easy element may need: a tag, and a literal of up to 16 bytes or an offset of four.
@@ -139,4 +140,100 @@ const fn tags() -> [u32; 256] {
         tag += 1;
     }
     tags
+}
+
+/// Finds sequences and writes them as elements while that is easy. See [`mod@pack`].
+#[must_use]
+pub fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table<'_>, output: &mut [u8]) -> Packed {
+    pack::run::<Elements>(input, cursor, table, output)
+}
+
+/// The first copy of a match of so many bytes, which is not the last where it is shorter: what is left is never too short for
+/// the element of two bytes.
+#[inline]
+#[must_use]
+pub fn first_copy(length: usize) -> usize {
+    match length {
+        ..=LENGTH_MAX => length,
+        65..68 => 60,
+        _ => LENGTH_MAX,
+    }
+}
+
+/// An element that copies 1 to 64 bytes, and how many of its bytes count: two or three.
+#[inline]
+#[must_use]
+pub fn copy(distance: usize, length: usize) -> ([u8; 4], usize) {
+    let (distance, length) = (distance as u32, length as u32);
+    // A copy of fewer than four is not in the elements of two bytes. Both are made; no branch tells them apart.
+    let is_near = length.wrapping_sub(4) < 8 && distance < 1 << 11;
+    let near = 1 | length.wrapping_sub(4) << 2 | distance >> 8 << 5 | (distance & 0xff) << 8;
+    let far = 2 | length.wrapping_sub(1) << 2 | distance << 8;
+    let element = select_unpredictable(is_near, near, far);
+    (element.to_le_bytes(), 3 - usize::from(is_near))
+}
+
+/// The tag of 1 to 65,536 literals and the bytes of their number that follow it, and how many all these are.
+#[inline]
+#[must_use]
+pub fn literal_tag(length: usize) -> ([u8; 4], usize) {
+    let field = length.saturating_sub(1) as u32;
+    match field {
+        ..60 => ((field << 2).to_le_bytes(), 1),
+        60..256 => ((60 << 2 | field << 8).to_le_bytes(), 2),
+        _ => ((61 << 2 | field << 8).to_le_bytes(), 3),
+    }
+}
+
+/// Snappy's elements of sequences.
+struct Elements;
+
+impl pack::Write for Elements {
+    const SHORT: (usize, usize) = (WIDE, LENGTH_MAX);
+    /// A tag, literals, and a copy, which is written as four bytes.
+    const SHORT_ROOM: usize = 1 + WIDE + 4;
+
+    #[inline(always)]
+    unsafe fn write_short(to: *mut u8, from: *const u8, sequence: Sequence) -> usize {
+        let Sequence { literals, distance, length } = sequence;
+        // SAFETY: what is written is what `SHORT_ROOM` counts.
+        unsafe {
+            // Whether there are literals is hard to foretell: none are written, too.
+            *to = (literals as u8).wrapping_sub(1) << 2;
+            copy_wide(from, to.add(1));
+            let at = literals + usize::from(literals > 0);
+            let (element, bytes) = copy(distance, length);
+            to.add(at).cast::<[u8; 4]>().write_unaligned(element);
+            at + bytes
+        }
+    }
+
+    fn room(sequence: Sequence) -> usize {
+        // A tag, and literals with what is copied too much; copies of 60 bytes or more, the last two of any; a byte too many.
+        3 + sequence.literals + SLACK + 3 * (sequence.length / 60 + 2) + 1
+    }
+
+    unsafe fn write(to: *mut u8, from: *const u8, sequence: Sequence) -> usize {
+        let Sequence { literals, distance, mut length } = sequence;
+        let mut at = 0;
+        // SAFETY: what is written is what `room` counts, in the same order, and each store of four bytes is of two at least.
+        unsafe {
+            if literals > 0 {
+                let (tag, bytes) = literal_tag(literals);
+                to.cast::<[u8; 4]>().write_unaligned(tag);
+                copy_literals(from, to.add(bytes), literals);
+                at = bytes + literals;
+            }
+            loop {
+                let part = first_copy(length);
+                let (element, bytes) = copy(distance, part);
+                to.add(at).cast::<[u8; 4]>().write_unaligned(element);
+                at += bytes;
+                length -= part;
+                if length == 0 {
+                    return at;
+                }
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Every run beside a naive decoder that goes element by element and byte by byte.
 
 use super::inflate::{self, Symbol, Tables};
+use super::pack::{self, Cursor, Input, Packed, Table};
 use super::{Bits, Output, Run, lz4, lzo, snappy};
 use crate::testing::{Random, rounds};
 use std::vec;
@@ -407,5 +408,142 @@ fn places_that_do_not_fit_decode_nothing() {
         ] {
             assert_eq!(run, Run::default());
         }
+    }
+}
+
+/// Data of repeats, near and far, and of noise between them.
+fn data(random: &mut Random, length: usize) -> Vec<u8> {
+    let mut data = random.bytes(1);
+    while data.len() < length {
+        let most = [6, 20, 400][random.below(3)];
+        let take = 1 + random.below(most);
+        if random.below(4) == 0 {
+            data.extend(random.bytes(take));
+        } else {
+            let reach = [9, 300, FAR][random.below(3)];
+            let back = 1 + random.below(data.len().min(reach));
+            (0..take).for_each(|_| data.push(data[data.len() - back]));
+        }
+    }
+    data
+}
+
+type Pack = fn(Input<'_>, &mut Cursor, &mut Table<'_>, &mut [u8]) -> Packed;
+
+/// What packs of a page become again, by an element's naive decoder, when it is looked at in slices that end anywhere, in a part
+/// that is as short as may be, and with as much room each as there happens to be.
+fn unpacks(pack: Pack, element: Element, tail: usize, sequences_min: usize) {
+    let mut random = Random::new(33);
+    let mut places = vec![0; 1 << 13];
+    let places: &mut pack::Places = places.as_mut_slice().try_into().unwrap();
+    let (mut easy, mut given) = (0, 0);
+    for round in 0..rounds(150) {
+        let length = random.below([100, 5_000, 2 * FAR][round % 3]);
+        let page = data(&mut random, length);
+        let mut table = Table::new(places, page.len());
+        table.clear();
+        let mut cursor = Cursor::new();
+        let mut naive = vec![];
+        loop {
+            let until = cursor.at + 1 + random.below(3_000);
+            let base = random.below((cursor.at + 1).saturating_sub(pack::DISTANCE_MAX).max(1));
+            let base = base.min(cursor.anchor);
+            let shown = (until + pack::LENGTH_MAX + pack::MARGIN).min(page.len());
+            let most = [0, 30, 5_000][random.below(3)];
+            let room = random.below(most + 1);
+            let mut output = random.bytes(room);
+            let match_end = shown.min(page.len() - tail.min(page.len()));
+            let input = Input { bytes: &page[base..shown], base, until, match_end };
+            let before = cursor;
+            let packed = pack(input, &mut cursor, &mut table, &mut output);
+            assert!(cursor.at >= before.at && cursor.anchor >= before.anchor);
+            let (mut consumed, mut at) = (0, 0);
+            while consumed < packed.produced {
+                consumed += element(&output[consumed..packed.produced], &mut naive, 0, &mut at).unwrap();
+            }
+            easy += packed.matches;
+            if let Some(sequence) = packed.left {
+                given += 1;
+                let literals = naive.len()..naive.len() + sequence.literals;
+                naive.extend_from_slice(&page[literals]);
+                append_match(&mut naive, 0, sequence.distance, sequence.length).unwrap();
+                assert!(sequence.distance <= pack::DISTANCE_MAX && sequence.length <= pack::LENGTH_MAX);
+            }
+            assert_eq!(naive.len(), cursor.anchor);
+            assert!(naive.len() <= match_end);
+            if cursor.at + pack::MARGIN > page.len() {
+                break;
+            }
+        }
+        assert!(naive == page[..naive.len()], "other bytes");
+    }
+    assert!(cfg!(miri) || easy > sequences_min && given > sequences_min / 50, "{easy} easy, {given} given");
+}
+
+#[test]
+fn snappy_unpacks_what_it_packs() {
+    unpacks(snappy::pack, snappy_element, 0, rounds(20_000));
+}
+
+#[test]
+fn lz4_unpacks_what_it_packs() {
+    unpacks(lz4::pack, lz4_element, 5, rounds(20_000));
+}
+
+/// Whatever a caller says of places, nothing outside of its slices is touched (Miri would see it), and nothing panics.
+#[test]
+fn packing_bears_any_place() {
+    let mut random = Random::new(34);
+    let mut places = vec![0; 1 << 13];
+    let places: &mut pack::Places = places.as_mut_slice().try_into().unwrap();
+    for _ in 0..rounds(3_000) {
+        let length = random.below(200);
+        let bytes: Vec<u8> = random.bytes(length).iter().map(|byte| byte & 1).collect();
+        let mut any = || match random.below(4) {
+            0 => usize::MAX - random.below(50),
+            1 => random.below(1 << 20),
+            _ => random.below(250),
+        };
+        let mut cursor = Cursor::new();
+        (cursor.at, cursor.anchor) = (any(), any());
+        let input = Input { bytes: &bytes, base: any(), until: any(), match_end: any() };
+        places.fill(any() as u32);
+        let mut table = Table::new(places, any());
+        let room = any().min(300);
+        let mut output = vec![0; room];
+        let run = [snappy::pack, lz4::pack][any() % 2];
+        let packed = run(input, &mut cursor, &mut table, &mut output);
+        assert!(packed.produced <= output.len());
+    }
+}
+
+#[test]
+fn elements_say_what_they_mean() {
+    for length in 1..=64 {
+        for distance in [1, 7, 2_047, 2_048, 65_535] {
+            let mut output: Vec<u8> = (0..65_535u32).map(|at| (at % 251) as u8).collect();
+            let mut expected = output.clone();
+            append_match(&mut expected, 0, distance, length).unwrap();
+            let (element, bytes) = snappy::copy(distance, length);
+            assert_eq!(snappy_element(&element[..bytes], &mut output, 0, &mut 0), Some(bytes));
+            assert!(output == expected, "{distance} {length}");
+        }
+    }
+    for length in [1, 59, 60, 61, 256, 257, 65_536] {
+        let (tag, bytes) = snappy::literal_tag(length);
+        let mut element = tag[..bytes].to_vec();
+        element.resize(bytes + length, 7);
+        let mut output = vec![];
+        assert_eq!(snappy_element(&element, &mut output, 0, &mut 0), Some(bytes + length));
+        assert_eq!(output.len(), length);
+    }
+    for length in 1..5_000 {
+        let (mut left, mut copies) = (length, 0);
+        while left > 0 {
+            let part = snappy::first_copy(left);
+            assert!((1..=64).contains(&part) && (part == left || left - part >= 4), "{left} of {length}");
+            (left, copies) = (left - part, copies + 1);
+        }
+        assert!(copies <= length / 60 + 1);
     }
 }

@@ -1,0 +1,145 @@
+//! Hadoop's framing, of blocks of one chunk each: what readers of the deprecated LZ4 understand. See `crate::hadoop`.
+//!
+//! A chunk's size comes before it, so each is compressed before any of it is handed out.
+
+use marquetry_base::{Budget, Compressor, Error, Progress, Result, Status};
+
+use super::Plain;
+
+/// The compressor of pages of such blocks, by one of the chunks in them.
+pub(crate) struct Hadoop<C> {
+    chunks: C,
+    page: Plain,
+    /// Where the current block begins, and how many of its bytes were consumed.
+    block_at: usize,
+    consumed: usize,
+    state: State,
+    /// Sizes and chunk; what was made of it, and how much was handed out.
+    block: Vec<u8>,
+    made: usize,
+    handed: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Between,
+    Compressing,
+    HandingOut,
+}
+
+/// Hadoop's buffer is of 256 KiB. Smaller blocks come out sooner, and cost a reader less memory.
+const BLOCK_BYTES: usize = 128 << 10;
+
+const SIZES_BYTES: usize = crate::hadoop::BLOCK_HEADER_BYTES;
+
+impl<C: Compressor> Hadoop<C> {
+    pub(crate) fn new(chunks: C) -> Hadoop<C> {
+        Hadoop {
+            chunks,
+            page: Plain::none(),
+            block_at: 0,
+            consumed: 0,
+            state: State::Between,
+            block: Vec::new(),
+            made: 0,
+            handed: 0,
+        }
+    }
+}
+
+impl<C: Compressor> Compressor for Hadoop<C> {
+    fn start(&mut self, uncompressed: usize) -> Result<()> {
+        (self.block_at, self.state) = (0, State::Between);
+        self.page.start(uncompressed)
+    }
+
+    fn step(
+        &mut self,
+        input: &[u8],
+        last: bool,
+        output: &mut [u8],
+        budget: &mut Budget<'_>,
+    ) -> Result<Progress> {
+        // Taken out, for the page looks after the step.
+        let mut page = core::mem::replace(&mut self.page, Plain::none());
+        let result = page.step(input.len(), last, |page| self.compress(page, input, output, budget));
+        self.page = page;
+        result
+    }
+
+    fn bound(&self, uncompressed: usize) -> usize {
+        let blocks = uncompressed / BLOCK_BYTES;
+        blocks * (SIZES_BYTES + self.chunks.bound(BLOCK_BYTES))
+            + SIZES_BYTES
+            + self.chunks.bound(uncompressed % BLOCK_BYTES)
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.chunks.held_bytes() + self.block.capacity()
+    }
+}
+
+impl<C: Compressor> Hadoop<C> {
+    fn compress(
+        &mut self,
+        page: &mut Plain,
+        input: &[u8],
+        output: &mut [u8],
+        budget: &mut Budget<'_>,
+    ) -> Result<Progress> {
+        let (mut consumed, mut produced) = (0, 0);
+        let status = loop {
+            let length = BLOCK_BYTES.min(page.length() - self.block_at);
+            match self.state {
+                // A page of nothing is a block of nothing.
+                State::Between if length == 0 && self.block_at > 0 => break Status::End,
+                State::Between => {
+                    self.chunks.start(length)?;
+                    let most = SIZES_BYTES + self.chunks.bound(length);
+                    let more = most.saturating_sub(self.block.len());
+                    self.block.try_reserve_exact(more).map_err(|_| Error::out_of_memory(more))?;
+                    self.block.resize(most, 0);
+                    (self.made, self.consumed, self.state) = (SIZES_BYTES, 0, State::Compressing);
+                }
+                State::Compressing => {
+                    let left = &input[consumed..];
+                    let left = &left[..left.len().min(length - self.consumed)];
+                    let is_last = left.len() == length - self.consumed;
+                    let progress = self.chunks.step(left, is_last, &mut self.block[self.made..], budget)?;
+                    self.made += progress.produced;
+                    self.consumed += progress.consumed;
+                    consumed += progress.consumed;
+                    page.advance(progress.consumed);
+                    match progress.status {
+                        Status::End => {
+                            let size = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX).to_be_bytes();
+                            let (plain, packed) = self.block[..SIZES_BYTES].split_at_mut(SIZES_BYTES / 2);
+                            plain.copy_from_slice(&size(length));
+                            packed.copy_from_slice(&size(self.made - SIZES_BYTES));
+                            (self.handed, self.state) = (0, State::HandingOut);
+                        }
+                        Status::NeedRoom => return Err(Error::internal("a chunk larger than its bound")),
+                        status => break status,
+                    }
+                }
+                State::HandingOut => {
+                    let room = &mut output[produced..];
+                    let take = room.len().min(self.made - self.handed);
+                    room[..take].copy_from_slice(&self.block[self.handed..self.handed + take]);
+                    budget.charge(super::stream::COPY_PRICE, take, 0);
+                    self.handed += take;
+                    produced += take;
+                    if self.handed < self.made {
+                        break Status::NeedRoom;
+                    }
+                    self.block_at += length;
+                    self.state = State::Between;
+                    if length == 0 {
+                        break Status::End;
+                    }
+                }
+            }
+        };
+        Ok(Progress { consumed, produced, status })
+    }
+}

@@ -1,0 +1,80 @@
+//! SNAPPY: one raw block. google/snappy, format_description.txt.
+//!
+//! Google's encoder forgets everything every 64 KiB; here matches refer to whatever is less than 64 KiB back, as the format lets them.
+
+use marquetry_base::Price;
+use marquetry_kernels::lz::pack::{Cursor, Input, Packed, Sequence, Table};
+use marquetry_kernels::lz::snappy;
+
+use super::sequences::{Format, Part};
+
+/// Writer of a page that is one Snappy block.
+#[derive(Debug)]
+pub(crate) struct Snappy {
+    left: Sequence,
+    /// The tag of these literals was written.
+    tagged: Option<usize>,
+}
+
+impl Default for Snappy {
+    fn default() -> Snappy {
+        Snappy { left: Sequence { literals: 0, distance: 0, length: 0 }, tagged: None }
+    }
+}
+
+/// Literals of one element: their number takes at most two bytes behind the tag.
+const LITERALS_MAX: usize = 1 << 16;
+
+impl Format for Snappy {
+    /// Measured (`examples/compress.rs`).
+    const PRICE: Price = Price { kib: 800, kilovalue: 9 << 10 };
+
+    const LITERALS_AT_END: usize = 0;
+
+    const LITERALS_MAX: Option<usize> = Some(LITERALS_MAX);
+
+    /// The length, and tags of literals: one of more than 60 and the match behind it are a byte larger than what they stand for.
+    fn bound(uncompressed: usize) -> usize {
+        5 + uncompressed + uncompressed / 64 + 3
+    }
+
+    fn start(&mut self, uncompressed: usize) -> Part {
+        *self = Snappy::default();
+        let (mut bytes, mut at, mut left) = ([0; 8], 0, uncompressed);
+        while left >= 0x80 {
+            bytes[at] = marquetry_base::cast::low_u8(left as u64) | 0x80;
+            (at, left) = (at + 1, left >> 7);
+        }
+        bytes[at] = marquetry_base::cast::low_u8(left as u64);
+        Part::Bytes(bytes, at + 1)
+    }
+
+    fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table<'_>, output: &mut [u8]) -> Packed {
+        snappy::pack(input, cursor, table, output)
+    }
+
+    fn begin(&mut self, sequence: Sequence) {
+        self.left = sequence;
+    }
+
+    fn part(&mut self) -> Option<Part> {
+        if let Some(literals) = self.tagged.take() {
+            return Some(Part::Literals(literals));
+        }
+        let left = &mut self.left;
+        let (element, bytes) = if left.literals > 0 {
+            let literals = left.literals.min(LITERALS_MAX);
+            left.literals -= literals;
+            self.tagged = Some(literals);
+            snappy::literal_tag(literals)
+        } else if left.length > 0 {
+            let length = snappy::first_copy(left.length);
+            left.length -= length;
+            snappy::copy(left.distance, length)
+        } else {
+            return None;
+        };
+        let [b0, b1, b2, b3] = element;
+        Some(Part::Bytes([b0, b1, b2, b3, 0, 0, 0, 0], bytes))
+    }
+}
