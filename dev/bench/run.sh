@@ -124,7 +124,7 @@ fi
 if [ "$stall" = yes ]; then
     say "making files in $files and reading them"
     "$target/release/bench-stall" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
-        --maker "$bench/make_stall.py" --arrow "$out/arrow_stall" --rounds "$rounds" --mib "$mib" --scale "$stall_scale" "$@"
+        --maker "$bench/make_stall.py" --maker "$target/release/bench-stall-files" --arrow "$out/arrow_stall" --rounds "$rounds" --mib "$mib" --scale "$stall_scale" "$@"
     say "results: $out/stall.md, stall.svg, stall.json"
 fi
 

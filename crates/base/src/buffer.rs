@@ -136,6 +136,12 @@ impl<T: Clone + Default> Pool<T> {
         Ok(values)
     }
 
+    /// Forgets a vector; says how many bytes it gives back, which is none if somebody else has it. `None` when there is no more.
+    pub fn pop(&mut self) -> Option<usize> {
+        let values = self.shared.pop()?;
+        Some(Arc::into_inner(values).map_or(0, |values| values.capacity().saturating_mul(size_of::<T>())))
+    }
+
     /// Shares the first `length` values of a vector from [`Pool::take`] or [`Pool::take_memory`].
     pub fn share(&mut self, values: Vec<T>, length: usize) -> Buffer<T> {
         let values = Arc::new(values);

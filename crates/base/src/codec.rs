@@ -115,6 +115,9 @@ pub trait Decompressor: Send {
     /// How much a host that reads through a window keeps: as far back as the data of known encoders refer. 0 for codecs with
     /// a window of their own.
     fn history_bytes(&self) -> usize;
+
+    /// Bytes of memory that it holds itself: its tables, and its window if it has one.
+    fn held_bytes(&self) -> usize;
 }
 
 /// Compresses one page at a time, and stops anywhere.

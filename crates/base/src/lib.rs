@@ -17,6 +17,10 @@
 //! * **Needing input is a status, never an error.** Asking again gives the same answer.
 //! * **Failure is sticky**: after an error, every later `step` returns the same error.
 //! * **Nothing that a file merely claims is allocated**: buffers grow as bytes arrive, and [`Limits`] bound them.
+//! * **To give memory back is work, too.** What a machine held and is done with, it lets go of in slices that are charged; and before it
+//!   says [`Step::Done`], all that is large. What its host drops is the host's work: a machine that failed or is not wanted any more, the
+//!   bytes it supplied (in pieces of no more than it likes to free at once), a product; those that may be large offer to be taken apart, as
+//!   [`Segmented`] lists do. One allocation that is large by need, a single value or a codec's window, is had and freed at once.
 #![no_std]
 #![deny(unsafe_code)]
 

@@ -57,6 +57,17 @@ impl<T> Segmented<T> {
         self.segments.push(segment);
     }
 
+    /// Takes the last value: of a long list that is to be dropped, so many at a time as one likes.
+    pub fn pop(&mut self) -> Option<T> {
+        let last = self.segments.last_mut()?;
+        let value = last.pop()?;
+        if last.is_empty() {
+            self.segments.pop();
+        }
+        self.length -= 1;
+        Some(value)
+    }
+
     /// A value, if it is there.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
@@ -245,6 +256,18 @@ mod tests {
         list[99_999] = 7;
         assert_eq!((list[0], list.last()), (1, Some(&7)));
         assert!(Segmented::<u8>::new().last().is_none());
+    }
+
+    #[test]
+    fn values_are_taken_from_its_end() {
+        let mut list: Segmented<u64> = (0..40_000).collect();
+        for left in (0..40_000).rev() {
+            assert_eq!((list.pop(), list.len()), (Some(left), usize::try_from(left).unwrap()));
+            assert_eq!(list.last().copied(), left.checked_sub(1));
+            list.push(7);
+            assert_eq!(list.pop(), Some(7));
+        }
+        assert_eq!((list.pop(), list.segments.len()), (None, 0));
     }
 
     #[test]

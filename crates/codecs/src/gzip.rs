@@ -109,6 +109,10 @@ impl Format for Gzip {
     fn may_end(&self) -> bool {
         self.members && self.expect == Expect::FixedHeader && self.part_length == 0
     }
+
+    fn table_bytes(&self) -> usize {
+        size_of::<marquetry_kernels::lz::inflate::Tables>()
+    }
 }
 
 impl Gzip {

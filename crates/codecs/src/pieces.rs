@@ -29,6 +29,11 @@ pub(crate) trait Format: Send {
 
     /// True where the page may end.
     fn may_end(&self) -> bool;
+
+    /// Bytes of its tables, if they have memory of their own.
+    fn table_bytes(&self) -> usize {
+        0
+    }
 }
 
 /// Every head (a tag, a token, the sizes of a block, the descriptor of a frame) is shorter than this.
@@ -81,6 +86,10 @@ impl<F: Format> Decompressor for Pieces<F> {
 
     fn history_bytes(&self) -> usize {
         F::HISTORY_BYTES
+    }
+
+    fn held_bytes(&self) -> usize {
+        size_of::<Self>() + self.format.table_bytes()
     }
 }
 

@@ -189,6 +189,10 @@ impl Decompressor for Zstd {
     fn history_bytes(&self) -> usize {
         0
     }
+
+    fn held_bytes(&self) -> usize {
+        size_of::<Self>() + self.context.sizeof()
+    }
 }
 
 fn failed(code: usize, page: &Page, window_bytes_max: u64) -> Error {

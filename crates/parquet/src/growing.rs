@@ -1,8 +1,8 @@
-//! Memory for bytes whose number is only claimed: it grows as they arrive, a slice at a time.
+//! Memory for bytes whose number is only claimed: it grows as they arrive, or is had once they are there; a slice at a time.
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Error, Price, Result};
+use marquetry_base::{Budget, Bytes, Error, Price, Result, Segmented};
 
 /// Bytes that are copied, filled or checked at a time.
 pub(crate) const SLICE_BYTES: usize = 64 << 10;
@@ -75,6 +75,16 @@ impl Growing {
         self.filled += take;
     }
 
+    /// Has memory for so many bytes, in which room is made without moving anything. For what is empty.
+    ///
+    /// # Errors
+    ///
+    /// When the memory cannot be had.
+    pub(crate) fn reserve(&mut self, bytes: usize) -> Result<()> {
+        let more = bytes.saturating_sub(self.memory.len());
+        self.memory.try_reserve_exact(more).map_err(|_| Error::out_of_memory(bytes))
+    }
+
     /// Makes room for `least` bytes in all, or more if that is cheap, but not beyond `most`. False when the budget was spent
     /// before it was done.
     ///
@@ -120,9 +130,158 @@ impl Growing {
     }
 }
 
+/// Bytes that are to be one piece, however many they may be: they are kept in the pieces that they come in, and put together when all
+/// are there. Memory for them is had once, and a piece is let go of as soon as it is copied: nothing large is freed at once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Joining {
+    pieces: Segmented<Bytes>,
+    /// The last ones, if they are small.
+    small: Vec<u8>,
+    length: usize,
+    /// Pieces that are copied, and their bytes.
+    next: usize,
+    whole: Vec<u8>,
+}
+
+/// Pieces of less are copied as they come: so many of them would take more memory than their bytes.
+const PIECE_BYTES_MIN: usize = 16 << 10;
+
+impl Joining {
+    /// Bytes there.
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Bytes of memory taken.
+    pub(crate) fn held(&self) -> usize {
+        self.length + self.whole.capacity()
+    }
+
+    /// Adds a piece.
+    pub(crate) fn push(&mut self, piece: Bytes, budget: &mut Budget<'_>) {
+        self.length += piece.len();
+        if piece.len() >= PIECE_BYTES_MIN {
+            self.end_small();
+            self.pieces.push(piece);
+            budget.charge(COPY_PRICE, 0, 1);
+        } else {
+            self.small.extend_from_slice(&piece);
+            budget.charge(COPY_PRICE, piece.len(), 1);
+            if self.small.len() + PIECE_BYTES_MIN > SLICE_BYTES {
+                self.end_small();
+            }
+        }
+    }
+
+    fn end_small(&mut self) {
+        if !self.small.is_empty() {
+            self.pieces.push(core::mem::take(&mut self.small).into());
+        }
+    }
+
+    /// Puts the pieces together, of which none will follow. False when the budget was spent before.
+    ///
+    /// # Errors
+    ///
+    /// When the memory cannot be had.
+    pub(crate) fn join(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
+        self.end_small();
+        if self.pieces.len() <= 1 {
+            return Ok(true);
+        }
+        if self.whole.capacity() == 0 {
+            self.whole.try_reserve_exact(self.length).map_err(|_| Error::out_of_memory(self.length))?;
+        }
+        while let Some(piece) = self.pieces.get_mut(self.next) {
+            let part = piece.split_to(piece.len().min(ROOM_SLICE_BYTES));
+            self.whole.extend_from_slice(&part);
+            budget.charge(COPY_PRICE, part.len(), 0);
+            budget.charge(ROOM_PRICE, part.len(), 0);
+            if piece.is_empty() {
+                // What is empty may still hold the memory that it was a part of.
+                *piece = Bytes::new();
+                self.next += 1;
+            }
+            if self.next < self.pieces.len() && budget.is_spent() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// All bytes, once they are put together.
+    pub(crate) fn finish(mut self) -> Bytes {
+        match self.pieces.get_mut(0) {
+            Some(only) if self.whole.is_empty() => core::mem::take(only),
+            _ => self.whole.into(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn joined(pieces: &[usize], units: u64) -> (Joining, usize, u64) {
+        let mut joining = Joining::default();
+        let mut at = 0u32;
+        for &length in pieces {
+            let piece: Vec<u8> =
+                (at..).map(|at| at.to_le_bytes()[0] ^ at.to_le_bytes()[1]).take(length).collect();
+            at += u32::try_from(length).unwrap();
+            joining.push(piece.into(), &mut Budget::unlimited());
+        }
+        let (mut steps, mut largest) = (0, 0);
+        loop {
+            let mut budget = Budget::new(units);
+            let is_done = joining.join(&mut budget).unwrap();
+            (steps, largest) = (steps + 1, largest.max(budget.spent()));
+            if is_done {
+                return (joining, steps, largest);
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_are_put_together_in_slices_and_let_go_of() {
+        for pieces in [
+            &[0][..],
+            &[7],
+            &[100_000],
+            &[5, 6],
+            &[3, 100_000, 2, 70_000, 40_000, 1],
+            &[9_000; 40],
+            &[1 << 20; 3],
+        ] {
+            let total: usize = pieces.iter().sum();
+            let (joining, steps, largest) = joined(pieces, 0);
+            assert_eq!(
+                (joining.len(), joining.pieces.iter().map(Bytes::len).sum::<usize>().min(1)),
+                (total, usize::from(joining.pieces.len() == 1))
+            );
+            assert!(largest <= ROOM_PRICE.of(ROOM_SLICE_BYTES, 0) + COPY_PRICE.of(ROOM_SLICE_BYTES, 0));
+            assert!(
+                steps >= if joining.pieces.len() > 1 { total / ROOM_SLICE_BYTES } else { 1 },
+                "{pieces:?}"
+            );
+            let whole = joining.finish();
+            assert_eq!(whole.len(), total);
+            assert!(
+                (0u32..).zip(&whole).all(|(at, byte)| *byte == at.to_le_bytes()[0] ^ at.to_le_bytes()[1])
+            );
+        }
+    }
+
+    #[test]
+    fn one_piece_is_shared_and_small_ones_are_few() {
+        let piece = Bytes::from(alloc::vec![1; 100_000]);
+        let mut joining = Joining::default();
+        joining.push(piece.clone(), &mut Budget::unlimited());
+        assert!(joining.join(&mut Budget::new(0)).unwrap());
+        assert_eq!(joining.finish().as_ptr(), piece.as_ptr());
+        let (joining, ..) = joined(&[10; 100_000], u64::MAX);
+        assert!(joining.pieces.len() <= 1_000_000 / (SLICE_BYTES - PIECE_BYTES_MIN) + 1);
+    }
 
     #[test]
     fn it_moves_a_slice_at_a_time() {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Error, ErrorKind, Machine, Object, Priority, Result, Step, Want};
+use marquetry_base::{Budget, Error, ErrorKind, Limits, Machine, Object, Priority, Result, Step, Want};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::adversarial::{self, Adversary, Expected, Scale, ValueOf};
 use marquetry_conformance::canonical::with_bytes;
@@ -34,9 +34,8 @@ const SLICE_UNITS_MAX: u64 = 50_000;
 /// Bytes that are held at most, beside what a file says of itself ([`Adversary::held_bytes`]): windows, batches, read-ahead.
 const HELD_BYTES_MAX: u64 = 64 << 20;
 
-/// One value is in one piece, as its view demands: while it is moved to larger memory, as its bytes come, it is there twice, and
-/// some of it in a window.
-const VALUE_TIMES: u64 = 4;
+/// One value is in one piece, as its view demands: while it is put together of what it came in, memory for it is there twice.
+const VALUE_TIMES: u64 = 2;
 
 /// Bytes that the host supplies at a time.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -46,6 +45,8 @@ const PIECE_BYTES: u64 = 1 << 20;
 struct Steps {
     count: u64,
     units_max: u64,
+    /// Bytes that the reader of batches still has when it is done.
+    kept_bytes: usize,
     /// Of each step, if they are timed: its machine, its units, and its CPU time.
     timed: Option<Vec<(&'static str, u64, Duration)>>,
 }
@@ -123,6 +124,7 @@ fn read(file: &Adversary, steps: &mut Steps) -> Result<u64> {
     let mut reader = BatchReader::new(FILE, metadata, Arc::new(StandardCodecs::default()), options)?;
     let (mut rows, mut values) = (0, 0);
     let mut expected = Vec::new();
+    let before = MEMORY.current_usage();
     steps.drive("batches", &mut reader, file, |batch| {
         rows += u64_of(batch.rows);
         let (Some(value), [column]) = (value, &batch.columns[..]) else { return };
@@ -137,6 +139,7 @@ fn read(file: &Adversary, steps: &mut Steps) -> Result<u64> {
             values += 1;
         }
     })?;
+    steps.kept_bytes = MEMORY.current_usage().saturating_sub(before);
     Ok(rows)
 }
 
@@ -173,6 +176,12 @@ const NANOS_PER_UNIT: u64 = 3;
 /// Lists the steps of a file that cost more than they charge.
 fn list_debts(file: &Adversary, first: &Steps) {
     let Some(mut steps) = first.timed.clone() else { return };
+    let expected = match file.expected {
+        // Every value was compared already.
+        Expected::Rows(rows, _) => Expected::Rows(rows, None),
+        error => error,
+    };
+    let file = &Adversary { expected, ..file.clone() };
     for _ in 1..REPLAYS {
         let Ok((again, _)) = examine(file, true) else { return };
         for (step, again) in steps.iter_mut().zip(again.timed.into_iter().flatten()) {
@@ -192,11 +201,29 @@ fn list_debts(file: &Adversary, first: &Steps) {
     });
 }
 
-/// Reads all files of some names; says the largest step of each family.
+/// Steps are timed in a process where freed memory goes back to the system piece by piece (mallopt(3), `M_MMAP_THRESHOLD`). Otherwise
+/// glibc keeps the pieces that a host of several threads supplied in heaps of 64 MiB, and gives many of them back at once, some day: that
+/// is no step's work. False in the process that only starts the other.
+fn is_fresh(test: &str) -> bool {
+    const FRESH_MEMORY: (&str, &str) = ("MALLOC_MMAP_THRESHOLD_", "131072");
+    if std::env::var(FRESH_MEMORY.0).is_ok_and(|set| set == FRESH_MEMORY.1) {
+        return true;
+    }
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    again.args([test, "--exact", "--ignored", "--nocapture"]).env(FRESH_MEMORY.0, FRESH_MEMORY.1);
+    assert!(again.status().unwrap().success(), "{test}");
+    false
+}
+
+/// Reads all files of some names; says the largest step of each family. `MARQUETRY_ADVERSARIES` leaves those whose names have one
+/// of its words.
 fn prove(scale: &Scale, is_timed: bool, is_meant: fn(&str) -> bool) {
     let mut wrong = Vec::new();
     let mut largest: BTreeMap<String, (u64, String)> = BTreeMap::new();
-    for name in adversarial::names().into_iter().filter(|name| is_meant(name)) {
+    let words = std::env::var("MARQUETRY_ADVERSARIES").unwrap_or_default();
+    let is_wanted = |name: &str| words.is_empty() || words.split_whitespace().any(|word| name.contains(word));
+    for name in adversarial::names().into_iter().filter(|name| is_meant(name) && is_wanted(name)) {
+        let start = Instant::now();
         let file = adversarial::make(&name, scale).expect("a file of a name that there is");
         let (steps, held) = match examine(&file, is_timed) {
             Ok(found) => found,
@@ -220,6 +247,7 @@ fn prove(scale: &Scale, is_timed: bool, is_meant: fn(&str) -> bool) {
         if is_timed {
             println!("{name}: {held} bytes held of {} in the file", file.file.len());
             list_debts(&file, &steps);
+            println!("    {:.1?} in all", start.elapsed());
         }
     }
     println!("the largest steps, in units: {largest:#?}");
@@ -236,21 +264,86 @@ fn the_adversarial_set_at_a_small_scale() {
 #[ignore = "soak: 1 GiB pages of every codec and encoding"]
 fn pages_at_full_scale() {
     let _alone = alone();
-    prove(&Scale::FULL, true, |name| name.starts_with("page/"));
+    if is_fresh("pages_at_full_scale") {
+        prove(&Scale::FULL, true, |name| name.starts_with("page/"));
+    }
 }
 
 #[test]
 #[ignore = "soak: 200 MB dictionaries, 500 MB strings, 100,000 columns, ten million pages, a million row groups"]
 fn all_but_pages_at_full_scale() {
     let _alone = alone();
-    prove(&Scale::FULL, true, |name| !name.starts_with("page/"));
+    if is_fresh("all_but_pages_at_full_scale") {
+        prove(&Scale::FULL, true, |name| !name.starts_with("page/"));
+    }
 }
 
 #[test]
 #[ignore = "soak: the small scale, timed, to list the steps that cost more than they charge"]
 fn all_at_a_small_scale_timed() {
     let _alone = alone();
-    prove(&Scale::SMALL, true, |_| true);
+    if is_fresh("all_at_a_small_scale_timed") {
+        prove(&Scale::SMALL, true, |_| true);
+    }
+}
+
+/// What a reader held is given back in its steps, not when it is dropped: pages, dictionaries, columns.
+#[test]
+fn a_reader_that_is_done_holds_little() {
+    let _alone = alone();
+    for name in [
+        "page/uncompressed/delta_strings",
+        "page/snappy/byte_stream_split",
+        "dictionary/strings",
+        "dictionary/int64",
+    ] {
+        let file = adversarial::make(name, &Scale::SMALL).unwrap();
+        let (steps, held) = examine(&file, false).unwrap();
+        assert!(
+            held > 1 << 20 && steps.kept_bytes < 768 << 10,
+            "{name}: {} of {held} bytes",
+            steps.kept_bytes
+        );
+    }
+}
+
+#[test]
+fn metadata_can_be_let_go_of_in_steps() {
+    let _alone = alone();
+    let file = adversarial::make("footer/columns", &Scale::SMALL).unwrap();
+    let before = MEMORY.current_usage();
+    let mut found = None;
+    let mut footer = FooterReader::new(FILE, file.limits);
+    Steps::default().drive("footer", &mut footer, &file, |metadata| found = Some(metadata)).unwrap();
+    drop(footer);
+    let mut metadata = found.and_then(Arc::into_inner).unwrap();
+    let held = MEMORY.current_usage() - before;
+    for calls in 1.. {
+        let mut budget = Budget::default();
+        let is_gone = metadata.let_go(&mut budget);
+        assert!(budget.spent() <= Budget::DEFAULT_UNITS + 1000);
+        if is_gone {
+            assert!(calls > 10, "{calls} calls");
+            break;
+        }
+    }
+    let left = MEMORY.current_usage() - before;
+    assert!(held > 1 << 20 && left < held / 100, "{left} of {held} bytes");
+}
+
+/// What a decompressor has for itself is a part of what a reader holds.
+#[test]
+fn the_windows_of_codecs_are_counted() {
+    let _alone = alone();
+    let file = adversarial::make("page/brotli/plain_int64", &Scale::SMALL).unwrap();
+    let within = |total_bytes| {
+        let limits = Limits { total_bytes, ..file.limits };
+        read(&Adversary { limits, ..file.clone() }, &mut Steps::default())
+    };
+    // BROTLI's copies refer to 16 MiB.
+    let error = within(16 << 20).unwrap_err();
+    assert!(error.message().contains("total_bytes"), "{error}");
+    assert!(within(40 << 20).is_ok());
 }
 
 /// What is not as it should be is found: the proof can fail.

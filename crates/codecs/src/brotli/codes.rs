@@ -32,6 +32,11 @@ impl Codes {
         self.starts.clear();
     }
 
+    /// Bytes of memory.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<u16>() + self.starts.capacity() * size_of::<u32>()
+    }
+
     /// Where the code of this number starts, for [`Codes::symbol`].
     #[inline]
     pub(crate) fn start(&self, number: u8) -> usize {

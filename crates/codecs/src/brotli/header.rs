@@ -124,6 +124,17 @@ const FRONT_ENTRIES: usize = 128;
 const FRONT_ELEMENTS: usize = 256;
 
 impl Header {
+    /// Bytes of memory of its tables.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let codes =
+            self.blocks.iter().flat_map(|blocks| [&blocks.types_code, &blocks.counts_code, &blocks.codes]);
+        let lists = [&self.modes, &self.maps[0], &self.maps[1], &self.front].map(Vec::capacity);
+        codes.chain([&self.map_code]).map(Codes::held_bytes).sum::<usize>()
+            + lists.iter().sum::<usize>()
+            + self.plain.capacity()
+            + self.literal_starts.capacity() * size_of::<u32>()
+    }
+
     /// Where a header begins.
     pub(crate) fn begin(&mut self) -> Expect {
         self.reader.reset();

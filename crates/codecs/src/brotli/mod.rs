@@ -197,6 +197,10 @@ impl Format for Brotli {
     fn may_end(&self) -> bool {
         matches!(self.expect, Expect::End)
     }
+
+    fn table_bytes(&self) -> usize {
+        self.header.held_bytes()
+    }
 }
 
 impl Brotli {

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use marquetry_base::{Budget, Bytes, Error, Result};
 
-use crate::growing::{COPY_PRICE, Growing, SLICE_BYTES};
+use crate::growing::Joining;
 
 /// Bytes that are there, if the stream has so many, when a decoder is made: enough for any encoding's header.
 pub(crate) const FIRST_BYTES: usize = 64;
@@ -40,6 +40,13 @@ impl Segments {
             self.length += bytes.len();
             self.parts.push((start, bytes));
         }
+    }
+
+    /// Lets go of the last piece; says its bytes.
+    pub(crate) fn pop(&mut self) -> Option<usize> {
+        let (start, bytes) = self.parts.pop()?;
+        self.length = start;
+        Some(bytes.len())
     }
 
     /// A stream of all the bytes.
@@ -76,7 +83,7 @@ pub(crate) struct Stream {
     wanted: usize,
     rest: Rest,
     /// The next chunk, while it is put together of segments.
-    joint: Option<Box<Growing>>,
+    joint: Option<Box<Joining>>,
 }
 
 /// Where the bytes behind the chunk are.
@@ -150,6 +157,14 @@ impl Stream {
     /// True where the bytes behind the chunk are held, so that [`Stream::gather`] gets them.
     pub(crate) fn is_held(&self) -> bool {
         matches!(self.rest, Rest::Held(..))
+    }
+
+    /// What its bytes are held in.
+    pub(crate) fn segments(&self) -> Option<&Arc<Segments>> {
+        match &self.rest {
+            Rest::Held(_, segments) => Some(segments),
+            Rest::Coming => None,
+        }
     }
 
     /// Goes on by so many bytes, which are there.
@@ -248,21 +263,20 @@ impl Stream {
         let goal = left.min(wanted.max(JOINT_BYTES));
         let joint = self.joint.get_or_insert_default();
         while joint.len() < goal {
-            if !joint.grow(goal, goal, budget)? {
-                return Ok(false);
-            }
-            let piece = segments.segment(start + joint.len(), SLICE_BYTES.min(goal - joint.len()));
+            let piece = segments.segment(start + joint.len(), goal - joint.len());
             if piece.is_empty() {
                 return Err(Error::internal("a segment that is not there"));
             }
-            budget.charge(COPY_PRICE, piece.len(), 0);
-            joint.append(&piece);
+            joint.push(piece, budget);
             if joint.len() < goal && budget.is_spent() {
                 return Ok(false);
             }
         }
-        let joint = self.joint.take().map(|joint| joint.into_vec()).unwrap_or_default();
-        self.supply(joint.into(), 0, left - goal);
+        if !joint.join(budget)? {
+            return Ok(false);
+        }
+        let joint = self.joint.take().map(|joint| joint.finish()).unwrap_or_default();
+        self.supply(joint, 0, left - goal);
         Ok(true)
     }
 }

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use marquetry_base::{Bytes, Codec, Segmented};
+use marquetry_base::{Budget, Bytes, Codec, Segmented};
 
 use super::{GeospatialStatistics, SizeStatistics};
 use crate::schema::Schema;
@@ -33,6 +33,31 @@ pub struct FileMetaData {
     pub footer_start: u64,
     /// The footer's length in bytes, without its length and magic.
     pub footer_bytes: u64,
+}
+
+/// What it costs to let go of a row group, a column chunk, or a field.
+const LET_GO_UNITS: u64 = 500;
+
+impl FileMetaData {
+    /// Lets go of as much as the budget pays for: true once nothing is left. To drop the metadata of a hundred thousand columns, or of
+    /// a million row groups, takes tens of milliseconds; so who must not stall calls this until all is gone.
+    pub fn let_go(&mut self, budget: &mut Budget<'_>) -> bool {
+        while self.pop() {
+            budget.charge_units(LET_GO_UNITS);
+            if budget.is_spent() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Lets go of something small. False when there is nothing.
+    fn pop(&mut self) -> bool {
+        if let Some(group) = self.row_groups.last_mut() {
+            return group.columns.pop().is_some() || self.row_groups.pop().is_some();
+        }
+        self.key_values.pop().is_some() || self.schema.pop() || self.column_orders.pop().is_some()
+    }
 }
 
 /// A horizontal part of the table (`RowGroup`).

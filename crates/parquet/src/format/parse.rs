@@ -281,7 +281,12 @@ impl FooterParser {
                     .map_err(|it| it.into_error(FOOTER, skim.start()))?;
                 self.take_in(skim.digest_bytes())?;
             }
-            Err(fault) => return Err(first_fault(&skim, fault, |reader| self.read_one(reader))),
+            Err(fault) => {
+                let fault = first_fault(&skim, fault, |reader| self.read_one(reader));
+                // What it holds may be much to drop.
+                self.skim = Some(skim);
+                return Err(fault);
+            }
         }
         Ok(())
     }

@@ -4,12 +4,14 @@
 //! or cut by the border of two pieces, is *skimmed*: a resumable walk that leaves out what nobody knows, sets long strings aside, and
 //! writes down the rest as a *digest*. That is short, so it is then read at once, by the same code.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
 
 use super::thrift::{Kind, Reader, SKIP_DEPTH_MAX, Stop, Thrift};
+use crate::growing::Joining;
 
 /// What is wanted of a value. A value of another kind than is wanted is left out, as Thrift's own readers skip it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,10 +45,6 @@ pub(crate) const WHOLE_BYTES_MAX: usize = 16 << 10;
 pub(crate) const READ_PRICE: Price = Price::per_kib(1024);
 /// The price of what is skimmed.
 const SKIM_PRICE: Price = Price { kib: 1024, kilovalue: 6 * 1024 };
-/// The price of a string's bytes, when they are put together: their memory is new, and has to be had from the system page by page.
-const COPY_PRICE: Price = Price::per_kib(600);
-/// Bytes that are copied at a time.
-const COPY_SLICE_BYTES: usize = 64 << 10;
 /// Strings below this are copied: one that is shared holds all that the host supplied with it.
 const SHARED_BYTES_MIN: u64 = 64 << 10;
 /// Strings below this stand in the digest.
@@ -87,10 +85,10 @@ enum Expects {
     Keep(u64),
     /// So many bytes of a string beside it, after what is there.
     Beside(u64, Vec<u8>),
-    /// So many more bytes of a long string, after these pieces of it.
-    Pieces(u64, Vec<Bytes>),
-    /// Nothing from outside: a long string is being put together, from the piece of this number on.
-    Join(Vec<Bytes>, usize, Vec<u8>),
+    /// So many more bytes of a long string, after these.
+    Pieces(u64, Box<Joining>),
+    /// Nothing from outside: a long string is being put together.
+    Join(Box<Joining>),
     /// Nothing: all is there.
     Nothing,
 }
@@ -146,7 +144,7 @@ impl Skim {
     /// Bytes that it wants for certain, beginning where it is. None while a string that is there is put together.
     pub(crate) fn wants(&self) -> u64 {
         match &self.expects {
-            Expects::Join(..) | Expects::Nothing => 0,
+            Expects::Join(_) | Expects::Nothing => 0,
             Expects::Skip(left) | Expects::Keep(left) => *left,
             Expects::Beside(left, _) | Expects::Pieces(left, _) => *left,
             _ => 1,
@@ -169,7 +167,7 @@ impl Skim {
             let tokens = tokens?;
             Limits::check("structure_bytes", self.structure_bytes_max, u64_of(self.digest.len()))
                 .map_err(|error| error.at_offset(self.start))?;
-            let is_joining = matches!(self.expects, Expects::Join(..));
+            let is_joining = matches!(self.expects, Expects::Join(_));
             if tokens == 0 && at == piece.len() && !is_joining {
                 break;
             }
@@ -232,49 +230,27 @@ impl Skim {
                     }
                     self.set_aside(string.into());
                 }
-                Expects::Pieces(wanted, mut pieces) => {
+                Expects::Pieces(wanted, mut joining) => {
                     let shared = whole(wanted);
                     if shared > 0 {
-                        pieces.push(piece.slice(*at..*at + shared));
+                        joining.push(piece.slice(*at..*at + shared), budget);
                     }
                     (*at, free) = (*at + shared, free + shared);
                     if wanted > u64_of(shared) {
-                        self.expects = Expects::Pieces(wanted - u64_of(shared), pieces);
+                        self.expects = Expects::Pieces(wanted - u64_of(shared), joining);
                         break;
                     }
-                    match &mut pieces[..] {
-                        [one] => {
-                            let one = core::mem::take(one);
-                            self.set_aside(one);
-                        }
-                        _ => self.expects = Expects::Join(pieces, 0, Vec::new()),
-                    }
+                    self.expects = Expects::Join(joining);
                 }
-                Expects::Join(mut pieces, mut next, mut string) => {
-                    // All its bytes are there, so its memory may be had.
-                    if string.capacity() == 0 {
-                        let total = pieces.iter().map(Bytes::len).sum();
-                        if string.try_reserve_exact(total).is_err() {
-                            return Err(Stop::Corrupt(0, "a string that memory cannot be had for"));
-                        }
-                    }
-                    let mut slice = COPY_SLICE_BYTES;
-                    while let Some(piece) =
-                        pieces.get_mut(next).filter(|_| slice > 0 && done < TOKENS_AT_ONCE)
-                    {
-                        let part = piece.split_to(piece.len().min(slice));
-                        string.extend_from_slice(&part);
-                        slice -= part.len().min(slice);
-                        next += usize::from(piece.is_empty());
+                Expects::Join(mut joining) => {
+                    let is_whole = joining.join(budget);
+                    let no_memory = |_| Stop::Corrupt(0, "a string that memory cannot be had for");
+                    if !is_whole.map_err(no_memory)? {
+                        self.expects = Expects::Join(joining);
                         done += 1;
-                    }
-                    budget.charge(COPY_PRICE, COPY_SLICE_BYTES - slice, 0);
-                    if next == pieces.len() {
-                        self.set_aside(string.into());
-                    } else {
-                        self.expects = Expects::Join(pieces, next, string);
                         break;
                     }
+                    self.set_aside(joining.finish());
                 }
                 expects => {
                     let before = (*at, self.token.len());
@@ -405,7 +381,7 @@ impl Skim {
                 }
                 self.expects = match wanted {
                     Wanted::Nothing => Expects::Skip(length),
-                    Wanted::Bytes if length >= SHARED_BYTES_MIN => Expects::Pieces(length, Vec::new()),
+                    Wanted::Bytes if length >= SHARED_BYTES_MIN => Expects::Pieces(length, Box::default()),
                     Wanted::Bytes if length >= BESIDE_BYTES_MIN => Expects::Beside(length, Vec::new()),
                     _ => {
                         varint(&mut self.digest, length << 1);

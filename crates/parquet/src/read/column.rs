@@ -2,18 +2,20 @@
 
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::vec::Vec;
-use core::ops::Range;
 
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Demand, Error, Input, Limits, Object, Pool, Price, Priority, Result};
-use marquetry_kernels::{bits, levels};
+use marquetry_kernels::levels;
 
+use super::body::Fill;
 use super::builder::Builder;
+use super::data_page::{DataPage, Levels, RUN_PRICE, RowsAhead, before_value};
+use super::decompressors::Decompressors;
 use super::dictionary::{Decoded, DictionaryDecoder, Entries};
-use super::levels::{NestedLeaf, PageLevels, part_of_v1};
+use super::levels::{NestedLeaf, part_of_v1};
 use super::opening::{Opened, Opening, Part};
-use super::page::{Decompressors, Fill, Next, PageReader};
+use super::page::{Next, PageReader};
+use super::released::{RELEASE_PRICE, Released};
 use super::values::ValueDecoder;
 use super::{ColumnBatch, ReadOptions};
 use crate::encoding::delta_byte_array::{Value, prefixes_go_on};
@@ -30,14 +32,10 @@ const SLICE_ROWS_MIN: usize = 64;
 const SLICE_ROWS_MAX: usize = 8192;
 /// The price of a row's definition level.
 const LEVEL_PRICE: Price = Price::per_kilovalue(300);
-/// The price of a run of levels, indices or booleans, beside its values: most have hundreds of these, but a run may have one.
-const RUN_PRICE: Price = Price::per_kilovalue(13 << 10);
 /// The price of a row's slot, where some of a slice are null.
 const SPREAD_PRICE: Price = Price::per_kilovalue(1500);
 /// The same of byte strings of one width, by their bytes too.
 const FIXED_SPREAD_PRICE: Price = Price { kib: 150, kilovalue: 7500 };
-/// The price of a block of deltas that is stepped over.
-const BLOCK_PRICE: Price = Price::per_kilovalue(12 << 10);
 /// What a slice costs beside its values, and what a page costs.
 const SLICE_UNITS: u64 = 50;
 
@@ -70,6 +68,8 @@ pub(super) struct ColumnReader {
     last_value: Value,
     builder: Builder,
     bodies: Pool<u8>,
+    /// What is done with, and not given back yet.
+    released: Box<Released>,
     /// Decoded rows that the last batch had no place for.
     spare: Option<ColumnBatch>,
     spare_bytes: usize,
@@ -135,152 +135,6 @@ impl Dictionary {
     }
 }
 
-/// A data page, somewhere in its middle.
-struct DataPage {
-    levels: Levels,
-    values: ValueDecoder,
-    /// It is known where the streams of the values begin.
-    is_prepared: bool,
-    entries: usize,
-    entries_left: usize,
-    /// Rows of a flat leaf whose levels are decoded, but not their values.
-    ahead: RowsAhead,
-    /// Nulls still to come, where the header counts them.
-    nulls_left: Option<usize>,
-    /// Bytes held of it in segments.
-    held: usize,
-}
-
-/// Rows of which it is known whether they are null: `rows` bits from bit `next` on.
-#[derive(Default)]
-struct RowsAhead {
-    bits: Vec<u8>,
-    next: usize,
-    rows: usize,
-}
-
-/// The levels of a page.
-enum Levels {
-    /// Of a nested leaf.
-    Nested(PageLevels),
-    /// None: every row has a value.
-    Required,
-    /// Hybrid runs of one bit.
-    Hybrid(Hybrid),
-    /// Bits, of the deprecated BIT_PACKED, most significant bit first; and the next one's number in its byte.
-    Bits(Stream, usize),
-}
-
-impl DataPage {
-    /// The stream that wants bytes.
-    fn starved(&mut self) -> Option<&mut Stream> {
-        let levels = match &mut self.levels {
-            Levels::Nested(levels) => levels.starved(),
-            Levels::Required => None,
-            Levels::Hybrid(hybrid) => Some(hybrid.stream()),
-            Levels::Bits(stream, _) => Some(stream),
-        };
-        levels.filter(|stream| stream.is_starved()).or_else(|| self.values.starved())
-    }
-
-    /// Charges for the runs that were begun.
-    fn charge_runs(&mut self, budget: &mut Budget<'_>) {
-        let levels = match &mut self.levels {
-            Levels::Nested(levels) => levels.take_runs(),
-            Levels::Hybrid(hybrid) => hybrid.take_runs(),
-            Levels::Required | Levels::Bits(..) => 0,
-        };
-        budget.charge(RUN_PRICE, 0, levels + self.values.take_runs());
-    }
-
-    /// Finds where the streams of the values begin. False when that takes longer.
-    fn prepare(&mut self, last: &mut Value, budget: &mut Budget<'_>) -> Result<bool> {
-        if !self.is_prepared {
-            let mut work = 0;
-            self.is_prepared = self.values.prepare(last, &mut work)?;
-            budget.charge(BLOCK_PRICE, 0, work);
-        }
-        Ok(self.is_prepared)
-    }
-
-    /// Decodes whether the next `rows` of a flat leaf are null, or less of them, behind the batch's rows; how many rows these are,
-    /// and how many values.
-    fn levels_of(&mut self, builder: &mut Builder, rows: usize, is_nullable: bool) -> Result<(usize, usize)> {
-        let at = builder.rows;
-        let no_room = |_| Error::internal("no room for validity");
-        let RowsAhead { bits: ahead, next, rows: rows_ahead } = &mut self.ahead;
-        if *rows_ahead > 0 {
-            let rows = rows.min(*rows_ahead);
-            bits::copy(ahead, *next, builder.validity(at + rows)?, at, rows).map_err(no_room)?;
-            return Ok((rows, bits::count_ones(ahead, *next, rows).map_err(no_room)?));
-        }
-        let (rows, there) = match &mut self.levels {
-            Levels::Nested(_) => return Err(Error::internal("a flat leaf with levels of a nested one")),
-            Levels::Required => {
-                // Another page of the batch may have nulls; then this one's rows must be marked too.
-                if is_nullable {
-                    bits::fill(builder.validity(at + rows)?, at, rows, true).map_err(no_room)?;
-                }
-                (rows, rows)
-            }
-            Levels::Hybrid(hybrid) => hybrid.decode_bits(builder.validity(at + rows)?, at, rows)?,
-            Levels::Bits(stream, bit) => {
-                let there = (stream.there().len() * 8).saturating_sub(*bit).min(rows);
-                if there == 0 && stream.has(1) {
-                    return Err(Error::corrupt("the page ends before its last level"));
-                }
-                let packed = stream.there().get(..(*bit + there).div_ceil(8)).unwrap_or_default();
-                let usual: Vec<u8> = packed.iter().map(|byte| byte.reverse_bits()).collect();
-                bits::copy(&usual, *bit, builder.validity(at + there)?, at, there).map_err(no_room)?;
-                let ones = bits::count_ones(&usual, *bit, there).map_err(no_room)?;
-                stream.advance((*bit + there) / 8);
-                *bit = (*bit + there) % 8;
-                (there, ones)
-            }
-        };
-        if let Some(nulls_left) = &mut self.nulls_left {
-            *nulls_left = nulls_left
-                .checked_sub(rows - there)
-                .ok_or_else(|| Error::corrupt("a page with more nulls than its header says"))?;
-        }
-        Ok((rows, there))
-    }
-
-    /// Keeps the rows of the builder's validity that have no values yet, behind `done` others.
-    fn keep_ahead(&mut self, builder: &mut Builder, rows: Range<usize>, done: usize) -> Result<()> {
-        if self.ahead.rows > 0 {
-            self.ahead.next += done;
-            self.ahead.rows -= done;
-        } else if !rows.is_empty() && !matches!(self.levels, Levels::Required) {
-            let ahead = &mut self.ahead;
-            ahead.bits.resize(rows.len().div_ceil(8), 0);
-            bits::copy(builder.validity(rows.end)?, rows.start, &mut ahead.bits, 0, rows.len())
-                .map_err(|_| Error::internal("no validity"))?;
-            (ahead.next, ahead.rows) = (0, rows.len());
-        }
-        Ok(())
-    }
-}
-
-/// Of `rows` from `at` on, those before the one of value number `values`.
-fn before_value(validity: &[u8], at: usize, rows: usize, mut values: usize) -> usize {
-    let mut row = 0;
-    while row < rows {
-        let some = (rows - row).min(u64::BITS as usize);
-        let ones = bits::count_ones(validity, at + row, some).unwrap_or(0);
-        if ones > values {
-            break;
-        }
-        values -= ones;
-        row += some;
-    }
-    while row < rows && (values > 0 || bits::get(validity, at + row) == Some(false)) {
-        values -= usize::from(bits::get(validity, at + row) == Some(true));
-        row += 1;
-    }
-    row
-}
-
 /// What [`ColumnReader::advance`] answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Advance {
@@ -333,6 +187,7 @@ impl ColumnReader {
                 options.keep_dictionaries && leaf.is_flat(),
             ),
             bodies: Pool::new(),
+            released: Box::default(),
             spare: None,
             spare_bytes: 0,
             cut: Cut::default(),
@@ -358,9 +213,9 @@ impl ColumnReader {
         self.rows_left = rows;
         self.entries_left = chunk.values;
         self.opening = None;
-        self.page = None;
+        self.close();
         self.last_value = Value::default();
-        self.dictionary = Dictionary::None;
+        self.release_dictionary();
         self.spare = None;
         self.spare_bytes = 0;
         if let Some(nested) = &mut self.nested {
@@ -386,7 +241,8 @@ impl ColumnReader {
         let pages = self.pages.as_ref().map_or(0, PageReader::held)
             + self.opening.as_ref().map_or(0, |opening| opening.held());
         let page = self.page.as_ref().map_or(0, |page| page.held + page.values.held());
-        (pages + page + self.dictionary.held() + self.builder.held() + self.spare_bytes) as u64
+        let entries = self.dictionary.held() + self.released.held();
+        (pages + page + entries + self.builder.held() + self.spare_bytes) as u64
     }
 
     /// True when `rows` cannot grow before a batch is taken.
@@ -432,6 +288,9 @@ impl ColumnReader {
                     Fill::Need => return Ok(Advance::Need),
                     Fill::Yield => return Ok(Advance::Yield),
                 }
+            }
+            if !self.released.step(budget) {
+                return Ok(Advance::Yield);
             }
             if self.has_rows(target) {
                 return Ok(Advance::Full);
@@ -653,12 +512,36 @@ impl ColumnReader {
 
     /// Lets go of a page whose entries are all decoded.
     fn close(&mut self) {
-        if let Some(page) = self.page.take()
-            && let ValueDecoder::DeltaByteArray(delta) = page.values
+        let Some(page) = self.page.take() else { return };
+        let DataPage { values, segments, .. } = *page;
+        segments.into_iter().flatten().for_each(|segments| self.released.page(segments));
+        if let ValueDecoder::DeltaByteArray(delta) = values
             && self.prefixes_go_on
         {
             self.last_value = delta.into_last();
         }
+    }
+
+    fn release_dictionary(&mut self) {
+        if let Dictionary::Whole(entries) = core::mem::replace(&mut self.dictionary, Dictionary::None) {
+            self.released.dictionary(entries);
+        }
+    }
+
+    /// Lets go of what is large, once all is read. True when nothing of it is left.
+    pub(super) fn let_go(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.release_dictionary();
+        if !self.released.step(budget) {
+            return false;
+        }
+        while let Some(bytes) = self.bodies.pop() {
+            budget.charge(RELEASE_PRICE, bytes, 1);
+            if budget.is_spent() {
+                return false;
+            }
+        }
+        budget.charge(RELEASE_PRICE, self.builder.held(), 1);
+        true
     }
 
     /// Takes in a page: a dictionary or data.
@@ -721,6 +604,7 @@ impl ColumnReader {
     /// Begins to decode a page that is open.
     fn decode_opened(&mut self, page: Opened) -> Result<()> {
         let Opened { kind, levels: [repetition, definition], values, held } = page;
+        let segments = [&repetition, &definition, &values].map(|stream| stream.segments().cloned());
         let (entries, encoding, nulls, levels) = match kind {
             PageKind::Dictionary(header) => {
                 let body_bytes = values.left();
@@ -777,6 +661,7 @@ impl ColumnReader {
             ahead: RowsAhead::default(),
             nulls_left: nulls,
             held,
+            segments,
         }));
         Ok(())
     }

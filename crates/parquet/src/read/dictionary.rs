@@ -104,6 +104,18 @@ impl Entries {
         }
     }
 
+    /// Lets go of a part of one that is to be dropped, and says how many bytes that was. `None` when what is left is small, or not its own.
+    pub(super) fn pop(&mut self) -> Option<usize> {
+        fn pop<T>(segments: &mut Vec<Vec<T>>) -> Option<usize> {
+            segments.pop().map(|segment| segment.capacity() * size_of::<T>())
+        }
+        let Entries::Segmented(segmented) = self else { return None };
+        each!(&mut segmented.segments, segments => pop(segments)).or_else(|| {
+            let buffer = Arc::get_mut(&mut segmented.buffers)?.pop()?;
+            Some(buffer.len())
+        })
+    }
+
     /// The buffers that views point into.
     pub(super) fn buffers(&self) -> Option<&Arc<Vec<Bytes>>> {
         match self {

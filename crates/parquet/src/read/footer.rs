@@ -27,6 +27,8 @@ pub struct FooterReader {
     length: Option<u64>,
     input: Input,
     expects: Expects,
+    /// Once it has failed; what was read until then stays, which may be much: to drop it is its host's work.
+    failed: Option<Error>,
 }
 
 #[derive(Debug)]
@@ -37,14 +39,19 @@ enum Expects {
     Footer { parser: Box<FooterParser>, end: u64 },
     /// Nothing: the metadata was handed out.
     Nothing,
-    /// Nothing, ever.
-    Failed(Error),
 }
 
 impl FooterReader {
     /// A reader of the footer of `object`.
     pub fn new(object: Object, limits: Limits) -> FooterReader {
-        FooterReader { object, limits, length: None, input: Input::new(), expects: Expects::Tail }
+        FooterReader {
+            object,
+            limits,
+            length: None,
+            input: Input::new(),
+            expects: Expects::Tail,
+            failed: None,
+        }
     }
 
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Arc<FileMetaData>>> {
@@ -77,7 +84,6 @@ impl FooterReader {
                     Parsed::Yield => return Ok(Step::Yield),
                 },
                 Expects::Nothing => return Ok(Step::Done),
-                Expects::Failed(error) => return Err(error.clone()),
             }
         }
     }
@@ -127,9 +133,12 @@ impl Machine for FooterReader {
     type Product = Arc<FileMetaData>;
 
     fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Arc<FileMetaData>>> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
         let step = self.advance(budget);
         if let Err(error) = &step {
-            self.expects = Expects::Failed(error.clone());
+            self.failed = Some(error.clone());
         }
         step
     }
@@ -138,7 +147,9 @@ impl Machine for FooterReader {
         self.check_object(object)?;
         super::check_supply(&range, &bytes, self.length)?;
         match self.expects {
-            Expects::Tail | Expects::Footer { .. } => self.input.supply(range.start, bytes),
+            Expects::Tail | Expects::Footer { .. } if self.failed.is_none() => {
+                self.input.supply(range.start, bytes)
+            }
             _ => Ok(()),
         }
     }
@@ -148,9 +159,10 @@ impl Machine for FooterReader {
         match self.length {
             Some(known) if known != length => Err(Error::misuse("an object whose length changes")),
             _ if length < FILE_BYTES_MIN => {
-                self.expects = Expects::Failed(Error::corrupt(alloc::format!(
+                let error = Error::corrupt(alloc::format!(
                     "a Parquet file of {length} bytes: the smallest has {FILE_BYTES_MIN}"
-                )));
+                ));
+                self.failed.get_or_insert(error);
                 Ok(())
             }
             _ => {
@@ -161,8 +173,8 @@ impl Machine for FooterReader {
     }
 
     fn fail(&mut self, object: Object, _range: Range<u64>, reason: Error) {
-        if object == self.object && !matches!(self.expects, Expects::Failed(_)) {
-            self.expects = Expects::Failed(reason);
+        if object == self.object && self.failed.is_none() {
+            self.failed = Some(reason);
         }
     }
 }

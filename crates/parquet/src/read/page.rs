@@ -1,4 +1,4 @@
-//! From a column chunk's bytes to its pages: headers, checksums, decompression.
+//! From a column chunk's bytes to its pages, header by header.
 //!
 //! A page's body is a [`Stream`], supplied a chunk at a time ([`PageReader::fill`]). One that is not longer than a window is
 //! one chunk. Of a longer one each chunk begins with what its reader has not consumed of the one before, and as long as it
@@ -6,38 +6,25 @@
 
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::cast::{u64_of, usize_of, usize_of_u32};
-use marquetry_base::{
-    Budget, Bytes, Codec, Codecs, Decompressor, Demand, Error, Input, Limits, Object, Pool, Price, Priority,
-    Result, Status, Want,
-};
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Demand, Error, Input, Limits, Object, Pool, Price, Priority, Result, Want};
 
 use super::ReadOptions;
-use super::windowed::Windowed;
+use super::body::{Body, Fill};
+use super::decompressors::Decompressors;
 use crate::encoding::stream::Stream;
 use crate::format::thrift::Stop;
 use crate::format::{ColumnChunk, Compression, PageHeader, PageKind, Skim, WHOLE_BYTES_MAX};
-use crate::growing::{COPY_PRICE, Growing, SLICE_BYTES};
 
 /// Bytes asked for to read a page header: most need less than 100; statistics make them longer.
 const HEADER_GUESS_BYTES: u64 = 1 << 10;
-/// A CRC's price: 64 bytes a nanosecond at best, 4 at worst.
-const CRC_PRICE: Price = Price::per_kib(100);
 /// A page header's price.
 const HEADER_PRICE: Price = Price { kib: 1024, kilovalue: 300 << 10 };
 /// Bytes by which a column chunk may be longer than the footer says. Early parquet-mr forgot the dictionary page's header
 /// in its sum (PARQUET-816).
 pub(super) const FORGOTTEN_BYTES_MAX: u64 = 100;
-/// Memory that a page's decompression starts with, if it may become larger: it grows as bytes are produced.
-const ROOM_MIN: usize = 64 << 10;
-/// Bytes of an uncompressed page that are joined, at least, where they come in pieces.
-const JOINT_BYTES: usize = 4 << 10;
-/// The longest history of a decompressor that is copied to the front of each window.
-const HISTORY_BYTES_MAX: usize = 128 << 10;
 
 /// Reads the pages of one column chunk, one after the other.
 pub(super) struct PageReader {
@@ -59,96 +46,11 @@ pub(super) struct PageReader {
     read_bytes: u64,
 }
 
-/// Decompressors that the columns of a reader share: each has its own from a page's start to its end.
-pub(super) struct Decompressors {
-    codecs: Arc<dyn Codecs>,
-    idle: Vec<Idle>,
-}
-
-/// A decompressor that is in no page.
-struct Idle {
-    codec: Codec,
-    /// Whether it is for pages that are longer than a window.
-    is_windowed: bool,
-    decompressor: Box<dyn Decompressor>,
-}
-
-/// Decompressors that are kept for later, at most: large tables read a few columns at a time.
-const IDLE_MAX: usize = 4;
-
-impl Decompressors {
-    /// None yet; they come from `codecs` when they are wanted.
-    pub(super) fn new(codecs: Arc<dyn Codecs>) -> Decompressors {
-        Decompressors { codecs, idle: Vec::new() }
-    }
-
-    fn take(&mut self, codec: Codec, is_windowed: bool) -> Result<Box<dyn Decompressor>> {
-        let fits = |idle: &Idle| idle.codec == codec && idle.is_windowed == is_windowed;
-        if let Some(at) = self.idle.iter().position(fits) {
-            return Ok(self.idle.swap_remove(at).decompressor);
-        }
-        let decompressor = self.codecs.decompressor(codec)?;
-        let refers_far = decompressor.history_bytes() > HISTORY_BYTES_MAX;
-        Ok(if is_windowed && refers_far { Box::new(Windowed::new(decompressor)) } else { decompressor })
-    }
-
-    fn put_back(&mut self, codec: Codec, is_windowed: bool, decompressor: Box<dyn Decompressor>) {
-        if self.idle.len() == IDLE_MAX {
-            self.idle.remove(0);
-        }
-        self.idle.push(Idle { codec, is_windowed, decompressor });
-    }
-}
-
 enum Expects {
     /// A page header; one that is long, or came in pieces, is being skimmed.
     Header(Option<Box<Skim>>),
     /// The body of a page.
     Body(Box<Body>),
-}
-
-/// The body of a page, while it is read.
-struct Body {
-    /// What the header says, until the page begins.
-    header: Option<PageHeader>,
-    /// Where the bytes are that are not consumed yet: those of the last chunk are, unless it is kept in the input.
-    packed: Range<u64>,
-    /// Where the levels of a V2 page end, which are never compressed.
-    levels_end: u64,
-    /// Bytes that are needed from where `packed` starts on.
-    needs: u64,
-    /// The CRC that the bytes should have, if that is to be checked; what it is so far, and up to where.
-    crc: Option<u32>,
-    sum: u32,
-    checked: u64,
-    /// Bytes of a chunk at a time, if the body is longer.
-    window_bytes: usize,
-    /// `None` where they are not compressed.
-    codec: Option<Codec>,
-    decompressor: Option<Box<dyn Decompressor>>,
-    /// Bytes that they become, and those that they became so far.
-    total: usize,
-    produced: usize,
-    /// Decompression has begun, and has come to its end; of what is not compressed, the last chunk was supplied.
-    is_started: bool,
-    is_unpacked: bool,
-    /// The chunk that is being made.
-    window: Option<Window>,
-    /// The last chunk that was decompressed, whose end the next one begins with.
-    before: Bytes,
-    /// The last chunk is a part of the input, which still has it.
-    is_kept: bool,
-}
-
-/// A chunk that is being decompressed, or put together.
-struct Window {
-    bytes: Growing,
-    /// Bytes at its front that were there before, and those of them that are not consumed.
-    front: usize,
-    tail: usize,
-    /// Bytes that there is room for before its bytes come; and that it will have.
-    first: usize,
-    goal: usize,
 }
 
 /// What [`PageReader::next_header`] answers.
@@ -171,17 +73,6 @@ pub(super) enum Next {
     Yield,
     /// The chunk has no more bytes.
     End,
-}
-
-/// What [`PageReader::fill`] answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fill {
-    /// The stream has what it wanted.
-    Filled,
-    /// Bytes are missing: see [`PageReader::want`].
-    Need,
-    /// The budget is spent.
-    Yield,
 }
 
 impl PageReader {
@@ -245,7 +136,7 @@ impl PageReader {
     pub(super) fn held(&self) -> usize {
         match &self.expects {
             Expects::Header(_) => 0,
-            Expects::Body(body) => body.window.as_ref().map_or(0, |window| window.bytes.held()),
+            Expects::Body(body) => body.held(),
         }
     }
 
@@ -401,7 +292,9 @@ impl PageReader {
                             return Ok(Next::Yield);
                         }
                     } else {
-                        let body = self.body(header);
+                        let crc = header.crc.filter(|_| self.verify_crc);
+                        let (window_bytes, first_bytes) = (self.window_bytes, self.verify_first_bytes);
+                        let body = Body::new(header, self.at, crc, window_bytes, first_bytes);
                         // Errors in the page are told with the place behind it, wherever its chunks end.
                         self.at = body.packed.end;
                         self.expects = Expects::Body(Box::new(body));
@@ -462,430 +355,5 @@ impl PageReader {
             self.expects = Expects::Header(None);
         }
         Ok(filled)
-    }
-
-    /// The body of the page whose header was read last.
-    fn body(&self, header: PageHeader) -> Body {
-        let packed = self.at..self.at + u64::from(header.compressed_bytes);
-        let bytes = u64::from(header.compressed_bytes);
-        let crc = header.crc.filter(|_| self.verify_crc);
-        let fits = bytes.max(header.uncompressed_bytes.into()) <= u64_of(self.window_bytes);
-        let is_first = fits || (crc.is_some() && bytes <= self.verify_first_bytes);
-        Body {
-            needs: if is_first { bytes } else { 0 },
-            levels_end: packed.start,
-            crc,
-            sum: 0,
-            checked: packed.start,
-            packed,
-            header: Some(header),
-            window_bytes: self.window_bytes,
-            codec: None,
-            decompressor: None,
-            total: 0,
-            produced: 0,
-            is_started: false,
-            is_unpacked: false,
-            window: None,
-            before: Bytes::new(),
-            is_kept: false,
-        }
-    }
-}
-
-impl Body {
-    /// Waits for the whole body, if it is to be had before its values, and checks its CRC.
-    fn check_first(&mut self, input: &Input, budget: &mut Budget<'_>) -> Result<Fill> {
-        let whole = self.packed.clone();
-        if self.needs < whole.end - whole.start {
-            return Ok(Fill::Filled);
-        }
-        if input.missing(whole.clone()).is_some() {
-            return Ok(Fill::Need);
-        }
-        self.check(input, whole.end, budget)
-    }
-
-    /// Begins to take the body apart: the stream of what it becomes.
-    fn open(&mut self, header: &PageHeader, compression: Compression) -> Result<Stream> {
-        let bytes = self.packed.end - self.packed.start;
-        let uncompressed = usize_of_u32(header.uncompressed_bytes);
-        let (levels, is_compressed) = match &header.kind {
-            PageKind::DataV2(page) => {
-                let levels = u64::from(page.repetition_bytes) + u64::from(page.definition_bytes);
-                if levels > bytes || levels > u64_of(uncompressed) {
-                    return Err(Error::corrupt(format!(
-                        "levels of {levels} bytes in a page of {bytes} bytes, {uncompressed} uncompressed"
-                    )));
-                }
-                (levels, page.is_compressed)
-            }
-            _ => (0, true),
-        };
-        self.levels_end = self.packed.start + levels;
-        self.total = uncompressed - usize_of(levels).unwrap_or(uncompressed);
-        self.codec = match compression {
-            Compression::Codec(codec) if is_compressed => Some(codec),
-            _ => None,
-        };
-        // A page whose values are all null holds none, and some writers then leave out the codec's empty frame.
-        let packed = bytes - levels;
-        if self.codec.is_none() || (packed == 0 && self.total == 0) {
-            self.codec = None;
-            if packed != u64_of(self.total) {
-                return Err(Error::corrupt(format!(
-                    "an uncompressed page of {bytes} bytes that should have {uncompressed}"
-                )));
-            }
-        }
-        Ok(Stream::coming(uncompressed))
-    }
-
-    fn is_unverified(&self) -> bool {
-        self.crc.is_some() && self.checked < self.packed.end
-    }
-
-    /// True when nothing of the body is left to be looked at.
-    fn is_done(&self) -> bool {
-        self.is_unpacked && !self.is_unverified()
-    }
-
-    /// Computes the CRC up to `end`, in slices; at the body's end it must be right.
-    fn check(&mut self, input: &Input, end: u64, budget: &mut Budget<'_>) -> Result<Fill> {
-        let Some(expected) = self.crc else { return Ok(Fill::Filled) };
-        while self.checked < end {
-            let slice = input.segment(self.checked, (end - self.checked).min(u64_of(SLICE_BYTES)));
-            if slice.is_empty() {
-                return Ok(Fill::Need);
-            }
-            self.sum = marquetry_kernels::crc32::crc32(self.sum, &slice);
-            self.checked += u64_of(slice.len());
-            budget.charge(CRC_PRICE, slice.len(), 0);
-            if self.checked < end && budget.is_spent() {
-                return Ok(Fill::Yield);
-            }
-        }
-        if self.checked == self.packed.end && self.sum != expected {
-            return Err(Error::corrupt(format!(
-                "the page's CRC is {:08x}, its header says {expected:08x}",
-                self.sum
-            )));
-        }
-        Ok(Fill::Filled)
-    }
-
-    fn fill(
-        &mut self,
-        stream: &mut Stream,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-        pool: &mut Pool<u8>,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
-        if self.is_kept {
-            // The input has the last chunk still: the next one begins where the stream stands.
-            let start = self.packed.start;
-            self.packed.start += u64_of(stream.chunk().1);
-            input.release(start..self.packed.start);
-            stream.rewind();
-            self.is_kept = false;
-        }
-        if self.packed.start < self.levels_end || self.codec.is_none() {
-            self.fill_as_is(stream, input, budget)
-        } else {
-            self.unpack(stream, input, decompressors, pool, budget)
-        }
-    }
-
-    /// Supplies bytes that are not compressed: a part of the input, where one piece of it has what is wanted.
-    fn fill_as_is(
-        &mut self,
-        stream: &mut Stream,
-        input: &mut Input,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
-        let start = self.packed.start;
-        let end = if start < self.levels_end { self.levels_end } else { self.packed.end };
-        let left = usize_of(end - start).unwrap_or(usize::MAX);
-        let tail = stream.there().len();
-        let wanted = stream.wanted().max(1).min(tail.saturating_add(left));
-        if self.window.is_some() || tail > 0 {
-            return self.gather(wanted, stream, input, budget);
-        }
-        let mut piece = input.segment(start, u64_of(left.min(wanted.max(self.window_bytes))));
-        if piece.len() < wanted {
-            if wanted > SLICE_BYTES {
-                return self.gather(wanted, stream, input, budget);
-            }
-            let most = start + u64_of(left.min(wanted.max(JOINT_BYTES)));
-            let there = input.missing(start..most).map_or(most, |missing| missing.start);
-            if there - start < u64_of(wanted) {
-                self.needs = u64_of(wanted);
-                return Ok(Fill::Need);
-            }
-            piece = input.contiguous(start..there)?.unwrap_or_default();
-            budget.charge(COPY_PRICE, piece.len(), 0);
-        }
-        let checked = self.check(input, start + u64_of(piece.len()), budget)?;
-        if checked == Fill::Filled {
-            let behind = self.behind(start + u64_of(piece.len()));
-            stream.supply(piece, 0, behind);
-            self.is_kept = true;
-        }
-        Ok(checked)
-    }
-
-    /// Bytes that follow a chunk of what is not compressed, which ends at this place.
-    fn behind(&mut self, at: u64) -> usize {
-        let left = usize_of(self.packed.end - at).unwrap_or(usize::MAX);
-        if self.codec.is_none() {
-            self.is_unpacked = left == 0;
-            return left;
-        }
-        usize_of(self.levels_end - at).unwrap_or(usize::MAX).saturating_add(self.total)
-    }
-
-    /// Puts together a long value that is not compressed: the input need never have all of it.
-    fn gather(
-        &mut self,
-        wanted: usize,
-        stream: &mut Stream,
-        input: &mut Input,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
-        let tail = stream.there().len();
-        let mut window = match self.window.take() {
-            Some(window) => window,
-            None => Window { bytes: Growing::default(), front: tail, tail, first: 0, goal: wanted },
-        };
-        let filled = self.gather_into(&mut window, stream, input, budget)?;
-        if filled == Fill::Filled {
-            let behind = self.behind(self.packed.start);
-            stream.supply(window.bytes.into_vec().into(), 0, behind);
-        } else {
-            self.window = Some(window);
-        }
-        Ok(filled)
-    }
-
-    fn gather_into(
-        &mut self,
-        window: &mut Window,
-        stream: &Stream,
-        input: &mut Input,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
-        while window.bytes.len() < window.goal {
-            let copied = window.bytes.len();
-            if !window.bytes.grow(copied + 1, window.goal, budget)? {
-                return Ok(Fill::Yield);
-            }
-            let room = (window.bytes.room() - copied).min(window.goal - copied).min(SLICE_BYTES);
-            let slice = if copied < window.tail {
-                let tail = &stream.there()[copied..];
-                window.bytes.append(&tail[..tail.len().min(room)]);
-                tail.len().min(room)
-            } else {
-                let piece = input.segment(self.packed.start, u64_of(room));
-                if piece.is_empty() {
-                    self.needs = 1;
-                    return Ok(Fill::Need);
-                }
-                let start = self.packed.start;
-                // No more than a slice, so it is checked at once.
-                self.check(input, start + u64_of(piece.len()), budget)?;
-                window.bytes.append(&piece);
-                self.packed.start += u64_of(piece.len());
-                input.release(start..self.packed.start);
-                piece.len()
-            };
-            budget.charge(COPY_PRICE, slice, 0);
-            if window.bytes.len() < window.goal && budget.is_spent() {
-                return Ok(Fill::Yield);
-            }
-        }
-        Ok(Fill::Filled)
-    }
-
-    /// Decompresses the next chunk.
-    fn unpack(
-        &mut self,
-        stream: &mut Stream,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-        pool: &mut Pool<u8>,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
-        let Some(codec) = self.codec else { return Err(Error::internal("a page that is not compressed")) };
-        let is_windowed = self.total > self.window_bytes;
-        let mut decompressor = match self.decompressor.take() {
-            Some(decompressor) => decompressor,
-            None => decompressors.take(codec, is_windowed)?,
-        };
-        let mut window = match self.window.take() {
-            Some(window) => window,
-            None => self.window(stream, decompressor.history_bytes(), pool)?,
-        };
-        let filled = self.unpack_into(&mut window, &mut *decompressor, input, budget)?;
-        if filled != Fill::Filled {
-            (self.window, self.decompressor) = (Some(window), Some(decompressor));
-            return Ok(filled);
-        }
-        let at = window.front - window.tail;
-        let (memory, length) = window.bytes.into_parts();
-        let chunk = if length > self.window_bytes {
-            // One long value: that memory is not kept for another.
-            Bytes::from(memory).slice(..length)
-        } else {
-            Bytes::from_owner(pool.share(memory, length))
-        };
-        stream.supply(chunk.clone(), at, self.total - self.produced);
-        if self.is_unpacked {
-            decompressors.put_back(codec, is_windowed, decompressor);
-        } else {
-            self.before = chunk;
-            self.decompressor = Some(decompressor);
-        }
-        Ok(filled)
-    }
-
-    /// The next window, in memory that is not filled yet.
-    fn window(&mut self, stream: &Stream, history: usize, pool: &mut Pool<u8>) -> Result<Window> {
-        let tail = stream.there().len();
-        let front = tail.max(history.min(self.before.len()));
-        let room = self.window_bytes.saturating_sub(front).max(self.window_bytes / 4);
-        let more = room.max(stream.wanted().saturating_sub(tail)).max(1).min(self.total - self.produced);
-        let goal = front + more;
-        // Memory grows as bytes are produced, but there is some to begin with.
-        let packed = usize_of(self.packed.end - self.packed.start).unwrap_or(usize::MAX);
-        let some = packed.saturating_mul(4).max(ROOM_MIN).min(self.window_bytes.max(ROOM_MIN));
-        let first = goal.min(front + some);
-        let bytes = Growing::within(pool.take_memory(first)?);
-        Ok(Window { bytes, front, tail, first, goal })
-    }
-
-    fn unpack_into(
-        &mut self,
-        window: &mut Window,
-        decompressor: &mut dyn Decompressor,
-        input: &mut Input,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
-        if !window.bytes.grow(window.first, window.goal, budget)? {
-            return Ok(Fill::Yield);
-        }
-        while window.bytes.len() < window.front {
-            let copied = window.bytes.len();
-            let end = window.front.min(copied + SLICE_BYTES);
-            let front = self.before.len().checked_sub(window.front);
-            let front = front.ok_or_else(|| Error::internal("a window that begins before its page"))?;
-            window.bytes.append(&self.before[front + copied..front + end]);
-            budget.charge(COPY_PRICE, end - copied, 0);
-            if budget.is_spent() {
-                return Ok(Fill::Yield);
-            }
-        }
-        if !self.is_started {
-            let packed = usize_of(self.packed.end - self.packed.start).unwrap_or(usize::MAX);
-            let whole = window.goal == self.total && window.bytes.room() >= self.total;
-            decompressor.start(packed, self.total, whole)?;
-            self.is_started = true;
-        }
-        loop {
-            let start = self.packed.start;
-            let mut piece = input.segment(start, self.packed.end - start);
-            if piece.is_empty() && start < self.packed.end {
-                self.needs = 1;
-                return Ok(Fill::Need);
-            }
-            if self.is_unverified() {
-                if self.checked <= start {
-                    // No more than a slice, so it is checked at once.
-                    let slice = piece.len().min(SLICE_BYTES);
-                    self.check(input, start + u64_of(slice), budget)?;
-                }
-                piece.truncate(usize_of(self.checked - start).unwrap_or(usize::MAX));
-            }
-            let is_last = start + u64_of(piece.len()) == self.packed.end;
-            let filled = window.bytes.len();
-            let room = window.bytes.with_room(window.goal);
-            let progress = decompressor.step(&piece, is_last, room, filled, budget)?;
-            self.packed.start += u64_of(progress.consumed);
-            input.release(start..self.packed.start);
-            window.bytes.add(progress.produced);
-            self.produced += progress.produced;
-            let is_full = window.bytes.len() == window.goal;
-            match progress.status {
-                Status::End if self.produced == self.total => {
-                    self.is_unpacked = true;
-                    return Ok(Fill::Filled);
-                }
-                Status::End => {
-                    return Err(Error::corrupt(format!(
-                        "a page of {} bytes that should have {}",
-                        self.produced, self.total
-                    )));
-                }
-                Status::NeedInput if is_last && progress.consumed == piece.len() => {
-                    return Err(Error::corrupt("a page's body that ends early"));
-                }
-                Status::NeedRoom if self.produced == self.total => {
-                    return Err(Error::corrupt(format!(
-                        "a page larger than the {} bytes it should have",
-                        self.total
-                    )));
-                }
-                Status::NeedRoom if !is_full => {
-                    let more = window.bytes.room() + 1;
-                    if !window.bytes.grow(more, window.goal, budget)? {
-                        return Ok(Fill::Yield);
-                    }
-                }
-                Status::NeedInput | Status::NeedRoom | Status::Yield => {}
-            }
-            if is_full && self.produced < self.total {
-                return Ok(Fill::Filled);
-            }
-            if progress.status == Status::Yield || budget.is_spent() {
-                return Ok(Fill::Yield);
-            }
-        }
-    }
-
-    /// Looks at what was not wanted of a body, which may be wrong, and drops it.
-    fn finish(
-        &mut self,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-        pool: &mut Pool<u8>,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
-        if self.codec.is_some() && !self.is_unpacked {
-            self.drop_before(self.levels_end, input);
-            while !self.is_unpacked {
-                let mut rest = Stream::coming(self.total - self.produced);
-                let filled = self.unpack(&mut rest, input, decompressors, pool, budget)?;
-                if filled != Fill::Filled {
-                    return Ok(filled);
-                }
-                if budget.is_spent() && !self.is_unpacked {
-                    return Ok(Fill::Yield);
-                }
-            }
-        }
-        let checked = self.check(input, self.packed.end, budget)?;
-        match checked {
-            Fill::Filled => self.drop_before(self.packed.end, input),
-            Fill::Need | Fill::Yield => self.drop_before(self.checked, input),
-        }
-        self.needs = 1;
-        Ok(checked)
-    }
-
-    fn drop_before(&mut self, at: u64, input: &mut Input) {
-        let start = self.packed.start;
-        self.packed.start = start.max(at);
-        self.is_kept = false;
-        input.release(start..self.packed.start);
     }
 }

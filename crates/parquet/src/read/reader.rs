@@ -12,7 +12,7 @@ use marquetry_base::{
 
 use super::builder::{rows_max, value_bytes};
 use super::column::{Advance, ColumnReader};
-use super::page::Decompressors;
+use super::decompressors::Decompressors;
 use super::{Batch, ReadOptions};
 use crate::format::FileMetaData;
 use crate::schema::Leaf;
@@ -64,8 +64,9 @@ pub struct BatchReader {
     metadata: Arc<FileMetaData>,
     decompressors: Decompressors,
     options: ReadOptions,
-    /// The columns, as far as they are built: a wide table has many.
+    /// The columns, as far as they are built: a wide table has many. At the end they are let go of.
     columns: Segmented<ColumnReader>,
+    is_built: bool,
     /// The leaves wanted, and how many of them are measured.
     wanted: Wanted,
     measured: usize,
@@ -134,6 +135,7 @@ impl BatchReader {
             decompressors: Decompressors::new(codecs),
             options,
             columns: Segmented::new(),
+            is_built: false,
             wanted,
             measured: 0,
             row_bytes: 0,
@@ -178,16 +180,33 @@ impl BatchReader {
                 return Ok(false);
             }
         }
+        self.is_built = true;
         Ok(true)
     }
 
+    /// At the end: what the columns hold is given back in steps, so that dropping the reader is little work.
+    fn let_go(&mut self, budget: &mut Budget<'_>) -> Step<Batch> {
+        while let Some(column) = self.columns.last_mut() {
+            if !column.let_go(budget) {
+                return Step::Yield;
+            }
+            self.columns.pop();
+            budget.charge_units(BUILD_UNITS);
+            if budget.is_spent() && !self.columns.is_empty() {
+                return Step::Yield;
+            }
+        }
+        self.held = 0;
+        Step::Done
+    }
+
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Batch>> {
-        if self.columns.len() < self.wanted.len() && !self.build(budget)? {
+        if !self.is_built && !self.build(budget)? {
             return Ok(Step::Yield);
         }
         loop {
             let Some(group) = &mut self.current else {
-                let Some(number) = self.row_groups.next() else { return Ok(Step::Done) };
+                let Some(number) = self.row_groups.next() else { return Ok(self.let_go(budget)) };
                 let found = &self.metadata.row_groups[number];
                 self.input.clear();
                 self.current = Some(RowGroup {
@@ -240,7 +259,8 @@ impl BatchReader {
                     let advance = column.advance(target, &mut self.input, &mut self.decompressors, budget)?;
                     self.held = (self.held + column.held()).saturating_sub(held_before);
                     let total_bytes = self.options.limits.total_bytes;
-                    Limits::check("total_bytes", total_bytes, self.held.saturating_add(self.input.held()))?;
+                    let held = self.held.saturating_add(self.input.held()) + self.decompressors.held();
+                    Limits::check("total_bytes", total_bytes, held)?;
                     match advance {
                         Advance::Full => {
                             group.full += 1;

@@ -38,8 +38,8 @@ mod price {
     pub(super) const DELTA: Price = Price::per_kilovalue(2500);
     /// Unpack and multiply; once a vector, look at the positions of its exceptions.
     pub(super) const ALP: Price = Price::per_kilovalue(12_000);
-    /// Build a value of two parts.
-    pub(super) const DELTA_BYTE_ARRAY: Price = Price { kib: 200, kilovalue: 30_000 };
+    /// Build a value of two parts, in memory that is new.
+    pub(super) const DELTA_BYTE_ARRAY: Price = Price { kib: 700, kilovalue: 30_000 };
 }
 
 /// A decoder of a page's values, somewhere in the page.

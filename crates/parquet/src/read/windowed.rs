@@ -6,11 +6,12 @@ use marquetry_base::{Budget, Decompressor, Progress, Result, Status};
 
 use crate::growing::{COPY_PRICE, Growing, SLICE_BYTES};
 
-/// Bytes that the window has beside those that the data may refer to. Whenever they are full, those are moved.
-const ROOM_BYTES: usize = 8 << 20;
+/// Bytes that the window has at least beside those that the data may refer to; or half as many as those. Whenever they are full, those
+/// are moved.
+const ROOM_BYTES_MIN: usize = 512 << 10;
 
-/// A decompressor with a window of its own around one that wants to be shown much of what it produced: to copy out of a window
-/// costs less than to copy so much into each chunk.
+/// A decompressor with a window of its own around one that wants to be shown what it produced. To copy out of a window costs less than
+/// to copy much into each chunk; and where chunks are held, they hold nothing twice.
 pub(super) struct Windowed {
     inner: Box<dyn Decompressor>,
     window: Growing,
@@ -27,16 +28,25 @@ impl Windowed {
         Windowed { inner, window: Growing::default(), given: 0, moved: 0, ended: false }
     }
 
+    /// Bytes of the window when it is full.
+    fn window_bytes(&self) -> usize {
+        let history = self.inner.history_bytes();
+        history + ROOM_BYTES_MIN.max(history / 2)
+    }
+
     /// Makes room in the window, which is full. False when the budget was spent before.
     fn make_room(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
-        let history = self.inner.history_bytes();
-        let most = history + ROOM_BYTES;
+        let (history, most) = (self.inner.history_bytes(), self.window_bytes());
         let full = self.window.len();
         if full < most {
+            if full == 0 {
+                // All of it, once: what moves to larger memory is freed at once. It is used as bytes come.
+                self.window.reserve(most)?;
+            }
             return self.window.grow(full + 1, most, budget);
         }
         while self.moved < history {
-            let end = history.min(self.moved + SLICE_BYTES.min(ROOM_BYTES));
+            let end = history.min(self.moved + SLICE_BYTES.min(ROOM_BYTES_MIN));
             let from = full - history;
             self.window.with_room(full).copy_within(from + self.moved..from + end, self.moved);
             budget.charge(COPY_PRICE, end - self.moved, 0);
@@ -92,7 +102,7 @@ impl Decompressor for Windowed {
                 break Status::Yield;
             }
             let (end, full) = (self.window.room(), self.window.len());
-            let most = end.min(self.inner.history_bytes() + ROOM_BYTES);
+            let most = end.min(self.window_bytes());
             let progress =
                 self.inner.step(&input[consumed..], last, self.window.with_room(most), full, budget)?;
             consumed += progress.consumed;
@@ -109,5 +119,9 @@ impl Decompressor for Windowed {
 
     fn history_bytes(&self) -> usize {
         0
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.inner.held_bytes() + self.window.held()
     }
 }

@@ -129,6 +129,11 @@ impl Schema {
         })
     }
 
+    /// Lets go of a leaf or a node. False when none is left: what is popped from is no schema any more.
+    pub(crate) fn pop(&mut self) -> bool {
+        self.leaves.pop().is_some() || self.nodes.pop().is_some()
+    }
+
     /// The root's child of that name; the first, should there be several.
     pub fn child_of_root(&self, name: &str) -> Option<usize> {
         self.children(0).find(|&child| self.nodes[child].name == name)

@@ -18,6 +18,10 @@ use super::{LogicalType, Schema, Shape, ShapeKind};
 ///
 /// Columns stand in the order in which they are added, and fields below them in that of the schema. Of a map, keys alone are a map
 /// without values, and values alone a list of them.
+///
+/// This is work for planning, and is not sliced: [`Projection::new`] and [`Projection::schema`] take about a microsecond for each column,
+/// 0.1 s for a hundred thousand. A host that must not stall does that for wide schemas on another thread; or it reads leaves by their
+/// numbers ([`ReadOptions::leaves`](crate::read::ReadOptions::leaves)), for which no projection is needed.
 #[derive(Debug)]
 pub struct Projection<'a> {
     schema: &'a Schema,

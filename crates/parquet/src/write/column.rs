@@ -9,10 +9,10 @@ use core::ops::Range;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Bytes, Error, Price, Result, Segmented};
 
-use super::chooser::{Asked, Choice};
-use super::dictionary::{DictionaryBuilder, DictionaryLimits};
+use super::chooser::Choice;
+use super::coding::{Coding, choose};
 use super::encoder::{Body, Encoder, LevelEncoder, Slice};
-use super::options::{ColumnOptions, PageVersion, WriteOptions, check_leaf};
+use super::options::{PageVersion, WriteOptions, check_leaf};
 use super::out::Out;
 use super::page::{Page, PageMaker};
 use super::part::{self, Cursor, Maxima, PART_PRICE, Part};
@@ -64,23 +64,6 @@ pub(super) struct ColumnWriter {
     page: OpenPage,
     closing: Closing,
     pub(super) chunk: Chunk,
-}
-
-/// How values are encoded, once there are any.
-#[derive(Debug)]
-struct Coding {
-    /// Of the open page.
-    encoding: Encoding,
-    encoder: Box<Encoder>,
-    fallback: Encoding,
-    dictionary: Option<Box<DictionaryBuilder>>,
-    /// No more pages shall use the dictionary.
-    is_leaving: bool,
-    /// The user asked for the dictionary.
-    is_asked: bool,
-    /// Bytes of indices in pages, and of what they stand for in PLAIN.
-    index_bytes: usize,
-    plain_bytes: usize,
 }
 
 /// The page that is being filled.
@@ -639,101 +622,6 @@ impl ColumnWriter {
 const DATA_PAGE: i32 = 0;
 const DICTIONARY_PAGE: i32 = 2;
 const DATA_PAGE_V2: i32 = 3;
-
-impl Coding {
-    fn new(choice: Choice, physical_type: PhysicalType, is_asked: bool) -> Result<Coding> {
-        let dictionary = (choice.encoding == Encoding::RleDictionary).then(|| {
-            // Where it ends is decided between rows: a row may be of any size, and is never cut.
-            let limits = DictionaryLimits { entries: DICTIONARY_MAX, bytes: DICTIONARY_MAX };
-            Box::new(DictionaryBuilder::new(physical_type, limits))
-        });
-        Ok(Coding {
-            encoding: choice.encoding,
-            encoder: Box::new(Encoder::new(choice.encoding, physical_type)?),
-            fallback: choice.fallback,
-            dictionary,
-            is_leaving: false,
-            is_asked,
-            index_bytes: 0,
-            plain_bytes: 0,
-        })
-    }
-
-    /// Takes values. False when the budget is spent in the middle of a long one, which is then to be given again.
-    fn take(
-        &mut self,
-        mut values: Slice<'_>,
-        bytes: usize,
-        indices: &mut Vec<u32>,
-        budget: &mut Budget<'_>,
-    ) -> Result<bool> {
-        let is_long = bytes > SLICE_BYTES;
-        if self.encoding != Encoding::RleDictionary {
-            return put(&mut self.encoder, values, is_long, budget);
-        }
-        let Some(dictionary) = &mut self.dictionary else { return Err(Error::internal("no dictionary")) };
-        indices.clear();
-        while !values.is_empty() {
-            let interned = dictionary.intern(values, indices, budget)?;
-            values = values.part(interned.values..values.len());
-            if interned.full {
-                return Err(Error::new(
-                    marquetry_base::ErrorKind::LimitExceeded,
-                    "a row whose values do not fit a dictionary",
-                ));
-            }
-            if is_long && !values.is_empty() && budget.is_spent() {
-                return Ok(false);
-            }
-        }
-        put(&mut self.encoder, Slice::Indices(indices), false, budget)
-    }
-
-    /// Decides how the next page is encoded.
-    fn end_page(&mut self, physical_type: PhysicalType, body: &Body) -> Result<()> {
-        let Some(dictionary) = &self.dictionary else { return Ok(()) };
-        if self.encoding != Encoding::RleDictionary {
-            return Ok(());
-        }
-        self.index_bytes += body.len();
-        let pays = self.is_asked || self.index_bytes + dictionary.bytes() < self.plain_bytes;
-        if self.is_leaving || !pays {
-            self.encoding = self.fallback;
-            *self.encoder = Encoder::new(self.fallback, physical_type)?;
-            self.is_leaving = false;
-        }
-        Ok(())
-    }
-}
-
-/// Chooses the encoding of a chunk that begins with these values.
-fn choose(
-    column: &ColumnOptions,
-    physical_type: PhysicalType,
-    sample: Slice<'_>,
-    budget: &mut Budget<'_>,
-) -> Result<Choice> {
-    let asked = Asked {
-        encoding: column.encoding,
-        no_dictionary: !column.dictionary,
-        compressed: column.compression != Compression::Uncompressed,
-    };
-    Choice::new(physical_type, asked, sample, budget)
-}
-
-/// More than any dictionary has, and no more than the format can count.
-const DICTIONARY_MAX: usize = 1 << 30;
-
-fn put(encoder: &mut Encoder, mut values: Slice<'_>, is_long: bool, budget: &mut Budget<'_>) -> Result<bool> {
-    while !values.is_empty() {
-        let taken = encoder.put(values, budget)?;
-        values = values.part(taken..values.len());
-        if is_long && !values.is_empty() && budget.is_spent() {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
 
 fn put_all(encoder: &mut LevelEncoder, mut levels: &[u8], budget: &mut Budget<'_>) -> Result<()> {
     while !levels.is_empty() {

@@ -8,6 +8,7 @@
 //! [`encoder`], [`dictionary`] and [`chooser`] make the bodies of pages of values; they can be used alone.
 
 pub mod chooser;
+mod coding;
 mod column;
 pub mod dictionary;
 pub mod encoder;

@@ -8,7 +8,7 @@ use marquetry_conformance::craft::{
 
 use super::{Case, Random, Work};
 
-const CRC: &str = "read/page.rs CRC_PRICE";
+const CRC: &str = "read/body.rs CRC_PRICE";
 const COPY: &str = "growing.rs COPY_PRICE";
 const ROOM: &str = "growing.rs ROOM_PRICE";
 const HEADER: &str = "read/page.rs HEADER_PRICE";
@@ -16,7 +16,6 @@ const COLUMN: &str = "read/reader.rs COLUMN_PRICE";
 const FOOTER: &str = "format/skim.rs READ_PRICE";
 const GROUPS: &str = "format/parse.rs GROUP_PRICE";
 const SKIM: &str = "format/skim.rs SKIM_PRICE";
-const STRING: &str = "format/skim.rs COPY_PRICE";
 const MEASURE: &str = "read/reader.rs MEASURE_PRICE";
 const JOIN: &str = "read/index.rs JOIN_PRICE";
 const INDEX: &str = "format/index.rs ELEMENT_PRICE";
@@ -94,7 +93,7 @@ fn headers(count: usize) -> Vec<Case> {
             price: SKIM,
             ..of("bounds of 10 KB", page().with_own(5, bounds(10_000)), (count / 1000).max(1))
         },
-        Case { price: STRING, ..of("bounds of 1 MB", page().with_own(5, bounds(1_000_000)), count / 10_000) },
+        Case { price: ROOM, ..of("bounds of 1 MB", page().with_own(5, bounds(1_000_000)), count / 10_000) },
         of("pages of no value", Page::data(0, PLAIN, Vec::new()), count / 10),
     ]
     .into_iter()

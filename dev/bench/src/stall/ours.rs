@@ -8,6 +8,7 @@ use bytes::Bytes;
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Error, Limits, Machine, Object, Step, Want};
 use marquetry_codecs::StandardCodecs;
+use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{Assembler, Batch, BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::schema::{Schema, Shape};
 
@@ -106,8 +107,14 @@ impl Host<'_> {
         }
         self.time(Call::Drop, || drop(reader));
         self.time(Call::Drop, || drop(assemblers));
-        self.time(Call::Drop, || drop(metadata));
+        self.let_go(metadata);
         Ok(rows)
+    }
+
+    /// Drops the metadata as who must not stall does it: in slices.
+    fn let_go(&mut self, metadata: Arc<FileMetaData>) {
+        let Some(mut metadata) = Arc::into_inner(metadata) else { return };
+        while !self.time(Call::Drop, || metadata.let_go(&mut Budget::default())) {}
     }
 
     /// Drives a machine to its next product.

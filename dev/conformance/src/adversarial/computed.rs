@@ -77,16 +77,25 @@ impl Computed {
         for part in &self.parts[first..] {
             let unit = u64_of(part.unit.len());
             let end = part.start + unit * part.count;
-            let mut at = range.start + u64_of(out.len());
+            let at = range.start + u64_of(out.len());
             if part.count == 1 && out.is_empty() && at + u64_of(length) <= end {
                 let skip = usize_of(at - part.start).expect("inside");
                 return part.unit.slice(skip..skip + length);
             }
-            while at < end && out.len() < length {
-                let skip = usize_of((at - part.start) % unit).expect("inside");
-                let take = (part.unit.len() - skip).min(length - out.len());
-                out.extend_from_slice(&part.unit[skip..skip + take]);
-                at += u64_of(take);
+            if at >= end {
+                continue;
+            }
+            let (start, wanted) =
+                (out.len(), (length - out.len()).min(usize_of(end - at).unwrap_or(usize::MAX)));
+            let skip = usize_of((at - part.start) % unit).expect("inside");
+            let first = [&part.unit[skip..], &part.unit[..skip]];
+            first
+                .iter()
+                .for_each(|some| out.extend_from_slice(&some[..some.len().min(start + wanted - out.len())]));
+            // What repeats is copied from what is there, twice as much each time.
+            while out.len() < start + wanted {
+                let more = (out.len() - start).min(start + wanted - out.len());
+                out.extend_from_within(start..start + more);
             }
             if out.len() == length {
                 break;

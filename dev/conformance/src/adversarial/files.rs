@@ -208,7 +208,8 @@ fn one_string(bytes: u64, encoding: i32) -> Adversary {
         value: all_x,
         is_one_stream: true,
     };
-    one_column(&values, UNCOMPRESSED, &values.body).within(LARGE).holding(3 * bytes)
+    let held = if encoding == craft::PLAIN { 0 } else { bytes };
+    one_column(&values, UNCOMPRESSED, &values.body).within(LARGE).holding(held)
 }
 
 /// A string of nothing but `x`; how many is not looked at.
@@ -323,7 +324,7 @@ fn key_value(scale: &Scale) -> Adversary {
     let footer = Computed::new().bytes(head).then(value).bytes(vec![0, 0]);
     Adversary::new(end(Computed::new().bytes(&b"PAR1"[..]), footer), Expected::Rows(0, None))
         .within(LARGE)
-        .holding(3 * bytes)
+        .holding(2 * bytes)
 }
 
 /// So many keys.

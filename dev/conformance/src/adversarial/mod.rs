@@ -81,6 +81,22 @@ impl Scale {
         row_groups: 1_000_000,
         entries: 1_000_000,
     };
+
+    /// Pages of so many MiB, and all else as large as it is at full scale beside pages of a gibibyte.
+    pub fn of_pages(mib: u64) -> Scale {
+        let part = |whole: u64| (whole * mib).div_ceil(1 << 10);
+        let Scale { page_bytes, dictionary_bytes, string_bytes, columns, pages, row_groups, entries } =
+            Scale::FULL;
+        Scale {
+            page_bytes: part(page_bytes),
+            dictionary_bytes: part(dictionary_bytes),
+            string_bytes: part(string_bytes),
+            columns: part(columns),
+            pages: part(pages),
+            row_groups: part(row_groups),
+            entries: part(entries),
+        }
+    }
 }
 
 /// The names of all files.

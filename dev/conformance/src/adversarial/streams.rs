@@ -33,6 +33,9 @@ pub struct Values {
 /// Values repeat after this many.
 const PERIOD: u64 = 1024;
 
+/// Values of a page whose values are small, at most. Their number is 32 bits wide; but each is looked at.
+const VALUES_MAX: u64 = 1 << 28;
+
 /// Makes values that take about so many bytes.
 pub type Make = fn(bytes: u64) -> Values;
 
@@ -118,7 +121,9 @@ fn plain_int64(bytes: u64) -> Values {
 
 /// Strings that a view holds itself, and ones that it does not, by turns.
 fn string(row: u64, out: &mut Vec<u8>) {
-    out.extend(format!("text{:04}", row % PERIOD).into_bytes());
+    out.extend(b"text");
+    let digits = [1000, 100, 10, 1].map(|place| row % PERIOD / place % 10);
+    out.extend(digits.map(|digit| b'0' + u8::try_from(digit).expect("a digit")));
     if row % 2 == 1 {
         out.extend(b"-longer-tail");
     }
@@ -154,8 +159,7 @@ fn boolean(row: u64, out: &mut Vec<u8>) {
 
 fn plain_boolean(bytes: u64) -> Values {
     let unit = packed(1, bit);
-    // Their number is 32 bits wide.
-    let count = periods(bytes, unit.len()).min(1 << 20);
+    let count = periods(bytes, unit.len()).min(VALUES_MAX / PERIOD);
     simple(craft::BOOLEAN, craft::PLAIN, count * PERIOD, Computed::new().repeat(unit, count), boolean)
 }
 
@@ -169,7 +173,7 @@ fn packed_run(width: usize, number: impl Fn(u64) -> u64) -> Vec<u8> {
 
 fn rle_boolean(bytes: u64) -> Values {
     let unit = packed_run(1, bit);
-    let count = periods(bytes, unit.len()).min(1 << 20);
+    let count = periods(bytes, unit.len()).min(VALUES_MAX / PERIOD);
     let length = u32::try_from(count * u64_of(unit.len())).expect("less than 4 GiB");
     let body = Computed::new().bytes(length.to_le_bytes().to_vec()).repeat(unit, count);
     simple(craft::BOOLEAN, craft::RLE, count * PERIOD, body, boolean)
@@ -184,9 +188,11 @@ fn indexed(row: u64, out: &mut Vec<u8>) {
 }
 
 fn dictionary(bytes: u64) -> Values {
-    let unit = packed_run(10, index);
+    // Wider than they need to be, so that a page of a gibibyte has less than half a billion.
+    const WIDTH: u8 = 20;
+    let unit = packed_run(WIDTH.into(), index);
     let count = periods(bytes, unit.len());
-    let body = Computed::new().bytes(vec![10]).repeat(unit, count);
+    let body = Computed::new().bytes(vec![WIDTH]).repeat(unit, count);
     let values = simple(craft::INT64, craft::RLE_DICTIONARY, count * PERIOD, body, indexed);
     Values { dictionary: Some((PERIOD, Computed::new().bytes(period(int64, false)))), ..values }
 }
@@ -202,8 +208,7 @@ fn dictionary_runs(bytes: u64) -> Values {
         craft::varint(&mut unit, 8 << 1);
         unit.extend(&index.to_le_bytes()[..2]);
     }
-    // Their number is 32 bits wide.
-    let count = periods(bytes, unit.len()).min((1 << 30) / (8 * PERIOD));
+    let count = periods(bytes, unit.len()).min(VALUES_MAX / (8 * PERIOD));
     let body = Computed::new().bytes(vec![10]).repeat(unit, count);
     let values = simple(craft::INT64, craft::RLE_DICTIONARY, count * PERIOD * 8, body, run_of_eight);
     Values { dictionary: Some((PERIOD, Computed::new().bytes(period(int64, false)))), ..values }
@@ -248,22 +253,34 @@ fn delta_block(deltas: [i64; BLOCK]) -> Vec<u8> {
     craft::delta(&values, BLOCK, 4)[head_of(values.len())..].to_vec()
 }
 
-fn delta_of(row: u64) -> i64 {
-    i64::try_from(row * 37 % 100).expect("small") - 5
+/// Differences of 31 bits: a page of a gibibyte has 270 million of them, not billions, which take minutes to look at.
+const fn delta_of(row: i64) -> i64 {
+    ((row * 37 % 100) << 24) - 5
 }
 
+/// The differences of a block, and what the first so many of them come to.
+const DELTAS: ([i64; BLOCK], [i64; BLOCK + 1]) = {
+    let (mut deltas, mut sums) = ([0; BLOCK], [0; BLOCK + 1]);
+    let (mut at, mut row) = (0, 0);
+    while at < BLOCK {
+        deltas[at] = delta_of(row);
+        sums[at + 1] = sums[at] + deltas[at];
+        (at, row) = (at + 1, row + 1);
+    }
+    (deltas, sums)
+};
+
 fn counted(row: u64, out: &mut Vec<u8>) {
+    static SUMS: [i64; BLOCK + 1] = DELTAS.1;
     let block = u64_of(BLOCK);
-    let of_block: i64 = (0..block).map(delta_of).sum();
-    let before: i64 = (0..row % block).map(delta_of).sum();
     let blocks = i64::try_from(row / block).expect("few blocks");
-    out.extend((7 + blocks * of_block + before).to_le_bytes());
+    let before = SUMS[usize_of(row % block).expect("less than a block")];
+    out.extend((7 + blocks * SUMS[BLOCK] + before).to_le_bytes());
 }
 
 fn delta(bytes: u64) -> Values {
-    let deltas: [i64; BLOCK] = std::array::from_fn(|at| delta_of(u64_of(at)));
-    let count = periods(bytes, delta_block(deltas).len());
-    let body = delta_stream(7, deltas, deltas, count);
+    let count = periods(bytes, delta_block(DELTAS.0).len());
+    let body = delta_stream(7, DELTAS.0, DELTAS.0, count);
     simple(craft::INT64, craft::DELTA_BINARY_PACKED, 1 + count * u64_of(BLOCK), body, counted)
 }
 

@@ -392,4 +392,8 @@ impl Decompressor for Planted {
     fn history_bytes(&self) -> usize {
         self.it.history_bytes()
     }
+
+    fn held_bytes(&self) -> usize {
+        self.it.held_bytes()
+    }
 }

@@ -16,6 +16,8 @@ impl Conform {
     /// How files of the schema `from` are read as `to`. The columns named in `constants` are not read, but have one value in all rows,
     /// which is given to [`ConformReader::new`](super::ConformReader::new): what is only known of the file's name, say.
     ///
+    /// This is work for planning, once for each different schema: about two microseconds for each field, at once.
+    ///
     /// # Errors
     ///
     /// `Conversion`, naming the column and both types: a type that cannot become the other without a loss; what may be null in

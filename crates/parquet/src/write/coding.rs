@@ -1,0 +1,126 @@
+//! How the values of a chunk are encoded: chosen by its first values, and changed where a dictionary is left.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use marquetry_base::{Budget, Error, Result};
+
+use super::chooser::{Asked, Choice};
+use super::dictionary::{DictionaryBuilder, DictionaryLimits};
+use super::encoder::{Body, Encoder, Slice};
+use super::options::ColumnOptions;
+use crate::format::{Compression, Encoding};
+use crate::growing::SLICE_BYTES;
+use crate::schema::PhysicalType;
+
+/// How values are encoded, once there are any.
+#[derive(Debug)]
+pub(super) struct Coding {
+    /// Of the open page.
+    pub(super) encoding: Encoding,
+    pub(super) encoder: Box<Encoder>,
+    pub(super) fallback: Encoding,
+    pub(super) dictionary: Option<Box<DictionaryBuilder>>,
+    /// No more pages shall use the dictionary.
+    pub(super) is_leaving: bool,
+    /// The user asked for the dictionary.
+    pub(super) is_asked: bool,
+    /// Bytes of indices in pages, and of what they stand for in PLAIN.
+    pub(super) index_bytes: usize,
+    pub(super) plain_bytes: usize,
+}
+
+impl Coding {
+    pub(super) fn new(choice: Choice, physical_type: PhysicalType, is_asked: bool) -> Result<Coding> {
+        let dictionary = (choice.encoding == Encoding::RleDictionary).then(|| {
+            // Where it ends is decided between rows: a row may be of any size, and is never cut.
+            let limits = DictionaryLimits { entries: DICTIONARY_MAX, bytes: DICTIONARY_MAX };
+            Box::new(DictionaryBuilder::new(physical_type, limits))
+        });
+        Ok(Coding {
+            encoding: choice.encoding,
+            encoder: Box::new(Encoder::new(choice.encoding, physical_type)?),
+            fallback: choice.fallback,
+            dictionary,
+            is_leaving: false,
+            is_asked,
+            index_bytes: 0,
+            plain_bytes: 0,
+        })
+    }
+
+    /// Takes values. False when the budget is spent in the middle of a long one, which is then to be given again.
+    pub(super) fn take(
+        &mut self,
+        mut values: Slice<'_>,
+        bytes: usize,
+        indices: &mut Vec<u32>,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        let is_long = bytes > SLICE_BYTES;
+        if self.encoding != Encoding::RleDictionary {
+            return put(&mut self.encoder, values, is_long, budget);
+        }
+        let Some(dictionary) = &mut self.dictionary else { return Err(Error::internal("no dictionary")) };
+        indices.clear();
+        while !values.is_empty() {
+            let interned = dictionary.intern(values, indices, budget)?;
+            values = values.part(interned.values..values.len());
+            if interned.full {
+                return Err(Error::new(
+                    marquetry_base::ErrorKind::LimitExceeded,
+                    "a row whose values do not fit a dictionary",
+                ));
+            }
+            if is_long && !values.is_empty() && budget.is_spent() {
+                return Ok(false);
+            }
+        }
+        put(&mut self.encoder, Slice::Indices(indices), false, budget)
+    }
+
+    /// Decides how the next page is encoded.
+    pub(super) fn end_page(&mut self, physical_type: PhysicalType, body: &Body) -> Result<()> {
+        let Some(dictionary) = &self.dictionary else { return Ok(()) };
+        if self.encoding != Encoding::RleDictionary {
+            return Ok(());
+        }
+        self.index_bytes += body.len();
+        let pays = self.is_asked || self.index_bytes + dictionary.bytes() < self.plain_bytes;
+        if self.is_leaving || !pays {
+            self.encoding = self.fallback;
+            *self.encoder = Encoder::new(self.fallback, physical_type)?;
+            self.is_leaving = false;
+        }
+        Ok(())
+    }
+}
+
+/// Chooses the encoding of a chunk that begins with these values.
+pub(super) fn choose(
+    column: &ColumnOptions,
+    physical_type: PhysicalType,
+    sample: Slice<'_>,
+    budget: &mut Budget<'_>,
+) -> Result<Choice> {
+    let asked = Asked {
+        encoding: column.encoding,
+        no_dictionary: !column.dictionary,
+        compressed: column.compression != Compression::Uncompressed,
+    };
+    Choice::new(physical_type, asked, sample, budget)
+}
+
+/// More than any dictionary has, and no more than the format can count.
+const DICTIONARY_MAX: usize = 1 << 30;
+
+fn put(encoder: &mut Encoder, mut values: Slice<'_>, is_long: bool, budget: &mut Budget<'_>) -> Result<bool> {
+    while !values.is_empty() {
+        let taken = encoder.put(values, budget)?;
+        values = values.part(taken..values.len());
+        if is_long && !values.is_empty() && budget.is_spent() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
