@@ -14,14 +14,19 @@ use super::{read_at, zeroed};
 use crate::sink::Sink;
 use crate::source::beyond_end;
 
-/// A file that appears under its name only once it is whole: until then it stands beside it, under a hidden name of its own.
+/// A file that appears under its name only once it is whole.
 ///
-/// Dropped before [`NewFile::commit`], it is removed: whatever goes wrong, there is never half a file of that name, and one that was
+/// Until then it has no name at all, where the system has such files (Linux, on most file systems), so that nothing is left of it
+/// whatever becomes of the process. Elsewhere it stands beside its place, under a hidden name.
+///
+/// Dropped before [`NewFile::commit`], it is gone: whatever goes wrong, there is never half a file of that name, and one that was
 /// there before stays.
 #[derive(Debug)]
 pub struct NewFile {
-    file: Option<fs::File>,
+    file: fs::File,
+    /// Where it can be read.
     temporary: PathBuf,
+    is_named: bool,
     path: PathBuf,
     name: String,
 }
@@ -35,29 +40,90 @@ impl NewFile {
     pub fn create(path: impl AsRef<Path>) -> Result<NewFile> {
         let path = path.as_ref().to_owned();
         let name = path.display().to_string();
-        let Some(file_name) = path.file_name().filter(|_| !path.is_dir()) else {
+        if path.file_name().is_none() || path.is_dir() {
             return Err(Error::source(format!("cannot write {name}: it is a directory")));
-        };
-        let (file, temporary) = make_beside(&path, file_name, OpenOptions::new().write(true))
-            .map_err(|error| cannot_write(&name, &error))?;
-        Ok(NewFile { file: Some(file), temporary, path, name })
+        }
+        if let Some((file, temporary)) = nameless::create_in(directory(&path)) {
+            return Ok(NewFile { file, temporary, is_named: false, path, name });
+        }
+        let (file, temporary) =
+            beside(&path, |hidden| OpenOptions::new().write(true).create_new(true).open(hidden))
+                .map_err(|error| cannot_write(&name, &error))?;
+        Ok(NewFile { file, temporary, is_named: true, path, name })
+    }
+
+    /// Where it can be read until it has its name.
+    pub fn temporary(&self) -> &Path {
+        &self.temporary
     }
 
     /// Gives the file its name, once all of it is on the disk. It replaces a file of that name.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source). Then the file is removed, unless it has its name already.
+    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source). Then the file is gone, unless it has its name already.
     pub fn commit(mut self) -> Result<()> {
-        let Some(file) = self.file.take() else { return Err(Error::internal("a file that is gone")) };
-        let sync = file.sync_all();
-        drop(file);
-        let renamed = sync.and_then(|()| fs::rename(&self.temporary, &self.path));
-        if let Err(error) = renamed {
-            let _ = fs::remove_file(&self.temporary);
-            return Err(cannot_write(&self.name, &error));
+        self.give_name().map_err(|error| cannot_write(&self.name, &error))
+    }
+
+    fn give_name(&mut self) -> io::Result<()> {
+        self.file.sync_all()?;
+        if !self.is_named {
+            match nameless::link(&self.temporary, &self.path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    // A link replaces nothing, but a renaming does.
+                    let ((), hidden) = beside(&self.path, |hidden| nameless::link(&self.temporary, hidden))?;
+                    (self.temporary, self.is_named) = (hidden, true);
+                }
+                linked => {
+                    linked?;
+                    return sync_directory(directory(&self.path));
+                }
+            }
         }
-        sync_directory(directory(&self.path)).map_err(|error| cannot_write(&self.name, &error))
+        fs::rename(&self.temporary, &self.path)?;
+        self.is_named = false;
+        sync_directory(directory(&self.path))
+    }
+}
+
+/// Files without a name.
+#[cfg(target_os = "linux")]
+mod nameless {
+    use std::fs;
+    use std::io;
+    use std::os::fd::AsRawFd;
+    use std::path::{Path, PathBuf};
+
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
+
+    /// A file in a directory, and where it can be read; `None` where there are none.
+    pub(super) fn create_in(directory: &Path) -> Option<(fs::File, PathBuf)> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = fs::File::from(openat(CWD, directory, flags, Mode::from_raw_mode(0o666)).ok()?);
+        let place = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        // It gets its name by that place, which is not there where /proc is not.
+        place.exists().then_some((file, place))
+    }
+
+    /// Gives it a name that nobody has.
+    pub(super) fn link(place: &Path, path: &Path) -> io::Result<()> {
+        Ok(linkat(CWD, place, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod nameless {
+    use std::fs;
+    use std::io;
+    use std::path::{Path, PathBuf};
+
+    pub(super) fn create_in(_: &Path) -> Option<(fs::File, PathBuf)> {
+        None
+    }
+
+    pub(super) fn link(_: &Path, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 }
 
@@ -67,8 +133,7 @@ impl Sink for NewFile {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        let Some(file) = &mut self.file else { return Err(Error::internal("a file that is gone")) };
-        file.write_all(bytes).map_err(|error| cannot_write(&self.name, &error))
+        self.file.write_all(bytes).map_err(|error| cannot_write(&self.name, &error))
     }
 
     fn read(&mut self, _range: Range<u64>) -> Result<Bytes> {
@@ -78,7 +143,7 @@ impl Sink for NewFile {
 
 impl Drop for NewFile {
     fn drop(&mut self) {
-        if self.file.take().is_some() {
+        if self.is_named {
             // Who drops it has other trouble already.
             let _ = fs::remove_file(&self.temporary);
         }
@@ -107,9 +172,8 @@ impl SpillFile {
         let path = directory.as_ref().join("spill");
         let name = format!("a temporary file in {}", directory.as_ref().display());
         let cannot = |error: &io::Error| cannot_write(&name, error);
-        let mut options = OpenOptions::new();
-        let (file, path) = make_beside(&path, "spill".as_ref(), options.read(true).write(true))
-            .map_err(|error| cannot(&error))?;
+        let make = |hidden: &Path| OpenOptions::new().read(true).write(true).create_new(true).open(hidden);
+        let (file, path) = beside(&path, make).map_err(|error| cannot(&error))?;
         #[cfg(unix)]
         fs::remove_file(&path).map_err(|error| cannot(&error))?;
         Ok(SpillFile {
@@ -165,22 +229,18 @@ impl Drop for SpillFile {
 /// Names tried before it is given up: so many files of one process do not stand in one directory.
 const TRIES: u32 = 1000;
 
-/// Makes a file in the directory of `path`, under a name that nobody has: hidden, as readers of directories leave those out.
-fn make_beside(
-    path: &Path,
-    file_name: &std::ffi::OsStr,
-    options: &mut OpenOptions,
-) -> io::Result<(fs::File, PathBuf)> {
+/// Makes something in the directory of `path`, under a name that nobody has: hidden, as readers of directories leave those out.
+fn beside<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let mut last = None;
     for _ in 0..TRIES {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let mut hidden = OsString::from(".");
-        hidden.push(file_name);
+        hidden.push(path.file_name().unwrap_or_default());
         hidden.push(format!(".{}-{number}.part", std::process::id()));
         let temporary = path.with_file_name(hidden);
-        match options.create_new(true).open(&temporary) {
-            Ok(file) => return Ok((file, temporary)),
+        match make(&temporary) {
+            Ok(made) => return Ok((made, temporary)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = Some(error),
             Err(error) => return Err(error),
         }
