@@ -161,6 +161,22 @@ impl RowArgs {
         })
     }
 
+    /// An option that is given and has a meaning for CQL only.
+    pub(crate) fn given_for_cql(&self) -> Option<&'static str> {
+        let given = [
+            (self.key.is_some(), "--key"),
+            (self.key_row_number.is_some(), "--key-row-number"),
+            (self.timestamps_as != TimestampsAs::default(), "--timestamps-as"),
+            (self.invalid_utf8 != InvalidUtf8::default(), "--invalid-utf8"),
+            (self.nulls != Nulls::default(), "--nulls"),
+            (!self.as_set.is_empty(), "--as-set"),
+            (self.frozen, "--frozen"),
+            (self.null_elements != NullElements::default(), "--null-elements"),
+            (self.duplicate_keys != DuplicateKeys::default(), "--duplicate-keys"),
+        ];
+        given.into_iter().find(|given| given.0).map(|given| given.1)
+    }
+
     /// Fails unless one of the options names a key.
     pub(crate) fn expect_key(&self) -> Outcome {
         if self.key.is_some() || self.key_row_number.is_some() {

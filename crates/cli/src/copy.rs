@@ -1,44 +1,37 @@
-//! `marquetry copy`: files into a table of a live cluster.
+//! `marquetry copy`: files into a table of a live cluster, or into another Parquet file.
 
-use std::env;
+mod cluster;
+mod file;
+
 use std::ffi::OsString;
-use std::fs;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
 
-use marquetry_base::Error;
-use marquetry_base::cast::u64_of;
-use marquetry_cluster::{
-    CONCURRENCY, ConnectOptions, Consistency, Created, LoadOptions, Loaded, Loader, RowBlock, RowSource,
-};
-use marquetry_scylla::bridge::{Cell, Existing, MappedBatch, Mapping};
-use marquetry_scylla::cql::ddl::{KeyPart, TableDef};
-use marquetry_scylla::cql::{CqlType, KeySpec, Name, TypeDef};
+use cluster::ClusterArgs;
+use file::FileArgs;
 
-use crate::args::{Nulls, RowArgs};
-use crate::dataset::{DataFile, Dataset};
-use crate::failure::{Exit, Failure, Outcome, located, plain};
-use crate::input::Rows;
+use crate::args::RowArgs;
+use crate::failure::{Failure, Outcome};
 use crate::numbers::{plural, thousands};
 use crate::output::{Interrupted, Output};
-use crate::progress::{Goes, Progress};
-use crate::target;
+use crate::target::{self, Target};
 
-/// Copy Parquet files into a table of ScyllaDB or Cassandra
+/// Copy Parquet files into a table of ScyllaDB or Cassandra, or into a Parquet file
 // No `Debug`: an address may hold a password.
 #[derive(Args)]
 #[command(
-    override_usage = "marquetry copy [OPTIONS] <FILE>... cql://HOST/KEYSPACE.TABLE",
-    long_about = "Copy Parquet files into a table of a live ScyllaDB or Cassandra cluster.
+    override_usage = "marquetry copy [OPTIONS] <FILE>... cql://HOST/KEYSPACE.TABLE\n       marquetry copy [OPTIONS] <FILE>... TO.parquet",
+    long_about = "Copy Parquet files into a table of a live ScyllaDB or Cassandra cluster, or into a Parquet file.
 
-The table is made with --create, and with it the user-defined types that groups become; or it must be there with the same column \
+A table is made with --create, and with it the user-defined types that groups become; or it must be there with the same column \
 names and types (then its key is known, and --key is not needed; its types tell a list from a set, and groups are matched with \
 user-defined types by the names of their fields). Values are sent as the database keeps them, prepared, many at a time, and bounded in memory. Of rows with the \
-same key the last one wins. A copy that failed can be run again: rows that were there are written again as they are.",
+same key the last one wins. A copy that failed can be run again: rows that were there are written again as they are.
+
+A file appears under its name only when it is whole and on the disk; one that is there is not replaced without --overwrite. Values \
+are copied as they are, bit by bit. How they are encoded is chosen by what they are, column by column.",
     after_help = "\
 Passwords: rather than in the address, where other users of this machine can see it, put the password in the variable \
 MARQUETRY_PASSWORD or in a file (--password-file). In an address, write %40 for @, %2F for / and %25 for %.
@@ -47,327 +40,76 @@ Examples:
   marquetry copy trips.parquet cql://localhost/ks.trips --create --key 'day, trip'
   marquetry copy trips/ cql://etl@db1,db2/ks.trips --password-file ~/.etl
   marquetry copy trips.parquet cql://localhost/ks.trips --create \\
-    --key-row-number id --timestamps-as millis"
+    --key-row-number id --timestamps-as millis
+  marquetry copy trips/ trips.parquet --codec zstd --columns id,day,fare"
 )]
 pub(crate) struct Copy {
-    /// Parquet files, directories of them, and patterns ('trips/**/*.parquet'); then the address of a table
+    /// Parquet files, directories of them, and patterns ('trips/**/*.parquet'); then where to: the address of a table, or a new file
     ///
-    /// cql://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE
-    #[arg(value_name = "FILE… ADDRESS", required = true)]
+    /// cql://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE, or a path that ends in .parquet
+    #[arg(value_name = "FILE… TO", required = true)]
     from_and_to: Vec<OsString>,
 
-    /// Make the table and its types, unless they are there already with the same columns and key
-    #[arg(long, help_heading = "Table")]
-    create: bool,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+
+    #[command(flatten)]
+    file: FileArgs,
 
     #[command(flatten)]
     rows: RowArgs,
-
-    /// Rows in flight at most
-    #[arg(long, value_name = "N", default_value_t = CONCURRENCY, help_heading = "Cluster")]
-    concurrency: NonZeroUsize,
-
-    /// How many replicas must have a row: ONE, TWO, QUORUM, LOCAL_QUORUM, ALL, …
-    #[arg(long, value_name = "LEVEL", default_value = "LOCAL_QUORUM", help_heading = "Cluster")]
-    consistency: Consistency,
-
-    /// Read the password from the first line of this file
-    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
-    password_file: Option<PathBuf>,
 
     /// No progress bar, and no summary
     #[arg(long, short)]
     quiet: bool,
 }
 
+/// What is copied.
+#[derive(Clone, Copy)]
+struct Copying<'a> {
+    from: &'a [PathBuf],
+    rows: &'a RowArgs,
+    quiet: bool,
+    interrupted: &'a Interrupted,
+}
+
 impl Copy {
     pub(crate) fn run(self, interrupted: Interrupted) -> Outcome {
         let Some((to, from)) = self.from_and_to.split_last().filter(|(_, from)| !from.is_empty()) else {
-            return Err(Failure::usage("what is copied comes first, then the address of a table"));
+            return Err(Failure::usage(
+                "what is copied comes first, then where to: the address of a table, or a new Parquet file",
+            ));
         };
-        let address = target::parse(&to.to_string_lossy())?;
         let from: Vec<PathBuf> = from.iter().map(PathBuf::from).collect();
-        let mut mapping_options = self.rows.mapping_options()?;
-        if self.create {
-            self.rows.expect_key()?;
-        } else if self.rows.key.is_some() {
-            return Err(Failure::usage(
-                "--key is for a table that is made: add --create, or leave --key out where the table is there",
-            ));
-        } else if !self.rows.as_set.is_empty() || self.rows.frozen {
-            return Err(Failure::usage(
-                "--as-set and --frozen are for a table that is made: add --create; a table that is there has its own types",
-            ));
-        }
-        let connect = self.connect_options(address.user().is_some(), address.password().is_some())?;
-        let dataset = Dataset::open(&from, &self.rows.table, &interrupted)?;
-        // With --create all that the files themselves can have wrong is found before a cluster is bothered.
-        let early = if self.create {
-            Some(self.rows.mapping(&dataset, address.table(), &mapping_options)?)
-        } else {
-            None
+        let copying = Copying { from: &from, rows: &self.rows, quiet: self.quiet, interrupted: &interrupted };
+        let elsewhere = |option: Option<&str>, what: &str| match option {
+            Some(option) => Err(Failure::usage(format!("{option} is for {what}"))),
+            None => Ok(()),
         };
-        interrupted.check()?;
-        let table_name = address.table().clone();
-        let mut loader = Loader::connect(address, &connect).map_err(|error| {
-            // Whoever does not wait for a timeout is not interested in it.
-            if interrupted.is_set() { Failure::Interrupted } else { failure(None, &error) }
-        })?;
-        interrupted.check()?;
-        let mapping = match early {
-            Some(mapping) => {
-                let created = loader
-                    .create_table(mapping.table(), mapping.types())
-                    .map_err(|error| failure(None, &error))?;
-                if created == Created::AlreadyThere && !self.quiet {
-                    crate::failure::say(
-                        "marquetry",
-                        &format!("note: the table {table_name} is there already"),
-                    );
-                }
-                mapping
+        let summary = match target::parse(to)? {
+            Target::Cluster(address) => {
+                elsewhere(self.file.given(), "Parquet files that are written")?;
+                self.cluster.copy(&copying, address)?
             }
-            None => {
-                let table = loader.table().map_err(|error| failure(None, &error))?.ok_or_else(|| {
-                    Failure::refused(format!("the cluster has no table {table_name}; --create makes it"))
-                })?;
-                mapping_options.key = Some(key_of(&table));
-                let types = loader.types().map_err(|error| failure(None, &error))?;
-                let columns = table.columns.into_iter().map(|it| (it.name, it.cql_type)).collect();
-                mapping_options.existing = Some(Existing { columns, types });
-                self.rows.mapping(&dataset, &table_name, &mapping_options)?
+            Target::File(path) => {
+                elsewhere(self.cluster.given().or(self.rows.given_for_cql()), "tables of a cluster")?;
+                self.file.copy(&copying, &path)?
             }
         };
-        let total = self.load(&mut loader, &dataset, mapping, &interrupted)?;
         if self.quiet {
             return Ok(());
         }
         let mut output = Output::new(interrupted);
-        output.text().extend_from_slice(total.summary(&table_name.to_string()).as_bytes());
+        output.text().extend_from_slice(summary.as_bytes());
         output.flush()
     }
-
-    fn connect_options(&self, has_user: bool, has_password: bool) -> Outcome<ConnectOptions> {
-        let mut options = ConnectOptions::default();
-        if let Some(path) = &self.password_file {
-            if !has_user {
-                return Err(Failure::usage("--password-file needs a user in the address: cql://USER@HOST/…"));
-            }
-            if has_password {
-                return Err(Failure::usage(
-                    "there are two passwords: one in the address, and one in --password-file; leave one of them out",
-                ));
-            }
-            let name = path.display();
-            let text = fs::read_to_string(path)
-                .map_err(|error| Failure::unreachable(format!("{name}: {}", plain(&error.to_string()))))?;
-            let password = text.lines().next().unwrap_or_default();
-            if password.is_empty() {
-                return Err(Failure::usage(format!("{name}: the first line, the password, is empty")));
-            }
-            options.password = Some(password.to_string());
-        } else if has_user && !has_password {
-            match env::var(PASSWORD_VARIABLE) {
-                Ok(password) => options.password = Some(password),
-                Err(env::VarError::NotPresent) => {}
-                Err(env::VarError::NotUnicode(_)) => {
-                    return Err(Failure::usage(format!("the variable {PASSWORD_VARIABLE} is not UTF-8")));
-                }
-            }
-        }
-        Ok(options)
-    }
-
-    /// Loads one file after the other.
-    fn load(
-        &self,
-        loader: &mut Loader,
-        dataset: &Dataset,
-        mapping: Mapping,
-        interrupted: &Interrupted,
-    ) -> Outcome<Total> {
-        let options = LoadOptions {
-            concurrency: self.concurrency,
-            consistency: self.consistency,
-            nulls: match self.rows.nulls {
-                Nulls::Unset => marquetry_cluster::Nulls::Unset,
-                Nulls::Null => marquetry_cluster::Nulls::Tombstone,
-            },
-            ..LoadOptions::default()
-        };
-        let mapping = Arc::new(mapping);
-        let wanted = dataset.rows(self.rows.limit);
-        let progress = Progress::new(wanted, self.quiet, Goes::Elsewhere);
-        let mut total = Total { rows: 0, bytes: 0, retries: 0, started: Instant::now() };
-        for file in dataset.files() {
-            if total.rows == wanted {
-                break;
-            }
-            let source = FileRows {
-                name: file.name.clone(),
-                columns: mapping.columns().iter().map(|it| (it.name.clone(), it.cql_type.clone())).collect(),
-                mapping: Arc::clone(&mapping),
-                rows: dataset.read(file, Some(wanted - total.rows), false)?,
-                batch: None,
-                first_row_number: total.rows,
-                interrupted: interrupted.clone(),
-            };
-            let before = (total.rows, total.bytes);
-            let mut report =
-                |loaded: &Loaded| progress.update(before.0 + loaded.rows, before.1 + loaded.bytes);
-            match loader.load(Box::new(source), &options, &mut report) {
-                Ok(loaded) => total.add(&loaded),
-                Err(error) => {
-                    progress.clear();
-                    return Err(stopped(file, &error, before.0, interrupted));
-                }
-            }
-        }
-        Ok(total)
-    }
 }
 
-/// The variable that may hold the password.
-const PASSWORD_VARIABLE: &str = "MARQUETRY_PASSWORD";
-
-/// What was loaded of all files.
-struct Total {
-    rows: u64,
-    bytes: u64,
-    retries: u64,
-    started: Instant,
-}
-
-impl Total {
-    fn add(&mut self, loaded: &Loaded) {
-        self.rows += loaded.rows;
-        self.bytes += loaded.bytes;
-        self.retries += loaded.retries;
-    }
-
-    /// `200,000 rows loaded into ks.trips in 3.2 s (62,500 a second)`
-    fn summary(&self, table: &str) -> String {
-        let millis = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
-        let rows = plural(usize::try_from(self.rows).unwrap_or(usize::MAX), "row");
-        let rate =
-            thousands(u64::try_from(u128::from(self.rows) * 1000 / u128::from(millis)).unwrap_or(u64::MAX));
-        let again = match self.retries {
-            0 => String::new(),
-            retries => format!(", {} sent again", thousands(retries)),
-        };
-        format!(
-            "{rows} loaded into {table} in {}.{} s ({rate} a second{again})\n",
-            millis / 1000,
-            millis / 100 % 10
-        )
-    }
-}
-
-/// A file's rows as cells, for the loader.
-struct FileRows {
-    name: String,
-    columns: Vec<(Name, CqlType)>,
-    mapping: Arc<Mapping>,
-    rows: Rows,
-    /// The batch at hand, and its next row.
-    batch: Option<(MappedBatch, usize)>,
-    /// The number of the file's first row among the rows of all files.
-    first_row_number: u64,
-    interrupted: Interrupted,
-}
-
-impl RowSource for FileRows {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn columns(&self) -> &[(Name, CqlType)] {
-        &self.columns
-    }
-
-    fn types(&self) -> &[TypeDef] {
-        self.mapping.types()
-    }
-
-    fn fill(&mut self, block: &mut RowBlock) -> Result<bool, Error> {
-        loop {
-            if self.interrupted.is_set() {
-                return Err(Error::source("interrupted"));
-            }
-            let (mut batch, mut next) = match self.batch.take() {
-                Some(at_hand) => at_hand,
-                None => match self.rows.next()? {
-                    Some(batch) => (self.mapping.assemble(batch)?, 0),
-                    None => return Ok(false),
-                },
-            };
-            while next < batch.rows() && !block.is_full() {
-                let number = batch.first_row() + u64_of(next);
-                block.start_row(number);
-                for column in 0..self.columns.len() {
-                    let row_number = self.first_row_number + number;
-                    block.cell(|out| {
-                        self.mapping.write_cell(column, &mut batch, next, row_number, out).map(Cell::is_value)
-                    })?;
-                }
-                next += 1;
-            }
-            if next < batch.rows() {
-                self.batch = Some((batch, next));
-            }
-            if block.is_full() {
-                return Ok(true);
-            }
-        }
-    }
-}
-
-/// The primary key of a table that is there, as a person would type it.
-fn key_of(table: &TableDef) -> KeySpec {
-    let part = |at: &usize| KeyPart {
-        text: table.columns.get(*at).map(|column| column.name.as_str().to_string()).unwrap_or_default(),
-        quoted: true,
-    };
-    KeySpec {
-        partition: table.partition_key.iter().map(part).collect(),
-        clustering: table.clustering.iter().map(|(at, order)| (part(at), *order)).collect(),
-    }
-}
-
-/// A load's error: with it, how far it came over all files.
-fn stopped(
-    file: &DataFile,
-    error: &marquetry_cluster::Error,
-    rows_before: u64,
-    interrupted: &Interrupted,
-) -> Failure {
-    let (reason, loaded) = match error {
-        marquetry_cluster::Error::Stopped { reason, loaded } => (&**reason, loaded.rows),
-        other => (other, 0),
-    };
-    let had = format!("{} rows had been loaded", thousands(rows_before + loaded));
-    if interrupted.is_set() {
-        return Failure::Said(Exit::Interrupted, format!("interrupted; {had}"));
-    }
-    match failure(Some(&file.name), reason) {
-        Failure::Said(exit, message) => Failure::Said(exit, format!("{message}; {had}")),
-        other => other,
-    }
-}
-
-/// A cluster's error, blamed on whom it concerns.
-fn failure(file: Option<&str>, error: &marquetry_cluster::Error) -> Failure {
-    use marquetry_cluster::Error as Cluster;
-    match error {
-        Cluster::Row(error) => match file {
-            Some(file) => Failure::about(file, error),
-            None => Failure::refused(located(error)),
-        },
-        Cluster::Unsupported(_) => Failure::usage(error.to_string()),
-        Cluster::Start(_) | Cluster::Connect { .. } | Cluster::ConnectTimeout { .. } => {
-            Failure::unreachable(plain(&error.to_string()))
-        }
-        Cluster::Internal(_) => Failure::bug(error.to_string()),
-        _ => Failure::refused(error.to_string()),
-    }
+/// `200,000 rows loaded into ks.trips in 3.2 s (62,500 a second)`, and what else there is to say in the parentheses.
+fn summary(rows: u64, what: &str, started: Instant, more: &str) -> String {
+    let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
+    let rate = thousands(u64::try_from(u128::from(rows) * 1000 / u128::from(millis)).unwrap_or(u64::MAX));
+    let rows = plural(usize::try_from(rows).unwrap_or(usize::MAX), "row");
+    let comma = if more.is_empty() { "" } else { ", " };
+    format!("{rows} {what} in {}.{} s ({rate} a second{comma}{more})\n", millis / 1000, millis / 100 % 10)
 }

@@ -191,7 +191,12 @@ impl Dataset {
         let gathered = Gathered::read(paths, args.hive, args.union, limits, interrupted)?;
         let Chosen { schema, names } = columns::choose(&gathered, wanted.as_deref(), args.union)?;
         let Gathered { files, sources, unified, partitions } = gathered;
-        let schema = schema.unwrap_or(unified.schema);
+        // Files of one schema have it as they spell it.
+        let schema = match (schema, &*sources, partitions.is_empty()) {
+            (Some(schema), ..) => schema,
+            (None, [only], true) => only.metadata.schema.clone(),
+            (None, ..) => unified.schema,
+        };
         let constants: Vec<usize> = (0..partitions.len())
             .filter(|&number| schema.child_of_root(&partitions[number].name).is_some())
             .collect();
@@ -218,6 +223,14 @@ impl Dataset {
     /// The schema that all batches have.
     pub(crate) fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    /// The footer of a file that is the whole table, in all of its columns and no others.
+    pub(crate) fn only_footer(&self) -> Option<&Arc<FileMetaData>> {
+        match (&*self.files, &*self.sources) {
+            ([_], [only]) if only.metadata.schema == self.schema => Some(&only.metadata),
+            _ => None,
+        }
     }
 
     /// The files, in order.

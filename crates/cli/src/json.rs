@@ -106,6 +106,11 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
+    /// Its bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
     pub(crate) fn new(mut text: Vec<u8>) -> Piece {
         let length = text.len();
         text.resize(length.max(32), 0);

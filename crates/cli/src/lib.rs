@@ -1,6 +1,6 @@
 //! The command `marquetry`, and `parquet2cql`, which is the same program by another name.
 //!
-//! A file each command: `cql`, `copy`, `show`, `rows`, `completions`. This one reads the command line, and turns whatever
+//! A file each command: `cql`, `copy`, `diff`, `show`, `rows`, `completions`. This one reads the command line, and turns whatever
 //! happens into one line on standard error and an exit code.
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ mod completions;
 mod copy;
 mod cql;
 mod dataset;
+mod diff;
 mod failure;
 mod input;
 mod json;
@@ -66,6 +67,7 @@ enum Commands {
     Rows(rows::RowsCommand),
     Cql(cql::Cql),
     Copy(copy::Copy),
+    Diff(diff::Diff),
     Completions(completions::Completions),
 }
 
@@ -92,6 +94,7 @@ impl Program for Marquetry {
             Commands::Rows(command) => command.run(interrupted),
             Commands::Cql(command) => command.run(interrupted),
             Commands::Copy(command) => command.run(interrupted),
+            Commands::Diff(command) => command.run(interrupted),
             Commands::Completions(command) => command.run(Marquetry::command(), interrupted),
         }
     }

@@ -186,6 +186,48 @@ fn fields(dataset: &Dataset) -> Outcome<Vec<Field>> {
     schema.children(0).map(|node| field(node).map_err(|error: Error| dataset.failure(&error))).collect()
 }
 
+/// The text of single values, as JSON; bytes that are no text as what they are.
+pub(crate) struct RowText {
+    fields: Vec<Field>,
+}
+
+impl RowText {
+    pub(crate) fn new(dataset: &Dataset) -> Outcome<RowText> {
+        Ok(RowText { fields: fields(dataset)? })
+    }
+
+    /// The value of a column in a row of a batch.
+    pub(crate) fn of(
+        &mut self,
+        dataset: &Dataset,
+        file: &DataFile,
+        batch: &Batch,
+        row: usize,
+        column: usize,
+    ) -> Outcome<String> {
+        let only = Batch {
+            row_group: batch.row_group,
+            first_row: batch.first_row + u64_of(row),
+            rows: 1,
+            columns: batch.columns.iter().map(|column| column.slice(row..row + 1)).collect(),
+        };
+        let arrays = arrays(file, &only, &mut self.fields)?;
+        let views = views(dataset.schema(), file, &only, &arrays)?;
+        let mut columns = columns(&only, &mut self.fields, &views);
+        let printer = Printer::new(Format::Jsonl, dataset, InvalidUtf8::Blob);
+        let mut text = Vec::new();
+        let Some(found) = columns.get_mut(column) else {
+            return Err(Failure::bug("a column that is not there"));
+        };
+        if let Err(why) = printer.jsonl_field(column, found, 0, &mut text) {
+            return Err(printer.failure(file, only.first_row, column, why));
+        }
+        // What JSON has before a value: a brace or a comma, the name, a colon.
+        let before = printer.json_keys[column].len();
+        Ok(String::from_utf8_lossy(text.get(before..).unwrap_or_default()).into_owned())
+    }
+}
+
 /// A column of a batch. Its values are asked for in the order of the rows.
 enum Column<'a> {
     /// Values that stand one after the other need a cursor; spaced ones stand at their row.

@@ -1,18 +1,35 @@
 //! Where `copy` copies to: addresses, and what is said of those that are not supported yet.
 
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
 use marquetry_cluster::Address;
 
 use crate::failure::{Failure, Outcome, redact_word};
 
-/// What is said of every other address.
-const SUPPORTED: &str = "supported is cql://HOST/KEYSPACE.TABLE";
+/// Where rows go.
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// A table of a live cluster.
+    Cluster(Address),
+    /// A new Parquet file.
+    File(PathBuf),
+}
 
-/// Reads the address of a table.
-pub(crate) fn parse(text: &str) -> Outcome<Address> {
+/// What is said of every other address.
+const SUPPORTED: &str = "supported are cql://HOST/KEYSPACE.TABLE, and files that end in .parquet";
+
+/// What the name of a Parquet file ends in.
+const ENDINGS: [&str; 3] = ["parquet", "parq", "pq"];
+
+/// Reads the address of a table, or the name of a file.
+pub(crate) fn parse(to: &OsStr) -> Outcome<Target> {
+    let text = &*to.to_string_lossy();
     let is_cql = text.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("cql:"));
     if is_cql {
         // The error holds no password, nor does the address as it is shown.
-        return text.parse().map_err(|error| Failure::usage(format!("{}: {error}", redact_word(text))));
+        let address = text.parse().map_err(|error| Failure::usage(format!("{}: {error}", redact_word(text))));
+        return address.map(Target::Cluster);
     }
     let what = if text == "-" {
         return Err(Failure::usage("copying to standard output is what `marquetry cql` does"));
@@ -23,10 +40,19 @@ pub(crate) fn parse(text: &str) -> Outcome<Address> {
             "{}: copying to {scheme}:// is not supported yet; {SUPPORTED}",
             redact_word(text)
         )));
+    } else if text.ends_with('/') || Path::new(to).is_dir() {
+        "copying to a directory is not supported yet"
+    } else if is_parquet(Path::new(to)) {
+        return Ok(Target::File(PathBuf::from(to)));
     } else {
-        "copying to a file is not supported yet (the last argument is where to copy to)"
+        "this is neither a table nor a Parquet file (the last argument is where to copy to)"
     };
     Err(Failure::usage(format!("{}: {what}; {SUPPORTED}", redact_word(text))))
+}
+
+fn is_parquet(path: &Path) -> bool {
+    let ending = path.extension().and_then(OsStr::to_str);
+    ending.is_some_and(|ending| ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending)))
 }
 
 #[cfg(test)]
@@ -35,17 +61,23 @@ mod tests {
 
     #[test]
     fn what_cannot_be_copied_to_is_said() {
-        let said = |text: &str| match parse(text) {
+        let said = |text: &str| match parse(OsStr::new(text)) {
             Err(Failure::Said(_, message)) => message,
             other => panic!("{other:?}"),
         };
         assert!(said("-").contains("marquetry cql"));
         assert!(said("sstable:data/ks/t").contains("SSTables"));
-        assert!(said("s3://bucket/key").contains("s3:// is not supported yet; supported is cql://"));
-        assert!(said("out.parquet").contains("copying to a file"));
+        assert!(said("s3://bucket/key").contains("s3:// is not supported yet; supported are cql://"));
+        assert!(said("out.csv").contains("neither a table nor a Parquet file"));
+        assert!(said("out/").contains("a directory"));
+        assert!(
+            matches!(parse(OsStr::new("a b.Parquet")), Ok(Target::File(path)) if path == Path::new("a b.Parquet"))
+        );
         let secret = said("cql://me:tiger@host/");
         assert!(!secret.contains("tiger") && secret.contains("me:***@host"), "{secret}");
-        assert!(parse("cql://me:tiger@host:9042/ks.t").is_ok() && parse("CQL://host/ks.t").is_ok());
+        for good in ["cql://me:tiger@host:9042/ks.t", "CQL://host/ks.t"] {
+            assert!(matches!(parse(OsStr::new(good)), Ok(Target::Cluster(_))));
+        }
         for slip in [
             "cql:/me:tiger@host/ks.t",
             "me:tiger@host/ks.t",

@@ -1,0 +1,173 @@
+//! `marquetry copy` into a Parquet file.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{corpus, data, run};
+
+/// A folder, and the path of a file that shall be in it.
+fn folder() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("to.parquet").to_str().expect("a path in UTF-8").to_string();
+    (folder, to)
+}
+
+/// What is in a folder, hidden files too.
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// All rows, as they are printed.
+fn rows(path: &str) -> String {
+    run(["rows", path, "--limit", "1000000", "--invalid-utf8", "blob"]).succeeded()
+}
+
+fn copy(from: &str, to: &str, more: &[&str]) -> common::Run {
+    run([&["copy", from, to], more].concat())
+}
+
+#[test]
+fn rows_are_the_same_with_every_codec() {
+    for name in ["types", "nested", "many", "names", "bounds", "bad_text", "nested_cql"] {
+        let from = data(&format!("{name}.parquet"));
+        for codec in ["uncompressed", "snappy", "gzip", "zstd", "lz4_raw", "brotli"] {
+            let (folder, to) = folder();
+            let out = copy(&from, &to, &["--codec", codec]).succeeded();
+            assert!(out.contains(" written to ") && out.contains("row group"), "{out}");
+            assert_eq!(names(folder.path()), ["to.parquet"]);
+            assert_eq!(rows(&to), rows(&from), "{name}, {codec}");
+            let shown = run(["show", "--json", &to]).succeeded();
+            assert!(shown.contains(&format!("\"{}\"", codec.to_uppercase())), "{shown}");
+        }
+    }
+}
+
+/// A column can be named as --columns names it, and is encoded as it is asked; what is not, by its values.
+#[test]
+fn encodings_that_are_asked_for() {
+    let Some(from) = corpus("real/green_tripdata_2022-01.parquet") else { return };
+    let (_folder, to) = folder();
+    let asked = [
+        "--encoding",
+        "VendorID=DELTA_BINARY_PACKED",
+        "--encoding",
+        "store_and_fwd_flag=delta_length_byte_array",
+        "--encoding",
+        "fare_amount=PLAIN",
+        "--page-rows",
+        "1000",
+        "--row-group-rows",
+        "10000",
+    ];
+    copy(&from, &to, &asked).succeeded();
+    let shown = run(["show", &to]).succeeded();
+    for (column, encoding) in
+        [("VendorID", "DELTA_BINARY_PACKED"), ("store_and_fwd_flag", "DELTA_LENGTH_BYTE_ARRAY")]
+    {
+        let line =
+            shown.lines().find(|line| line.trim_start().starts_with(column) && line.contains("SNAPPY"));
+        assert!(line.is_some_and(|line| line.contains(encoding)), "{shown}");
+    }
+    let pages = run(["show", "--pages", "fare_amount", &to]).succeeded();
+    assert!(pages.contains("1,000") && pages.contains("PLAIN"), "{pages}");
+    assert_eq!(rows(&to), rows(&from));
+}
+
+#[test]
+fn what_is_there_stays_unless_it_shall_be_replaced() {
+    let (folder, to) = folder();
+    fs::write(&to, "mine").unwrap();
+    copy(&data("one.parquet"), &to, &[]).failed(1, &["there is a file already", "--overwrite"]);
+    assert_eq!(fs::read(&to).unwrap(), b"mine");
+    copy(&data("one.parquet"), &to, &["--overwrite"]).succeeded();
+    assert_eq!(rows(&to), rows(&data("one.parquet")));
+    // A file may be replaced by a copy of itself.
+    copy(&to, &to, &["--overwrite", "--codec", "zstd"]).succeeded();
+    assert_eq!(rows(&to), rows(&data("one.parquet")));
+    assert_eq!(names(folder.path()), ["to.parquet"]);
+}
+
+#[test]
+fn columns_limits_and_many_files() {
+    let (_folder, to) = folder();
+    copy(&data("types.parquet"), &to, &["--columns", "double,id", "--limit", "2"]).succeeded();
+    let expected =
+        run(["rows", &data("types.parquet"), "--columns", "double,id", "--limit", "2"]).succeeded();
+    let two: Vec<&str> = expected.lines().take(3).collect();
+    assert_eq!(rows(&to).lines().take(3).collect::<Vec<_>>(), two);
+
+    let from = tempfile::tempdir().unwrap();
+    for day in ["01", "02"] {
+        let below = from.path().join(format!("day=2024-01-{day}"));
+        fs::create_dir(&below).unwrap();
+        fs::copy(data("one.parquet"), below.join("a.parquet")).unwrap();
+    }
+    let from = from.path().to_str().unwrap();
+    copy(from, &to, &["--overwrite"]).succeeded();
+    assert_eq!(rows(&to), rows(from));
+    assert!(rows(&to).contains("2024-01-02"));
+}
+
+#[test]
+fn options_that_are_for_something_else() {
+    let (folder, to) = folder();
+    let one = data("one.parquet");
+    copy(&one, &to, &["--key", "id"]).failed(2, &["--key is for tables of a cluster"]);
+    copy(&one, &to, &["--create"]).failed(2, &["--create is for tables of a cluster"]);
+    copy(&one, "cql://localhost:1/ks.t", &["--codec", "zstd"]).failed(2, &["--codec is for Parquet files"]);
+    copy(&one, &to, &["--level", "99", "--codec", "zstd"]).failed(2, &["99"]);
+    copy(&one, &to, &["--encoding", "id"]).failed(2, &["a column, '=', and an encoding"]);
+    copy(&one, &to, &["--encoding", "id=MORSE"]).failed(2, &["no encoding MORSE", "DELTA_BINARY_PACKED"]);
+    copy(&one, &to, &["--encoding", "nobody=PLAIN"]).failed(2, &["no column nobody"]);
+    copy(&one, &to, &["--encoding", "id=DELTA_BYTE_ARRAY"]).failed(2, &["id"]);
+    assert!(names(folder.path()).is_empty());
+}
+
+/// Whatever goes wrong, there is no half file, and what was there before stays.
+#[test]
+fn a_copy_that_fails_leaves_nothing() {
+    let (folder, to) = folder();
+    let broken = folder.path().join("broken.parquet");
+    let mut bytes = fs::read(data("many.parquet")).unwrap();
+    bytes[60..200].fill(0x5a);
+    fs::write(&broken, bytes).unwrap();
+    copy(broken.to_str().unwrap(), &to, &[]).failed(1, &["broken.parquet"]);
+    assert_eq!(names(folder.path()), ["broken.parquet"]);
+    let nowhere = folder.path().join("nowhere/to.parquet");
+    copy(&data("one.parquet"), nowhere.to_str().unwrap(), &[]).failed(3, &["nowhere/to.parquet"]);
+    copy(&data("one.parquet"), "/proc/to.parquet", &[]).failed(3, &["/proc/to.parquet"]);
+    assert_eq!(names(folder.path()), ["broken.parquet"]);
+}
+
+/// Killed or interrupted in the middle, it leaves nothing behind.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_copy_that_is_killed_leaves_nothing() {
+    for (signal, code) in [("INT", Some(130)), ("TERM", Some(130)), ("KILL", None)] {
+        let (folder, to) = folder();
+        let from = data("long_page.parquet");
+        let arguments =
+            ["copy", &from, &to, "--trust", "--quiet", "--encoding", "n=PLAIN", "--row-group-rows", "20000"];
+        let mut child = common::marquetry().args(arguments).spawn().unwrap();
+        // It is in the middle once it has the file open.
+        let descriptors = format!("/proc/{}/fd", child.id());
+        let has_begun = || {
+            let links = fs::read_dir(&descriptors).into_iter().flatten().flatten();
+            let mut paths = links.filter_map(|link| fs::read_link(link.path()).ok());
+            paths.any(|path| path.starts_with(folder.path()))
+        };
+        while !has_begun() {
+            assert_eq!(child.try_wait().unwrap(), None, "it is done already");
+        }
+        let killed =
+            std::process::Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+        assert!(killed.unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), code, "{signal}");
+        assert!(names(folder.path()).is_empty(), "{signal}: {:?}", names(folder.path()));
+    }
+}
