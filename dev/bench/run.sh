@@ -1,7 +1,7 @@
 #!/bin/sh
 # The benchmarks: `make bench`. Sets up what is missing, builds, makes the files, measures, and says where the results are.
 #
-#     dev/bench/run.sh [--quick] [--only-read | --only-nested | --only-cql-text] [options of bench-read, such as: --without ours --only "arrow int64"]
+#     dev/bench/run.sh [--quick] [--only-read | --only-nested | --only-write | --only-cql-text] [options of bench-read, such as: --without ours --only "arrow int64"]
 #     dev/bench/run.sh [--quick] --only-stall [options of bench-stall, such as: --mib 1024 --only adversarial]
 #     dev/bench/run.sh [--quick] --only-prices [WORDS of a case's name]
 #     dev/bench/run.sh [--quick] --only-lateness [options of bench-lateness, such as: --seconds 20 --only "INT64 SNAPPY"]
@@ -21,6 +21,7 @@ scale=1
 rounds=15
 read=yes
 nested=yes
+write=yes
 cql_text=yes
 stall=no
 prices=no
@@ -32,12 +33,13 @@ stall_scale=0.25
 while [ $# -gt 0 ]; do
     case "$1" in
         --quick) scale=0.05 stall_scale=0.01 mib=4 page_mib=16 rounds=5 files="$out/files-quick" ;;
-        --only-read) nested=no cql_text=no ;;
-        --only-nested) read=no cql_text=no ;;
-        --only-cql-text) read=no nested=no ;;
-        --only-stall) read=no nested=no cql_text=no stall=yes ;;
-        --only-prices) read=no nested=no cql_text=no prices=yes ;;
-        --only-lateness) read=no nested=no cql_text=no lateness=yes ;;
+        --only-read) nested=no write=no cql_text=no ;;
+        --only-nested) read=no write=no cql_text=no ;;
+        --only-write) read=no nested=no cql_text=no ;;
+        --only-cql-text) read=no nested=no write=no ;;
+        --only-stall) read=no nested=no write=no cql_text=no stall=yes ;;
+        --only-prices) read=no nested=no write=no cql_text=no prices=yes ;;
+        --only-lateness) read=no nested=no write=no cql_text=no lateness=yes ;;
         -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
@@ -78,7 +80,7 @@ build_arrow() {
         "-l:$parquet" "-l:$arrow" "-Wl,-rpath,$libraries"
 }
 
-if [ "$read$nested$stall" != nonono ]; then
+if [ "$read$nested$write$stall" != nononono ]; then
     [ "$read$nested" = nono ] || build_arrow arrow_readbatch
     [ "$stall" = no ] || build_arrow arrow_stall
     say "building the Rust contestants"
@@ -104,6 +106,17 @@ if [ "$nested" = yes ]; then
     say "reading nested files, and printing records"
     contest --nested "$@"
     say "results: $out/nested.md, nested.svg, nested.json"
+fi
+
+if [ "$write" = yes ]; then
+    say "making the files in $files"
+    "$root/dev/setup.sh" flights
+    "$python" "$bench/make_files.py" "$files" --scale "$scale"
+    "$python" "$bench/make_write.py" "$files" --scale "$scale" --flights "$root/target/demo/flights-3m.parquet"
+    say "writing"
+    "$target/release/bench-write" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
+        --peers "$bench/peers_write.py" "$@"
+    say "results: $out/write.md, write.svg, write.json"
 fi
 
 if [ "$cql_text" = yes ]; then

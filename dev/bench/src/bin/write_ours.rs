@@ -1,0 +1,127 @@
+//! Marquetry's writer as a contestant: `bench-write-ours FILE ENCODING CODEC`.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use marquetry_base::{Codec, Error, Limits, Object};
+use marquetry_bench::ours;
+use marquetry_bench::protocol::{Count, Product, refuse, serve};
+use marquetry_codecs::StandardCodecs;
+use marquetry_io::memory::Memory;
+use marquetry_io::{Sink, Sinks, Sources, drive, drive_into};
+use marquetry_parquet::format::{Compression, Encoding, FileMetaData};
+use marquetry_parquet::read::{Batch, BatchReader, FooterReader, Layout, ReadOptions};
+use marquetry_parquet::write::{ColumnOptions, Fed, FileWriter, WriteOptions};
+
+const FILE: Object = Object(0);
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [path, encoding, codec] = &arguments[..] else {
+        return refuse("usage: bench-write-ours FILE ENCODING CODEC");
+    };
+    let loaded = std::fs::read(path).map_err(|error| format!("{path}: {error}")).and_then(|bytes| {
+        let options = options(encoding, codec)?;
+        let table = Table::load(bytes.into()).map_err(|error| error.to_string())?;
+        Ok((options, table))
+    });
+    let (options, table) = match loaded {
+        Ok(loaded) => loaded,
+        Err(message) => return refuse(&message),
+    };
+    serve(env!("CARGO_PKG_VERSION"), |check| {
+        let written = table.write(&options).map_err(|error| error.to_string())?;
+        let rows = table.metadata.rows;
+        if !check {
+            return Ok(Count { rows, sum: written.len() as u64 });
+        }
+        let product = Product::Arrow;
+        let found = ours::read(&written.into(), product, true)?;
+        Ok(Count { rows: found.rows, sum: found.sum })
+    })
+}
+
+/// A table in memory, as the reader hands it out: arrays with a slot a row.
+struct Table {
+    metadata: Arc<FileMetaData>,
+    batches: Vec<Batch>,
+}
+
+impl Table {
+    fn load(file: Bytes) -> Result<Table, Error> {
+        let sources = Sources::new().with(FILE, Memory::new("file", file));
+        let metadata = drive(&mut FooterReader::new(FILE, Limits::DEFAULT), &sources)?
+            .ok_or_else(|| Error::internal("no metadata"))?;
+        let options = ReadOptions { layout: Layout::Spaced, ..ReadOptions::default() };
+        let codecs = Arc::new(StandardCodecs::default());
+        let mut reader = BatchReader::new(FILE, Arc::clone(&metadata), codecs, options)?;
+        let mut batches = Vec::new();
+        while let Some(batch) = drive(&mut reader, &sources)? {
+            batches.push(batch);
+        }
+        Ok(Table { metadata, batches })
+    }
+
+    fn write(&self, options: &WriteOptions) -> Result<Vec<u8>, Error> {
+        let schema = Arc::new(self.metadata.schema.clone());
+        let mut writer = FileWriter::new(FILE, schema, Arc::new(StandardCodecs::default()), options.clone())?;
+        let mut written = Vec::new();
+        let mut sinks = Sinks::new().with(FILE, Written(&mut written));
+        for batch in &self.batches {
+            drive_into(&mut writer, &mut sinks)?;
+            if writer.feed(batch.clone())? != Fed::Taken {
+                return Err(Error::internal("a writer that asked for rows has no room for them"));
+            }
+        }
+        writer.finish();
+        while drive_into(&mut writer, &mut sinks)?.is_some() {}
+        drop(sinks);
+        Ok(written)
+    }
+}
+
+/// A file in memory.
+struct Written<'a>(&'a mut Vec<u8>);
+
+impl Sink for Written<'_> {
+    fn name(&self) -> &str {
+        "memory"
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read(&mut self, _: std::ops::Range<u64>) -> Result<Bytes, Error> {
+        Err(Error::source("what is written is not read"))
+    }
+}
+
+/// What all contestants are told: row groups of 1,048,576 rows, neither page index nor checksums.
+fn options(encoding: &str, codec: &str) -> Result<WriteOptions, String> {
+    let encoding = match encoding {
+        "default" => None,
+        "PLAIN" => Some(Encoding::Plain),
+        "RLE_DICTIONARY" => Some(Encoding::RleDictionary),
+        "DELTA_BINARY_PACKED" => Some(Encoding::DeltaBinaryPacked),
+        "DELTA_LENGTH_BYTE_ARRAY" => Some(Encoding::DeltaLengthByteArray),
+        "DELTA_BYTE_ARRAY" => Some(Encoding::DeltaByteArray),
+        other => return Err(format!("no encoding is called {other}")),
+    };
+    let compression = match codec {
+        "UNCOMPRESSED" => Compression::Uncompressed,
+        "SNAPPY" => Compression::Codec(Codec::Snappy),
+        "ZSTD" => Compression::Codec(Codec::Zstd),
+        other => return Err(format!("no codec is called {other}")),
+    };
+    let level = (codec == "ZSTD").then_some(1);
+    Ok(WriteOptions {
+        column: ColumnOptions { encoding, compression, level, ..ColumnOptions::default() },
+        crc: false,
+        page_index: false,
+        ..WriteOptions::default()
+    })
+}
