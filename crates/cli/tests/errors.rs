@@ -299,7 +299,7 @@ fn what_can_be_copied_where() {
     let path = data("one.parquet");
     for (to, part) in [
         ("-", "marquetry cql"),
-        ("out.parquet", "copying to a file is not supported yet"),
+        ("out.csv", "neither a table nor a Parquet file"),
         ("sstable:x", "SSTables"),
         ("s3://b/k", "s3:// is not supported yet"),
         ("cql://h/t", "without its keyspace"),
