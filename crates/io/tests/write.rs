@@ -65,7 +65,7 @@ fn a_file_appears_when_it_is_whole() {
     let path = folder.path().join("table.parquet");
     fs::write(&path, "an older one").unwrap();
     let mut file = NewFile::create(&path).unwrap();
-    let mut spill = SpillFile::create_in(folder.path()).unwrap();
+    let mut spill = SpillFile::create_beside(&path).unwrap();
     let mut script = Script::of([
         append(FILE, "one "),
         Step::Yield,
@@ -88,7 +88,7 @@ fn a_file_appears_when_it_is_whole() {
     let hidden = names(folder.path()).into_iter().filter(|name| name.starts_with('.')).count();
     assert!(hidden <= if cfg!(unix) { 1 } else { 2 });
     drop(spill);
-    file.commit().unwrap();
+    file.replace().unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"one two");
     assert_eq!(names(folder.path()), ["table.parquet"]);
 }
@@ -117,6 +117,10 @@ fn a_file_that_was_not_there_and_one_of_a_mere_name() {
     let usual = folder.path().join("usual");
     fs::write(&usual, "").unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions(), fs::metadata(&usual).unwrap().permissions());
+    // Who has the name by then keeps it.
+    let file = NewFile::create(&path).unwrap();
+    assert_eq!(file.commit().unwrap_err().kind(), ErrorKind::Source);
+    assert_eq!(fs::read(&path).unwrap(), b"whole");
     drop(NewFile::create("nobody.parquet").unwrap());
     assert!(!std::path::Path::new("nobody.parquet").exists());
 }
@@ -129,7 +133,7 @@ fn trouble_is_told() {
         assert_eq!(error.kind(), ErrorKind::Source);
         assert!(error.message().starts_with(&format!("cannot write {}", path.display())), "{error}");
     }
-    let mut spill = SpillFile::create_in(folder.path()).unwrap();
+    let mut spill = SpillFile::create_beside(folder.path().join("x")).unwrap();
     spill.append(b"ten bytes.").unwrap();
     assert_eq!(&spill.read(3..10).unwrap()[..], b" bytes.");
     assert_eq!(spill.read(3..11).unwrap_err().kind(), ErrorKind::Source);

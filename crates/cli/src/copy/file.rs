@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -138,7 +138,7 @@ impl FileArgs {
             .map_err(|error| Failure::about(&name, &error))?;
         let cannot = |error: Error| crate::input::failure(&name, &error, dataset.limits);
         let mut file = NewFile::create(path).map_err(cannot)?;
-        let mut spill = SpillFile::create_in(directory(path)).map_err(cannot)?;
+        let mut spill = SpillFile::create_beside(path).map_err(cannot)?;
         let mut sinks = Sinks::<&mut dyn Sink>::new().with(FILE, &mut file).with(SPILL, &mut spill);
         let mut write = |batch: Batch| -> Result<(), Error> {
             match drive_into(&mut writer, &mut sinks)?.map(|_| writer.feed(batch)).transpose()? {
@@ -158,7 +158,7 @@ impl FileArgs {
                 copying.interrupted.check()?;
                 rows += u64_of(batch.rows);
                 write(batch).map_err(cannot)?;
-                progress.update(rows, 0);
+                progress.rows(rows);
             }
         }
         writer.finish();
@@ -170,7 +170,8 @@ impl FileArgs {
         if self.verify {
             verify(copying, &dataset, file.temporary(), &name)?;
         }
-        file.commit().map_err(cannot)?;
+        // Somebody may have made a file of that name meanwhile.
+        if self.overwrite { file.replace() } else { file.commit() }.map_err(cannot)?;
         let bytes = fs::metadata(path).map(|found| found.len()).unwrap_or_default();
         let what = format!("written to {name}: {} in {},", size(bytes), plural(groups, "row group"));
         Ok(super::summary(rows, &what, started, if self.verify { "verified" } else { "" }))
@@ -266,12 +267,4 @@ fn leaves_of(schema: &Schema, wanted: &Wanted) -> Outcome<Vec<usize>> {
         return Err(Failure::usage(message));
     }
     Ok(leaves)
-}
-
-/// The directory of a path.
-fn directory(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-        _ => PathBuf::from("."),
-    }
 }

@@ -19,7 +19,7 @@ use crate::source::beyond_end;
 /// Until then it has no name at all, where the system has such files (Linux, on most file systems), so that nothing is left of it
 /// whatever becomes of the process. Elsewhere it stands beside its place, under a hidden name.
 ///
-/// Dropped before [`NewFile::commit`], it is gone: whatever goes wrong, there is never half a file of that name, and one that was
+/// Dropped before it is committed, it is gone: whatever goes wrong, there is never half a file of that name, and one that was
 /// there before stays.
 #[derive(Debug)]
 pub struct NewFile {
@@ -46,9 +46,13 @@ impl NewFile {
         if let Some((file, temporary)) = nameless::create_in(directory(&path)) {
             return Ok(NewFile { file, temporary, is_named: false, path, name });
         }
-        let (file, temporary) =
-            beside(&path, |hidden| OpenOptions::new().write(true).create_new(true).open(hidden))
-                .map_err(|error| cannot_write(&name, &error))?;
+        NewFile::hidden(path, name)
+    }
+
+    /// A file with a hidden name.
+    fn hidden(path: PathBuf, name: String) -> Result<NewFile> {
+        let make = |hidden: &Path| OpenOptions::new().write(true).create_new(true).open(hidden);
+        let (file, temporary) = beside(&path, make).map_err(|error| cannot_write(&name, &error))?;
         Ok(NewFile { file, temporary, is_named: true, path, name })
     }
 
@@ -57,29 +61,52 @@ impl NewFile {
         &self.temporary
     }
 
-    /// Gives the file its name, once all of it is on the disk. It replaces a file of that name.
+    /// Gives the file its name, once all of it is on the disk, unless somebody has that name by now.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source), where there is a file of that name, too. Then this one is gone, unless
+    /// it has its name already.
+    pub fn commit(mut self) -> Result<()> {
+        self.add().map_err(|error| cannot_write(&self.name, &error))
+    }
+
+    /// The same, in place of a file of that name, if there is one.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source). Then the file is gone, unless it has its name already.
-    pub fn commit(mut self) -> Result<()> {
-        self.give_name().map_err(|error| cannot_write(&self.name, &error))
+    pub fn replace(mut self) -> Result<()> {
+        self.put().map_err(|error| cannot_write(&self.name, &error))
     }
 
-    fn give_name(&mut self) -> io::Result<()> {
+    fn add(&mut self) -> io::Result<()> {
+        self.file.sync_all()?;
+        // A link replaces nothing. The hidden name is removed when this is dropped.
+        let linked = match self.is_named {
+            true => fs::hard_link(&self.temporary, &self.path),
+            false => nameless::link(&self.temporary, &self.path),
+        };
+        match linked {
+            // There are file systems without links.
+            Err(error) if self.is_named && error.kind() != io::ErrorKind::AlreadyExists => {
+                if fs::symlink_metadata(&self.path).is_ok() {
+                    return Err(io::ErrorKind::AlreadyExists.into());
+                }
+                fs::rename(&self.temporary, &self.path)?;
+                self.is_named = false;
+            }
+            linked => linked?,
+        }
+        sync_directory(directory(&self.path))
+    }
+
+    fn put(&mut self) -> io::Result<()> {
         self.file.sync_all()?;
         if !self.is_named {
-            match nameless::link(&self.temporary, &self.path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    // A link replaces nothing, but a renaming does.
-                    let ((), hidden) = beside(&self.path, |hidden| nameless::link(&self.temporary, hidden))?;
-                    (self.temporary, self.is_named) = (hidden, true);
-                }
-                linked => {
-                    linked?;
-                    return sync_directory(directory(&self.path));
-                }
-            }
+            // A renaming replaces what is there, but it needs a name.
+            let ((), hidden) = beside(&self.path, |hidden| nameless::link(&self.temporary, hidden))?;
+            (self.temporary, self.is_named) = (hidden, true);
         }
         fs::rename(&self.temporary, &self.path)?;
         self.is_named = false;
@@ -163,19 +190,25 @@ pub struct SpillFile {
 }
 
 impl SpillFile {
-    /// A file in a directory: where there is room for as much as is written, and not in memory.
+    /// A file in the directory of `path`: where there is room for as much as is written there, and not in memory.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source) where no file can be made there.
-    pub fn create_in(directory: impl AsRef<Path>) -> Result<SpillFile> {
-        let path = directory.as_ref().join("spill");
-        let name = format!("a temporary file in {}", directory.as_ref().display());
+    pub fn create_beside(path: impl AsRef<Path>) -> Result<SpillFile> {
+        let path = path.as_ref();
+        let name = format!("a temporary file in {}", directory(path).display());
         let cannot = |error: &io::Error| cannot_write(&name, error);
         let make = |hidden: &Path| OpenOptions::new().read(true).write(true).create_new(true).open(hidden);
-        let (file, path) = beside(&path, make).map_err(|error| cannot(&error))?;
-        #[cfg(unix)]
-        fs::remove_file(&path).map_err(|error| cannot(&error))?;
+        let named = || {
+            let (file, path) = beside(path, make)?;
+            #[cfg(unix)]
+            fs::remove_file(&path)?;
+            Ok((file, path))
+        };
+        #[cfg_attr(unix, expect(unused_variables, reason = "it has no path any more"))]
+        let (file, path) =
+            nameless::create_in(directory(path)).map_or_else(named, Ok).map_err(|error| cannot(&error))?;
         Ok(SpillFile {
             file,
             name,
@@ -269,4 +302,30 @@ fn sync_directory(_: &Path) -> io::Result<()> {
 
 fn cannot_write(name: &str, error: &io::Error) -> Error {
     Error::source(format!("cannot write {name}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands for files without a name where there are none.
+    #[test]
+    fn files_with_a_hidden_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let hidden = |text: &[u8]| {
+            let mut file = NewFile::hidden(path.clone(), "a".to_string()).unwrap();
+            file.append(text).unwrap();
+            assert_eq!(fs::read(file.temporary()).unwrap(), text);
+            file
+        };
+        let names = || fs::read_dir(folder.path()).unwrap().count();
+        drop(hidden(b"nobody's"));
+        assert_eq!(names(), 0);
+        hidden(b"first").commit().unwrap();
+        assert!(hidden(b"second").commit().is_err());
+        assert_eq!((fs::read(&path).unwrap(), names()), (b"first".to_vec(), 1));
+        hidden(b"third").replace().unwrap();
+        assert_eq!((fs::read(&path).unwrap(), names()), (b"third".to_vec(), 1));
+    }
 }
