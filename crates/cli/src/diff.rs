@@ -154,7 +154,7 @@ pub(crate) fn compare(
         for column in &mut columns {
             let mut differing = Vec::new();
             for (a_leaf, b_leaf) in column.leaves[0].clone().zip(column.leaves[1].clone()) {
-                differing.extend(differing_rows(&a.leaf(a_leaf, rows), &b.leaf(b_leaf, rows)));
+                differing.extend(differing_rows(&a.leaf(a_leaf, rows)?, &b.leaf(b_leaf, rows)?));
             }
             differing.sort_unstable();
             differing.dedup();
@@ -170,7 +170,7 @@ pub(crate) fn compare(
         a.at += rows;
         b.at += rows;
         done += u64_of(rows);
-        progress.update(done, 0);
+        progress.rows(done);
     }
     progress.clear();
     found.values = columns
@@ -235,7 +235,7 @@ fn compare_schemas(a: &Schema, b: &Schema) -> (Differences, Vec<Column>) {
 /// A leaf's type and what is around it, below its column.
 fn type_of(schema: &Schema, leaf: &Leaf) -> String {
     let node = schema.node_of(leaf);
-    let mut text = format!("{} {:?}", node.repetition, leaf.physical_type);
+    let mut text = format!("{} {}", node.repetition, leaf.physical_type);
     if let Some(logical_type) = &node.logical_type {
         text += &format!(" {logical_type}");
     }
@@ -282,9 +282,10 @@ impl<'a> Side<'a> {
     }
 
     /// The next rows of a leaf.
-    fn leaf(&self, leaf: usize, rows: usize) -> ColumnBatch {
-        let batch = self.batch.as_ref().expect("a batch that was filled");
-        batch.columns[leaf].slice(self.at..self.at + rows)
+    fn leaf(&self, leaf: usize, rows: usize) -> Outcome<ColumnBatch> {
+        let column = self.batch.as_ref().and_then(|batch| batch.columns.get(leaf));
+        let column = column.ok_or_else(|| Failure::bug("a leaf that no batch has"))?;
+        Ok(column.slice(self.at..self.at + rows))
     }
 
     /// A column's value in a row from the next one on.

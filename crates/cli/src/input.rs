@@ -190,7 +190,7 @@ pub(crate) fn failure(name: &str, error: &Error, limits: Limits) -> Failure {
         Failure::Said(exit, message)
             if error.kind() == marquetry_base::ErrorKind::LimitExceeded && limits != Limits::TRUSTED =>
         {
-            Failure::Said(exit, format!("{message}; with --trust it is read"))
+            Failure::Said(exit, format!("{message}; `marquetry` reads it with --trust"))
         }
         failure => failure,
     }

@@ -39,6 +39,11 @@ impl Progress {
         Progress { bar }
     }
 
+    /// Rows done so far.
+    pub(crate) fn rows(&self, rows: u64) {
+        self.bar.set_position(rows);
+    }
+
     /// Rows done so far, and the bytes they became or came from.
     pub(crate) fn update(&self, rows: u64, bytes: u64) {
         if self.bar.is_hidden() {
