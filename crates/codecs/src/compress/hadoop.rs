@@ -4,12 +4,11 @@
 
 use marquetry_base::{Budget, Compressor, Error, Progress, Result, Status};
 
-use super::Plain;
+use super::{Pack, Plain};
 
 /// The compressor of pages of such blocks, by one of the chunks in them.
 pub(crate) struct Hadoop<C> {
     chunks: C,
-    page: Plain,
     /// Where the current block begins, and how many of its bytes were consumed.
     block_at: usize,
     consumed: usize,
@@ -36,7 +35,6 @@ impl<C: Compressor> Hadoop<C> {
     pub(crate) fn new(chunks: C) -> Hadoop<C> {
         Hadoop {
             chunks,
-            page: Plain::none(),
             block_at: 0,
             consumed: 0,
             state: State::Between,
@@ -47,24 +45,10 @@ impl<C: Compressor> Hadoop<C> {
     }
 }
 
-impl<C: Compressor> Compressor for Hadoop<C> {
-    fn start(&mut self, uncompressed: usize) -> Result<()> {
+impl<C: Compressor> Pack for Hadoop<C> {
+    fn start(&mut self, _: usize) -> Result<()> {
         (self.block_at, self.state) = (0, State::Between);
-        self.page.start(uncompressed)
-    }
-
-    fn step(
-        &mut self,
-        input: &[u8],
-        last: bool,
-        output: &mut [u8],
-        budget: &mut Budget<'_>,
-    ) -> Result<Progress> {
-        // Taken out, for the page looks after the step.
-        let mut page = core::mem::replace(&mut self.page, Plain::none());
-        let result = page.step(input.len(), last, |page| self.compress(page, input, output, budget));
-        self.page = page;
-        result
+        Ok(())
     }
 
     fn bound(&self, uncompressed: usize) -> usize {
@@ -77,10 +61,8 @@ impl<C: Compressor> Compressor for Hadoop<C> {
     fn held_bytes(&self) -> usize {
         self.chunks.held_bytes() + self.block.capacity()
     }
-}
 
-impl<C: Compressor> Hadoop<C> {
-    fn compress(
+    fn pack(
         &mut self,
         page: &mut Plain,
         input: &[u8],

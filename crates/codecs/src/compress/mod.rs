@@ -1,6 +1,6 @@
 //! Compression: the mirror of the decompressors.
 
-use marquetry_base::{Codec, Compressor, Error, Levels, Progress, Result, Status};
+use marquetry_base::{Budget, Codec, Compressor, Error, Levels, Progress, Result, Status};
 
 mod brotli;
 mod gzip;
@@ -10,6 +10,10 @@ mod sequences;
 mod snappy;
 mod stream;
 mod zstd;
+
+use hadoop::Hadoop;
+use sequences::Sequences;
+use stream::Streamed;
 
 /// The levels of a codec; `None` for one that has none, and is always as fast as can be.
 ///
@@ -39,12 +43,12 @@ pub const fn bounded_level_max(codec: Codec) -> Option<i32> {
 pub(crate) fn compressor(codec: Codec, level: Option<i32>) -> Result<Box<dyn Compressor>> {
     let level = checked(codec, level)?;
     Ok(match codec {
-        Codec::Snappy => Box::new(sequences::Sequences::<snappy::Snappy>::new()?),
-        Codec::Lz4Raw => Box::new(sequences::Sequences::<lz4::Lz4>::new()?),
-        Codec::Lz4 => Box::new(hadoop::Hadoop::new(sequences::Sequences::<lz4::Lz4>::new()?)),
-        Codec::Gzip => Box::new(stream::Streamed::new(gzip::Gzip::new(level))),
-        Codec::Zstd => Box::new(stream::Streamed::new(zstd::Zstd::new(level)?)),
-        Codec::Brotli => Box::new(stream::Streamed::new(brotli::Brotli::new(level))),
+        Codec::Snappy => Box::new(Paged::new(Sequences::<snappy::Snappy>::new()?)),
+        Codec::Lz4Raw => Box::new(Paged::new(Sequences::<lz4::Lz4>::new()?)),
+        Codec::Lz4 => Box::new(Paged::new(Hadoop::new(Paged::new(Sequences::<lz4::Lz4>::new()?)))),
+        Codec::Gzip => Box::new(Paged::new(Streamed::new(gzip::Gzip::new(level)))),
+        Codec::Zstd => Box::new(Paged::new(Streamed::new(zstd::Zstd::new(level)?))),
+        Codec::Brotli => Box::new(Paged::new(Streamed::new(brotli::Brotli::new(level)))),
         Codec::Lzo => return Err(Error::unsupported("compression by LZO, which is only read")),
     })
 }
@@ -62,6 +66,64 @@ fn checked(codec: Codec, level: Option<i32>) -> Result<i32> {
         (None, Some(level)) => {
             Err(Error::misuse(format!("{} has no levels, so none of {level}", codec.name())))
         }
+    }
+}
+
+/// What compresses pages, of which [`Paged`] keeps account.
+pub(crate) trait Pack: Send {
+    /// Begins a page of `uncompressed` bytes.
+    fn start(&mut self, uncompressed: usize) -> Result<()>;
+
+    /// Compresses on, as [`Compressor::step`] does; what it consumes it tells the page, too.
+    fn pack(
+        &mut self,
+        page: &mut Plain,
+        input: &[u8],
+        output: &mut [u8],
+        budget: &mut Budget<'_>,
+    ) -> Result<Progress>;
+
+    /// The most that a page of so many bytes becomes.
+    fn bound(&self, uncompressed: usize) -> usize;
+
+    /// Bytes of memory that it holds.
+    fn held_bytes(&self) -> usize;
+}
+
+/// A compressor that is held to the order of calls and to what it is told.
+pub(crate) struct Paged<P> {
+    page: Plain,
+    pack: P,
+}
+
+impl<P: Pack> Paged<P> {
+    pub(crate) fn new(pack: P) -> Paged<P> {
+        Paged { page: Plain::none(), pack }
+    }
+}
+
+impl<P: Pack> Compressor for Paged<P> {
+    fn start(&mut self, uncompressed: usize) -> Result<()> {
+        self.page.start(uncompressed)?;
+        self.pack.start(uncompressed).inspect_err(|error| self.page.fail(error))
+    }
+
+    fn step(
+        &mut self,
+        input: &[u8],
+        last: bool,
+        output: &mut [u8],
+        budget: &mut Budget<'_>,
+    ) -> Result<Progress> {
+        self.page.step(input.len(), last, |page| self.pack.pack(page, input, output, budget))
+    }
+
+    fn bound(&self, uncompressed: usize) -> usize {
+        self.pack.bound(uncompressed)
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.pack.held_bytes()
     }
 }
 

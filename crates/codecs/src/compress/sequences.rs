@@ -5,12 +5,12 @@
 //! written here part by part. Which sequences there are depends on the page alone. Where the page is shown in pieces, a window of
 //! it is kept: what matches refer to, and as far ahead as one may be long.
 
-use marquetry_base::{Budget, Compressor, Error, Price, Progress, Result, Status};
+use marquetry_base::{Budget, Error, Price, Progress, Result, Status};
 use marquetry_kernels::lz::pack::{
     Cursor, DISTANCE_MAX, Input, LENGTH_MAX, MARGIN, Packed, Places, Sequence, Table,
 };
 
-use super::Plain;
+use super::{Pack, Plain};
 
 /// A format of sequences.
 pub(crate) trait Format: Send + Default {
@@ -69,7 +69,6 @@ const _: () = assert!(WINDOW_BYTES >= HISTORY_BYTES + AHEAD_BYTES + SLICE_BYTES_
 
 /// The compressor of a [`Format`].
 pub(crate) struct Sequences<F> {
-    page: Plain,
     places: Box<Places>,
     cursor: Cursor,
     window: Window,
@@ -95,7 +94,6 @@ impl<F: Format> Sequences<F> {
             return Err(Error::internal("a table of another size"));
         };
         Ok(Sequences {
-            page: Plain::none(),
             places,
             cursor: Cursor::new(),
             window: Window::default(),
@@ -112,29 +110,14 @@ fn zeros(length: usize) -> Result<Vec<u32>> {
     Ok(zeros)
 }
 
-impl<F: Format> Compressor for Sequences<F> {
+impl<F: Format> Pack for Sequences<F> {
     fn start(&mut self, uncompressed: usize) -> Result<()> {
-        self.page.start(uncompressed)?;
         Table::new(&mut self.places, uncompressed).clear();
         self.cursor = Cursor::new();
         self.window.clear();
         self.writer.start(uncompressed);
         self.ending = false;
         Ok(())
-    }
-
-    fn step(
-        &mut self,
-        input: &[u8],
-        last: bool,
-        output: &mut [u8],
-        budget: &mut Budget<'_>,
-    ) -> Result<Progress> {
-        // Taken out, for the page looks after the step.
-        let mut page = core::mem::replace(&mut self.page, Plain::none());
-        let result = page.step(input.len(), last, |page| self.compress(page, input, output, budget));
-        self.page = page;
-        result
     }
 
     fn bound(&self, uncompressed: usize) -> usize {
@@ -144,10 +127,8 @@ impl<F: Format> Compressor for Sequences<F> {
     fn held_bytes(&self) -> usize {
         size_of::<Places>() + self.window.held_bytes()
     }
-}
 
-impl<F: Format> Sequences<F> {
-    fn compress(
+    fn pack(
         &mut self,
         page: &mut Plain,
         input: &[u8],

@@ -4,9 +4,9 @@
 //! does not depend on how the host cuts its input and room; and as it works on no more than a chunk at once, a step is as short as a
 //! chunk is. Nothing is copied where the host shows a whole chunk and gives as much room.
 
-use marquetry_base::{Budget, Compressor, Error, Price, Progress, Result, Status};
+use marquetry_base::{Budget, Error, Price, Progress, Result, Status};
 
-use super::Plain;
+use super::{Pack, Plain};
 
 /// A library's encoder of streams.
 pub(crate) trait Stream: Send {
@@ -49,7 +49,6 @@ pub(crate) const COPY_PRICE: Price = Price::per_kib(100);
 /// The compressor of a [`Stream`].
 pub(crate) struct Streamed<S> {
     stream: S,
-    page: Plain,
     /// A chunk that comes in pieces.
     gathered: Vec<u8>,
     /// Where the chunk begins in the page, and how many of its bytes were taken.
@@ -65,7 +64,6 @@ impl<S: Stream> Streamed<S> {
     pub(crate) fn new(stream: S) -> Streamed<S> {
         Streamed {
             stream,
-            page: Plain::none(),
             gathered: Vec::new(),
             chunk_at: 0,
             taken: 0,
@@ -76,27 +74,12 @@ impl<S: Stream> Streamed<S> {
     }
 }
 
-impl<S: Stream> Compressor for Streamed<S> {
+impl<S: Stream> Pack for Streamed<S> {
     fn start(&mut self, uncompressed: usize) -> Result<()> {
-        self.page.start(uncompressed)?;
         self.gathered.clear();
         self.made.clear();
         (self.chunk_at, self.taken, self.handed, self.is_done) = (0, 0, 0, false);
-        self.stream.start(uncompressed).inspect_err(|error| self.page.fail(error))
-    }
-
-    fn step(
-        &mut self,
-        input: &[u8],
-        last: bool,
-        output: &mut [u8],
-        budget: &mut Budget<'_>,
-    ) -> Result<Progress> {
-        // Taken out, for the page looks after the step.
-        let mut page = core::mem::replace(&mut self.page, Plain::none());
-        let result = page.step(input.len(), last, |page| self.compress(page, input, output, budget));
-        self.page = page;
-        result
+        self.stream.start(uncompressed)
     }
 
     fn bound(&self, uncompressed: usize) -> usize {
@@ -106,10 +89,8 @@ impl<S: Stream> Compressor for Streamed<S> {
     fn held_bytes(&self) -> usize {
         self.stream.held_bytes() + self.gathered.capacity() + self.made.capacity()
     }
-}
 
-impl<S: Stream> Streamed<S> {
-    fn compress(
+    fn pack(
         &mut self,
         page: &mut Plain,
         input: &[u8],
@@ -181,7 +162,9 @@ impl<S: Stream> Streamed<S> {
         };
         Ok(Progress { consumed, produced, status })
     }
+}
 
+impl<S: Stream> Streamed<S> {
     /// Hands out what was made: how much.
     fn hand_out(&mut self, room: &mut [u8]) -> usize {
         let left = &self.made[self.handed..];
