@@ -13,7 +13,11 @@ use super::delta::{Delta, StreamEnd};
 use super::plain::{Accept, not_text, string_error};
 use super::stream::{FIRST_BYTES, Stream};
 use super::{BufferIndex, Decoded, check_text_on, too_few_values};
-use crate::growing::{Growing, SLICE_BYTES};
+use crate::growing::{Growing, ROOM_SLICE_BYTES, SLICE_BYTES};
+
+/// Bytes of values that are built at a time, each in memory that is new: a quarter of what is looked at or copied at a time. Longer
+/// values are built in slices.
+pub(crate) const BUILT_BYTES: usize = SLICE_BYTES / 4;
 
 /// Lengths that are decoded at a time.
 const LENGTHS_MAX: usize = 256;
@@ -168,7 +172,7 @@ impl DeltaLengthByteArray {
         let value = &self.bytes.there()[..length];
         let mut decoded = Decoded::default();
         if self.accept.only_text {
-            decoded.bytes = check_text_on(value, &mut self.checked)?;
+            decoded.bytes = check_text_on(value, &mut self.checked, SLICE_BYTES)?;
             if self.checked < length {
                 return Ok(decoded);
             }
@@ -202,7 +206,7 @@ pub(crate) struct DeltaByteArray {
 pub(crate) enum Value {
     /// One that its user copies.
     Short(Vec<u8>),
-    /// One of more than [`SLICE_BYTES`], which its user shares.
+    /// One of more than [`BUILT_BYTES`], which its user shares.
     Long(Bytes),
 }
 
@@ -295,7 +299,7 @@ impl DeltaByteArray {
         }
         let length = prefix + suffix;
         Limits::check("value_bytes", self.accept.value_bytes_max.into(), length as u64)?;
-        if length > SLICE_BYTES {
+        if length > BUILT_BYTES {
             let value = Growing::default();
             self.building = Some(Building { value, prefix, length, checked: 0 });
         } else if !self.bytes.has(suffix) {
@@ -328,11 +332,11 @@ impl DeltaByteArray {
         };
         // Both parts are there, so the value is as long as its lengths say.
         if !value.grow(*length, *length, &mut Budget::new(0))? {
-            return Ok(Built::Some(SLICE_BYTES));
+            return Ok(Built::Some(ROOM_SLICE_BYTES));
         }
         let copied = value.len();
         if copied < *prefix {
-            let end = (*prefix).min(copied + SLICE_BYTES);
+            let end = (*prefix).min(copied + BUILT_BYTES);
             value.append(&self.last.bytes()[copied..end]);
             return Ok(Built::Some(end - copied));
         }
@@ -341,13 +345,13 @@ impl DeltaByteArray {
                 return Ok(Built::Starved);
             }
             let there = self.bytes.there();
-            let bytes = there.len().min(*length - copied).min(SLICE_BYTES);
+            let bytes = there.len().min(*length - copied).min(BUILT_BYTES);
             value.append(&there[..bytes]);
             self.bytes.advance(bytes);
             return Ok(Built::Some(bytes));
         }
         if self.accept.only_text && *checked < *length {
-            return Ok(Built::Some(check_text_on(value.bytes(), checked)?));
+            return Ok(Built::Some(check_text_on(value.bytes(), checked, BUILT_BYTES)?));
         }
         let value = self.building.take().map(|building| building.value.into_vec()).unwrap_or_default();
         self.last = Value::Long(value.into());
@@ -480,20 +484,20 @@ mod tests {
     #[test]
     fn long_values_are_built_in_slices() {
         // A value of three slices and more, and one that shares most of it; then a short one that shares its start.
-        let long = 3 * SLICE_BYTES + 17;
+        let long = 3 * BUILT_BYTES + 17;
         let text: Vec<u8> = (0..long).map(|at| b'a' + u8::try_from(at % 26).unwrap()).collect();
         let mut page = delta_stream(&[0, long - 5, 3]);
         page.extend(delta_stream(&[long, 2, 1]));
         page.extend(&text);
         page.extend(b"xyz");
         let accept = Accept { value_bytes_max: u32::MAX, only_text: true };
-        for segment in [SLICE_BYTES / 3, page.len()] {
+        for segment in [BUILT_BYTES / 3, page.len()] {
             let mut decoder = DeltaByteArray::new(found(&page, segment, 2), accept).unwrap();
             let mut found = Vec::new();
             while found.len() < 3 {
                 match decoder.next(3).unwrap() {
                     Built::Value(value) => found.push(value.clone()),
-                    Built::Some(bytes) => assert!(bytes <= SLICE_BYTES),
+                    Built::Some(bytes) => assert!(bytes <= ROOM_SLICE_BYTES),
                     Built::Starved => decoder.starved().into_iter().for_each(feed),
                 }
             }

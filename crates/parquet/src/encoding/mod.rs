@@ -42,10 +42,10 @@ impl Decoded {
     }
 }
 
-/// Checks a slice more of a long value that must be UTF-8. `checked` bytes of it were checked before; says how many were now.
-pub(crate) fn check_text_on(value: &[u8], checked: &mut usize) -> Result<usize> {
+/// Checks `slice` bytes more of a long value that must be UTF-8. `checked` bytes of it were checked before; says how many were now.
+pub(crate) fn check_text_on(value: &[u8], checked: &mut usize, slice: usize) -> Result<usize> {
     let start = *checked;
-    let mut end = value.len().min(start + SLICE_BYTES);
+    let mut end = value.len().min(start + slice);
     // A slice ends where a character does: no character has more than four bytes.
     for _ in 1..4 {
         if end > start && value.get(end).is_some_and(|&byte| !utf8::is_boundary(byte)) {

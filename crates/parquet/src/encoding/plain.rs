@@ -153,7 +153,7 @@ impl PlainByteArray {
         let value = &self.stream.there()[LENGTH_BYTES..bytes];
         let mut decoded = Decoded::default();
         if self.accept.only_text {
-            decoded.bytes = check_text_on(value, &mut self.checked)?;
+            decoded.bytes = check_text_on(value, &mut self.checked, SLICE_BYTES)?;
             if self.checked < value.len() {
                 return Ok(decoded);
             }

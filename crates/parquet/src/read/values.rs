@@ -13,7 +13,9 @@ use super::dictionary::Entries;
 use crate::encoding::alp::Alp;
 use crate::encoding::byte_stream_split::ByteStreamSplit;
 use crate::encoding::delta::Delta;
-use crate::encoding::delta_byte_array::{Built, DeltaByteArray, DeltaLengthByteArray, LeadingStreams, Value};
+use crate::encoding::delta_byte_array::{
+    BUILT_BYTES, Built, DeltaByteArray, DeltaLengthByteArray, LeadingStreams, Value,
+};
 use crate::encoding::hybrid::{Hybrid, WIDTH_MAX, beyond_dictionary};
 use crate::encoding::plain::{Accept, PlainByteArray, PlainFixed};
 use crate::encoding::stream::Stream;
@@ -233,8 +235,16 @@ impl ValueDecoder {
     /// How many of the next `count` values are decoded at a time at most, so that they are not too many bytes; at least one.
     pub(super) fn slice_values(&self, builder: &Builder, count: usize) -> usize {
         match &builder.output {
-            Output::Fixed(width, _) => count.min((SLICE_BYTES / width.max(&1)).max(1)),
+            Output::Fixed(width, _) => count.min((self.slice_bytes() / width.max(&1)).max(1)),
             _ => count,
+        }
+    }
+
+    /// Bytes of values that are decoded at a time.
+    fn slice_bytes(&self) -> usize {
+        match self {
+            ValueDecoder::DeltaByteArray(_) => BUILT_BYTES,
+            _ => SLICE_BYTES,
         }
     }
 
@@ -354,7 +364,7 @@ impl ValueDecoder {
             }
             (ValueDecoder::DeltaByteArray(delta), _) => {
                 let mut decoded = Decoded::default();
-                while decoded.values < count && decoded.bytes < SLICE_BYTES {
+                while decoded.values < count && decoded.bytes < BUILT_BYTES {
                     match delta.next(count - decoded.values)? {
                         Built::Value(Value::Short(value)) => {
                             let (buffer, offset) = buffers.build(value)?;
@@ -383,12 +393,12 @@ impl ValueDecoder {
         let width = *width;
         let is_wide = match self {
             ValueDecoder::ByteStreamSplit(split) => split.is_wide(),
-            _ => width > SLICE_BYTES,
+            _ => width > self.slice_bytes(),
         };
         if is_wide {
             return self.wide(builder, dictionary, width);
         }
-        let count = count.min((SLICE_BYTES / width.max(1)).max(1));
+        let count = count.min((self.slice_bytes() / width.max(1)).max(1));
         // A schema can claim any width: first see that the values are there, then make room for them.
         let count = match self {
             ValueDecoder::Plain(plain) => plain.values_there(count, width)?,
@@ -441,7 +451,7 @@ impl ValueDecoder {
         {
             return Ok(Decoded::default());
         }
-        let slice = SLICE_BYTES.min(width - done);
+        let slice = self.slice_bytes().min(width - done);
         // First see that the value is there, then make room for a slice of it.
         let indices = builder.indices.room(capacity, 0, 1)?;
         match (&mut *self, dictionary) {
