@@ -9,8 +9,8 @@ use marquetry_conformance::hostile::{Manner, Random};
 use marquetry_parquet::read::{Batch, ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use marquetry_parquet::schema::{Leaf, PhysicalType, Repetition, Schema};
 
-const FLOAT: i32 = 4;
-const DOUBLE: i32 = 5;
+pub(crate) const FLOAT: i32 = 4;
+pub(crate) const DOUBLE: i32 = 5;
 
 /// The physical types, by name and number.
 pub(crate) const TYPES: [(&str, i32); 8] = [
