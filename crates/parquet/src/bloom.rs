@@ -74,7 +74,8 @@ impl Filter {
         self.segments.iter().map(|segment| segment.capacity() * size_of::<Block>()).sum()
     }
 
-    /// Has memory for all its blocks, none of which has a bit yet: it is to be called until it says true.
+    /// Has memory for all its blocks, none of which has a bit yet. False when the budget is spent with that: it is to be called until it
+    /// says true.
     ///
     /// # Errors
     ///
@@ -90,10 +91,10 @@ impl Filter {
             self.segments.push(blocks);
             budget.charge(ROOM_PRICE, bytes, 0);
             if budget.is_spent() {
-                break;
+                return Ok(false);
             }
         }
-        Ok(self.segments.len() == segments)
+        Ok(true)
     }
 
     /// Puts hashes in, all at once.

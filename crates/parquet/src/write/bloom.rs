@@ -245,7 +245,7 @@ impl BloomBuilder {
     /// Moves on hashes that are to be moved. False when the budget is spent with that.
     fn settle(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         let Stage::Moving(hashes, filter) = &mut self.stage else { return Ok(true) };
-        if !filter.grow(budget)? || budget.is_spent() {
+        if !filter.grow(budget)? {
             return Ok(false);
         }
         // From the end, so that their memory is given back in slices, too.
