@@ -264,6 +264,15 @@ impl Reader<'_> {
     }
 }
 
+impl<'a> Reader<'a> {
+    /// The next bytes, so many.
+    fn bytes(&mut self, count: usize) -> Read<&'a [u8]> {
+        let bytes = self.wkb.get(self.at..).and_then(|rest| rest.get(..count));
+        self.at += bytes.map_or(0, <[u8]>::len);
+        bytes.ok_or(Wrong::Bytes("an early end"))
+    }
+}
+
 impl Open {
     /// Checks that a part is of a type that the whole may have.
     fn check(&self, of: Type, dimensions: Dimensions) -> Read<()> {

@@ -4,6 +4,8 @@
 
 use alloc::vec::Vec;
 
+use marquetry_base::cast::usize_of_u32;
+
 use super::{DEPTH_MAX, Dimensions, GEOMETRY_BYTES_MIN, Open, Read, Reader, Type, Wrong};
 use crate::format::{BoundingBox, GeospatialStatistics};
 
@@ -41,18 +43,6 @@ impl Default for Within {
 }
 
 impl Within {
-    /// Takes a coordinate in. A NaN is none.
-    #[inline(always)]
-    fn take(&mut self, axis: usize, value: f64) {
-        let (min, max) = &mut self.0[axis];
-        if value < *min {
-            *min = value;
-        }
-        if value > *max {
-            *max = value;
-        }
-    }
-
     fn merge(&mut self, other: &Within) {
         for ((min, max), other) in self.0.iter_mut().zip(&other.0) {
             (*min, *max) = (min.min(other.0), max.max(other.1));
@@ -187,25 +177,41 @@ impl Walk {
 
     /// Reads points of a ring or line.
     fn points(&mut self, reader: &mut Reader<'_>, until: usize, surface: Surface) -> Read<()> {
-        let Dimensions { has_z, has_m } = self.dimensions;
-        while self.points > 0 && reader.at < until {
-            self.points -= 1;
-            let (x, y) = (f64::from_bits(reader.u64()?), f64::from_bits(reader.u64()?));
-            if surface == Surface::Plane || (-180.0..=180.0).contains(&x) {
-                self.within.take(0, x);
-            }
-            if surface == Surface::Plane || (-90.0..=90.0).contains(&y) {
-                self.within.take(1, y);
-            }
-            if has_z {
-                self.within.take(2, f64::from_bits(reader.u64()?));
-            }
-            if has_m {
-                self.within.take(3, f64::from_bits(reader.u64()?));
-            }
+        let axes = self.dimensions.count();
+        let room = until.saturating_sub(reader.at) / (8 * axes);
+        let points = self.points.min(u32::try_from(room.max(1)).unwrap_or(u32::MAX));
+        let (numbers, _) = reader.bytes(usize_of_u32(points) * 8 * axes)?.as_chunks::<8>();
+        self.points -= points;
+        let (z, m) = match self.dimensions {
+            Dimensions { has_z: true, has_m } => (Some(2), has_m.then_some(3)),
+            Dimensions { has_z: false, has_m } => (None, has_m.then_some(2)),
+        };
+        let [x_bound, y_bound] = match surface {
+            Surface::Plane => [f64::INFINITY; 2],
+            Surface::Globe => [180.0, 90.0],
+        };
+        let places = [(Some(0), x_bound), (Some(1), y_bound), (z, f64::INFINITY), (m, f64::INFINITY)];
+        for (side, (place, bound)) in self.within.0.iter_mut().zip(places) {
+            let Some(place) = place else { continue };
+            let numbers = numbers.iter().skip(place).step_by(axes);
+            *side = match reader.is_big_endian {
+                true => widened(*side, numbers.map(|bytes| f64::from_be_bytes(*bytes)), bound),
+                false => widened(*side, numbers.map(|bytes| f64::from_le_bytes(*bytes)), bound),
+            };
         }
         Ok(())
     }
+}
+
+/// The smallest and the largest of these and more numbers, of which those are passed over that are NaN, or further from 0 than `bound`.
+#[inline(always)]
+fn widened((mut min, mut max): (f64, f64), more: impl Iterator<Item = f64>, bound: f64) -> (f64, f64) {
+    for number in more {
+        let is_within = number.abs() <= bound;
+        min = if is_within && number < min { number } else { min };
+        max = if is_within && number > max { number } else { max };
+    }
+    (min, max)
 }
 
 #[cfg(test)]

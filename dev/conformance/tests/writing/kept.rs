@@ -17,7 +17,11 @@ use crate::rewritten::rewrite;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// What pyarrow does not read of these files, whoever wrote them, or reads as something else: a part of the name, and why.
-const NOT_BY_PYARROW: &[(&str, &str)] = &[];
+const NOT_BY_PYARROW: &[(&str, &str)] = &[
+    ("spark-nested_legacy", "a list that is repeated itself, which it refuses"),
+    ("incorrect_map_schema", "keys that may be null, which it refuses"),
+    ("map_no_value", "a map of keys alone, which it reads as a list"),
+];
 
 /// Files of the corpus and those that are kept, written again. `None` without pyarrow or the corpus.
 pub(crate) fn outcome() -> Option<&'static Outcome> {
@@ -55,7 +59,12 @@ fn made(corpus: &Path, python: &Path) -> Outcome {
                 std::fs::write(&path, again).unwrap();
                 paths.push(path);
             }
-            Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Corrupt) => {}
+            // What is not read is another test's matter.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::Unsupported | ErrorKind::Corrupt | ErrorKind::LimitExceeded
+                ) => {}
             Err(error) => panic!("{name}: {error}"),
         }
     }

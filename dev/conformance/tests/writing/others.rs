@@ -87,10 +87,29 @@ fn ways() -> Vec<Way> {
                 ways.push(Way { name, types: TYPES.to_vec(), shapes, options: options.clone() });
             }
         }
+        // A dictionary that is left between two pages.
+        let column = ColumnOptions { encoding: Some(Encoding::RleDictionary), ..plain() };
+        let options = WriteOptions {
+            column,
+            page_version,
+            page_rows: 100,
+            dictionary_bytes: 1000,
+            ..WriteOptions::default()
+        };
+        let (name, types) = (format!("int64-left-{page_version:?}"), vec![("int64", craft::INT64)]);
+        ways.push(Way { name, types, shapes: &SHAPES, options });
         let column = ColumnOptions { bloom: Some(BloomOptions::default()), ..ColumnOptions::default() };
-        let options = WriteOptions { column, page_version, row_group_rows: 600, ..WriteOptions::default() };
-        let types = TYPES.into_iter().filter(|(_, number)| *number != craft::BOOLEAN).collect();
-        ways.push(Way { name: format!("bloom-{page_version:?}"), types, shapes: &SHAPES, options });
+        let types: Vec<_> = TYPES.into_iter().filter(|(_, number)| *number != craft::BOOLEAN).collect();
+        for (name, shapes, row_group_rows) in [("all", &SHAPES[..], 1 << 20), ("flat", &SHAPES[..2], 600)] {
+            let options = WriteOptions {
+                column: column.clone(),
+                page_version,
+                row_group_rows,
+                ..WriteOptions::default()
+            };
+            let name = format!("{name}-bloom-{page_version:?}");
+            ways.push(Way { name, types: types.clone(), shapes, options });
+        }
     }
     ways
 }
