@@ -52,7 +52,7 @@ pub(crate) struct FileArgs {
     bloom: Option<String>,
 
     /// The share of values that are not there, and that a Bloom filter does not tell from those that are [default: 0.01]
-    #[arg(long, value_name = "N", requires = "bloom", value_parser = fpp, help_heading = "Parquet file")]
+    #[arg(long, value_name = "N", help_heading = "Parquet file")]
     bloom_fpp: Option<f64>,
 
     /// Rows of a row group at most [default: 1048576]
@@ -123,6 +123,7 @@ impl FileArgs {
             (self.level.is_some(), "--level"),
             (!self.encoding.is_empty(), "--encoding"),
             (self.bloom.is_some(), "--bloom"),
+            (self.bloom_fpp.is_some(), "--bloom-fpp"),
             (self.row_group_rows.is_some(), "--row-group-rows"),
             (self.row_group_bytes.is_some(), "--row-group-bytes"),
             (self.page_rows.is_some(), "--page-rows"),
@@ -228,10 +229,19 @@ impl FileArgs {
     /// What is asked of single columns.
     fn wishes(&self) -> Outcome<Vec<(Wanted, Wish)>> {
         let mut wishes = self.encodings()?;
-        if let Some(list) = &self.bloom {
-            let defaults = BloomOptions::default();
-            let bloom = Wish::Bloom(BloomOptions { fpp: self.bloom_fpp.unwrap_or(defaults.fpp), ..defaults });
-            wishes.extend(columns::parse_list("--bloom", list)?.into_iter().map(|column| (column, bloom)));
+        let defaults = BloomOptions::default();
+        let fpp = self.bloom_fpp.unwrap_or(defaults.fpp);
+        if !(fpp > 0.0 && fpp < 1.0) {
+            return Err(Failure::usage(format!("--bloom-fpp {fpp}: a share is more than 0 and less than 1")));
+        }
+        match (&self.bloom, self.bloom_fpp) {
+            (Some(list), _) => {
+                let bloom = Wish::Bloom(BloomOptions { fpp, ..defaults });
+                wishes
+                    .extend(columns::parse_list("--bloom", list)?.into_iter().map(|column| (column, bloom)));
+            }
+            (None, Some(_)) => return Err(Failure::usage("--bloom-fpp: of no columns; --bloom names them")),
+            (None, None) => {}
         }
         Ok(wishes)
     }
@@ -280,14 +290,6 @@ impl Wish {
             Wish::Encoding(_) => "--encoding",
             Wish::Bloom(_) => "--bloom",
         }
-    }
-}
-
-/// A share of false positives.
-fn fpp(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
-        _ => Err("it is a share: more than 0 and less than 1".to_string()),
     }
 }
 
