@@ -35,9 +35,9 @@ pub fn hash(plain: &[u8]) -> u64 {
 }
 
 /// What it costs to put a hash into a filter, of which a cache may hold no more than a part.
-pub(crate) const INSERT_PRICE: Price = Price::per_kilovalue(12 << 10);
+pub(crate) const INSERT_PRICE: Price = Price::per_kilovalue(10 << 10);
 /// What it costs to look at all bits of a filter, or to join its blocks.
-const FOLD_PRICE: Price = Price::per_kib(450);
+const FOLD_PRICE: Price = Price::per_kib(120);
 
 /// The logarithm of the blocks that stand in one piece: 64 KiB.
 const SEGMENT_BITS: u32 = 11;

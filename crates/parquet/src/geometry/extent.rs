@@ -66,9 +66,9 @@ impl Extent {
     }
 
     /// Takes in a geometry, about `bytes` bytes of it, or more of it of which `walk` did the first. True when all is done; then the
-    /// walk begins anew.
-    pub(crate) fn take(&mut self, wkb: &[u8], walk: &mut Walk, bytes: usize) -> bool {
-        match walk.step(wkb, bytes, self.surface) {
+    /// walk begins anew. Adds the parts that were looked at: geometries, and their rings.
+    pub(crate) fn take(&mut self, wkb: &[u8], walk: &mut Walk, bytes: usize, parts: &mut usize) -> bool {
+        match walk.step(wkb, bytes, self.surface, parts) {
             Ok(false) => return false,
             Ok(true) => {
                 self.within.merge(&walk.within);
@@ -115,7 +115,7 @@ pub(crate) struct Walk {
 
 impl Walk {
     /// Goes on for about `bytes` bytes. True at the end.
-    fn step(&mut self, wkb: &[u8], bytes: usize, surface: Surface) -> Read<bool> {
+    fn step(&mut self, wkb: &[u8], bytes: usize, surface: Surface, parts: &mut usize) -> Read<bool> {
         let mut reader = Reader { wkb, at: self.at, is_big_endian: self.is_big_endian };
         let until = self.at.saturating_add(bytes.max(1));
         while reader.at < until {
@@ -123,6 +123,7 @@ impl Walk {
                 self.points(&mut reader, until, surface)?;
                 continue;
             }
+            *parts += 1;
             if self.rings > 0 {
                 self.rings -= 1;
                 self.points = reader.count(self.dimensions.count() * 8)?;
@@ -223,8 +224,8 @@ mod tests {
         let of_slices = |bytes: usize| {
             let (mut extent, mut walk) = (Extent::new(surface), Walk::default());
             for wkb in all {
-                let mut steps = 0;
-                while !extent.take(wkb, &mut walk, bytes) {
+                let (mut steps, mut parts) = (0, 0);
+                while !extent.take(wkb, &mut walk, bytes, &mut parts) {
                     steps += 1;
                     assert!(steps <= wkb.len(), "it does not get on");
                 }

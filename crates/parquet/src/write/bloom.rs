@@ -14,7 +14,7 @@ use crate::encoding::{other_type, view_bytes};
 use crate::growing::SLICE_BYTES;
 
 /// What hashing a value costs, and keeping its hash.
-const HASH_PRICE: Price = Price { kib: 200, kilovalue: 8 << 10 };
+const HASH_PRICE: Price = Price { kib: 130, kilovalue: 8 << 10 };
 /// What it costs to find out how large a filter is to be.
 const SIZE_UNITS: u64 = 20_000;
 

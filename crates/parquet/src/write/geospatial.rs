@@ -8,8 +8,8 @@ use crate::format::GeospatialStatistics;
 use crate::geometry::{Extent, Surface, Walk};
 use crate::schema::{LogicalType, PhysicalType};
 
-/// What walking through a geometry costs: by the byte in the worst case, that of collections of empty ones.
-const GEOMETRY_PRICE: Price = Price { kib: 1000, kilovalue: 20 << 10 };
+/// What walking through geometries costs: by their bytes and by their parts, of which a collection of empty ones has most.
+const GEOMETRY_PRICE: Price = Price { kib: 200, kilovalue: 20 << 10 };
 
 /// Bytes of geometries that are walked through between two looks at the budget.
 const AT_ONCE_BYTES: usize = 16 << 10;
@@ -43,26 +43,25 @@ impl GeospatialBuilder {
     /// are taken they are passed over, until the [part ends](GeospatialBuilder::end_part).
     pub(super) fn take(&mut self, values: Slice<'_>, budget: &mut Budget<'_>) -> Result<bool> {
         let Slice::ByteArray(views, buffers) = values else { return Ok(true) };
-        let (mut bytes, mut count) = (0, 0);
+        let (mut bytes, mut parts) = (0, 0);
         while let Some(view) = views.get(self.taken)
             && !self.extent.is_unknown()
         {
             let raw = view.to_le_bytes();
             let wkb = view_bytes(&raw, buffers)?;
-            let is_whole = self.extent.take(wkb, &mut self.walk, AT_ONCE_BYTES);
+            let is_whole = self.extent.take(wkb, &mut self.walk, AT_ONCE_BYTES, &mut parts);
             bytes += wkb.len().min(AT_ONCE_BYTES);
-            count += 1;
             self.taken += usize::from(is_whole);
             if bytes >= AT_ONCE_BYTES {
-                budget.charge(GEOMETRY_PRICE, bytes, count);
-                (bytes, count) = (0, 0);
+                budget.charge(GEOMETRY_PRICE, bytes, parts);
+                (bytes, parts) = (0, 0);
                 if budget.is_spent() && self.taken < views.len() {
                     return Ok(false);
                 }
             }
         }
-        if count > 0 {
-            budget.charge(GEOMETRY_PRICE, bytes, count);
+        if bytes > 0 {
+            budget.charge(GEOMETRY_PRICE, bytes, parts);
         }
         Ok(true)
     }

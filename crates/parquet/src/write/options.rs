@@ -65,7 +65,7 @@ pub struct ColumnOptions {
     pub encoding: Option<Encoding>,
     /// A dictionary may be chosen.
     pub dictionary: bool,
-    /// Bounds are written of its values, of chunks and, with the page index, of pages.
+    /// Bounds are written of its values, of chunks and, with the page index, of pages; of geometries, of chunks, where they are.
     pub bounds: bool,
     /// Bounds of BYTE_ARRAY are cut to so many bytes: 4,096 at most.
     pub bounds_bytes_max: usize,
