@@ -25,7 +25,7 @@ pub const RATE_UNIT: u64 = 1 << 40;
 #[inline(always)]
 #[must_use]
 pub fn block_of(hash: u64, blocks: u32) -> u32 {
-    ((hash >> 32) * u64::from(blocks) >> 32) as u32
+    (((hash >> 32) * u64::from(blocks)) >> 32) as u32
 }
 
 /// Whether a block has all bits of a hash: if not, its value was never put there.
@@ -220,7 +220,7 @@ mod tests {
         for hash in hashes {
             let block = ((hash >> 32) * u64::from(blocks)) >> 32;
             for (word, salt) in SALTS.iter().enumerate() {
-                let bit = (u64::from(*salt) * (hash & 0xffff_ffff) & 0xffff_ffff) >> 27;
+                let bit = ((u64::from(*salt) * (hash & 0xffff_ffff)) & 0xffff_ffff) >> 27;
                 filter[block as usize][word] |= 1 << bit;
             }
         }

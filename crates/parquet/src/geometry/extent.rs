@@ -264,7 +264,7 @@ mod tests {
             le(2, &[2], &[0.0, 0.0, 0.0, -7.0]),
         ]
         .concat();
-        assert_eq!(plane(&[collection.clone()]), (flat((-1.0, 40.0), (-7.0, 99.5)), [7].to_vec()));
+        assert_eq!(plane(&[collection]), (flat((-1.0, 40.0), (-7.0, 99.5)), [7].to_vec()));
         let points = [
             le(1, &[], &[1.0, 2.0]),
             le(1001, &[], &[1.0, 2.0, 3.0]),
