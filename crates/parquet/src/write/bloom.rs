@@ -125,7 +125,7 @@ impl BloomBuilder {
     }
 
     /// The filter of all values. `None` when the budget is spent before. With the filter, there are no values, for the next chunk.
-    pub(super) fn finish(&mut self, budget: &mut Budget<'_>) -> Result<Option<Filter>> {
+    pub(super) fn finish(&mut self, budget: &mut Budget<'_>) -> Result<Option<Box<Filter>>> {
         loop {
             let stage = core::mem::replace(&mut self.stage, Stage::Hashes(Segmented::new()));
             self.stage = match stage {
@@ -145,7 +145,7 @@ impl BloomBuilder {
                 Stage::Filter(filter) => Stage::Folding(filter, Folding::new(self.options.fpp)),
                 Stage::Folding(mut filter, mut folding) => {
                     if folding.step(&mut filter, budget) {
-                        return Ok(Some(*filter));
+                        return Ok(Some(filter));
                     }
                     Stage::Folding(filter, folding)
                 }
@@ -417,7 +417,7 @@ mod tests {
         loop {
             let mut budget = Budget::new(units);
             if let Some(filter) = builder.finish(&mut budget).unwrap() {
-                return filter;
+                return *filter;
             }
             assert!(units > 1 || budget.spent() < 50_000, "{} units at once", budget.spent());
         }

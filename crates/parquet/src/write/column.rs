@@ -125,7 +125,7 @@ pub(super) struct Chunk {
     pub(super) dictionary_page_offset: Option<u64>,
     pub(super) data_page_offset: u64,
     /// The Bloom filter, once the chunk is ended.
-    pub(super) filter: Option<Filter>,
+    pub(super) filter: Option<Box<Filter>>,
     /// Bytes of pages that are in memory, and how many pages are not.
     held: u64,
     moved_pages: usize,

@@ -189,7 +189,7 @@ impl GroupSteps {
                     (self.column, self.stage) = (self.column + 1, Stage::End);
                 }
                 Stage::Filter => {
-                    let filter = column.chunk.filter.take().map(|filter| send_filter(filter, out, budget));
+                    let filter = column.chunk.filter.take().map(|filter| send_filter(*filter, out, budget));
                     self.write_metadata(column, filter, shared, ending)?;
                     drop(column.take_chunk());
                     budget.charge_units(CHUNK_UNITS);
