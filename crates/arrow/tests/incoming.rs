@@ -150,7 +150,8 @@ fn all_types() -> RecordBatch {
         Field::new("required", DataType::Int32, false),
         Arc::new(Int32Array::from(vec![1, 2, 3, 4, 5])),
     ));
-    let id = [("PARQUET:field_id".to_string(), "7".to_string()), ("k".to_string(), "v".to_string())].into();
+    let id: std::collections::HashMap<_, _> =
+        [("PARQUET:field_id".to_string(), "7".to_string()), ("k".to_string(), "v".to_string())].into();
     let field = Field::new("with_id", DataType::Utf8, false).with_metadata(id);
     columns.push((field, Arc::new(StringArray::from(vec!["a", "b", "c", "d", "e"]))));
     record_batch(columns)
@@ -275,7 +276,11 @@ fn many_rows() {
                 (0..at % 4).map(|element| (element != 1).then_some(at + element)).collect::<Vec<_>>()
             })
         });
-        let lists = ListArray::from_iter_primitive::<Int32Type, _, _>(lists);
+        let (_, offsets, values, nulls) =
+            ListArray::from_iter_primitive::<Int32Type, _, _>(lists).into_parts();
+        // The name of an element is the file's.
+        let lists =
+            ListArray::new(Arc::new(Field::new("element", DataType::Int32, true)), offsets, values, nulls);
         record_batch(vec![
             nullable("id", Arc::new(ids)),
             nullable("text", Arc::new(StringArray::from(texts))),

@@ -91,7 +91,8 @@ impl FromArrow {
     }
 
     fn batch(&mut self, record_batch: &RecordBatch) -> Result<Batch> {
-        let fields = self.arrow.fields();
+        let arrow = Arc::clone(&self.arrow);
+        let fields = arrow.fields();
         let found = record_batch.schema();
         let is_same = |(ours, theirs): (&Arc<arrow_schema::Field>, &Arc<arrow_schema::Field>)| {
             ours.name() == theirs.name() && ours.data_type() == theirs.data_type()
