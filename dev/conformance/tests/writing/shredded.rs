@@ -41,7 +41,9 @@ fn check(schema: &Arc<Schema>, batches: &[Batch]) -> Result<()> {
         for batch in batches {
             tell(&program, batch, &mut shredder, 10_000)?;
             let again = take(&mut shredder)?;
-            check_batch(schema, &again);
+            if again.rows > 0 {
+                check_batch(schema, &again);
+            }
             assert_eq!((again.rows, again.first_row), (batch.rows, batch.first_row));
             for (one, other) in batch.columns.iter().zip(&again.columns) {
                 let path = &schema.leaves()[one.leaf].path;
@@ -303,7 +305,9 @@ fn any_records_of_any_schema() {
                 row(&mut shredder).unwrap();
             }
             let batch = take(&mut shredder).unwrap();
-            check_batch(&schema, &batch);
+            if batch.rows > 0 {
+                check_batch(&schema, &batch);
+            }
             tell(&program, &batch, &mut again, u64::MAX).unwrap();
         }
         assert_eq!(told.0, again.0, "seed {seed}");
