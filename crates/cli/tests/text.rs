@@ -341,7 +341,7 @@ fn as_other_tables() {
     assert_eq!(folder.copied(&pattern, &[]).1, [r#"{"n":10,"day":1}"#, r#"{"n":20,"day":2}"#]);
     assert_eq!(rows(&folder.path("."), &["--from", "csv", "--columns", "n", "--union"]).len(), 6);
 
-    let text = "a,b\n1,x\n".repeat(1) + &"2,y\n".repeat(300_000);
+    let text = "a,b\n1,x\n".to_string() + &"2,y\n".repeat(300_000);
     let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gz.write_all(text.as_bytes()).unwrap();
     let mut zst = vec![0; 1 << 20];

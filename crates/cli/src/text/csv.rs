@@ -363,14 +363,16 @@ impl Reader {
             at.at = BYTE_ORDER_MARK.len();
         }
         let mut records = Records::of(form.fields);
-        while form.has_header {
-            let scanned = form.dialect.scan(&piece.bytes, at.at, piece.is_last, 1, &mut records);
-            let next = scanned.map_err(|wrong| at.error(&piece.bytes, &wrong))?;
-            if records.rows() > 0 || piece.is_last {
-                at.step(&piece.bytes, next);
-                break;
-            }
-            piece = stream.next(&piece.bytes)?;
+        if form.has_header {
+            let next = loop {
+                let scanned = form.dialect.scan(&piece.bytes, at.at, piece.is_last, 1, &mut records);
+                let next = scanned.map_err(|wrong| at.error(&piece.bytes, &wrong))?;
+                if records.rows() > 0 || piece.is_last {
+                    break next;
+                }
+                piece = stream.next(&piece.bytes)?;
+            };
+            at.step(&piece.bytes, next);
         }
         let reads = reads.iter().map(|column| (*column, Store::default())).collect();
         Ok(Reader { form, stream, piece, at, records, reads, batch_rows, rows: 0 })

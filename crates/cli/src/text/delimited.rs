@@ -363,7 +363,7 @@ mod tests {
         for _ in 0..3000 {
             let length = random(40);
             let text: String = (0..length)
-                .map(|_| ["a", ",", "\n", "\"", "\r\n", "bc", "\"\""][random(7) as usize])
+                .map(|_| ["a", ",", "\n", "\"", "\r\n", "bc", "\"\""][usize::try_from(random(7)).unwrap()])
                 .collect();
             let whole = read(CSV, &text, 1000);
             for piece in [1, 5, 8] {

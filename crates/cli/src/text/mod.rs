@@ -14,7 +14,8 @@ mod types;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
 
 use clap::{Args, ValueEnum};
 
@@ -403,27 +404,65 @@ impl TextFile {
         let limit = limit.unwrap_or(u64::MAX);
         let wanted = BATCH_ROWS.min(usize::try_from(limit).unwrap_or(usize::MAX)).max(1);
         let batch_rows = conformer.batch_rows(wanted)?;
+        let reads = conform.reads();
         let reader = match &self.form {
             Form::Delimited(form) => {
-                Reader::Delimited(csv::Reader::new(Arc::clone(form), stream, conform.reads(), batch_rows)?)
+                Reader::Delimited(Box::new(csv::Reader::new(Arc::clone(form), stream, reads, batch_rows)?))
             }
             Form::Lines(form) => {
-                Reader::Lines(jsonl::Reader::new(form, stream, conform.reads(), batch_rows)?)
+                Reader::Lines(Box::new(jsonl::Reader::new(form, stream, reads, batch_rows)?))
             }
         };
         let (is_identity, schema) = (conform.is_identity(), Arc::clone(&self.schema));
-        Ok(TextRows { reader, conformer, is_identity, schema, left: limit })
+        let batches = if limit <= u64_of(BATCH_ROWS) { Batches::Here(reader) } else { ahead(reader)? };
+        Ok(TextRows { batches, conformer, is_identity, schema, left: limit })
     }
 }
 
 enum Reader {
-    Delimited(csv::Reader),
-    Lines(jsonl::Reader),
+    Delimited(Box<csv::Reader>),
+    Lines(Box<jsonl::Reader>),
+}
+
+impl Reader {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        match self {
+            Reader::Delimited(reader) => reader.next(),
+            Reader::Lines(reader) => reader.next(),
+        }
+    }
+}
+
+/// Where batches are made.
+enum Batches {
+    Here(Reader),
+    /// On a thread of their own: parsing takes about as long as what is done with the rows.
+    Ahead(mpsc::Receiver<Result<Option<Batch>>>),
+}
+
+/// Batches that wait to be taken.
+const BATCHES_AHEAD: usize = 2;
+
+fn ahead(mut reader: Reader) -> Result<Batches> {
+    let (sender, receiver) = mpsc::sync_channel(BATCHES_AHEAD);
+    let read = move || {
+        loop {
+            let next = reader.next();
+            let is_last = !matches!(next, Ok(Some(_)));
+            // Nobody may want more.
+            if sender.send(next).is_err() || is_last {
+                return;
+            }
+        }
+    };
+    let spawned = thread::Builder::new().name("reader".to_string()).spawn(read);
+    spawned.map_err(|error| Error::source(format!("no thread can be had: {}", plain(&error.to_string()))))?;
+    Ok(Batches::Ahead(receiver))
 }
 
 /// Batches of a text's rows.
 pub(crate) struct TextRows {
-    reader: Reader,
+    batches: Batches,
     conformer: Conformer,
     is_identity: bool,
     schema: Arc<Schema>,
@@ -436,11 +475,16 @@ impl TextRows {
         if self.left == 0 {
             return Ok(None);
         }
-        let batch = match &mut self.reader {
-            Reader::Delimited(reader) => reader.next()?,
-            Reader::Lines(reader) => reader.next()?,
+        let batch = match &mut self.batches {
+            Batches::Here(reader) => reader.next()?,
+            Batches::Ahead(batches) => {
+                batches.recv().map_err(|_| Error::internal("the thread that reads is gone"))??
+            }
         };
-        let Some(mut batch) = batch else { return Ok(None) };
+        let Some(mut batch) = batch else {
+            self.left = 0;
+            return Ok(None);
+        };
         if u64_of(batch.rows) > self.left {
             let rows = usize::try_from(self.left).unwrap_or(usize::MAX);
             batch.columns = batch.columns.iter().map(|column| column.slice(0..rows)).collect();
