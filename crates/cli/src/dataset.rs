@@ -406,7 +406,10 @@ impl DataFile {
 
     /// An engine's error as this file's.
     pub(crate) fn failure(&self, error: &Error) -> Failure {
-        crate::input::failure(&self.name, error, self.limits)
+        match self.text {
+            Some(_) => text::failure(&self.name, error, self.limits),
+            None => input::failure(&self.name, error, self.limits),
+        }
     }
 }
 

@@ -14,8 +14,10 @@ mod types;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
@@ -225,6 +227,7 @@ pub(crate) struct TextFile {
     limits: Limits,
     /// What is read only once: standard input, from its start.
     once: Option<Mutex<Option<Stream>>>,
+    interrupted: Interrupted,
 }
 
 #[derive(Clone)]
@@ -304,7 +307,8 @@ pub(crate) fn open(
                 Form::Lines(Arc::new(form))
             }
         };
-        files.push(TextFile { name, path, schema, form, limits, once });
+        let interrupted = interrupted.clone();
+        files.push(TextFile { name, path, schema, form, limits, once, interrupted });
     }
     Ok(files)
 }
@@ -415,7 +419,8 @@ impl TextFile {
         };
         let (is_identity, schema) = (conform.is_identity(), Arc::clone(&self.schema));
         let batches = if limit <= u64_of(BATCH_ROWS) { Batches::Here(reader) } else { ahead(reader)? };
-        Ok(TextRows { batches, conformer, is_identity, schema, left: limit })
+        let interrupted = self.interrupted.clone();
+        Ok(TextRows { batches, conformer, is_identity, schema, left: limit, interrupted })
     }
 }
 
@@ -467,6 +472,7 @@ pub(crate) struct TextRows {
     is_identity: bool,
     schema: Arc<Schema>,
     left: u64,
+    interrupted: Interrupted,
 }
 
 impl TextRows {
@@ -477,9 +483,19 @@ impl TextRows {
         }
         let batch = match &mut self.batches {
             Batches::Here(reader) => reader.next()?,
-            Batches::Ahead(batches) => {
-                batches.recv().map_err(|_| Error::internal("the thread that reads is gone"))??
-            }
+            Batches::Ahead(batches) => loop {
+                match batches.recv_timeout(LOOK_UP_AFTER) {
+                    Ok(batch) => break batch?,
+                    // Who types does not type on.
+                    Err(RecvTimeoutError::Timeout) if self.interrupted.is_set() => {
+                        return Err(Error::source(INTERRUPTED));
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return Err(Error::internal("the thread that reads is gone"));
+                    }
+                }
+            },
         };
         let Some(mut batch) = batch else {
             self.left = 0;
@@ -496,6 +512,19 @@ impl TextRows {
         }
         self.conformer.feed(batch)?;
         self.conformer.step(&self.schema, &mut Budget::unlimited())
+    }
+}
+
+/// The error that ends what waited for more text.
+const INTERRUPTED: &str = "interrupted";
+/// How long text is waited for before it is looked whether anybody still wants it.
+const LOOK_UP_AFTER: Duration = Duration::from_millis(100);
+
+/// An engine's error about a text's rows as a command's.
+pub(crate) fn failure(name: &str, error: &Error, limits: Limits) -> Failure {
+    match error.kind() == ErrorKind::Source && error.message() == INTERRUPTED {
+        true => Failure::Interrupted,
+        false => crate::input::failure(name, error, limits),
     }
 }
 
