@@ -32,7 +32,7 @@ Examples:
   marquetry cql trips/ --table ks.trips --key trip --columns trip,fare,tip"
 )]
 pub(crate) struct Cql {
-    /// Parquet files, directories of them, and patterns ('trips/**/*.parquet'); not standard input
+    /// Parquet files, directories of them, and patterns ('trips/**/*.parquet'); or CSV and JSON lines
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 

@@ -34,7 +34,7 @@ Examples:
   marquetry diff trips/ 'copies/*.parquet' --columns id,fare"
 )]
 pub(crate) struct Diff {
-    /// A Parquet file, a directory of them, or a pattern
+    /// A Parquet file, a directory of them, or a pattern; or CSV or JSON lines
     #[arg(value_name = "A")]
     a: PathBuf,
 

@@ -68,7 +68,7 @@ Examples:
   marquetry rows --columns 'id,items.price' 'orders/year=2024/**/*.parquet'"
 )]
 pub(crate) struct RowsCommand {
-    /// Parquet files, directories of them, and patterns ('trips/year=*/**/*.parquet')
+    /// Parquet files, directories of them, and patterns ('trips/year=*/**/*.parquet'); or CSV and JSON lines
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 

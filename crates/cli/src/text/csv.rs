@@ -351,12 +351,8 @@ impl Reader {
     /// # Errors
     ///
     /// As the stream.
-    pub(super) fn new(
-        form: Arc<Form>,
-        mut stream: Stream,
-        reads: &[usize],
-        batch_rows: usize,
-    ) -> Result<Reader> {
+    pub(super) fn new(form: Arc<Form>, stream: Stream, reads: &[usize], batch_rows: usize) -> Result<Reader> {
+        let mut stream = stream.with_columns(form.fields);
         let mut piece = stream.next(&[])?;
         let mut at = Place::default();
         if piece.bytes.starts_with(&BYTE_ORDER_MARK) {
@@ -513,7 +509,7 @@ impl Fields<'_> {
                 self.numbers(&mut store.int32, narrow, Values::Int32)?
             }
             Kind::Double if !is_told => {
-                let number = |text: &[u8]| if parse::is_number(text) { parse::double(text) } else { None };
+                let number = |text: &[u8]| parse::double(text).filter(|_| parse::is_usual(text));
                 self.numbers(&mut store.double, number, Values::Double)?
             }
             Kind::Double => {

@@ -14,6 +14,9 @@ use crate::failure::plain;
 
 /// Bytes of a piece: what stays in a core's cache, with what is made of it.
 const PIECE_BYTES: usize = 512 << 10;
+/// Bytes of a piece for each column of a wide table, and of such a piece at most: so that some rows of it are worked on together.
+const COLUMN_BYTES: usize = 512;
+const WIDE_PIECE_BYTES_MAX: usize = 32 << 20;
 /// Bytes of packed text that are read at a time.
 const PACKED_BYTES: usize = 128 << 10;
 
@@ -24,6 +27,7 @@ pub(super) struct Stream {
     /// Bytes that were handed out, but for what came back.
     offset: u64,
     is_ended: bool,
+    piece_bytes: usize,
     pool: Pool<u8>,
     limits: Limits,
     /// What was read, of what can be read only once.
@@ -67,7 +71,7 @@ impl Stream {
         };
         let (name, pool) = (name.to_string(), Pool::new());
         let kept = is_stdin(path).then(Vec::new);
-        Ok(Stream { reader, name, offset: 0, is_ended: false, pool, limits, kept })
+        Ok(Stream { reader, name, offset: 0, is_ended: false, piece_bytes: PIECE_BYTES, pool, limits, kept })
     }
 
     /// Reads all that was read again, and goes on.
@@ -75,6 +79,12 @@ impl Stream {
         let kept = self.kept.take().unwrap_or_default();
         let before = Kept { pieces: kept.into() };
         Stream { reader: Box::new(before.chain(self.reader)), offset: 0, is_ended: false, ..self }
+    }
+
+    /// Reads pieces that have some rows of so many columns.
+    pub(super) fn with_columns(mut self, columns: usize) -> Stream {
+        self.piece_bytes = columns.saturating_mul(COLUMN_BYTES).clamp(PIECE_BYTES, WIDE_PIECE_BYTES_MAX);
+        self
     }
 
     /// The next piece, which begins with the rest of the one before: what was no whole row.
@@ -90,7 +100,7 @@ impl Stream {
                 format!("a row of more than {most} bytes (is a quote not closed, or a line end missing?)"),
             ));
         }
-        let length = PIECE_BYTES.max(rest.len().saturating_mul(2));
+        let length = self.piece_bytes.max(rest.len().saturating_mul(2));
         let mut bytes = self.pool.take_memory(length)?;
         bytes.clear();
         bytes.extend_from_slice(rest);
