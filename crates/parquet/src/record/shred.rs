@@ -41,6 +41,8 @@ const ENTRIES_MAX: usize = 32 << 10;
 /// Events are those that [`Records`](super::Records) tells, in that order; but the fields of a struct, and of the record, may come in
 /// any order, and those that do not come are null. A field of a struct may come once, an element is whatever comes next.
 ///
+/// Its work is beside that of whoever tells it: a host that steps [`Records`](super::Records) gives these an eighth of its budget.
+///
 /// A long value is best given by [`Shredder::shared`], which keeps it. [`RecordSink::value`] copies, all of it at once.
 ///
 /// After an error it stays failed.

@@ -15,8 +15,6 @@ const UNMEASURED: &[(&str, &str)] = &[
     ("read/conform/variant.rs VARIANT_PRICE", "no file of shredded variants is made for it"),
     ("read/released.rs RELEASE_PRICE", "what is given back was had before, which costs more"),
     ("read/column.rs CUT_PRICE", "charged only where the columns' batches end at different rows"),
-    ("record/shred.rs ENTRY_PRICE", "set beside record/mod.rs OP_PRICE, which tells the events"),
-    ("record/shred.rs EVENT_PRICE", "set beside record/mod.rs OP_PRICE, which tells the events"),
     ("format/write/footer.rs COUNT_PRICE", WRITER),
     ("format/write/footer.rs ELEMENT_PRICE", WRITER),
     ("format/write/index.rs PAGE_PRICE", WRITER),
