@@ -481,3 +481,99 @@ fn compare_with_python(text: &str, parquet: &str, delimiter: &str) {
         String::from_utf8_lossy(&out.stderr)
     );
 }
+
+/// Numbers that look random and are always the same.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % bound
+    }
+
+    fn text(&mut self) -> String {
+        let parts = ["a", "long text ", ",", "\"", "\n", "\r\n", "é", "\t", "0", "'", ";"];
+        (0..self.below(6)).map(|_| parts[self.below(parts.len())]).collect()
+    }
+}
+
+/// Whatever text is in fields, it is there as it was, in pieces of any size.
+#[test]
+fn any_text_in_fields() {
+    let folder = Folder::new();
+    let mut random = Random(1);
+    let columns = 5;
+    let mut text = String::new();
+    let mut expected = Vec::new();
+    // More than a piece.
+    for _ in 0..40_000 {
+        let mut row = serde_json::Map::new();
+        for column in 0..columns {
+            let value = random.text();
+            let must_quote = value.contains([',', '"', '\n', '\r']);
+            let is_quoted = must_quote || random.below(3) == 0;
+            let field = if is_quoted { format!("\"{}\"", value.replace('"', "\"\"")) } else { value.clone() };
+            text += &field;
+            text += if column + 1 < columns { "," } else { ["\n", "\r\n"][random.below(2)] };
+            let is_null = value.is_empty() && !is_quoted;
+            row.insert(format!("c{column}"), if is_null { serde_json::Value::Null } else { value.into() });
+        }
+        expected.push(serde_json::Value::Object(row));
+    }
+    let from = folder.write("a.csv", text);
+    let schema = "c0 text, c1 text, c2 text, c3 text, c4 text";
+    let (_, rows) = folder.copied(&from, &["--schema", schema, "--header", "no", "--delimiter", ","]);
+    assert_eq!(rows.len(), expected.len());
+    for (number, (row, expected)) in rows.iter().zip(&expected).enumerate() {
+        assert_eq!(serde_json::from_str::<serde_json::Value>(row).unwrap(), *expected, "row {number}");
+    }
+}
+
+/// Whatever objects there are, they come back as rows.
+#[test]
+fn any_objects() {
+    use serde_json::{Value, json};
+
+    fn list(random: &mut Random, depth: usize) -> Value {
+        let element = |random: &mut Random| match (random.below(4), depth) {
+            (0, _) => Value::Null,
+            (_, 0) => json!(random.below(1000)),
+            _ => list(random, depth - 1),
+        };
+        (0..random.below(4)).map(|_| element(random)).collect()
+    }
+
+    let folder = Folder::new();
+    let mut random = Random(3);
+    let (mut text, mut expected) = (String::new(), Vec::new());
+    for _ in 0..20_000 {
+        let mut row = json!({
+            "id": random.below(1 << 30), "text": random.text(), "ok": random.below(2) == 0,
+            "lists": list(&mut random, 2),
+            "place": {"name": random.text(), "deep": {"tags": [random.text(), null]}, "n": random.below(10)},
+            "items": [{"a": random.below(5)}, {"a": null}, null],
+        });
+        for field in ["id", "text", "ok", "lists", "place", "items"] {
+            if random.below(5) == 0 {
+                row[field] = Value::Null;
+            }
+        }
+        let mut written = row.clone();
+        let fields = written.as_object_mut().unwrap();
+        // What is null may be missing.
+        fields.retain(|_, value| !value.is_null() || random.below(2) == 0);
+        text += &format!("{written}\n");
+        expected.push(row);
+    }
+    let from = folder.write("a.jsonl", text);
+    for more in [&[][..], &["--schema", SCHEMA]] {
+        let (_, rows) = folder.copied(&from, more);
+        assert_eq!(rows.len(), expected.len());
+        for (number, (row, expected)) in rows.iter().zip(&expected).enumerate() {
+            assert_eq!(serde_json::from_str::<Value>(row).unwrap(), *expected, "row {number}");
+        }
+    }
+}
+
+const SCHEMA: &str = "id bigint, text text, ok boolean, lists list<list<list<int>>>, \
+                      place struct<name text, deep struct<tags list<text>>, n tinyint>, items list<struct<a int>>";
