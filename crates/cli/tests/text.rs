@@ -352,6 +352,12 @@ fn as_other_tables() {
         run(["copy", &packed, &to, "--overwrite", "--quiet"]).succeeded();
         assert!(run(["diff", &plain, &to]).succeeded().contains("the same: 300,001 rows of 2 columns"));
     }
+    fs::create_dir(folder.path("packed")).unwrap();
+    run(["rows", &folder.path("packed"), "--from", "csv"])
+        .failed(3, &["a directory without a file of that kind"]);
+    fs::rename(folder.path("p.csv.gz"), folder.path("packed/P.CSV.GZ")).unwrap();
+    let first = run(["rows", &folder.path("packed"), "--from", "csv", "--limit", "1"]).succeeded();
+    assert!(first.contains("1  x"), "{first}");
     folder.refused(&folder.write("cut.csv.zst", &zst[..length - 5]), &[], 3, &["cut.csv.zst", "cut off"]);
     run(["diff", &plain, &from]).failed(1, &["differ"]);
 }

@@ -63,7 +63,8 @@ impl Stream {
             if file.metadata().map_err(|error| failed(&error))?.is_dir() {
                 return Err(Error::source(format!("{name}: a directory, where a file is needed")));
             }
-            match path.extension().and_then(|ending| ending.to_str()) {
+            let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+            match ending.as_deref().and_then(|ending| ending.to_str()) {
                 Some("gz") => Box::new(MultiGzDecoder::new(BufReader::with_capacity(PACKED_BYTES, file))),
                 Some("zst") => Box::new(Zstd::new(file)?),
                 _ => Box::new(file),

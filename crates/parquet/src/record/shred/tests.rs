@@ -289,6 +289,24 @@ fn one_large_row() {
 }
 
 #[test]
+fn a_batch_has_so_many_rows() {
+    let schema = Arc::new(Schema::of_fields(&[leaf("i", PhysicalType::Int32)]).unwrap());
+    let options = ShredOptions { batch_rows: 2, ..ShredOptions::default() };
+    let mut s = Shredder::new(schema, &[0], options).unwrap();
+    for first_row in [0, 2] {
+        for rows in 1..=2 {
+            assert!(!s.is_full());
+            s.start_record().unwrap();
+            s.end_record().unwrap();
+            assert_eq!(s.rows(), rows);
+        }
+        assert!(s.is_full());
+        let batch = take(&mut s);
+        assert_eq!((batch.rows, batch.first_row, s.rows()), (2, first_row, 0));
+    }
+}
+
+#[test]
 fn long_values_are_kept() {
     let mut s =
         shredder(&[leaf("s", PhysicalType::ByteArray), leaf("f", PhysicalType::FixedLenByteArray(2))]);
