@@ -35,6 +35,8 @@ const READ_BYTES: u64 = 512 << 10;
 #[derive(Debug)]
 pub(super) struct GroupSteps {
     column: usize,
+    /// Columns from this one on are not to be ended yet.
+    until: usize,
     stage: Stage,
     /// What is told of the chunk that is being written.
     chunk: ColumnChunk,
@@ -59,6 +61,8 @@ enum Stage {
 pub(super) enum Ended {
     /// The row group is written.
     Whole,
+    /// So many columns are, and the next one is not to be ended yet.
+    Column(usize),
     /// These bytes of the spill object are wanted.
     Need(Range<u64>),
     /// The budget is spent, or there are bytes to be appended.
@@ -78,7 +82,28 @@ impl GroupSteps {
     /// A row group of so many rows, which is to begin at `offset` of the file.
     pub(super) fn new(rows: u64, offset: u64) -> GroupSteps {
         let record = GroupRecord { rows, offset, ..GroupRecord::default() };
-        GroupSteps { column: 0, stage: Stage::End, chunk: ColumnChunk::default(), record }
+        let chunk = ColumnChunk::default();
+        GroupSteps { column: 0, until: usize::MAX, stage: Stage::End, chunk, record }
+    }
+
+    /// The same, of which no column may be ended yet.
+    pub(super) fn by_columns(rows: u64, offset: u64) -> GroupSteps {
+        GroupSteps { until: 0, ..GroupSteps::new(rows, offset) }
+    }
+
+    /// The first column that is not written.
+    pub(super) fn column(&self) -> usize {
+        self.column
+    }
+
+    /// Rows of the row group.
+    pub(super) fn rows(&self) -> u64 {
+        self.record.rows
+    }
+
+    /// The next column may be ended, too.
+    pub(super) fn end_column(&mut self) {
+        self.until = self.column + 1;
     }
 
     /// Works on.
@@ -100,6 +125,9 @@ impl GroupSteps {
                 ending.groups.push(self.record);
                 return Ok(Ended::Whole);
             };
+            if self.column == self.until {
+                return Ok(Ended::Column(self.column));
+            }
             match &mut self.stage {
                 Stage::End => {
                     if !column.end_chunk(shared, budget)? {
