@@ -9,7 +9,7 @@ use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Error, ErrorKind, Pool, Resu
 
 use super::Value;
 use super::program::ProgramLeaf;
-use crate::growing::ROOM_PRICE;
+use crate::growing::{ROOM_PRICE, ROOM_SLICE_BYTES};
 use crate::read::{ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values};
 use crate::schema::PhysicalType;
 
@@ -291,21 +291,29 @@ impl Building {
     }
 }
 
-/// An array that grows: in pieces, which are put together when it is handed out, a piece at a time. Nearly always there is one.
+/// An array that grows: in pieces, which are put together when it is handed out, in slices. Nearly always there is one.
 #[derive(Debug)]
 struct Pieces<T> {
     open: Vec<T>,
     /// Those before, all of the same length.
     full: Vec<Vec<T>>,
-    /// The array, while it is put together, and the pieces that are in it.
+    /// The array, while it is put together, the pieces that are in it, and how many values of the next.
     whole: Vec<T>,
     joined: usize,
+    moved: usize,
     pool: Pool<T>,
 }
 
 impl<T: Copy + Default> Default for Pieces<T> {
     fn default() -> Pieces<T> {
-        Pieces { open: Vec::new(), full: Vec::new(), whole: Vec::new(), joined: 0, pool: Pool::new() }
+        Pieces {
+            open: Vec::new(),
+            full: Vec::new(),
+            whole: Vec::new(),
+            joined: 0,
+            moved: 0,
+            pool: Pool::new(),
+        }
     }
 }
 
@@ -353,23 +361,25 @@ impl<T: Copy + Default> Pieces<T> {
             return Ok(Some(self.pool.share(values, length)));
         }
         if self.whole.capacity() == 0 {
-            let length = self.open.len() + self.full.iter().map(Vec::len).sum::<usize>();
+            self.full.push(core::mem::take(&mut self.open));
+            let length = self.full.iter().map(Vec::len).sum::<usize>();
             self.whole
                 .try_reserve_exact(length)
                 .map_err(|_| Error::out_of_memory(length.saturating_mul(size_of::<T>())))?;
         }
         while let Some(piece) = self.full.get_mut(self.joined) {
-            let piece = core::mem::take(piece);
-            self.whole.extend_from_slice(&piece);
-            self.joined += 1;
-            budget.charge(ROOM_PRICE, size_of_val(&*piece), 0);
-            if budget.is_spent() {
+            let slice = self.moved..piece.len().min(self.moved + ROOM_SLICE_BYTES / size_of::<T>());
+            budget.charge(ROOM_PRICE, size_of_val(&piece[slice.clone()]), 0);
+            self.moved = slice.end;
+            self.whole.extend_from_slice(&piece[slice]);
+            if self.moved == piece.len() {
+                *piece = Vec::new();
+                (self.joined, self.moved) = (self.joined + 1, 0);
+            }
+            if self.joined < self.full.len() && budget.is_spent() {
                 return Ok(None);
             }
         }
-        self.whole.extend_from_slice(&self.open);
-        budget.charge(ROOM_PRICE, size_of_val(&*self.open), 0);
-        self.open.clear();
         self.full.clear();
         self.joined = 0;
         Ok(Some(core::mem::take(&mut self.whole).into()))
