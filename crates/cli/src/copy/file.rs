@@ -16,7 +16,7 @@ use marquetry_io::{Sink, Sinks, drive_into};
 use marquetry_parquet::format::{Compression, Encoding};
 use marquetry_parquet::read::Batch;
 use marquetry_parquet::schema::Schema;
-use marquetry_parquet::write::{ColumnOptions, Fed, FileWriter, WriteOptions};
+use marquetry_parquet::write::{BloomOptions, ColumnOptions, Fed, FileWriter, WriteOptions};
 
 use super::Copying;
 use crate::columns::{self, Wanted};
@@ -43,6 +43,17 @@ pub(crate) struct FileArgs {
     /// for booleans, RLE. Columns are named as --columns names them; all that is in a nested one is meant.
     #[arg(long, value_name = "COLUMN=ENCODING", help_heading = "Parquet file")]
     encoding: Vec<String>,
+
+    /// Write Bloom filters of columns, by which readers pass over row groups without a value: 'id,name'
+    ///
+    /// Columns are named as --columns names them; all that is in a nested one is meant. BOOLEAN has none. A filter is as small as the
+    /// values of a row group allow: 10.5 bits for each that is different, and more, for its bytes are a power of two.
+    #[arg(long, value_name = "COLUMNS", help_heading = "Parquet file")]
+    bloom: Option<String>,
+
+    /// The share of values that are not there, and that a Bloom filter does not tell from those that are [default: 0.01]
+    #[arg(long, value_name = "N", help_heading = "Parquet file")]
+    bloom_fpp: Option<f64>,
 
     /// Rows of a row group at most [default: 1048576]
     #[arg(long, value_name = "N", help_heading = "Parquet file")]
@@ -111,6 +122,8 @@ impl FileArgs {
             (self.codec.is_some(), "--codec"),
             (self.level.is_some(), "--level"),
             (!self.encoding.is_empty(), "--encoding"),
+            (self.bloom.is_some(), "--bloom"),
+            (self.bloom_fpp.is_some(), "--bloom-fpp"),
             (self.row_group_rows.is_some(), "--row-group-rows"),
             (self.row_group_bytes.is_some(), "--row-group-bytes"),
             (self.page_rows.is_some(), "--page-rows"),
@@ -124,7 +137,7 @@ impl FileArgs {
     /// Copies; says what was done.
     pub(super) fn copy(&self, copying: &Copying<'_>, path: &Path) -> Outcome<String> {
         let started = Instant::now();
-        let encodings = self.encodings()?;
+        let wishes = self.wishes()?;
         let name = path.display().to_string();
         if !self.overwrite && fs::symlink_metadata(path).is_ok() {
             return Err(Failure::refused(format!(
@@ -133,7 +146,7 @@ impl FileArgs {
         }
         let dataset = Dataset::open(copying.from, &copying.rows.table, copying.interrupted)?;
         let schema = Arc::new(dataset.schema().clone());
-        let options = self.options(&dataset, &encodings)?;
+        let options = self.options(&dataset, &wishes)?;
         let mut writer = FileWriter::new(FILE, schema, Arc::new(StandardCodecs::default()), options)
             .map_err(|error| Failure::about(&name, &error))?;
         let cannot = |error: Error| crate::input::failure(&name, &error, dataset.limits);
@@ -177,7 +190,7 @@ impl FileArgs {
         Ok(super::summary(rows, &what, started, if self.verify { "verified" } else { "" }))
     }
 
-    fn options(&self, dataset: &Dataset, encodings: &[(Wanted, Encoding)]) -> Outcome<WriteOptions> {
+    fn options(&self, dataset: &Dataset, wishes: &[(Wanted, Wish)]) -> Outcome<WriteOptions> {
         let defaults = WriteOptions::default();
         let column = ColumnOptions {
             compression: self.codec.map_or(defaults.column.compression, CodecName::compression),
@@ -193,10 +206,13 @@ impl FileArgs {
             column,
             ..WriteOptions::default()
         };
-        for (wanted, encoding) in encodings {
-            for leaf in leaves_of(dataset.schema(), wanted)? {
-                let column = ColumnOptions { encoding: Some(*encoding), ..options.column.clone() };
-                options.columns.insert(leaf, column);
+        for (wanted, wish) in wishes {
+            for leaf in leaves_of(wish.option(), dataset.schema(), wanted)? {
+                let column = options.columns.entry(leaf).or_insert_with(|| options.column.clone());
+                match wish {
+                    Wish::Encoding(encoding) => column.encoding = Some(*encoding),
+                    Wish::Bloom(bloom) => column.bloom = Some(*bloom),
+                }
             }
         }
         // What a file says of itself holds where all of it is copied, in the same columns.
@@ -210,7 +226,27 @@ impl FileArgs {
         Ok(options)
     }
 
-    fn encodings(&self) -> Outcome<Vec<(Wanted, Encoding)>> {
+    /// What is asked of single columns.
+    fn wishes(&self) -> Outcome<Vec<(Wanted, Wish)>> {
+        let mut wishes = self.encodings()?;
+        let defaults = BloomOptions::default();
+        let fpp = self.bloom_fpp.unwrap_or(defaults.fpp);
+        if !(fpp > 0.0 && fpp < 1.0) {
+            return Err(Failure::usage(format!("--bloom-fpp {fpp}: a share is more than 0 and less than 1")));
+        }
+        match (&self.bloom, self.bloom_fpp) {
+            (Some(list), _) => {
+                let bloom = Wish::Bloom(BloomOptions { fpp, ..defaults });
+                wishes
+                    .extend(columns::parse_list("--bloom", list)?.into_iter().map(|column| (column, bloom)));
+            }
+            (None, Some(_)) => return Err(Failure::usage("--bloom-fpp: of no columns; --bloom names them")),
+            (None, None) => {}
+        }
+        Ok(wishes)
+    }
+
+    fn encodings(&self) -> Outcome<Vec<(Wanted, Wish)>> {
         let known = [
             Encoding::Plain,
             Encoding::RleDictionary,
@@ -232,11 +268,28 @@ impl FileArgs {
             })?;
             let mut wanted = columns::parse_list("--encoding", column)?;
             match (wanted.pop(), wanted.is_empty()) {
-                (Some(column), true) => Ok((column, encoding)),
+                (Some(column), true) => Ok((column, Wish::Encoding(encoding))),
                 _ => Err(wrong("one column at a time")),
             }
         };
         self.encoding.iter().map(parse).collect()
+    }
+}
+
+/// What is asked of a single column.
+#[derive(Debug, Clone, Copy)]
+enum Wish {
+    Encoding(Encoding),
+    Bloom(BloomOptions),
+}
+
+impl Wish {
+    /// The option that asks it.
+    fn option(self) -> &'static str {
+        match self {
+            Wish::Encoding(_) => "--encoding",
+            Wish::Bloom(_) => "--bloom",
+        }
     }
 }
 
@@ -255,7 +308,7 @@ fn verify(copying: &Copying<'_>, dataset: &Dataset, written: &Path, name: &str) 
 }
 
 /// The leaves of a column that a person names.
-fn leaves_of(schema: &Schema, wanted: &Wanted) -> Outcome<Vec<usize>> {
+fn leaves_of(option: &str, schema: &Schema, wanted: &Wanted) -> Outcome<Vec<usize>> {
     let dotted = wanted.dotted();
     let is_in =
         |path: &str| path.strip_prefix(&*dotted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
@@ -263,7 +316,7 @@ fn leaves_of(schema: &Schema, wanted: &Wanted) -> Outcome<Vec<usize>> {
         schema.leaves().iter().enumerate().filter(|(_, leaf)| is_in(&leaf.path)).map(|(at, _)| at).collect();
     if leaves.is_empty() {
         let names: Vec<&str> = schema.leaves().iter().take(20).map(|leaf| &*leaf.path).collect();
-        let message = format!("--encoding: there is no column {dotted}; columns are {}", names.join(", "));
+        let message = format!("{option}: there is no column {dotted}; columns are {}", names.join(", "));
         return Err(Failure::usage(message));
     }
     Ok(leaves)
