@@ -10,3 +10,4 @@ mod kept;
 mod matrix;
 mod others;
 mod rewritten;
+mod shredded;
