@@ -39,6 +39,7 @@ use marquetry_base::{Bytes, Error, Result};
 pub use array::{Array, ArrayKind};
 pub use assembler::Assembler;
 pub use batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values};
+pub(crate) use builder::{rows_max, value_bytes};
 pub use conform::{Conform, ConformReader};
 pub use footer::FooterReader;
 pub use index::{ChunkIndex, PageIndexReader};

@@ -6,3 +6,4 @@ mod footers;
 mod given;
 mod others;
 mod rewritten;
+mod sorting;
