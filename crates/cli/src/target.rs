@@ -73,7 +73,9 @@ mod tests {
         assert!(said("s3://bucket/key").contains("s3:// is not supported yet; supported are cql://"));
         assert!(said("out.csv").contains("neither a table nor a Parquet file"));
         for directory in ["out/", "out.parquet/", "."] {
-            assert!(matches!(parse(OsStr::new(directory)), Ok(Target::Directory(path)) if path == Path::new(directory)));
+            assert!(
+                matches!(parse(OsStr::new(directory)), Ok(Target::Directory(path)) if path == Path::new(directory))
+            );
         }
         assert!(
             matches!(parse(OsStr::new("a b.Parquet")), Ok(Target::File(path)) if path == Path::new("a b.Parquet"))

@@ -147,7 +147,7 @@ fn a_directory_of_files() {
     assert_eq!(folder.names(), ["out/notes.txt", "out/part-00000.parquet"]);
     // A directory may be replaced by a copy of itself.
     fs::remove_file(folder.path("out/notes.txt")).unwrap();
-    copy(&to, &to, &["--overwrite", "--file-bytes", "1", "--sort", "id desc"]).succeeded();
+    copy(&to, &to, &["--overwrite", "--file-bytes", "1", "--sort", "answer desc"]).succeeded();
     assert_eq!(in_any_order(rows(&to)), in_any_order(all));
     assert!(folder.names().len() >= 1 && folder.names().iter().all(|name| name.starts_with("out/part-")));
 }
@@ -275,7 +275,17 @@ mod ended {
             let out = Command::new("sh")
                 .args(["-c", "trap '' XFSZ; ulimit -f 40; exec \"$0\" \"$@\""])
                 .arg(program)
-                .args(["copy", &from, &to, "--trust", "--quiet"])
+                .args([
+                    "copy",
+                    &from,
+                    &to,
+                    "--trust",
+                    "--quiet",
+                    "--encoding",
+                    "n=PLAIN",
+                    "--codec",
+                    "uncompressed",
+                ])
                 .args(&arguments[1..])
                 .output()
                 .unwrap();
@@ -307,7 +317,7 @@ mod ended {
         fs::write(&broken, bytes).unwrap();
         let broken = broken.to_str().unwrap();
         copy(broken, &folder.path("out/"), &["--file-rows", "10"]).failed(1, &["broken.parquet"]);
-        copy(broken, &folder.path("to.parquet"), &["--sort", "id"]).failed(1, &["broken.parquet"]);
+        copy(broken, &folder.path("to.parquet"), &["--sort", "answer"]).failed(1, &["broken.parquet"]);
         assert!(folder.names().is_empty());
     }
 }
@@ -325,15 +335,20 @@ fn why_columns_are_encoded_so() {
     for column in ["VendorID", "lpep_pickup_datetime", "PULocationID", "trip_distance"] {
         let cells: Vec<&str> =
             line(column).split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
-        assert_eq!(cells[2], cells[3], "{shown}");
+        assert!(cells[2].contains(cells[3]), "{shown}");
         assert!(cells[4].contains(" values: ") && cells[4].contains("PLAIN "), "{shown}");
     }
-    assert!(line("VendorID").contains("different"), "{shown}");
+    assert!(line("VendorID").contains("2 different"), "{shown}");
+    assert!(
+        line("lpep_pickup_datetime")
+            .ends_with("; the dictionary was left for it grew too large or saved too little"),
+        "{shown}"
+    );
     let cells: Vec<&str> =
         line("fare_amount").split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
     assert!(cells[2] == "PLAIN" && cells[3] != "PLAIN", "{shown}");
     assert!(line("ehail_fee").contains("no values"), "{shown}");
-    run(["show", "--why", "--json", &to]).failed(2, &["--why"]);
+    assert_eq!(run(["show", "--why", "--json", &to]).code, Some(2));
     let nested = run(["show", "--why", &data("nested.parquet")]).succeeded();
     assert!(nested.contains("Row group 0"), "{nested}");
 }

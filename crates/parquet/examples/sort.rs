@@ -48,11 +48,13 @@ enum Made {
     Word,
     /// Strings of 400 bytes and more.
     Long,
+    /// Strings of which most begin alike, and one does not.
+    Alike,
 }
 
-use Made::{Dense, Long, Random, Text, Word};
+use Made::{Alike, Dense, Long, Random, Text, Word};
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 10] = [
     Case {
         name: "a number",
         rows: 1 << 20,
@@ -86,12 +88,20 @@ const CASES: [Case; 9] = [
         prices: ["sort/pieces.rs SORT_PRICE", "sort/merge.rs COMPARE_PRICE"],
     },
     Case {
+        name: "a text that begins alike but once",
+        rows: 1 << 19,
+        batch_rows: 8192,
+        columns: &[Alike],
+        memory_bytes: u64::MAX,
+        prices: ["sort/pieces.rs SORT_PRICE", "sort/pieces.rs TAIL_PRICE"],
+    },
+    Case {
         name: "a word and eight texts",
         rows: 1 << 18,
         batch_rows: 8192,
         columns: &[Word, Text, Text, Text, Text, Text, Text, Text, Text],
         memory_bytes: u64::MAX,
-        prices: ["sort/stored.rs STRING_PRICE", "sort/gather.rs VALUE_PRICE"],
+        prices: ["sort/stored.rs STRING_PRICE", "sort/gather.rs STRING_PRICE"],
     },
     Case {
         name: "a long string",
@@ -174,7 +184,7 @@ impl Case {
             .zip(self.columns)
             .map(|(number, made)| match made {
                 Random | Dense => HiveType::Integer.column(&format!("c{number}")),
-                Text | Word | Long => HiveType::Text.column(&format!("c{number}")),
+                Text | Word | Long | Alike => HiveType::Text.column(&format!("c{number}")),
             })
             .collect();
         let schema = Union::new().finish_with(&columns).schema;
@@ -259,6 +269,10 @@ impl Made {
                 Values::Int64((0..values).map(|_| random.next() as i64).collect::<Vec<_>>().into())
             }
             Text => strings(random, &|n| format!("https://example.org/customers/{n:020}/{}", n % 7)),
+            Alike => strings(random, &|n| match n % 100_000 {
+                0 => n.to_string(),
+                _ => format!("https://example.org/customers/{n:020}/{}", n % 7),
+            }),
             Word => strings(random, &|n| format!("{n:016x}")),
             Long => strings(random, &|n| format!("{n:016x}").repeat(25 + (n % 7) as usize)),
         };

@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 
-use marquetry_base::{Codec, Error};
 use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::{Codec, Error};
 use marquetry_parquet::format::{Compression, Encoding, SortingColumn};
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::{ColumnOptions, WriteOptions};

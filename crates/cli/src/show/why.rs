@@ -12,7 +12,7 @@ use marquetry_parquet::write::encoder::Slice;
 use super::text::{print_table, section};
 use crate::failure::Outcome;
 use crate::input::ParquetFile;
-use crate::numbers::{size, thousands};
+use crate::numbers::{plural, size, thousands};
 use crate::table::{Side, Table, printable};
 use crate::terminal::Terminal;
 
@@ -49,7 +49,7 @@ pub(super) fn print(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) -
             let (chosen, why) = match chunk.encrypted {
                 true => ("-".to_string(), "encrypted".to_string()),
                 false => match choice(file, number, leaf, chunk)? {
-                    Some(choice) => (choice.encoding.to_string(), reason(&choice)),
+                    Some(choice) => (choice.encoding.to_string(), reason(&choice) + left_dictionary(chunk)),
                     None => ("-".to_string(), "no values".to_string()),
                 },
             };
@@ -88,9 +88,8 @@ fn choice(file: &ParquetFile, group: usize, leaf: usize, chunk: &ColumnChunk) ->
     choice.map(Some).map_err(|error| file.failure(&error))
 }
 
-/// The encodings of a chunk's data pages, the most frequent one first; where the writer does not say how many pages have which, those of
-/// levels are left out.
-fn in_file(chunk: &ColumnChunk) -> String {
+/// The encodings of a chunk's data pages and how many have each, the most frequent one first; nothing where the writer does not say.
+fn data_pages(chunk: &ColumnChunk) -> Vec<(Encoding, i32)> {
     /// Data pages of both versions, as `PageType` counts them.
     const DATA_PAGES: [i32; 2] = [0, 3];
     let mut pages: Vec<(Encoding, i32)> = Vec::new();
@@ -101,10 +100,28 @@ fn in_file(chunk: &ColumnChunk) -> String {
         }
     }
     pages.sort_by_key(|(encoding, count)| (std::cmp::Reverse(*count), *encoding));
-    let mut names: Vec<String> = match &*pages {
+    pages
+}
+
+/// What is said of a chunk some of whose pages refer to a dictionary, and others do not.
+fn left_dictionary(chunk: &ColumnChunk) -> &'static str {
+    let is_dictionary = |(encoding, _): &(Encoding, i32)| {
+        matches!(encoding, Encoding::RleDictionary | Encoding::PlainDictionary)
+    };
+    let pages = data_pages(chunk);
+    match pages.iter().any(is_dictionary) && !pages.iter().all(is_dictionary) {
+        true => "; the dictionary was left for it grew too large or saved too little",
+        false => "",
+    }
+}
+
+/// The encodings of a chunk; where the writer does not say how many pages have which, those of levels are left out.
+fn in_file(chunk: &ColumnChunk) -> String {
+    let pages = |count: i32| plural(usize::try_from(count).unwrap_or(0), "page");
+    let mut names: Vec<String> = match &*data_pages(chunk) {
         [] => Vec::new(),
         [(only, _)] => vec![only.to_string()],
-        many => many.iter().map(|(encoding, count)| format!("{encoding} ({count} pages)")).collect(),
+        many => many.iter().map(|(encoding, count)| format!("{encoding} ({})", pages(*count))).collect(),
     };
     if names.is_empty() {
         let is_of_values = |encoding: &&Encoding| {

@@ -10,10 +10,12 @@ use super::collected::{Collected, push_bit, room};
 use super::merge::Pick;
 use super::stored::{Starts, Stored};
 use crate::read::{ColumnBatch, Layout, Levels};
-use crate::schema::{Leaf, Schema};
+use crate::schema::{Leaf, PhysicalType, Schema};
 
-/// What a value costs that is taken from anywhere in memory, what a row of a nested column does, and each of its entries.
+/// What a value costs that is taken from anywhere in memory, what a string does, what a row of a nested column
+/// does, and each of its entries.
 const VALUE_PRICE: Price = Price::per_kilovalue(16 << 10);
+const STRING_PRICE: Price = Price::per_kilovalue(36 << 10);
 const ROW_PRICE: Price = Price::per_kilovalue(40 << 10);
 const ENTRY_PRICE: Price = Price::per_kilovalue(3 << 10);
 /// What it costs to look at a batch's column.
@@ -124,7 +126,7 @@ impl Gathering {
             };
             let is_done = match is_nested(leaf) {
                 true => open.take_entries(leaf, column, sources, picks, budget)?,
-                false => open.take_rows(column, sources, picks, budget)?,
+                false => open.take_rows(leaf, column, sources, picks, budget)?,
             };
             if is_done && let Some(open) = self.open.take() {
                 self.columns.push(open.finish(leaf, column));
@@ -173,15 +175,17 @@ impl Open {
     /// Takes rows of a flat column: true once all are taken.
     fn take_rows(
         &mut self,
+        leaf: &Leaf,
         column: usize,
         sources: &[Stored],
         picks: &[Pick],
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
-        let affordable = budget.values_left(VALUE_PRICE).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
+        let price = if leaf.physical_type == PhysicalType::ByteArray { STRING_PRICE } else { VALUE_PRICE };
+        let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
         let until = picks.len().min(self.rows + affordable);
         let part = &picks[self.rows..until];
-        budget.charge(VALUE_PRICE, 0, part.len());
+        budget.charge(price, 0, part.len());
         budget.charge(SOURCE_PRICE, 0, sources.len());
         let columns = || sources.iter().map(|source| source.columns.get(column));
         self.values.pick(columns().map(|found| found.map(|found| &found.values)), part)?;

@@ -8,7 +8,10 @@ use marquetry_base::{Budget, Error, Price, Result};
 use super::pieces::{Piece, Prefix, compare_tails};
 
 /// What a comparison of two rows costs: their keys are rarely in the first-level cache.
-const COMPARE_PRICE: Price = Price::per_kilovalue(6 << 10);
+const COMPARE_PRICE: Price = Price::per_kilovalue(8 << 10);
+
+/// Bytes that all keys have in common are passed over if they are as many: what is behind them is farther away.
+const SKIPPED_MIN: usize = 4;
 
 /// Picks that are made before the budget is asked.
 const PICKS_AT_ONCE: usize = 64;
@@ -26,10 +29,11 @@ pub(super) struct Pick {
 #[derive(Debug, Default)]
 pub(super) struct Merge {
     cursors: Vec<Cursor>,
-    /// The keys' prefixes of the next rows.
-    heads: Vec<Prefix>,
     tree: LoserTree,
-    /// Cursors that are in the tree, while it is built.
+    /// Bytes that all keys have in common, from the first on: what comes behind tells them apart. Of pieces that are still to come none are known.
+    skip: usize,
+    /// Cursors whose keys were looked at for that, and that are in the tree.
+    measured: usize,
     built: usize,
 }
 
@@ -55,14 +59,14 @@ pub(super) enum Picked {
 impl Merge {
     /// A merge of so many pieces that are still to come, by [`Merge::replace`].
     pub(super) fn of_empty(pieces: usize) -> Merge {
-        Merge::of((0..pieces).map(|_| Piece::default()).collect())
+        let cursors = (0..pieces).map(|_| Cursor::default()).collect();
+        Merge { tree: LoserTree::new(pieces), cursors, skip: 0, measured: pieces, built: 0 }
     }
 
-    /// A merge of pieces.
+    /// A merge of pieces, which end with their last rows.
     pub(super) fn of(pieces: Vec<Piece>) -> Merge {
-        let heads = pieces.iter().map(|piece| piece.prefix(0)).collect();
         let cursors: Vec<Cursor> = pieces.into_iter().map(|piece| Cursor { piece, at: 0 }).collect();
-        Merge { tree: LoserTree::new(cursors.len()), cursors, heads, built: 0 }
+        Merge { tree: LoserTree::new(cursors.len()), cursors, skip: usize::MAX, measured: 0, built: 0 }
     }
 
     /// Pieces.
@@ -72,28 +76,50 @@ impl Merge {
 
     /// Puts a piece in the place of one that is exhausted, or not yet there. Once the merge is begun [`Merge::go_on`] follows.
     pub(super) fn replace(&mut self, cursor: usize, piece: Piece) {
-        if let (Some(head), Some(found)) = (self.heads.get_mut(cursor), self.cursors.get_mut(cursor)) {
-            *head = piece.prefix(0);
+        if let Some(found) = self.cursors.get_mut(cursor) {
             *found = Cursor { piece, at: 0 };
         }
     }
 
     /// Takes what an exhausted piece has become into account: another piece, or the end.
     pub(super) fn go_on(&mut self, cursor: usize, budget: &mut Budget<'_>) {
-        let (cursors, heads) = (&self.cursors, &self.heads);
-        self.tree.replay(cursor, |a, b| is_less(cursors, heads, a, b, budget));
+        let cursors = &self.cursors;
+        let head = cursors.get(cursor).map_or(Prefix::MAX, |found| found.piece.head(found.at, self.skip));
+        self.tree.replay(cursor, head, |a, b| is_less_beyond(cursors, a, b, budget));
         budget.charge(COMPARE_PRICE, 0, self.tree.depth());
     }
 
     /// Compares all first rows. False when the budget is spent before.
     pub(super) fn build(&mut self, budget: &mut Budget<'_>) -> bool {
-        while self.built < self.cursors.len() {
-            let (cursors, heads) = (&self.cursors, &self.heads);
-            self.tree.insert(self.built, |a, b| is_less(cursors, heads, a, b, budget));
+        if !self.measure(budget) {
+            return false;
+        }
+        while let Some(cursor) = self.cursors.get(self.built) {
+            let (cursors, head) = (&self.cursors, cursor.piece.head(cursor.at, self.skip));
+            self.tree.insert(self.built, head, |a, b| is_less_beyond(cursors, a, b, budget));
             self.built += 1;
             budget.charge(COMPARE_PRICE, 0, 2);
             if budget.is_spent() {
                 return self.built == self.cursors.len();
+            }
+        }
+        true
+    }
+
+    /// Finds what all keys have in common. False when the budget is spent before.
+    fn measure(&mut self, budget: &mut Budget<'_>) -> bool {
+        while let (Some(first), Some(next)) = (self.cursors.first(), self.cursors.get(self.measured)) {
+            // All keys between the first and the last of a piece have in common what these have.
+            let ends = [0, next.piece.len().saturating_sub(1)];
+            let common = ends.map(|at| first.piece.common(0, &next.piece, at));
+            self.skip = common.into_iter().fold(self.skip, usize::min);
+            self.measured += 1;
+            budget.charge(COMPARE_PRICE, 0, 2 + self.skip / 4);
+            if self.measured == self.cursors.len() && self.skip < SKIPPED_MIN {
+                self.skip = 0;
+            }
+            if budget.is_spent() {
+                return self.measured == self.cursors.len();
             }
         }
         true
@@ -114,56 +140,63 @@ impl Merge {
         if self.built < self.cursors.len() {
             return Err(Error::internal("rows picked of a merge that is not begun"));
         }
-        let mut since = 0;
         while picks.len() < most {
-            let winner = self.tree.winner();
-            let Some(cursor) = self.cursors.get_mut(winner).filter(|cursor| cursor.at < cursor.piece.len())
-            else {
-                return Ok(Picked::All);
-            };
-            picks.push(Pick { source: cursor.piece.source, row: cursor.piece.row(cursor.at) });
-            cursor.at += 1;
-            self.heads[winner] = cursor.piece.prefix(cursor.at);
-            if cursor.at == cursor.piece.len() && !may_end {
-                return Ok(Picked::Exhausted(winner));
+            let until = most.min(picks.len() + PICKS_AT_ONCE);
+            let first = picks.len();
+            let ended = self.pick_some(picks, until, may_end, budget);
+            budget.charge(COMPARE_PRICE, 0, (picks.len() - first) * (self.tree.depth() + 1));
+            if let Some(ended) = ended {
+                return Ok(ended);
             }
-            let (cursors, heads) = (&self.cursors, &self.heads);
-            self.tree.replay(winner, |a, b| is_less(cursors, heads, a, b, budget));
-            budget.charge(COMPARE_PRICE, 0, self.tree.depth() + 1);
-            since += 1;
-            if since >= PICKS_AT_ONCE || budget.left() == 0 {
-                since = 0;
-                if budget.is_spent() && picks.len() < most {
-                    return Ok(Picked::Spent);
-                }
+            if budget.is_spent() && picks.len() < most {
+                return Ok(Picked::Spent);
             }
         }
         Ok(Picked::Enough)
     }
 
+    fn pick_some(
+        &mut self,
+        picks: &mut Vec<Pick>,
+        until: usize,
+        may_end: bool,
+        budget: &mut Budget<'_>,
+    ) -> Option<Picked> {
+        while picks.len() < until {
+            let winner = self.tree.winner();
+            let found = self.cursors.get_mut(winner).filter(|cursor| cursor.at < cursor.piece.len());
+            let Some(cursor) = found else { return Some(Picked::All) };
+            picks.push(Pick { source: cursor.piece.source, row: cursor.piece.row(cursor.at) });
+            cursor.at += 1;
+            if cursor.at == cursor.piece.len() && !may_end {
+                return Some(Picked::Exhausted(winner));
+            }
+            let head = cursor.piece.head(cursor.at, self.skip);
+            let cursors = &self.cursors;
+            self.tree.replay(winner, head, |a, b| is_less_beyond(cursors, a, b, budget));
+            if budget.left() == 0 {
+                break;
+            }
+        }
+        None
+    }
+
     /// Takes the last piece: of many that are let go of.
     pub(super) fn pop(&mut self) -> Option<Piece> {
-        self.heads.pop();
         self.cursors.pop().map(|cursor| cursor.piece)
     }
 }
 
-/// Whether the next row of one piece comes before that of another. Equal ones are as they came; an end is behind all.
-#[inline]
-fn is_less(cursors: &[Cursor], heads: &[Prefix], a: usize, b: usize, budget: &mut Budget<'_>) -> bool {
-    let (head_a, head_b) = (&heads[a], &heads[b]);
-    if head_a != head_b {
-        return head_a < head_b;
-    }
-    is_less_beyond(&cursors[a], &cursors[b], a < b, budget)
-}
-
-fn is_less_beyond(a: &Cursor, b: &Cursor, is_before: bool, budget: &mut Budget<'_>) -> bool {
+/// Whether the next row of one piece comes before that of another, where their prefixes are equal. Equal ones are as they came; an end is
+/// behind all.
+#[cold]
+fn is_less_beyond(cursors: &[Cursor], a: usize, b: usize, budget: &mut Budget<'_>) -> bool {
+    let (Some(of_a), Some(of_b)) = (cursors.get(a), cursors.get(b)) else { return a < b };
     let has_row = |cursor: &Cursor| cursor.at < cursor.piece.len();
-    match (has_row(a), has_row(b)) {
+    match (has_row(of_a), has_row(of_b)) {
         (true, true) => {
-            let order = compare_tails(a.piece.tail(a.at), b.piece.tail(b.at), budget);
-            if order.is_eq() { is_before } else { order.is_lt() }
+            let order = compare_tails(of_a.piece.tail(of_a.at), of_b.piece.tail(of_b.at), budget);
+            if order.is_eq() { a < b } else { order.is_lt() }
         }
         (a_has, b_has) => a_has && !b_has,
     }
@@ -173,11 +206,18 @@ fn is_less_beyond(a: &Cursor, b: &Cursor, is_before: bool, budget: &mut Budget<'
 #[derive(Debug, Default)]
 struct LoserTree {
     /// The winner; then, for each match, who lost it. Match `n` has the winners of `2n` and `2n + 1`, contestants stand behind all matches.
-    nodes: Vec<u32>,
+    nodes: Vec<Contestant>,
+}
+
+/// Who takes part, and with what: heads that differ decide.
+#[derive(Debug, Clone, Copy)]
+struct Contestant {
+    head: Prefix,
+    number: usize,
 }
 
 /// Nobody has come to a match yet.
-const NOBODY: u32 = u32::MAX;
+const NOBODY: Contestant = Contestant { head: 0, number: usize::MAX };
 
 impl LoserTree {
     fn new(contestants: usize) -> LoserTree {
@@ -189,48 +229,47 @@ impl LoserTree {
     }
 
     fn winner(&self) -> usize {
-        self.nodes.first().map_or(0, |winner| usize_of_u32(*winner))
+        self.nodes.first().map_or(0, |winner| winner.number)
     }
 
-    /// Lets a contestant in, each once: up to a match where it waits for the other, or to the end.
-    fn insert(&mut self, contestant: usize, mut is_less: impl FnMut(usize, usize) -> bool) {
-        let mut winner = contestant;
-        let mut node = (contestant + self.nodes.len()) / 2;
+    /// Lets a contestant in, each once: up to a match where it waits for the other, or to the end. `is_less` decides where heads are equal.
+    fn insert(&mut self, number: usize, head: Prefix, mut is_less: impl FnMut(usize, usize) -> bool) {
+        let mut winner = Contestant { head, number };
+        let mut node = (number + self.nodes.len()) / 2;
         while node > 0 {
             let other = self.nodes[node];
-            if other == NOBODY {
-                self.nodes[node] = number(winner);
+            if other.number == NOBODY.number {
+                self.nodes[node] = winner;
                 return;
             }
-            if is_less(usize_of_u32(other), winner) {
-                self.nodes[node] = number(winner);
-                winner = usize_of_u32(other);
-            }
-            node /= 2;
-        }
-        self.nodes[0] = number(winner);
-    }
-
-    /// The last winner has become another: its matches are held again.
-    #[inline]
-    fn replay(&mut self, contestant: usize, mut is_less: impl FnMut(usize, usize) -> bool) {
-        let mut winner = contestant;
-        let mut node = (contestant + self.nodes.len()) / 2;
-        while node > 0 {
-            let other = usize_of_u32(self.nodes[node]);
-            if is_less(other, winner) {
-                self.nodes[node] = number(winner);
+            if other.head < winner.head || (other.head == winner.head && is_less(other.number, winner.number))
+            {
+                self.nodes[node] = winner;
                 winner = other;
             }
             node /= 2;
         }
-        self.nodes[0] = number(winner);
+        self.nodes[0] = winner;
     }
-}
 
-/// So many pieces do not fit into memory.
-fn number(contestant: usize) -> u32 {
-    u32::try_from(contestant).unwrap_or(NOBODY)
+    /// The last winner has become another: its matches are held again.
+    #[inline]
+    fn replay(&mut self, number: usize, head: Prefix, mut is_less: impl FnMut(usize, usize) -> bool) {
+        let mut winner = Contestant { head, number };
+        let mut node = (number + self.nodes.len()) / 2;
+        while node > 0 {
+            let other = self.nodes[node];
+            let is_beaten = match other.head == winner.head {
+                false => other.head < winner.head,
+                true => is_less(other.number, winner.number),
+            };
+            // Who wins cannot be guessed: chosen without a branch.
+            self.nodes[node] = if is_beaten { winner } else { other };
+            winner = if is_beaten { other } else { winner };
+            node /= 2;
+        }
+        self.nodes[0] = winner;
+    }
 }
 
 #[cfg(test)]
@@ -260,13 +299,16 @@ mod tests {
                 .flat_map(|(at, list)| list.iter().map(move |value| (*value, at)))
                 .collect();
             expected.sort_unstable();
+            // Heads tell tens apart, the rest is looked up.
             let key = |lists: &[Vec<u64>], at: usize| (lists[at].last().copied().unwrap_or(u64::MAX), at);
+            let head = |lists: &[Vec<u64>], at: usize| Prefix::from(key(lists, at).0 / 10);
             let mut tree = LoserTree::new(contestants);
-            (0..contestants).for_each(|at| tree.insert(at, |a, b| key(&lists, a) < key(&lists, b)));
+            (0..contestants)
+                .for_each(|at| tree.insert(at, head(&lists, at), |a, b| key(&lists, a) < key(&lists, b)));
             for least in expected {
                 let winner = tree.winner();
                 assert_eq!((lists[winner].pop().unwrap(), winner), least);
-                tree.replay(winner, |a, b| key(&lists, a) < key(&lists, b));
+                tree.replay(winner, head(&lists, winner), |a, b| key(&lists, a) < key(&lists, b));
             }
         }
     }

@@ -21,15 +21,18 @@ const PIECE_UNITS: u64 = 150_000;
 /// What making the keys of rows costs, by values and bytes; and what sorting them does, by comparisons.
 const KEY_PRICE: Price = Price { kib: 600, kilovalue: 16 << 10 };
 const SORT_PRICE: Price = Price { kib: 100, kilovalue: 4 << 10 };
+/// What comparing two keys beyond their prefixes costs, which may be anywhere in memory.
+const TAIL_PRICE: Price = Price { kib: 150, kilovalue: 60 << 10 };
 
-/// The first bytes of a key: two that differ are in the order of the keys. Most do.
-pub(super) type Prefix = [u64; 2];
+/// The first bytes of a key, as one number: two that differ are in the order of the keys. Most do.
+pub(super) type Prefix = u128;
 const PREFIX_BYTES: usize = size_of::<Prefix>();
 
 /// A row of the batch that a piece is of.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    prefix: Prefix,
+    /// The halves of the prefix: so it takes 24 bytes, and not 32.
+    prefix: [u64; 2],
     row: u32,
 }
 
@@ -121,10 +124,36 @@ impl Piece {
 
     /// The beginning of its key; of no row, what is not less than any other.
     pub(super) fn prefix(&self, at: usize) -> Prefix {
-        self.entries.get(at).map_or([u64::MAX; 2], |entry| entry.prefix)
+        self.entries.get(at).map_or(Prefix::MAX, |entry| joined(entry.prefix))
     }
 
-    /// What its key has beyond that.
+    /// The part of its key that begins behind so many bytes, as a prefix is: where all keys have the same bytes before, it decides as well.
+    pub(super) fn head(&self, at: usize, skip: usize) -> Prefix {
+        if skip == 0 || at >= self.entries.len() {
+            return self.prefix(at);
+        }
+        let (_, next) = self.tail(at).split_at(self.tail(at).len().min(skip.saturating_sub(PREFIX_BYTES)));
+        let mut bytes = [0; PREFIX_BYTES];
+        let there = next.len().min(PREFIX_BYTES);
+        bytes[..there].copy_from_slice(&next[..there]);
+        let next = Prefix::from_be_bytes(bytes);
+        match PREFIX_BYTES.checked_sub(skip) {
+            Some(left @ 1..) => self.prefix(at) << (8 * skip) | next >> (8 * left),
+            _ => next,
+        }
+    }
+
+    /// How many bytes the keys of two rows have in common, from the first on.
+    pub(super) fn common(&self, at: usize, other: &Piece, other_at: usize) -> usize {
+        let differ = self.prefix(at) ^ other.prefix(other_at);
+        if differ != 0 {
+            return usize_of_u32(differ.leading_zeros() / 8);
+        }
+        let pairs = self.tail(at).iter().zip(other.tail(other_at));
+        PREFIX_BYTES + pairs.take_while(|(a, b)| a == b).count()
+    }
+
+    /// What its key has beyond its prefix.
     pub(super) fn tail(&self, at: usize) -> &[u8] {
         self.entries.get(at).map_or(&[], |entry| self.tail_of(entry.row))
     }
@@ -146,7 +175,7 @@ impl Piece {
 
 /// The prefix of a key, filled with zeros where the key is shorter, and what is behind it. No key is the beginning of another, so that zeros
 /// make no two keys one.
-fn split(key: &[u8]) -> (Prefix, &[u8]) {
+fn split(key: &[u8]) -> ([u64; 2], &[u8]) {
     let half = |start: usize| {
         let part = key.get(start..key.len().min(start + 8)).unwrap_or_default();
         let mut bytes = [0; 8];
@@ -156,11 +185,15 @@ fn split(key: &[u8]) -> (Prefix, &[u8]) {
     ([half(0), half(8)], key.get(PREFIX_BYTES..).unwrap_or_default())
 }
 
+fn joined([high, low]: [u64; 2]) -> Prefix {
+    Prefix::from(high) << 64 | Prefix::from(low)
+}
+
 /// Compares what two keys of equal prefixes have beyond these.
 pub(super) fn compare_tails(a: &[u8], b: &[u8], budget: &mut Budget<'_>) -> Ordering {
     let both = a.len().min(b.len());
     if both > 0 {
-        budget.charge(SORT_PRICE, both, 1);
+        budget.charge(TAIL_PRICE, both, 1);
     }
     a.cmp(b)
 }
@@ -205,13 +238,29 @@ mod tests {
         let mut expected: Vec<usize> = (10..10 + piece.len()).collect();
         expected.sort_by_key(|row| &all[*row]);
         assert_eq!(rows, expected);
-        assert!(
-            piece.len() == PIECE_ROWS && budget.spent() < PIECE_UNITS,
-            "{budget:?}"
-        );
+        assert!(piece.len() == PIECE_ROWS && budget.spent() < PIECE_UNITS, "{budget:?}");
         assert!(piece.held() < 200_000);
         piece.entries.clear();
-        assert_eq!((piece.prefix(0), piece.tail(0), piece.source), ([u64::MAX; 2], &[][..], 3));
+        assert_eq!((piece.prefix(0), piece.tail(0), piece.source), (Prefix::MAX, &[][..], 3));
+    }
+
+    #[test]
+    fn heads_behind_what_is_common() {
+        let all: Vec<String> = ["x".repeat(20) + "abc", "x".repeat(20) + "abd" + &"y".repeat(40)].to_vec();
+        let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..2, true, &mut Budget::unlimited()).unwrap();
+        // The byte before each value, and those that are the same.
+        assert_eq!(piece.common(0, &piece, 1), 1 + 22);
+        assert_eq!(piece.common(1, &piece, 1), 1 + 63 + 2);
+        for skip in 0..=23 {
+            for row in 0..2 {
+                let mut key = [&[1], all[row].as_bytes(), &[0; 20]].concat();
+                key.drain(..skip);
+                assert_eq!(piece.head(row, skip).to_be_bytes(), key[..16], "{row}, {skip}");
+            }
+            assert!(piece.head(0, skip) <= piece.head(1, skip));
+        }
+        assert!(piece.head(0, 23) < piece.head(1, 23) && piece.head(0, 8) < piece.head(1, 8));
+        assert_eq!(piece.head(2, 9), Prefix::MAX);
     }
 
     #[test]
@@ -222,11 +271,11 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_keys_are_sorted_a_few_at_a_time() {
+    fn a_piece_ends_behind_a_long_key() {
         let all: Vec<String> = (0..10).map(|n| format!("{}{}", "x".repeat(60_000), 9 - n)).collect();
         let mut budget = Budget::new(0);
         let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..10, false, &mut budget).unwrap();
-        assert_eq!((piece.len(), piece.row(0), piece.row(1)), (2, 1, 0));
+        assert_eq!((piece.len(), piece.row(0)), (1, 0));
         assert!(budget.spent() < 250_000, "{budget:?}");
     }
 }

@@ -252,6 +252,9 @@ impl Producer {
                 return false;
             }
             self.stored.pop();
+            if budget.is_spent() {
+                return false;
+            }
         }
         while let Some(piece) = self.merge.pop() {
             budget.charge(RELEASE_PRICE, piece.held(), 1);

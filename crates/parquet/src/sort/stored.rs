@@ -14,9 +14,9 @@ use crate::write::{Maxima, check_column};
 
 /// What it costs to look at a column; to copy strings; to find where rows begin; and to move values to their rows.
 const COLUMN_PRICE: Price = Price::per_kilovalue(60 << 10);
-const STRING_PRICE: Price = Price { kib: 300, kilovalue: 6 << 10 };
+const STRING_PRICE: Price = Price { kib: 450, kilovalue: 12 << 10 };
 const START_PRICE: Price = Price::per_kilovalue(3 << 10);
-const PUT_PRICE: Price = Price::per_kilovalue(12 << 10);
+const PUT_PRICE: Price = Price::per_kilovalue(30 << 10);
 
 /// Values that are worked on before the budget is asked.
 const SLICE_VALUES: usize = 4096;
