@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use marquetry_base::{Budget, Error, Machine, Object, Result, Step};
+use marquetry_base::cast::usize_of;
+use marquetry_base::{Budget, Error, Machine, Object, Price, Result, Step};
 
 use crate::async_source::AsyncSource;
 use crate::named;
@@ -30,6 +31,8 @@ pub(crate) struct Driving<M, S: AsyncSource> {
     /// Bytes of reads that may still be begun before somebody else's turn; and of all in a turn.
     bytes_left: u64,
     turn_bytes: u64,
+    /// What beginning a read costs by its length.
+    read_price: Price,
 }
 
 /// A read in flight.
@@ -50,8 +53,15 @@ pub(crate) enum Event<T> {
 }
 
 impl<M: Machine, S: AsyncSource> Driving<M, S> {
-    /// Begins reads of at most `turn_bytes` (but at least one) between two turns of others.
-    pub(crate) fn new(machine: M, sources: Sources<S>, read_ahead: ReadAhead, turn_bytes: u64) -> Self {
+    /// Begins reads of at most `turn_bytes` (but at least one) between two turns of others. Where the system reads at once, on this
+    /// thread, what it has in its cache, that is a part of a turn, at `read_price`.
+    pub(crate) fn new(
+        machine: M,
+        sources: Sources<S>,
+        read_ahead: ReadAhead,
+        turn_bytes: u64,
+        read_price: Price,
+    ) -> Self {
         Driving {
             machine,
             sources,
@@ -62,6 +72,7 @@ impl<M: Machine, S: AsyncSource> Driving<M, S> {
             units_left: Budget::DEFAULT_UNITS,
             bytes_left: turn_bytes,
             turn_bytes,
+            read_price,
         }
     }
 
@@ -133,8 +144,9 @@ impl<M: Machine, S: AsyncSource> Driving<M, S> {
                     Err(error) => self.schedule.length_arrived(object, Err(error)),
                 },
                 Ask::Read(object, range) => {
-                    self.charge(READ_UNITS);
-                    self.bytes_left = self.bytes_left.saturating_sub(range.end - range.start);
+                    let bytes = range.end - range.start;
+                    self.charge(READ_UNITS + self.read_price.of(usize_of(bytes).unwrap_or(usize::MAX), 0));
+                    self.bytes_left = self.bytes_left.saturating_sub(bytes);
                     match self.sources.get(object) {
                         Ok(source) => {
                             let future = source.read(range.clone());

@@ -34,16 +34,21 @@
 //! # }).unwrap();
 //! ```
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
+use std::thread::available_parallelism;
 
 use ::tokio::runtime::Handle;
-use ::tokio::task::{JoinHandle, yield_now};
-use marquetry_base::{Bytes, Error, Machine, Result};
+use ::tokio::sync::oneshot;
+use ::tokio::task::yield_now;
+use marquetry_base::{Bytes, Error, Machine, Price, Result};
 
 use crate::async_source::AsyncSource;
 use crate::blocking;
@@ -66,7 +71,7 @@ pub fn drive_ahead<M: Machine, S: AsyncSource>(
     read_ahead: ReadAhead,
 ) -> Products<M, S> {
     // Other threads read: beginning as many reads as there is room for takes little of this one.
-    Products(Driving::new(machine, sources, read_ahead, u64::MAX))
+    Products(Driving::new(machine, sources, read_ahead, u64::MAX, Price::per_kib(0)))
 }
 
 /// The products of a machine that is driven on tokio. Dropping it cancels the reads that are in flight.
@@ -106,26 +111,41 @@ impl File {
     /// As [`blocking::File::open`]'s; `Misuse` outside of a tokio runtime.
     pub async fn open(path: impl AsRef<Path>) -> Result<File> {
         let path: PathBuf = path.as_ref().to_owned();
-        offload(move || blocking::File::open(path)).await.map(Offloaded::new)
+        let opening = Arc::<Lanes>::default().offload(move || blocking::File::open(path));
+        opening.await.map(Offloaded::new)
     }
 }
 
-/// A source that waits, asked on tokio's threads for what waits. Clones share it.
+/// Reads of a source that run at once, at most. Each has a thread.
+const LANES_MAX: usize = 4;
+
+/// As many as there are processors beside the one of the thread that must not be kept: where threads take turns, it waits for
+/// milliseconds.
+fn lanes() -> usize {
+    static LANES: OnceLock<usize> = OnceLock::new();
+    *LANES.get_or_init(|| {
+        let processors = available_parallelism().map_or(1, NonZeroUsize::get);
+        (processors - 1).clamp(1, LANES_MAX)
+    })
+}
+
+/// A source that waits, asked on tokio's threads for what waits: on few of them at once, in order. Clones share it.
 #[derive(Debug)]
 pub struct Offloaded<S> {
     source: Arc<S>,
+    lanes: Arc<Lanes>,
 }
 
 impl<S> Offloaded<S> {
     /// Takes a source that waits.
     pub fn new(source: S) -> Offloaded<S> {
-        Offloaded { source: Arc::new(source) }
+        Offloaded { source: Arc::new(source), lanes: Arc::default() }
     }
 }
 
 impl<S> Clone for Offloaded<S> {
     fn clone(&self) -> Offloaded<S> {
-        Offloaded { source: Arc::clone(&self.source) }
+        Offloaded { source: Arc::clone(&self.source), lanes: Arc::clone(&self.lanes) }
     }
 }
 
@@ -139,45 +159,118 @@ impl<S: Source + Send + Sync + 'static> AsyncSource for Offloaded<S> {
 
     fn length(&self) -> Offload<u64> {
         let source = Arc::clone(&self.source);
-        offload(move || source.length())
+        self.lanes.offload(move || source.length())
     }
 
     fn read(&self, range: Range<u64>) -> Offload<Bytes> {
         let source = Arc::clone(&self.source);
-        offload(move || source.read(range))
+        self.lanes.offload(move || source.read(range))
     }
 }
 
-/// Something that waits, on a thread for that. Dropping it takes it back, if no thread has begun with it.
+/// What is to be asked, in order, and the threads that do so.
+#[derive(Default)]
+struct Lanes(Mutex<Queue>);
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    running: usize,
+}
+
+/// Asks, and tells who waits; it does nothing where nobody does any more.
+type Job = Box<dyn FnOnce() + Send>;
+
+impl Lanes {
+    fn offload<T: Send + 'static>(
+        self: &Arc<Self>,
+        ask: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Offload<T> {
+        let Ok(runtime) = Handle::try_current() else {
+            return Offload(Err(Error::misuse("a file is read by tokio outside of a tokio runtime")));
+        };
+        let (tell, told) = oneshot::channel();
+        let job = Box::new(move || {
+            if !tell.is_closed() {
+                let found = catch_unwind(AssertUnwindSafe(ask));
+                // Who waited may have gone.
+                let _ = tell.send(found.unwrap_or_else(|_| Err(Error::internal("a source panicked"))));
+            }
+        });
+        let mut queue = self.lock();
+        queue.jobs.push_back(job);
+        if queue.running < lanes() {
+            queue.running += 1;
+            let lane = Lane { lanes: Arc::clone(self), is_running: true };
+            drop(queue);
+            runtime.spawn_blocking(move || lane.work());
+        }
+        Offload(Ok(told))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Lanes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lanes").finish_non_exhaustive()
+    }
+}
+
+/// A thread that asks until there is nothing left to ask.
+struct Lane {
+    lanes: Arc<Lanes>,
+    is_running: bool,
+}
+
+impl Lane {
+    fn work(mut self) {
+        while let Some(job) = self.next() {
+            job();
+        }
+    }
+
+    fn next(&mut self) -> Option<Job> {
+        let mut queue = self.lanes.lock();
+        let job = queue.jobs.pop_front();
+        if job.is_none() {
+            queue.running -= 1;
+            self.is_running = false;
+        }
+        job
+    }
+}
+
+impl Drop for Lane {
+    /// A runtime that is shut down drops what it has not begun: who waits for that is told.
+    fn drop(&mut self) {
+        if self.is_running {
+            let mut queue = self.lanes.lock();
+            queue.running -= 1;
+            if queue.running == 0 {
+                queue.jobs.clear();
+            }
+        }
+    }
+}
+
+/// An answer of a source that waits. Dropping it takes the question back, if no thread has begun with it.
 #[derive(Debug)]
-pub struct Offload<T>(Result<JoinHandle<Result<T>>>);
-
-fn offload<T: Send + 'static>(ask: impl FnOnce() -> Result<T> + Send + 'static) -> Offload<T> {
-    match Handle::try_current() {
-        Ok(runtime) => Offload(Ok(runtime.spawn_blocking(ask))),
-        Err(_) => Offload(Err(Error::misuse("a file is read by tokio outside of a tokio runtime"))),
-    }
-}
+pub struct Offload<T>(Result<oneshot::Receiver<Result<T>>>);
 
 impl<T> Future for Offload<T> {
     type Output = Result<T>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
         match &mut self.0 {
-            Ok(task) => Pin::new(task).poll(cx).map(|ended| match ended {
-                Ok(found) => found,
-                Err(error) if error.is_panic() => Err(Error::internal("a source panicked")),
-                Err(_) => Err(Error::source("the tokio runtime was shut down before a read had ended")),
+            Ok(told) => Pin::new(told).poll(cx).map(|told| {
+                told.unwrap_or_else(|_| {
+                    Err(Error::source("the tokio runtime was shut down before a read had ended"))
+                })
             }),
             Err(error) => Poll::Ready(Err(error.clone())),
-        }
-    }
-}
-
-impl<T> Drop for Offload<T> {
-    fn drop(&mut self) {
-        if let Ok(task) = &self.0 {
-            task.abort();
         }
     }
 }

@@ -52,7 +52,7 @@ use compio::fs;
 use compio::io::AsyncReadAt;
 use compio::runtime::Runtime;
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{Bytes, Error, Machine, Result};
+use marquetry_base::{Bytes, Error, Machine, Price, Result};
 
 use crate::async_source::AsyncSource;
 use crate::driving::{Driving, Event};
@@ -63,6 +63,8 @@ use crate::source::{FileKind, Sources, beyond_end, shrank};
 /// once, when the read is submitted, on the thread that submits it: sixteen reads in one go would keep it from everybody for
 /// milliseconds.
 const TURN_BYTES: u64 = 256 << 10;
+/// What such a read costs: a copy from memory that no cache has, to memory that is new.
+const READ_PRICE: Price = Price::per_kib(400);
 
 /// Drives a machine on compio, on the thread that it is called on.
 ///
@@ -79,7 +81,7 @@ pub fn drive_ahead<M: Machine, S: AsyncSource>(
     sources: Sources<S>,
     read_ahead: ReadAhead,
 ) -> Products<M, S> {
-    Products(Driving::new(machine, sources, read_ahead, TURN_BYTES))
+    Products(Driving::new(machine, sources, read_ahead, TURN_BYTES, READ_PRICE))
 }
 
 /// True when this thread's runtime reads by io_uring; false when it reads with threads, and outside of a compio runtime.

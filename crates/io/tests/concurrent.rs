@@ -546,3 +546,63 @@ fn broken_machines_do_not_hang_the_drivers() {
         }
     }
 }
+
+/// A source that waits, which counts who is in it at once; and panics where it is asked for what lies behind its end.
+#[derive(Clone, Default)]
+struct Crowd {
+    inside: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+}
+
+impl Source for Crowd {
+    fn name(&self) -> &str {
+        "a crowd"
+    }
+
+    fn length(&self) -> Result<u64> {
+        Ok(1000)
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        assert!(range.end <= 1000, "behind the end");
+        let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(inside, Ordering::SeqCst);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        self.inside.fetch_sub(1, Ordering::SeqCst);
+        Ok(vec![7; usize::try_from(range.end - range.start).unwrap()].into())
+    }
+}
+
+#[test]
+fn few_threads_read_a_source_at_once() {
+    let crowd = Crowd::default();
+    let source = tokio::Offloaded::new(crowd.clone());
+    on_tokio(async {
+        let reads: Vec<_> = (0..40).map(|at| source.read(at..at + 1)).collect();
+        for read in reads {
+            assert_eq!(read.await.unwrap().as_ref(), [7]);
+        }
+        // A panic is an error, of that read alone.
+        let (bad, good) = (source.read(2000..2001), source.clone().read(0..2));
+        assert_eq!(bad.await.unwrap_err().kind(), ErrorKind::Internal);
+        assert_eq!(good.await.unwrap().len(), 2);
+    });
+    let processors = std::thread::available_parallelism().unwrap().get();
+    let most = crowd.most.load(Ordering::SeqCst);
+    assert!((1..=4.min(processors.max(2) - 1)).contains(&most), "{most} at once");
+}
+
+#[test]
+fn a_runtime_that_has_ended_says_so_and_another_goes_on() {
+    let source = tokio::Offloaded::new(Crowd::default());
+    let runtime = ::tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let handle = runtime.handle().clone();
+    runtime.shutdown_background();
+    let read = {
+        let _within = handle.enter();
+        source.read(0..5)
+    };
+    let told = on_tokio(read);
+    assert_eq!(told.unwrap_err().kind(), ErrorKind::Source);
+    assert_eq!(on_tokio(async { source.read(0..5).await }).unwrap().len(), 5);
+}

@@ -142,10 +142,12 @@ impl Calls {
     pub fn summary(&self) -> Summary {
         let mut sorted: Vec<u64> = self.calls.iter().map(|timed| timed.nanoseconds).collect();
         sorted.sort_unstable();
+        let drops = self.calls.iter().filter(|timed| timed.call == Call::Drop);
         let (longest_at, longest) = self
             .calls
             .iter()
             .enumerate()
+            .filter(|(_, timed)| timed.call != Call::Drop)
             .max_by_key(|(_, timed)| timed.nanoseconds)
             .map_or((0, None), |(at, timed)| (at, Some(*timed)));
         let largest = self.calls.iter().max_by_key(|timed| timed.units);
@@ -158,6 +160,7 @@ impl Calls {
             longest_call: longest.map_or("none", |timed| timed.call.name()),
             longest_at,
             longest_units: longest.map_or(0, |timed| timed.units),
+            drop_ns: drops.map(|timed| timed.nanoseconds).max().unwrap_or(0),
             p999_ns: rank(&sorted, 0.999).copied().unwrap_or(0),
             units_max: largest.map_or(0, |timed| timed.units),
             units_max_ns: largest.map_or(0, |timed| timed.nanoseconds),
@@ -186,7 +189,7 @@ fn rank<T>(sorted: &[T], part: f64) -> Option<&T> {
 pub struct Summary {
     /// Calls of a reading.
     pub calls: usize,
-    /// The longest call's time, its kind, its number, and the units it charged.
+    /// The longest call's time, its kind, its number, and the units it charged: of the calls into the reader, which drops are not.
     pub longest_ns: u64,
     /// See [`Summary::longest_ns`].
     pub longest_call: &'static str,
@@ -194,6 +197,8 @@ pub struct Summary {
     pub longest_at: usize,
     /// See [`Summary::longest_ns`].
     pub longest_units: u64,
+    /// The longest that the host took to drop something: a batch, a demand, the reader.
+    pub drop_ns: u64,
     /// The time that all calls but one in a thousand stay within.
     pub p999_ns: u64,
     /// The most units that a call charged, and the time of that call.
@@ -219,6 +224,7 @@ impl Summary {
             "longest_call": self.longest_call,
             "longest_at": self.longest_at,
             "longest_units": self.longest_units,
+            "drop_ns": self.drop_ns,
             "p999_ns": self.p999_ns,
             "units_max": self.units_max,
             "units_max_ns": self.units_max_ns,
@@ -340,6 +346,13 @@ mod tests {
         assert_eq!((summary.calls, summary.longest_ns, summary.longest_at), (3, 500, 2));
         assert_eq!((summary.units_max, summary.units_max_ns, summary.longest_call), (250_000, 500, "step"));
         assert_eq!((summary.unit_ns_max, summary.total_ns), (Some(0.0075), 810));
+    }
+
+    #[test]
+    fn a_drop_is_the_host_s_and_told_by_itself() {
+        let calls = replayed(&[&[(Call::Step, 500, 9), (Call::Drop, 900, 0), (Call::Drop, 700, 0)]]).unwrap();
+        let summary = calls.summary();
+        assert_eq!((summary.longest_ns, summary.longest_call, summary.drop_ns), (500, "step", 900));
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl Host<'_> {
         self.time(Call::Drop, || drop(footer));
         let codecs = Arc::new(StandardCodecs::default());
         let options = ReadOptions { limits: Limits::TRUSTED, ..ReadOptions::default() };
-        let mut assemblers = self.time(Call::New, || assemblers(&metadata.schema))?;
+        let mut assemblers = self.assemblers(&metadata.schema)?;
         let made = Arc::clone(&metadata);
         let mut reader = self.time(Call::New, || BatchReader::new(FILE, made, codecs, options))?;
         let mut rows = 0;
@@ -115,6 +115,21 @@ impl Host<'_> {
     fn let_go(&mut self, metadata: Arc<FileMetaData>) {
         let Some(mut metadata) = Arc::into_inner(metadata) else { return };
         while !self.time(Call::Drop, || metadata.let_go(&mut Budget::default())) {}
+    }
+
+    /// One for each column of the table that is nested. Flat ones are arrays as they come.
+    fn assemblers(&mut self, schema: &Schema) -> Result<Vec<Assembler>, Error> {
+        let mut made = Vec::new();
+        for node in schema.children(0) {
+            made.extend(self.time(Call::New, || {
+                let Some(shape): Option<Shape> = schema.shape(node, |_| true)? else { return Ok(None) };
+                if shape.leaves.clone().all(|leaf| schema.leaves()[leaf].is_flat()) {
+                    return Ok(None);
+                }
+                Assembler::new(schema, &shape, &Limits::TRUSTED).map(Some)
+            })?);
+        }
+        Ok(made)
     }
 
     /// Drives a machine to its next product.
@@ -180,16 +195,4 @@ impl Host<'_> {
             None => work(),
         }
     }
-}
-
-/// One for each column of the table that is nested. Flat ones are arrays as they come.
-fn assemblers(schema: &Schema) -> Result<Vec<Assembler>, Error> {
-    let mut made = Vec::new();
-    for node in schema.children(0) {
-        let Some(shape): Option<Shape> = schema.shape(node, |_| true)? else { continue };
-        if shape.leaves.clone().any(|leaf| !schema.leaves()[leaf].is_flat()) {
-            made.push(Assembler::new(schema, &shape, &Limits::TRUSTED)?);
-        }
-    }
-    Ok(made)
 }
