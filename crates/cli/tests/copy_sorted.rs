@@ -259,6 +259,29 @@ mod ended {
         }
     }
 
+    /// More files than are kept open stand in a hidden directory: an interrupted copy takes it away, and of a killed one no reader sees it.
+    #[test]
+    fn many_files_are_hidden_until_all_are_there() {
+        let Some(from) = corpus("real/green_tripdata_2022-01.parquet") else { return };
+        for (signal, code) in [("INT", Some(130)), ("KILL", None)] {
+            let folder = Folder::new();
+            let to = folder.path("out/");
+            let arguments = ["copy", &from, &to, "--quiet", "--partition-by", "lpep_pickup_datetime"];
+            let mut child = common::marquetry().args(arguments).spawn().unwrap();
+            let listed = || fs::read_dir(folder.0.path()).unwrap().flatten().map(|it| it.file_name());
+            while listed().next().is_none() {
+                assert_eq!(child.try_wait().unwrap(), None, "it is done already");
+            }
+            let killed = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+            assert!(killed.unwrap().success());
+            assert_eq!(child.wait().unwrap().code(), code, "{signal}");
+            assert!(listed().all(|name| name.to_str().is_some_and(|name| name.starts_with(".out."))));
+            assert_eq!(listed().count(), usize::from(signal == "KILL"), "{signal}");
+            let path = folder.path("");
+            run(["rows", &path]).failed(3, &["a directory without a Parquet file"]);
+        }
+    }
+
     /// Where there is no room for what is written, or for what is sorted, it is said, and nothing is left.
     #[test]
     fn a_disk_that_is_full() {
