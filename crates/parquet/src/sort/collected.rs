@@ -214,7 +214,7 @@ impl Shared {
 
 /// Appends a bit.
 pub(super) fn push_bit(bytes: &mut Vec<u8>, bits: &mut usize, bit: bool) {
-    if *bits % 8 == 0 {
+    if bits.is_multiple_of(8) {
         bytes.push(0);
     }
     if let Some(last) = bytes.last_mut() {

@@ -1,5 +1,6 @@
 //! Sorted rows, a batch at a time: out of memory, or out of runs.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -56,7 +57,7 @@ enum Stage {
     Building,
     Picking,
     Measuring(Measuring),
-    Gathering(Gathering, usize),
+    Gathering(Box<Gathering>, usize),
     /// More of a run is read.
     Refilling(usize),
     /// Memory is given back.
@@ -147,7 +148,7 @@ impl Producer {
                     let Some(rows) = measuring.step(&common.schema, &self.stored, &self.picks, budget) else {
                         return Ok(Produced::Yield);
                     };
-                    self.stage = Stage::Gathering(Gathering::new(rows, &common.schema)?, rows);
+                    self.stage = Stage::Gathering(Box::new(Gathering::new(rows, &common.schema)?), rows);
                 }
                 Stage::Gathering(gathering, rows) => {
                     let rows = *rows;
@@ -293,15 +294,15 @@ struct RunReader {
 }
 
 enum Reading {
-    Footer(FooterReader),
-    Rows(BatchReader),
+    Footer(Box<FooterReader>),
+    Rows(Box<BatchReader>),
 }
 
 impl RunReader {
     fn new(run: Run, common: &Common) -> Result<RunReader> {
         let mut footer = FooterReader::new(common.spill, Limits::TRUSTED);
         footer.supply_length(common.spill, run.end - run.start)?;
-        Ok(RunReader { run, reading: Reading::Footer(footer), storing: None, next_row: 0 })
+        Ok(RunReader { run, reading: Reading::Footer(Box::new(footer)), storing: None, next_row: 0 })
     }
 
     fn read(&mut self, common: &Common, budget: &mut Budget<'_>) -> Result<Step<Batch>> {
@@ -312,8 +313,12 @@ impl RunReader {
                         // It is ours, and as large as what it was made of.
                         let options = ReadOptions { limits: Limits::TRUSTED, ..ReadOptions::default() };
                         let codecs = Arc::clone(&common.codecs);
-                        self.reading =
-                            Reading::Rows(BatchReader::new(common.spill, metadata, codecs, options)?);
+                        self.reading = Reading::Rows(Box::new(BatchReader::new(
+                            common.spill,
+                            metadata,
+                            codecs,
+                            options,
+                        )?));
                         continue;
                     }
                     Step::Need(demand) => Step::Need(demand),

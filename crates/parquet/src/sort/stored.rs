@@ -341,8 +341,9 @@ fn held_by(column: &ColumnBatch) -> usize {
         Values::Dictionary(indices, _) => of(indices),
     };
     let validity = column.validity.as_ref().map_or(0, |validity| of(validity.bytes()));
-    let levels = column.levels.as_ref().map_or(0, |levels| {
-        of(&levels.definition) + levels.repetition.as_ref().map_or(0, |repetition| of(repetition))
-    });
+    let levels = column
+        .levels
+        .as_ref()
+        .map_or(0, |levels| of(&levels.definition) + levels.repetition.as_ref().map_or(0, of));
     size_of::<ColumnBatch>() + values + validity + levels
 }
