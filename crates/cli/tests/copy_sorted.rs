@@ -73,6 +73,9 @@ fn sorted_as_duckdb_sorts() {
     let status = std::process::Command::new(python).arg(script).arg(folder.0.path()).status();
     assert!(status.is_ok_and(|status| status.success()));
     let table = folder.path("table.parquet");
+    let long = folder.path("long.parquet");
+    let said = "long.parquet: a sort key of 70000 bytes; one has 65535 at most (column a, row 1)\n";
+    copy(&long, &folder.path("to.parquet"), &["--sort", "a"]).failed(1, &[said]);
     let orders: Vec<Value> = serde_json::from_slice(&fs::read(folder.path("orders.json")).unwrap()).unwrap();
     assert!(orders.len() >= 60);
     for (number, order) in orders.iter().enumerate() {

@@ -13,7 +13,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
-use marquetry_base::{Codec, Error};
+use marquetry_base::{Codec, Error, ErrorKind};
 use marquetry_parquet::format::{Compression, Encoding, SortingColumn};
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::{ColumnOptions, WriteOptions};
@@ -203,13 +203,18 @@ impl FileArgs {
                 Output::Directory(Box::new(directory))
             }
         };
-        let cannot = |error: Error| crate::input::failure(&name, &error, dataset.limits);
+        // What is wrong with rows is told of where they came from, what is with files of where they go.
+        let cannot = |error: Error| match error.kind() {
+            ErrorKind::Source if copying.interrupted.is_set() => Failure::Interrupted,
+            ErrorKind::Source => crate::input::failure(&name, &error, dataset.limits),
+            _ => Failure::about(dataset.subject(), &error),
+        };
         let mut sorting = match &*sorted_by {
             [] => None,
             by => {
                 let memory = self.sort_memory.map_or(SORT_MEMORY_BYTES, NonZeroU64::get);
                 let schema = Arc::new(dataset.schema().clone());
-                Some(Sorting::new(schema, by, memory, path).map_err(cannot)?)
+                Some(Sorting::new(schema, by, memory, path, copying.interrupted).map_err(cannot)?)
             }
         };
         let wanted = dataset.rows(copying.rows.limit);

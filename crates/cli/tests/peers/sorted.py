@@ -1,7 +1,7 @@
-"""Writes a table of columns of all types that have an order, and how DuckDB sorts it.
+"""Writes a table of columns of all types that have an order, and how DuckDB sorts it; and one whose texts are too long.
 
 sorted.py FOLDER: FOLDER/table.parquet, which has a column `id` of its rows' numbers, and FOLDER/orders.json: for each
-`--sort` the ids in order.
+`--sort` the ids in order; and FOLDER/long.parquet.
 """
 
 import decimal
@@ -59,6 +59,8 @@ ids = pa.array(range(ROWS), pa.int64())
 nested = pa.array([[{"a": row, "b": None if row % 3 else str(row)}] * (row % 4) if row % 7 else None for row in range(ROWS)])
 table = pa.table({"id": ids, **columns, "nested": nested})
 pq.write_table(table, folder / "table.parquet", row_group_size=3_000, store_decimal_as_integer=True)
+
+pq.write_table(pa.table({"a": ["x", "y" * 70_000]}), folder / "long.parquet")
 
 connection = duckdb.connect()
 connection.register("t", table)

@@ -1,12 +1,13 @@
 //! Rows in order: what `--sort` says, and rows put so.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use marquetry_base::{Error, Object};
+use marquetry_base::{Bytes, Error, Object};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::blocking::SpillFile;
-use marquetry_io::{Sinks, drive_into};
+use marquetry_io::{Sink, Sinks, drive_into};
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::read::Batch;
 use marquetry_parquet::schema::Schema;
@@ -16,6 +17,7 @@ use marquetry_parquet::write::Fed;
 use super::leaves_of;
 use crate::columns::{self, Wanted};
 use crate::failure::{Failure, Outcome};
+use crate::output::Interrupted;
 
 /// A column that rows are sorted by, as a person names it.
 #[derive(Debug)]
@@ -103,7 +105,35 @@ const SPILL: Object = Object(0);
 /// Rows that are being sorted.
 pub(super) struct Sorting {
     sorter: Sorter,
-    spill: SpillFile,
+    spill: Stoppable,
+}
+
+/// A file in which rows wait. What is done with it may take long, and is ended where the user asks for that.
+struct Stoppable {
+    file: SpillFile,
+    interrupted: Interrupted,
+}
+
+impl Stoppable {
+    fn check(&self) -> Result<(), Error> {
+        if self.interrupted.is_set() { Err(Error::source("interrupted")) } else { Ok(()) }
+    }
+}
+
+impl Sink for Stoppable {
+    fn name(&self) -> &str {
+        self.file.name()
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.check()?;
+        self.file.append(bytes)
+    }
+
+    fn read(&mut self, range: Range<u64>) -> Result<Bytes, Error> {
+        self.check()?;
+        self.file.read(range)
+    }
 }
 
 impl Sorting {
@@ -117,10 +147,12 @@ impl Sorting {
         by: &[SortingColumn],
         memory_bytes: u64,
         path: &Path,
+        interrupted: &Interrupted,
     ) -> Result<Sorting, Error> {
         let options = SortOptions { memory_bytes, ..SortOptions::default() };
         let sorter = Sorter::new(schema, by, Arc::new(StandardCodecs::default()), SPILL, options)?;
-        Ok(Sorting { sorter, spill: SpillFile::create_beside(path)? })
+        let file = SpillFile::create_beside(path)?;
+        Ok(Sorting { sorter, spill: Stoppable { file, interrupted: interrupted.clone() } })
     }
 
     /// Takes rows in.
