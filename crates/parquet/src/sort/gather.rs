@@ -7,6 +7,7 @@ use marquetry_base::{Bitmap, Budget, Error, Price, Result};
 use marquetry_kernels::levels as kernel;
 
 use super::collected::{Collected, push_bit, room};
+use super::is_paid_for;
 use super::merge::Pick;
 use super::stored::{Starts, Stored};
 use crate::read::{ColumnBatch, Layout, Levels};
@@ -14,10 +15,12 @@ use crate::schema::{Leaf, PhysicalType, Schema};
 
 /// What a value costs that is taken from anywhere in memory, what a string does, what a row of a nested column
 /// does, and each of its entries.
-const VALUE_PRICE: Price = Price::per_kilovalue(16 << 10);
+const VALUE_PRICE: Price = Price::per_kilovalue(20 << 10);
 const STRING_PRICE: Price = Price::per_kilovalue(36 << 10);
 const ROW_PRICE: Price = Price::per_kilovalue(40 << 10);
 const ENTRY_PRICE: Price = Price::per_kilovalue(3 << 10);
+/// As many entries cost as much as a row.
+const ROW_ENTRIES: usize = 14;
 /// What it costs to look at a batch's column.
 const SOURCE_PRICE: Price = Price::per_kilovalue(8 << 10);
 
@@ -52,6 +55,9 @@ impl Measuring {
     ) -> Option<usize> {
         while let Some(leaf) = schema.leaves().get(self.column) {
             if is_nested(leaf) && leaf.repetition_max > 0 {
+                if !is_paid_for(ENTRY_PRICE.of(0, 2 * self.rows), budget) {
+                    return None;
+                }
                 let mut entries = 0;
                 let entries_max = entries_of(BATCH_BYTES, leaf);
                 for (row, pick) in picks.iter().enumerate().take(self.rows) {
@@ -120,6 +126,11 @@ impl Gathering {
         let picks = picks.get(..self.rows).ok_or_else(|| Error::internal("fewer rows than were picked"))?;
         while let Some(leaf) = schema.leaves().get(self.columns.len()) {
             let column = self.columns.len();
+            // Each row is looked at to know how many entries there will be.
+            let to_open = ENTRY_PRICE.of(0, 4 * picks.len());
+            if self.open.is_none() && is_nested(leaf) && !is_paid_for(to_open, budget) {
+                return Ok(None);
+            }
             let open = match &mut self.open {
                 Some(open) => open,
                 none => none.insert(Open::new(leaf, column, sources, picks, budget)?),
@@ -181,16 +192,19 @@ impl Open {
         picks: &[Pick],
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
-        let price = if leaf.physical_type == PhysicalType::ByteArray { STRING_PRICE } else { VALUE_PRICE };
+        let columns = || sources.iter().map(|source| source.columns.get(column));
+        let has_nulls = columns().flatten().any(|found| found.validity.is_some());
+        let of_values =
+            if leaf.physical_type == PhysicalType::ByteArray { STRING_PRICE } else { VALUE_PRICE };
+        let of_validity = if has_nulls { VALUE_PRICE.kilovalue } else { 0 };
+        let price = Price::per_kilovalue(of_values.kilovalue + of_validity);
         let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
         let until = picks.len().min(self.rows + affordable);
         let part = &picks[self.rows..until];
         budget.charge(price, 0, part.len());
         budget.charge(SOURCE_PRICE, 0, sources.len());
-        let columns = || sources.iter().map(|source| source.columns.get(column));
         self.values.pick(columns().map(|found| found.map(|found| &found.values)), part)?;
-        if columns().flatten().any(|found| found.validity.is_some()) {
-            budget.charge(VALUE_PRICE, 0, part.len());
+        if has_nulls {
             let mut validity: Vec<Option<&Bitmap>> = room(sources.len())?;
             validity.extend(columns().map(|found| found?.validity.as_ref()));
             for pick in part {
@@ -239,7 +253,7 @@ impl Open {
             self.nulls += definition.len() - (value_until - value);
             budget.charge(ROW_PRICE, 0, 1);
             budget.charge(ENTRY_PRICE, 0, definition.len());
-            left = left.saturating_sub(definition.len() + 8);
+            left = left.saturating_sub(definition.len() + ROW_ENTRIES);
             if until == end {
                 self.rows += 1;
                 self.in_row = (0, 0);

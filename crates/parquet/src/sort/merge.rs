@@ -12,6 +12,8 @@ const COMPARE_PRICE: Price = Price::per_kilovalue(8 << 10);
 
 /// Bytes that all keys have in common are passed over if they are as many: what is behind them is farther away.
 const SKIPPED_MIN: usize = 4;
+/// As many comparisons cost as much as to get there.
+const HEAD_COMPARISONS: usize = 16;
 
 /// Picks that are made before the budget is asked.
 const PICKS_AT_ONCE: usize = 64;
@@ -144,7 +146,8 @@ impl Merge {
             let until = most.min(picks.len() + PICKS_AT_ONCE);
             let first = picks.len();
             let ended = self.pick_some(picks, until, may_end, budget);
-            budget.charge(COMPARE_PRICE, 0, (picks.len() - first) * (self.tree.depth() + 1));
+            let each = self.tree.depth() + 1 + if self.skip > 0 { HEAD_COMPARISONS } else { 0 };
+            budget.charge(COMPARE_PRICE, 0, (picks.len() - first) * each);
             if let Some(ended) = ended {
                 return Ok(ended);
             }

@@ -17,5 +17,12 @@ mod producer;
 mod sorter;
 mod stored;
 
+use marquetry_base::Budget;
+
 pub use key::{KEY_BYTES_MAX, Keys};
 pub use sorter::{SortOptions, Sorted, Sorter};
+
+/// Whether the rest of a budget pays for what is done at once, or nothing is spent of it yet.
+fn is_paid_for(units: u64, budget: &Budget<'_>) -> bool {
+    budget.spent() == 0 || budget.left() >= units
+}

@@ -16,10 +16,13 @@ const PIECE_VALUES: usize = 4096;
 /// Bytes of keys beyond their prefixes after which a piece ends.
 const TAIL_BYTES: usize = 32 << 10;
 /// What a piece costs, about: where no more is left of a budget it waits for the next one.
-const PIECE_UNITS: u64 = 150_000;
+const PIECE_UNITS: u64 = 170_000;
+
+/// Bytes behind their prefixes that keys are looked at for what they have in common.
+const COMMON_BYTES_MAX: usize = 4 << 10;
 
 /// What making the keys of rows costs, by values and bytes; and what sorting them does, by comparisons.
-const KEY_PRICE: Price = Price { kib: 600, kilovalue: 16 << 10 };
+const KEY_PRICE: Price = Price { kib: 600, kilovalue: 12 << 10 };
 const SORT_PRICE: Price = Price { kib: 100, kilovalue: 4 << 10 };
 /// What comparing two keys beyond their prefixes costs, which may be anywhere in memory.
 const TAIL_PRICE: Price = Price { kib: 150, kilovalue: 60 << 10 };
@@ -52,7 +55,7 @@ pub(super) struct Piece {
 impl Piece {
     /// Whether the rest of a budget pays for a piece, or nothing is spent of it yet.
     pub(super) fn is_paid_for(budget: &Budget<'_>) -> bool {
-        budget.spent() == 0 || budget.left() >= PIECE_UNITS
+        super::is_paid_for(PIECE_UNITS, budget)
     }
 
     /// A piece of the rows from `rows.start` on, as many as one has. Where they are sorted already they stay as they are. It is done at once.
@@ -143,13 +146,13 @@ impl Piece {
         }
     }
 
-    /// How many bytes the keys of two rows have in common, from the first on.
+    /// How many bytes the keys of two rows have in common, from the first on, as far as it is looked at.
     pub(super) fn common(&self, at: usize, other: &Piece, other_at: usize) -> usize {
         let differ = self.prefix(at) ^ other.prefix(other_at);
         if differ != 0 {
             return usize_of_u32(differ.leading_zeros() / 8);
         }
-        let pairs = self.tail(at).iter().zip(other.tail(other_at));
+        let pairs = self.tail(at).iter().zip(other.tail(other_at)).take(COMMON_BYTES_MAX);
         PREFIX_BYTES + pairs.take_while(|(a, b)| a == b).count()
     }
 

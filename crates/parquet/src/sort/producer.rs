@@ -11,6 +11,7 @@ use marquetry_base::{
 };
 
 use super::gather::{Gathering, Measuring};
+use super::is_paid_for;
 use super::key::Keys;
 use super::merge::{Merge, Pick, Picked};
 use super::pieces::Piece;
@@ -212,6 +213,9 @@ impl Producer {
             return Err(Error::internal("a run that is not there"));
         };
         loop {
+            if !is_paid_for(1, budget) {
+                return Ok(Refilled::Yield);
+            }
             if reader.next_row < stored.rows {
                 if !Piece::is_paid_for(budget) {
                     return Ok(Refilled::Yield);
@@ -269,8 +273,13 @@ impl Producer {
 
 /// Lets the columns of a batch go; true once all are gone.
 fn release(stored: &mut Stored, budget: &mut Budget<'_>) -> bool {
-    while let Some(bytes) = stored.pop() {
-        budget.charge(RELEASE_PRICE, bytes, 1);
+    while let Some(bytes) = stored.last_held() {
+        let units = RELEASE_PRICE.of(bytes, 1);
+        if !is_paid_for(units, budget) {
+            return false;
+        }
+        stored.pop();
+        budget.charge_units(units);
         if budget.is_spent() && !stored.columns.is_empty() {
             return false;
         }

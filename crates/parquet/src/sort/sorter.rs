@@ -11,6 +11,7 @@ use core::ops::Range;
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Bytes, Codec, Codecs, Error, Machine, Object, Result, Step};
 
+use super::is_paid_for;
 use super::key::Keys;
 use super::pieces::Piece;
 use super::producer::{Common, Produced, Producer, Run};
@@ -385,6 +386,7 @@ impl Sorter {
             }
             Step::Yield => Some(Step::Yield),
             Step::Need(_) => return Err(Error::internal("a run's writer that reads")),
+            Step::Ready(_) if !is_paid_for(1, budget) => Some(Step::Yield),
             Step::Ready(_) => match producer.step(&self.common, budget)? {
                 Produced::Rows(batch) => match writer.feed(batch)? {
                     Fed::Taken => None,

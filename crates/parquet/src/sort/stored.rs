@@ -19,7 +19,7 @@ const START_PRICE: Price = Price::per_kilovalue(3 << 10);
 const PUT_PRICE: Price = Price::per_kilovalue(30 << 10);
 
 /// Values that are worked on before the budget is asked.
-const SLICE_VALUES: usize = 4096;
+const SLICE_VALUES: usize = 1024;
 
 /// Rows, of which any can be taken alone: flat columns have a value a row, nested ones are known where each row begins.
 #[derive(Debug, Default)]
@@ -49,11 +49,16 @@ impl Stored {
         self.starts.get(column)?.as_ref()
     }
 
-    /// Lets a column go, of many that are: says how many bytes it had, about. `None` once all are gone.
-    pub(super) fn pop(&mut self) -> Option<usize> {
-        let column = self.columns.pop()?;
-        let starts = self.starts.pop().flatten().map_or(0, |starts| starts.held());
-        Some(held_by(&column) + starts)
+    /// Bytes of memory of the last column, about. `None` once all are gone.
+    pub(super) fn last_held(&self) -> Option<usize> {
+        let starts = self.starts.last().and_then(Option::as_ref).map_or(0, Starts::held);
+        Some(held_by(self.columns.last()?) + starts)
+    }
+
+    /// Lets the last column go.
+    pub(super) fn pop(&mut self) {
+        self.columns.pop();
+        self.starts.pop();
     }
 }
 
@@ -197,7 +202,7 @@ impl Storing {
                     let mut bytes = 0;
                     let (first, until) =
                         (compacting.len(), values.len().min(compacting.len() + SLICE_VALUES));
-                    while compacting.len() < until && bytes < 8 * SLICE_VALUES {
+                    while compacting.len() < until && bytes < 32 * SLICE_VALUES {
                         bytes += compacting.push(values, compacting.len())?;
                     }
                     budget.charge(STRING_PRICE, bytes, compacting.len() - first);
@@ -302,7 +307,7 @@ fn find_starts(
             .map_err(|_| Error::new(ErrorKind::LimitExceeded, "a batch of more than 2^32 entries"))
     };
     let all = levels.definition.len();
-    let until = all.min(*entry + 4 * SLICE_VALUES);
+    let until = all.min(*entry + 16 * SLICE_VALUES);
     budget.charge(START_PRICE, 0, until - *entry);
     for at in *entry..until {
         if levels.repetition.as_ref().is_none_or(|repetition| repetition[at] == 0) {

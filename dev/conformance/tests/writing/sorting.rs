@@ -18,8 +18,10 @@ use marquetry_parquet::write::Fed;
 use crate::given::{self, Flavour, SHAPES, TYPES};
 use crate::rewritten::SPILL;
 
-/// Units that a step may charge beyond its budget, for the slice that it was in the middle of.
-const SLICE_UNITS_MAX: u64 = 200_000;
+/// Units that a step may charge beyond its budget, for the slice that it was in the middle of; and where it has none, for a thousand rows
+/// that are sorted at once.
+const SLICE_UNITS_MAX: u64 = 60_000;
+const SORT_UNITS_MAX: u64 = 180_000;
 
 /// Sorts batches; what was written, and what came out.
 fn sort(
@@ -191,7 +193,7 @@ fn whatever_the_host_does_rows_are_the_same_and_steps_small() {
             assert!(rows(&schema, &sorted) == expected, "{manner:?}");
             assert!(kind.object(SPILL) == written.object(SPILL), "{manner:?}");
             if manner.budget <= 1 {
-                assert!(written.report.units_max < SLICE_UNITS_MAX, "{}", written.report.units_max);
+                assert!(written.report.units_max < SORT_UNITS_MAX, "{}", written.report.units_max);
             }
         }
     }
@@ -270,7 +272,8 @@ fn rows_of_any_size() {
         let manner = Manner { budget: Budget::DEFAULT_UNITS, ..Manner::KIND };
         let (written, sorted) = sort(&schema, &given, &keys, options(memory_bytes), manner).unwrap();
         assert!(rows(&schema, &sorted) == expected);
-        assert!(written.report.units_max <= Budget::DEFAULT_UNITS + SLICE_UNITS_MAX);
+        // The reader of a run takes so large a row in larger slices.
+        assert!(written.report.units_max <= Budget::DEFAULT_UNITS + 2 * SLICE_UNITS_MAX);
         // A large row is alone, or the last.
         assert!(sorted.len() > 2, "{}", sorted.len());
     }
