@@ -263,7 +263,7 @@ impl Made {
         column.values = match self {
             Random => Values::Int64((0..rows).map(|_| random.next() as i64).collect::<Vec<_>>().into()),
             Dense => {
-                let there: Bitmap = (0..rows).map(|_| random.next() % 4 > 0).collect();
+                let there: Bitmap = (0..rows).map(|_| !random.next().is_multiple_of(4)).collect();
                 let values = there.iter().filter(|bit| *bit).count();
                 (column.nulls, column.layout, column.validity) = (rows - values, Layout::Dense, Some(there));
                 Values::Int64((0..values).map(|_| random.next() as i64).collect::<Vec<_>>().into())

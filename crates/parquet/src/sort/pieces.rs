@@ -255,8 +255,8 @@ mod tests {
         assert_eq!(piece.common(0, &piece, 1), 1 + 22);
         assert_eq!(piece.common(1, &piece, 1), 1 + 63 + 2);
         for skip in 0..=23 {
-            for row in 0..2 {
-                let mut key = [&[1], all[row].as_bytes(), &[0; 20]].concat();
+            for (row, text) in all.iter().enumerate() {
+                let mut key = [&[1], text.as_bytes(), &[0; 20]].concat();
                 key.drain(..skip);
                 assert_eq!(piece.head(row, skip).to_be_bytes(), key[..16], "{row}, {skip}");
             }

@@ -334,14 +334,13 @@ fn slice(batch: &Batch, start: usize, end: usize) -> Batch {
 
 /// Fails where there is something that is not to be replaced.
 pub(super) fn refuse_existing(place: Place<'_>) -> Outcome {
-    let refused = |path: &Path, what: &str| {
-        let name = path.display();
-        Err(Failure::refused(format!("{name}: {what}; --overwrite replaces it")))
-    };
+    let refused = |path: &Path, what: &str| Err(Failure::refused(format!("{}: {what}", path.display())));
     match place {
-        Place::File(path) if fs::symlink_metadata(path).is_ok() => refused(path, "there is a file already"),
+        Place::File(path) if fs::symlink_metadata(path).is_ok() => {
+            refused(path, "there is a file already; --overwrite replaces it")
+        }
         Place::Directory(path) if fs::read_dir(path).is_ok_and(|mut found| found.next().is_some()) => {
-            refused(path, "the directory is not empty")
+            refused(path, "the directory is not empty; --overwrite replaces it and all that is in it")
         }
         Place::File(_) | Place::Directory(_) => Ok(()),
     }
