@@ -171,3 +171,51 @@ fn a_copy_that_is_killed_leaves_nothing() {
         assert!(names(folder.path()).is_empty(), "{signal}: {:?}", names(folder.path()));
     }
 }
+
+#[test]
+fn bloom_filters_that_are_asked_for() {
+    let (_folder, to) = folder();
+    let from = data("types.parquet");
+    copy(&from, &to, &["--bloom", "id,double", "--bloom-fpp", "0.001", "--encoding", "id=PLAIN"]).succeeded();
+    assert_eq!(rows(&to), rows(&from));
+    let shown: serde_json::Value = serde_json::from_str(&run(["show", "--json", &to]).succeeded()).unwrap();
+    let chunks = shown["row_groups"][0]["columns"].as_array().unwrap();
+    let with = chunks.iter().filter(|chunk| chunk["bloom_filter_offset"].is_u64());
+    let with: Vec<_> = with.map(|chunk| (chunk["path"].as_str().unwrap(), &chunk["encodings"])).collect();
+    assert_eq!(with.iter().map(|(path, _)| *path).collect::<Vec<_>>(), ["id", "double"]);
+    assert!(with[0].1.to_string().contains("PLAIN"), "{with:?}");
+    let shown = run(["show", &to]).succeeded();
+    assert!(shown.contains("Bloom filters 2 (of ") && shown.contains("\nBloom filters\n"), "{shown}");
+    let pages = run(["show", "--pages", "id", &to]).succeeded();
+    assert!(pages.contains("row group 0: a Bloom filter of 32 B in 1 block"), "{pages}");
+
+    // All that is in a nested column is meant.
+    let nested = data("nested.parquet");
+    let columns = run(["show", "--json", &nested]).succeeded();
+    let columns: serde_json::Value = serde_json::from_str(&columns).unwrap();
+    let paths: Vec<&str> =
+        columns["columns"].as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap()).collect();
+    let deep = paths.iter().find(|path| path.contains('.')).unwrap();
+    let top = deep.split('.').next().unwrap();
+    copy(&nested, &to, &["--overwrite", "--bloom", top]).succeeded();
+    assert_eq!(rows(&to), rows(&nested));
+    let shown = run(["show", &to]).succeeded();
+    let listed = shown.split("\nBloom filters\n").nth(1).unwrap();
+    assert!(listed.lines().any(|line| line.trim_start().starts_with(deep)), "{shown}");
+}
+
+#[test]
+fn bloom_filters_that_cannot_be() {
+    let (folder, to) = folder();
+    let from = data("types.parquet");
+    copy(&from, &to, &["--bloom", "nobody"]).failed(2, &["--bloom: there is no column nobody"]);
+    copy(&from, &to, &["--bloom", "flag"]).failed(2, &["a Bloom filter of BOOLEAN", "flag"]);
+    copy(&from, &to, &["--bloom", "id,"]).failed(2, &["--bloom 'id,': a name is empty"]);
+    for share in ["0", "1", "-1", "2.5", "NaN"] {
+        let share = format!("--bloom-fpp={share}");
+        copy(&from, &to, &["--bloom", "id", &share]).failed(2, &["more than 0 and less than 1"]);
+    }
+    copy(&from, &to, &["--bloom-fpp", "0.1"]).failed(2, &["--bloom names them"]);
+    copy(&from, "cql://localhost:1/ks.t", &["--bloom", "id"]).failed(2, &["--bloom is for Parquet files"]);
+    assert!(names(folder.path()).is_empty());
+}

@@ -21,7 +21,8 @@
 //! | [`lz`] | blocks of literals and matches: Snappy, LZ4 (both ways), LZO1X |
 //! | [`spread`] | dense values to one slot a row |
 //! | [`compact`] | and back: values without the slots of nulls |
-//! | [`mod@crc32`], [`utf8`] | page checksums, UTF-8 validity |
+//! | [`bloom`] | split-block Bloom filters |
+//! | [`mod@crc32`], [`utf8`], [`xxh64`] | page checksums, UTF-8 validity, hashes |
 //!
 //! # How a kernel is built
 //!
@@ -37,7 +38,7 @@
     clippy::cast_lossless
 )]
 
-// For the type of a dictionary's segments: nothing is allocated here.
+// For the type of a dictionary's or a filter's segments: nothing is allocated here.
 extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
@@ -47,6 +48,7 @@ extern crate std;
 compile_error!("marquetry-kernels supports little-endian processors only");
 
 pub mod bits;
+pub mod bloom;
 pub mod bss;
 pub mod compact;
 pub mod cpu;
@@ -65,6 +67,7 @@ pub mod spread;
 pub mod strings;
 pub mod unpack;
 pub mod utf8;
+pub mod xxh64;
 
 #[cfg(test)]
 mod testing;

@@ -1,4 +1,4 @@
-//! Well-known binary, which GEOMETRY and GEOGRAPHY columns hold, as well-known text.
+//! Well-known binary, which GEOMETRY and GEOGRAPHY columns hold: as well-known text, and what statistics tell of it.
 //!
 //! Source: parquet-format's `Geospatial.md`, which takes the two forms from OGC's *Simple feature access, part 1* (version 1.2.1,
 //! sections 7 and 8), with ISO's codes for Z and M. PostGIS's extension of the binary form (flags for Z and M, and an SRID) is
@@ -7,9 +7,13 @@
 //! Kept crates were looked at. `wkb` reserves memory for as many parts as a value claims, and both it and `geozero` recurse as deep as
 //! it nests; this recurses nowhere and reserves nothing.
 
+mod extent;
+
 use alloc::vec::Vec;
 
 use marquetry_base::{Error, Result};
+
+pub(crate) use extent::{Extent, Surface, Walk};
 
 /// Collections in collections, at most. More is not found outside of attacks.
 const DEPTH_MAX: usize = 64;
@@ -69,19 +73,28 @@ struct Reader<'a> {
 }
 
 /// A geometry of geometries that is being read.
+#[derive(Debug)]
 struct Open {
     of: Type,
     dimensions: Dimensions,
     left: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Dimensions {
     has_z: bool,
     has_m: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// What a geometry begins with.
+struct Head {
+    of: Type,
+    dimensions: Dimensions,
+    /// PostGIS's name of a coordinate system.
+    srid: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Type {
     Point,
     LineString,
@@ -100,36 +113,15 @@ impl Reader<'_> {
     fn geometry(&mut self, out: &mut Vec<u8>) -> Read<()> {
         let mut open: Vec<Open> = Vec::new();
         loop {
-            self.is_big_endian = match self.take::<1>()? {
-                [0] => true,
-                [1] => false,
-                _ => return Err(Wrong::Bytes("an unknown byte order")),
-            };
-            let code = self.u32()?;
-            if code & FLAG_SRID != 0 {
-                let srid = self.u32()?;
-                if open.is_empty() {
-                    out.extend_from_slice(b"SRID=");
-                    out.extend_from_slice(itoa::Buffer::new().format(srid.cast_signed()).as_bytes());
-                    out.push(b';');
-                }
+            let Head { of: kind, dimensions, srid } = self.head()?;
+            if let (Some(srid), true) = (srid, open.is_empty()) {
+                out.extend_from_slice(b"SRID=");
+                out.extend_from_slice(itoa::Buffer::new().format(srid.cast_signed()).as_bytes());
+                out.push(b';');
             }
-            let iso = code & !(FLAG_Z | FLAG_M | FLAG_SRID);
-            let (Some(kind), Some(dimensions)) = (Type::of(iso % 1000), Dimensions::of_thousands(iso / 1000))
-            else {
-                return Err(Wrong::Bytes("an unknown type"));
-            };
-            let dimensions = Dimensions {
-                has_z: dimensions.has_z || code & FLAG_Z != 0,
-                has_m: dimensions.has_m || code & FLAG_M != 0,
-            };
-            match open.last().map(|group| (group.of.member(), group.dimensions)) {
+            match open.last() {
                 // Its type is that of the geometry around it, and is not written again.
-                Some((Some(member), of)) => {
-                    if (member, of) != (kind, dimensions) {
-                        return Err(Wrong::Bytes("a part of another type than the geometry around it"));
-                    }
-                }
+                Some(group) if group.of.member().is_some() => group.check(kind, dimensions)?,
                 _ => {
                     out.extend_from_slice(kind.name().as_bytes());
                     out.extend_from_slice(dimensions.suffix().as_bytes());
@@ -167,6 +159,27 @@ impl Reader<'_> {
                 open.pop();
             }
         }
+    }
+
+    /// Reads what a geometry begins with: its byte order and its type.
+    fn head(&mut self) -> Read<Head> {
+        self.is_big_endian = match self.take::<1>()? {
+            [0] => true,
+            [1] => false,
+            _ => return Err(Wrong::Bytes("an unknown byte order")),
+        };
+        let code = self.u32()?;
+        let srid = if code & FLAG_SRID != 0 { Some(self.u32()?) } else { None };
+        let iso = code & !(FLAG_Z | FLAG_M | FLAG_SRID);
+        let (Some(of), Some(dimensions)) = (Type::of(iso % 1000), Dimensions::of_thousands(iso / 1000))
+        else {
+            return Err(Wrong::Bytes("an unknown type"));
+        };
+        let dimensions = Dimensions {
+            has_z: dimensions.has_z || code & FLAG_Z != 0,
+            has_m: dimensions.has_m || code & FLAG_M != 0,
+        };
+        Ok(Head { of, dimensions, srid })
     }
 
     fn point(&mut self, dimensions: Dimensions, out: &mut Vec<u8>) -> Read<()> {
@@ -251,6 +264,35 @@ impl Reader<'_> {
     }
 }
 
+impl<'a> Reader<'a> {
+    /// The next bytes, so many.
+    fn bytes(&mut self, count: usize) -> Read<&'a [u8]> {
+        let bytes = self.wkb.get(self.at..).and_then(|rest| rest.get(..count));
+        self.at += bytes.map_or(0, <[u8]>::len);
+        bytes.ok_or(Wrong::Bytes("an early end"))
+    }
+}
+
+impl Open {
+    /// Checks that a part is of a type that the whole may have.
+    fn check(&self, of: Type, dimensions: Dimensions) -> Read<()> {
+        match self.of.member() {
+            Some(member) if (member, self.dimensions) != (of, dimensions) => {
+                Err(Wrong::Bytes("a part of another type than the geometry around it"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Head {
+    /// Its type and dimensions, as ISO numbers them.
+    fn iso_code(&self) -> i32 {
+        let Dimensions { has_z, has_m } = self.dimensions;
+        self.of.code() + 1000 * i32::from(has_z) + 2000 * i32::from(has_m)
+    }
+}
+
 impl Dimensions {
     /// By the thousands of an ISO code.
     fn of_thousands(thousands: u32) -> Option<Dimensions> {
@@ -293,6 +335,21 @@ impl Type {
             17 => Type::Triangle,
             _ => return None,
         })
+    }
+
+    fn code(self) -> i32 {
+        match self {
+            Type::Point => 1,
+            Type::LineString => 2,
+            Type::Polygon => 3,
+            Type::MultiPoint => 4,
+            Type::MultiLineString => 5,
+            Type::MultiPolygon => 6,
+            Type::GeometryCollection => 7,
+            Type::PolyhedralSurface => 15,
+            Type::Tin => 16,
+            Type::Triangle => 17,
+        }
     }
 
     fn name(self) -> &'static str {
@@ -350,7 +407,7 @@ mod tests {
     }
 
     /// A geometry's bytes: its byte order, type, counts (an SRID, too), and coordinates.
-    fn le(code: u32, counts: &[u32], coordinates: &[f64]) -> Vec<u8> {
+    pub(super) fn le(code: u32, counts: &[u32], coordinates: &[f64]) -> Vec<u8> {
         let mut bytes = [1].to_vec();
         bytes.extend(code.to_le_bytes());
         counts.iter().for_each(|count| bytes.extend(count.to_le_bytes()));
@@ -358,7 +415,7 @@ mod tests {
         bytes
     }
 
-    fn be(code: u32, counts: &[u32], coordinates: &[f64]) -> Vec<u8> {
+    pub(super) fn be(code: u32, counts: &[u32], coordinates: &[f64]) -> Vec<u8> {
         let mut bytes = [0].to_vec();
         bytes.extend(code.to_be_bytes());
         counts.iter().for_each(|count| bytes.extend(count.to_be_bytes()));

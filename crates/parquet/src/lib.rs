@@ -3,6 +3,7 @@
 //! * [`format`](mod@format): what the file holds beside the data — Thrift structures, the footer, page headers;
 //! * [`scalar`]: values of types that Rust has none for;
 //! * [`schema`]: the tree of types, logical types, levels;
+//! * [`bloom`]: Bloom filters, and the hash by which they know values;
 //! * [`encoding`]: one module an encoding;
 //! * [`hive`]: columns that are in the names of directories;
 //! * [`prune`]: what statistics and the page index tell of values before they are read;
@@ -47,6 +48,7 @@
 
 extern crate alloc;
 
+pub mod bloom;
 pub mod encoding;
 pub mod format;
 pub mod geometry;

@@ -25,6 +25,10 @@ pub const INT64: i32 = 2;
 /// See [`BOOLEAN`].
 pub const INT96: i32 = 3;
 /// See [`BOOLEAN`].
+pub const FLOAT: i32 = 4;
+/// See [`BOOLEAN`].
+pub const DOUBLE: i32 = 5;
+/// See [`BOOLEAN`].
 pub const BYTE_ARRAY: i32 = 6;
 /// See [`BOOLEAN`].
 pub const FIXED_LEN_BYTE_ARRAY: i32 = 7;

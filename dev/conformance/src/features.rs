@@ -1,8 +1,10 @@
-//! What of the format a file uses, and the matrix of what is read: `docs/FEATURES.md`.
+//! What of the format a file uses, and the matrix of what is read and written: `docs/FEATURES.md`.
 //!
 //! The rows are those of the implementation status page of the format's site, and some that it lacks. A row is ticked by
 //! evidence alone: [`observe`] says what a file uses, [`Evidence`] collects it from the files that compared equal to another
 //! reader or to what was put into them, and [`document`] fails for a row that wants more than was seen.
+
+mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -15,8 +17,11 @@ use marquetry_parquet::format::{
 use marquetry_parquet::read::PageScanner;
 use marquetry_parquet::schema::{Leaf, LogicalType, Node, NodeKind, PhysicalType, Repetition, Schema};
 
+use crate::blooms;
 use crate::canonical::FILE;
 use crate::hostile::{self, Manner};
+
+pub use written::{check, document as written};
 
 /// Where a feature was seen, in the order that the document names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -144,6 +149,7 @@ const ANY: Claim = Claim::Read(&[]);
 const MIN_MAX: &str = "Statistics min_value, max_value";
 const INTS: &str = "8, 16, 32, 64 bit signed and unsigned INT";
 const SPLIT_MORE: &str = "BYTE_STREAM_SPLIT (additional types)";
+const BLOOM: &str = "xxHash-based bloom filters";
 const NAN_COUNTS: &str = "IEEE 754 total order and NaN counts";
 /// A row that the comparison of projections is the evidence of.
 pub const SELECT: &str = "Reading select columns only";
@@ -240,7 +246,7 @@ const TABLES: [(&str, &[Row]); 7] = [
     (
         "Other format level features",
         &[
-            Row("xxHash-based bloom filters", Claim::PassedOver("its place is told; pruning comes later")),
+            Row(BLOOM, Claim::Read(&BLOOM_TYPES)),
             Row("Bloom filter length", ANY),
             Row(MIN_MAX, ANY),
             Row("Page index", Claim::Read(&["column index", "offset index"])),
@@ -292,19 +298,37 @@ const ALL_TYPES: [&str; 8] = [
     "INT64",
     "INT96 (deprecated)",
 ];
+/// Those of which some writer makes filters.
+const BLOOM_TYPES: [&str; 6] = ["BYTE_ARRAY", "DOUBLE", "FIXED_LEN_BYTE_ARRAY", "FLOAT", "INT32", "INT64"];
 const DICTIONARY_TYPES: [&str; 7] =
     ["BYTE_ARRAY", "DOUBLE", "FIXED_LEN_BYTE_ARRAY", "FLOAT", "INT32", "INT64", "INT96 (deprecated)"];
+
+/// Whether a row is of values and their pages, so that any column that has it shows it.
+pub fn is_of_values(row: &str) -> bool {
+    let titles = ["Physical types", "Encodings", "Compressions"];
+    TABLES.iter().any(|(title, rows)| titles.contains(title) && rows.iter().any(|known| known.0 == row))
+}
 
 fn is_row(name: &str) -> bool {
     TABLES.iter().any(|(_, rows)| rows.iter().any(|row| row.0 == name))
 }
 
-/// The document; with it, each claim that the evidence does not bear.
+/// The document's part on reading; with it, each claim that the evidence does not bear.
 pub fn document(evidence: &Evidence) -> (String, Vec<String>) {
-    let mut text = HEAD.to_owned();
+    part(HEAD, &TABLES, ["read", "files"], evidence)
+}
+
+/// A part of the document: tables whose columns are of these names.
+fn part(
+    head: &str,
+    tables: &[(&str, &[Row])],
+    [done, whence]: [&str; 2],
+    evidence: &Evidence,
+) -> (String, Vec<String>) {
+    let mut text = head.to_owned();
     let mut faults = Vec::new();
-    for (title, rows) in &TABLES {
-        let _ = write!(text, "\n## {title}\n\n| | read | with | files |\n|---|---|---|---|\n");
+    for (title, rows) in tables {
+        let _ = write!(text, "\n## {title}\n\n| | {done} | with | {whence} |\n|---|---|---|---|\n");
         for Row(name, claim) in *rows {
             let seen = evidence.seen.get(name);
             let refused = evidence.refused.get(name);
@@ -351,7 +375,7 @@ kept ones stand in `dev/conformance/writers/files`, crafted ones are made by the
 files get.
 
 `MARQUETRY_UPDATE=1 cargo test -p marquetry-conformance --test reading` writes it anew; without, a page that is not what the
-tests see fails them. Writing is not there yet; it will be a column more.
+tests see fails them. What is written is below.
 ";
 
 fn seen_in(seen: &Seen) -> String {
@@ -373,7 +397,7 @@ fn join(parts: &BTreeSet<String>, separator: &str) -> String {
 ///
 /// # Errors
 ///
-/// The page scanner's.
+/// The page scanner's; a Bloom filter that does not find a value of its chunk.
 pub fn observe(bytes: &Bytes, metadata: &Arc<FileMetaData>) -> Result<BTreeSet<Observation>> {
     let mut seen = Seeing::default();
     let schema = &metadata.schema;
@@ -412,6 +436,9 @@ pub fn observe(bytes: &Bytes, metadata: &Arc<FileMetaData>) -> Result<BTreeSet<O
                 seen.row(MIXED);
             }
         }
+    }
+    for (_, leaf, _) in blooms::check(bytes, metadata)? {
+        seen.with(BLOOM, physical(schema.leaves()[leaf].physical_type));
     }
     Ok(seen.0)
 }
@@ -461,11 +488,8 @@ impl Seeing {
     }
 
     fn chunk(&mut self, leaf: &Leaf, chunk: &ColumnChunk) {
-        if let Some((_, length)) = chunk.bloom_filter {
-            self.with("xxHash-based bloom filters", physical(leaf.physical_type));
-            if length.is_some() {
-                self.row("Bloom filter length");
-            }
+        if let Some((_, Some(_))) = chunk.bloom_filter {
+            self.row("Bloom filter length");
         }
         let indexes = [("column index", chunk.column_index), ("offset index", chunk.offset_index)];
         for (name, place) in indexes {

@@ -3,6 +3,7 @@
 //! * [`hostile`]: a host that answers late, in pieces, out of order, a byte at a time, and gives no budget;
 //! * [`craft`]: files made by hand, legal and not;
 //! * [`adversarial`]: files that are as hard as can be on a reader that must never stall;
+//! * [`blooms`]: Bloom filters, held against the values of their chunks;
 //! * [`canonical`]: what a file holds, as sums that can be compared with another reader's;
 //! * [`records`]: the same of records;
 //! * [`parquet_rs`]: what parquet-rs makes of a file's metadata;
@@ -13,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod adversarial;
+pub mod blooms;
 pub mod canonical;
 pub mod conformed;
 pub mod craft;

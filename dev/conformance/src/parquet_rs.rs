@@ -9,11 +9,14 @@ use marquetry_parquet::format::{
 };
 use marquetry_parquet::read::{ChunkIndex, PageIndexReader, ReadOptions};
 use parquet::basic::{ColumnOrder as TheirOrder, Type};
+use parquet::bloom_filter::Sbbf;
+use parquet::column::reader::ColumnReader;
 use parquet::file::metadata::{
     ColumnChunkMetaData, LevelHistogram, PageIndexPolicy, ParquetMetaDataReader, RowGroupMetaData,
 };
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::canonical::FILE;
 use crate::hostile::{self, Manner};
@@ -119,6 +122,49 @@ pub fn compare(bytes: &Bytes, metadata: &Arc<FileMetaData>) -> Result<Compared, 
         Some(index) => Err(format!("an index of a chunk that is not there: {index:?}")),
     }
 }
+
+/// What the Bloom filter of a chunk says to parquet-rs: whether it may have a value, given as PLAIN has it, without its
+/// length.
+///
+/// # Errors
+///
+/// What it cannot read; where there is no filter.
+pub fn bloom_filter(bytes: &Bytes, row_group: usize, leaf: usize) -> Result<Told, String> {
+    let theirs = ParquetMetaDataReader::new().parse_and_finish(bytes).map_err(|error| error.to_string())?;
+    let chunk = theirs.row_group(row_group).column(leaf);
+    let filter = Sbbf::read_from_column_chunk(chunk, bytes).map_err(|error| error.to_string())?;
+    let filter = filter.ok_or("no Bloom filter")?;
+    Ok(Box::new(move |value: &[u8]| filter.check(value)))
+}
+
+/// What parquet-rs reads of a flat, required column of floating-point numbers, all row groups one after the other.
+///
+/// # Errors
+///
+/// What it cannot read.
+pub fn floats(bytes: &Bytes, leaf: usize) -> Result<Vec<f64>, String> {
+    let reader = SerializedFileReader::new(bytes.clone()).map_err(|error| error.to_string())?;
+    let mut all = Vec::new();
+    for group in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(group).map_err(|error| error.to_string())?;
+        let rows = usize::try_from(group.metadata().num_rows()).map_err(|error| error.to_string())?;
+        let read = match group.get_column_reader(leaf).map_err(|error| error.to_string())? {
+            ColumnReader::FloatColumnReader(mut column) => {
+                let mut values = Vec::new();
+                let read = column.read_records(rows, None, None, &mut values);
+                all.extend(values.into_iter().map(f64::from));
+                read
+            }
+            ColumnReader::DoubleColumnReader(mut column) => column.read_records(rows, None, None, &mut all),
+            _ => return Err("a column of another type".to_owned()),
+        };
+        read.map_err(|error| error.to_string())?;
+    }
+    Ok(all)
+}
+
+/// See [`bloom_filter`].
+pub type Told = Box<dyn Fn(&[u8]) -> bool>;
 
 /// The page index of all column chunks that have one.
 ///

@@ -16,7 +16,7 @@ use marquetry_conformance::files;
 use marquetry_conformance::hostile::Manner;
 use marquetry_parquet::format::Compression;
 use marquetry_parquet::read::{Assembler, Batch, BatchReader, Layout, ReadOptions, Values};
-use marquetry_parquet::write::{ColumnOptions, FileWriter, PageVersion, Room, WriteOptions};
+use marquetry_parquet::write::{BloomOptions, ColumnOptions, FileWriter, PageVersion, Room, WriteOptions};
 
 /// A piece of memory that allocators of hosts that never wait dislike.
 const LARGE_BYTES: usize = 1 << 20;
@@ -256,6 +256,10 @@ fn nothing_large_is_allocated_in_writing() {
         page_version: PageVersion::V2,
         ..WriteOptions::default()
     });
+    // So many hashes that they take more than a MiB, and become a filter of 2 MiB.
+    let bloom = Some(BloomOptions { fpp: 0.0001, bytes_max: 2 << 20 });
+    let column = ColumnOptions { bloom, dictionary: false, ..column(None) };
+    options.push(WriteOptions { column, ..WriteOptions::default() });
     let (mut used, mut faults) = (BTreeSet::new(), Vec::new());
     for (name, bytes) in crafted() {
         for (number, options) in options.iter().enumerate() {

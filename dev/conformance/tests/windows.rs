@@ -95,8 +95,6 @@ fn the_corpus_through_small_windows() {
     assert!(good > 40 && bad > 3);
 }
 
-const FLOAT: i32 = 4;
-const DOUBLE: i32 = 5;
 const BYTE_STREAM_SPLIT: i32 = 9;
 const STRING: (i16, V) = (6, V::I32(0));
 

@@ -16,7 +16,7 @@ use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Codec, Error, ErrorKind};
 use marquetry_parquet::format::{Compression, Encoding, SortingColumn};
 use marquetry_parquet::schema::Schema;
-use marquetry_parquet::write::{ColumnOptions, WriteOptions};
+use marquetry_parquet::write::{BloomOptions, ColumnOptions, WriteOptions};
 
 use super::Copying;
 use crate::columns::{self, Wanted};
@@ -46,6 +46,17 @@ pub(crate) struct FileArgs {
     /// for booleans, RLE. Columns are named as --columns names them; all that is in a nested one is meant.
     #[arg(long, value_name = "COLUMN=ENCODING", help_heading = "Parquet file")]
     encoding: Vec<String>,
+
+    /// Write Bloom filters of columns, by which readers pass over row groups without a value: 'id,name'
+    ///
+    /// Columns are named as --columns names them; all that is in a nested one is meant. BOOLEAN has none. A filter is as small as the
+    /// values of a row group allow: 10.5 bits for each that is different, and more, for its bytes are a power of two.
+    #[arg(long, value_name = "COLUMNS", help_heading = "Parquet file")]
+    bloom: Option<String>,
+
+    /// The share of values that are not there, and that a Bloom filter does not tell from those that are [default: 0.01]
+    #[arg(long, value_name = "N", help_heading = "Parquet file")]
+    bloom_fpp: Option<f64>,
 
     /// Rows of a row group at most [default: 1048576]
     #[arg(long, value_name = "N", help_heading = "Parquet file")]
@@ -147,6 +158,8 @@ impl FileArgs {
             (self.codec.is_some(), "--codec"),
             (self.level.is_some(), "--level"),
             (!self.encoding.is_empty(), "--encoding"),
+            (self.bloom.is_some(), "--bloom"),
+            (self.bloom_fpp.is_some(), "--bloom-fpp"),
             (self.row_group_rows.is_some(), "--row-group-rows"),
             (self.row_group_bytes.is_some(), "--row-group-bytes"),
             (self.page_rows.is_some(), "--page-rows"),
@@ -173,7 +186,7 @@ impl FileArgs {
     /// Copies; says what was done.
     pub(super) fn copy(&self, copying: &Copying<'_>, place: Place<'_>) -> Outcome<String> {
         let started = Instant::now();
-        let encodings = self.encodings()?;
+        let wishes = self.wishes()?;
         let sort = self.sort.as_deref().map(order::parse).transpose()?.unwrap_or_default();
         let (Place::File(path) | Place::Directory(path)) = place;
         if !self.overwrite {
@@ -181,7 +194,7 @@ impl FileArgs {
         }
         let dataset = Dataset::open(copying.from, &copying.rows.table, copying.interrupted)?;
         let name = path.display().to_string();
-        let plan = self.plan(&dataset, &encodings, &sort)?;
+        let plan = self.plan(&dataset, &wishes, &sort)?;
         let Plan { shape, partitioning, sorted_by, file_sorted_by } = plan;
         let leaves = (0..dataset.schema().leaves().len()).collect::<Vec<usize>>();
         let kept = match &partitioning {
@@ -278,7 +291,7 @@ impl FileArgs {
     }
 
     /// What is written, and in which order.
-    fn plan(&self, dataset: &Dataset, encodings: &[(Wanted, Encoding)], sort: &[SortBy]) -> Outcome<Plan> {
+    fn plan(&self, dataset: &Dataset, wishes: &[(Wanted, Wish)], sort: &[SortBy]) -> Outcome<Plan> {
         let all = dataset.schema();
         let partitioning =
             self.partition_by.as_deref().map(|list| Partitioning::new(list, all)).transpose()?;
@@ -297,7 +310,7 @@ impl FileArgs {
                 file_sorted_by.push(SortingColumn { column: number, ..column });
             }
         }
-        let mut options = self.options(&schema, encodings)?;
+        let mut options = self.options(&schema, wishes)?;
         // What a file says of itself holds where all of it is copied, in the same columns.
         if let (Some(metadata), None) = (dataset.only_footer(), &partitioning) {
             options.key_values = metadata.key_values.iter().cloned().collect();
@@ -315,7 +328,7 @@ impl FileArgs {
         Ok(Plan { shape, partitioning, sorted_by, file_sorted_by })
     }
 
-    fn options(&self, schema: &Schema, encodings: &[(Wanted, Encoding)]) -> Outcome<WriteOptions> {
+    fn options(&self, schema: &Schema, wishes: &[(Wanted, Wish)]) -> Outcome<WriteOptions> {
         let defaults = WriteOptions::default();
         let column = ColumnOptions {
             compression: self.codec.map_or(defaults.column.compression, CodecName::compression),
@@ -331,16 +344,39 @@ impl FileArgs {
             column,
             ..WriteOptions::default()
         };
-        for (wanted, encoding) in encodings {
-            for leaf in leaves_of("--encoding", schema, wanted)? {
-                let column = ColumnOptions { encoding: Some(*encoding), ..options.column.clone() };
-                options.columns.insert(leaf, column);
+        for (wanted, wish) in wishes {
+            for leaf in leaves_of(wish.option(), schema, wanted)? {
+                let column = options.columns.entry(leaf).or_insert_with(|| options.column.clone());
+                match wish {
+                    Wish::Encoding(encoding) => column.encoding = Some(*encoding),
+                    Wish::Bloom(bloom) => column.bloom = Some(*bloom),
+                }
             }
         }
         Ok(options)
     }
 
-    fn encodings(&self) -> Outcome<Vec<(Wanted, Encoding)>> {
+    /// What is asked of single columns.
+    fn wishes(&self) -> Outcome<Vec<(Wanted, Wish)>> {
+        let mut wishes = self.encodings()?;
+        let defaults = BloomOptions::default();
+        let fpp = self.bloom_fpp.unwrap_or(defaults.fpp);
+        if !(fpp > 0.0 && fpp < 1.0) {
+            return Err(Failure::usage(format!("--bloom-fpp {fpp}: a share is more than 0 and less than 1")));
+        }
+        match (&self.bloom, self.bloom_fpp) {
+            (Some(list), _) => {
+                let bloom = Wish::Bloom(BloomOptions { fpp, ..defaults });
+                wishes
+                    .extend(columns::parse_list("--bloom", list)?.into_iter().map(|column| (column, bloom)));
+            }
+            (None, Some(_)) => return Err(Failure::usage("--bloom-fpp: of no columns; --bloom names them")),
+            (None, None) => {}
+        }
+        Ok(wishes)
+    }
+
+    fn encodings(&self) -> Outcome<Vec<(Wanted, Wish)>> {
         let known = [
             Encoding::Plain,
             Encoding::RleDictionary,
@@ -362,11 +398,28 @@ impl FileArgs {
             })?;
             let mut wanted = columns::parse_list("--encoding", column)?;
             match (wanted.pop(), wanted.is_empty()) {
-                (Some(column), true) => Ok((column, encoding)),
+                (Some(column), true) => Ok((column, Wish::Encoding(encoding))),
                 _ => Err(wrong("one column at a time")),
             }
         };
         self.encoding.iter().map(parse).collect()
+    }
+}
+
+/// What is asked of a single column.
+#[derive(Debug, Clone, Copy)]
+enum Wish {
+    Encoding(Encoding),
+    Bloom(BloomOptions),
+}
+
+impl Wish {
+    /// The option that asks it.
+    fn option(self) -> &'static str {
+        match self {
+            Wish::Encoding(_) => "--encoding",
+            Wish::Bloom(_) => "--bloom",
+        }
     }
 }
 

@@ -96,6 +96,39 @@ fn levels<'a>(histograms: impl Iterator<Item = Option<&'a [u64]>>) -> String {
     sums.iter().enumerate().map(level).collect::<Vec<_>>().join(", ")
 }
 
+/// Which columns have Bloom filters, and how many bytes these take with their headers. `None` where none has.
+pub(super) fn bloom_filters(metadata: &FileMetaData) -> Option<Table> {
+    let mut table = Table::new([
+        ("column", Side::Left),
+        ("filters", Side::Right),
+        ("all", Side::Right),
+        ("smallest", Side::Right),
+        ("largest", Side::Right),
+    ])
+    .indented(2);
+    let mut is_told = false;
+    for (index, leaf) in metadata.schema.leaves().iter().enumerate() {
+        let chunks = metadata.row_groups.iter().filter_map(|group| group.columns.get(index));
+        let filters: Vec<Option<u64>> =
+            chunks.filter_map(|chunk| chunk.bloom_filter).map(|(_, bytes)| bytes.map(u64::from)).collect();
+        if filters.is_empty() {
+            continue;
+        }
+        is_told = true;
+        // Writers need not tell the length; --pages reads it.
+        let told: Option<Vec<u64>> = filters.iter().copied().collect();
+        let text = |of: fn(&[u64]) -> u64| told.as_deref().map_or_else(|| "-".to_string(), |it| size(of(it)));
+        table.push(vec![
+            printable(&leaf.path),
+            thousands(u64_of(filters.len())),
+            text(|bytes| bytes.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))),
+            text(|bytes| bytes.iter().copied().min().unwrap_or(0)),
+            text(|bytes| bytes.iter().copied().max().unwrap_or(0)),
+        ]);
+    }
+    is_told.then_some(table)
+}
+
 /// Types and places of geometries. `None` where no chunk says.
 pub(super) fn geometries(metadata: &FileMetaData) -> Option<Table> {
     let mut table = Table::new([

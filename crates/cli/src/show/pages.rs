@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use marquetry_base::cast::usize_of_u32;
+use marquetry_parquet::bloom;
 use marquetry_parquet::format::{BoundaryOrder, PageHeader, PageKind, Statistics};
 use marquetry_parquet::prune::Known;
-use marquetry_parquet::read::{ChunkIndex, PageIndexReader, PageInfo, PageScanner, ReadOptions};
+use marquetry_parquet::read::{BloomProbe, ChunkIndex, PageIndexReader, PageInfo, PageScanner, ReadOptions};
 
 use super::bounds;
 use super::json::{self, StatisticsJson, to_hex};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::input::ParquetFile;
-use crate::numbers::{plural, thousands};
+use crate::numbers::{plural, size, thousands};
 use crate::table::{Side, Table, printable};
 use crate::terminal::Terminal;
 
@@ -59,7 +61,36 @@ pub(super) fn print(
         out.extend_from_slice(format!("{}\n", terminal.bold(&printable(&title))).as_bytes());
         table(lines).print(terminal, out);
     }
-    Ok(fault)
+    let filters = if as_json { Ok(Vec::new()) } else { bloom_filters(file, leaf_index) };
+    match filters {
+        Ok(lines) => {
+            lines.iter().for_each(|line| out.extend_from_slice(line.as_bytes()));
+            Ok(fault)
+        }
+        Err(other @ Failure::Said(Exit::Refused, _)) => Ok(fault.or(Some(other))),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// A line of each Bloom filter of the column: where it is, and what its header tells.
+fn bloom_filters(file: &ParquetFile, leaf: usize) -> Outcome<Vec<String>> {
+    let mut lines = Vec::new();
+    for (row_group, group) in file.metadata.row_groups.iter().enumerate() {
+        let Some((offset, _)) = group.columns.get(leaf).and_then(|chunk| chunk.bloom_filter) else {
+            continue;
+        };
+        let mut probe = BloomProbe::new(ParquetFile::object(), &file.metadata, row_group, leaf, Vec::new())
+            .map_err(|error| file.failure(&error))?;
+        file.run(&mut probe, |_| Ok(()))?;
+        let bytes = probe.filter_bytes().unwrap_or_default();
+        lines.push(format!(
+            "row group {row_group}: a Bloom filter of {} in {}, at {}\n",
+            size(u64::from(bytes)),
+            plural(usize_of_u32(bytes / bloom::BLOCK_BYTES), "block"),
+            thousands(offset)
+        ));
+    }
+    Ok(lines)
 }
 
 /// The columns of a table of pages, and whether they are left out where they are empty.

@@ -38,6 +38,7 @@ pub(super) fn print(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) {
     for (title, table) in [
         ("Sizes and levels", details::sizes_and_levels(metadata)),
         ("Geometries", details::geometries(metadata)),
+        ("Bloom filters", details::bloom_filters(metadata)),
     ] {
         if let Some(table) = table {
             section(title, terminal, out);

@@ -1,5 +1,6 @@
 //! What a Parquet file holds beside its data: the structures of `parquet.thrift` and how they are read and written.
 
+mod bloom;
 mod index;
 mod metadata;
 mod page;
@@ -9,6 +10,8 @@ mod statistics;
 pub mod thrift;
 pub(crate) mod write;
 
+pub(crate) use bloom::BLOOM_HEADER_BYTES_MAX;
+pub use bloom::BloomFilterHeader;
 pub use index::{BoundaryOrder, ByteStrings, ColumnIndex, OffsetIndex, PageLocation};
 pub(crate) use index::{ColumnIndexParser, OffsetIndexParser};
 pub use metadata::{

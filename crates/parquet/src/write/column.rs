@@ -9,16 +9,20 @@ use core::ops::Range;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Bytes, Error, Price, Result, Segmented};
 
+use super::bloom::{BloomBuilder, Entries};
 use super::chooser::Choice;
 use super::coding::{Coding, choose};
 use super::encoder::{Body, Encoder, LevelEncoder, Slice};
+use super::geospatial::GeospatialBuilder;
 use super::options::{PageVersion, WriteOptions, check_leaf};
 use super::out::Out;
 use super::page::{Page, PageMaker};
 use super::part::{self, Cursor, Maxima, PART_PRICE, Part};
 use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE};
+use crate::bloom::Filter;
 use crate::format::{
-    BoundaryOrder, Compression, DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, PageKind,
+    BoundaryOrder, Compression, DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding,
+    GeospatialStatistics, PageKind,
 };
 use crate::growing::SLICE_BYTES;
 use crate::read::ColumnBatch;
@@ -63,6 +67,10 @@ pub(super) struct ColumnWriter {
     coding: Option<Coding>,
     page: OpenPage,
     closing: Closing,
+    /// Where a Bloom filter is asked for.
+    bloom: Option<Box<BloomBuilder>>,
+    /// Of geometries.
+    geospatial: Option<Box<GeospatialBuilder>>,
     pub(super) chunk: Chunk,
 }
 
@@ -89,6 +97,8 @@ enum Closing {
     Making(Box<PageRecord>),
     /// The dictionary is being finished.
     Dictionary,
+    /// Its entries, so many of them, are put into the Bloom filter, out of its page.
+    Entries(Box<(Entries, Body)>, usize),
     /// The dictionary's page is with the maker of pages.
     MakingDictionary,
 }
@@ -111,6 +121,11 @@ pub(super) struct Chunk {
     pub(super) encodings: Vec<(i32, Encoding, i32)>,
     /// Entries of the dictionary, if every value is in it.
     pub(super) distinct: Option<u64>,
+    /// Where the dictionary's page and the first other one stand in the file, once they do.
+    pub(super) dictionary_page_offset: Option<u64>,
+    pub(super) data_page_offset: u64,
+    /// The Bloom filter, once the chunk is ended.
+    pub(super) filter: Option<Box<Filter>>,
     /// Bytes of pages that are in memory, and how many pages are not.
     held: u64,
     moved_pages: usize,
@@ -158,8 +173,8 @@ impl ColumnWriter {
     /// `Unsupported` for a leaf that cannot be written; `Misuse` for an encoding that its type does not have.
     pub(super) fn new(leaf: usize, schema: &Schema, options: &WriteOptions) -> Result<ColumnWriter> {
         let found = &schema.leaves()[leaf];
-        check_leaf(schema, found)?;
         let asked = options.of(leaf);
+        check_leaf(schema, found, asked)?;
         if let Some(encoding) = asked.encoding {
             Encoder::new(encoding, found.physical_type)?;
         }
@@ -168,6 +183,8 @@ impl ColumnWriter {
             Maxima { definition: level(found.definition_max), repetition: level(found.repetition_max) };
         let logical_type = schema.node_of(found).logical_type.as_ref();
         let bounds_of = BoundsOf::new(found.physical_type, logical_type, asked.bounds_bytes_max);
+        let geospatial = GeospatialBuilder::new(found.physical_type, logical_type);
+        let values_max = if maxima.repetition > 0 { u64::MAX } else { options.row_group_rows };
         Ok(ColumnWriter {
             leaf,
             physical_type: found.physical_type,
@@ -183,6 +200,8 @@ impl ColumnWriter {
             coding: None,
             page: OpenPage::default(),
             closing: Closing::No,
+            bloom: asked.bloom.map(|asked| Box::new(BloomBuilder::new(asked, values_max))),
+            geospatial: geospatial.filter(|_| asked.bounds).map(Box::new),
             chunk: Chunk::default(),
         })
     }
@@ -200,12 +219,13 @@ impl ColumnWriter {
         self.maxima
     }
 
-    /// Bytes that are in memory: pages, the open page, the dictionary.
+    /// Bytes that are in memory: pages, the open page, the dictionary, hashes of values.
     pub(super) fn held(&self) -> u64 {
         let coding = self.coding.as_ref().map_or(0, |coding| {
             coding.encoder.bytes() + coding.dictionary.as_ref().map_or(0, |dictionary| dictionary.held())
         });
-        self.chunk.held + u64_of(coding + self.repetition.bytes() + self.definition.bytes())
+        let hashes = self.bloom.as_ref().map_or(0, |bloom| bloom.held());
+        self.chunk.held + u64_of(coding + hashes + self.repetition.bytes() + self.definition.bytes())
     }
 
     /// Bytes of the chunk so far, about.
@@ -370,11 +390,31 @@ impl ColumnWriter {
                 }
             }
             let Some(coding) = &mut self.coding else { return Err(Error::internal("no encoding")) };
+            // A dictionary's values are hashed once, at its end.
+            if let Some(bloom) = &mut self.bloom
+                && coding.encoding != Encoding::RleDictionary
+                && !bloom.take(values, budget)?
+            {
+                self.is_in_value = true;
+                return Ok(false);
+            }
+            if let Some(geospatial) = &mut self.geospatial
+                && !geospatial.take(values, budget)?
+            {
+                self.is_in_value = true;
+                return Ok(false);
+            }
             if !coding.take(values, part.bytes, indices, budget)? {
                 self.is_in_value = true;
                 return Ok(false);
             }
             self.is_in_value = false;
+            if let Some(bloom) = &mut self.bloom {
+                bloom.end_part();
+            }
+            if let Some(geospatial) = &mut self.geospatial {
+                geospatial.end_part();
+            }
             let lengths = if self.physical_type == PhysicalType::ByteArray { 4 * part.values } else { 0 };
             if coding.encoding == Encoding::RleDictionary {
                 coding.plain_bytes += part.bytes + lengths;
@@ -434,7 +474,7 @@ impl ColumnWriter {
         Ok(())
     }
 
-    /// Ends the open page, and what is left of the chunk: its dictionary. False when the budget is spent before.
+    /// Ends the open page, and what is left of the chunk: its dictionary, its Bloom filter. False when the budget is spent before.
     pub(super) fn end_chunk(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
         if !self.end_page(shared, budget)? {
             return Ok(false);
@@ -447,6 +487,12 @@ impl ColumnWriter {
             }
         }
         self.coding = None;
+        if let Some(bloom) = &mut self.bloom
+            && self.chunk.filter.is_none()
+        {
+            self.chunk.filter = bloom.finish(budget)?;
+            return Ok(self.chunk.filter.is_some());
+        }
         Ok(true)
     }
 
@@ -464,7 +510,8 @@ impl ColumnWriter {
             let done = match &self.closing {
                 Closing::No => return Ok(true),
                 Closing::Values => self.finish_values(shared, budget)?,
-                Closing::Dictionary => self.finish_dictionary(shared, budget)?,
+                Closing::Dictionary => self.finish_dictionary(budget)?,
+                Closing::Entries(..) => self.hash_dictionary(shared, budget)?,
                 Closing::Making(_) | Closing::MakingDictionary => match shared.maker.step(budget)? {
                     Some(page) => {
                         match core::mem::replace(&mut self.closing, Closing::No) {
@@ -590,7 +637,7 @@ impl ColumnWriter {
         self.chunk.dictionary_page = Some((PagePlace::Held(page.pieces), page.bytes));
     }
 
-    fn finish_dictionary(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+    fn finish_dictionary(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         let dictionary = self.coding.as_mut().and_then(|coding| coding.dictionary.as_mut());
         let Some(dictionary) = dictionary else { return Err(Error::internal("no dictionary")) };
         let entries = dictionary.len();
@@ -599,6 +646,22 @@ impl ColumnWriter {
         let is_whole = self.coding.as_ref().is_some_and(|coding| coding.encoding == Encoding::RleDictionary);
         self.chunk.distinct = is_whole.then(|| u64_of(entries));
         self.coding = None;
+        self.closing = Closing::Entries(Box::new((Entries::default(), body)), entries);
+        Ok(true)
+    }
+
+    /// Puts the dictionary's entries into the Bloom filter, if there is one, and gives its page to the maker of pages.
+    fn hash_dictionary(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+        let Closing::Entries(page, entries) = &mut self.closing else {
+            return Err(Error::internal("no dictionary's page"));
+        };
+        let (hashed, body) = &mut **page;
+        if let Some(bloom) = &mut self.bloom
+            && !hashed.step(body, *entries, self.physical_type.width(), bloom, budget)?
+        {
+            return Ok(false);
+        }
+        let (entries, body) = (*entries, core::mem::take(body));
         self.chunk.count_page(DICTIONARY_PAGE, Encoding::Plain);
         let header =
             DictionaryPageHeader { values: count(entries)?, encoding: Encoding::Plain, is_sorted: None };
@@ -607,6 +670,11 @@ impl ColumnWriter {
         shared.maker.start(kind, Body::default(), body, options.compression, options.level)?;
         self.closing = Closing::MakingDictionary;
         Ok(true)
+    }
+
+    /// What there is to tell of the geometries of the chunk, once it is ended.
+    pub(super) fn take_geospatial(&mut self) -> Option<GeospatialStatistics> {
+        self.geospatial.as_mut()?.finish()
     }
 
     /// The chunk, once it is ended.

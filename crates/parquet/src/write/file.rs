@@ -18,7 +18,7 @@ use super::out::Out;
 use super::page::PageMaker;
 use super::part::Room as PartRoom;
 use crate::format::MAGIC;
-use crate::read::Batch;
+use crate::read::{Batch, ColumnBatch};
 use crate::schema::Schema;
 
 /// Rows that all columns take before the next ones are begun: so that no row group is much larger than it should be.
@@ -30,7 +30,8 @@ const COLUMN_PRICE: Price = Price::per_kilovalue(40 << 10);
 /// Writes a file: batches are fed to it, and it says what is to be appended.
 ///
 /// ```text
-/// feed(batch) -> Taken | Full(batch)      when step answers Ready(Room)
+/// feed(batch) -> Taken | Full(batch)      when step answers Ready(Room); or
+/// feed_column(column) -> Taken | Full(column)
 /// finish()                                after the last one
 /// step(budget) -> Ready(Room) | Append(object, bytes) | Need(demand) | Yield | Done | error
 /// ```
@@ -40,12 +41,16 @@ const COLUMN_PRICE: Price = Price::per_kilovalue(40 << 10);
 ///
 /// Pages are encoded and compressed as rows come, and leave when their row group ends, for the chunks of a column are in one
 /// piece. Until then they are held, or moved to [`WriteOptions::spill`].
+///
+/// A row group may also be fed [by columns](FileWriter::feed_column), each of them whole. Then nothing is held but the column that is
+/// written.
 pub struct FileWriter {
     file: Object,
     shared: Shared,
     columns: Segmented<ColumnWriter>,
     state: State,
     batch: Option<Pending>,
+    column: Option<ColumnBatch>,
     is_finished: bool,
     /// Rows of the open row group.
     group_rows: u64,
@@ -63,13 +68,13 @@ pub struct FileWriter {
     failed: Option<Error>,
 }
 
-/// What [`FileWriter::feed`] did with a batch.
+/// What [`FileWriter::feed`] did with a batch, or [`FileWriter::feed_column`] with a column.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Fed {
+pub enum Fed<T = Batch> {
     /// It is taken.
     Taken,
     /// There is no room yet: here it is again. There is when [`Machine::step`] answers [`Room`].
-    Full(Batch),
+    Full(T),
 }
 
 /// There is room for a batch; or it is time to [finish](FileWriter::finish).
@@ -97,6 +102,8 @@ enum State {
         column: usize,
         with_open: bool,
     },
+    /// A row group is taken and written column by column.
+    Columns(GroupSteps),
     /// The row group is being written.
     Group(GroupSteps),
     /// The page index is being written.
@@ -140,6 +147,7 @@ impl FileWriter {
             columns: Segmented::new(),
             state: State::Building,
             batch: None,
+            column: None,
             is_finished: false,
             group_rows: 0,
             group_bytes: 0,
@@ -177,9 +185,45 @@ impl FileWriter {
         if self.batch.is_some() {
             return Ok(Fed::Full(batch));
         }
+        if self.column.is_some() || matches!(self.state, State::Columns(_)) {
+            return Err(Error::misuse("rows, for a row group that is fed by columns"));
+        }
         if batch.rows > 0 {
             self.batch = Some(Pending { batch, taken: 0, until: 0, column: 0 });
         }
+        Ok(Fed::Taken)
+    }
+
+    /// Hands over the next column of a row group, whole, if there is room: there is for one. The columns are the leaves of the schema, in
+    /// order; with the last one the row group ends, whatever [`WriteOptions::row_group_rows`] and
+    /// [`WriteOptions::row_group_bytes`] say. Other row groups may be fed by rows.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` after [`FileWriter::finish`], for a column of no rows, and while rows are taken that were fed by batches and are not yet a row
+    /// group. What else does not fit is told by the steps that take it. The writer's own failure.
+    pub fn feed_column(&mut self, column: ColumnBatch) -> Result<Fed<ColumnBatch>> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        if self.is_finished {
+            return Err(Error::misuse("a column for a file that is finished"));
+        }
+        if self.column.is_some() || matches!(self.state, State::Building) {
+            return Ok(Fed::Full(column));
+        }
+        if let State::Columns(_) = self.state {
+        } else if self.batch.is_some() || self.group_rows > 0 {
+            return Err(Error::misuse("a column, for a row group that is fed by rows"));
+        } else if column.rows == 0 {
+            return Err(Error::misuse("a row group of no rows"));
+        } else if !matches!(self.state, State::Rows) {
+            return Ok(Fed::Full(column));
+        } else {
+            let steps = GroupSteps::by_columns(u64_of(column.rows), self.out.position());
+            self.state = State::Columns(steps);
+        }
+        self.column = Some(column);
         Ok(Fed::Taken)
     }
 
@@ -215,6 +259,7 @@ impl FileWriter {
                 State::Building => self.build(budget)?,
                 State::Rows => self.take_rows(budget)?,
                 State::Spilling { .. } => self.spill(budget)?,
+                State::Columns(_) => self.take_column(budget)?,
                 State::Group(_) => self.end_group(budget)?,
                 State::Index => {
                     if !self.ending.send_index(&mut self.out, budget) {
@@ -342,27 +387,98 @@ impl FileWriter {
         None
     }
 
-    fn end_group(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
-        let State::Group(steps) = &mut self.state else { return Ok(None) };
-        let ended = steps.step(
+    /// Takes the column that was fed, and writes it.
+    fn take_column(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
+        let State::Columns(steps) = &mut self.state else { return Ok(None) };
+        let number = steps.column();
+        if let Some(batch) = &self.column {
+            let Some(column) = self.columns.get_mut(number) else {
+                return Err(Error::internal("a column of no leaf"));
+            };
+            let taken = match u64_of(batch.rows) == steps.rows() {
+                true => column.advance(batch, batch.rows, &mut self.shared, budget),
+                false => Err(Error::misuse(format!(
+                    "a column of {} rows, in a row group of {}",
+                    batch.rows,
+                    steps.rows()
+                ))),
+            };
+            let ended = taken.and_then(|is_taken| {
+                if is_taken {
+                    column.end_batch(batch)?;
+                }
+                Ok(is_taken)
+            });
+            self.held = column.held();
+            let (schema, row) = (&self.shared.schema, self.rows);
+            let is_taken = ended.map_err(|error| {
+                error.at(|at| {
+                    at.column = schema.leaves().get(number).map(|leaf| leaf.path.clone());
+                    at.row = Some(row);
+                })
+            })?;
+            budget.charge(COLUMN_PRICE, 0, 1);
+            if !is_taken {
+                return Ok(Some(Step::Yield));
+            }
+            self.column = None;
+            steps.end_column();
+        }
+        let rows = steps.rows();
+        Ok(match self.step_group(budget)? {
+            Ended::Yield if self.out.is_ready() => None,
+            Ended::Yield => Some(Step::Yield),
+            Ended::Need(_) => return Err(Error::internal("a page that was moved away")),
+            Ended::Column(columns) if self.is_finished => {
+                let all = self.columns.len();
+                return Err(Error::misuse(format!("a row group of {columns} columns, of {all}")));
+            }
+            Ended::Column(_) => {
+                self.held = 0;
+                Some(Step::Ready(Room))
+            }
+            Ended::Whole => {
+                self.rows += rows;
+                self.begin_rows();
+                None
+            }
+        })
+    }
+
+    /// Works on at the end of the row group.
+    fn step_group(&mut self, budget: &mut Budget<'_>) -> Result<Ended> {
+        let (State::Group(steps) | State::Columns(steps)) = &mut self.state else {
+            return Err(Error::internal("no row group"));
+        };
+        steps.step(
             &mut self.columns,
             &mut self.shared,
             &mut self.out,
             &mut self.spilled,
             &mut self.ending,
             budget,
-        )?;
+        )
+    }
+
+    /// The row group is written: the next one begins.
+    fn begin_rows(&mut self) {
+        self.out.seal();
+        self.spilled.clear();
+        (self.group_rows, self.group_bytes, self.held) = (0, 0, 0);
+        self.spill_at = self.shared.options.held_bytes_max;
+        self.state = State::Rows;
+    }
+
+    fn end_group(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
+        let ended = self.step_group(budget)?;
         Ok(match (ended, self.shared.options.spill) {
             (Ended::Yield, _) if self.out.is_ready() => None,
             (Ended::Yield, _) => Some(Step::Yield),
             (Ended::Need(range), Some(spill)) => Some(Step::Need(Demand::now(spill, range))),
             (Ended::Need(_), None) => return Err(Error::internal("a page that is nowhere")),
+            (Ended::Column(_), _) => return Err(Error::internal("a row group that is not fed by columns")),
             (Ended::Whole, _) => {
-                self.out.seal();
-                self.spilled.clear();
-                (self.group_rows, self.group_bytes, self.held) = (0, 0, 0);
-                self.spill_at = self.shared.options.held_bytes_max;
-                self.state = State::Rows;
+                self.begin_rows();
                 None
             }
         })
@@ -379,7 +495,7 @@ impl FileWriter {
                 true => State::Rows,
                 false => State::Spilling { column: 0, with_open: true },
             };
-            // What cannot be moved stays, whatever the bound: dictionaries. It is not tried again before there is more.
+            // What cannot be moved stays, whatever the bound: dictionaries, and hashes. It is not tried again before there is more.
             self.spill_at = most.max(self.held.saturating_add(most / 2));
             return Ok(None);
         };

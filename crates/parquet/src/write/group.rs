@@ -15,13 +15,14 @@ use super::options::WriteOptions;
 use super::out::Out;
 use super::part::Maxima;
 use super::statistics::BoundsOf;
+use crate::bloom::Filter;
 use crate::format::write::{
-    ChunkPlaces, FooterSource, GroupHead, IndexSteps, PageBounds, PageSource, Writer, write_chunk,
-    write_chunk_metadata,
+    ChunkPlaces, FooterSource, GroupHead, IndexSteps, PageBounds, PageSource, Writer, write_bloom_header,
+    write_chunk, write_chunk_metadata,
 };
 use crate::format::{
-    BoundaryOrder, ColumnChunk, ColumnOrder, Encoding, KeyValue, PageEncodingStats, PageLocation,
-    SizeStatistics, SortingColumn,
+    BloomFilterHeader, BoundaryOrder, ColumnChunk, ColumnOrder, Encoding, KeyValue, PageEncodingStats,
+    PageLocation, SizeStatistics, SortingColumn,
 };
 use crate::schema::{PhysicalType, Schema};
 
@@ -31,13 +32,14 @@ const CHUNK_UNITS: u64 = 1000;
 /// Spilled bytes that are asked for at a time.
 const READ_BYTES: u64 = 512 << 10;
 
-/// Ends a row group, resumably, column by column.
+/// Ends a row group, resumably, column by column: their chunks first, which stand together; then, in a second round, the filters
+/// behind them, and with their places what the footer will tell.
 #[derive(Debug)]
 pub(super) struct GroupSteps {
     column: usize,
+    /// Columns from this one on are not to be ended yet.
+    until: usize,
     stage: Stage,
-    /// What is told of the chunk that is being written.
-    chunk: ColumnChunk,
     record: GroupRecord,
 }
 
@@ -52,6 +54,8 @@ enum Stage {
     ColumnIndex(Box<IndexSteps>),
     /// Its offset index is written.
     OffsetIndex(Box<IndexSteps>),
+    /// Its Bloom filter is sent, and what is told of it is written: the second round.
+    Filter,
 }
 
 /// What [`GroupSteps::step`] answers.
@@ -59,6 +63,8 @@ enum Stage {
 pub(super) enum Ended {
     /// The row group is written.
     Whole,
+    /// So many columns are, and the next one is not to be ended yet.
+    Column(usize),
     /// These bytes of the spill object are wanted.
     Need(Range<u64>),
     /// The budget is spent, or there are bytes to be appended.
@@ -78,7 +84,27 @@ impl GroupSteps {
     /// A row group of so many rows, which is to begin at `offset` of the file.
     pub(super) fn new(rows: u64, offset: u64) -> GroupSteps {
         let record = GroupRecord { rows, offset, ..GroupRecord::default() };
-        GroupSteps { column: 0, stage: Stage::End, chunk: ColumnChunk::default(), record }
+        GroupSteps { column: 0, until: usize::MAX, stage: Stage::End, record }
+    }
+
+    /// The same, of which no column may be ended yet.
+    pub(super) fn by_columns(rows: u64, offset: u64) -> GroupSteps {
+        GroupSteps { until: 0, ..GroupSteps::new(rows, offset) }
+    }
+
+    /// The first column that is not written.
+    pub(super) fn column(&self) -> usize {
+        self.column
+    }
+
+    /// Rows of the row group.
+    pub(super) fn rows(&self) -> u64 {
+        self.record.rows
+    }
+
+    /// The next column may be ended, too.
+    pub(super) fn end_column(&mut self) {
+        self.until = self.column + 1;
     }
 
     /// Works on.
@@ -97,15 +123,21 @@ impl GroupSteps {
     ) -> Result<Ended> {
         loop {
             let Some(column) = columns.get_mut(self.column) else {
-                ending.groups.push(self.record);
-                return Ok(Ended::Whole);
+                if matches!(self.stage, Stage::Filter) {
+                    ending.groups.push(self.record);
+                    return Ok(Ended::Whole);
+                }
+                (self.column, self.stage) = (0, Stage::Filter);
+                continue;
             };
+            if self.column == self.until {
+                return Ok(Ended::Column(self.column));
+            }
             match &mut self.stage {
                 Stage::End => {
                     if !column.end_chunk(shared, budget)? {
                         return Ok(Ended::Yield);
                     }
-                    self.chunk = ColumnChunk::default();
                     self.stage = Stage::Send(0);
                 }
                 Stage::Send(page) => {
@@ -116,7 +148,7 @@ impl GroupSteps {
                     let (place, bytes) = match data_page {
                         None => match &mut column.chunk.dictionary_page {
                             Some((place, bytes)) => {
-                                self.chunk.dictionary_page_offset = Some(start);
+                                column.chunk.dictionary_page_offset = Some(start);
                                 (place, *bytes)
                             }
                             None => {
@@ -125,8 +157,6 @@ impl GroupSteps {
                             }
                         },
                         Some(at) if at == pages => {
-                            self.write_metadata(column, shared, ending)?;
-                            budget.charge_units(CHUNK_UNITS);
                             self.stage = Stage::ColumnIndex(Box::default());
                             continue;
                         }
@@ -134,7 +164,7 @@ impl GroupSteps {
                             let record = &mut column.chunk.pages[at];
                             record.offset = start;
                             if at == 0 {
-                                self.chunk.data_page_offset = start;
+                                column.chunk.data_page_offset = start;
                             }
                             (&mut record.place, record.bytes)
                         }
@@ -182,8 +212,15 @@ impl GroupSteps {
                         return Ok(Ended::Yield);
                     }
                     ending.offset_indexes.end()?;
-                    drop(column.take_chunk());
+                    column.chunk.pages = Segmented::new();
                     (self.column, self.stage) = (self.column + 1, Stage::End);
+                }
+                Stage::Filter => {
+                    let filter = column.chunk.filter.take().map(|filter| send_filter(*filter, out, budget));
+                    self.write_metadata(column, filter, shared, ending)?;
+                    drop(column.take_chunk());
+                    budget.charge_units(CHUNK_UNITS);
+                    self.column += 1;
                 }
             }
             if budget.is_spent() || out.is_ready() {
@@ -192,39 +229,62 @@ impl GroupSteps {
         }
     }
 
-    /// Writes what the footer will tell of the chunk.
-    fn write_metadata(&mut self, column: &ColumnWriter, shared: &Shared, ending: &mut Ending) -> Result<()> {
-        let (chunk, told) = (&column.chunk, &mut self.chunk);
-        told.compression = shared.options.of(self.column).compression;
-        told.values = chunk.entries;
-        told.uncompressed_bytes = chunk.uncompressed_bytes;
-        told.compressed_bytes = chunk.compressed_bytes;
+    /// Writes what the footer will tell of the chunk; with it, where its filter is.
+    fn write_metadata(
+        &mut self,
+        column: &mut ColumnWriter,
+        filter: Option<(u64, Option<u32>)>,
+        shared: &Shared,
+        ending: &mut Ending,
+    ) -> Result<()> {
+        let geospatial_statistics = column.take_geospatial().map(Box::new);
+        let chunk = &column.chunk;
         let mut encodings: Vec<Encoding> = chunk.encodings.iter().map(|(_, encoding, _)| *encoding).collect();
         if column.maxima().definition > 0 {
             encodings.push(Encoding::Rle);
         }
         encodings.sort_unstable();
         encodings.dedup();
-        told.encodings = encodings;
         let stats = chunk.encodings.iter().map(|&(page_type, encoding, count)| PageEncodingStats {
             page_type,
             encoding,
             count,
         });
-        told.encoding_stats = stats.collect();
         let of = column.bounds_of();
         let mut statistics = chunk.bounds.statistics(of, chunk.nulls);
         // Two zeros of floating-point numbers are two entries, and NaNs are many.
         statistics.distinct_count = chunk.distinct.filter(|_| of.is_some_and(|of| !of.is_floating()));
-        told.statistics = Some(Box::new(statistics));
-        told.size_statistics = size_statistics(column).map(Box::new);
+        let told = ColumnChunk {
+            compression: shared.options.of(self.column).compression,
+            encodings,
+            values: chunk.entries,
+            uncompressed_bytes: chunk.uncompressed_bytes,
+            compressed_bytes: chunk.compressed_bytes,
+            data_page_offset: chunk.data_page_offset,
+            dictionary_page_offset: chunk.dictionary_page_offset,
+            statistics: Some(Box::new(statistics)),
+            size_statistics: size_statistics(column).map(Box::new),
+            geospatial_statistics,
+            encoding_stats: stats.collect(),
+            bloom_filter: filter,
+            ..ColumnChunk::default()
+        };
         let schema = &shared.schema;
-        write_chunk_metadata(&mut ending.metadata.writer, schema, &schema.leaves()[self.column], told);
+        write_chunk_metadata(&mut ending.metadata.writer, schema, &schema.leaves()[self.column], &told);
         ending.metadata.end()?;
         self.record.uncompressed_bytes += chunk.uncompressed_bytes;
         self.record.compressed_bytes += chunk.compressed_bytes;
         Ok(())
     }
+}
+
+/// Sends a filter on its way; says where it is, and how long, with its header.
+fn send_filter(filter: Filter, out: &mut Out, budget: &mut Budget<'_>) -> (u64, Option<u32>) {
+    let start = out.position();
+    let header = write_bloom_header(BloomFilterHeader { bytes: filter.bytes() });
+    out.push(header.into(), budget);
+    filter.into_pieces().for_each(|piece| out.push(piece, budget));
+    (start, u32::try_from(out.position() - start).ok())
 }
 
 /// Where the run of spilled bytes ends that a page begins which ends at `end`: the pages behind it stand there, too.

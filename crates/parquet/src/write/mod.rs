@@ -7,6 +7,7 @@
 //!
 //! [`encoder`], [`dictionary`] and [`chooser`] make the bodies of pages of values; they can be used alone.
 
+mod bloom;
 pub mod chooser;
 mod coding;
 mod column;
@@ -14,6 +15,7 @@ pub mod dictionary;
 pub mod encoder;
 mod file;
 mod footer;
+mod geospatial;
 mod group;
 mod options;
 mod out;
@@ -23,5 +25,5 @@ mod statistics;
 
 pub use file::{Fed, FileWriter, Room};
 pub use footer::FooterWriter;
-pub use options::{ColumnOptions, PageVersion, WriteOptions};
+pub use options::{BloomOptions, ColumnOptions, PageVersion, WriteOptions};
 pub(crate) use part::{Maxima, check as check_column};

@@ -8,8 +8,9 @@ use alloc::vec::Vec;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Codec, Error, Object, Result};
 
+use crate::bloom::{BLOCK_BYTES, FILTER_BYTES_MAX};
 use crate::format::{Compression, Encoding, KeyValue, SortingColumn};
-use crate::schema::{Leaf, LogicalType, Schema};
+use crate::schema::{Leaf, LogicalType, PhysicalType, Schema};
 
 /// How a [`FileWriter`](super::FileWriter) writes.
 ///
@@ -64,10 +65,25 @@ pub struct ColumnOptions {
     pub encoding: Option<Encoding>,
     /// A dictionary may be chosen.
     pub dictionary: bool,
-    /// Bounds are written of its values, of chunks and, with the page index, of pages.
+    /// Bounds are written of its values, of chunks and, with the page index, of pages; of geometries, of chunks, where they are.
     pub bounds: bool,
     /// Bounds of BYTE_ARRAY are cut to so many bytes: 4,096 at most.
     pub bounds_bytes_max: usize,
+    /// A Bloom filter is written of each chunk's values. BOOLEAN has none.
+    pub bloom: Option<BloomOptions>,
+}
+
+/// What a Bloom filter is to be like.
+///
+/// It is as small as it may be: of the next power of two of bytes that the chunk's values need, of which those that are repeated count
+/// once. At a hundredth a value needs 10.5 bits, so a million different ones need 2 MiB.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BloomOptions {
+    /// The share of values that it tells to be there, of those that are not: more than 0 and less than 1.
+    pub fpp: f64,
+    /// Bytes of its blocks at most, a power of two from 32 to 128 Mi. Where more were needed, more values than asked for are told to
+    /// be there.
+    pub bytes_max: u32,
 }
 
 /// The kind of data pages.
@@ -120,7 +136,15 @@ impl Default for ColumnOptions {
             dictionary: true,
             bounds: true,
             bounds_bytes_max: 64,
+            bloom: None,
         }
+    }
+}
+
+impl Default for BloomOptions {
+    /// As the format's document recommends; and more bytes than a million values need at a millionth.
+    fn default() -> BloomOptions {
+        BloomOptions { fpp: 0.01, bytes_max: 16 << 20 }
     }
 }
 
@@ -156,6 +180,16 @@ impl ColumnOptions {
         if self.bounds_bytes_max > BOUNDS_BYTES_MAX {
             return Err(Error::misuse(format!("bounds of more than {BOUNDS_BYTES_MAX} bytes")));
         }
+        if let Some(BloomOptions { fpp, bytes_max }) = self.bloom {
+            if !(fpp > 0.0 && fpp < 1.0) {
+                return Err(Error::misuse(format!("a Bloom filter of a rate of {fpp}, not between 0 and 1")));
+            }
+            if !bytes_max.is_power_of_two() || !(BLOCK_BYTES..=FILTER_BYTES_MAX).contains(&bytes_max) {
+                return Err(Error::misuse(format!(
+                    "a Bloom filter of {bytes_max} bytes at most, not a power of two from 32 to {FILTER_BYTES_MAX}"
+                )));
+            }
+        }
         match self.compression {
             Compression::Unknown(number) => Err(Error::misuse(format!("the unknown codec {number}"))),
             Compression::Uncompressed | Compression::Codec(_) => Ok(()),
@@ -163,8 +197,11 @@ impl ColumnOptions {
     }
 }
 
-/// Checks that a leaf can be written.
-pub(super) fn check_leaf(schema: &Schema, leaf: &Leaf) -> Result<()> {
+/// Checks that a leaf can be written so.
+pub(super) fn check_leaf(schema: &Schema, leaf: &Leaf, options: &ColumnOptions) -> Result<()> {
+    if options.bloom.is_some() && leaf.physical_type == PhysicalType::Boolean {
+        return Err(Error::misuse("a Bloom filter of BOOLEAN, which has two values"));
+    }
     let node = schema.node_of(leaf);
     if let Some(LogicalType::Unrecognised(number)) = node.logical_type {
         return Err(Error::unsupported(format!("writing a column of the unknown logical type {number}")));

@@ -18,7 +18,7 @@ use marquetry_parquet::format::thrift::Stop;
 use marquetry_parquet::format::{FileMetaData, PageHeader};
 use marquetry_parquet::prune::LeafOrder;
 use marquetry_parquet::read::{
-    Batch, BatchReader, ChunkIndex, Layout, PageIndexReader, PageScanner, ReadOptions, Values,
+    Batch, BatchReader, BloomProbe, ChunkIndex, Layout, PageIndexReader, PageScanner, ReadOptions, Values,
 };
 use peak_alloc::PeakAlloc;
 
@@ -86,6 +86,12 @@ fn read_all(bytes: &Bytes, layout: Layout) -> Result<()> {
                 check_error(error);
             }
             pages = pages.and(scanned);
+            let has_filter = metadata.row_groups[group].columns[leaf].bloom_filter.is_some();
+            let asked = BloomProbe::new(FILE, &metadata, group, leaf, vec![0, u64::MAX])
+                .and_then(|mut probe| some_products(&mut probe, bytes, |_| ()));
+            if let (true, Err(error)) = (has_filter, &asked) {
+                check_error(error);
+            }
         }
     }
     let indexes = PageIndexReader::new(FILE, Arc::clone(&metadata), &ReadOptions::default())

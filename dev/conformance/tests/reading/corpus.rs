@@ -283,7 +283,10 @@ const FILES: &[(&str, How)] = &[
         Beside("keys of an encrypted file"),
     ),
     ("data/bloom_filter.bin", Beside("a Bloom filter of Murmur3, which the format does not have")),
-    ("data/bloom_filter.xxhash.bin", Beside("a Bloom filter; filters are not read yet")),
+    (
+        "data/bloom_filter.xxhash.bin",
+        Beside("a Bloom filter alone, which a test of those that are written asks"),
+    ),
     ("data/geospatial/README.md", Beside("documentation")),
     ("data/geospatial/geospatial.yaml", Beside("the geometries of geospatial.parquet as text")),
     ("shredded_variant/README.md", Beside("documentation")),

@@ -10,7 +10,7 @@ use marquetry_parquet::read::{Batch, Layout, ReadOptions, Values};
 use marquetry_parquet::write::{Fed, FileWriter, PageVersion, Room, WriteOptions};
 
 use crate::given::{self, Flavour, SHAPES, TYPES};
-use crate::rewritten::{SPILL, batches, plain, write};
+use crate::rewritten::{SPILL, batches, plain, sums, write};
 
 /// Units that a step may charge beyond its budget, for the slice that it was in the middle of.
 const SLICE_UNITS_MAX: u64 = 50_000;
@@ -132,4 +132,81 @@ fn room_for_one_batch() {
     assert_eq!(writer.feed(batch).unwrap_err().message(), "rows for a file that is finished");
     while writer.step(&mut Budget::default()).unwrap() != Step::Done {}
     assert_eq!((writer.rows(), writer.row_groups()), (20, 1));
+}
+
+/// A writer, and what it appends, that is fed column by column.
+fn fed_by_columns(batches: &[Batch], columns: usize) -> marquetry_base::Result<Vec<u8>> {
+    let schema = given::schema(&TYPES, &SHAPES);
+    let codecs = Arc::new(StandardCodecs::default());
+    let mut writer = FileWriter::new(FILE, schema, codecs, WriteOptions::default())?;
+    let mut file = Vec::new();
+    let mut left = batches.iter().flat_map(|batch| batch.columns.iter().take(columns).cloned());
+    loop {
+        match writer.step(&mut Budget::default())? {
+            Step::Ready(Room) => match left.next() {
+                Some(column) => assert_eq!(writer.feed_column(column)?, Fed::Taken),
+                None => writer.finish(),
+            },
+            Step::Append(object, bytes) => {
+                assert_eq!(object, FILE);
+                file.extend_from_slice(&bytes);
+            }
+            Step::Done => return Ok(file),
+            Step::Need(_) => panic!("nothing was moved away"),
+            Step::Yield => {}
+        }
+    }
+}
+
+#[test]
+fn row_groups_fed_by_columns_are_those_fed_by_rows() {
+    let schema = given::schema(&TYPES, &SHAPES);
+    let given = [3000, 1, 70].map(|rows| given::batch(&schema, rows, Flavour::Few, Layout::Spaced, 5));
+    let file = fed_by_columns(&given, usize::MAX).unwrap().into();
+    let (_, again) = batches(&file, ReadOptions::default()).unwrap();
+    assert_eq!(sums(&schema, &given), sums(&schema, &again));
+    let mut groups: Vec<usize> = again.iter().map(|batch| batch.row_group).collect();
+    groups.dedup();
+    assert_eq!(groups, [0, 1, 2]);
+}
+
+#[test]
+fn columns_that_make_no_row_group() {
+    let schema = given::schema(&TYPES, &SHAPES);
+    let mut batch = given::batch(&schema, 100, Flavour::Few, Layout::Spaced, 3);
+    let few = fed_by_columns(std::slice::from_ref(&batch), 6).unwrap_err();
+    assert_eq!(few.message(), "a row group of 6 columns, of 40");
+    let other = batch.columns[0].clone();
+    batch.columns[5] = other;
+    let of_another_type = fed_by_columns(std::slice::from_ref(&batch), usize::MAX).unwrap_err();
+    assert_eq!(of_another_type.to_string(), "BOOLEAN where INT32 is to be (column int32_required, row 0)");
+    batch.columns[5].rows = 99;
+    let short = fed_by_columns(std::slice::from_ref(&batch), usize::MAX).unwrap_err();
+    assert_eq!(short.message(), "a column of 99 rows, in a row group of 100");
+
+    // Rows and columns do not make one row group.
+    let codecs = Arc::new(StandardCodecs::default());
+    let mut writer = FileWriter::new(FILE, schema, codecs, WriteOptions::default()).unwrap();
+    let room =
+        |writer: &mut FileWriter| while writer.step(&mut Budget::default()).unwrap() != Step::Ready(Room) {};
+    let column = batch.columns[0].clone();
+    assert_eq!(writer.feed_column(column.clone()).unwrap(), Fed::Full(column.clone()), "it is being built");
+    room(&mut writer);
+    assert_eq!(writer.feed_column(column.clone()).unwrap(), Fed::Taken);
+    assert_eq!(writer.feed_column(column.clone()).unwrap(), Fed::Full(column.clone()));
+    let rows = given::batch(&given::schema(&TYPES, &SHAPES), 5, Flavour::Few, Layout::Spaced, 3);
+    assert_eq!(
+        writer.feed(rows.clone()).unwrap_err().message(),
+        "rows, for a row group that is fed by columns"
+    );
+    let codecs = Arc::new(StandardCodecs::default());
+    let schema = given::schema(&TYPES, &SHAPES);
+    let mut writer = FileWriter::new(FILE, schema, codecs, WriteOptions::default()).unwrap();
+    room(&mut writer);
+    assert_eq!(writer.feed(rows).unwrap(), Fed::Taken);
+    let early = writer.feed_column(column.clone()).unwrap_err();
+    assert_eq!(early.message(), "a column, for a row group that is fed by rows");
+    writer.finish();
+    let late = writer.feed_column(column).unwrap_err();
+    assert_eq!(late.message(), "a column for a file that is finished");
 }

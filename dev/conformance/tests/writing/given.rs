@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use marquetry_base::{Bitmap, Buffer, Bytes};
 use marquetry_conformance::canonical;
-use marquetry_conformance::craft::{self, Column, Struct, Table, V, group, leaf};
+use marquetry_conformance::craft::{self, Column, DOUBLE, FLOAT, Struct, Table, V, group, leaf};
 use marquetry_conformance::hostile::{Manner, Random};
 use marquetry_parquet::read::{Batch, ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use marquetry_parquet::schema::{Leaf, PhysicalType, Repetition, Schema};
-
-const FLOAT: i32 = 4;
-const DOUBLE: i32 = 5;
 
 /// The physical types, by name and number.
 pub(crate) const TYPES: [(&str, i32); 8] = [

@@ -1,9 +1,13 @@
 //! What is written is read back equal, by us and by others.
 
+mod bloom;
 mod contract;
 mod corpus;
 mod footers;
+mod geospatial;
 mod given;
+mod kept;
+mod matrix;
 mod others;
 mod rewritten;
 mod sorting;

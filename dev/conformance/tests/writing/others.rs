@@ -1,17 +1,21 @@
 //! What is written is read equal by pyarrow, DuckDB, Polars and fastparquet.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use marquetry_base::{Bytes, Codec};
 use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::craft;
+use marquetry_conformance::features::{self, Evidence, Source};
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::Manner;
+use marquetry_conformance::parquet_rs;
 use marquetry_conformance::records::field_sums;
 use marquetry_parquet::format::{Compression, Encoding};
-use marquetry_parquet::read::{Layout, ReadOptions};
-use marquetry_parquet::write::{ColumnOptions, PageVersion, WriteOptions};
+use marquetry_parquet::read::{Layout, ReadOptions, Values};
+use marquetry_parquet::write::{BloomOptions, ColumnOptions, PageVersion, WriteOptions};
 use serde_json::Value;
 
 use crate::given::{self, Flavour, SHAPES, TYPES};
@@ -83,6 +87,29 @@ fn ways() -> Vec<Way> {
                 ways.push(Way { name, types: TYPES.to_vec(), shapes, options: options.clone() });
             }
         }
+        // A dictionary that is left between two pages.
+        let column = ColumnOptions { encoding: Some(Encoding::RleDictionary), ..plain() };
+        let options = WriteOptions {
+            column,
+            page_version,
+            page_rows: 100,
+            dictionary_bytes: 1000,
+            ..WriteOptions::default()
+        };
+        let (name, types) = (format!("int64-left-{page_version:?}"), vec![("int64", craft::INT64)]);
+        ways.push(Way { name, types, shapes: &SHAPES, options });
+        let column = ColumnOptions { bloom: Some(BloomOptions::default()), ..ColumnOptions::default() };
+        let types: Vec<_> = TYPES.into_iter().filter(|(_, number)| *number != craft::BOOLEAN).collect();
+        for (name, shapes, row_group_rows) in [("all", &SHAPES[..], 1 << 20), ("flat", &SHAPES[..2], 600)] {
+            let options = WriteOptions {
+                column: column.clone(),
+                page_version,
+                row_group_rows,
+                ..WriteOptions::default()
+            };
+            let name = format!("{name}-bloom-{page_version:?}");
+            ways.push(Way { name, types: types.clone(), shapes, options });
+        }
     }
     ways
 }
@@ -96,58 +123,159 @@ fn codecs() -> Vec<Compression> {
     std::iter::once(Compression::Uncompressed).chain(there.map(Compression::Codec)).collect()
 }
 
-#[test]
-fn every_encoding_codec_and_page_version() {
-    let Some(python) = files::python() else { return };
-    let folder = files::root().join("target/conformance/written");
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    let mut paths = Vec::new();
-    for Way { name, types, shapes, options } in ways() {
-        let schema = given::schema(&types, shapes);
-        for flavour in [Flavour::Few, Flavour::Ascending, Flavour::Random] {
-            let batches = [300, 1, 500].map(|rows| {
-                given::batch(&schema, rows, flavour, Layout::Spaced, u64::try_from(rows).unwrap())
-            });
-            let written = write(&schema, &batches, options.clone(), Manner::KIND).unwrap();
-            let path = folder.join(format!("{name}-{flavour:?}.parquet"));
-            std::fs::write(&path, written.object(FILE)).unwrap();
-            paths.push(path);
-        }
+/// What came of files that others read.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    /// What is not as it should be.
+    pub(crate) wrong: Vec<String>,
+    /// What the files use of which each column was read equal.
+    pub(crate) evidence: Evidence,
+    /// Files, and fields of them that are equal to pyarrow's.
+    pub(crate) files: usize,
+    pub(crate) fields: usize,
+}
+
+impl Outcome {
+    pub(crate) fn assert_right(&self) {
+        let printed = &self.wrong[..self.wrong.len().min(40)];
+        assert!(self.wrong.is_empty(), "{} wrong:\n{}", self.wrong.len(), printed.join("\n"));
     }
-    let mut wrong = Vec::new();
-    let mut fields = 0;
-    for (path, expected) in paths.iter().zip(expect(&python, "expect_nested.py", &folder, &paths)) {
+}
+
+/// Asks pyarrow what files hold. What it reads equal is evidence.
+pub(crate) fn by_pyarrow(python: &Path, folder: &Path, paths: &[PathBuf]) -> Outcome {
+    let mut all = Outcome { files: paths.len(), ..Outcome::default() };
+    for (path, expected) in paths.iter().zip(expect(python, "expect_nested.py", folder, paths)) {
         let name = path.file_name().unwrap().to_string_lossy();
         let bytes = Bytes::from(std::fs::read(path).unwrap());
         let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
         let ours = field_sums(&bytes, &metadata, ReadOptions::default(), Manner::KIND).unwrap();
         let theirs = expected["fields"].as_array().map_or(&[][..], Vec::as_slice);
+        let wrong_before = all.wrong.len();
         if theirs.len() != ours.len() {
-            wrong.push(format!("{name}: {}", expected["error"]));
+            all.wrong.push(format!("{name}: {}", expected["error"]));
         }
         for (ours, theirs) in ours.iter().zip(theirs) {
-            fields += 1;
+            all.fields += 1;
             if Some(u64::from(ours.crc32)) != theirs["crc32"].as_u64() {
-                wrong.push(format!(
+                all.wrong.push(format!(
                     "{name}: {}: {} {:?} {:?}",
                     ours.name, theirs["error"], ours.head, theirs["head"]
                 ));
             }
         }
-    }
-    let mut columns = std::collections::BTreeMap::<String, u64>::new();
-    for entry in expect(&python, "expect_written.py", &folder, &paths) {
-        let name =
-            Path::new(entry["file"].as_str().unwrap()).file_name().unwrap().to_string_lossy().into_owned();
-        let faults = entry["wrong"].as_array().unwrap().iter();
-        wrong.extend(faults.map(|fault| format!("{name}: {}", fault.as_str().unwrap())));
-        for (reader, count) in entry["columns"].as_object().into_iter().flatten() {
-            *columns.entry(reader.clone()).or_default() += count.as_u64().unwrap();
+        // The footer and the page index tell parquet-rs the same.
+        all.wrong.extend(
+            parquet_rs::compare(&bytes, &metadata).err().map(|error| format!("{name}: parquet-rs: {error}")),
+        );
+        match features::observe(&bytes, &metadata) {
+            Ok(seen) if all.wrong.len() == wrong_before => all.evidence.add(Source::Pyarrow, &name, seen),
+            Ok(_) => {}
+            Err(error) => all.wrong.push(format!("{name}: {error}")),
         }
     }
-    println!("{} files, {fields} fields equal to pyarrow, columns of others {columns:?}", paths.len());
-    let printed = &wrong[..wrong.len().min(40)];
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), printed.join("\n"));
-    assert!(fields > 1000 && columns.values().all(|count| *count > 100), "{fields} {columns:?}");
+    all
+}
+
+/// Everything there is to write, as others read it. `None` without them.
+pub(crate) fn outcome() -> Option<&'static Outcome> {
+    static OUTCOME: OnceLock<Option<Outcome>> = OnceLock::new();
+    OUTCOME.get_or_init(|| files::python().map(|python| made(&python))).as_ref()
+}
+
+fn made(python: &Path) -> Outcome {
+    let folder = files::root().join("target/conformance/written");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let (mut paths, mut ways_of) = (Vec::new(), BTreeMap::new());
+    for way in ways() {
+        let schema = given::schema(&way.types, way.shapes);
+        for flavour in [Flavour::Few, Flavour::Ascending, Flavour::Random] {
+            let batches = [300, 1, 500].map(|rows| {
+                given::batch(&schema, rows, flavour, Layout::Spaced, u64::try_from(rows).unwrap())
+            });
+            let written = write(&schema, &batches, way.options.clone(), Manner::KIND).unwrap();
+            let name = format!("{}-{flavour:?}.parquet", way.name);
+            let path = folder.join(&name);
+            std::fs::write(&path, written.object(FILE)).unwrap();
+            ways_of.insert(name, (way.types.len(), way.shapes.len()));
+            paths.push(path);
+        }
+    }
+    let mut all = by_pyarrow(python, &folder, &paths);
+    let mut columns = BTreeMap::<String, u64>::new();
+    for entry in expect(python, "expect_written.py", &folder, &paths) {
+        let path = Path::new(entry["file"].as_str().unwrap());
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let faults = entry["wrong"].as_array().unwrap().iter();
+        all.wrong.extend(faults.map(|fault| format!("{name}: {}", fault.as_str().unwrap())));
+        for (reader, count) in entry["columns"].as_object().into_iter().flatten() {
+            let count = count.as_u64().unwrap();
+            *columns.entry(reader.clone()).or_default() += count;
+            let (types, shapes) = ways_of[&name];
+            let source = match reader.as_str() {
+                "duckdb" => Source::DuckDb,
+                "polars" => Source::Polars,
+                "fastparquet" => Source::Fastparquet,
+                other => panic!("no reader {other}"),
+            };
+            // Of a file of one type any column says it all; of others, all columns.
+            let is_all = count == u64::try_from(types * shapes).unwrap();
+            if is_all || (types == 1 && count > 0) {
+                let bytes = Bytes::from(std::fs::read(path).unwrap());
+                let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
+                let seen = features::observe(&bytes, &metadata).unwrap();
+                all.evidence.add(
+                    source,
+                    &name,
+                    seen.into_iter().filter(|(row, _)| features::is_of_values(row)),
+                );
+            }
+        }
+    }
+    println!("{} files, {} fields equal to pyarrow, columns of others {columns:?}", all.files, all.fields);
+    assert!(all.fields > 1000 && columns.values().all(|count| *count > 100), "{} {columns:?}", all.fields);
+    all
+}
+
+#[test]
+fn every_encoding_codec_and_page_version() {
+    if let Some(outcome) = outcome() {
+        outcome.assert_right();
+    }
+}
+
+/// Floats in ALP, which only parquet-rs reads beside us.
+pub(crate) fn alp() -> Evidence {
+    let mut evidence = Evidence::default();
+    for (name, number) in [("float", craft::FLOAT), ("double", craft::DOUBLE)] {
+        let schema = given::schema(&[(name, number)], &["required"]);
+        let column = ColumnOptions { encoding: Some(Encoding::Alp), ..plain() };
+        let options = WriteOptions { column, page_rows: 1500, ..WriteOptions::default() };
+        for flavour in [Flavour::Few, Flavour::Ascending, Flavour::Random] {
+            let batch = given::batch(&schema, 5000, flavour, Layout::Spaced, 3);
+            let bytes = write(&schema, std::slice::from_ref(&batch), options.clone(), Manner::KIND).unwrap();
+            let bytes = bytes.object(FILE);
+            let theirs = parquet_rs::floats(&bytes, 0).unwrap();
+            let bits: Vec<u64> = match &batch.columns[0].values {
+                Values::Float(values) => values.iter().map(|value| f64::from(*value).to_bits()).collect(),
+                Values::Double(values) => values.iter().map(|value| value.to_bits()).collect(),
+                _ => panic!("no floats"),
+            };
+            assert!(theirs.iter().map(|value| value.to_bits()).eq(bits), "{name} {flavour:?}");
+            let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
+            let seen = features::observe(&bytes, &metadata).unwrap();
+            evidence.add(
+                Source::ParquetRs,
+                name,
+                seen.into_iter().filter(|(row, _)| features::is_of_values(row)),
+            );
+        }
+    }
+    evidence
+}
+
+#[test]
+fn alp_by_parquet_rs() {
+    alp();
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use marquetry_base::{Bytes, Error, Limits};
+use marquetry_base::{Bytes, Error, Limits, Result};
 use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::craft::{Struct, V, end_file};
 use marquetry_conformance::hostile::{self, Manner};
-use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::format::{FileMetaData, RowGroup};
 use marquetry_parquet::prune::LeafOrder;
-use marquetry_parquet::read::{ChunkIndex, Conform, PageIndexReader, ReadOptions};
+use marquetry_parquet::read::{BloomProbe, ChunkIndex, Conform, PageIndexReader, ReadOptions};
 use marquetry_parquet::record::Program;
 use marquetry_parquet::schema::{PathError, PathPart, Projection, Schema, Union};
 
@@ -72,6 +72,9 @@ pub(crate) fn run(data: &[u8]) {
             let kind = bounded(&bytes, &limits, || indexes(&bytes, &metadata, limits, Manner::KIND));
             let hostile = bounded(&bytes, &limits, || indexes(&bytes, &metadata, limits, manner));
             assert_eq!(hostile, kind, "other indexes by {manner:?}");
+            let kind = bounded(&bytes, &limits, || filters(&bytes, &metadata, Manner::KIND));
+            let hostile = bounded(&bytes, &limits, || filters(&bytes, &metadata, manner));
+            assert_eq!(hostile, kind, "other filters by {manner:?}");
         }
     }
 }
@@ -189,6 +192,28 @@ fn project(schema: &Schema, choices: &mut Choices<'_>) -> Option<Schema> {
     }
     projection.schema().inspect_err(check_error).ok()
 }
+
+/// What Bloom filters say of some hashes: those of the first chunks that have any.
+fn filters(bytes: &Bytes, metadata: &FileMetaData, manner: Manner) -> Vec<Result<Vec<bool>>> {
+    let leaves = 0..metadata.schema.leaves().len();
+    let groups = metadata.row_groups.iter().enumerate();
+    let chunks = groups.flat_map(|(number, group)| leaves.clone().map(move |leaf| (number, group, leaf)));
+    let with = chunks.filter(|(_, group, leaf)| group.columns[*leaf].bloom_filter.is_some());
+    let ask = |(group, _, leaf): (usize, &RowGroup, usize)| {
+        let mut found = Vec::new();
+        let hashes = vec![0, u64::MAX, 0x5555_5555_5555_5555];
+        let probe = BloomProbe::new(FILE, metadata, group, leaf, hashes).inspect_err(check_error)?;
+        let asked = hostile::run(&mut Watched::new(probe), FILE, bytes, manner, |is_there| {
+            found.push(is_there);
+            Ok(())
+        });
+        asked.inspect_err(check_error).map(|_| found)
+    };
+    with.take(FILTERS_MAX).map(ask).collect()
+}
+
+/// Filters that are asked.
+const FILTERS_MAX: usize = 10;
 
 /// The page indexes, until one is wrong.
 fn indexes(

@@ -1,5 +1,6 @@
 //! The structures of `parquet.thrift`, written from the very types that they are read into.
 
+mod bloom;
 mod chunk;
 mod footer;
 mod index;
@@ -7,6 +8,7 @@ mod page;
 mod schema;
 mod thrift;
 
+pub(crate) use bloom::write_bloom_header;
 pub(crate) use chunk::{ChunkPlaces, write_chunk, write_chunk_metadata};
 pub(crate) use footer::{FooterSource, FooterSteps, GroupHead};
 pub(crate) use index::{IndexSteps, PageBounds, PageSource};

@@ -26,6 +26,10 @@ const PIECE_BYTES: usize = 256 << 10;
 /// Bytes of values that are looked at between two looks at the budget.
 const SLICE_BYTES: usize = 64 << 10;
 
+/// Values that are looked for together.
+const TOGETHER: usize = 64;
+
+const _: () = assert!(TOGETHER <= AT_ONCE);
 const _: () = assert!(VALUE_BYTES_MAX + 4 <= PIECE_BYTES);
 
 /// The entries, and where they are.
@@ -99,6 +103,9 @@ impl<'a> Wanted<'a> {
     }
 }
 
+/// The view of no value: it says that it is longer than any, which is not looked for.
+const NO_VIEW: u128 = u128::MAX;
+
 /// The length and the first bytes of a long value's view.
 const START: u128 = u64::MAX as u128;
 
@@ -170,28 +177,42 @@ impl Strings {
         out: &mut [u32; AT_ONCE],
         work: &mut Work,
     ) -> Result<usize> {
-        for (at, out) in out[..count.min(AT_ONCE)].iter_mut().enumerate() {
+        // First the entries that all are most likely equal to, then these entries' views: none waits for the memory of another.
+        let mut all = [Wanted::default(); TOGETHER];
+        let mut looked_at = 0;
+        for (at, (place, out)) in all.iter_mut().zip(out.iter_mut()).take(count).enumerate() {
             if work.bytes >= SLICE_BYTES {
-                return Ok(at);
+                break;
             }
-            let wanted = wanted(at)?;
-            work.bytes += wanted.bytes.len();
-            let first = self.table.first(wanted.hash);
-            if self.is(first, &wanted) {
-                *out = first;
-                continue;
-            }
-            match self.table.find(wanted.hash, |entry| self.is(entry, &wanted), &mut work.probes) {
-                Found::Entry(entry) => *out = entry,
-                _ if !self.fits(&wanted, limits) => {
+            *place = wanted(at)?;
+            work.bytes += place.bytes.len();
+            *out = self.table.first(place.hash);
+            looked_at = at + 1;
+        }
+        let all = &all[..looked_at];
+        let mut likely = [0; TOGETHER];
+        for (view, entry) in likely.iter_mut().zip(&out[..looked_at]) {
+            *view = get(&self.views, *entry).unwrap_or(NO_VIEW);
+        }
+        let (mut misses, mut missed) = ([0u8; TOGETHER], 0);
+        for (at, (wanted, view)) in all.iter().zip(likely).enumerate() {
+            misses[missed % TOGETHER] = cast::low_u8(cast::u64_of(at));
+            missed += usize::from(!self.is_of(view, wanted));
+        }
+        for &at in &misses[..missed] {
+            let at = usize::from(at);
+            let wanted = &all[at];
+            match self.table.find(wanted.hash, |entry| self.is(entry, wanted), &mut work.probes) {
+                Found::Entry(entry) => out[at] = entry,
+                _ if !self.fits(wanted, limits) => {
                     work.full = true;
                     return Ok(at);
                 }
                 found => {
                     let entry = cast::low_u32(cast::u64_of(self.entries));
-                    *out = entry;
+                    out[at] = entry;
                     work.new += 1;
-                    self.push(&wanted)?;
+                    self.push(wanted)?;
                     let place = if wanted.is_looked_for() { found.place(self.entries) } else { None };
                     let Some(place) = place else { continue };
                     let hashes = &self.hashes;
@@ -203,13 +224,18 @@ impl Strings {
                 }
             }
         }
-        Ok(count.min(AT_ONCE))
+        Ok(looked_at)
     }
 
     /// True if an entry is the value.
     #[inline(always)]
     fn is(&self, entry: u32, wanted: &Wanted<'_>) -> bool {
-        let Some(view) = get(&self.views, entry) else { return false };
+        get(&self.views, entry).is_some_and(|view| self.is_of(view, wanted))
+    }
+
+    /// True if that is the view of an entry that is the value.
+    #[inline(always)]
+    fn is_of(&self, view: u128, wanted: &Wanted<'_>) -> bool {
         if wanted.bytes.is_empty() {
             return view == wanted.view;
         }

@@ -1,0 +1,284 @@
+//! Split-block Bloom filters: blocks of 256 bits, in each of whose eight words a value has one bit (BloomFilter.md, "Technical
+//! Approach").
+//!
+//! The upper half of a value's hash tells its block, the lower half its bits.
+
+use alloc::vec::Vec;
+
+use crate::cpu::{Isa, dispatch, isa};
+use crate::error::Error;
+
+/// A block, as it stands in the file on little-endian processors.
+pub type Block = [u32; 8];
+
+/// What the lower half of a hash is multiplied by, for each word.
+const SALTS: [u32; 8] =
+    [0x47b6_137b, 0x4497_4d91, 0x8824_ad5b, 0xa2b7_289d, 0x7054_95c7, 0x2df1_424b, 0x9efc_4947, 0x5c6b_fb31];
+
+/// The bits of a word are told by the upper five of a product.
+const WORD_SHIFT: u32 = 27;
+
+/// What [`rate`] counts in: a block all of whose bits are set has so many.
+pub const RATE_UNIT: u64 = 1 << 40;
+
+/// The number of a hash's block, of `blocks`.
+#[inline(always)]
+#[must_use]
+pub fn block_of(hash: u64, blocks: u32) -> u32 {
+    (((hash >> 32) * u64::from(blocks)) >> 32) as u32
+}
+
+/// Whether a block has all bits of a hash: if not, its value was never put there.
+#[must_use]
+pub fn contains(block: &Block, hash: u64) -> bool {
+    block.iter().zip(bits_of(hash)).all(|(word, bit)| word & bit != 0)
+}
+
+/// Sets the bits of hashes in a filter of `blocks` blocks. They are in segments: `1 << segment_bits` of them in each, or all in one.
+///
+/// # Errors
+///
+/// `Mismatch` if there are fewer.
+pub fn insert(
+    segments: &mut [Vec<Block>],
+    segment_bits: u32,
+    blocks: u32,
+    hashes: &[u64],
+) -> Result<(), Error> {
+    insert_with(isa(), segments, segment_bits, blocks, hashes)
+}
+
+/// Joins each two neighbours: what is left is the first half. A filter of half as many blocks, of which the same hashes were put
+/// into, is that; for a hash's block there is half of what it was.
+pub fn fold(blocks: &mut [Block]) {
+    fold_with(isa(), blocks);
+}
+
+/// How likely it is that a hash which was not put there is found: the sum over all blocks, in [`RATE_UNIT`]s. No more than 2^24
+/// blocks at a time, for the sum.
+#[must_use]
+pub fn rate(blocks: &[Block]) -> u64 {
+    rate_with(isa(), blocks)
+}
+
+/// [`rate`] of what [`fold`] would leave.
+#[must_use]
+pub fn folded_rate(blocks: &[Block]) -> u64 {
+    folded_rate_with(isa(), blocks)
+}
+
+fn insert_with(
+    isa: Isa,
+    segments: &mut [Vec<Block>],
+    segment_bits: u32,
+    blocks: u32,
+    hashes: &[u64],
+) -> Result<(), Error> {
+    // No contract beyond the features.
+    dispatch!(isa,
+        avx512: insert_avx512(segments, segment_bits, blocks, hashes),
+        avx2: insert_avx2(segments, segment_bits, blocks, hashes),
+        portable: insert_portable(segments, segment_bits, blocks, hashes),
+    )
+}
+
+fn fold_with(isa: Isa, blocks: &mut [Block]) {
+    // No contract beyond the features.
+    dispatch!(isa,
+        avx512: fold_avx512(blocks),
+        avx2: fold_avx2(blocks),
+        portable: fold_portable(blocks),
+    );
+}
+
+fn rate_with(isa: Isa, blocks: &[Block]) -> u64 {
+    // No contract beyond the features.
+    dispatch!(isa,
+        avx512: rate_avx512(blocks),
+        avx2: rate_avx2(blocks),
+        portable: rate_portable(blocks),
+    )
+}
+
+fn folded_rate_with(isa: Isa, blocks: &[Block]) -> u64 {
+    // No contract beyond the features.
+    dispatch!(isa,
+        avx512: folded_rate_avx512(blocks),
+        avx2: folded_rate_avx2(blocks),
+        portable: folded_rate_portable(blocks),
+    )
+}
+
+#[inline(always)]
+fn bits_of(hash: u64) -> Block {
+    let key = hash as u32;
+    SALTS.map(|salt| 1 << (key.wrapping_mul(salt) >> WORD_SHIFT))
+}
+
+#[inline(always)]
+fn joined(left: &Block, right: &Block) -> Block {
+    let mut both = *left;
+    both.iter_mut().zip(right).for_each(|(word, other)| *word |= other);
+    both
+}
+
+/// Of 2^40 hashes that choose this block, those whose bits are all set: the product of how many bits each word has.
+#[inline(always)]
+fn found_in(block: &Block) -> u64 {
+    block.iter().map(|word| u64::from(word.count_ones())).product()
+}
+
+#[inline(always)]
+fn insert_portable(
+    segments: &mut [Vec<Block>],
+    segment_bits: u32,
+    blocks: u32,
+    hashes: &[u64],
+) -> Result<(), Error> {
+    let mask = (1usize << segment_bits) - 1;
+    for &hash in hashes {
+        let at = block_of(hash, blocks) as usize;
+        let segment = segments.get_mut(at >> segment_bits);
+        let Some(block) = segment.and_then(|segment| segment.get_mut(at & mask)) else {
+            return Err(Error::Mismatch);
+        };
+        let bits = bits_of(hash);
+        block.iter_mut().zip(bits).for_each(|(word, bit)| *word |= bit);
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn fold_portable(blocks: &mut [Block]) {
+    for at in 0..blocks.len() / 2 {
+        blocks[at] = joined(&blocks[2 * at], &blocks[2 * at + 1]);
+    }
+}
+
+#[inline(always)]
+fn rate_portable(blocks: &[Block]) -> u64 {
+    blocks.iter().map(found_in).sum()
+}
+
+#[inline(always)]
+fn folded_rate_portable(blocks: &[Block]) -> u64 {
+    let (pairs, _) = blocks.as_chunks::<2>();
+    pairs.iter().map(|[left, right]| found_in(&joined(left, right))).sum()
+}
+
+/// The portable forms, compiled with wider vectors: there is nothing that intrinsics would do better.
+macro_rules! x86 {
+    ($features:literal, $insert:ident, $fold:ident, $rate:ident, $folded_rate:ident) => {
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = $features)]
+        fn $insert(
+            segments: &mut [Vec<Block>],
+            segment_bits: u32,
+            blocks: u32,
+            hashes: &[u64],
+        ) -> Result<(), Error> {
+            insert_portable(segments, segment_bits, blocks, hashes)
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = $features)]
+        fn $fold(blocks: &mut [Block]) {
+            fold_portable(blocks);
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = $features)]
+        fn $rate(blocks: &[Block]) -> u64 {
+            rate_portable(blocks)
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = $features)]
+        fn $folded_rate(blocks: &[Block]) -> u64 {
+            folded_rate_portable(blocks)
+        }
+    };
+}
+x86!("avx2,bmi1,bmi2,popcnt", insert_avx2, fold_avx2, rate_avx2, folded_rate_avx2);
+x86!(
+    "avx512f,avx512bw,avx512vl,avx512dq,avx512vpopcntdq,popcnt",
+    insert_avx512,
+    fold_avx512,
+    rate_avx512,
+    folded_rate_avx512
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Random, rounds};
+    use std::vec;
+
+    /// A filter, a bit after the other.
+    fn naive(blocks: u32, hashes: &[u64]) -> Vec<Block> {
+        let mut filter = vec![[0; 8]; blocks as usize];
+        for hash in hashes {
+            let block = ((hash >> 32) * u64::from(blocks)) >> 32;
+            for (word, salt) in SALTS.iter().enumerate() {
+                let bit = ((u64::from(*salt) * (hash & 0xffff_ffff)) & 0xffff_ffff) >> 27;
+                filter[block as usize][word] |= 1 << bit;
+            }
+        }
+        filter
+    }
+
+    #[test]
+    fn hashes_are_where_the_format_says() {
+        let mut random = Random::new(97);
+        for round in 0..rounds(100) {
+            let blocks = 1 << random.below(8);
+            let hashes: Vec<u64> = (0..random.below(400)).map(|_| random.next()).collect();
+            let expected = naive(blocks, &hashes);
+            let segment_bits = [3, 20][round % 2];
+            let segment = (1 << segment_bits).min(blocks as usize);
+            for isa in Isa::all() {
+                let mut segments = vec![vec![[0; 8]; segment]; blocks as usize / segment];
+                insert_with(isa, &mut segments, segment_bits, blocks, &hashes).unwrap();
+                assert_eq!(segments.concat(), expected);
+                let found = |hash: u64| contains(&expected[block_of(hash, blocks) as usize], hash);
+                assert!(hashes.iter().all(|hash| found(*hash)));
+                let mut few = vec![vec![[0; 8]; segment]; blocks as usize / segment - 1];
+                let last = insert_with(isa, &mut few, segment_bits, blocks, &[u64::MAX]);
+                assert_eq!(last, Err(Error::Mismatch));
+            }
+        }
+    }
+
+    #[test]
+    fn a_folded_filter_is_one_made_small() {
+        let mut random = Random::new(101);
+        for _ in 0..rounds(50) {
+            let hashes: Vec<u64> = (0..random.below(2000)).map(|_| random.next()).collect();
+            for isa in Isa::all() {
+                let mut filter = naive(64, &hashes);
+                for blocks in [32, 16, 8, 4, 2, 1] {
+                    let small = naive(blocks, &hashes);
+                    assert_eq!(folded_rate_with(isa, &filter), rate_with(isa, &small));
+                    fold_with(isa, &mut filter);
+                    filter.truncate(blocks as usize);
+                    assert_eq!(filter, small, "{isa:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_rate_is_that_of_hashes_that_were_not_put_there() {
+        let mut random = Random::new(103);
+        let hashes: Vec<u64> = (0..1200).map(|_| random.next()).collect();
+        let filter = naive(64, &hashes);
+        let expected: f64 = rate(&filter) as f64 / RATE_UNIT as f64 / 64.0;
+        let tries = rounds(200_000);
+        let found = (0..tries).map(|_| random.next());
+        let found = found.filter(|hash| contains(&filter[block_of(*hash, 64) as usize], *hash)).count();
+        let seen = found as f64 / tries as f64;
+        assert!(cfg!(miri) || (seen / expected - 1.0).abs() < 0.2, "{seen} where {expected} is expected");
+        assert_eq!(rate(&[[u32::MAX; 8]; 3]), 3 * RATE_UNIT);
+        assert_eq!((rate(&[[0; 8]; 3]), rate(&[])), (0, 0));
+    }
+}

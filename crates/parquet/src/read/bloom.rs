@@ -1,0 +1,222 @@
+//! What a Bloom filter of a file tells of values.
+
+use alloc::format;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{
+    Budget, Bytes, Demand, Error, Input, Machine, Object, Price, Priority, Result, Step, Want,
+};
+
+use crate::bloom::{BLOCK_BYTES, block_contains, block_offset};
+use crate::format::{BLOOM_HEADER_BYTES_MAX, BloomFilterHeader, ColumnChunk, FileMetaData, MAGIC};
+
+/// Asks the Bloom filter of a column chunk about hashes: a product for each, in order, whether a value of that
+/// [hash](crate::bloom::hash) may be in the chunk. False is certain.
+///
+/// Of the filter no more is read than its header and, for each hash, a block of 32 bytes.
+#[derive(Debug)]
+pub struct BloomProbe {
+    object: Object,
+    /// Where the filter is; its end is not known, but it is not behind this.
+    room: Range<u64>,
+    /// What errors are about.
+    row_group: usize,
+    path: alloc::string::String,
+    hashes: Vec<u64>,
+    /// The hash that is next.
+    at: usize,
+    /// Hashes whose blocks were asked for.
+    asked: usize,
+    input: Input,
+    expects: Expects,
+}
+
+#[derive(Debug)]
+enum Expects {
+    /// The header.
+    Header,
+    /// Blocks of a filter of so many bytes, which begin here.
+    Blocks { start: u64, bytes: u32 },
+    /// Nothing, ever.
+    Failed(Error),
+}
+
+/// What it costs to look for a hash in its block, and to ask for it.
+const PROBE_PRICE: Price = Price::per_kilovalue(200 << 10);
+
+/// Blocks that are asked for together.
+const WINDOW_BLOCKS: usize = 256;
+
+impl BloomProbe {
+    /// A probe of the filter of a leaf's chunk in a row group.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for a chunk that is not there or has no filter ([`ColumnChunk::bloom_filter`]); `Unsupported` for one that is encrypted
+    /// or in another file; `Corrupt` for a filter that is not within the file.
+    pub fn new(
+        object: Object,
+        metadata: &FileMetaData,
+        row_group: usize,
+        leaf: usize,
+        hashes: Vec<u64>,
+    ) -> Result<BloomProbe> {
+        let group = metadata.row_groups.get(row_group);
+        let chunk = group.and_then(|group| group.columns.get(leaf)).zip(metadata.schema.leaves().get(leaf));
+        let (chunk, leaf) =
+            chunk.ok_or_else(|| Error::misuse(format!("leaf {leaf} of row group {row_group}")))?;
+        let place = |error: Error| {
+            error.at(|place| {
+                place.row_group = Some(u64_of(row_group));
+                place.column = Some(leaf.path.clone());
+            })
+        };
+        let room = room_of(chunk, metadata).map_err(place)?;
+        Ok(BloomProbe {
+            object,
+            room,
+            row_group,
+            path: leaf.path.clone(),
+            hashes,
+            at: 0,
+            asked: 0,
+            input: Input::new(),
+            expects: Expects::Header,
+        })
+    }
+
+    /// Bytes of the filter's blocks, once its header was read.
+    pub fn filter_bytes(&self) -> Option<u32> {
+        match self.expects {
+            Expects::Blocks { bytes, .. } => Some(bytes),
+            Expects::Header | Expects::Failed(_) => None,
+        }
+    }
+
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<bool>> {
+        loop {
+            match &self.expects {
+                Expects::Failed(error) => return Err(error.clone()),
+                Expects::Header => {
+                    let end = self.room.end.min(self.room.start + BLOOM_HEADER_BYTES_MAX);
+                    let head = self.room.start..end;
+                    let Some(bytes) = self.input.contiguous(head.clone())? else {
+                        let missing = self.input.missing(head).unwrap_or_default();
+                        return Ok(Step::Need(Demand::now(self.object, missing)));
+                    };
+                    let (header, length) = BloomFilterHeader::read(&bytes, self.room.start)?;
+                    let start = self.room.start + u64_of(length);
+                    if self.room.end - start < header.bytes.into() {
+                        return Err(Error::corrupt(format!(
+                            "a Bloom filter of {} bytes where there is room for {}",
+                            header.bytes,
+                            self.room.end - start
+                        ))
+                        .at_offset(self.room.start));
+                    }
+                    self.expects = Expects::Blocks { start, bytes: header.bytes };
+                }
+                &Expects::Blocks { start, bytes } => {
+                    let Some(&hash) = self.hashes.get(self.at) else { return Ok(Step::Done) };
+                    let place = |hash: u64| {
+                        let block = start + block_offset(hash, bytes);
+                        block..block + u64::from(BLOCK_BYTES)
+                    };
+                    let Some(block) = self.input.contiguous(place(hash))? else {
+                        return Ok(Step::Need(self.demand(place)));
+                    };
+                    let block = block.first_chunk().ok_or_else(|| Error::internal("a short block"))?;
+                    budget.charge(PROBE_PRICE, 0, 1);
+                    self.at += 1;
+                    if self.at == self.asked {
+                        self.input.clear();
+                    }
+                    return Ok(Step::Ready(block_contains(block, hash)));
+                }
+            }
+        }
+    }
+
+    /// The block of the hash that is next, and those of some behind it.
+    fn demand(&mut self, place: impl Fn(u64) -> Range<u64>) -> Demand {
+        if self.asked <= self.at {
+            self.asked = self.hashes.len().min(self.at + WINDOW_BLOCKS);
+        }
+        let mut ranges: Vec<Range<u64>> =
+            self.hashes[self.at..self.asked].iter().map(|&hash| place(hash)).collect();
+        let now = ranges[0].start;
+        ranges.sort_unstable_by_key(|range| range.start);
+        ranges.dedup();
+        let mut demand = Demand::default();
+        for range in ranges {
+            let priority = if range.start == now { Priority::Now } else { Priority::Soon };
+            if let Some(missing) = self.input.missing(range) {
+                demand.push(Want::Range(self.object, missing, priority));
+            }
+        }
+        demand
+    }
+}
+
+/// Where a chunk's filter may be: from where it starts to where it ends, if the writer said, or else to the footer.
+fn room_of(chunk: &ColumnChunk, metadata: &FileMetaData) -> Result<Range<u64>> {
+    let (start, bytes) =
+        chunk.bloom_filter.ok_or_else(|| Error::misuse("a column chunk without a Bloom filter"))?;
+    if chunk.encrypted {
+        return Err(Error::unsupported("the Bloom filter of an encrypted column"));
+    }
+    if chunk.file_path.is_some() {
+        return Err(Error::unsupported("a column chunk in another file"));
+    }
+    let file = u64_of(MAGIC.len())..metadata.footer_start;
+    let end = match bytes {
+        Some(bytes) => start.saturating_add(bytes.into()),
+        None => file.end,
+    };
+    if !file.contains(&start) || end > file.end {
+        return Err(Error::corrupt(format!(
+            "a Bloom filter from {start} to {end}, in a file with room for {file:?}"
+        )));
+    }
+    Ok(start..end)
+}
+
+impl Machine for BloomProbe {
+    type Product = bool;
+
+    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<bool>> {
+        let step = self.advance(budget).map_err(|error| {
+            error.at(|place| {
+                place.row_group = Some(u64_of(self.row_group));
+                place.column = Some(self.path.clone());
+            })
+        });
+        if let Err(error) = &step {
+            self.expects = Expects::Failed(error.clone());
+        }
+        step
+    }
+
+    fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
+        if object != self.object {
+            return Err(Error::misuse("an object that is not this machine's"));
+        }
+        super::check_supply(&range, &bytes, None)?;
+        match self.expects {
+            Expects::Failed(_) => Ok(()),
+            _ => self.input.supply(range.start, bytes),
+        }
+    }
+
+    fn supply_length(&mut self, _object: Object, _length: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn fail(&mut self, object: Object, _range: Range<u64>, reason: Error) {
+        if object == self.object && !matches!(self.expects, Expects::Failed(_)) {
+            self.expects = Expects::Failed(reason);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The files of others, written again, are read by pyarrow as before: with all logical types, and all that schemas are made of.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use marquetry_base::{Bytes, ErrorKind};
+use marquetry_conformance::canonical;
+use marquetry_conformance::files;
+use marquetry_conformance::hostile::Manner;
+use marquetry_parquet::read::{Layout, ReadOptions};
+use marquetry_parquet::write::WriteOptions;
+
+use crate::others::{Outcome, by_pyarrow};
+use crate::rewritten::rewrite;
+
+/// Larger files are left to others' tests: pyarrow takes seconds for their records.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// What pyarrow does not read of these files, whoever wrote them, or reads as something else: a part of the name, and why.
+const NOT_BY_PYARROW: &[(&str, &str)] = &[
+    ("spark-nested_legacy", "a list that is repeated itself, which it refuses"),
+    ("incorrect_map_schema", "keys that may be null, which it refuses"),
+    ("map_no_value", "a map of keys alone, which it reads as a list"),
+];
+
+/// Files of the corpus and those that are kept, written again. `None` without pyarrow or the corpus.
+pub(crate) fn outcome() -> Option<&'static Outcome> {
+    static OUTCOME: OnceLock<Option<Outcome>> = OnceLock::new();
+    OUTCOME.get_or_init(|| Some(made(&files::corpus()?, &files::python()?))).as_ref()
+}
+
+fn made(corpus: &Path, python: &Path) -> Outcome {
+    let folder = files::root().join("target/conformance/rewritten");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let kept = files::root().join("dev/conformance/writers/files");
+    let mut folders: Vec<_> = std::fs::read_dir(&kept).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.sort();
+    folders.extend(
+        ["data", "data/geospatial", "shredded_variant"].map(|name| corpus.join("parquet-testing").join(name)),
+    );
+    let mut paths = Vec::new();
+    for path in folders.iter().filter(|path| path.is_dir()).flat_map(|folder| files::parquet_files(folder)) {
+        let from = path.strip_prefix(&kept).or(path.strip_prefix(corpus)).unwrap_or(&path);
+        let name = from.to_string_lossy().replace('/', "-");
+        if std::fs::metadata(&path).unwrap().len() > FILE_BYTES_MAX
+            || NOT_BY_PYARROW.iter().any(|(part, _)| name.contains(part))
+        {
+            continue;
+        }
+        let bytes = Bytes::from(std::fs::read(&path).unwrap());
+        if canonical::metadata(&bytes, Manner::KIND).is_err() {
+            continue;
+        }
+        let read = ReadOptions { layout: Layout::Dense, ..ReadOptions::default() };
+        match rewrite(&bytes, read, WriteOptions::default(), Manner::KIND) {
+            Ok(again) => {
+                let path = folder.join(name);
+                std::fs::write(&path, again).unwrap();
+                paths.push(path);
+            }
+            // What is not read is another test's matter.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::Unsupported | ErrorKind::Corrupt | ErrorKind::LimitExceeded
+                ) => {}
+            Err(error) => panic!("{name}: {error}"),
+        }
+    }
+    by_pyarrow(python, &folder, &paths)
+}
+
+#[test]
+fn files_of_others_written_again() {
+    let Some(outcome) = outcome() else { return };
+    println!("{} files, {} fields equal to pyarrow", outcome.files, outcome.fields);
+    outcome.assert_right();
+    assert!(outcome.files > 100, "{}", outcome.files);
+}
