@@ -39,8 +39,8 @@ pub(crate) const INSERT_PRICE: Price = Price::per_kilovalue(10 << 10);
 /// What it costs to look at all bits of a filter, or to join its blocks.
 const FOLD_PRICE: Price = Price::per_kib(120);
 
-/// The logarithm of the blocks that stand in one piece: 64 KiB.
-const SEGMENT_BITS: u32 = 11;
+/// The logarithm of the blocks that stand in one piece: 32 KiB, as much new memory as is had at a time.
+const SEGMENT_BITS: u32 = 10;
 const SEGMENT_BLOCKS: u32 = 1 << SEGMENT_BITS;
 
 /// A whole filter, of a power of two of blocks, in memory.
