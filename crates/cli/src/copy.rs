@@ -1,4 +1,4 @@
-//! `marquetry copy`: files into a table of a live cluster, or into another Parquet file.
+//! `marquetry copy`: files into a table of a live cluster, or into other Parquet files.
 
 mod cluster;
 mod file;
@@ -10,7 +10,7 @@ use std::time::Instant;
 use clap::Args;
 
 use cluster::ClusterArgs;
-use file::FileArgs;
+use file::{FileArgs, Place};
 
 use crate::args::RowArgs;
 use crate::failure::{Failure, Outcome};
@@ -18,12 +18,12 @@ use crate::numbers::{plural, thousands};
 use crate::output::{Interrupted, Output};
 use crate::target::{self, Target};
 
-/// Copy Parquet files into a table of ScyllaDB or Cassandra, or into a Parquet file
+/// Copy Parquet files into a table of ScyllaDB or Cassandra, or into other Parquet files
 // No `Debug`: an address may hold a password.
 #[derive(Args)]
 #[command(
-    override_usage = "marquetry copy [OPTIONS] <FILE>... cql://HOST/KEYSPACE.TABLE\n       marquetry copy [OPTIONS] <FILE>... TO.parquet",
-    long_about = "Copy Parquet files into a table of a live ScyllaDB or Cassandra cluster, or into a Parquet file.
+    override_usage = "marquetry copy [OPTIONS] <FILE>... cql://HOST/KEYSPACE.TABLE\n       marquetry copy [OPTIONS] <FILE>... TO.parquet\n       marquetry copy [OPTIONS] <FILE>... DIRECTORY/",
+    long_about = "Copy Parquet files into a table of a live ScyllaDB or Cassandra cluster, or into a Parquet file or a directory of them.
 
 A table is made with --create, and with it the user-defined types that groups become; or it must be there with the same column \
 names and types (then its key is known, and --key is not needed; its types tell a list from a set, and groups are matched with \
@@ -32,7 +32,10 @@ same key the last one wins. A copy that failed can be run again: rows that were 
 lines are copied as Parquet files are; see --from and --schema.
 
 A file appears under its name only when it is whole and on the disk; one that is there is not replaced without --overwrite. Values \
-are copied as they are, bit by bit. How they are encoded is chosen by what they are, column by column.",
+are copied as they are, bit by bit. How they are encoded is chosen by what they are, column by column.
+
+A directory appears when all of its files are whole; then it replaces one that is there, with --overwrite, and if that has nothing in it but Parquet \
+files and directories like year=2024.",
     after_help = "\
 Passwords: rather than in the address, where other users of this machine can see it, put the password in the variable \
 MARQUETRY_PASSWORD or in a file (--password-file). In an address, write %40 for @, %2F for / and %25 for %.
@@ -42,12 +45,14 @@ Examples:
   marquetry copy trips/ cql://etl@db1,db2/ks.trips --password-file ~/.etl
   marquetry copy trips.parquet cql://localhost/ks.trips --create \\
     --key-row-number id --timestamps-as millis
-  marquetry copy trips/ trips.parquet --codec zstd --columns id,day,fare"
+  marquetry copy trips/ trips.parquet --codec zstd --columns id,day,fare
+  marquetry copy trips/ sorted.parquet --sort 'day, fare desc'
+  marquetry copy trips.parquet by-day/ --partition-by day --sort trip"
 )]
 pub(crate) struct Copy {
-    /// Parquet files, directories of them, and patterns ('trips/**/*.parquet'); then where to: the address of a table, or a new file
+    /// Parquet files, directories of them, and patterns ('trips/**/*.parquet'); then where to: the address of a table, a new file or a new directory
     ///
-    /// cql://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE, or a path that ends in .parquet
+    /// cql://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE, a path that ends in .parquet, or one that ends in / or is a directory
     #[arg(value_name = "FILE… TO", required = true)]
     from_and_to: Vec<OsString>,
 
@@ -78,7 +83,7 @@ impl Copy {
     pub(crate) fn run(self, interrupted: Interrupted) -> Outcome {
         let Some((to, from)) = self.from_and_to.split_last().filter(|(_, from)| !from.is_empty()) else {
             return Err(Failure::usage(
-                "what is copied comes first, then where to: the address of a table, or a new Parquet file",
+                "what is copied comes first, then where to: the address of a table, a new Parquet file, or a new directory",
             ));
         };
         let from: Vec<PathBuf> = from.iter().map(PathBuf::from).collect();
@@ -94,7 +99,12 @@ impl Copy {
             }
             Target::File(path) => {
                 elsewhere(self.cluster.given().or(self.rows.given_for_cql()), "tables of a cluster")?;
-                self.file.copy(&copying, &path)?
+                elsewhere(self.file.given_for_directories(), "directories: end the name of one in /")?;
+                self.file.copy(&copying, Place::File(&path))?
+            }
+            Target::Directory(path) => {
+                elsewhere(self.cluster.given().or(self.rows.given_for_cql()), "tables of a cluster")?;
+                self.file.copy(&copying, Place::Directory(&path))?
             }
         };
         if self.quiet {

@@ -259,6 +259,11 @@ impl Dataset {
         crate::input::failure(&subject(&self.files), error, self.limits)
     }
 
+    /// What an error is about that is told of all files.
+    pub(crate) fn subject(&self) -> String {
+        subject(&self.files)
+    }
+
     /// The schema that all batches have.
     pub(crate) fn schema(&self) -> &Schema {
         &self.schema

@@ -398,7 +398,7 @@ fn is_same_value(a: &Values, at_a: usize, b: &Values, at_b: usize) -> bool {
 }
 
 /// Where the rows of a batch are, one after the other.
-struct Entries<'a> {
+pub(crate) struct Entries<'a> {
     column: &'a ColumnBatch,
     /// The entry that comes next, and of each entry where its value is.
     next: usize,
@@ -406,7 +406,7 @@ struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    fn of(column: &'a ColumnBatch) -> Entries<'a> {
+    pub(crate) fn of(column: &'a ColumnBatch) -> Entries<'a> {
         let is_there: Vec<bool> = match &column.levels {
             // The largest definition level that stands here is that of values, unless there are none.
             Some(levels) => {
@@ -428,7 +428,7 @@ impl<'a> Entries<'a> {
     }
 
     /// The entries of a row; rows are asked for in order.
-    fn row(&mut self, row: usize) -> Range<usize> {
+    pub(crate) fn row(&mut self, row: usize) -> Range<usize> {
         let Some(repetition) = self.column.levels.as_ref().and_then(|levels| levels.repetition.as_ref())
         else {
             return row..row + 1;
@@ -438,7 +438,15 @@ impl<'a> Entries<'a> {
         start..self.next
     }
 
-    fn value_of(&self, entry: usize) -> Option<usize> {
+    /// An entry's definition level, and its repetition level behind that; 0 of a flat column.
+    pub(crate) fn levels_of(&self, entry: usize) -> u16 {
+        let Some(levels) = &self.column.levels else { return 0 };
+        let repetition = levels.repetition.as_ref().map_or(0, |levels| levels[entry]);
+        u16::from_be_bytes([levels.definition[entry], repetition])
+    }
+
+    /// Where its value is; of a null nowhere.
+    pub(crate) fn value_of(&self, entry: usize) -> Option<usize> {
         self.values.get(entry).copied().flatten()
     }
 }

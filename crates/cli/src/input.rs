@@ -107,6 +107,21 @@ impl ParquetFile {
         Ok(())
     }
 
+    /// Works a machine that reads this file up to the first product that is wanted. `None` if there is none.
+    pub(crate) fn find<M: Machine>(
+        &self,
+        mut machine: M,
+        is_wanted: impl Fn(&M::Product) -> bool,
+    ) -> Outcome<Option<M::Product>> {
+        let sources = self.sources()?;
+        while let Some(product) = drive(&mut machine, &sources).map_err(|error| self.failure(&error))? {
+            if is_wanted(&product) {
+                return Ok(Some(product));
+            }
+        }
+        Ok(None)
+    }
+
     /// The rows that a reader of this file has, up to `limit` of them.
     pub(crate) fn rows(&self, reader: ConformReader, limit: Option<u64>) -> Outcome<Rows> {
         Ok(Rows { reader, sources: self.sources()?, left: limit.unwrap_or(u64::MAX) })

@@ -6,6 +6,7 @@ mod json;
 mod pages;
 mod summary;
 mod text;
+mod why;
 
 use std::path::PathBuf;
 
@@ -24,8 +25,8 @@ use crate::text::{Format, TextArgs};
 #[derive(Debug, Args)]
 #[command(
     long_about = "Show what is in Parquet files: rows, size, writer, the schema as a tree, and for every column its encodings, \
-codec, sizes, nulls, and smallest and largest value. Only the footer is read (with --pages, page headers too), so it is fast \
-for files of any size; nested columns and encrypted columns are shown as well as others.
+codec, sizes, nulls, and smallest and largest value. Only the footer is read (with --pages, page headers too; with --why, a page of each column \
+chunk), so it is fast for files of any size; nested columns and encrypted columns are shown as well as others.
 
 Bounds are shown where the format says that they can be trusted: the deprecated ones of unsigned columns and texts cannot. \
 A bound that the writer cut short ends in an ellipsis. With --pages, the page index is shown with the headers, where there is one.
@@ -37,6 +38,7 @@ Examples:
   marquetry show trips.parquet
   marquetry show trips/
   marquetry show --pages fare_amount trips.parquet
+  marquetry show --why trips.parquet
   marquetry show --json trips.parquet | jq '.columns[] | {path, compressed_bytes}'"
 )]
 pub(crate) struct Show {
@@ -51,6 +53,12 @@ pub(crate) struct Show {
     /// List the pages of one column (by its dotted path, as the schema tree spells it)
     #[arg(long, value_name = "COLUMN")]
     pages: Option<String>,
+
+    /// Say why columns are encoded as they are: what their first values take in each encoding
+    ///
+    /// Values are read for it: of each column chunk a page, or some.
+    #[arg(long, conflicts_with_all = ["pages", "json", "summary"])]
+    why: bool,
 
     /// Everything, as JSON: one object a file, one a line
     ///
@@ -67,7 +75,7 @@ impl Show {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
         let terminal = Terminal::of_stdout();
         let mut output = Output::new(interrupted);
-        let is_plain = self.pages.is_none() && !self.json;
+        let is_plain = self.pages.is_none() && !self.json && !self.why;
         if self.summary || (is_plain && self.files.iter().any(|path| files::is_collective(path))) {
             let (limits, interrupted) = (self.limits.limits(), output.interrupted());
             // What can be shown of files is what Parquet files have.
@@ -84,6 +92,7 @@ impl Show {
             }
             let mut fault = None;
             match (&self.pages, self.json) {
+                _ if self.why => why::print(&file, terminal, out)?,
                 (None, false) => text::print(&file, terminal, out),
                 (None, true) => json::print(&file, out)?,
                 (Some(column), as_json) => fault = pages::print(&file, column, as_json, terminal, out)?,

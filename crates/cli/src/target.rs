@@ -14,15 +14,18 @@ pub(crate) enum Target {
     Cluster(Address),
     /// A new Parquet file.
     File(PathBuf),
+    /// A new directory of Parquet files.
+    Directory(PathBuf),
 }
 
 /// What is said of every other address.
-const SUPPORTED: &str = "supported are cql://HOST/KEYSPACE.TABLE, and files that end in .parquet";
+const SUPPORTED: &str =
+    "supported are cql://HOST/KEYSPACE.TABLE, files that end in .parquet, and directories that end in /";
 
 /// What the name of a Parquet file ends in.
 const ENDINGS: [&str; 3] = ["parquet", "parq", "pq"];
 
-/// Reads the address of a table, or the name of a file.
+/// Reads the address of a table, or the name of a file or of a directory.
 pub(crate) fn parse(to: &OsStr) -> Outcome<Target> {
     let text = &*to.to_string_lossy();
     let is_cql = text.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("cql:"));
@@ -41,11 +44,11 @@ pub(crate) fn parse(to: &OsStr) -> Outcome<Target> {
             redact_word(text)
         )));
     } else if text.ends_with('/') || Path::new(to).is_dir() {
-        "copying to a directory is not supported yet"
+        return Ok(Target::Directory(PathBuf::from(to)));
     } else if is_parquet(Path::new(to)) {
         return Ok(Target::File(PathBuf::from(to)));
     } else {
-        "this is neither a table nor a Parquet file (the last argument is where to copy to)"
+        "this is neither a table nor a Parquet file or a directory (the last argument is where to copy to)"
     };
     Err(Failure::usage(format!("{}: {what}; {SUPPORTED}", redact_word(text))))
 }
@@ -69,7 +72,11 @@ mod tests {
         assert!(said("sstable:data/ks/t").contains("SSTables"));
         assert!(said("s3://bucket/key").contains("s3:// is not supported yet; supported are cql://"));
         assert!(said("out.csv").contains("neither a table nor a Parquet file"));
-        assert!(said("out/").contains("a directory"));
+        for directory in ["out/", "out.parquet/", "."] {
+            assert!(
+                matches!(parse(OsStr::new(directory)), Ok(Target::Directory(path)) if path == Path::new(directory))
+            );
+        }
         assert!(
             matches!(parse(OsStr::new("a b.Parquet")), Ok(Target::File(path)) if path == Path::new("a b.Parquet"))
         );

@@ -14,8 +14,10 @@ use marquetry_base::{Bytes, Error, Result};
 
 use crate::source::{FileKind, Source, beyond_end, shrank};
 
+mod directory;
 mod write;
 
+pub use directory::NewDirectory;
 pub use write::{NewFile, SpillFile};
 
 /// A local file, open for reading.

@@ -14,7 +14,7 @@
 //! what they share is how an `AsyncSource` is read (`ReadAhead`), and when it is whose turn.
 //!
 //! What a machine writes goes to [`Sink`]s, by [`drive_into`]: [`blocking::NewFile`] is a file that appears when it is whole,
-//! [`blocking::SpillFile`] one that nobody sees.
+//! [`blocking::NewDirectory`] a directory of such files, [`blocking::SpillFile`] one that nobody sees.
 //!
 //! ```
 //! use marquetry_base::{Bytes, Object};

@@ -3,10 +3,10 @@
 //! Source: Hive's layout of partitions has no specification. Names and values are percent-encoded, and a null has a name of its
 //! own, as Hive, Spark and DuckDB write them. What values mean is taken from the values alone: see [`HiveType::of`].
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 
 use marquetry_base::{Buffer, Bytes, Error, Result, calendar};
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 use crate::read::{ByteArrays, Values};
 use crate::schema::{Column, LogicalType, PhysicalType};
@@ -42,6 +42,51 @@ impl Partition {
         let value = if value == NULL { None } else { Some(decode(value)?) };
         Ok(Some(Partition { name: decode(name)?, value }))
     }
+
+    /// The directory's name: what [`Partition::of`] reads it from. It is never a hidden one.
+    pub fn directory(&self) -> String {
+        let name = encode(&self.name);
+        // Readers of directories pass over what begins with a dot.
+        let name = match name.strip_prefix('.') {
+            Some(rest) => alloc::format!("%2E{rest}"),
+            None => name,
+        };
+        let value = match self.value.as_deref() {
+            None => NULL.to_string(),
+            // The text that is the name of null is no null.
+            Some(NULL) => alloc::format!("%5F{}", &NULL[1..]),
+            Some(value) => encode(value),
+        };
+        alloc::format!("{name}={value}")
+    }
+}
+
+/// Characters that Hive and Spark encode.
+const ENCODED: &AsciiSet = &CONTROLS
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'\'')
+    .add(b'*')
+    .add(b'/')
+    .add(b':')
+    .add(b'=')
+    .add(b'?')
+    .add(b'\\')
+    .add(b'{')
+    .add(b'[')
+    .add(b']')
+    .add(b'^');
+
+/// Text as a part of a directory's name. Text that is not ASCII stays, as there.
+fn encode(text: &str) -> String {
+    let mut out = String::new();
+    for part in text.split_inclusive(|c: char| !c.is_ascii()) {
+        let ascii = part.trim_end_matches(|c: char| !c.is_ascii());
+        out.extend(utf8_percent_encode(ascii, ENCODED));
+        out.push_str(&part[ascii.len()..]);
+    }
+    out
 }
 
 /// What the values of a partition column are.
@@ -129,6 +174,24 @@ mod tests {
         assert_eq!(of("a=100%"), found("a", Some("100%")));
         assert_eq!((of("data"), of("=x"), of("")), (None, None, None));
         assert!(Partition::of("a=%FF").unwrap_err().message().contains("not UTF-8"));
+    }
+
+    #[test]
+    fn directories_are_read_as_what_they_were_written_from() {
+        let directory = |name: &str, value: Option<&str>| {
+            let partition = Partition { name: name.into(), value: value.map(Into::into) };
+            let directory = partition.directory();
+            assert_eq!(Partition::of(&directory).unwrap(), Some(partition), "{directory}");
+            assert!(!directory.contains('/') && !directory.starts_with('.'), "{directory}");
+            directory
+        };
+        assert_eq!(directory("year", Some("2024")), "year=2024");
+        assert_eq!(directory("city", Some("New York/NY: 100%=é")), "city=New York%2FNY%3A 100%25%3Dé");
+        assert_eq!(directory("a", None), "a=__HIVE_DEFAULT_PARTITION__");
+        assert_eq!(directory("a", Some(NULL)), "a=%5F_HIVE_DEFAULT_PARTITION__");
+        assert_eq!(directory("a", Some("")), "a=");
+        assert_eq!(directory("._a=b", Some("..")), "%2E_a%3Db=..");
+        directory("é", Some("a\u{1}\n\u{7f}é\u{80}z日本"));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! * [`prune`]: what statistics and the page index tell of values before they are read;
 //! * [`geometry`]: well-known binary as well-known text;
 //! * [`read`]: the machines that read, and the batches they make;
+//! * [`sort`]: rows put in order, more than memory holds;
 //! * [`variant`]: the values of VARIANT columns: looked at, built, put together from shredded columns;
 //! * [`write`](mod@write): the machines that write.
 //!
@@ -58,5 +59,6 @@ pub mod read;
 pub mod record;
 pub mod scalar;
 pub mod schema;
+pub mod sort;
 pub mod variant;
 pub mod write;

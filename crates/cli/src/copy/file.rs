@@ -1,6 +1,10 @@
-//! Rows into a Parquet file.
+//! Rows into Parquet files.
 
-use std::fs;
+mod check;
+mod order;
+mod output;
+mod partition;
+
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::Path;
 use std::sync::Arc;
@@ -8,23 +12,22 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 
-use marquetry_base::cast::u64_of;
-use marquetry_base::{Codec, Error, Object};
-use marquetry_codecs::StandardCodecs;
-use marquetry_io::blocking::{NewFile, SpillFile};
-use marquetry_io::{Sink, Sinks, drive_into};
-use marquetry_parquet::format::{Compression, Encoding};
-use marquetry_parquet::read::Batch;
+use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::{Codec, Error, ErrorKind};
+use marquetry_parquet::format::{Compression, Encoding, SortingColumn};
 use marquetry_parquet::schema::Schema;
-use marquetry_parquet::write::{BloomOptions, ColumnOptions, Fed, FileWriter, WriteOptions};
+use marquetry_parquet::write::{BloomOptions, ColumnOptions, WriteOptions};
 
 use super::Copying;
 use crate::columns::{self, Wanted};
-use crate::dataset::{Dataset, Hive, TableArgs};
-use crate::diff;
+use crate::dataset::Dataset;
 use crate::failure::{Failure, Outcome};
 use crate::numbers::{plural, size};
 use crate::progress::{Goes, Progress};
+use check::Whole;
+use order::{SortBy, Sorting};
+use output::{Directory, OpenFile, Output, SPILL, Shape};
+use partition::Partitioning;
 
 /// How a Parquet file is written.
 #[derive(Debug, Clone, Default, Args)]
@@ -71,13 +74,50 @@ pub(crate) struct FileArgs {
     #[arg(long, value_name = "N", help_heading = "Parquet file")]
     page_bytes: Option<NonZeroUsize>,
 
+    /// Sort the rows: 'day, fare desc nulls first'
+    ///
+    /// Columns are named as --columns names them, and are no nested ones. Values have the order that the format defines for their type: text byte by
+    /// byte, numbers by value, and NaN is more than any. Nulls are last, unless 'nulls first' says otherwise. Rows that are equal stay as they came.
+    #[arg(long, value_name = "COLUMN [desc],…", help_heading = "Parquet file")]
+    sort: Option<String>,
+
+    /// Make a directory of each value of these columns: year=2024/month=2/part-00000.parquet
+    ///
+    /// The columns are not in the files; --hive reads them from the directories' names. Rows are sorted by them first, so that there is one file for
+    /// each directory, and any number of directories.
+    #[arg(long, value_name = "A,B,…", help_heading = "Parquet file")]
+    partition_by: Option<String>,
+
+    /// Rows of a file of a directory, at most [default: all]
+    #[arg(long, value_name = "N", help_heading = "Parquet file")]
+    file_rows: Option<NonZeroU64>,
+
+    /// Bytes of a file of a directory, about [default: all]
+    #[arg(long, value_name = "N", help_heading = "Parquet file")]
+    file_bytes: Option<NonZeroU64>,
+
+    /// Bytes of rows that are sorted in memory, about; more wait in a temporary file beside the target [default: 536870912]
+    #[arg(long, value_name = "N", help_heading = "Parquet file")]
+    sort_memory: Option<NonZeroU64>,
+
     /// Read the file back and compare it with what was copied, before it has its name
+    ///
+    /// Rows that are sorted, or go to many files, are compared as a whole: the sum of a hash of each has to be the same; and they have to be in order.
     #[arg(long, help_heading = "Parquet file")]
     verify: bool,
 
-    /// Replace the file, if there is one
+    /// Replace the file or directory, if there is one
     #[arg(long, help_heading = "Parquet file")]
     overwrite: bool,
+}
+
+/// Where the rows go.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place<'a> {
+    /// A file.
+    File(&'a Path),
+    /// A directory of files.
+    Directory(&'a Path),
 }
 
 /// Codecs that every reader has, and what each is good for.
@@ -111,10 +151,6 @@ impl CodecName {
     }
 }
 
-/// The file that is written, and the one that what is too much for memory waits in.
-const FILE: Object = Object(0);
-const SPILL: Object = Object(1);
-
 impl FileArgs {
     /// An option that is given and has no meaning elsewhere.
     pub(super) fn given(&self) -> Option<&'static str> {
@@ -128,39 +164,76 @@ impl FileArgs {
             (self.row_group_bytes.is_some(), "--row-group-bytes"),
             (self.page_rows.is_some(), "--page-rows"),
             (self.page_bytes.is_some(), "--page-bytes"),
+            (self.sort.is_some(), "--sort"),
+            (self.sort_memory.is_some(), "--sort-memory"),
             (self.verify, "--verify"),
             (self.overwrite, "--overwrite"),
+        ];
+        let found = given.into_iter().find(|given| given.0).map(|given| given.1);
+        found.or(self.given_for_directories())
+    }
+
+    /// An option that is given and has a meaning for directories only.
+    pub(super) fn given_for_directories(&self) -> Option<&'static str> {
+        let given = [
+            (self.partition_by.is_some(), "--partition-by"),
+            (self.file_rows.is_some(), "--file-rows"),
+            (self.file_bytes.is_some(), "--file-bytes"),
         ];
         given.into_iter().find(|given| given.0).map(|given| given.1)
     }
 
     /// Copies; says what was done.
-    pub(super) fn copy(&self, copying: &Copying<'_>, path: &Path) -> Outcome<String> {
+    pub(super) fn copy(&self, copying: &Copying<'_>, place: Place<'_>) -> Outcome<String> {
         let started = Instant::now();
         let wishes = self.wishes()?;
-        let name = path.display().to_string();
-        if !self.overwrite && fs::symlink_metadata(path).is_ok() {
-            return Err(Failure::refused(format!(
-                "{name}: there is a file already; --overwrite replaces it"
-            )));
+        let sort = self.sort.as_deref().map(order::parse).transpose()?.unwrap_or_default();
+        let (Place::File(path) | Place::Directory(path)) = place;
+        if !self.overwrite {
+            output::refuse_existing(place)?;
         }
         let dataset = Dataset::open(copying.from, &copying.rows.table, copying.interrupted)?;
-        let schema = Arc::new(dataset.schema().clone());
-        let options = self.options(&dataset, &wishes)?;
-        let mut writer = FileWriter::new(FILE, schema, Arc::new(StandardCodecs::default()), options)
-            .map_err(|error| Failure::about(&name, &error))?;
-        let cannot = |error: Error| crate::input::failure(&name, &error, dataset.limits);
-        let mut file = NewFile::create(path).map_err(cannot)?;
-        let mut spill = SpillFile::create_beside(path).map_err(cannot)?;
-        let mut sinks = Sinks::<&mut dyn Sink>::new().with(FILE, &mut file).with(SPILL, &mut spill);
-        let mut write = |batch: Batch| -> Result<(), Error> {
-            match drive_into(&mut writer, &mut sinks)?.map(|_| writer.feed(batch)).transpose()? {
-                Some(Fed::Taken) => Ok(()),
-                _ => Err(Error::internal("a writer that asked for rows has no room for them")),
+        let name = path.display().to_string();
+        let plan = self.plan(&dataset, &wishes, &sort)?;
+        let Plan { shape, partitioning, sorted_by, file_sorted_by } = plan;
+        let leaves = (0..dataset.schema().leaves().len()).collect::<Vec<usize>>();
+        let kept = match &partitioning {
+            Some(partitioning) => {
+                leaves.into_iter().filter(|leaf| !partitioning.leaves().contains(leaf)).collect()
+            }
+            None => leaves,
+        };
+        // Rows that are written to one file as they come can be compared one by one.
+        let is_as_read = matches!(place, Place::File(_)) && sorted_by.is_empty();
+        let mut whole =
+            (self.verify && !is_as_read).then(|| Whole::new(kept, file_sorted_by, partitioning.is_none()));
+        let mut output = match place {
+            Place::File(path) => Output::file(&shape, path)?,
+            Place::Directory(path) => {
+                let (rows, bytes) = (self.file_rows, self.file_bytes);
+                let partitioning = partitioning.clone();
+                let directory = Directory::new(shape, path, partitioning, rows, bytes, self.overwrite)?;
+                Output::Directory(Box::new(directory))
+            }
+        };
+        // What is wrong with rows is told of where they came from, what is with files of where they go.
+        let cannot = |error: Error| match error.kind() {
+            ErrorKind::Source if copying.interrupted.is_set() => Failure::Interrupted,
+            ErrorKind::Source => crate::input::failure(&name, &error, dataset.limits),
+            _ => Failure::about(dataset.subject(), &error),
+        };
+        let mut sorting = match &*sorted_by {
+            [] => None,
+            by => {
+                let memory = self.sort_memory.map_or(SORT_MEMORY_BYTES, NonZeroU64::get);
+                let schema = Arc::new(dataset.schema().clone());
+                Some(Sorting::new(schema, by, memory, path, copying.interrupted).map_err(cannot)?)
             }
         };
         let wanted = dataset.rows(copying.rows.limit);
-        let progress = Progress::new(wanted, copying.quiet, Goes::Elsewhere);
+        // Sorted rows are done twice.
+        let times = if sorting.is_some() { 2 } else { 1 };
+        let progress = Progress::new(wanted.saturating_mul(times), copying.quiet, Goes::Elsewhere);
         let mut rows = 0;
         for source in dataset.files() {
             if rows == wanted {
@@ -170,27 +243,92 @@ impl FileArgs {
             while let Some(batch) = batches.next().map_err(|error| source.failure(&error))? {
                 copying.interrupted.check()?;
                 rows += u64_of(batch.rows);
-                write(batch).map_err(cannot)?;
+                if let Some(whole) = &mut whole {
+                    whole.read(&batch, partitioning.as_deref())?;
+                }
+                match &mut sorting {
+                    Some(sorting) => sorting.push(batch).map_err(cannot)?,
+                    None => output.write(batch, &mut look(copying, &mut whole))?,
+                }
                 progress.rows(rows);
             }
         }
-        writer.finish();
-        while drive_into(&mut writer, &mut sinks).map_err(cannot)?.is_some() {}
-        let groups = writer.row_groups();
-        drop((writer, sinks));
+        if let Some(sorting) = &mut sorting {
+            let mut sorted = rows;
+            while let Some(batch) = sorting.next().map_err(cannot)? {
+                copying.interrupted.check()?;
+                sorted += u64_of(batch.rows);
+                output.write(batch, &mut look(copying, &mut whole))?;
+                progress.rows(sorted);
+            }
+        }
+        let written = output.finish(&mut look(copying, &mut whole))?;
         progress.clear();
         copying.interrupted.check()?;
-        if self.verify {
-            verify(copying, &dataset, file.temporary(), &name)?;
+        match (&whole, &output) {
+            (Some(whole), _) => whole.finish(&name)?,
+            (None, Output::File(open)) if self.verify => check::rows(copying, &dataset, open)?,
+            _ => {}
         }
-        // Somebody may have made a file of that name meanwhile.
-        if self.overwrite { file.replace() } else { file.commit() }.map_err(cannot)?;
-        let bytes = fs::metadata(path).map(|found| found.len()).unwrap_or_default();
-        let what = format!("written to {name}: {} in {},", size(bytes), plural(groups, "row group"));
-        Ok(super::summary(rows, &what, started, if self.verify { "verified" } else { "" }))
+        output.commit(self.overwrite)?;
+        let files = match place {
+            Place::File(_) => String::new(),
+            Place::Directory(_) => format!("{}, ", plural(written.files, "file")),
+        };
+        let groups = plural(written.row_groups, "row group");
+        let what = format!("written to {name}: {files}{} in {groups},", size(written.bytes));
+        let mut more = Vec::new();
+        if let Some(sorting) = &sorting {
+            more.push(match sorting.told() {
+                0 => "sorted in memory".to_string(),
+                bytes => format!("sorted by way of {} on the disk", size(bytes)),
+            });
+        }
+        if self.verify {
+            more.push("verified".to_string());
+        }
+        Ok(super::summary(rows, &what, started, &more.join(", ")))
     }
 
-    fn options(&self, dataset: &Dataset, wishes: &[(Wanted, Wish)]) -> Outcome<WriteOptions> {
+    /// What is written, and in which order.
+    fn plan(&self, dataset: &Dataset, wishes: &[(Wanted, Wish)], sort: &[SortBy]) -> Outcome<Plan> {
+        let all = dataset.schema();
+        let partitioning =
+            self.partition_by.as_deref().map(|list| Partitioning::new(list, all)).transpose()?;
+        let partitioning = partitioning.map(Arc::new);
+        let by = order::resolve(sort, all)?;
+        let (schema, mut sorted_by, without) = match &partitioning {
+            Some(partitioning) => (partitioning.schema.clone(), partitioning.order()?, partitioning.leaves()),
+            None => (all.clone(), Vec::new(), Vec::new()),
+        };
+        let numbers = order::renumbered(all.leaves().len(), &without);
+        let mut file_sorted_by = Vec::new();
+        for column in by {
+            // A column of the directories is the same in all rows of a file.
+            if let Some(number) = numbers.get(usize_of_u32(column.column)).copied().flatten() {
+                sorted_by.push(column);
+                file_sorted_by.push(SortingColumn { column: number, ..column });
+            }
+        }
+        let mut options = self.options(&schema, wishes)?;
+        // What a file says of itself holds where all of it is copied, in the same columns.
+        if let (Some(metadata), None) = (dataset.only_footer(), &partitioning) {
+            options.key_values = metadata.key_values.iter().cloned().collect();
+            // Rows that were sorted in one row group are in any part of it; those of two need not be.
+            if let (1, Some(group), true) =
+                (metadata.row_groups.len(), metadata.row_groups.first(), sorted_by.is_empty())
+            {
+                options.sorting_columns = group.sorting_columns.clone();
+            }
+        }
+        if !file_sorted_by.is_empty() {
+            options.sorting_columns = file_sorted_by.clone();
+        }
+        let shape = Shape { schema: Arc::new(schema), options, limits: dataset.limits };
+        Ok(Plan { shape, partitioning, sorted_by, file_sorted_by })
+    }
+
+    fn options(&self, schema: &Schema, wishes: &[(Wanted, Wish)]) -> Outcome<WriteOptions> {
         let defaults = WriteOptions::default();
         let column = ColumnOptions {
             compression: self.codec.map_or(defaults.column.compression, CodecName::compression),
@@ -207,20 +345,12 @@ impl FileArgs {
             ..WriteOptions::default()
         };
         for (wanted, wish) in wishes {
-            for leaf in leaves_of(wish.option(), dataset.schema(), wanted)? {
+            for leaf in leaves_of(wish.option(), schema, wanted)? {
                 let column = options.columns.entry(leaf).or_insert_with(|| options.column.clone());
                 match wish {
                     Wish::Encoding(encoding) => column.encoding = Some(*encoding),
                     Wish::Bloom(bloom) => column.bloom = Some(*bloom),
                 }
-            }
-        }
-        // What a file says of itself holds where all of it is copied, in the same columns.
-        if let Some(metadata) = dataset.only_footer() {
-            options.key_values = metadata.key_values.iter().cloned().collect();
-            // Rows that were sorted in one row group are in any part of it; those of two need not be.
-            if let (1, Some(group)) = (metadata.row_groups.len(), metadata.row_groups.first()) {
-                options.sorting_columns = group.sorting_columns.clone();
             }
         }
         Ok(options)
@@ -293,18 +423,27 @@ impl Wish {
     }
 }
 
-/// Reads what was written, and compares it with what was to be.
-fn verify(copying: &Copying<'_>, dataset: &Dataset, written: &Path, name: &str) -> Outcome {
-    let table = TableArgs { hive: Hive::Off, limits: copying.rows.table.limits, ..TableArgs::default() };
-    let again = Dataset::open(&[written.to_path_buf()], &table, copying.interrupted)?;
-    let found = diff::compare([dataset, &again], copying.rows.limit, 3, copying.quiet, copying.interrupted)?;
-    if found.is_none() {
-        return Ok(());
+/// Bytes of rows that are sorted in memory, unless it is said.
+const SORT_MEMORY_BYTES: u64 = 512 << 20;
+
+/// What is written, and in which order.
+struct Plan {
+    shape: Shape,
+    partitioning: Option<Arc<Partitioning>>,
+    /// The order of all rows, by leaves of what is read; and that of a file's, by its own.
+    sorted_by: Vec<SortingColumn>,
+    file_sorted_by: Vec<SortingColumn>,
+}
+
+/// Looks at each file that is whole, where that is wanted.
+fn look<'a>(
+    copying: &'a Copying<'_>,
+    whole: &'a mut Option<Whole>,
+) -> impl FnMut(&OpenFile, &Path) -> Outcome + 'a {
+    move |file, below| match whole {
+        Some(whole) => whole.written(copying, file, below),
+        None => Ok(()),
     }
-    Err(Failure::bug(format!(
-        "{name}: what was written is not what was read, and is removed; {}",
-        found.lines("what was read", "what was written").trim_end().replace('\n', "; ")
-    )))
 }
 
 /// The leaves of a column that a person names.

@@ -56,6 +56,32 @@ impl NewFile {
         Ok(NewFile { file, temporary, is_named: true, path, name })
     }
 
+    /// A file that is begun already.
+    pub(super) fn with(
+        file: fs::File,
+        temporary: PathBuf,
+        is_named: bool,
+        path: PathBuf,
+        name: String,
+    ) -> NewFile {
+        NewFile { file, temporary, is_named, path, name }
+    }
+
+    /// Waits until all of it is on the disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
+    /// Whether there is a name that goes with it.
+    pub(super) fn is_named(&self) -> bool {
+        self.is_named
+    }
+
+    /// Leaves that name, when it goes.
+    pub(super) fn leave(&mut self) {
+        self.is_named = false;
+    }
+
     /// Where it can be read until it has its name.
     pub fn temporary(&self) -> &Path {
         &self.temporary
@@ -116,7 +142,7 @@ impl NewFile {
 
 /// Files without a name.
 #[cfg(target_os = "linux")]
-mod nameless {
+pub(super) mod nameless {
     use std::fs;
     use std::io;
     use std::os::fd::AsRawFd;
@@ -125,7 +151,7 @@ mod nameless {
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
 
     /// A file in a directory, and where it can be read; `None` where there are none.
-    pub(super) fn create_in(directory: &Path) -> Option<(fs::File, PathBuf)> {
+    pub(in super::super) fn create_in(directory: &Path) -> Option<(fs::File, PathBuf)> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = fs::File::from(openat(CWD, directory, flags, Mode::from_raw_mode(0o666)).ok()?);
         let place = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
@@ -134,22 +160,22 @@ mod nameless {
     }
 
     /// Gives it a name that nobody has.
-    pub(super) fn link(place: &Path, path: &Path) -> io::Result<()> {
+    pub(in super::super) fn link(place: &Path, path: &Path) -> io::Result<()> {
         Ok(linkat(CWD, place, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-mod nameless {
+pub(super) mod nameless {
     use std::fs;
     use std::io;
     use std::path::{Path, PathBuf};
 
-    pub(super) fn create_in(_: &Path) -> Option<(fs::File, PathBuf)> {
+    pub(in super::super) fn create_in(_: &Path) -> Option<(fs::File, PathBuf)> {
         None
     }
 
-    pub(super) fn link(_: &Path, _: &Path) -> io::Result<()> {
+    pub(in super::super) fn link(_: &Path, _: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
@@ -263,7 +289,7 @@ impl Drop for SpillFile {
 const TRIES: u32 = 1000;
 
 /// Makes something in the directory of `path`, under a name that nobody has: hidden, as readers of directories leave those out.
-fn beside<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
+pub(super) fn beside<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let mut last = None;
     for _ in 0..TRIES {
@@ -282,7 +308,7 @@ fn beside<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(
 }
 
 /// The directory of a path; of a mere name, the current one.
-fn directory(path: &Path) -> &Path {
+pub(super) fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -291,16 +317,16 @@ fn directory(path: &Path) -> &Path {
 
 /// A name is on the disk once its directory is.
 #[cfg(unix)]
-fn sync_directory(directory: &Path) -> io::Result<()> {
+pub(super) fn sync_directory(directory: &Path) -> io::Result<()> {
     fs::File::open(directory)?.sync_all()
 }
 
 #[cfg(not(unix))]
-fn sync_directory(_: &Path) -> io::Result<()> {
+pub(super) fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn cannot_write(name: &str, error: &io::Error) -> Error {
+pub(super) fn cannot_write(name: &str, error: &io::Error) -> Error {
     Error::source(format!("cannot write {name}: {error}"))
 }
 

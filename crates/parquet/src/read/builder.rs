@@ -33,7 +33,7 @@ const BUILT_BYTES_MAX: usize = 128 << 10;
 const ROOM_BYTES_MIN: usize = 256 << 10;
 
 /// Bytes that a value takes in its array: of byte strings, its view.
-pub(super) fn value_bytes(physical_type: PhysicalType) -> usize {
+pub(crate) fn value_bytes(physical_type: PhysicalType) -> usize {
     match physical_type {
         PhysicalType::Boolean => 1,
         PhysicalType::ByteArray => size_of::<u128>(),
@@ -42,7 +42,7 @@ pub(super) fn value_bytes(physical_type: PhysicalType) -> usize {
 }
 
 /// Rows that an array of at most [`ARRAY_BYTES_MAX`] has room for; at least one.
-pub(super) fn rows_max(physical_type: PhysicalType) -> usize {
+pub(crate) fn rows_max(physical_type: PhysicalType) -> usize {
     let rows = ARRAY_BYTES_MAX / value_bytes(physical_type).max(1);
     // Whole words of bits, where there are any: what is packed by eights is unpacked best from their start.
     (rows - rows % 64).max(rows.min(63)).max(1)

@@ -42,6 +42,7 @@ pub use array::{Array, ArrayKind};
 pub use assembler::Assembler;
 pub use batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values};
 pub use bloom::BloomProbe;
+pub(crate) use builder::{rows_max, value_bytes};
 pub use conform::{Conform, ConformReader, Conformer};
 pub use footer::FooterReader;
 pub use index::{ChunkIndex, PageIndexReader};

@@ -35,9 +35,9 @@ pub(super) struct Cursor {
 
 /// The levels of a leaf.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Maxima {
-    pub(super) definition: u8,
-    pub(super) repetition: u8,
+pub(crate) struct Maxima {
+    pub(crate) definition: u8,
+    pub(crate) repetition: u8,
 }
 
 /// Entries that are worked on together. Where they can, they end with a row; else they are a part of one.
@@ -54,7 +54,7 @@ pub(super) struct Part {
 }
 
 /// Checks that a column's part of a batch can be one of a leaf.
-pub(super) fn check(column: &ColumnBatch, physical_type: PhysicalType, maxima: Maxima) -> Result<()> {
+pub(crate) fn check(column: &ColumnBatch, physical_type: PhysicalType, maxima: Maxima) -> Result<()> {
     let is_nested = maxima.repetition > 0 || maxima.definition > 1;
     match (&column.levels, is_nested) {
         (None, true) => return Err(Error::misuse("a column of a nested leaf without levels")),

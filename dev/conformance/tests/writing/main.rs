@@ -11,3 +11,4 @@ mod matrix;
 mod others;
 mod rewritten;
 mod shredded;
+mod sorting;

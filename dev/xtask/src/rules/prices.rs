@@ -8,6 +8,7 @@ pub const MEASURED_IN: &[&str] = &[
     "crates/codecs/examples/prices.rs",
     "crates/codecs/examples/compress.rs",
     "crates/parquet/examples/encode.rs",
+    "crates/parquet/examples/sort.rs",
 ];
 
 /// Prices that nothing measures yet, and why.
@@ -27,6 +28,9 @@ const UNMEASURED: &[(&str, &str)] = &[
     ("format/write/footer.rs COUNT_PRICE", WRITER),
     ("format/write/footer.rs ELEMENT_PRICE", WRITER),
     ("format/write/index.rs PAGE_PRICE", WRITER),
+    ("sort/gather.rs ENTRY_PRICE", "the example sorts flat rows"),
+    ("sort/gather.rs ROW_PRICE", "the example sorts flat rows"),
+    ("sort/stored.rs START_PRICE", "the example sorts flat rows"),
     ("write/column.rs HISTOGRAM_PRICE", WRITER),
     ("write/file.rs COLUMN_PRICE", WRITER),
     ("write/page.rs CRC_PRICE", WRITER),

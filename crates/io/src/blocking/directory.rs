@@ -1,0 +1,405 @@
+//! Directories that are written: all of their files appear at once, when all are whole.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use marquetry_base::{Error, Result};
+
+use super::write::{NewFile, beside, cannot_write, directory, nameless, sync_directory};
+
+/// A directory of files that appears under its name only once all of them are whole.
+///
+/// Until then the files have no name at all, where the system has such files (Linux, on most file systems): nothing is left of them whatever
+/// becomes of the process. At the end they are linked into a directory with a hidden name, which then gets its own in one step. Only a
+/// process that is killed between the two leaves that hidden directory behind, which readers pass over. Where files must have names, or there
+/// are more than [`NewDirectory::UNNAMED_MAX`] of them, they stand in the hidden directory earlier.
+///
+/// Dropped before it is committed, all of it is gone.
+#[derive(Debug)]
+pub struct NewDirectory {
+    path: PathBuf,
+    name: String,
+    /// Files that are whole, and have no name yet, with their places in the directory.
+    waiting: Vec<(NewFile, PathBuf)>,
+    /// Where files stand that have one.
+    hidden: Option<PathBuf>,
+    /// The directories in it.
+    made: BTreeSet<PathBuf>,
+}
+
+impl NewDirectory {
+    /// Files that are kept open for they have no name, at most: processes may have a thousand files open.
+    pub const UNNAMED_MAX: usize = 400;
+
+    /// Begins a directory that shall be at `path`, where there is none, or an empty one; if it `replaces`, one that has nothing in it but
+    /// what such a directory has: files whose names end in one of `extensions`, and directories named as Hive names them (`year=2024`).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source) where there is anything else, or no directory can be made.
+    pub fn create(path: impl AsRef<Path>, replaces: bool, extensions: &[&str]) -> Result<NewDirectory> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let refused = |why: String| Error::source(format!("cannot write {name}: {why}"));
+        // A link is followed, and `.` has a name of its own.
+        let path = match fs::metadata(path) {
+            Ok(found) if !found.is_dir() => {
+                return Err(refused("it is a file, and no directory".to_string()));
+            }
+            Ok(_) => {
+                let path = fs::canonicalize(path).map_err(|error| cannot_write(&name, &error))?;
+                match first_other(&path, replaces, extensions).map_err(|error| cannot_write(&name, &error))? {
+                    None => path,
+                    Some(other) if replaces => {
+                        let other = other.display();
+                        return Err(refused(format!(
+                            "{other} stands there, which is no Parquet file, and is not replaced"
+                        )));
+                    }
+                    Some(_) => return Err(refused("the directory is not empty".to_string())),
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_path_buf(),
+            Err(error) => return Err(cannot_write(&name, &error)),
+        };
+        if path.file_name().is_none() {
+            return Err(refused("it cannot be a new directory".to_string()));
+        }
+        if !directory(&path).is_dir() {
+            return Err(cannot_write(&name, &io::ErrorKind::NotFound.into()));
+        }
+        Ok(NewDirectory { path, name, waiting: Vec::new(), hidden: None, made: BTreeSet::new() })
+    }
+
+    /// Where it will be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Begins a file that shall be at a place in the directory.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source).
+    pub fn file(&mut self, place: &Path) -> Result<NewFile> {
+        let path = self.path.join(place);
+        let name = path.display().to_string();
+        if let Some((file, temporary)) = nameless::create_in(directory(&self.path)) {
+            return Ok(NewFile::with(file, temporary, false, path, name));
+        }
+        self.file_with_name(place, path, &name).map_err(|error| cannot_write(&name, &error))
+    }
+
+    fn file_with_name(&mut self, place: &Path, path: PathBuf, name: &str) -> io::Result<NewFile> {
+        let hidden = self.place(place)?;
+        let file = OpenOptions::new().write(true).create_new(true).open(&hidden)?;
+        Ok(NewFile::with(file, hidden, true, path, name.to_string()))
+    }
+
+    /// Keeps a file that is whole, once all of it is on the disk.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source).
+    pub fn keep(&mut self, mut file: NewFile, place: PathBuf) -> Result<()> {
+        let kept = file.sync().and_then(|()| match file.is_named() {
+            true => {
+                // Its name is the directory's business from now on.
+                file.leave();
+                Ok(())
+            }
+            false => {
+                self.waiting.push((file, place));
+                if self.waiting.len() >= NewDirectory::UNNAMED_MAX { self.name_all() } else { Ok(()) }
+            }
+        });
+        kept.map_err(|error| cannot_write(&self.name, &error))
+    }
+
+    /// Gives the directory its name.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source), also where there is something at its place by now.
+    pub fn commit(mut self) -> Result<()> {
+        self.add().map_err(|error| cannot_write(&self.name, &error))
+    }
+
+    /// The same, in place of a directory that is there, if there is one: as in [`NewDirectory::create`], nothing but what such a directory
+    /// has is replaced.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source).
+    pub fn replace(mut self, extensions: &[&str]) -> Result<()> {
+        self.put(extensions).map_err(|error| cannot_write(&self.name, &error))
+    }
+
+    fn add(&mut self) -> io::Result<()> {
+        let hidden = self.finish()?;
+        // It may take the place of an empty directory, and of nothing else.
+        fs::rename(&hidden, &self.path)?;
+        self.hidden = None;
+        sync_directory(directory(&self.path))
+    }
+
+    fn put(&mut self, extensions: &[&str]) -> io::Result<()> {
+        if fs::symlink_metadata(&self.path).is_err() {
+            return self.add();
+        }
+        if let Some(other) = first_other(&self.path, true, extensions)? {
+            let message = format!("{} stands there by now", other.display());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+        }
+        let hidden = self.finish()?;
+        exchange(&hidden, &self.path)?;
+        // What was there has the hidden name now, and goes with this.
+        sync_directory(directory(&self.path))
+    }
+
+    /// All files are in the hidden directory, and it is on the disk.
+    fn finish(&mut self) -> io::Result<PathBuf> {
+        self.name_all()?;
+        let hidden = self.hidden()?;
+        for below in &self.made {
+            sync_directory(&hidden.join(below))?;
+        }
+        sync_directory(&hidden)?;
+        Ok(hidden)
+    }
+
+    /// Gives all files that have none their names in the hidden directory.
+    fn name_all(&mut self) -> io::Result<()> {
+        for (file, place) in std::mem::take(&mut self.waiting) {
+            nameless::link(file.temporary(), &self.place(&place)?)?;
+        }
+        Ok(())
+    }
+
+    /// The hidden directory.
+    fn hidden(&mut self) -> io::Result<PathBuf> {
+        if let Some(hidden) = &self.hidden {
+            return Ok(hidden.clone());
+        }
+        let ((), hidden) = beside(&self.path, |hidden| fs::create_dir(hidden))?;
+        self.hidden = Some(hidden.clone());
+        Ok(hidden)
+    }
+
+    /// A place in it, whose directory is there.
+    fn place(&mut self, place: &Path) -> io::Result<PathBuf> {
+        let hidden = self.hidden()?;
+        let mut below = PathBuf::new();
+        for name in place.parent().into_iter().flat_map(Path::components) {
+            below.push(name);
+            if self.made.insert(below.clone()) {
+                fs::create_dir(hidden.join(&below))?;
+            }
+        }
+        Ok(hidden.join(place))
+    }
+}
+
+impl Drop for NewDirectory {
+    fn drop(&mut self) {
+        if let Some(hidden) = &self.hidden {
+            // Who drops it has other trouble already.
+            let _ = fs::remove_dir_all(hidden);
+        }
+    }
+}
+
+/// The first thing in a directory that is not to be replaced: anything, unless it `replaces`.
+fn first_other(path: &Path, replaces: bool, extensions: &[&str]) -> io::Result<Option<PathBuf>> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let (name, kind) = (entry.file_name(), entry.file_type()?);
+        let path = entry.path();
+        let has_extension = path
+            .extension()
+            .and_then(OsStr::to_str)
+            .is_some_and(|found| extensions.iter().any(|known| found.eq_ignore_ascii_case(known)));
+        let other = match () {
+            () if !replaces => Some(path),
+            () if kind.is_file() && has_extension => None,
+            () if kind.is_dir() && name.as_encoded_bytes().contains(&b'=') => {
+                first_other(&path, true, extensions)?
+            }
+            () => Some(path),
+        };
+        if other.is_some() {
+            return Ok(other);
+        }
+    }
+    Ok(None)
+}
+
+/// Lets two directories change places: at once, where the system can.
+#[cfg(target_os = "linux")]
+fn exchange(hidden: &Path, path: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    match renameat_with(CWD, hidden, CWD, path, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(()),
+        // There are file systems that cannot.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => exchange_in_steps(hidden, path),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchange(hidden: &Path, path: &Path) -> io::Result<()> {
+    exchange_in_steps(hidden, path)
+}
+
+/// The same, by way of a third name. What was there has a hidden one for a moment.
+fn exchange_in_steps(hidden: &Path, path: &Path) -> io::Result<()> {
+    let ((), aside) = beside(path, |aside| fs::rename(path, aside))?;
+    if let Err(error) = fs::rename(hidden, path) {
+        // It is put back.
+        let _ = fs::rename(&aside, path);
+        return Err(error);
+    }
+    fs::rename(aside, hidden)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sink;
+
+    const EXTENSIONS: [&str; 1] = ["parquet"];
+
+    /// All that is below a directory, hidden or not, with what files hold.
+    fn tree(path: &Path) -> Vec<String> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(path).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_string();
+            match path.is_dir() {
+                true => all.extend(tree(&path).into_iter().map(|below| format!("{name}/{below}"))),
+                false => all.push(format!("{name}:{}", fs::read_to_string(&path).unwrap())),
+            }
+            if path.is_dir() && fs::read_dir(&path).unwrap().next().is_none() {
+                all.push(format!("{name}/"));
+            }
+        }
+        all.sort();
+        all
+    }
+
+    fn add(new: &mut NewDirectory, place: &str, text: &str) {
+        let mut file = new.file(Path::new(place)).unwrap();
+        file.append(text.as_bytes()).unwrap();
+        new.keep(file, place.into()).unwrap();
+    }
+
+    #[test]
+    fn all_files_appear_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut new = NewDirectory::create(&path, false, &EXTENSIONS).unwrap();
+        add(&mut new, "a=1/x.parquet", "1");
+        add(&mut new, "a=1/b=2/y.parquet", "2");
+        add(&mut new, "z.parquet", "3");
+        assert!(!path.exists());
+        new.commit().unwrap();
+        assert_eq!(
+            tree(folder.path()),
+            ["out/a=1/b=2/y.parquet:2", "out/a=1/x.parquet:1", "out/z.parquet:3"]
+        );
+    }
+
+    #[test]
+    fn what_is_dropped_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut new = NewDirectory::create(folder.path().join("out"), false, &EXTENSIONS).unwrap();
+        for number in 0..NewDirectory::UNNAMED_MAX + 1 {
+            add(&mut new, &format!("n={number}/x.parquet"), "1");
+        }
+        assert!(new.hidden.is_some(), "they are named before they are too many");
+        let unfinished = new.file(Path::new("y.parquet")).unwrap();
+        drop((new, unfinished));
+        assert_eq!(tree(folder.path()), [""; 0]);
+    }
+
+    #[test]
+    fn files_that_have_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut new = NewDirectory::create(&path, false, &EXTENSIONS).unwrap();
+        let place = Path::new("a=1/x.parquet");
+        let mut file = new.file_with_name(place, path.join(place), "x").unwrap();
+        file.append(b"1").unwrap();
+        assert_eq!(fs::read(file.temporary()).unwrap(), b"1");
+        new.keep(file, place.into()).unwrap();
+        drop(new.file_with_name(Path::new("y.parquet"), path.join("y.parquet"), "y").unwrap());
+        new.commit().unwrap();
+        assert_eq!(tree(folder.path()), ["out/a=1/x.parquet:1"]);
+    }
+
+    #[test]
+    fn what_is_there_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let create = |replaces| NewDirectory::create(&path, replaces, &EXTENSIONS);
+        let said = |result: Result<NewDirectory>| result.unwrap_err().message().to_string();
+        fs::create_dir(&path).unwrap();
+        let mut new = create(false).unwrap();
+        add(&mut new, "x.parquet", "1");
+        new.commit().unwrap();
+        assert_eq!(tree(folder.path()), ["out/x.parquet:1"], "an empty directory is no hindrance");
+        assert!(said(create(false)).contains("not empty"));
+        // Somebody comes in between.
+        let other = folder.path().join("other");
+        let mut new = NewDirectory::create(&other, false, &EXTENSIONS).unwrap();
+        add(&mut new, "x.parquet", "2");
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("mine"), "mine").unwrap();
+        assert!(new.commit().is_err());
+        assert_eq!(tree(folder.path()), ["other/mine:mine", "out/x.parquet:1"]);
+        fs::write(folder.path().join("file"), "").unwrap();
+        assert!(
+            said(NewDirectory::create(folder.path().join("file"), true, &EXTENSIONS))
+                .contains("no directory")
+        );
+        assert!(NewDirectory::create(folder.path().join("no/such"), false, &EXTENSIONS).is_err());
+    }
+
+    #[test]
+    fn only_tables_are_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        fs::create_dir_all(path.join("a=1")).unwrap();
+        fs::write(path.join("a=1/x.PARQUET"), "old").unwrap();
+        let mut new = NewDirectory::create(&path, true, &EXTENSIONS).unwrap();
+        add(&mut new, "y.parquet", "new");
+        new.replace(&EXTENSIONS).unwrap();
+        assert_eq!(tree(folder.path()), ["out/y.parquet:new"]);
+        fs::create_dir_all(path.join("a=2")).unwrap();
+        fs::write(path.join("a=2/notes.txt"), "mine").unwrap();
+        let refused = NewDirectory::create(&path, true, &EXTENSIONS).unwrap_err();
+        assert!(refused.message().contains("notes.txt stands there"), "{refused}");
+        fs::remove_file(path.join("a=2/notes.txt")).unwrap();
+        let mut new = NewDirectory::create(&path, true, &EXTENSIONS).unwrap();
+        add(&mut new, "z.parquet", "new");
+        fs::create_dir(path.join("b")).unwrap();
+        assert!(new.replace(&EXTENSIONS).is_err(), "somebody came in between");
+        assert_eq!(tree(folder.path()), ["out/a=2/", "out/b/", "out/y.parquet:new"]);
+    }
+
+    #[test]
+    fn two_change_places_in_steps_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b] = ["a", "b"].map(|name| folder.path().join(name));
+        fs::create_dir(&a).unwrap();
+        fs::create_dir(&b).unwrap();
+        fs::write(a.join("x"), "1").unwrap();
+        exchange_in_steps(&a, &b).unwrap();
+        assert_eq!(tree(folder.path()), ["a/", "b/x:1"]);
+        exchange(&a, &b).unwrap();
+        assert_eq!(tree(folder.path()), ["a/x:1", "b/"]);
+    }
+}

@@ -1,0 +1,400 @@
+//! Values that are put together of those of batches.
+
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::{Bitmap, Bytes, Error, Result};
+
+use super::merge::Pick;
+use crate::read::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};
+use crate::schema::PhysicalType;
+
+/// Values of one type that are being put together.
+#[derive(Debug)]
+pub(super) enum Collected {
+    Boolean { bytes: Vec<u8>, bits: usize },
+    Int32(Vec<i32>),
+    Int64(Vec<i64>),
+    Float(Vec<f32>),
+    Double(Vec<f64>),
+    Fixed { width: usize, values: usize, bytes: Vec<u8>, is_int96: bool },
+    Strings { views: Vec<u128>, shared: Shared },
+}
+
+/// Buffers that views point into: those of batches, each of which is taken when the first of its strings is.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    buffers: Vec<Bytes>,
+    /// For each batch, the number of its first buffer; or that it is not here.
+    firsts: Vec<u32>,
+}
+
+const NOT_HERE: u32 = u32::MAX;
+
+/// Memory for so many values.
+pub(super) fn room<T>(values: usize) -> Result<Vec<T>> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(values)
+        .map_err(|_| Error::out_of_memory(values.saturating_mul(size_of::<T>())))?;
+    Ok(room)
+}
+
+impl Collected {
+    /// Room for so many values of a type, of so many batches.
+    pub(super) fn new(physical_type: PhysicalType, values: usize, sources: usize) -> Result<Collected> {
+        let fixed = |width: usize, is_int96: bool| {
+            let bytes = room(values.saturating_mul(width))?;
+            Ok(Collected::Fixed { width, values: 0, bytes, is_int96 })
+        };
+        Ok(match physical_type {
+            PhysicalType::Boolean => Collected::Boolean { bytes: room(values.div_ceil(8))?, bits: 0 },
+            PhysicalType::Int32 => Collected::Int32(room(values)?),
+            PhysicalType::Int64 => Collected::Int64(room(values)?),
+            PhysicalType::Float => Collected::Float(room(values)?),
+            PhysicalType::Double => Collected::Double(room(values)?),
+            PhysicalType::Int96 => return fixed(12, true),
+            PhysicalType::FixedLenByteArray(width) => return fixed(usize_of_u32(width), false),
+            PhysicalType::ByteArray => {
+                let mut firsts = room(sources)?;
+                firsts.resize(sources, NOT_HERE);
+                Collected::Strings { views: room(values)?, shared: Shared { buffers: Vec::new(), firsts } }
+            }
+        })
+    }
+
+    /// Appends the values of rows that stand in many batches; `columns` has those of each, a value a row, or none of a batch that is not there.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for values of another type.
+    pub(super) fn pick<'a>(
+        &mut self,
+        columns: impl ExactSizeIterator<Item = Option<&'a Values>>,
+        picks: &[Pick],
+    ) -> Result<()> {
+        macro_rules! numbers {
+            ($out:expr, $kind:ident) => {{
+                let all = table(columns, |values| match values {
+                    Values::$kind(values) => Some(&**values),
+                    _ => None,
+                })?;
+                $out.extend(picks.iter().map(|pick| all[usize_of_u32(pick.source)][usize_of_u32(pick.row)]));
+            }};
+        }
+        match self {
+            Collected::Int32(out) => numbers!(out, Int32),
+            Collected::Int64(out) => numbers!(out, Int64),
+            Collected::Float(out) => numbers!(out, Float),
+            Collected::Double(out) => numbers!(out, Double),
+            Collected::Strings { views, shared } => {
+                let all = table(columns, |values| match values {
+                    Values::ByteArray(values) => Some(values),
+                    _ => None,
+                })?;
+                views.extend(picks.iter().map(|pick| {
+                    let values = all[usize_of_u32(pick.source)];
+                    shared.take(values.views()[usize_of_u32(pick.row)], values, usize_of_u32(pick.source))
+                }));
+            }
+            Collected::Boolean { .. } | Collected::Fixed { .. } => {
+                let all = table(columns, Some)?;
+                for pick in picks {
+                    self.extend(
+                        all[usize_of_u32(pick.source)],
+                        usize_of_u32(pick.row)..usize_of_u32(pick.row) + 1,
+                        usize_of_u32(pick.source),
+                    )?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends values that stand together in a batch.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for values of another type.
+    pub(super) fn extend(&mut self, values: &Values, range: Range<usize>, source: usize) -> Result<()> {
+        match (self, values) {
+            (Collected::Int32(out), Values::Int32(values)) => out.extend_from_slice(&values[range]),
+            (Collected::Int64(out), Values::Int64(values)) => out.extend_from_slice(&values[range]),
+            (Collected::Float(out), Values::Float(values)) => out.extend_from_slice(&values[range]),
+            (Collected::Double(out), Values::Double(values)) => out.extend_from_slice(&values[range]),
+            (Collected::Boolean { bytes, bits }, Values::Boolean(values)) => {
+                range.for_each(|index| push_bit(bytes, bits, values.get(index)));
+            }
+            (
+                Collected::Fixed { width, values: count, bytes, .. },
+                Values::Int96(values) | Values::FixedLenByteArray(values),
+            ) if *width == values.width() => {
+                bytes.extend_from_slice(&values.bytes()[range.start * *width..range.end * *width]);
+                *count += range.len();
+            }
+            (Collected::Strings { views, shared }, Values::ByteArray(values)) => {
+                views.extend(values.views()[range].iter().map(|view| shared.take(*view, values, source)));
+            }
+            _ => return Err(misfit()),
+        }
+        Ok(())
+    }
+
+    /// Appends one value, which may be of a dictionary; zero or nothing where there is none.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for values of another type, and for an index that the dictionary does not have.
+    pub(super) fn put(&mut self, values: &Values, index: Option<usize>) -> Result<()> {
+        let Some(index) = index else {
+            match self {
+                Collected::Int32(out) => out.push(0),
+                Collected::Int64(out) => out.push(0),
+                Collected::Float(out) => out.push(0.0),
+                Collected::Double(out) => out.push(0.0),
+                Collected::Boolean { bytes, bits } => push_bit(bytes, bits, false),
+                Collected::Fixed { width, values, bytes, .. } => {
+                    bytes.resize(bytes.len() + *width, 0);
+                    *values += 1;
+                }
+                Collected::Strings { views, .. } => views.push(0),
+            }
+            return Ok(());
+        };
+        let (values, index) = match values {
+            Values::Dictionary(indices, values) => (&**values, usize_of_u32(indices[index])),
+            values => (values, index),
+        };
+        if index >= values.len() {
+            return Err(Error::misuse("an index that the dictionary of its batch does not have"));
+        }
+        self.extend(values, index..index + 1, 0)
+    }
+
+    /// All of them.
+    pub(super) fn finish(self) -> Values {
+        match self {
+            Collected::Boolean { bytes, bits } => Values::Boolean(Bitmap::new(bytes.into(), 0, bits)),
+            Collected::Int32(values) => Values::Int32(values.into()),
+            Collected::Int64(values) => Values::Int64(values.into()),
+            Collected::Float(values) => Values::Float(values.into()),
+            Collected::Double(values) => Values::Double(values.into()),
+            Collected::Fixed { width, values, bytes, is_int96 } => {
+                let fixed = FixedBytes::new(width, values, bytes.into());
+                if is_int96 { Values::Int96(fixed) } else { Values::FixedLenByteArray(fixed) }
+            }
+            Collected::Strings { views, shared } => {
+                Values::ByteArray(ByteArrays::new(views.into(), Arc::new(shared.buffers)))
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// A view of a batch as one of all buffers.
+    #[inline]
+    fn take(&mut self, view: u128, values: &ByteArrays, source: usize) -> u128 {
+        let words: &[u32; 4] = bytemuck::cast_ref(&view);
+        if usize_of_u32(words[0]) <= INLINE_BYTES_MAX {
+            return view;
+        }
+        let Some(first) = self.firsts.get_mut(source) else { return 0 };
+        if *first == NOT_HERE {
+            // There is no memory for so many buffers that they could not be counted.
+            *first = u32::try_from(self.buffers.len()).unwrap_or(NOT_HERE);
+            self.buffers.extend(values.buffers().iter().cloned());
+        }
+        let mut moved = *words;
+        moved[2] = moved[2].wrapping_add(*first);
+        bytemuck::cast(moved)
+    }
+}
+
+/// Appends a bit.
+pub(super) fn push_bit(bytes: &mut Vec<u8>, bits: &mut usize, bit: bool) {
+    if bits.is_multiple_of(8) {
+        bytes.push(0);
+    }
+    if let Some(last) = bytes.last_mut() {
+        *last |= u8::from(bit) << (*bits % 8);
+    }
+    *bits += 1;
+}
+
+/// What each batch has; for one that is not there, something of another, which nobody asks for.
+fn table<'a, T: ?Sized>(
+    columns: impl ExactSizeIterator<Item = Option<&'a Values>>,
+    of: impl Fn(&'a Values) -> Option<&'a T>,
+) -> Result<Vec<&'a T>> {
+    let mut all: Vec<&'a T> = room(columns.len())?;
+    let mut absent = 0;
+    for values in columns {
+        match values {
+            Some(values) => {
+                let found = of(values).ok_or_else(misfit)?;
+                all.resize(all.len() + core::mem::take(&mut absent) + 1, found);
+            }
+            None => absent += 1,
+        }
+    }
+    if let Some(last) = all.last().copied() {
+        all.resize(all.len() + absent, last);
+    }
+    Ok(all)
+}
+
+fn misfit() -> Error {
+    Error::misuse("rows of other types than the schema's")
+}
+
+/// Byte strings copied out of the buffers that they came in, so that no more is held than they are.
+#[derive(Debug)]
+pub(super) struct Compacting {
+    views: Vec<u128>,
+    buffers: Vec<Bytes>,
+    open: Vec<u8>,
+    held: u64,
+}
+
+/// Bytes of a buffer of copied strings.
+const BUFFER_BYTES: usize = 256 << 10;
+/// Strings of more bytes are not copied: their buffer holds little else.
+const COPIED_BYTES_MAX: usize = 64 << 10;
+
+impl Compacting {
+    pub(super) fn new(values: usize) -> Result<Compacting> {
+        Ok(Compacting { views: room(values)?, buffers: Vec::new(), open: Vec::new(), held: 0 })
+    }
+
+    /// Strings that are copied.
+    pub(super) fn len(&self) -> usize {
+        self.views.len()
+    }
+
+    /// Copies a string; says how many bytes it has.
+    pub(super) fn push(&mut self, values: &ByteArrays, index: usize) -> Result<usize> {
+        let view = values.views()[index];
+        let words: &[u32; 4] = bytemuck::cast_ref(&view);
+        let length = usize_of_u32(words[0]);
+        if length <= INLINE_BYTES_MAX {
+            self.views.push(view);
+            return Ok(0);
+        }
+        let found = usize_of_u32(words[2]);
+        let start = usize_of_u32(words[3]);
+        let buffer =
+            values.buffers().get(found).filter(|buffer| buffer.len().saturating_sub(start) >= length);
+        let buffer =
+            buffer.ok_or_else(|| Error::misuse(format!("a string of {length} bytes that is not there")))?;
+        if length > COPIED_BYTES_MAX {
+            self.seal();
+            self.held += u64_of(length);
+            self.views.push(moved(words, self.buffers.len(), 0)?);
+            self.buffers.push(buffer.slice(start..start + length));
+            return Ok(0);
+        }
+        if self.open.len() + length > BUFFER_BYTES {
+            self.seal();
+        }
+        self.views.push(moved(words, self.buffers.len(), self.open.len())?);
+        self.open.extend_from_slice(&buffer[start..start + length]);
+        Ok(length)
+    }
+
+    fn seal(&mut self) {
+        if !self.open.is_empty() {
+            self.held += u64_of(self.open.capacity());
+            self.buffers.push(core::mem::take(&mut self.open).into());
+        }
+    }
+
+    /// All strings, and the bytes that those hold which no view has itself.
+    pub(super) fn finish(mut self) -> (ByteArrays, u64) {
+        self.seal();
+        (ByteArrays::new(self.views.into(), Arc::new(self.buffers)), self.held)
+    }
+}
+
+/// A view that points elsewhere.
+fn moved(words: &[u32; 4], buffer: usize, offset: usize) -> Result<u128> {
+    let number =
+        |at: usize| u32::try_from(at).map_err(|_| Error::misuse("more strings than a batch can have"));
+    Ok(bytemuck::cast([words[0], words[1], number(buffer)?, number(offset)?]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strings(all: &[&str]) -> ByteArrays {
+        ByteArrays::from_lengths(Bytes::from(all.concat().into_bytes()), all.iter().map(|it| it.len()))
+    }
+
+    #[test]
+    fn strings_of_many_batches_share_their_buffers() {
+        let columns = [
+            strings(&["short", "one that is not short", "another that is not short"]),
+            strings(&["the last one, which is long, too"]),
+        ]
+        .map(Values::ByteArray);
+        let mut collected = Collected::new(PhysicalType::ByteArray, 5, 3).unwrap();
+        let pick = |source, row| Pick { source, row };
+        let picks = [pick(2, 0), pick(0, 1), pick(0, 0), pick(2, 0), pick(0, 2)];
+        let sources = [Some(&columns[0]), None, Some(&columns[1])];
+        collected.pick(sources.into_iter(), &picks).unwrap();
+        let Values::ByteArray(values) = collected.finish() else { panic!() };
+        assert_eq!(values.buffers().len(), 2);
+        let expected = ["the last one, which is long, too", "one that is not short", "short"];
+        assert!(values.iter().take(3).eq(expected.iter().map(|it| it.as_bytes())));
+        assert_eq!(
+            (values.get(3), values.get(4)),
+            (expected[0].as_bytes(), &b"another that is not short"[..])
+        );
+        let wrong = Collected::new(PhysicalType::Int32, 1, 1).unwrap().pick(sources.into_iter(), &picks);
+        assert_eq!(wrong.unwrap_err().kind(), marquetry_base::ErrorKind::Misuse);
+    }
+
+    #[test]
+    fn copied_strings_hold_what_they_are() {
+        let long = "y".repeat(COPIED_BYTES_MAX + 1);
+        let middle = "x".repeat(40_000);
+        let all = [
+            "a",
+            &middle,
+            "thirteen bytes",
+            &long,
+            &middle,
+            &middle,
+            &middle,
+            &middle,
+            &middle,
+            &middle,
+            "z",
+        ];
+        let values = strings(&all);
+        let mut compacting = Compacting::new(all.len()).unwrap();
+        for index in 0..all.len() {
+            compacting.push(&values, index).unwrap();
+        }
+        assert_eq!(compacting.len(), all.len());
+        let (copied, held) = compacting.finish();
+        assert_eq!(copied, values);
+        assert_eq!(copied.buffers().len(), 3);
+        let bytes = 7 * 40_000 + 65_537;
+        assert!((bytes..2 * bytes).contains(&held), "{held}");
+    }
+
+    #[test]
+    fn values_of_dictionaries_and_none() {
+        let dictionary = Values::Dictionary(
+            alloc::vec![1, 0, 7].into(),
+            Arc::new(Values::Int64(alloc::vec![5, 6].into())),
+        );
+        let mut collected = Collected::new(PhysicalType::Int64, 3, 1).unwrap();
+        [Some(0), None, Some(1)].into_iter().for_each(|index| collected.put(&dictionary, index).unwrap());
+        assert!(collected.put(&dictionary, Some(2)).is_err());
+        assert_eq!(collected.finish(), Values::Int64(alloc::vec![6, 0, 5].into()));
+    }
+}

@@ -1,0 +1,443 @@
+//! Keys: the values that rows are sorted by, as bytes whose order is that of the rows.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use marquetry_base::cast::{bits_u32, bits_u64, low_u32, u64_of, usize_of_u32};
+use marquetry_base::{Error, ErrorKind, Result};
+
+use crate::format::{ColumnOrder, SortingColumn};
+use crate::prune::Order;
+use crate::read::{ColumnBatch, Layout, Values};
+use crate::scalar::{float_of_half, int96_parts};
+use crate::schema::{PhysicalType, Schema};
+
+/// Bytes of a row's key, at most: a comparison is never interrupted. Cassandra's keys have that bound, too.
+pub const KEY_BYTES_MAX: usize = 65_535;
+
+/// The columns that rows are sorted by, the first one first.
+///
+/// Values have the order that the format defines for their type ([`Order`]), and where it leaves something open: −0 is 0, NaN is more than all
+/// numbers, and INT96 timestamps are ordered as such. Nulls are first or last as is asked for, whichever way values go.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    columns: Vec<KeyColumn>,
+}
+
+#[derive(Debug, Clone)]
+struct KeyColumn {
+    leaf: usize,
+    path: String,
+    order: Order,
+    is_optional: bool,
+    descending: bool,
+    nulls_first: bool,
+}
+
+/// What stands before a value, and in place of one. They are in the order of the rows.
+const NULL_FIRST: u8 = 0;
+const VALUE: u8 = 1;
+const NULL_LAST: u8 = 2;
+
+impl Keys {
+    /// The keys of rows of `schema`, sorted by these leaves.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for a leaf that is not there, one that is named twice, or none at all; `Unsupported` for a leaf that is nested, or whose type
+    /// has no order.
+    pub fn new(schema: &Schema, columns: &[SortingColumn]) -> Result<Keys> {
+        if columns.is_empty() {
+            return Err(Error::misuse("rows sorted by no column"));
+        }
+        let mut keys = Keys { columns: Vec::with_capacity(columns.len()) };
+        for column in columns {
+            let number = usize_of_u32(column.column);
+            let leaf = schema.leaves().get(number).ok_or_else(|| {
+                Error::misuse(format!("sorted by leaf {number} of {}", schema.leaves().len()))
+            })?;
+            let at_column = |error: Error| error.at(|place| place.column = Some(leaf.path.clone()));
+            if leaf.repetition_max > 0 || leaf.definition_max > 1 {
+                return Err(at_column(Error::unsupported("sorting by a column that is nested")));
+            }
+            if keys.columns.iter().any(|known| known.leaf == number) {
+                return Err(at_column(Error::misuse("rows sorted by the same column twice")));
+            }
+            let logical_type = schema.node_of(leaf).logical_type.as_ref();
+            let column_order = match leaf.physical_type {
+                PhysicalType::Int96 => ColumnOrder::Int96Timestamp,
+                _ => ColumnOrder::TypeDefined,
+            };
+            let order = Order::of(leaf.physical_type, logical_type, column_order).ok_or_else(|| {
+                at_column(Error::unsupported("sorting by a column whose type has no order"))
+            })?;
+            keys.columns.push(KeyColumn {
+                leaf: number,
+                path: leaf.path.clone(),
+                order,
+                is_optional: leaf.definition_max > 0,
+                descending: column.descending,
+                nulls_first: column.nulls_first,
+            });
+        }
+        Ok(keys)
+    }
+
+    /// Columns.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// False: rows are sorted by a column at least.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Appends the key of a row of a batch, which has all leaves of the schema in their order: of two rows that one is first whose key is, byte
+    /// by byte. No key is the beginning of another.
+    ///
+    /// # Errors
+    ///
+    /// `LimitExceeded` for a key of more than [`KEY_BYTES_MAX`] bytes. `Misuse` for a batch of another schema, and one whose key columns have nulls
+    /// and are not [`Layout::Spaced`].
+    pub fn append(&self, columns: &[ColumnBatch], row: usize, out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        for key in &self.columns {
+            let column = columns
+                .get(key.leaf)
+                .filter(|column| {
+                    row < column.rows && (column.validity.is_none() || column.layout == Layout::Spaced)
+                })
+                .ok_or_else(|| key.misfit())?;
+            if key.is_optional {
+                if column.is_null(row) {
+                    out.push(if key.nulls_first { NULL_FIRST } else { NULL_LAST });
+                    continue;
+                }
+                out.push(VALUE);
+            }
+            let value_start = out.len();
+            key.append_value(&column.values, row, out)?;
+            if key.descending {
+                out[value_start..].iter_mut().for_each(|byte| *byte = !*byte);
+            }
+        }
+        match self.columns.first() {
+            Some(first) if out.len() - start > KEY_BYTES_MAX => Err(first.too_long(out.len() - start)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl KeyColumn {
+    fn append_value(&self, values: &Values, index: usize, out: &mut Vec<u8>) -> Result<()> {
+        match (values, self.order) {
+            (Values::Dictionary(indices, values), _) if !matches!(**values, Values::Dictionary(..)) => {
+                let index = indices.get(index).copied().ok_or_else(|| self.misfit())?;
+                self.append_value(values, usize_of_u32(index), out)?;
+            }
+            (Values::Boolean(bits), Order::Boolean) => out.push(u8::from(bits.get(index))),
+            (Values::Int32(values), Order::Signed32) => {
+                out.extend_from_slice(&signed32(*self.of(values, index)?));
+            }
+            (Values::Int32(values), Order::Unsigned32) => {
+                out.extend_from_slice(&bits_u32(*self.of(values, index)?).to_be_bytes());
+            }
+            (Values::Int64(values), Order::Signed64) => {
+                out.extend_from_slice(&signed64(*self.of(values, index)?));
+            }
+            (Values::Int64(values), Order::Unsigned64) => {
+                out.extend_from_slice(&bits_u64(*self.of(values, index)?).to_be_bytes());
+            }
+            (Values::Float(values), Order::Float) => {
+                out.extend_from_slice(&float(*self.of(values, index)?));
+            }
+            (Values::Double(values), Order::Double) => {
+                out.extend_from_slice(&double(*self.of(values, index)?));
+            }
+            (Values::Int96(values) | Values::FixedLenByteArray(values), _) => {
+                if index >= values.len() {
+                    return Err(self.misfit());
+                }
+                self.append_bytes(values.get(index), false, out)?;
+            }
+            (Values::ByteArray(values), _) => {
+                if index >= values.len() {
+                    return Err(self.misfit());
+                }
+                self.append_bytes(values.get(index), true, out)?;
+            }
+            _ => return Err(self.misfit()),
+        }
+        Ok(())
+    }
+
+    /// Bytes: of any length, or all of the same.
+    fn append_bytes(&self, value: &[u8], of_any_length: bool, out: &mut Vec<u8>) -> Result<()> {
+        if value.len() > KEY_BYTES_MAX {
+            return Err(self.too_long(value.len()));
+        }
+        match self.order {
+            Order::Bytes if of_any_length => escaped(value, out),
+            Order::Bytes => out.extend_from_slice(value),
+            Order::Decimal => decimal(value, out),
+            Order::Float16 => {
+                let half = value.try_into().map_err(|_| self.misfit())?;
+                out.extend_from_slice(&float(float_of_half(u16::from_le_bytes(half))));
+            }
+            Order::Int96 => {
+                let (nanos, day) = int96_parts(value.try_into().map_err(|_| self.misfit())?);
+                out.extend_from_slice(&signed32(day));
+                out.extend_from_slice(&signed64(nanos));
+            }
+            _ => return Err(self.misfit()),
+        }
+        Ok(())
+    }
+
+    fn of<'a, T>(&self, values: &'a [T], index: usize) -> Result<&'a T> {
+        values.get(index).ok_or_else(|| self.misfit())
+    }
+
+    fn misfit(&self) -> Error {
+        self.at(Error::misuse("a batch whose rows have no such key"))
+    }
+
+    fn too_long(&self, bytes: usize) -> Error {
+        self.at(Error::new(
+            ErrorKind::LimitExceeded,
+            format!("a sort key of {bytes} bytes; one has {KEY_BYTES_MAX} at most"),
+        ))
+    }
+
+    fn at(&self, error: Error) -> Error {
+        error.at(|place| place.column = Some(self.path.clone()))
+    }
+}
+
+fn signed32(value: i32) -> [u8; 4] {
+    (bits_u32(value) ^ 1 << 31).to_be_bytes()
+}
+
+fn signed64(value: i64) -> [u8; 8] {
+    (bits_u64(value) ^ 1 << 63).to_be_bytes()
+}
+
+/// Numbers by value: both zeros are one, all NaNs are one, beyond infinity.
+fn float(value: f32) -> [u8; 4] {
+    let bits = if value.is_nan() { f32::NAN.to_bits() } else { (value + 0.0).to_bits() };
+    (if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }).to_be_bytes()
+}
+
+fn double(value: f64) -> [u8; 8] {
+    let bits = if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() };
+    (if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }).to_be_bytes()
+}
+
+/// Bytes, and an end that is less than any byte that could follow: a zero byte has another behind it that the end has not.
+fn escaped(value: &[u8], out: &mut Vec<u8>) {
+    let mut parts = value.split(|byte| *byte == 0);
+    out.extend_from_slice(parts.next().unwrap_or_default());
+    for part in parts {
+        out.extend_from_slice(&[0, 0xff]);
+        out.extend_from_slice(part);
+    }
+    out.extend_from_slice(&[0, 0]);
+}
+
+/// A big-endian number in two's complement: its sign, how long it is without bytes that say nothing, and these.
+fn decimal(value: &[u8], out: &mut Vec<u8>) {
+    let is_negative = value.first().is_some_and(|byte| *byte >= 0x80);
+    let fill = if is_negative { 0xff } else { 0 };
+    let says_nothing = |pair: &[u8]| pair[0] == fill && (pair[1] >= 0x80) == is_negative;
+    let skipped = value.windows(2).take_while(|pair| says_nothing(pair)).count();
+    let digits = value.get(skipped..).filter(|digits| !digits.is_empty()).unwrap_or(&[0]);
+    // No key is longer than fits.
+    let length = low_u32(u64_of(digits.len()));
+    out.push(u8::from(!is_negative));
+    out.extend_from_slice(&(if is_negative { !length } else { length }).to_be_bytes());
+    out.extend_from_slice(digits);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prune::Order;
+    use crate::read::{ByteArrays, FixedBytes};
+    use alloc::vec;
+    use core::cmp::Ordering;
+
+    fn column(order: Order) -> KeyColumn {
+        KeyColumn {
+            leaf: 0,
+            path: "a".into(),
+            order,
+            is_optional: false,
+            descending: false,
+            nulls_first: false,
+        }
+    }
+
+    fn key(order: Order, values: &Values, index: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        column(order).append_value(values, index, &mut out).unwrap();
+        out
+    }
+
+    /// Keys have the order of the values, by the order that statistics have.
+    fn agrees(order: Order, values: &Values, plain: &[Vec<u8>]) {
+        for (a, in_a) in plain.iter().enumerate() {
+            for (b, in_b) in plain.iter().enumerate() {
+                let expected = order.compare(in_a, in_b).unwrap();
+                assert_eq!(
+                    key(order, values, a).cmp(&key(order, values, b)),
+                    expected,
+                    "{order:?}: {in_a:?}, {in_b:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn numbers() {
+        let ints = [0, 1, -1, i32::MAX, i32::MIN, 77];
+        let plain = |bytes: &dyn Fn(i32) -> Vec<u8>| ints.iter().map(|&n| bytes(n)).collect::<Vec<_>>();
+        let values = Values::Int32(ints.to_vec().into());
+        agrees(Order::Signed32, &values, &plain(&|n| n.to_le_bytes().to_vec()));
+        agrees(Order::Unsigned32, &values, &plain(&|n| n.to_le_bytes().to_vec()));
+        let wide = Values::Int64(ints.map(|n| i64::from(n) << 20).to_vec().into());
+        agrees(Order::Signed64, &wide, &plain(&|n| (i64::from(n) << 20).to_le_bytes().to_vec()));
+        agrees(Order::Unsigned64, &wide, &plain(&|n| (i64::from(n) << 20).to_le_bytes().to_vec()));
+        let floats = [0.0, -0.0, 1.5, -1.5, f32::INFINITY, f32::NEG_INFINITY, f32::MIN_POSITIVE, -1e-40];
+        let plain = floats.map(|n| n.to_le_bytes().to_vec());
+        agrees(Order::Float, &Values::Float(floats.to_vec().into()), &plain);
+        let plain = floats.map(|n| f64::from(n).to_le_bytes().to_vec());
+        agrees(Order::Double, &Values::Double(floats.map(f64::from).to_vec().into()), &plain);
+        let bits = Values::Boolean([false, true].into_iter().collect());
+        agrees(Order::Boolean, &bits, &[vec![0], vec![1]]);
+    }
+
+    #[test]
+    fn nan_is_more_than_all() {
+        let values = Values::Double(vec![f64::INFINITY, f64::NAN, -f64::NAN].into());
+        assert!(key(Order::Double, &values, 0) < key(Order::Double, &values, 1));
+        assert_eq!(key(Order::Double, &values, 1), key(Order::Double, &values, 2));
+        let halves: Vec<u8> =
+            [0x7c00_u16, 0x7e00, 0xfe00, 0x8000, 0].iter().flat_map(|n| n.to_le_bytes()).collect();
+        let halves = Values::FixedLenByteArray(FixedBytes::new(2, 5, halves.into()));
+        assert!(key(Order::Float16, &halves, 0) < key(Order::Float16, &halves, 1));
+        assert_eq!(key(Order::Float16, &halves, 1), key(Order::Float16, &halves, 2));
+        assert_eq!(key(Order::Float16, &halves, 3), key(Order::Float16, &halves, 4));
+    }
+
+    fn byte_arrays(all: &[Vec<u8>]) -> Values {
+        Values::ByteArray(ByteArrays::from_lengths(all.concat().into(), all.iter().map(Vec::len)))
+    }
+
+    #[test]
+    fn strings_and_decimals() {
+        let all: Vec<Vec<u8>> =
+            [&b""[..], b"\0", b"\0\0", b"\0\xff", b"a", b"a\0", b"a\0b", b"ab", b"\xff", b"\xff\xff", b"b"]
+                .iter()
+                .map(|it| it.to_vec())
+                .collect();
+        agrees(Order::Bytes, &byte_arrays(&all), &all);
+        let all: Vec<Vec<u8>> = [
+            &[0][..],
+            &[0, 0],
+            &[0xff],
+            &[0xff, 0xff, 0xff],
+            &[0, 0x80],
+            &[0x7f],
+            &[1, 0],
+            &[0x80],
+            &[0xff, 0x7f],
+            &[0x80, 0, 0],
+            &[0, 0, 7],
+            &[7],
+        ]
+        .iter()
+        .map(|it| it.to_vec())
+        .collect();
+        agrees(Order::Decimal, &byte_arrays(&all), &all);
+        let fixed: Vec<Vec<u8>> =
+            [[0, 0], [0xff, 0xff], [0x7f, 1], [0x80, 1], [0, 9]].iter().map(|it| it.to_vec()).collect();
+        let values = Values::FixedLenByteArray(FixedBytes::new(2, 5, fixed.concat().into()));
+        agrees(Order::Decimal, &values, &fixed);
+        agrees(Order::Bytes, &values, &fixed);
+    }
+
+    #[test]
+    fn int96_by_day() {
+        let all: Vec<Vec<u8>> = [(0_i64, -1_i32), (5, 0), (-5, 0), (1 << 40, 7), (0, 8)]
+            .iter()
+            .map(|(nanos, day)| [&nanos.to_le_bytes()[..], &day.to_le_bytes()].concat())
+            .collect();
+        agrees(Order::Int96, &Values::Int96(FixedBytes::new(12, 5, all.concat().into())), &all);
+    }
+
+    fn batch(values: Values, nulls: &[usize]) -> ColumnBatch {
+        let rows = values.len();
+        ColumnBatch {
+            leaf: 0,
+            rows,
+            nulls: nulls.len(),
+            validity: Some((0..rows).map(|row| !nulls.contains(&row)).collect()),
+            values,
+            layout: Layout::Spaced,
+            levels: None,
+            provisional: false,
+        }
+    }
+
+    #[test]
+    fn nulls_and_directions() {
+        let columns = [batch(Values::Int32(vec![1, 0, 2].into()), &[1])];
+        let order = |descending, nulls_first| {
+            let column = KeyColumn { is_optional: true, descending, nulls_first, ..column(Order::Signed32) };
+            let keys = Keys { columns: vec![column] };
+            let mut rows: Vec<usize> = vec![0, 1, 2];
+            rows.sort_by_key(|&row| {
+                let mut out = Vec::new();
+                keys.append(&columns, row, &mut out).unwrap();
+                out
+            });
+            rows
+        };
+        assert_eq!(order(false, false), [0, 2, 1]);
+        assert_eq!(order(false, true), [1, 0, 2]);
+        assert_eq!(order(true, false), [2, 0, 1]);
+        assert_eq!(order(true, true), [1, 2, 0]);
+    }
+
+    #[test]
+    fn descending_strings_end_as_well() {
+        let all = [b"a".to_vec(), b"ab".to_vec(), b"a\0".to_vec(), b"b".to_vec()];
+        let columns = [ColumnBatch { validity: None, nulls: 0, ..batch(byte_arrays(&all), &[]) }];
+        let keys = Keys { columns: vec![KeyColumn { descending: true, ..column(Order::Bytes) }] };
+        let key = |row| {
+            let mut out = Vec::new();
+            keys.append(&columns, row, &mut out).unwrap();
+            out
+        };
+        for a in 0..all.len() {
+            for b in 0..all.len() {
+                assert_eq!(key(a).cmp(&key(b)), all[b].cmp(&all[a]));
+            }
+        }
+        assert_eq!(key(0).cmp(&key(0)), Ordering::Equal);
+    }
+
+    #[test]
+    fn keys_have_a_bound() {
+        let long = [vec![b'x'; KEY_BYTES_MAX + 1]];
+        let columns = [ColumnBatch { validity: None, nulls: 0, ..batch(byte_arrays(&long), &[]) }];
+        let keys = Keys { columns: vec![column(Order::Bytes)] };
+        let error = keys.append(&columns, 0, &mut Vec::new()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+        assert_eq!(error.to_string(), "a sort key of 65536 bytes; one has 65535 at most (column a)");
+    }
+
+    use alloc::string::ToString;
+}

@@ -1,0 +1,318 @@
+//! Pieces of sorted rows, merged.
+
+use alloc::vec::Vec;
+
+use marquetry_base::cast::usize_of_u32;
+use marquetry_base::{Budget, Error, Price, Result};
+
+use super::pieces::{Piece, Prefix, compare_tails};
+
+/// What a comparison of two rows costs: their keys are rarely in the first-level cache.
+const COMPARE_PRICE: Price = Price::per_kilovalue(8 << 10);
+
+/// Bytes that all keys have in common are passed over if they are as many: what is behind them is farther away.
+const SKIPPED_MIN: usize = 4;
+/// As many comparisons cost as much as to get there.
+const HEAD_COMPARISONS: usize = 16;
+
+/// Picks that are made before the budget is asked.
+const PICKS_AT_ONCE: usize = 64;
+
+/// A row of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pick {
+    /// The batch.
+    pub(super) source: u32,
+    /// The row.
+    pub(super) row: u32,
+}
+
+/// Pieces, in the order that their rows came in, the first rows of which are compared.
+#[derive(Debug, Default)]
+pub(super) struct Merge {
+    cursors: Vec<Cursor>,
+    tree: LoserTree,
+    /// Bytes that all keys have in common, from the first on: what comes behind tells them apart. Of pieces that are still to come none are known.
+    skip: usize,
+    /// Cursors whose keys were looked at for that, and that are in the tree.
+    measured: usize,
+    built: usize,
+}
+
+#[derive(Debug, Default)]
+struct Cursor {
+    piece: Piece,
+    at: usize,
+}
+
+/// Why picking ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Picked {
+    /// There are as many as were wanted.
+    Enough,
+    /// The budget is spent.
+    Spent,
+    /// This piece has no more rows. It is replaced by another, or [ended](Merge::go_on).
+    Exhausted(usize),
+    /// No piece has.
+    All,
+}
+
+impl Merge {
+    /// A merge of so many pieces that are still to come, by [`Merge::replace`].
+    pub(super) fn of_empty(pieces: usize) -> Merge {
+        let cursors = (0..pieces).map(|_| Cursor::default()).collect();
+        Merge { tree: LoserTree::new(pieces), cursors, skip: 0, measured: pieces, built: 0 }
+    }
+
+    /// A merge of pieces, which end with their last rows.
+    pub(super) fn of(pieces: Vec<Piece>) -> Merge {
+        let cursors: Vec<Cursor> = pieces.into_iter().map(|piece| Cursor { piece, at: 0 }).collect();
+        Merge { tree: LoserTree::new(cursors.len()), cursors, skip: usize::MAX, measured: 0, built: 0 }
+    }
+
+    /// Pieces.
+    pub(super) fn len(&self) -> usize {
+        self.cursors.len()
+    }
+
+    /// Puts a piece in the place of one that is exhausted, or not yet there. Once the merge is begun [`Merge::go_on`] follows.
+    pub(super) fn replace(&mut self, cursor: usize, piece: Piece) {
+        if let Some(found) = self.cursors.get_mut(cursor) {
+            *found = Cursor { piece, at: 0 };
+        }
+    }
+
+    /// Takes what an exhausted piece has become into account: another piece, or the end.
+    pub(super) fn go_on(&mut self, cursor: usize, budget: &mut Budget<'_>) {
+        let cursors = &self.cursors;
+        let head = cursors.get(cursor).map_or(Prefix::MAX, |found| found.piece.head(found.at, self.skip));
+        self.tree.replay(cursor, head, |a, b| is_less_beyond(cursors, a, b, budget));
+        budget.charge(COMPARE_PRICE, 0, self.tree.depth());
+    }
+
+    /// Compares all first rows. False when the budget is spent before.
+    pub(super) fn build(&mut self, budget: &mut Budget<'_>) -> bool {
+        if !self.measure(budget) {
+            return false;
+        }
+        while let Some(cursor) = self.cursors.get(self.built) {
+            let (cursors, head) = (&self.cursors, cursor.piece.head(cursor.at, self.skip));
+            self.tree.insert(self.built, head, |a, b| is_less_beyond(cursors, a, b, budget));
+            self.built += 1;
+            budget.charge(COMPARE_PRICE, 0, 2);
+            if budget.is_spent() {
+                return self.built == self.cursors.len();
+            }
+        }
+        true
+    }
+
+    /// Finds what all keys have in common. False when the budget is spent before.
+    fn measure(&mut self, budget: &mut Budget<'_>) -> bool {
+        while let (Some(first), Some(next)) = (self.cursors.first(), self.cursors.get(self.measured)) {
+            // All keys between the first and the last of a piece have in common what these have.
+            let ends = [0, next.piece.len().saturating_sub(1)];
+            let common = ends.map(|at| first.piece.common(0, &next.piece, at));
+            self.skip = common.into_iter().fold(self.skip, usize::min);
+            self.measured += 1;
+            budget.charge(COMPARE_PRICE, 0, 2 + self.skip / 4);
+            if self.measured == self.cursors.len() && self.skip < SKIPPED_MIN {
+                self.skip = 0;
+            }
+            if budget.is_spent() {
+                return self.measured == self.cursors.len();
+            }
+        }
+        true
+    }
+
+    /// Picks rows in order, until there are `most`. Where `may_end`, exhausted pieces have ended.
+    ///
+    /// # Errors
+    ///
+    /// `Internal` before it is built.
+    pub(super) fn pick(
+        &mut self,
+        picks: &mut Vec<Pick>,
+        most: usize,
+        may_end: bool,
+        budget: &mut Budget<'_>,
+    ) -> Result<Picked> {
+        if self.built < self.cursors.len() {
+            return Err(Error::internal("rows picked of a merge that is not begun"));
+        }
+        while picks.len() < most {
+            let until = most.min(picks.len() + PICKS_AT_ONCE);
+            let first = picks.len();
+            let ended = self.pick_some(picks, until, may_end, budget);
+            let each = self.tree.depth() + 1 + if self.skip > 0 { HEAD_COMPARISONS } else { 0 };
+            budget.charge(COMPARE_PRICE, 0, (picks.len() - first) * each);
+            if let Some(ended) = ended {
+                return Ok(ended);
+            }
+            if budget.is_spent() && picks.len() < most {
+                return Ok(Picked::Spent);
+            }
+        }
+        Ok(Picked::Enough)
+    }
+
+    fn pick_some(
+        &mut self,
+        picks: &mut Vec<Pick>,
+        until: usize,
+        may_end: bool,
+        budget: &mut Budget<'_>,
+    ) -> Option<Picked> {
+        while picks.len() < until {
+            let winner = self.tree.winner();
+            let found = self.cursors.get_mut(winner).filter(|cursor| cursor.at < cursor.piece.len());
+            let Some(cursor) = found else { return Some(Picked::All) };
+            picks.push(Pick { source: cursor.piece.source, row: cursor.piece.row(cursor.at) });
+            cursor.at += 1;
+            if cursor.at == cursor.piece.len() && !may_end {
+                return Some(Picked::Exhausted(winner));
+            }
+            let head = cursor.piece.head(cursor.at, self.skip);
+            let cursors = &self.cursors;
+            self.tree.replay(winner, head, |a, b| is_less_beyond(cursors, a, b, budget));
+            if budget.left() == 0 {
+                break;
+            }
+        }
+        None
+    }
+
+    /// Takes the last piece: of many that are let go of.
+    pub(super) fn pop(&mut self) -> Option<Piece> {
+        self.cursors.pop().map(|cursor| cursor.piece)
+    }
+}
+
+/// Whether the next row of one piece comes before that of another, where their prefixes are equal. Equal ones are as they came; an end is
+/// behind all.
+#[cold]
+fn is_less_beyond(cursors: &[Cursor], a: usize, b: usize, budget: &mut Budget<'_>) -> bool {
+    let (Some(of_a), Some(of_b)) = (cursors.get(a), cursors.get(b)) else { return a < b };
+    let has_row = |cursor: &Cursor| cursor.at < cursor.piece.len();
+    match (has_row(of_a), has_row(of_b)) {
+        (true, true) => {
+            let order = compare_tails(of_a.piece.tail(of_a.at), of_b.piece.tail(of_b.at), budget);
+            if order.is_eq() { a < b } else { order.is_lt() }
+        }
+        (a_has, b_has) => a_has && !b_has,
+    }
+}
+
+/// A tournament of many contestants of which the least is known: to put another in its place, only those are compared that it has beaten.
+#[derive(Debug, Default)]
+struct LoserTree {
+    /// The winner; then, for each match, who lost it. Match `n` has the winners of `2n` and `2n + 1`, contestants stand behind all matches.
+    nodes: Vec<Contestant>,
+}
+
+/// Who takes part, and with what: heads that differ decide.
+#[derive(Debug, Clone, Copy)]
+struct Contestant {
+    head: Prefix,
+    number: usize,
+}
+
+/// Nobody has come to a match yet.
+const NOBODY: Contestant = Contestant { head: 0, number: usize::MAX };
+
+impl LoserTree {
+    fn new(contestants: usize) -> LoserTree {
+        LoserTree { nodes: alloc::vec![NOBODY; contestants] }
+    }
+
+    fn depth(&self) -> usize {
+        usize_of_u32(self.nodes.len().max(1).ilog2()) + 1
+    }
+
+    fn winner(&self) -> usize {
+        self.nodes.first().map_or(0, |winner| winner.number)
+    }
+
+    /// Lets a contestant in, each once: up to a match where it waits for the other, or to the end. `is_less` decides where heads are equal.
+    fn insert(&mut self, number: usize, head: Prefix, mut is_less: impl FnMut(usize, usize) -> bool) {
+        let mut winner = Contestant { head, number };
+        let mut node = (number + self.nodes.len()) / 2;
+        while node > 0 {
+            let other = self.nodes[node];
+            if other.number == NOBODY.number {
+                self.nodes[node] = winner;
+                return;
+            }
+            if other.head < winner.head || (other.head == winner.head && is_less(other.number, winner.number))
+            {
+                self.nodes[node] = winner;
+                winner = other;
+            }
+            node /= 2;
+        }
+        self.nodes[0] = winner;
+    }
+
+    /// The last winner has become another: its matches are held again.
+    #[inline]
+    fn replay(&mut self, number: usize, head: Prefix, mut is_less: impl FnMut(usize, usize) -> bool) {
+        let mut winner = Contestant { head, number };
+        let mut node = (number + self.nodes.len()) / 2;
+        while node > 0 {
+            let other = self.nodes[node];
+            let is_beaten = match other.head == winner.head {
+                false => other.head < winner.head,
+                true => is_less(other.number, winner.number),
+            };
+            // Who wins cannot be guessed: chosen without a branch.
+            self.nodes[node] = if is_beaten { winner } else { other };
+            winner = if is_beaten { other } else { winner };
+            node /= 2;
+        }
+        self.nodes[0] = winner;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_wins() {
+        for contestants in [1, 2, 3, 5, 8, 13, 100] {
+            let mut state = 7_u64;
+            let mut lists: Vec<Vec<u64>> = (0..contestants)
+                .map(|_| {
+                    let length = (state >> 7) % 9;
+                    let mut list: Vec<u64> = (0..length)
+                        .map(|_| {
+                            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                            (state >> 33) % 20
+                        })
+                        .collect();
+                    list.sort_unstable_by(|a, b| b.cmp(a));
+                    list
+                })
+                .collect();
+            let mut expected: Vec<(u64, usize)> = lists
+                .iter()
+                .enumerate()
+                .flat_map(|(at, list)| list.iter().map(move |value| (*value, at)))
+                .collect();
+            expected.sort_unstable();
+            // Heads tell tens apart, the rest is looked up.
+            let key = |lists: &[Vec<u64>], at: usize| (lists[at].last().copied().unwrap_or(u64::MAX), at);
+            let head = |lists: &[Vec<u64>], at: usize| Prefix::from(key(lists, at).0 / 10);
+            let mut tree = LoserTree::new(contestants);
+            (0..contestants)
+                .for_each(|at| tree.insert(at, head(&lists, at), |a, b| key(&lists, a) < key(&lists, b)));
+            for least in expected {
+                let winner = tree.winner();
+                assert_eq!((lists[winner].pop().unwrap(), winner), least);
+                tree.replay(winner, head(&lists, winner), |a, b| key(&lists, a) < key(&lists, b));
+            }
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! A thousand rows with their keys, in order.
+
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+use core::ops::Range;
+
+use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::{Budget, Error, Price, Result};
+
+use super::key::Keys;
+use crate::read::ColumnBatch;
+
+/// Rows of a piece, at most, and values of their keys: a piece is made and sorted at once.
+const PIECE_ROWS: usize = 1024;
+const PIECE_VALUES: usize = 4096;
+/// Bytes of keys beyond their prefixes after which a piece ends.
+const TAIL_BYTES: usize = 32 << 10;
+/// What a piece costs, about: where no more is left of a budget it waits for the next one.
+const PIECE_UNITS: u64 = 170_000;
+
+/// Bytes behind their prefixes that keys are looked at for what they have in common.
+const COMMON_BYTES_MAX: usize = 4 << 10;
+
+/// What making the keys of rows costs, by values and bytes; and what sorting them does, by comparisons.
+const KEY_PRICE: Price = Price { kib: 600, kilovalue: 12 << 10 };
+const SORT_PRICE: Price = Price { kib: 100, kilovalue: 4 << 10 };
+/// What comparing two keys beyond their prefixes costs, which may be anywhere in memory.
+const TAIL_PRICE: Price = Price { kib: 150, kilovalue: 60 << 10 };
+
+/// The first bytes of a key, as one number: two that differ are in the order of the keys. Most do.
+pub(super) type Prefix = u128;
+const PREFIX_BYTES: usize = size_of::<Prefix>();
+
+/// A row of the batch that a piece is of.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    /// The halves of the prefix: so it takes 24 bytes, and not 32.
+    prefix: [u64; 2],
+    row: u32,
+}
+
+/// Rows of one batch, in the order of their keys.
+#[derive(Debug, Default)]
+pub(super) struct Piece {
+    /// The batch.
+    pub(super) source: u32,
+    entries: Vec<Entry>,
+    /// The first of the rows.
+    first: u32,
+    /// What keys have beyond their prefixes, in the order of the rows, and where each ends; nothing where none has more.
+    tails: Vec<u8>,
+    tail_ends: Vec<u32>,
+}
+
+impl Piece {
+    /// Whether the rest of a budget pays for a piece, or nothing is spent of it yet.
+    pub(super) fn is_paid_for(budget: &Budget<'_>) -> bool {
+        super::is_paid_for(PIECE_UNITS, budget)
+    }
+
+    /// A piece of the rows from `rows.start` on, as many as one has. Where they are sorted already they stay as they are. It is done at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`Keys::append`], with the number of the row in the batch.
+    pub(super) fn new(
+        keys: &Keys,
+        columns: &[ColumnBatch],
+        source: u32,
+        rows: Range<usize>,
+        is_sorted: bool,
+        budget: &mut Budget<'_>,
+    ) -> Result<Piece> {
+        let number =
+            |row: usize| u32::try_from(row).map_err(|_| Error::misuse("a batch of more than 2^32 rows"));
+        let most = PIECE_ROWS.min(PIECE_VALUES / keys.len()).max(1);
+        let mut piece = Piece { source, first: number(rows.start)?, ..Piece::default() };
+        piece.entries.reserve_exact(most.min(rows.len()));
+        let (mut key, mut bytes) = (Vec::new(), 0);
+        for row in rows.take(most) {
+            key.clear();
+            keys.append(columns, row, &mut key)
+                .map_err(|error| error.at(|place| place.row = Some(u64_of(row))))?;
+            bytes += key.len();
+            let (prefix, tail) = split(&key);
+            // Once one has more, all have a place for it.
+            if !tail.is_empty() && piece.tail_ends.is_empty() {
+                piece.tail_ends.resize(piece.entries.len(), 0);
+            }
+            piece.entries.push(Entry { prefix, row: number(row)? });
+            if !tail.is_empty() || !piece.tail_ends.is_empty() {
+                piece.tails.extend_from_slice(tail);
+                piece.tail_ends.push(number(piece.tails.len())?);
+            }
+            if piece.tails.len() >= TAIL_BYTES {
+                break;
+            }
+        }
+        budget.charge(KEY_PRICE, bytes, piece.len() * (1 + keys.len()));
+        if !is_sorted {
+            piece.sort(budget);
+        }
+        Ok(piece)
+    }
+
+    fn sort(&mut self, budget: &mut Budget<'_>) {
+        let mut entries = core::mem::take(&mut self.entries);
+        let compare = |a: &Entry, b: &Entry| {
+            let order = a.prefix.cmp(&b.prefix);
+            order.then_with(|| self.tail_of(a.row).cmp(self.tail_of(b.row))).then(a.row.cmp(&b.row))
+        };
+        entries.sort_unstable_by(compare);
+        let rounds = usize_of_u32(entries.len().max(2).ilog2()) + 1;
+        budget.charge(SORT_PRICE, self.tails.len() * rounds, entries.len() * rounds);
+        self.entries = entries;
+    }
+
+    /// Rows.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The row of the batch that is the `at`-th.
+    pub(super) fn row(&self, at: usize) -> u32 {
+        self.entries.get(at).map_or(0, |entry| entry.row)
+    }
+
+    /// The beginning of its key; of no row, what is not less than any other.
+    pub(super) fn prefix(&self, at: usize) -> Prefix {
+        self.entries.get(at).map_or(Prefix::MAX, |entry| joined(entry.prefix))
+    }
+
+    /// The part of its key that begins behind so many bytes, as a prefix is: where all keys have the same bytes before, it decides as well.
+    pub(super) fn head(&self, at: usize, skip: usize) -> Prefix {
+        if skip == 0 || at >= self.entries.len() {
+            return self.prefix(at);
+        }
+        let (_, next) = self.tail(at).split_at(self.tail(at).len().min(skip.saturating_sub(PREFIX_BYTES)));
+        let mut bytes = [0; PREFIX_BYTES];
+        let there = next.len().min(PREFIX_BYTES);
+        bytes[..there].copy_from_slice(&next[..there]);
+        let next = Prefix::from_be_bytes(bytes);
+        match PREFIX_BYTES.checked_sub(skip) {
+            Some(left @ 1..) => self.prefix(at) << (8 * skip) | next >> (8 * left),
+            _ => next,
+        }
+    }
+
+    /// How many bytes the keys of two rows have in common, from the first on, as far as it is looked at.
+    pub(super) fn common(&self, at: usize, other: &Piece, other_at: usize) -> usize {
+        let differ = self.prefix(at) ^ other.prefix(other_at);
+        if differ != 0 {
+            return usize_of_u32(differ.leading_zeros() / 8);
+        }
+        let pairs = self.tail(at).iter().zip(other.tail(other_at)).take(COMMON_BYTES_MAX);
+        PREFIX_BYTES + pairs.take_while(|(a, b)| a == b).count()
+    }
+
+    /// What its key has beyond its prefix.
+    pub(super) fn tail(&self, at: usize) -> &[u8] {
+        self.entries.get(at).map_or(&[], |entry| self.tail_of(entry.row))
+    }
+
+    fn tail_of(&self, row: u32) -> &[u8] {
+        let at = usize_of_u32(row - self.first);
+        let end_of = |at: usize| self.tail_ends.get(at).map_or(0, |end| usize_of_u32(*end));
+        let start = at.checked_sub(1).map_or(0, end_of);
+        self.tails.get(start..end_of(at)).unwrap_or_default()
+    }
+
+    /// Bytes of memory.
+    pub(super) fn held(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>()
+            + self.tails.capacity()
+            + self.tail_ends.capacity() * size_of::<u32>()
+    }
+}
+
+/// The prefix of a key, filled with zeros where the key is shorter, and what is behind it. No key is the beginning of another, so that zeros
+/// make no two keys one.
+fn split(key: &[u8]) -> ([u64; 2], &[u8]) {
+    let half = |start: usize| {
+        let part = key.get(start..key.len().min(start + 8)).unwrap_or_default();
+        let mut bytes = [0; 8];
+        bytes[..part.len()].copy_from_slice(part);
+        u64::from_be_bytes(bytes)
+    };
+    ([half(0), half(8)], key.get(PREFIX_BYTES..).unwrap_or_default())
+}
+
+fn joined([high, low]: [u64; 2]) -> Prefix {
+    Prefix::from(high) << 64 | Prefix::from(low)
+}
+
+/// Compares what two keys of equal prefixes have beyond these.
+pub(super) fn compare_tails(a: &[u8], b: &[u8], budget: &mut Budget<'_>) -> Ordering {
+    let both = a.len().min(b.len());
+    if both > 0 {
+        budget.charge(TAIL_PRICE, both, 1);
+    }
+    a.cmp(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::SortingColumn;
+    use crate::read::{ByteArrays, Layout, Values};
+    use alloc::format;
+    use alloc::string::String;
+
+    fn strings(all: &[String]) -> ColumnBatch {
+        let bytes = all.concat().into_bytes();
+        ColumnBatch {
+            leaf: 0,
+            rows: all.len(),
+            nulls: 0,
+            validity: None,
+            values: Values::ByteArray(ByteArrays::from_lengths(bytes.into(), all.iter().map(String::len))),
+            layout: Layout::Dense,
+            levels: None,
+            provisional: false,
+        }
+    }
+
+    fn keys() -> Keys {
+        let column = crate::hive::HiveType::Text.column("a");
+        let schema = crate::schema::Union::new().finish_with(&[column]).schema;
+        let by = SortingColumn { column: 0, descending: false, nulls_first: false };
+        Keys::new(&schema, &[by]).unwrap()
+    }
+
+    #[test]
+    fn rows_are_in_order_and_equal_ones_as_they_came() {
+        let all: Vec<String> =
+            (0..3000).map(|n| format!("a key that is longer than its prefix {}", n * 37 % 50)).collect();
+        let column = [strings(&all)];
+        let mut budget = Budget::new(0);
+        let mut piece = Piece::new(&keys(), &column, 3, 10..3000, false, &mut budget).unwrap();
+        let rows: Vec<usize> = (0..piece.len()).map(|at| usize_of_u32(piece.row(at))).collect();
+        let mut expected: Vec<usize> = (10..10 + piece.len()).collect();
+        expected.sort_by_key(|row| &all[*row]);
+        assert_eq!(rows, expected);
+        assert!(piece.len() == PIECE_ROWS && budget.spent() < PIECE_UNITS, "{budget:?}");
+        assert!(piece.held() < 200_000);
+        piece.entries.clear();
+        assert_eq!((piece.prefix(0), piece.tail(0), piece.source), (Prefix::MAX, &[][..], 3));
+    }
+
+    #[test]
+    fn heads_behind_what_is_common() {
+        let all: Vec<String> = ["x".repeat(20) + "abc", "x".repeat(20) + "abd" + &"y".repeat(40)].to_vec();
+        let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..2, true, &mut Budget::unlimited()).unwrap();
+        // The byte before each value, and those that are the same.
+        assert_eq!(piece.common(0, &piece, 1), 1 + 22);
+        assert_eq!(piece.common(1, &piece, 1), 1 + 63 + 2);
+        for skip in 0..=23 {
+            for (row, text) in all.iter().enumerate() {
+                let mut key = [&[1], text.as_bytes(), &[0; 20]].concat();
+                key.drain(..skip);
+                assert_eq!(piece.head(row, skip).to_be_bytes(), key[..16], "{row}, {skip}");
+            }
+            assert!(piece.head(0, skip) <= piece.head(1, skip));
+        }
+        assert!(piece.head(0, 23) < piece.head(1, 23) && piece.head(0, 8) < piece.head(1, 8));
+        assert_eq!(piece.head(2, 9), Prefix::MAX);
+    }
+
+    #[test]
+    fn what_is_sorted_stays() {
+        let all: Vec<String> = ["b", "a"].map(String::from).to_vec();
+        let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..2, true, &mut Budget::unlimited()).unwrap();
+        assert_eq!((piece.row(0), piece.row(1), piece.tail(1)), (0, 1, &[][..]));
+    }
+
+    #[test]
+    fn a_piece_ends_behind_a_long_key() {
+        let all: Vec<String> = (0..10).map(|n| format!("{}{}", "x".repeat(60_000), 9 - n)).collect();
+        let mut budget = Budget::new(0);
+        let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..10, false, &mut budget).unwrap();
+        assert_eq!((piece.len(), piece.row(0)), (1, 0));
+        assert!(budget.spent() < 250_000, "{budget:?}");
+    }
+}

@@ -1,0 +1,372 @@
+//! Sorted rows, a batch at a time: out of memory, or out of runs.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::{
+    Budget, Bytes, Codecs, Demand, Error, Limits, Machine, Object, Price, Result, Step, Want,
+};
+
+use super::gather::{Gathering, Measuring};
+use super::is_paid_for;
+use super::key::Keys;
+use super::merge::{Merge, Pick, Picked};
+use super::pieces::Piece;
+use super::stored::{Stored, Storing};
+use crate::read::{Batch, BatchReader, FooterReader, ReadOptions};
+use crate::schema::Schema;
+
+/// What giving memory back costs, by bytes and pieces of it.
+const RELEASE_PRICE: Price = Price { kib: 64, kilovalue: 200 << 10 };
+
+/// What all that sort rows have in common.
+#[derive(Clone)]
+pub(super) struct Common {
+    pub(super) schema: Arc<Schema>,
+    pub(super) keys: Keys,
+    pub(super) codecs: Arc<dyn Codecs>,
+    pub(super) spill: Object,
+    /// Rows of a batch that is made, at most.
+    pub(super) batch_rows: usize,
+}
+
+/// Sorted rows in the spill object: a Parquet file of these bytes.
+pub(super) type Run = Range<u64>;
+
+/// Merges what is sorted in parts.
+pub(super) struct Producer {
+    /// Batches that rows are picked from. Of runs it is the one at hand of each.
+    stored: Vec<Stored>,
+    /// Nothing if all rows are in memory.
+    runs: Vec<RunReader>,
+    merge: Merge,
+    picks: Vec<Pick>,
+    stage: Stage,
+    /// What comes once the rows that were picked are gathered.
+    then: Then,
+    rows: u64,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// The first rows of runs are read, from this one on.
+    Starting(usize),
+    /// The first rows are compared.
+    Building,
+    Picking,
+    Measuring(Measuring),
+    Gathering(Box<Gathering>, usize),
+    /// More of a run is read.
+    Refilling(usize),
+    /// Memory is given back.
+    Clearing,
+    End,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Then {
+    Picking,
+    Refilling(usize),
+    Clearing,
+}
+
+/// What a step made.
+pub(super) enum Produced {
+    Rows(Batch),
+    Need(Demand),
+    Yield,
+    End,
+}
+
+impl Producer {
+    /// Of rows that are in memory: their batches, and sorted pieces of these.
+    pub(super) fn of_memory(stored: Vec<Stored>, pieces: Vec<Piece>) -> Producer {
+        Producer::new(stored, Vec::new(), Merge::of(pieces))
+    }
+
+    /// Of runs.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be a file at all.
+    pub(super) fn of_runs(runs: &[Run], common: &Common) -> Result<Producer> {
+        let stored = runs.iter().map(|_| Stored::default()).collect();
+        let readers =
+            runs.iter().map(|run| RunReader::new(run.clone(), common)).collect::<Result<Vec<_>>>()?;
+        Ok(Producer::new(stored, readers, Merge::of_empty(runs.len())))
+    }
+
+    fn new(stored: Vec<Stored>, runs: Vec<RunReader>, merge: Merge) -> Producer {
+        Producer {
+            stored,
+            runs,
+            merge,
+            picks: Vec::new(),
+            stage: Stage::Starting(0),
+            then: Then::Picking,
+            rows: 0,
+        }
+    }
+
+    /// Works up to the next batch.
+    pub(super) fn step(&mut self, common: &Common, budget: &mut Budget<'_>) -> Result<Produced> {
+        loop {
+            match &mut self.stage {
+                Stage::Starting(run) => {
+                    let run = *run;
+                    if run == self.runs.len() {
+                        self.stage = Stage::Building;
+                    } else {
+                        match self.refill(run, common, budget)? {
+                            Refilled::Done => self.stage = Stage::Starting(run + 1),
+                            Refilled::Need(demand) => return Ok(Produced::Need(demand)),
+                            Refilled::Yield => return Ok(Produced::Yield),
+                        }
+                    }
+                }
+                Stage::Building => {
+                    if self.merge.build(budget) {
+                        self.stage = Stage::Picking;
+                    }
+                }
+                Stage::Picking => {
+                    let is_in_memory = self.runs.is_empty();
+                    match self.merge.pick(&mut self.picks, common.batch_rows, is_in_memory, budget)? {
+                        Picked::Spent => return Ok(Produced::Yield),
+                        Picked::Enough => self.gather(Then::Picking),
+                        Picked::All => self.gather(Then::Clearing),
+                        // Rows of a batch that is at hand are still to be taken, or those that were picked need it.
+                        Picked::Exhausted(run) if self.has_more_at_hand(run) => {
+                            self.stage = Stage::Refilling(run)
+                        }
+                        Picked::Exhausted(run) => self.gather(Then::Refilling(run)),
+                    }
+                }
+                Stage::Measuring(measuring) => {
+                    let Some(rows) = measuring.step(&common.schema, &self.stored, &self.picks, budget) else {
+                        return Ok(Produced::Yield);
+                    };
+                    self.stage = Stage::Gathering(Box::new(Gathering::new(rows, &common.schema)?), rows);
+                }
+                Stage::Gathering(gathering, rows) => {
+                    let rows = *rows;
+                    let gathered = gathering.step(&common.schema, &self.stored, &self.picks, budget)?;
+                    let Some(columns) = gathered else { return Ok(Produced::Yield) };
+                    self.picks.drain(..rows);
+                    let batch = Batch { row_group: 0, first_row: self.rows, rows, columns };
+                    self.rows += u64_of(rows);
+                    self.gather(self.then);
+                    return Ok(Produced::Rows(batch));
+                }
+                Stage::Refilling(run) => {
+                    let run = *run;
+                    match self.refill(run, common, budget)? {
+                        Refilled::Done => self.merge.go_on(run, budget),
+                        Refilled::Need(demand) => return Ok(Produced::Need(demand)),
+                        Refilled::Yield => return Ok(Produced::Yield),
+                    }
+                    self.stage = Stage::Picking;
+                }
+                Stage::Clearing => {
+                    if !self.clear(budget) {
+                        return Ok(Produced::Yield);
+                    }
+                    self.stage = Stage::End;
+                }
+                Stage::End => return Ok(Produced::End),
+            }
+            if budget.is_spent() {
+                return Ok(Produced::Yield);
+            }
+        }
+    }
+
+    /// Takes in bytes of the spill object.
+    pub(super) fn supply(&mut self, object: Object, range: &Range<u64>, bytes: &Bytes) -> Result<()> {
+        self.runs.iter_mut().try_for_each(|run| run.supply(object, range, bytes))
+    }
+
+    /// What comes once all that was picked is gathered, which is done now if there is any.
+    fn gather(&mut self, then: Then) {
+        self.then = then;
+        self.stage = match then {
+            _ if !self.picks.is_empty() => Stage::Measuring(Measuring::new(self.picks.len())),
+            Then::Picking => Stage::Picking,
+            Then::Refilling(run) => Stage::Refilling(run),
+            Then::Clearing => Stage::Clearing,
+        };
+    }
+
+    fn has_more_at_hand(&self, run: usize) -> bool {
+        match (self.runs.get(run), self.stored.get(run)) {
+            (Some(reader), Some(stored)) => reader.next_row < stored.rows,
+            _ => false,
+        }
+    }
+
+    /// Gives the merge the next rows of a run; none at its end.
+    fn refill(&mut self, run: usize, common: &Common, budget: &mut Budget<'_>) -> Result<Refilled> {
+        let (Some(reader), Some(stored)) = (self.runs.get_mut(run), self.stored.get_mut(run)) else {
+            return Err(Error::internal("a run that is not there"));
+        };
+        loop {
+            if !is_paid_for(1, budget) {
+                return Ok(Refilled::Yield);
+            }
+            if reader.next_row < stored.rows {
+                if !Piece::is_paid_for(budget) {
+                    return Ok(Refilled::Yield);
+                }
+                let source =
+                    u32::try_from(run).map_err(|_| Error::internal("more runs than are merged at once"))?;
+                let rows = reader.next_row..stored.rows;
+                let piece = Piece::new(&common.keys, &stored.columns, source, rows, true, budget)?;
+                reader.next_row += piece.len();
+                self.merge.replace(run, piece);
+                return Ok(Refilled::Done);
+            }
+            if let Some(storing) = &mut reader.storing {
+                if !storing.step(&common.schema, budget)? {
+                    return Ok(Refilled::Yield);
+                }
+                *stored = reader.storing.take().map(Storing::finish).unwrap_or_default();
+                reader.next_row = 0;
+                continue;
+            }
+            if !release(stored, budget) {
+                return Ok(Refilled::Yield);
+            }
+            stored.rows = 0;
+            match reader.read(common, budget)? {
+                Step::Ready(batch) => reader.storing = Some(Storing::new(batch, false)),
+                Step::Need(demand) => return Ok(Refilled::Need(demand)),
+                Step::Yield => return Ok(Refilled::Yield),
+                Step::Done => return Ok(Refilled::Done),
+                Step::Append(..) => return Err(Error::internal("a reader that writes")),
+            }
+        }
+    }
+
+    /// Gives memory back; true once nothing is left.
+    fn clear(&mut self, budget: &mut Budget<'_>) -> bool {
+        while let Some(last) = self.stored.last_mut() {
+            if !release(last, budget) {
+                return false;
+            }
+            self.stored.pop();
+            if budget.is_spent() {
+                return false;
+            }
+        }
+        while let Some(piece) = self.merge.pop() {
+            budget.charge(RELEASE_PRICE, piece.held(), 1);
+            if budget.is_spent() && self.merge.len() > 0 {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// Lets the columns of a batch go; true once all are gone.
+fn release(stored: &mut Stored, budget: &mut Budget<'_>) -> bool {
+    while let Some(bytes) = stored.last_held() {
+        let units = RELEASE_PRICE.of(bytes, 1);
+        if !is_paid_for(units, budget) {
+            return false;
+        }
+        stored.pop();
+        budget.charge_units(units);
+        if budget.is_spent() && !stored.columns.is_empty() {
+            return false;
+        }
+    }
+    true
+}
+
+enum Refilled {
+    Done,
+    Need(Demand),
+    Yield,
+}
+
+/// Reads a run, which is a file in a part of the spill object.
+struct RunReader {
+    run: Run,
+    reading: Reading,
+    /// The batch that is read, and the first row of the one at hand that is in no piece yet.
+    storing: Option<Storing>,
+    next_row: usize,
+}
+
+enum Reading {
+    Footer(Box<FooterReader>),
+    Rows(Box<BatchReader>),
+}
+
+impl RunReader {
+    fn new(run: Run, common: &Common) -> Result<RunReader> {
+        let mut footer = FooterReader::new(common.spill, Limits::TRUSTED);
+        footer.supply_length(common.spill, run.end - run.start)?;
+        Ok(RunReader { run, reading: Reading::Footer(Box::new(footer)), storing: None, next_row: 0 })
+    }
+
+    fn read(&mut self, common: &Common, budget: &mut Budget<'_>) -> Result<Step<Batch>> {
+        loop {
+            let step = match &mut self.reading {
+                Reading::Footer(footer) => match footer.step(budget)? {
+                    Step::Ready(metadata) => {
+                        // It is ours, and as large as what it was made of.
+                        let options = ReadOptions { limits: Limits::TRUSTED, ..ReadOptions::default() };
+                        let codecs = Arc::clone(&common.codecs);
+                        self.reading = Reading::Rows(Box::new(BatchReader::new(
+                            common.spill,
+                            metadata,
+                            codecs,
+                            options,
+                        )?));
+                        continue;
+                    }
+                    Step::Need(demand) => Step::Need(demand),
+                    Step::Yield => Step::Yield,
+                    Step::Done | Step::Append(..) => {
+                        return Err(Error::internal("a footer's reader that ends without a footer"));
+                    }
+                },
+                Reading::Rows(rows) => rows.step(budget)?,
+            };
+            return Ok(match step {
+                Step::Need(demand) => Step::Need(self.of_object(demand)),
+                other => other,
+            });
+        }
+    }
+
+    /// A demand for bytes of the file as one for those of the object.
+    fn of_object(&self, mut demand: Demand) -> Demand {
+        for want in &mut demand.wants {
+            if let Want::Range(_, range, _) = want {
+                *range = range.start + self.run.start..range.end + self.run.start;
+            }
+        }
+        demand
+    }
+
+    fn supply(&mut self, object: Object, range: &Range<u64>, bytes: &Bytes) -> Result<()> {
+        let (start, end) = (range.start.max(self.run.start), range.end.min(self.run.end));
+        if start >= end {
+            return Ok(());
+        }
+        let (Some(from), Some(to)) = (usize_of(start - range.start), usize_of(end - range.start)) else {
+            return Err(Error::internal("bytes that are not in memory"));
+        };
+        let (bytes, within) = (bytes.slice(from..to), start - self.run.start..end - self.run.start);
+        match &mut self.reading {
+            Reading::Footer(footer) => footer.supply(object, within, bytes),
+            Reading::Rows(rows) => rows.supply(object, within, bytes),
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! Batches in, the same rows in order out.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::{Budget, Bytes, Codec, Codecs, Error, Machine, Object, Result, Step};
+
+use super::is_paid_for;
+use super::key::Keys;
+use super::pieces::Piece;
+use super::producer::{Common, Produced, Producer, Run};
+use super::stored::{Stored, Storing};
+use crate::format::{Compression, Encoding, SortingColumn};
+use crate::read::{Batch, rows_max, value_bytes};
+use crate::schema::Schema;
+use crate::write::{ColumnOptions, Fed, FileWriter, WriteOptions};
+
+/// Puts rows in order: batches are fed to it, and once all are it hands out the same rows, sorted. Rows with equal keys stay as they came.
+///
+/// ```text
+/// feed(batch) -> Taken | Full(batch)      when step answers Ready(Sorted::Room)
+/// finish()                                after the last one
+/// step(budget) -> Ready(Sorted::Room) | Ready(Sorted::Rows(batch)) | Append(spill, bytes) | Need(demand) | Yield | Done | error
+/// ```
+///
+/// Batches have all leaves of the schema, as [`FileWriter::feed`] takes them. What is handed out has flat columns spaced, and nested ones with
+/// their levels.
+///
+/// Rows are held until they take [`SortOptions::memory_bytes`]; then they are appended to the spill object as a run, and read back from there
+/// when all have come. Where they never take as much, nothing is written.
+pub struct Sorter {
+    common: Common,
+    options: SortOptions,
+    state: State,
+    fed: Option<Batch>,
+    is_finished: bool,
+    /// What is held, sorted in pieces.
+    stored: Vec<Stored>,
+    pieces: Vec<Piece>,
+    held: u64,
+    /// Rows that are held, and the bytes of one, on the average, of those that were held last.
+    held_rows: u64,
+    row_bytes: u64,
+    /// Rows that were taken.
+    rows: u64,
+    /// Bytes in the spill object.
+    spilled: u64,
+    /// Runs in the order that their rows came in. Those that were merged of others come first.
+    merged: Vec<Run>,
+    runs: VecDeque<Run>,
+    failed: Option<Error>,
+}
+
+/// How rows are sorted.
+#[derive(Debug, Clone)]
+pub struct SortOptions {
+    /// Bytes that rows are held in, about, before they are spilled; while runs are merged as much is held of them.
+    pub memory_bytes: u64,
+    /// How runs are compressed.
+    pub compression: Compression,
+}
+
+impl Default for SortOptions {
+    fn default() -> SortOptions {
+        SortOptions { memory_bytes: 512 << 20, compression: Compression::Codec(Codec::Lz4Raw) }
+    }
+}
+
+/// What a [`Sorter`] answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sorted {
+    /// There is room for a batch; or it is time to [finish](Sorter::finish).
+    Room,
+    /// The next rows in order.
+    Rows(Batch),
+}
+
+enum State {
+    Filling,
+    /// The batch that was fed is made one of which any row can be taken.
+    Storing(Box<Storing>),
+    /// The rows of the last batch are sorted, from this one on.
+    Sorting(usize),
+    /// Rows are written as a run, whose first byte stands at `start`.
+    Spilling {
+        producer: Box<Producer>,
+        writer: Box<FileWriter>,
+        start: u64,
+        is_merged: bool,
+    },
+    /// Rows are handed out.
+    Sending(Box<Producer>),
+    End,
+}
+
+/// Batches, and sorted pieces of them, that are held at once: each of them is looked at for each batch that is handed out.
+const BATCHES_MAX: usize = 4096;
+const PIECES_MAX: usize = 32_768;
+
+/// Bytes and rows of a row group of a run: of each run that is merged, about so much is held, some of it more than once.
+const GROUP_BYTES_MAX: u64 = 2 << 20;
+const GROUP_BYTES_MIN: u64 = 64 << 10;
+const GROUP_ROWS_MAX: u64 = 64 << 10;
+/// How often a row group is held: compressed, its pages, and the batch.
+const GROUP_TIMES: u64 = 4;
+/// Bytes of a page that are not values, about, and so of a row group for each column.
+const COLUMN_BYTES: u64 = 1 << 10;
+
+/// Rows and bytes of a batch that is handed out, at most.
+const BATCH_ROWS: usize = 8192;
+const BATCH_BYTES: usize = 64 << 20;
+
+impl Sorter {
+    /// A sorter of rows of `schema` by these leaves, the first one first. `spill` is empty.
+    ///
+    /// # Errors
+    ///
+    /// As [`Keys::new`].
+    pub fn new(
+        schema: Arc<Schema>,
+        by: &[SortingColumn],
+        codecs: Arc<dyn Codecs>,
+        spill: Object,
+        options: SortOptions,
+    ) -> Result<Sorter> {
+        let keys = Keys::new(&schema, by)?;
+        let types = || schema.leaves().iter().map(|leaf| leaf.physical_type);
+        let row_bytes = types().map(value_bytes).fold(1, usize::saturating_add);
+        let rows = types().map(rows_max).fold(BATCH_ROWS, usize::min);
+        let batch_rows = rows.min(BATCH_BYTES / row_bytes).max(1);
+        Ok(Sorter {
+            common: Common { schema, keys, codecs, spill, batch_rows },
+            options,
+            state: State::Filling,
+            fed: None,
+            is_finished: false,
+            stored: Vec::new(),
+            pieces: Vec::new(),
+            held: 0,
+            held_rows: 0,
+            row_bytes: 1,
+            rows: 0,
+            spilled: 0,
+            merged: Vec::new(),
+            runs: VecDeque::new(),
+            failed: None,
+        })
+    }
+
+    /// Hands over rows, if there is room: there is for one batch.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` after [`Sorter::finish`], and for a batch of another number of columns. What else does not fit the schema is told by the steps that
+    /// take it. The sorter's own failure.
+    pub fn feed(&mut self, batch: Batch) -> Result<Fed> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        if self.is_finished {
+            return Err(Error::misuse("rows for what is finished"));
+        }
+        let leaves = self.common.schema.leaves().len();
+        if batch.columns.len() != leaves {
+            let columns = batch.columns.len();
+            return Err(Error::misuse(format!(
+                "a batch of {columns} columns, of a schema of {leaves} leaves"
+            )));
+        }
+        if self.fed.is_some() || !matches!(self.state, State::Filling) {
+            return Ok(Fed::Full(batch));
+        }
+        if batch.rows > 0 {
+            self.fed = Some(batch);
+        }
+        Ok(Fed::Taken)
+    }
+
+    /// Nothing more will be fed.
+    pub fn finish(&mut self) {
+        self.is_finished = true;
+    }
+
+    /// Rows that were taken so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Bytes that were written to the spill object so far.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.spilled
+    }
+
+    /// Runs that are in the spill object and not merged yet.
+    pub fn runs(&self) -> usize {
+        self.runs.len() + self.merged.len()
+    }
+
+    /// Bytes of the rows that it holds, about.
+    pub fn held(&self) -> u64 {
+        self.held
+    }
+
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Sorted>> {
+        loop {
+            let answer = match &mut self.state {
+                State::Filling => self.fill()?,
+                State::Storing(storing) => {
+                    let stored = storing.step(&self.common.schema, budget);
+                    if self.in_input(stored)? {
+                        self.hold();
+                    }
+                    None
+                }
+                State::Sorting(_) if !Piece::is_paid_for(budget) => Some(Step::Yield),
+                State::Sorting(_) => {
+                    self.sort(budget)?;
+                    None
+                }
+                State::Spilling { .. } => self.spill(budget)?,
+                State::Sending(producer) => match producer.step(&self.common, budget)? {
+                    Produced::Rows(batch) => Some(Step::Ready(Sorted::Rows(batch))),
+                    Produced::Need(demand) => Some(Step::Need(demand)),
+                    Produced::Yield => Some(Step::Yield),
+                    Produced::End => {
+                        self.state = State::End;
+                        None
+                    }
+                },
+                State::End => Some(Step::Done),
+            };
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+            if budget.is_spent() {
+                return Ok(Step::Yield);
+            }
+        }
+    }
+
+    /// Decides what is done next: nothing is half done.
+    fn fill(&mut self) -> Result<Option<Step<Sorted>>> {
+        let is_full = self.held >= self.options.memory_bytes
+            || self.stored.len() >= BATCHES_MAX
+            || self.pieces.len() >= PIECES_MAX;
+        if is_full || (self.is_finished && self.fed.is_none() && self.runs() > 0 && !self.stored.is_empty()) {
+            self.begin_run()?;
+        } else if let Some(batch) = self.fed.take() {
+            self.state = State::Storing(Box::new(Storing::new(batch, true)));
+        } else if !self.is_finished {
+            return Ok(Some(Step::Ready(Sorted::Room)));
+        } else if self.runs() == 0 {
+            let producer =
+                Producer::of_memory(core::mem::take(&mut self.stored), core::mem::take(&mut self.pieces));
+            (self.held, self.state) = (0, State::Sending(Box::new(producer)));
+        } else {
+            self.merge()?;
+        }
+        Ok(None)
+    }
+
+    /// The batch can be held.
+    fn hold(&mut self) {
+        if let State::Storing(storing) = core::mem::replace(&mut self.state, State::Sorting(0)) {
+            let stored = storing.finish();
+            self.held += stored.held;
+            self.held_rows += u64_of(stored.rows);
+            self.stored.push(stored);
+        }
+    }
+
+    /// Sorts a piece of the last batch.
+    fn sort(&mut self, budget: &mut Budget<'_>) -> Result<()> {
+        let (State::Sorting(first), Some(last)) = (&mut self.state, self.stored.last()) else {
+            return Err(Error::internal("nothing to sort"));
+        };
+        let source = u32::try_from(self.stored.len() - 1).map_err(|_| Error::internal("too many batches"))?;
+        let piece = Piece::new(&self.common.keys, &last.columns, source, *first..last.rows, false, budget);
+        *first += piece.as_ref().map_or(0, Piece::len);
+        let is_done = *first >= last.rows;
+        let rows = u64_of(last.rows);
+        let piece = self.in_input(piece)?;
+        self.held += u64_of(piece.held());
+        self.pieces.push(piece);
+        if is_done {
+            self.rows += rows;
+            self.state = State::Filling;
+        }
+        Ok(())
+    }
+
+    /// An error of a batch that was fed tells the row among all that were.
+    fn in_input<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| match error.place().row {
+            Some(row) => {
+                let number = self.rows + row;
+                let column = error.place().column.clone();
+                Error::new(error.kind(), String::from(error.message())).at(|place| {
+                    place.row = Some(number);
+                    place.column = column;
+                })
+            }
+            None => error,
+        })
+    }
+
+    /// All that is held becomes a run.
+    fn begin_run(&mut self) -> Result<()> {
+        let producer =
+            Producer::of_memory(core::mem::take(&mut self.stored), core::mem::take(&mut self.pieces));
+        self.row_bytes = self.held.checked_div(self.held_rows).unwrap_or(0).max(1);
+        self.write(producer, false)
+    }
+
+    fn write(&mut self, producer: Producer, is_merged: bool) -> Result<()> {
+        let (producer, writer) = (Box::new(producer), Box::new(self.writer()?));
+        self.state = State::Spilling { producer, writer, start: self.spilled, is_merged };
+        Ok(())
+    }
+
+    /// Bytes of a row group of a run.
+    fn group_bytes(&self) -> u64 {
+        let share = (self.options.memory_bytes / 64).clamp(GROUP_BYTES_MIN, GROUP_BYTES_MAX);
+        share.max(u64_of(self.common.schema.leaves().len()) * COLUMN_BYTES)
+    }
+
+    /// A writer of a run.
+    fn writer(&self) -> Result<FileWriter> {
+        let group_bytes = self.group_bytes();
+        let options = WriteOptions {
+            column: ColumnOptions {
+                compression: self.options.compression,
+                encoding: Some(Encoding::Plain),
+                dictionary: false,
+                bounds: false,
+                ..ColumnOptions::default()
+            },
+            row_group_bytes: group_bytes,
+            row_group_rows: (group_bytes / self.row_bytes).clamp(1, GROUP_ROWS_MAX),
+            page_index: false,
+            ..WriteOptions::default()
+        };
+        let (schema, codecs) = (Arc::clone(&self.common.schema), Arc::clone(&self.common.codecs));
+        FileWriter::new(self.common.spill, schema, codecs, options)
+    }
+
+    /// Runs that are merged at once.
+    fn runs_max(&self) -> usize {
+        let runs = self.options.memory_bytes / (GROUP_TIMES * self.group_bytes());
+        usize_of(runs).unwrap_or(usize::MAX).clamp(2, BATCHES_MAX)
+    }
+
+    /// Merges all runs, if they are not too many; else some of them to a longer one.
+    fn merge(&mut self) -> Result<()> {
+        let most = self.runs_max();
+        if self.runs() <= most {
+            let runs: Vec<Run> = self.merged.drain(..).chain(self.runs.drain(..)).collect();
+            self.state = State::Sending(Box::new(Producer::of_runs(&runs, &self.common)?));
+            return Ok(());
+        }
+        if self.runs.is_empty() {
+            self.runs = core::mem::take(&mut self.merged).into();
+        }
+        let runs: Vec<Run> = self.runs.drain(..most.min(self.runs.len())).collect();
+        match &*runs {
+            // Nothing is gained by one.
+            [only] => self.merged.push(only.clone()),
+            runs => self.write(Producer::of_runs(runs, &self.common)?, true)?,
+        }
+        Ok(())
+    }
+
+    /// Writes a run.
+    fn spill(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Sorted>>> {
+        let State::Spilling { producer, writer, start, is_merged } = &mut self.state else { return Ok(None) };
+        Ok(match writer.step(budget)? {
+            Step::Append(object, bytes) => {
+                self.spilled += u64_of(bytes.len());
+                Some(Step::Append(object, bytes))
+            }
+            Step::Yield => Some(Step::Yield),
+            Step::Need(_) => return Err(Error::internal("a run's writer that reads")),
+            Step::Ready(_) if !is_paid_for(1, budget) => Some(Step::Yield),
+            Step::Ready(_) => match producer.step(&self.common, budget)? {
+                Produced::Rows(batch) => match writer.feed(batch)? {
+                    Fed::Taken => None,
+                    Fed::Full(_) => return Err(Error::internal("a writer that asked for rows has no room")),
+                },
+                Produced::Need(demand) => Some(Step::Need(demand)),
+                Produced::Yield => Some(Step::Yield),
+                Produced::End => {
+                    writer.finish();
+                    None
+                }
+            },
+            Step::Done => {
+                let run = *start..self.spilled;
+                if *is_merged {
+                    self.merged.push(run)
+                } else {
+                    self.runs.push_back(run)
+                }
+                (self.held, self.held_rows) = (0, 0);
+                self.state = State::Filling;
+                None
+            }
+        })
+    }
+}
+
+impl Machine for Sorter {
+    type Product = Sorted;
+
+    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Sorted>> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let step = self.advance(budget);
+        if let Err(error) = &step {
+            self.failed = Some(error.clone());
+        }
+        step
+    }
+
+    fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
+        if object != self.common.spill {
+            return Err(Error::misuse("an object that this machine does not read"));
+        }
+        crate::read::check_supply(&range, &bytes, Some(self.spilled))?;
+        match &mut self.state {
+            State::Spilling { producer, .. } | State::Sending(producer) => {
+                producer.supply(object, &range, &bytes)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn supply_length(&mut self, _object: Object, _length: u64) -> Result<()> {
+        Err(Error::misuse("a length that was not asked for"))
+    }
+
+    fn fail(&mut self, _object: Object, _range: Range<u64>, reason: Error) {
+        self.failed.get_or_insert(reason);
+    }
+}

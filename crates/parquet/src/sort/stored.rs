@@ -1,0 +1,354 @@
+//! Batches that are held to be sorted.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::{Budget, Buffer, Error, ErrorKind, Price, Result, Segmented};
+use marquetry_kernels::bits;
+
+use super::collected::{Collected, Compacting, room};
+use crate::read::{Batch, ColumnBatch, FixedBytes, Layout, Levels, Values};
+use crate::schema::{Leaf, Schema};
+use crate::write::{Maxima, check_column};
+
+/// What it costs to look at a column; to copy strings; to find where rows begin; and to move values to their rows.
+const COLUMN_PRICE: Price = Price::per_kilovalue(60 << 10);
+const STRING_PRICE: Price = Price { kib: 450, kilovalue: 12 << 10 };
+const START_PRICE: Price = Price::per_kilovalue(3 << 10);
+const PUT_PRICE: Price = Price::per_kilovalue(30 << 10);
+
+/// Values that are worked on before the budget is asked.
+const SLICE_VALUES: usize = 1024;
+
+/// Rows, of which any can be taken alone: flat columns have a value a row, nested ones are known where each row begins.
+#[derive(Debug, Default)]
+pub(super) struct Stored {
+    /// Rows.
+    pub(super) rows: usize,
+    /// All leaves.
+    pub(super) columns: Vec<ColumnBatch>,
+    /// Of nested columns.
+    starts: Segmented<Option<Starts>>,
+    /// Bytes of memory, about.
+    pub(super) held: u64,
+}
+
+/// Where the rows of a nested column begin; behind the last, where they end.
+#[derive(Debug, Default)]
+pub(super) struct Starts {
+    /// Among the entries. Nothing where each entry is a row.
+    entries: Vec<u32>,
+    /// Among the values.
+    values: Vec<u32>,
+}
+
+impl Stored {
+    /// Where the rows of a nested column begin.
+    pub(super) fn starts(&self, column: usize) -> Option<&Starts> {
+        self.starts.get(column)?.as_ref()
+    }
+
+    /// Bytes of memory of the last column, about. `None` once all are gone.
+    pub(super) fn last_held(&self) -> Option<usize> {
+        let starts = self.starts.last().and_then(Option::as_ref).map_or(0, Starts::held);
+        Some(held_by(self.columns.last()?) + starts)
+    }
+
+    /// Lets the last column go.
+    pub(super) fn pop(&mut self) {
+        self.columns.pop();
+        self.starts.pop();
+    }
+}
+
+impl Starts {
+    /// The entries of a row, as a range of which the end is not in it.
+    pub(super) fn entries(&self, row: u32) -> (usize, usize) {
+        let row = usize_of_u32(row);
+        if self.entries.is_empty() {
+            return (row, row + 1);
+        }
+        (usize_of_u32(self.entries[row]), usize_of_u32(self.entries[row + 1]))
+    }
+
+    /// The values of a row, likewise.
+    pub(super) fn values(&self, row: u32) -> (usize, usize) {
+        let row = usize_of_u32(row);
+        (usize_of_u32(self.values[row]), usize_of_u32(self.values[row + 1]))
+    }
+
+    fn held(&self) -> usize {
+        (self.entries.capacity() + self.values.capacity()) * size_of::<u32>()
+    }
+}
+
+/// A batch that is being made one of which any row can be taken.
+#[derive(Debug)]
+pub(super) struct Storing {
+    stored: Stored,
+    /// Strings are copied, so that what they came in can go.
+    copies: bool,
+    /// The column at hand.
+    column: usize,
+    work: Work,
+}
+
+/// What is done to a column, one after the other.
+#[derive(Debug)]
+enum Work {
+    Begin,
+    /// Values are moved to their rows, or out of a dictionary: rows, and values before.
+    Spreading {
+        to: Collected,
+        row: usize,
+        value: usize,
+    },
+    Strings(Compacting),
+    Starts {
+        starts: Starts,
+        entry: usize,
+        values: u32,
+    },
+}
+
+impl Storing {
+    pub(super) fn new(batch: Batch, copies: bool) -> Storing {
+        let stored = Stored { rows: batch.rows, columns: batch.columns, ..Stored::default() };
+        Storing { stored, copies, column: 0, work: Work::Begin }
+    }
+
+    /// Works on it: true once it is done.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for a batch that does not fit the schema, with the column.
+    pub(super) fn step(&mut self, schema: &Schema, budget: &mut Budget<'_>) -> Result<bool> {
+        while self.column < self.stored.columns.len() {
+            let leaf = schema
+                .leaves()
+                .get(self.column)
+                .ok_or_else(|| Error::internal("a leaf that is not there"))?;
+            let is_done = self
+                .work(leaf, budget)
+                .map_err(|error| error.at(|place| place.column = Some(leaf.path.clone())))?;
+            if is_done {
+                self.column += 1;
+                self.work = Work::Begin;
+            }
+            if budget.is_spent() && self.column < self.stored.columns.len() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What it has become.
+    pub(super) fn finish(self) -> Stored {
+        self.stored
+    }
+
+    /// Works on the column at hand: true once it is done.
+    fn work(&mut self, leaf: &Leaf, budget: &mut Budget<'_>) -> Result<bool> {
+        let rows = self.stored.rows;
+        let Some(column) = self.stored.columns.get_mut(self.column) else {
+            return Err(Error::internal("a column that is not there"));
+        };
+        loop {
+            match &mut self.work {
+                Work::Begin => {
+                    budget.charge(COLUMN_PRICE, 0, 1);
+                    check(column, rows, leaf)?;
+                    self.work = if needs_spreading(column) {
+                        let values = if column.levels.is_some() { column.values.len() } else { rows };
+                        Work::Spreading {
+                            to: Collected::new(leaf.physical_type, values, 1)?,
+                            row: 0,
+                            value: 0,
+                        }
+                    } else {
+                        next_of(column, self.copies)?
+                    };
+                }
+                Work::Spreading { to, row, value } => {
+                    let all = if column.levels.is_some() { column.values.len() } else { rows };
+                    let until = all.min(*row + SLICE_VALUES);
+                    budget.charge(PUT_PRICE, 0, until - *row);
+                    let is_dense = column.layout == Layout::Dense;
+                    while *row < until {
+                        let is_null = column.levels.is_none() && column.is_null(*row);
+                        match (is_null, is_dense) {
+                            (true, _) => to.put(&column.values, None)?,
+                            (false, true) => to.put(&column.values, Some(*value))?,
+                            (false, false) => to.put(&column.values, Some(*row))?,
+                        }
+                        *value += usize::from(!is_null);
+                        *row += 1;
+                    }
+                    if *row < all {
+                        return Ok(false);
+                    }
+                    let nothing = Collected::Int32(Vec::new());
+                    column.values = core::mem::replace(to, nothing).finish();
+                    if column.levels.is_none() {
+                        column.layout = Layout::Spaced;
+                    }
+                    self.work = next_of(column, self.copies)?;
+                }
+                Work::Strings(compacting) => {
+                    let Values::ByteArray(values) = &column.values else {
+                        return Err(Error::internal("strings that are none"));
+                    };
+                    let mut bytes = 0;
+                    let (first, until) =
+                        (compacting.len(), values.len().min(compacting.len() + SLICE_VALUES));
+                    while compacting.len() < until && bytes < 32 * SLICE_VALUES {
+                        bytes += compacting.push(values, compacting.len())?;
+                    }
+                    budget.charge(STRING_PRICE, bytes, compacting.len() - first);
+                    if compacting.len() < values.len() {
+                        return Ok(false);
+                    }
+                    let (strings, held) = core::mem::replace(compacting, Compacting::new(0)?).finish();
+                    column.values = Values::ByteArray(strings);
+                    self.stored.held += held;
+                    self.work = next_of(column, false)?;
+                }
+                Work::Starts { starts, entry, values } => {
+                    let Some(levels) = &column.levels else {
+                        self.stored.starts.push(None);
+                        self.stored.held += u64_of(held_by(column));
+                        return Ok(true);
+                    };
+                    if !find_starts(levels, leaf, starts, entry, values, budget)? {
+                        return Ok(false);
+                    }
+                    let found = (starts.values.len() - 1, usize_of_u32(*values));
+                    if found != (rows, column.values.len()) {
+                        return Err(Error::misuse(format!(
+                            "levels that tell of {} rows and {} values, in a batch of {rows} and {}",
+                            found.0,
+                            found.1,
+                            column.values.len()
+                        )));
+                    }
+                    let starts = core::mem::take(starts);
+                    self.stored.held += u64_of(held_by(column) + starts.held());
+                    self.stored.starts.push(Some(starts));
+                    return Ok(true);
+                }
+            }
+            if budget.is_spent() {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+/// Checks that a column can be one of a leaf, and has as many values as it tells of.
+fn check(column: &ColumnBatch, rows: usize, leaf: &Leaf) -> Result<()> {
+    let level = |level: u16| {
+        u8::try_from(level).map_err(|_| Error::unsupported("sorting rows of more than 255 levels"))
+    };
+    let maxima = Maxima { definition: level(leaf.definition_max)?, repetition: level(leaf.repetition_max)? };
+    check_column(column, leaf.physical_type, maxima)?;
+    if column.rows != rows {
+        return Err(Error::misuse(format!("a column of {} rows, in a batch of {rows}", column.rows)));
+    }
+    if column.levels.is_some() {
+        if maxima.repetition == 0 && maxima.definition < 2 {
+            return Err(Error::misuse("levels of a column that is flat"));
+        }
+        return Ok(());
+    }
+    let nulls = match &column.validity {
+        // As many bits as rows were found above.
+        Some(validity) => rows - bits::count_ones(validity.bytes(), validity.offset(), rows).unwrap_or(rows),
+        None => 0,
+    };
+    let values = if column.layout == Layout::Spaced { rows } else { rows - nulls };
+    if column.values.len() != values {
+        return Err(Error::misuse(format!("{} values, where {values} are to be", column.values.len())));
+    }
+    Ok(())
+}
+
+fn needs_spreading(column: &ColumnBatch) -> bool {
+    let is_dense = column.levels.is_none() && column.layout == Layout::Dense && column.validity.is_some();
+    is_dense || matches!(column.values, Values::Dictionary(..))
+}
+
+/// What is to be done once each value stands in its row.
+fn next_of(column: &ColumnBatch, copies: bool) -> Result<Work> {
+    if copies && let Values::ByteArray(values) = &column.values {
+        return Ok(Work::Strings(Compacting::new(values.len())?));
+    }
+    let mut starts = Starts::default();
+    if let Some(levels) = &column.levels {
+        starts.values = room(column.rows + 1)?;
+        if levels.repetition.is_some() {
+            starts.entries = room(column.rows + 1)?;
+        }
+    }
+    Ok(Work::Starts { starts, entry: 0, values: 0 })
+}
+
+/// Finds where rows begin: true once all are found.
+fn find_starts(
+    levels: &Levels,
+    leaf: &Leaf,
+    starts: &mut Starts,
+    entry: &mut usize,
+    values: &mut u32,
+    budget: &mut Budget<'_>,
+) -> Result<bool> {
+    let number = |at: usize| {
+        u32::try_from(at)
+            .map_err(|_| Error::new(ErrorKind::LimitExceeded, "a batch of more than 2^32 entries"))
+    };
+    let all = levels.definition.len();
+    let until = all.min(*entry + 16 * SLICE_VALUES);
+    budget.charge(START_PRICE, 0, until - *entry);
+    for at in *entry..until {
+        if levels.repetition.as_ref().is_none_or(|repetition| repetition[at] == 0) {
+            if levels.repetition.is_some() {
+                starts.entries.push(number(at)?);
+            }
+            starts.values.push(*values);
+        }
+        *values += u32::from(u16::from(levels.definition[at]) == leaf.definition_max);
+    }
+    *entry = until;
+    if until < all {
+        return Ok(false);
+    }
+    if levels.repetition.is_some() {
+        starts.entries.push(number(all)?);
+    }
+    starts.values.push(*values);
+    Ok(true)
+}
+
+/// Bytes of memory of a column, but for what strings point to.
+fn held_by(column: &ColumnBatch) -> usize {
+    fn of<T: Clone>(buffer: &Buffer<T>) -> usize {
+        buffer.clone().into_parts().0.capacity() * size_of::<T>()
+    }
+    let fixed = |values: &FixedBytes| of(values.bytes());
+    let values = match &column.values {
+        Values::Boolean(bits) => of(bits.bytes()),
+        Values::Int32(values) => of(values),
+        Values::Int64(values) => of(values),
+        Values::Float(values) => of(values),
+        Values::Double(values) => of(values),
+        Values::ByteArray(values) => of(values.views()),
+        Values::Int96(values) | Values::FixedLenByteArray(values) => fixed(values),
+        Values::Dictionary(indices, _) => of(indices),
+    };
+    let validity = column.validity.as_ref().map_or(0, |validity| of(validity.bytes()));
+    let levels = column
+        .levels
+        .as_ref()
+        .map_or(0, |levels| of(&levels.definition) + levels.repetition.as_ref().map_or(0, of));
+    size_of::<ColumnBatch>() + values + validity + levels
+}
