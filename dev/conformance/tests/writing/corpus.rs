@@ -13,11 +13,10 @@ use crate::rewritten::rewrite;
 
 /// Files up to this size are written in the hardest manner, too.
 const DISORDERLY_FILE_BYTES_MAX: u64 = 20_000;
-/// Larger ones are left to the soak: they take seconds.
-const FILE_BYTES_MAX: u64 = 4 << 20;
 
-fn check(is_meant: impl Fn(u64) -> bool) -> usize {
-    let Some(corpus) = files::corpus() else { return 0 };
+#[test]
+fn files_of_the_corpus() {
+    let Some(corpus) = files::corpus() else { return };
     let folders = [
         "parquet-testing/data",
         "parquet-testing/data/geospatial",
@@ -27,9 +26,6 @@ fn check(is_meant: impl Fn(u64) -> bool) -> usize {
     let (mut count, mut before, mut after) = (0, 0, 0);
     for path in folders.iter().flat_map(|folder| files::parquet_files(&corpus.join(folder))) {
         let length = std::fs::metadata(&path).unwrap().len();
-        if !is_meant(length) {
-            continue;
-        }
         let bytes = Bytes::from(std::fs::read(&path).unwrap());
         let Ok(metadata) = canonical::metadata(&bytes, Manner::KIND) else { continue };
         let zstd = ColumnOptions { compression: Compression::Codec(Codec::Zstd), ..ColumnOptions::default() };
@@ -62,17 +58,5 @@ fn check(is_meant: impl Fn(u64) -> bool) -> usize {
         }
     }
     println!("{count} files of {before} bytes, by us {after}");
-    count
-}
-
-#[test]
-fn files_of_the_corpus() {
-    let count = check(|length| length <= FILE_BYTES_MAX);
-    assert!(count == 0 || count > 90, "{count} files");
-}
-
-#[test]
-#[ignore = "soak: the large files of the corpus, which take seconds each"]
-fn large_files_of_the_corpus() {
-    check(|length| length > FILE_BYTES_MAX);
+    assert!(count > 90, "{count} files");
 }
