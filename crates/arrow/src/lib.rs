@@ -1,4 +1,4 @@
-//! Batches handed over to [Arrow](https://arrow.apache.org): record batches of arrow-rs, without a copy where the layouts agree.
+//! Batches handed over to [Arrow](https://arrow.apache.org), and back: record batches of arrow-rs, without a copy where the layouts agree.
 //!
 //! [`ToArrow`] is made for a schema and the leaves that a [`BatchReader`](marquetry_parquet::read::BatchReader) reads, and makes a
 //! [`RecordBatch`] of each [`Batch`]. [`arrow_schema()`] tells the types alone.
@@ -50,16 +50,25 @@
 //! LargeUtf8, Binary and LargeBinary (copied), dictionaries of strings with their index type, LargeList and FixedSizeList, the widths of
 //! decimals, Date64, extension types and the fields' metadata. It cannot make a file say what it does not: names, nulls and values
 //! are the file's, and a stored type that does not fit them is left.
+//!
+//! **The way back**: [`FromArrow`] makes batches for a [`FileWriter`](marquetry_parquet::write::FileWriter) of record batches, by the same
+//! table from right to left, and the `ARROW:schema` for the footer, so that readers of Arrow give back what was written. Where Arrow has
+//! more: Utf8, LargeUtf8, Binary and LargeBinary are STRING and BYTE_ARRAY, Date64 of whole days is DATE, Time32 and Timestamp of seconds have
+//! milliseconds, Duration is INT64, LargeList and FixedSizeList are lists, dictionaries are of what they hold. Decimals take INT32 up to 9
+//! digits, INT64 up to 18, else as few bytes as hold them. Unions, views of lists, arrays of runs, intervals of years or of days, and decimals of a
+//! negative scale are refused.
 #![forbid(unsafe_code)]
 
 mod buffers;
 mod convert;
+mod incoming;
 mod retype;
 mod schema;
 mod stored;
 mod values;
 
 pub use convert::ToArrow;
+pub use incoming::FromArrow;
 pub use schema::{ArrowOptions, arrow_schema};
 pub use stored::stored_schema;
 

@@ -20,7 +20,7 @@ use marquetry_parquet::schema::{
 use crate::stored;
 
 /// The key of a field's metadata that holds its Parquet field id, as pyarrow and parquet-rs have it.
-const FIELD_ID_KEY: &str = "PARQUET:field_id";
+pub(crate) const FIELD_ID_KEY: &str = "PARQUET:field_id";
 
 /// Where a Parquet type could be more than one Arrow type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

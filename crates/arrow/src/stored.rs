@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 use base64::Engine as _;
@@ -40,6 +41,18 @@ pub fn stored_schema(metadata: &FileMetaData) -> Result<Option<arrow_schema::Sch
         message.header_as_schema().ok_or_else(|| corrupt("a message without a schema".to_owned()))?;
     let schema = arrow_ipc::convert::try_fb_to_schema(schema).map_err(|error| corrupt(error.to_string()))?;
     Ok(Some(schema))
+}
+
+/// A schema as [`stored_schema`] reads it, and as Arrow's other writers leave it.
+pub(crate) fn encoded(schema: &arrow_schema::Schema) -> Vec<u8> {
+    let options = IpcWriteOptions::default();
+    let mut dictionaries = DictionaryTracker::new(true);
+    let message = IpcDataGenerator::default()
+        .schema_to_bytes_with_dictionary_tracker(schema, &mut dictionaries, &options)
+        .ipc_message;
+    let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
+    let marked = [&[0xff; 4][..], &length.to_le_bytes(), &message].concat();
+    STANDARD.encode(marked).into_bytes()
 }
 
 /// What a planned field becomes when the stored one is taken into account.

@@ -28,7 +28,8 @@ use crate::target::{self, Target};
 A table is made with --create, and with it the user-defined types that groups become; or it must be there with the same column \
 names and types (then its key is known, and --key is not needed; its types tell a list from a set, and groups are matched with \
 user-defined types by the names of their fields). Values are sent as the database keeps them, prepared, many at a time, and bounded in memory. Of rows with the \
-same key the last one wins. A copy that failed can be run again: rows that were there are written again as they are.
+same key the last one wins. A copy that failed can be run again: rows that were there are written again as they are. CSV, TSV and JSON \
+lines are copied as Parquet files are; see --from and --schema.
 
 A file appears under its name only when it is whole and on the disk; one that is there is not replaced without --overwrite. Values \
 are copied as they are, bit by bit. How they are encoded is chosen by what they are, column by column.

@@ -13,6 +13,7 @@ use crate::dataset::{Dataset, Hive, TableArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Interrupted, Output, WRITE_BYTES};
 use crate::progress::{Goes, Progress};
+use crate::text::{Format, TextArgs};
 
 /// Print Parquet files as CQL: CREATE TYPE and CREATE TABLE, then one INSERT a row
 #[derive(Debug, Args)]
@@ -31,7 +32,7 @@ Examples:
   marquetry cql trips/ --table ks.trips --key trip --columns trip,fare,tip"
 )]
 pub(crate) struct Cql {
-    /// Parquet files, directories of them, and patterns ('trips/**/*.parquet'); not standard input
+    /// Parquet files, directories of them, and patterns ('trips/**/*.parquet'); or CSV and JSON lines
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
@@ -67,7 +68,8 @@ pub(crate) struct Options {
 impl Options {
     /// Schema and data, with a row number as the key, of files' own columns.
     pub(crate) fn row_numbers(table: TableName, name: &str) -> Options {
-        let table_args = TableArgs { hive: Hive::Off, ..TableArgs::default() };
+        let text = TextArgs { from: Some(Format::Parquet), ..TextArgs::default() };
+        let table_args = TableArgs { hive: Hive::Off, text, ..TableArgs::default() };
         let rows =
             RowArgs { key_row_number: Some(name.to_string()), table: table_args, ..RowArgs::default() };
         Options { table, schema: true, data: true, rows, quiet: false }

@@ -12,14 +12,15 @@ use marquetry_base::{Error, ErrorKind, Limits};
 use marquetry_io::files;
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::hive::{HiveType, Partition};
-use marquetry_parquet::read::{Conform, Values};
+use marquetry_parquet::read::{Batch, Conform, Values};
 use marquetry_parquet::schema::{Column, Schema, Unified, Union};
 
 use crate::columns::{self, Chosen};
 use crate::failure::{Failure, Outcome, plain};
-use crate::input::{LimitArgs, ParquetFile, Rows};
+use crate::input::{self, LimitArgs, ParquetFile};
 use crate::numbers::plural;
 use crate::output::Interrupted;
+use crate::text::{self, Format, TextArgs, TextFile, TextRows};
 
 /// Which files are read together, and which of their columns.
 #[derive(Debug, Clone, Default, Args)]
@@ -55,6 +56,9 @@ pub(crate) struct TableArgs {
     pub(crate) hive: Hive,
 
     #[command(flatten)]
+    pub(crate) text: TextArgs,
+
+    #[command(flatten)]
     pub(crate) limits: LimitArgs,
 }
 
@@ -82,10 +86,25 @@ pub(crate) struct Gathered {
 
 /// One schema that files have.
 pub(crate) struct Source {
-    /// The footer of the first file that has it.
-    pub(crate) metadata: Arc<FileMetaData>,
+    /// The footer of the first file that has it, or the schema itself, where that is text.
+    what: Told,
     /// That file.
     pub(crate) file: usize,
+}
+
+/// What tells a schema.
+enum Told {
+    Footer(Arc<FileMetaData>),
+    Text(Arc<Schema>),
+}
+
+impl Source {
+    fn schema(&self) -> &Schema {
+        match &self.what {
+            Told::Footer(metadata) => &metadata.schema,
+            Told::Text(schema) => schema,
+        }
+    }
 }
 
 /// A file of many. Its footer is kept while that of all does not take much; else it is read again when its turn comes.
@@ -98,6 +117,8 @@ pub(crate) struct DataFile {
     /// Its schema among the sources.
     pub(crate) source: usize,
     metadata: Option<Arc<FileMetaData>>,
+    /// What it is if it is text, whose rows nobody knows before they are read.
+    text: Option<TextFile>,
     /// The values of the columns in its path, in the order of these. `None` for null.
     constants: Vec<Option<Values>>,
     limits: Limits,
@@ -107,19 +128,28 @@ pub(crate) struct DataFile {
 const KEPT_FOOTERS_BYTES: u64 = 4 << 20;
 
 impl Gathered {
-    /// Finds files, and reads their footers.
+    /// Finds files, and reads their footers; of text the first rows.
     pub(crate) fn read(
         paths: &[PathBuf],
         hive: Hive,
         allow_without: bool,
+        text_args: &TextArgs,
         limits: Limits,
         interrupted: &Interrupted,
     ) -> Outcome<Gathered> {
-        let found = find(paths)?;
+        let found = find_as(paths, text_args.from)?;
         let (partitions, mut constants) = match hive {
             Hive::Off => (Vec::new(), vec![Vec::new(); found.len()]),
             Hive::Auto | Hive::Text => partitions(&found, hive == Hive::Text, allow_without)?,
         };
+        let formats = found.iter().map(|path| (path.clone(), text_args.format_of(path)));
+        let texts: Vec<_> = formats.filter(|(_, format)| *format != Format::Parquet).collect();
+        if let (true, Some(option)) = (texts.is_empty(), text_args.given()) {
+            return Err(Failure::usage(format!(
+                "{option} is for CSV and JSON lines; --from says that files are such"
+            )));
+        }
+        let mut texts = text::open(&texts, text_args, limits, interrupted)?.into_iter();
         let mut union = Union::new();
         let mut sources: Vec<Source> = Vec::new();
         let mut by_fingerprint: HashMap<u64, Vec<usize>> = HashMap::new();
@@ -127,32 +157,38 @@ impl Gathered {
         let mut kept_bytes = 0_u64;
         for (number, path) in found.into_iter().enumerate() {
             interrupted.check()?;
-            let file = ParquetFile::open(&path, limits)?;
-            let known = by_fingerprint.entry(fingerprint(&file.metadata.schema)).or_default();
-            let is_same = |&&source: &&usize| sources[source].metadata.schema == file.metadata.schema;
-            let source = match known.iter().find(is_same) {
+            let constants = std::mem::take(&mut constants[number]);
+            let mut file = match text_args.format_of(&path) {
+                Format::Parquet => DataFile::parquet(path, limits, constants)?,
+                _ => match texts.next() {
+                    Some(text) => DataFile::text(path, text, limits, constants),
+                    None => return Err(Failure::bug("a text that was not opened")),
+                },
+            };
+            let told = match (&file.metadata, &file.text) {
+                (Some(metadata), _) => Told::Footer(Arc::clone(metadata)),
+                (None, Some(text)) => Told::Text(Arc::clone(&text.schema)),
+                (None, None) => return Err(Failure::bug("a file of nothing")),
+            };
+            let new = Source { what: told, file: number };
+            let known = by_fingerprint.entry(fingerprint(new.schema())).or_default();
+            let is_same = |&&source: &&usize| sources[source].schema() == new.schema();
+            file.source = match known.iter().find(is_same) {
                 Some(source) => *source,
                 None => {
                     known.push(sources.len());
-                    union.add(&file.metadata.schema);
-                    sources.push(Source { metadata: Arc::clone(&file.metadata), file: number });
+                    union.add(new.schema());
+                    sources.push(new);
                     sources.len() - 1
                 }
             };
-            let is_first = sources[source].file == number;
-            kept_bytes = kept_bytes.saturating_add(file.metadata.footer_bytes);
-            let is_kept = is_first || kept_bytes <= KEPT_FOOTERS_BYTES;
-            files.push(DataFile {
-                rows: file.metadata.rows,
-                row_groups: file.metadata.row_groups.len(),
-                metadata: is_kept.then(|| Arc::clone(&file.metadata)),
-                name: file.name,
-                bytes: file.bytes,
-                path,
-                source,
-                constants: std::mem::take(&mut constants[number]),
-                limits,
-            });
+            let is_first = sources[file.source].file == number;
+            kept_bytes =
+                kept_bytes.saturating_add(file.metadata.as_ref().map_or(0, |metadata| metadata.footer_bytes));
+            if !is_first && kept_bytes > KEPT_FOOTERS_BYTES {
+                file.metadata = None;
+            }
+            files.push(file);
         }
         Ok(Gathered { files, sources, unified: union.finish_with(&partitions), partitions })
     }
@@ -188,13 +224,13 @@ impl Dataset {
     pub(crate) fn open(paths: &[PathBuf], args: &TableArgs, interrupted: &Interrupted) -> Outcome<Dataset> {
         let limits = args.limits.limits();
         let wanted = columns::wanted(args)?;
-        let gathered = Gathered::read(paths, args.hive, args.union, limits, interrupted)?;
+        let gathered = Gathered::read(paths, args.hive, args.union, &args.text, limits, interrupted)?;
         let Chosen { schema, names } = columns::choose(&gathered, wanted.as_deref(), args.union)?;
         let Gathered { files, sources, unified, partitions } = gathered;
         // Files of one schema have it as they spell it.
         let schema = match (schema, &*sources, partitions.is_empty()) {
             (Some(schema), ..) => schema,
-            (None, [only], true) => only.metadata.schema.clone(),
+            (None, [only], true) => only.schema().clone(),
             (None, ..) => unified.schema,
         };
         let constants: Vec<usize> = (0..partitions.len())
@@ -203,14 +239,17 @@ impl Dataset {
         let constant_names: Vec<&str> =
             constants.iter().map(|&number| partitions[number].name.as_str()).collect();
         let conform = |source: &Source| {
-            let conform = Conform::new(&source.metadata.schema, &schema, &constant_names);
+            let conform = Conform::new(source.schema(), &schema, &constant_names);
             conform.map(Arc::new).map_err(|error| Failure::about(&files[source.file].name, &error))
         };
         let conforms = sources.iter().map(conform).collect::<Outcome<Vec<_>>>()?;
         let dataset = Dataset { schema, files, sources, conforms, constants, names, limits };
         // What cannot be read at all is known by the schema.
         for source in &dataset.sources {
-            dataset.reader(&dataset.files[source.file], None, false)?;
+            let file = &dataset.files[source.file];
+            if file.text.is_none() {
+                dataset.reader(file, None, false)?;
+            }
         }
         Ok(dataset)
     }
@@ -233,7 +272,9 @@ impl Dataset {
     /// The footer of a file that is the whole table, in all of its columns and no others.
     pub(crate) fn only_footer(&self) -> Option<&Arc<FileMetaData>> {
         match (&*self.files, &*self.sources) {
-            ([_], [only]) if only.metadata.schema == self.schema => Some(&only.metadata),
+            ([_], [Source { what: Told::Footer(metadata), .. }]) if metadata.schema == self.schema => {
+                Some(metadata)
+            }
             _ => None,
         }
     }
@@ -243,16 +284,33 @@ impl Dataset {
         &self.files
     }
 
-    /// The rows of all files, and of what a limit leaves of them.
+    /// The rows of all files, and of what a limit leaves of them; as many as there may be, where nobody knows.
     pub(crate) fn rows(&self, limit: Option<u64>) -> u64 {
+        self.known_rows(limit).unwrap_or(limit.unwrap_or(u64::MAX))
+    }
+
+    /// The rows of all files, and of what a limit leaves of them. `None` where a file is text, of which nobody knows.
+    pub(crate) fn known_rows(&self, limit: Option<u64>) -> Option<u64> {
+        if self.files.iter().any(|file| file.text.is_some()) {
+            return None;
+        }
         let total = self.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.rows));
-        total.min(limit.unwrap_or(u64::MAX))
+        Some(total.min(limit.unwrap_or(u64::MAX)))
     }
 
     /// Reads a file's rows, up to `limit` of them; dictionaries are kept as such on request.
     pub(crate) fn read(&self, file: &DataFile, limit: Option<u64>, keep_dictionaries: bool) -> Outcome<Rows> {
+        if let Some(text) = &file.text {
+            let conform = Arc::clone(&self.conforms[file.source]);
+            let rows = text.read(conform, self.constants_of(file), limit);
+            return rows.map(|rows| Rows::Text(Box::new(rows))).map_err(|error| file.failure(&error));
+        }
         let (opened, reader) = self.reader(file, limit, keep_dictionaries)?;
-        opened.rows(reader, limit)
+        opened.rows(reader, limit).map(|rows| Rows::Parquet(Box::new(rows)))
+    }
+
+    fn constants_of(&self, file: &DataFile) -> Vec<Option<Values>> {
+        self.constants.iter().map(|&at| file.constants.get(at).cloned().flatten()).collect()
     }
 
     fn reader(
@@ -262,14 +320,66 @@ impl Dataset {
         keep_dictionaries: bool,
     ) -> Outcome<(ParquetFile, marquetry_parquet::read::ConformReader)> {
         let opened = file.open(&self.sources[file.source])?;
-        let constants = self.constants.iter().map(|&at| file.constants.get(at).cloned().flatten()).collect();
         let conform = Arc::clone(&self.conforms[file.source]);
-        let reader = opened.reader(conform, constants, limit, keep_dictionaries)?;
+        let reader = opened.reader(conform, self.constants_of(file), limit, keep_dictionaries)?;
         Ok((opened, reader))
     }
 }
 
+/// Batches of a file's rows.
+pub(crate) enum Rows {
+    Parquet(Box<input::Rows>),
+    Text(Box<TextRows>),
+}
+
+impl Rows {
+    /// The next batch, cut to what is left of the limit. `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<Batch>, Error> {
+        match self {
+            Rows::Parquet(rows) => rows.next(),
+            Rows::Text(rows) => rows.next(),
+        }
+    }
+}
+
 impl DataFile {
+    /// A Parquet file, whose footer is read.
+    fn parquet(path: PathBuf, limits: Limits, constants: Vec<Option<Values>>) -> Outcome<DataFile> {
+        let ParquetFile { name, bytes, metadata, .. } = ParquetFile::open(&path, limits)?;
+        let (rows, row_groups) = (metadata.rows, metadata.row_groups.len());
+        let metadata = Some(metadata);
+        Ok(DataFile {
+            name,
+            path,
+            bytes,
+            rows,
+            row_groups,
+            source: 0,
+            metadata,
+            text: None,
+            constants,
+            limits,
+        })
+    }
+
+    /// A text.
+    fn text(path: PathBuf, text: TextFile, limits: Limits, constants: Vec<Option<Values>>) -> DataFile {
+        let bytes = std::fs::metadata(&path).map_or(0, |found| found.len());
+        let (name, text) = (text.name.clone(), Some(text));
+        DataFile {
+            name,
+            path,
+            bytes,
+            rows: 0,
+            row_groups: 0,
+            source: 0,
+            metadata: None,
+            text,
+            constants,
+            limits,
+        }
+    }
+
     /// The file with its footer.
     fn open(&self, source: &Source) -> Outcome<ParquetFile> {
         if let Some(metadata) = &self.metadata {
@@ -283,7 +393,7 @@ impl DataFile {
         }
         let opened = ParquetFile::open(&self.path, self.limits)?;
         if (opened.bytes, opened.metadata.rows) != (self.bytes, self.rows)
-            || opened.metadata.schema != source.metadata.schema
+            || opened.metadata.schema != *source.schema()
         {
             let message = format!("{}: the file was changed while it was read", self.name);
             return Err(Failure::unreachable(message));
@@ -301,7 +411,10 @@ impl DataFile {
 
     /// An engine's error as this file's.
     pub(crate) fn failure(&self, error: &Error) -> Failure {
-        crate::input::failure(&self.name, error, self.limits)
+        match self.text {
+            Some(_) => text::failure(&self.name, error, self.limits),
+            None => input::failure(&self.name, error, self.limits),
+        }
     }
 }
 
@@ -314,8 +427,13 @@ fn subject(files: &[DataFile]) -> String {
     }
 }
 
-/// The files that paths name, each path's in order.
+/// The Parquet files that paths name, each path's in order.
 pub(crate) fn find(paths: &[PathBuf]) -> Outcome<Vec<PathBuf>> {
+    find_as(paths, None)
+}
+
+/// The files that paths name, each path's in order; of directories those of a format.
+fn find_as(paths: &[PathBuf], format: Option<Format>) -> Outcome<Vec<PathBuf>> {
     let mut all = Vec::with_capacity(paths.len());
     for path in paths {
         let name = path.to_string_lossy();
@@ -324,7 +442,7 @@ pub(crate) fn find(paths: &[PathBuf]) -> Outcome<Vec<PathBuf>> {
             all.push(path.clone());
             continue;
         }
-        let found = files::find(path, &files::PARQUET_EXTENSIONS).map_err(|error| match error.kind() {
+        let found = files::find(path, text::extensions(format)).map_err(|error| match error.kind() {
             ErrorKind::Source => Failure::unreachable(plain(error.message())),
             _ => Failure::about(&name, &error),
         })?;

@@ -10,9 +10,8 @@ use marquetry_base::cast::u64_of;
 use marquetry_parquet::read::{Batch, ColumnBatch, Layout, Values};
 use marquetry_parquet::schema::{Leaf, Schema};
 
-use crate::dataset::{DataFile, Dataset, TableArgs};
+use crate::dataset::{DataFile, Dataset, Rows, TableArgs};
 use crate::failure::{Failure, Outcome};
-use crate::input::Rows;
 use crate::numbers::{plural, thousands};
 use crate::output::{Interrupted, Output};
 use crate::progress::{Goes, Progress};
@@ -35,7 +34,7 @@ Examples:
   marquetry diff trips/ 'copies/*.parquet' --columns id,fare"
 )]
 pub(crate) struct Diff {
-    /// A Parquet file, a directory of them, or a pattern
+    /// A Parquet file, a directory of them, or a pattern; or CSV or JSON lines
     #[arg(value_name = "A")]
     a: PathBuf,
 
@@ -65,7 +64,7 @@ impl Diff {
         let mut output = Output::new(interrupted);
         if found.is_none() {
             let columns = plural(a.names.len(), "column");
-            let line = format!("the same: {} rows of {columns}\n", thousands(a.rows(None)));
+            let line = format!("the same: {} rows of {columns}\n", thousands(found.compared));
             output.text().extend_from_slice(line.as_bytes());
             return output.flush();
         }
@@ -78,6 +77,8 @@ impl Diff {
 /// Where two tables differ.
 #[derive(Debug, Default)]
 pub(crate) struct Differences {
+    /// Rows that both have.
+    compared: u64,
     /// Rows, where one has more than the other.
     rows: Option<[u64; 2]>,
     /// Columns that only the first, or only the second has.
@@ -143,10 +144,9 @@ pub(crate) fn compare(
     interrupted: &Interrupted,
 ) -> Outcome<Differences> {
     let (mut found, mut columns) = compare_schemas(a.schema(), b.schema());
-    let rows = [a.rows(limit), b.rows(None)];
-    found.rows = (rows[0] != rows[1]).then_some(rows);
-    let progress = Progress::new(rows[0].min(rows[1]), quiet, Goes::Elsewhere);
-    let (mut a, mut b) = (Side::new(a), Side::new(b));
+    let known = a.known_rows(limit).zip(b.known_rows(None));
+    let progress = Progress::new(a.rows(limit).min(b.rows(None)), quiet, Goes::Elsewhere);
+    let (mut a, mut b) = (Side::new(a, limit), Side::new(b, None));
     let mut done = 0;
     while a.fill()? && b.fill()? {
         interrupted.check()?;
@@ -173,6 +173,13 @@ pub(crate) fn compare(
         progress.rows(done);
     }
     progress.clear();
+    // Of text it is known only now.
+    let rows = match known {
+        Some((in_a, in_b)) => [in_a, in_b],
+        None => [done + a.rest()?, done + b.rest()?],
+    };
+    found.rows = (rows[0] != rows[1]).then_some(rows);
+    found.compared = done;
     found.values = columns
         .into_iter()
         .map(|column| column.difference)
@@ -253,12 +260,25 @@ struct Side<'a> {
     open: Option<(&'a DataFile, Rows)>,
     batch: Option<Batch>,
     at: usize,
+    /// Rows that are still to be read, where a limit says so.
+    wanted: Option<u64>,
     text: Option<RowText>,
 }
 
 impl<'a> Side<'a> {
-    fn new(dataset: &'a Dataset) -> Side<'a> {
-        Side { dataset, files: dataset.files().iter(), open: None, batch: None, at: 0, text: None }
+    fn new(dataset: &'a Dataset, limit: Option<u64>) -> Side<'a> {
+        let files = dataset.files().iter();
+        Side { dataset, files, open: None, batch: None, at: 0, wanted: limit, text: None }
+    }
+
+    /// Passes over the rows that are left; says how many they are.
+    fn rest(&mut self) -> Outcome<u64> {
+        let mut rows = 0;
+        while self.fill()? {
+            rows += u64_of(self.left());
+            self.at += self.left();
+        }
+        Ok(rows)
     }
 
     fn left(&self) -> usize {
@@ -271,12 +291,13 @@ impl<'a> Side<'a> {
             (self.batch, self.at) = (None, 0);
             if let Some((file, rows)) = &mut self.open {
                 self.batch = rows.next().map_err(|error| file.failure(&error))?;
-                if self.batch.is_some() {
+                if let Some(batch) = &self.batch {
+                    self.wanted = self.wanted.map(|wanted| wanted.saturating_sub(u64_of(batch.rows)));
                     continue;
                 }
             }
-            let Some(file) = self.files.next() else { return Ok(false) };
-            self.open = Some((file, self.dataset.read(file, None, false)?));
+            let Some(file) = self.files.next().filter(|_| self.wanted != Some(0)) else { return Ok(false) };
+            self.open = Some((file, self.dataset.read(file, self.wanted, false)?));
         }
         Ok(true)
     }

@@ -26,6 +26,7 @@ mod show;
 mod table;
 mod target;
 mod terminal;
+mod text;
 mod value;
 
 use std::io::{self, IsTerminal, Write};

@@ -21,7 +21,7 @@ pub(crate) enum Goes {
 }
 
 impl Progress {
-    /// A bar for `rows` rows; none for the quiet.
+    /// A bar for `rows` rows, of which `u64::MAX` are any number; none for the quiet.
     pub(crate) fn new(rows: u64, quiet: bool, goes: Goes) -> Progress {
         let hidden = quiet
             || !io::stderr().is_terminal()
@@ -30,8 +30,13 @@ impl Progress {
         if hidden {
             return Progress { bar: ProgressBar::hidden() };
         }
-        let bar = ProgressBar::with_draw_target(Some(rows), ProgressDrawTarget::stderr_with_hz(5));
-        let template = "{wide_bar} {human_pos} of {human_len} rows  {msg}  ETA {eta}";
+        // Of text nobody knows how many rows there are.
+        let known = (rows != u64::MAX).then_some(rows);
+        let bar = ProgressBar::with_draw_target(known, ProgressDrawTarget::stderr_with_hz(5));
+        let template = match known {
+            Some(_) => "{wide_bar} {human_pos} of {human_len} rows  {msg}  ETA {eta}",
+            None => "{spinner} {human_pos} rows  {msg}",
+        };
         // A template that indicatif cannot read would be a bug of ours, not worth failing for.
         bar.set_style(
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),

@@ -68,7 +68,7 @@ Examples:
   marquetry rows --columns 'id,items.price' 'orders/year=2024/**/*.parquet'"
 )]
 pub(crate) struct RowsCommand {
-    /// Parquet files, directories of them, and patterns ('trips/year=*/**/*.parquet')
+    /// Parquet files, directories of them, and patterns ('trips/year=*/**/*.parquet'); or CSV and JSON lines
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
@@ -106,7 +106,7 @@ impl RowsCommand {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
         let dataset = Dataset::open(&self.files, &self.table, &interrupted)?;
         let mut fields = fields(&dataset)?;
-        let all = dataset.rows(None);
+        let all = dataset.known_rows(None);
         let limit = self.limit.or((self.format == Format::Table).then_some(TABLE_ROWS));
         let wanted = dataset.rows(limit);
         let progress = Progress::new(wanted, self.quiet || self.format == Format::Table, Goes::ToStdout);
@@ -143,18 +143,22 @@ impl RowsCommand {
         }
         printer.end(output.text());
         if self.format == Format::Table {
-            notice(done, all, printer.columns_left_out, output.text());
+            let left_out = match all {
+                Some(all) if done < all => {
+                    format!("{} of {} rows; --limit N shows more", thousands(done), thousands(all))
+                }
+                // Of text nobody knows how much more there is.
+                None if done == wanted => format!("the first {} rows; --limit N shows more", thousands(done)),
+                _ => String::new(),
+            };
+            notice(left_out, printer.columns_left_out, output.text());
         }
         output.flush()
     }
 }
 
-/// What a table left out.
-fn notice(done: u64, all: u64, columns_left_out: usize, out: &mut Vec<u8>) {
-    let mut line = String::new();
-    if done < all {
-        line = format!("{} of {} rows; --limit N shows more", thousands(done), thousands(all));
-    }
+/// What a table left out, of rows and of columns.
+fn notice(mut line: String, columns_left_out: usize, out: &mut Vec<u8>) {
     if columns_left_out > 0 {
         let columns = plural(columns_left_out, "more column");
         let separator = if line.is_empty() { "" } else { "; " };

@@ -19,6 +19,7 @@ use crate::failure::Outcome;
 use crate::input::{LimitArgs, ParquetFile};
 use crate::output::{Interrupted, Output};
 use crate::terminal::Terminal;
+use crate::text::{Format, TextArgs};
 
 /// Show what is in Parquet files: schema, sizes, encodings, statistics
 #[derive(Debug, Args)]
@@ -76,8 +77,10 @@ impl Show {
         let mut output = Output::new(interrupted);
         let is_plain = self.pages.is_none() && !self.json && !self.why;
         if self.summary || (is_plain && self.files.iter().any(|path| files::is_collective(path))) {
-            let gathered =
-                Gathered::read(&self.files, Hive::Auto, true, self.limits.limits(), output.interrupted())?;
+            let (limits, interrupted) = (self.limits.limits(), output.interrupted());
+            // What can be shown of files is what Parquet files have.
+            let parquet = TextArgs { from: Some(Format::Parquet), ..TextArgs::default() };
+            let gathered = Gathered::read(&self.files, Hive::Auto, true, &parquet, limits, interrupted)?;
             summary::print(&gathered, terminal, output.text());
             return output.flush();
         }

@@ -57,7 +57,7 @@ fn an_empty_file() {
 
 #[test]
 fn a_file_of_something_else() {
-    let (_folder, path) = file("table.csv", b"a,b\n1,2\n3,4\n5,6\n");
+    let (_folder, path) = file("table.txt", b"a,b\n1,2\n3,4\n5,6\n");
     all_fail(&path, 1, "not a Parquet file");
 }
 

@@ -38,7 +38,9 @@ pub fn find(path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
             if found.is_empty() {
                 let endings: Vec<String> = extensions.iter().map(|it| format!("*.{it}")).collect();
                 let (name, endings) = (path.display(), endings.join(", "));
-                return Err(Error::source(format!("{name}: a directory without a Parquet file ({endings})")));
+                let what =
+                    if *extensions == PARQUET_EXTENSIONS { "a Parquet file" } else { "a file of that kind" };
+                return Err(Error::source(format!("{name}: a directory without {what} ({endings})")));
             }
             found
         }
@@ -185,9 +187,15 @@ fn is_hidden(name: &OsStr) -> bool {
     name.starts_with(b".") || (name.starts_with(b"_") && !name.contains(&b'='))
 }
 
+/// Whether a name ends in a dot and one of these, which may have a dot themselves, and something before it.
 fn has_extension(path: &Path, extensions: &[&str]) -> bool {
-    let extension = path.extension();
-    extension.is_some_and(|found| extensions.iter().any(|known| found.eq_ignore_ascii_case(known)))
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    extensions.iter().any(|known| {
+        let Some((stem, ending)) = name.len().checked_sub(known.len()).map(|at| name.split_at(at)) else {
+            return false;
+        };
+        matches!(stem, [_, .., b'.']) && ending.eq_ignore_ascii_case(known.as_bytes())
+    })
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{
     Assembler, BatchReader, Conform, ConformReader, FooterReader, PageIndexReader, ReadOptions,
 };
-use marquetry_parquet::record::{Program, RecordSink, Value};
+use marquetry_parquet::record::{Program, RecordSink, ShredOptions, Shredder, Value};
 use marquetry_parquet::schema::Schema;
 
 use crate::stall::{Call, Calls};
@@ -65,6 +65,8 @@ pub enum Work {
     Arrays,
     /// Records, the batches' own reading aside.
     Records,
+    /// Records that are told and shredded again, the batches' own reading aside.
+    Shredded,
     /// Batches as those of the schema of that file.
     Conform(Bytes),
 }
@@ -147,6 +149,27 @@ pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
                 timer.is_on = true;
                 let mut records = program.records(&batch)?;
                 while !timer.step(|budget| records.step(&mut sink, budget))? {}
+                timer.is_on = false;
+            }
+        }
+        Work::Shredded => {
+            let leaves: Vec<usize> = (0..metadata.schema.leaves().len()).collect();
+            let shred = ShredOptions { batch_rows: usize::MAX, ..ShredOptions::default() };
+            let mut shredder = Shredder::new(Arc::new(metadata.schema.clone()), &leaves, shred)?;
+            let program = Arc::clone(shredder.program());
+            let mut reader = batches(metadata, options)?;
+            while let Some(batch) = timer.next(&mut reader, &case.file, u64::MAX)? {
+                timer.is_on = true;
+                let mut records = program.records(&batch)?;
+                let mut tell = |budget: &mut Budget<'_>| {
+                    let mut part = Budget::new(budget.left() / 8);
+                    let told = records.step(&mut shredder, &mut part);
+                    budget.charge_units(part.spent());
+                    shredder.charge(budget);
+                    told
+                };
+                while !timer.step(&mut tell)? {}
+                while timer.step(|budget| shredder.take(budget))?.is_none() {}
                 timer.is_on = false;
             }
         }

@@ -21,9 +21,8 @@ use marquetry_scylla::cql::{CqlType, KeySpec, Name, TypeDef};
 
 use super::Copying;
 use crate::args::Nulls;
-use crate::dataset::{DataFile, Dataset};
+use crate::dataset::{DataFile, Dataset, Rows};
 use crate::failure::{Exit, Failure, Outcome, located, plain};
-use crate::input::Rows;
 use crate::numbers::thousands;
 use crate::output::Interrupted;
 use crate::progress::{Goes, Progress};

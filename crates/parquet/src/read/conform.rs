@@ -15,7 +15,7 @@ use core::ops::Range;
 
 use crate::schema::{PhysicalType, Shape, Widening};
 
-pub use reader::ConformReader;
+pub use reader::{ConformReader, Conformer};
 
 /// How the leaves of one schema are read as those of another.
 ///

@@ -43,7 +43,7 @@ pub use assembler::Assembler;
 pub use batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values};
 pub use bloom::BloomProbe;
 pub(crate) use builder::{rows_max, value_bytes};
-pub use conform::{Conform, ConformReader};
+pub use conform::{Conform, ConformReader, Conformer};
 pub use footer::FooterReader;
 pub use index::{ChunkIndex, PageIndexReader};
 pub use options::ReadOptions;

@@ -1,12 +1,15 @@
-//! Records from columns, as events: Dremel's assembly without a record object.
+//! Records from columns, as events, and columns from records: Dremel's assembly and striping without a record object.
 //!
 //! A schema's shapes are compiled to a program, which a few instructions a value run over the columns of a [`Batch`]. Its
-//! whole state is its place in the program and in the columns, so it stops and goes on anywhere, however large a record is.
+//! whole state is its place in the program and in the columns, so it stops and goes on anywhere, however large a record is. The
+//! same events, told to a [`Shredder`], become columns again.
 //!
 //! Source: Melnik et al., "Dremel: Interactive Analysis of Web-Scale Datasets" (VLDB 2010), section 4.3; the levels are
 //! those of parquet-format's `README.md`, "Nested Encoding".
 
+mod column;
 mod program;
+mod shred;
 
 use alloc::vec::Vec;
 
@@ -15,6 +18,7 @@ use marquetry_base::{Budget, Error, Price, Result};
 use crate::read::{Batch, ColumnBatch, Layout, Values};
 use program::Op;
 pub use program::{Field, Program};
+pub use shred::{ShredOptions, Shredder};
 
 /// What a record is told to.
 ///

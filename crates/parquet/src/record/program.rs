@@ -5,13 +5,15 @@ use alloc::vec::Vec;
 
 use marquetry_base::{Error, Result};
 
-use crate::schema::{Schema, Shape, ShapeKind};
+use crate::schema::{PhysicalType, Schema, Shape, ShapeKind};
 
 /// How to assemble the records of a projection of a schema.
 #[derive(Debug, Clone)]
 pub struct Program {
     pub(super) ops: Vec<Op>,
     fields: Vec<Field>,
+    /// What shredding wants to know of each field.
+    slots: Vec<Slot>,
     leaves: Vec<ProgramLeaf>,
     /// The columns below lists.
     repeated: Vec<usize>,
@@ -31,9 +33,36 @@ pub struct Field {
 #[derive(Debug, Clone)]
 pub(super) struct ProgramLeaf {
     pub(super) number: usize,
+    pub(super) physical_type: PhysicalType,
     pub(super) definition_max: u8,
+    pub(super) is_repeated: bool,
     pub(super) path: String,
 }
+
+/// Where a field stands, and what stands for it where it is not there. `first..behind` are columns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slot {
+    /// The field that it is in; of a root, [`ROOT`].
+    pub(super) parent: usize,
+    pub(super) is_nullable: bool,
+    /// The definition level from which on it is there.
+    pub(super) definition: u8,
+    pub(super) first: usize,
+    pub(super) behind: usize,
+    pub(super) kind: SlotKind,
+}
+
+/// What a [`Slot`] holds. A list, or a map, has an element from this definition level on, and a further one at this repetition level.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum SlotKind {
+    Leaf,
+    Struct,
+    List { definition: u8, repetition: u8 },
+    Map { definition: u8, repetition: u8 },
+}
+
+/// The parent of the roots.
+pub(super) const ROOT: usize = usize::MAX;
 
 /// An instruction. `first..behind` are columns.
 #[derive(Debug, Clone, Copy)]
@@ -97,19 +126,25 @@ impl Program {
             .map(|(column, &number)| {
                 let leaf =
                     schema.leaves().get(number).ok_or_else(|| Error::misuse("a leaf that is not there"))?;
-                if level(leaf.repetition_max)? > 0 {
+                let is_repeated = level(leaf.repetition_max)? > 0;
+                if is_repeated {
                     repeated.push(column);
                 }
-                let definition_max = level(leaf.definition_max)?;
-                Ok(ProgramLeaf { number, definition_max, path: leaf.path.clone() })
+                Ok(ProgramLeaf {
+                    number,
+                    physical_type: leaf.physical_type,
+                    definition_max: level(leaf.definition_max)?,
+                    is_repeated,
+                    path: leaf.path.clone(),
+                })
             })
             .collect::<Result<Vec<_>>>()?;
-        let (ops, fields, roots) = (Vec::new(), Vec::new(), Vec::new());
-        let mut program = Program { ops, fields, leaves: columns, repeated, roots };
+        let (ops, fields, slots, roots) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut program = Program { ops, fields, slots, leaves: columns, repeated, roots };
         program.ops.push(Op::StartRecord);
         for node in schema.children(0) {
             if let Some(shape) = schema.shape(node, |leaf| leaves.binary_search(&leaf).is_ok())? {
-                let root = program.field(schema, &shape)?;
+                let root = program.field(schema, &shape, ROOT)?;
                 program.roots.push(root);
             }
         }
@@ -127,6 +162,10 @@ impl Program {
         &self.roots
     }
 
+    pub(super) fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
     pub(super) fn leaves(&self) -> &[ProgramLeaf] {
         &self.leaves
     }
@@ -136,7 +175,7 @@ impl Program {
     }
 
     /// Compiles a shape; says its field.
-    fn field(&mut self, schema: &Schema, shape: &Shape) -> Result<usize> {
+    fn field(&mut self, schema: &Schema, shape: &Shape, parent: usize) -> Result<usize> {
         let field = self.fields.len();
         self.fields.push(Field { node: shape.node, children: Vec::new() });
         // Columns below the shape: of a projection, a range of the program's.
@@ -147,10 +186,21 @@ impl Program {
             return Err(Error::unsupported("a list whose elements hold nothing")
                 .at(|place| place.column = Some(path)));
         }
+        let kind = match &shape.kind {
+            ShapeKind::Leaf => SlotKind::Leaf,
+            ShapeKind::Struct(_) => SlotKind::Struct,
+            ShapeKind::List(inner, _) => {
+                SlotKind::List { definition: low(inner.definition), repetition: low(inner.repetition) }
+            }
+            ShapeKind::Map(inner, ..) => {
+                SlotKind::Map { definition: low(inner.definition), repetition: low(inner.repetition) }
+            }
+        };
+        let (is_nullable, definition) = (shape.is_nullable, low(shape.definition));
+        self.slots.push(Slot { parent, is_nullable, definition, first, behind, kind });
         let null = self.ops.len();
         // A struct of nothing has no column that could tell that it is null.
         let may_be_null = shape.is_nullable && first < behind;
-        let definition = low(shape.definition);
         if may_be_null {
             self.ops.push(Op::Null { field, definition, first, behind, skip: 0 });
         }
@@ -159,7 +209,7 @@ impl Program {
             ShapeKind::Struct(children) => {
                 self.ops.push(Op::StartStruct(field));
                 for child in children {
-                    let child = self.field(schema, child)?;
+                    let child = self.field(schema, child, field)?;
                     self.fields[field].children.push(child);
                 }
                 self.ops.push(Op::EndStruct(field));
@@ -168,7 +218,7 @@ impl Program {
                 self.ops.push(Op::StartList(field));
                 let empty = self.ops.len();
                 self.ops.push(Op::Empty { definition: low(repeated.definition), first, behind, skip: 0 });
-                let child = self.field(schema, element)?;
+                let child = self.field(schema, element, field)?;
                 self.fields[field].children.push(child);
                 self.ops.push(Op::Repeat {
                     repetition: low(repeated.repetition),
@@ -183,10 +233,10 @@ impl Program {
                 self.ops.push(Op::StartMap(field));
                 let empty = self.ops.len();
                 self.ops.push(Op::Empty { definition: low(repeated.definition), first, behind, skip: 0 });
-                let key = self.field(schema, key)?;
+                let key = self.field(schema, key, field)?;
                 self.fields[field].children.push(key);
                 if let Some(value) = value {
-                    let value = self.field(schema, value)?;
+                    let value = self.field(schema, value, field)?;
                     self.fields[field].children.push(value);
                 }
                 self.ops.push(Op::Repeat {

@@ -424,7 +424,7 @@ fn physical_type(element: &Element) -> Result<PhysicalType> {
 }
 
 /// Checks that an annotation stands on a physical type that can carry it (`LogicalTypes.md`).
-fn check_annotation(annotation: Option<&LogicalType>, physical_type: PhysicalType) -> Result<()> {
+pub(super) fn check_annotation(annotation: Option<&LogicalType>, physical_type: PhysicalType) -> Result<()> {
     use PhysicalType::{ByteArray, FixedLenByteArray, Int32, Int64};
     let Some(annotation) = annotation else { return Ok(()) };
     let fits = match annotation {

@@ -4,6 +4,7 @@
 
 mod build;
 mod field;
+mod make;
 mod project;
 mod shape;
 mod types;
@@ -15,6 +16,7 @@ use alloc::string::String;
 use marquetry_base::Segmented;
 
 pub(crate) use build::{ELEMENT_FIELDS, Element, SchemaBuilder};
+pub use make::{FieldDef, FieldType};
 pub use project::{PathError, PathPart, Projection};
 #[cfg(test)]
 pub(crate) use shape::tests::schema as of_lines;

@@ -23,6 +23,8 @@ const CHUNK: &str = "read/index.rs CHUNK_PRICE";
 const ENTRY: &str = "read/assembler.rs ENTRY_PRICE";
 const LEVEL: &str = "read/column.rs LEVEL_PRICE";
 const OP: &str = "record/mod.rs OP_PRICE";
+const EVENT: &str = "record/shred.rs EVENT_PRICE";
+const ABSENT: &str = "record/shred.rs ENTRY_PRICE";
 const VALUE: &str = "read/conform/cast.rs VALUE_PRICE";
 
 /// See [`super::cases`].
@@ -220,6 +222,16 @@ fn structs(count: usize) -> Bytes {
         .write()
 }
 
+/// A struct of a hundred columns that is null in each row.
+fn nothing(rows: usize) -> Bytes {
+    let levels = prefixed(&packed_run(&vec![0; rows], 2));
+    let page = || Chunk::new(i64_of(rows), [Page::data(i32_of(rows), PLAIN, levels.clone())]);
+    let elements = (0..100).map(|at| leaf(&format!("c{at}"), 1, INT64));
+    Table::nested(1, [group("s", 1, 100)].into_iter().chain(elements))
+        .group(i64_of(rows), (0..100).map(|_| page()))
+        .write()
+}
+
 fn flat(count: usize, columns: usize) -> Bytes {
     let values: Vec<i64> = (0..i64_of(count)).collect();
     let body = plain_i64(&values);
@@ -243,6 +255,12 @@ fn nested(count: usize) -> Vec<Case> {
         Case::new(OP, "four int64", 4 * count, flat(count, 4)).work(Work::Records),
         Case::new(OP, "list<int64> of 3", count, lists(count, 3, false)).work(Work::Records),
         Case::new(OP, "struct of two int64", count, structs(count)).work(Work::Records),
+        Case::new(EVENT, "four int64", 4 * count, flat(count, 4)).work(Work::Shredded),
+        Case::new(EVENT, "list<int64> of 3", count, lists(count, 3, false)).work(Work::Shredded),
+        Case::new(EVENT, "list<int64>, two rows", count, lists(count, long, false)).work(Work::Shredded),
+        Case::new(EVENT, "struct of two int64", count, structs(count)).work(Work::Shredded),
+        Case::new(ABSENT, "struct of a hundred that is null", count, nothing(count / 100))
+            .work(Work::Shredded),
     ]
 }
 

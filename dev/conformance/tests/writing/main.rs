@@ -10,4 +10,5 @@ mod kept;
 mod matrix;
 mod others;
 mod rewritten;
+mod shredded;
 mod sorting;

@@ -28,7 +28,7 @@ pub(crate) struct LeafSum {
 }
 
 impl LeafSum {
-    fn add(&mut self, column: &ColumnBatch) {
+    pub(crate) fn add(&mut self, column: &ColumnBatch) {
         let (mut levels, mut values) = (
             crc32fast::Hasher::new_with_initial(self.levels),
             crc32fast::Hasher::new_with_initial(self.values),

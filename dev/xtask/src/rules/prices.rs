@@ -18,6 +18,10 @@ const UNMEASURED: &[(&str, &str)] = &[
     ("read/column.rs CUT_PRICE", "charged only where the columns' batches end at different rows"),
     ("bloom.rs FOLD_PRICE", WRITER),
     ("bloom.rs INSERT_PRICE", WRITER),
+    (
+        "uring.rs READ_PRICE",
+        "what the kernel copies is no loop of ours; bench-lateness sees what a turn takes",
+    ),
     ("read/bloom.rs PROBE_PRICE", "a probe is a look at 32 bytes that were asked for alone"),
     ("write/bloom.rs HASH_PRICE", WRITER),
     ("write/geospatial.rs GEOMETRY_PRICE", WRITER),

@@ -14,16 +14,20 @@ use crate::format::FileMetaData;
 use crate::growing::ROOM_PRICE;
 use crate::read::builder;
 use crate::read::{Batch, BatchReader, ColumnBatch, Layout, Levels, ReadOptions, Values};
-use crate::schema::Widening;
+use crate::schema::{Schema, Widening};
 
 /// What a column of a batch costs, whatever is done with it.
 const COLUMN_UNITS: u64 = 100;
-/// Reads rows in batches, as [`BatchReader`] does, as those of another schema: see [`Conform`].
+/// Makes batches of one schema those of another, as a [`Conform`] plans it: what is done to a batch is done in slices, but for a
+/// variant, each of which is put together at once.
 ///
-/// The batches' leaves are those of that schema, all of them, in its order; rows and row groups are the file's. What is done to a
-/// batch is done in slices, but for a variant, each of which is put together at once.
-pub struct ConformReader {
-    reader: BatchReader,
+/// ```text
+/// feed(batch)                                one at a time
+/// step(schema, budget) -> Some(batch) | None     None: the budget is spent, call again
+/// ```
+///
+/// After an error it is of no use any more.
+pub struct Conformer {
     conform: Arc<Conform>,
     constants: Vec<Option<Constant>>,
     layout: Layout,
@@ -32,7 +36,6 @@ pub struct ConformReader {
     /// For each leaf, the dictionary that was widened last.
     dictionaries: Vec<cast::LastDictionary>,
     current: Option<Current>,
-    failed: Option<Error>,
 }
 
 /// The batch at hand.
@@ -54,25 +57,19 @@ struct Current {
     change: cast::Change,
 }
 
-impl ConformReader {
-    /// A reader of `object`, whose footer is `metadata`, and whose schema is the one that `conform` is from. `constants` are the values of the
-    /// constants of [`Conform::new`], in its order, each one value; or `None` for null. [`ReadOptions::leaves`] must be `None`.
+impl Conformer {
+    /// For batches of the leaves that `conform` [reads](Conform::reads), in that order and of this layout, with dictionaries that are kept
+    /// or not. `constants` are the values of the constants of [`Conform::new`], in its order, each one value; or `None` for null.
     ///
     /// # Errors
     ///
-    /// As [`BatchReader::new`]; `Misuse` for other constants than `conform` has; `LimitExceeded` for a missing column whose nulls take more than
-    /// 1 MiB each.
+    /// `Misuse` for other constants than `conform` has.
     pub fn new(
-        object: Object,
-        metadata: Arc<FileMetaData>,
-        codecs: Arc<dyn Codecs>,
-        mut options: ReadOptions,
         conform: Arc<Conform>,
         constants: Vec<Option<Values>>,
-    ) -> Result<ConformReader> {
-        if options.leaves.replace(conform.reads().to_vec()).is_some() {
-            return Err(Error::misuse("leaves chosen beside those of another schema"));
-        }
+        layout: Layout,
+        keep_dictionaries: bool,
+    ) -> Result<Conformer> {
         if constants.len() != conform.constants.len() {
             return Err(Error::misuse(format!(
                 "{} constants of {}",
@@ -88,76 +85,82 @@ impl ConformReader {
             },
         });
         let constants = typed.collect::<Result<Vec<_>>>()?;
-        for plan in conform.leaves.iter().filter(|plan| plan.is_flat) {
-            options.batch_rows = match plan.source {
-                LeafSource::Null(_) | LeafSource::Constant(_) => {
-                    rows_max(plan.physical_type, options.batch_rows)?
-                }
-                // What is read may become larger.
-                _ => options.batch_rows.min(builder::rows_max(plan.physical_type)),
-            };
-        }
-        let (layout, keep_dictionaries) = (options.layout, options.keep_dictionaries);
-        let reader = BatchReader::new(object, metadata, codecs, options)?;
         let mut dictionaries = Vec::new();
         if keep_dictionaries && !conform.is_identity {
             dictionaries.resize_with(conform.leaves.len(), || None);
         }
-        Ok(ConformReader {
-            reader,
-            conform,
-            constants,
-            layout,
-            keep_dictionaries,
-            zeros: Zeros::default(),
-            dictionaries,
-            current: None,
-            failed: None,
-        })
+        let zeros = Zeros::default();
+        Ok(Conformer { conform, constants, layout, keep_dictionaries, zeros, dictionaries, current: None })
     }
 
-    /// What is read.
-    pub fn metadata(&self) -> &Arc<FileMetaData> {
-        self.reader.metadata()
-    }
-
-    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Batch>> {
-        if self.current.is_none() {
-            let mut batch = match self.reader.step(budget)? {
-                Step::Ready(batch) => batch,
-                other => return Ok(other),
+    /// Rows that a batch may have, of so many that are wanted: what is made of them has no array of 1 MiB or more.
+    ///
+    /// # Errors
+    ///
+    /// `LimitExceeded` for a missing column whose nulls take more than 1 MiB each.
+    pub fn batch_rows(&self, wanted: usize) -> Result<usize> {
+        let mut rows = wanted;
+        for plan in self.conform.leaves.iter().filter(|plan| plan.is_flat) {
+            rows = match plan.source {
+                LeafSource::Null(_) | LeafSource::Constant(_) => rows_max(plan.physical_type, rows)?,
+                // What is read may become larger.
+                _ => rows.min(builder::rows_max(plan.physical_type)),
             };
-            if self.conform.is_identity {
-                return Ok(Step::Ready(batch));
-            }
-            let provisional = batch.columns.iter().any(|column| column.provisional);
-            let read = core::mem::take(&mut batch.columns).into_iter().map(Some).collect();
-            let columns = Vec::with_capacity(self.conform.leaves.len());
-            self.current = Some(Current {
-                batch,
-                read,
-                structures: Vec::new(),
-                variants: Vec::new(),
-                columns,
-                provisional,
-                definition: None,
-                partial: cast::Partial::default(),
-                reassembling: None,
-                change: cast::Change::default(),
-            });
         }
-        let Some(current) = &mut self.current else { return Err(Error::internal("no batch at hand")) };
+        Ok(rows)
+    }
+
+    /// Takes a batch.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` where the one before is not handed out yet, and for other columns than are read.
+    pub fn feed(&mut self, mut batch: Batch) -> Result<()> {
+        if self.current.is_some() {
+            return Err(Error::misuse("a batch before the last one is handed out"));
+        }
+        if batch.columns.len() != self.conform.reads.len() {
+            return Err(Error::misuse("a batch of other columns than are read"));
+        }
+        let provisional = batch.columns.iter().any(|column| column.provisional);
+        let read = core::mem::take(&mut batch.columns).into_iter().map(Some).collect();
+        let columns = Vec::with_capacity(self.conform.leaves.len());
+        self.current = Some(Current {
+            batch,
+            read,
+            structures: Vec::new(),
+            variants: Vec::new(),
+            columns,
+            provisional,
+            definition: None,
+            partial: cast::Partial::default(),
+            reassembling: None,
+            change: cast::Change::default(),
+        });
+        Ok(())
+    }
+
+    /// Hands the batch out, which is of this schema, as one of the other. `None` when the budget is spent: call again.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` without a batch; what is wrong in it: levels and variants that cannot be; `LimitExceeded` when memory cannot be had.
+    pub fn step(&mut self, schema: &Schema, budget: &mut Budget<'_>) -> Result<Option<Batch>> {
+        let Some(current) = &mut self.current else { return Err(Error::misuse("no batch at hand")) };
+        if self.conform.is_identity {
+            let columns = core::mem::take(&mut current.read).into_iter().flatten().collect();
+            return Ok(self.current.take().map(|current| Batch { columns, ..current.batch }));
+        }
         // What is made of columns that are taken later comes first.
         while let Some(structure) = self.conform.structures.get(current.structures.len()) {
-            let Some(levels) = current.structure(structure, budget)? else { return Ok(Step::Yield) };
+            let Some(levels) = current.structure(structure, budget)? else { return Ok(None) };
             budget.charge_units(COLUMN_UNITS);
             current.structures.push(levels);
             if budget.is_spent() {
-                return Ok(Step::Yield);
+                return Ok(None);
             }
         }
         while let Some(variant) = self.conform.variants.get(current.variants.len()) {
-            let schema = &self.reader.metadata().schema;
             let mut reassembling = match current.reassembling.take() {
                 Some(reassembling) => reassembling,
                 None => Reassembling::new(variant)?,
@@ -165,11 +168,11 @@ impl ConformReader {
             let read = (&current.read[..], self.layout);
             let Some(whole) = reassembling.step(variant, schema, &current.batch, read, budget)? else {
                 current.reassembling = Some(reassembling);
-                return Ok(Step::Yield);
+                return Ok(None);
             };
             current.variants.push(whole);
             if budget.is_spent() {
-                return Ok(Step::Yield);
+                return Ok(None);
             }
         }
         while let Some(plan) = self.conform.leaves.get(current.columns.len()) {
@@ -183,7 +186,7 @@ impl ConformReader {
                     let last = self.dictionaries.get_mut(leaf).unwrap_or(&mut none);
                     let how = (levels, *widening, plan);
                     let Some(column) = current.change.step(column, how, last, budget)? else {
-                        return Ok(Step::Yield);
+                        return Ok(None);
                     };
                     current.read[*read] = None;
                     ColumnBatch { leaf, ..column }
@@ -204,7 +207,7 @@ impl ConformReader {
                     let column = whole.column(*part == VariantPart::Metadata);
                     let how = (levels, Widening::None, plan);
                     let Some(column) = current.change.step(&column, how, &mut None, budget)? else {
-                        return Ok(Step::Yield);
+                        return Ok(None);
                     };
                     ColumnBatch { leaf, ..column }
                 }
@@ -215,13 +218,66 @@ impl ConformReader {
             let provisional = column.provisional || (is_made && current.provisional);
             current.columns.push(ColumnBatch { provisional, ..column });
             if budget.is_spent() && current.columns.len() < self.conform.leaves.len() {
-                return Ok(Step::Yield);
+                return Ok(None);
             }
         }
-        match self.current.take() {
-            Some(Current { batch, columns, .. }) => Ok(Step::Ready(Batch { columns, ..batch })),
-            None => Err(Error::internal("no batch at hand")),
+        Ok(self.current.take().map(|Current { batch, columns, .. }| Batch { columns, ..batch }))
+    }
+}
+
+/// Reads rows in batches, as [`BatchReader`] does, as those of another schema: see [`Conform`].
+///
+/// The batches' leaves are those of that schema, all of them, in its order; rows and row groups are the file's. What is done to a
+/// batch is done as by a [`Conformer`].
+pub struct ConformReader {
+    reader: BatchReader,
+    conformer: Conformer,
+    failed: Option<Error>,
+}
+
+impl ConformReader {
+    /// A reader of `object`, whose footer is `metadata`, and whose schema is the one that `conform` is from. `constants` are the values of the
+    /// constants of [`Conform::new`], in its order, each one value; or `None` for null. [`ReadOptions::leaves`] must be `None`.
+    ///
+    /// # Errors
+    ///
+    /// As [`BatchReader::new`]; `Misuse` for other constants than `conform` has; `LimitExceeded` for a missing column whose nulls take more than
+    /// 1 MiB each.
+    pub fn new(
+        object: Object,
+        metadata: Arc<FileMetaData>,
+        codecs: Arc<dyn Codecs>,
+        mut options: ReadOptions,
+        conform: Arc<Conform>,
+        constants: Vec<Option<Values>>,
+    ) -> Result<ConformReader> {
+        if options.leaves.replace(conform.reads().to_vec()).is_some() {
+            return Err(Error::misuse("leaves chosen beside those of another schema"));
         }
+        let conformer = Conformer::new(conform, constants, options.layout, options.keep_dictionaries)?;
+        options.batch_rows = conformer.batch_rows(options.batch_rows)?;
+        let reader = BatchReader::new(object, metadata, codecs, options)?;
+        Ok(ConformReader { reader, conformer, failed: None })
+    }
+
+    /// What is read.
+    pub fn metadata(&self) -> &Arc<FileMetaData> {
+        self.reader.metadata()
+    }
+
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Batch>> {
+        if self.conformer.current.is_none() {
+            let batch = match self.reader.step(budget)? {
+                Step::Ready(batch) => batch,
+                other => return Ok(other),
+            };
+            if self.conformer.conform.is_identity {
+                return Ok(Step::Ready(batch));
+            }
+            self.conformer.feed(batch)?;
+        }
+        let made = self.conformer.step(&self.reader.metadata().schema, budget)?;
+        Ok(made.map_or(Step::Yield, Step::Ready))
     }
 }
 

@@ -1,0 +1,159 @@
+//! Record batches as batches that a [`FileWriter`](marquetry_parquet::write::FileWriter) takes.
+
+mod leaf;
+mod levels;
+mod types;
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::SchemaRef;
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Bitmap, Error, Result};
+use marquetry_parquet::format::KeyValue;
+use marquetry_parquet::read::{Batch, ColumnBatch, Layout, Values};
+use marquetry_parquet::schema::Schema;
+
+use crate::stored::{self, STORED_SCHEMA_KEY};
+use levels::Live;
+
+/// Rows of a batch, at most: so that no array has 1 MiB or more.
+const BATCH_ROWS: usize = 8192;
+
+/// Makes batches of record batches: the way back of [`ToArrow`](crate::ToArrow).
+///
+/// ```no_run
+/// # use arrow_array::RecordBatch;
+/// # use marquetry_arrow::FromArrow;
+/// # use marquetry_parquet::write::WriteOptions;
+/// # fn example(record_batch: &RecordBatch) -> marquetry_base::Result<()> {
+/// let mut from_arrow = FromArrow::new(&record_batch.schema())?;
+/// let options = WriteOptions { key_values: vec![from_arrow.key_value()], ..WriteOptions::default() };
+/// // A FileWriter of from_arrow.schema() with these options is fed what comes of each record batch:
+/// for batch in from_arrow.batches(record_batch) {
+///     println!("{} rows", batch?.rows);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Numbers, bits and views are copied, the bytes of strings are not: batches keep the record batch's memory. Values stand
+/// [dense](Layout::Dense). A dictionary stays one.
+#[derive(Debug)]
+pub struct FromArrow {
+    arrow: SchemaRef,
+    schema: Arc<Schema>,
+    /// Of each leaf the dictionary of its latest batch, and what became of it.
+    dictionaries: Vec<Option<(ArrayRef, Arc<Values>)>>,
+    rows: u64,
+}
+
+impl FromArrow {
+    /// For record batches of a schema. How its types are written stands in the crate's table.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported`, naming the column, for types that Parquet has nothing for: unions, views of lists, arrays of runs, intervals of two
+    /// fields, decimals of a negative scale, structs without fields. `LimitExceeded` for types that are nested too deep.
+    pub fn new(schema: &arrow_schema::Schema) -> Result<FromArrow> {
+        let fields = types::fields(schema)?;
+        let parquet = Arc::new(Schema::of_fields(&fields)?);
+        let dictionaries = vec![None; parquet.leaves().len()];
+        Ok(FromArrow { arrow: Arc::new(schema.clone()), schema: parquet, dictionaries, rows: 0 })
+    }
+
+    /// The schema of the batches.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// The Arrow schema as a footer holds it (`ARROW:schema`): with it readers of Arrow give back the types that were written, zones and
+    /// dictionaries too.
+    pub fn key_value(&self) -> KeyValue {
+        KeyValue { key: STORED_SCHEMA_KEY.into(), value: Some(stored::encoded(&self.arrow).into()) }
+    }
+
+    /// The rows of a record batch, 8,192 at a time at most.
+    ///
+    /// # Errors
+    ///
+    /// Of each batch: `Misuse` for one of another schema, and nulls in a field that has none; `Conversion`, naming the column, for values
+    /// that the written type does not hold: a Date64 within a day, an interval of nanoseconds.
+    pub fn batches<'a>(
+        &'a mut self,
+        record_batch: &'a RecordBatch,
+    ) -> impl Iterator<Item = Result<Batch>> + 'a {
+        let rows = record_batch.num_rows();
+        (0..rows).step_by(BATCH_ROWS).map(move |start| {
+            let part = record_batch.slice(start, BATCH_ROWS.min(rows - start));
+            self.batch(&part)
+        })
+    }
+
+    fn batch(&mut self, record_batch: &RecordBatch) -> Result<Batch> {
+        let arrow = Arc::clone(&self.arrow);
+        let fields = arrow.fields();
+        let found = record_batch.schema();
+        let is_same = |(ours, theirs): (&Arc<arrow_schema::Field>, &Arc<arrow_schema::Field>)| {
+            ours.name() == theirs.name() && ours.data_type() == theirs.data_type()
+        };
+        if fields.len() != found.fields().len() || !fields.iter().zip(found.fields()).all(is_same) {
+            return Err(Error::misuse("a record batch of another schema"));
+        }
+        let mut columns = Vec::with_capacity(self.schema.leaves().len());
+        let rows = record_batch.num_rows();
+        for (field, array) in fields.iter().zip(record_batch.columns()) {
+            levels::walk(array, field, rows, &mut |array, field, slots| {
+                let leaf = columns.len();
+                let column = self.column(leaf, array, field, slots, rows);
+                let path = || self.schema.leaves().get(leaf).map(|leaf| leaf.path.clone());
+                columns.push(column.map_err(|error| error.at(|place| place.column = path()))?);
+                Ok(())
+            })?;
+        }
+        let batch = Batch { row_group: 0, first_row: self.rows, rows, columns };
+        self.rows += u64_of(rows);
+        Ok(batch)
+    }
+
+    fn column(
+        &mut self,
+        leaf: usize,
+        array: &ArrayRef,
+        field: &arrow_schema::Field,
+        slots: levels::Slots,
+        rows: usize,
+    ) -> Result<ColumnBatch> {
+        let is_flat = self.schema.leaves().get(leaf).is_some_and(|leaf| leaf.is_flat());
+        let dictionary = self
+            .dictionaries
+            .get_mut(leaf)
+            .ok_or_else(|| Error::internal("more leaves than the schema has"))?;
+        let values = leaf::values(array, field, &slots.live, dictionary)?;
+        let nulls = slots.entries() - slots.live.len();
+        let validity = (is_flat && nulls > 0).then(|| slots.validity());
+        let levels = if is_flat { None } else { Some(slots.into_levels()) };
+        let layout = Layout::Dense;
+        Ok(ColumnBatch { leaf, rows, nulls, validity, values, layout, levels, provisional: false })
+    }
+}
+
+impl levels::Slots {
+    /// The validity of a flat column.
+    fn validity(&self) -> Bitmap {
+        self.definition.iter().map(|level| *level > 0).collect()
+    }
+}
+
+/// What arrow-rs refuses of arrays that contradict themselves.
+fn refused(error: arrow_schema::ArrowError) -> Error {
+    Error::misuse(format!("an array that contradicts itself: {error}"))
+}
+
+/// A flat array's values that are there.
+fn live_of(array: &dyn Array) -> Live {
+    match array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
+        None => Live::Range(0..array.len()),
+        Some(nulls) => Live::Picks(nulls.valid_indices().collect()),
+    }
+}

@@ -1,0 +1,366 @@
+//! Values from their text. `None` is what does not fit: nothing is rounded, cut or guessed.
+
+use marquetry_base::calendar;
+use marquetry_parquet::schema::TimeUnit;
+
+/// An integer of 64 bits: digits, perhaps behind a sign.
+#[inline]
+pub(super) fn integer(text: &[u8]) -> Option<i64> {
+    let (is_negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] => (false, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    // 18 digits are no overflow.
+    if digits.len() > 18 {
+        return std::str::from_utf8(text).ok()?.parse().ok();
+    }
+    let mut value = 0_i64;
+    for digit in digits {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + i64::from(digit);
+    }
+    Some(if is_negative { -value } else { value })
+}
+
+/// Whether a number is written as usual: neither `07` nor `+7`, of which something would be lost.
+#[inline]
+pub(super) fn is_canonical(text: &[u8]) -> bool {
+    match text {
+        b"0" => true,
+        [b'0' | b'+', ..] | [b'-', b'0', ..] => false,
+        _ => true,
+    }
+}
+
+/// Whether it is an integer or a decimal fraction, perhaps with an exponent, as usual: not `007.5`, `5.`, `+1` or `NaN`.
+pub(super) fn is_number(text: &[u8]) -> bool {
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let mut rest = text.strip_prefix(b"-").unwrap_or(text);
+    let whole = digits(rest);
+    if whole > 1 && rest[0] == b'0' {
+        return false;
+    }
+    rest = &rest[whole..];
+    let mut has_fraction = false;
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        let length = digits(fraction);
+        if length == 0 {
+            return false;
+        }
+        has_fraction = true;
+        rest = &fraction[length..];
+    }
+    if whole == 0 && !has_fraction {
+        return false;
+    }
+    if let [b'e' | b'E', exponent @ ..] = rest {
+        let exponent = exponent.strip_prefix(b"-").or(exponent.strip_prefix(b"+")).unwrap_or(exponent);
+        let length = digits(exponent);
+        return length > 0 && length == exponent.len();
+    }
+    rest.is_empty()
+}
+
+/// Whether what [`double`] reads is written as [`is_number`] asks, which costs more.
+#[inline]
+pub(super) fn is_usual(text: &[u8]) -> bool {
+    let bare = text.strip_prefix(b"-").unwrap_or(text);
+    let begins = match bare {
+        [b'0', second, ..] => !second.is_ascii_digit(),
+        [first, ..] => first.is_ascii_digit() || *first == b'.',
+        [] => false,
+    };
+    // Neither a point without a digit behind it.
+    let point = bare.iter().position(|byte| *byte == b'.');
+    let is_point = point.is_none_or(|point| bare.get(point + 1).is_some_and(u8::is_ascii_digit));
+    begins && is_point && bare.last().is_some_and(u8::is_ascii_digit)
+}
+
+/// A binary64: what [`is_number`] has, and what Rust reads beside it (`inf`, `NaN`, `+1`).
+#[inline]
+pub(super) fn double(text: &[u8]) -> Option<f64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// A binary32.
+#[inline]
+pub(super) fn float(text: &[u8]) -> Option<f32> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// `true` or `false`, in any case.
+pub(super) fn boolean(text: &[u8]) -> Option<bool> {
+    if text.eq_ignore_ascii_case(b"true") {
+        Some(true)
+    } else if text.eq_ignore_ascii_case(b"false") {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// A number of so many digits and no others.
+fn digits(text: &[u8]) -> Option<i64> {
+    let all = !text.is_empty() && text.len() <= 18 && text.iter().all(u8::is_ascii_digit);
+    all.then(|| text.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0')))
+}
+
+/// The day of `2024-02-29`, counted from 1970-01-01.
+pub(super) fn date(text: &[u8]) -> Option<i32> {
+    let [y @ .., b'-', m1, m2, b'-', d1, d2] = text else { return None };
+    if y.len() != 4 {
+        return None;
+    }
+    let days = calendar::days(digits(y)?, digits(&[*m1, *m2])?, digits(&[*d1, *d2])?)?;
+    i32::try_from(days).ok()
+}
+
+/// A point in time as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Timestamp {
+    /// Since 1970-01-01 00:00, by the clock that the text shows.
+    pub(super) seconds: i64,
+    pub(super) nanos: i64,
+    /// How far that clock is ahead of UTC, if the text says so, in minutes.
+    pub(super) offset: Option<i64>,
+}
+
+/// ISO 8601's calendar date and time: `2024-02-29T12:34:56.789Z`, with a space for the `T`, without the seconds, without a zone, with an
+/// offset like `+01:00`; a date alone is its midnight.
+pub(super) fn timestamp(text: &[u8]) -> Option<Timestamp> {
+    let (day, rest) = text.split_at_checked(10)?;
+    let days = i64::from(date(day)?);
+    let Some((b'T' | b't' | b' ', rest)) = rest.split_first() else {
+        return rest.is_empty().then_some(Timestamp { seconds: days * 86_400, nanos: 0, offset: None });
+    };
+    let end = rest.iter().position(|byte| matches!(byte, b'Z' | b'z' | b'+' | b'-')).unwrap_or(rest.len());
+    let (clock, zone) = rest.split_at(end);
+    let offset = match zone {
+        [] => None,
+        [b'Z' | b'z'] => Some(0),
+        [sign, h1, h2] => Some(offset(*sign, &[*h1, *h2], b"00")?),
+        [sign, h1, h2, m1, m2] | [sign, h1, h2, b':', m1, m2] => {
+            Some(offset(*sign, &[*h1, *h2], &[*m1, *m2])?)
+        }
+        _ => return None,
+    };
+    let nanos = time(clock)?;
+    Some(Timestamp { seconds: days * 86_400 + nanos / NANOS, nanos: nanos % NANOS, offset })
+}
+
+fn offset(sign: u8, hours: &[u8], minutes: &[u8]) -> Option<i64> {
+    let (hours, minutes) = (digits(hours)?, digits(minutes)?);
+    let all = hours * 60 + minutes;
+    (hours < 24 && minutes < 60).then_some(if sign == b'-' { -all } else { all })
+}
+
+const NANOS: i64 = 1_000_000_000;
+
+/// The nanoseconds in the day of `12:34`, `12:34:56` or `12:34:56.789`.
+pub(super) fn time(text: &[u8]) -> Option<i64> {
+    let [h1, h2, b':', m1, m2, rest @ ..] = text else { return None };
+    let (hours, minutes) = (digits(&[*h1, *h2])?, digits(&[*m1, *m2])?);
+    let (seconds, nanos) = match rest {
+        [] => (0, 0),
+        [b':', s1, s2] => (digits(&[*s1, *s2])?, 0),
+        [b':', s1, s2, b'.' | b',', fraction @ ..] if (1..=9).contains(&fraction.len()) => {
+            let scale = 10_i64.pow(9 - u32::try_from(fraction.len()).ok()?);
+            (digits(&[*s1, *s2])?, digits(fraction)? * scale)
+        }
+        _ => return None,
+    };
+    let is_time = hours < 24 && minutes < 60 && seconds < 60;
+    is_time.then_some(((hours * 60 + minutes) * 60 + seconds) * NANOS + nanos)
+}
+
+impl Timestamp {
+    /// The instant, or the clock's reading where no zone is told, in a unit; `None` where that loses digits or is out of range.
+    pub(super) fn in_unit(self, unit: TimeUnit) -> Option<i64> {
+        let seconds = self.seconds - self.offset.unwrap_or(0) * 60;
+        let nanos_of_unit = NANOS / unit.per_second();
+        if self.nanos % nanos_of_unit != 0 {
+            return None;
+        }
+        seconds.checked_mul(unit.per_second())?.checked_add(self.nanos / nanos_of_unit)
+    }
+}
+
+/// A UUID: 32 hexadecimal digits, with hyphens where they belong.
+pub(super) fn uuid(text: &[u8]) -> Option<[u8; 16]> {
+    let mut hex = [0; 32];
+    let mut at = 0;
+    for (place, byte) in text.iter().enumerate() {
+        if matches!(place, 8 | 13 | 18 | 23) && text.len() == 36 {
+            if *byte != b'-' {
+                return None;
+            }
+        } else {
+            *hex.get_mut(at)? = *byte;
+            at += 1;
+        }
+    }
+    let mut uuid = [0; 16];
+    (at == 32).then_some(())?;
+    for (byte, pair) in uuid.iter_mut().zip(hex.chunks(2)) {
+        *byte = hex_byte(pair)?;
+    }
+    Some(uuid)
+}
+
+/// `0x` and pairs of hexadecimal digits, as `rows` prints bytes, appended to `out`.
+pub(super) fn blob(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let hex = text.strip_prefix(b"0x").or(text.strip_prefix(b"0X"))?;
+    if !hex.len().is_multiple_of(2) {
+        return None;
+    }
+    hex.chunks(2).try_for_each(|pair| hex_byte(pair).map(|byte| out.push(byte)))
+}
+
+fn hex_byte(pair: &[u8]) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let [high, low] = pair else { return None };
+    Some(digit(*high)? << 4 | digit(*low)?)
+}
+
+/// The unscaled value of a decimal number, of at most so many digits, so many of them behind the point.
+pub(super) fn decimal(text: &[u8], precision: u32, scale: u32) -> Option<i128> {
+    let (is_negative, rest) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let (mut value, mut behind, mut has_digit) = (0_i128, None, false);
+    for byte in rest {
+        match (byte, &mut behind) {
+            (b'.', None) => behind = Some(0),
+            (b'0'..=b'9', behind) => {
+                has_digit = true;
+                let digit = i128::from(byte - b'0');
+                if let Some(behind) = behind {
+                    if *behind == scale {
+                        // What is cut off is nothing.
+                        (digit == 0).then_some(())?;
+                        continue;
+                    }
+                    *behind += 1;
+                }
+                value = value.checked_mul(10)?.checked_add(digit)?;
+            }
+            _ => return None,
+        }
+    }
+    let value = value.checked_mul(10_i128.checked_pow(scale - behind.unwrap_or(0))?)?;
+    let fits = has_digit && value < 10_i128.checked_pow(precision)?;
+    fits.then_some(if is_negative { -value } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers() {
+        for (text, value) in [("0", 0), ("-7", -7), ("+7", 7), ("007", 7), ("9223372036854775807", i64::MAX)]
+        {
+            assert_eq!(integer(text.as_bytes()), Some(value), "{text}");
+        }
+        assert_eq!(integer(b"-9223372036854775808"), Some(i64::MIN));
+        for text in ["", "-", "+", "1.5", "9223372036854775808", "1a", " 1", "1_000", "--1"] {
+            assert_eq!(integer(text.as_bytes()), None, "{text}");
+        }
+        for (text, is) in
+            [("0", true), ("10", true), ("-1", true), ("-0", false), ("07", false), ("+7", false)]
+        {
+            assert_eq!(is_canonical(text.as_bytes()), is, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers() {
+        for text in ["0", "1.5", "-0.34188034188034", "1e5", "1.5E-10", ".5", "-.5", "10", "0.0", "2e+3"] {
+            assert!(is_number(text.as_bytes()), "{text}");
+            assert!(double(text.as_bytes()).is_some(), "{text}");
+        }
+        for text in
+            ["", "-", ".", "5.", "007.5", "00", "+1", "NaN", "inf", "1e", "1e+", "1.5.2", "0x10", "1 "]
+        {
+            assert!(!is_number(text.as_bytes()), "{text}");
+        }
+    }
+
+    /// Of texts of the characters that numbers are made of.
+    #[test]
+    fn usual_numbers_are_those() {
+        let mut state = 1_u64;
+        let mut numbers = 0;
+        for _ in 0..200_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let mut rest = state >> 20;
+            let text: String = (0..1 + rest % 7)
+                .map(|_| {
+                    rest /= 11;
+                    ["0", "1", "9", "5", "-", "+", ".", "e", "E", "inf", "0"]
+                        [usize::try_from(rest % 11).unwrap()]
+                })
+                .collect();
+            let text = text.as_bytes();
+            assert_eq!(double(text).is_some() && is_usual(text), is_number(text), "{text:?}");
+            numbers += usize::from(is_number(text));
+        }
+        assert!(numbers > 10_000);
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(date(b"2024-02-29"), Some(19_782));
+        for text in ["2023-02-29", "2024-2-29", "24-02-29", "2024-02-29 ", "2024/02/29", "+024-02-29"] {
+            assert_eq!(date(text.as_bytes()), None, "{text}");
+        }
+        let micros = |text: &str| timestamp(text.as_bytes()).and_then(|it| it.in_unit(TimeUnit::Micros));
+        assert_eq!(micros("1970-01-02"), Some(86_400_000_000));
+        assert_eq!(micros("1970-01-01 00:01"), Some(60_000_000));
+        assert_eq!(micros("1970-01-01T00:00:01.5"), Some(1_500_000));
+        assert_eq!(micros("1970-01-01T00:00:00.000001Z"), Some(1));
+        assert_eq!(micros("1970-01-01T01:00:00+01:00"), Some(0));
+        assert_eq!(micros("1969-12-31T23:30:00-0030"), Some(0));
+        assert_eq!(micros("1969-12-31T23:59:59.9"), Some(-100_000));
+        assert_eq!(micros("1970-01-01T00:00:00.0000001"), None, "a digit would be lost");
+        for text in [
+            "1970-01-01T24:00:00",
+            "1970-01-01T",
+            "1970-01-01T1:00",
+            "1970-01-01T00:00:60",
+            "1970-01-01T00:00:00+1",
+            "1970-01-01T00:00:00 UTC",
+            "1970-01-01x00:00:00",
+        ] {
+            assert_eq!(timestamp(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(timestamp(b"1970-01-01T00:00:00Z").unwrap().offset, Some(0));
+        assert_eq!(timestamp(b"2262-04-12 00:00:00").unwrap().in_unit(TimeUnit::Nanos), None);
+    }
+
+    #[test]
+    fn bytes_and_decimals() {
+        assert_eq!(uuid(b"00112233-4455-6677-8899-aabbccddeeff").unwrap()[15], 0xff);
+        assert!(uuid(b"00112233445566778899aabbccddeeff").is_some());
+        assert!(uuid(b"00112233-4455-6677-8899-aabbccddeef").is_none());
+        assert!(uuid(b"0011223344556-67788-99aa-bbccddeeff-").is_none());
+        let mut out = Vec::new();
+        assert!(blob(b"0x00fF", &mut out).is_some() && out == [0, 255]);
+        assert!(blob(b"00ff", &mut out).is_none() && blob(b"0x0", &mut out).is_none());
+        assert_eq!(decimal(b"12.50", 6, 2), Some(1250));
+        assert_eq!(decimal(b"-12", 6, 2), Some(-1200));
+        assert_eq!(decimal(b"12.500", 6, 2), Some(1250));
+        for text in ["12.505", "12345", "", ".", "1e5", "1.2.3"] {
+            assert_eq!(decimal(text.as_bytes(), 6, 2), None, "{text}");
+        }
+    }
+}

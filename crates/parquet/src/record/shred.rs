@@ -1,0 +1,463 @@
+//! Columns of records, which are told as events: Dremel's striping, the mirror of assembly.
+//!
+//! Source: Melnik et al., "Dremel: Interactive Analysis of Web-Scale Datasets" (VLDB 2010), section 4.2; the levels are those of
+//! parquet-format's `README.md`, "Nested Encoding".
+
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Bytes, Error, Price, Result};
+
+use super::column::ColumnBuilder;
+use super::program::{Program, ROOT, Slot, SlotKind};
+use super::{RecordSink, Value};
+use crate::growing::COPY_PRICE;
+use crate::read::{Batch, ColumnBatch, Layout};
+use crate::schema::Schema;
+
+/// What an event costs, and an entry that it makes in a column.
+const EVENT_PRICE: Price = Price::per_kilovalue(12 << 10);
+const ENTRY_PRICE: Price = Price::per_kilovalue(4 << 10);
+/// What handing a column out costs.
+const COLUMN_UNITS: u64 = 150;
+/// Entries of a column below lists after which a batch is full: 512 KiB of views, so that one more row of as many is no array of
+/// 1 MiB.
+const ENTRIES_MAX: usize = 32 << 10;
+
+/// Makes batches of records that it is told as events: a [`RecordSink`] whose batches a
+/// [`FileWriter`](crate::write::FileWriter) takes.
+///
+/// ```text
+/// start_record, …, end_record          events, about the fields of the program
+/// charge(budget)                       what they cost; each is small work, but for a value's bytes that are copied
+/// is_full() -> true                    time to take the batch: it would become large
+/// take(budget) -> Some(batch) | None   None: the budget is spent, take again
+/// ```
+///
+/// Events are those that [`Records`](super::Records) tells, in that order; but the fields of a struct, and of the record, may come in
+/// any order, and those that do not come are null. A field of a struct may come once, an element is whatever comes next.
+///
+/// Its work is beside that of whoever tells it: a host that steps [`Records`](super::Records) gives these an eighth of its budget.
+///
+/// A long value is best given by [`Shredder::shared`], which keeps it. [`RecordSink::value`] copies, all of it at once.
+///
+/// After an error it stays failed.
+#[derive(Debug)]
+pub struct Shredder {
+    schema: Arc<Schema>,
+    program: Arc<Program>,
+    options: ShredOptions,
+    columns: Vec<ColumnBuilder>,
+    /// What is begun, the record first.
+    open: Vec<Frame>,
+    /// Of each field of a struct, the number of the struct that it came in last.
+    seen: Vec<u64>,
+    structs: u64,
+    /// Rows of all batches before, and of the batch at hand.
+    first_row: u64,
+    rows: usize,
+    is_full: bool,
+    work: Work,
+    /// The columns that are made of the batch that is taken.
+    taken: Vec<ColumnBatch>,
+    failed: Option<Error>,
+}
+
+/// When a batch of a [`Shredder`] is full, and how it is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShredOptions {
+    /// Rows.
+    pub batch_rows: usize,
+    /// Bytes of strings.
+    pub batch_bytes: usize,
+    /// Where the values of flat columns with nulls stand.
+    pub layout: Layout,
+}
+
+impl Default for ShredOptions {
+    fn default() -> ShredOptions {
+        ShredOptions { batch_rows: 8192, batch_bytes: 16 << 20, layout: Layout::Dense }
+    }
+}
+
+/// What is begun.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    /// The field; of the record, [`ROOT`].
+    field: usize,
+    kind: FrameKind,
+    /// The repetition level of the first entry in it.
+    repetition: u8,
+    /// Events about what is in it.
+    events: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FrameKind {
+    /// A struct or the record, of this number.
+    Struct(u64),
+    List,
+    Map,
+}
+
+/// What was done and is not charged yet.
+#[derive(Debug, Clone, Copy, Default)]
+struct Work {
+    events: usize,
+    entries: usize,
+    bytes: usize,
+}
+
+impl Shredder {
+    /// A shredder of records of these leaves of a schema, which are in its order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::new`].
+    pub fn new(schema: Arc<Schema>, leaves: &[usize], options: ShredOptions) -> Result<Shredder> {
+        let program = Arc::new(Program::new(&schema, leaves)?);
+        let columns = program.leaves().iter().map(|leaf| ColumnBuilder::new(leaf, options.layout)).collect();
+        let seen = alloc::vec![0; program.fields().len()];
+        Ok(Shredder {
+            schema,
+            program,
+            options,
+            columns,
+            open: Vec::new(),
+            seen,
+            structs: 0,
+            first_row: 0,
+            rows: 0,
+            is_full: false,
+            work: Work::default(),
+            taken: Vec::new(),
+            failed: None,
+        })
+    }
+
+    /// What events are about.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// The path of a field in the schema, dotted. `None` for one that is not there.
+    pub fn path(&self, field: usize) -> Option<String> {
+        self.program.fields().get(field).map(|field| self.schema.path(field.node))
+    }
+
+    /// Rows of the batch at hand that are whole.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether the batch at hand should be taken before the next row.
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// Charges what the events cost since the last time.
+    pub fn charge(&mut self, budget: &mut Budget<'_>) {
+        let Work { events, entries, bytes } = core::mem::take(&mut self.work);
+        budget.charge(EVENT_PRICE, 0, events);
+        budget.charge(ENTRY_PRICE, 0, entries);
+        budget.charge(COPY_PRICE, bytes, 0);
+    }
+
+    /// Hands out the rows so far, none if there are none. `None` when the budget is spent before: then call again, before any event.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` in the middle of a row; `LimitExceeded` when memory cannot be had; the shredder's own failure.
+    pub fn take(&mut self, budget: &mut Budget<'_>) -> Result<Option<Batch>> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        if !self.open.is_empty() {
+            return Err(Error::misuse("a batch that is taken in the middle of a row"));
+        }
+        while let Some(column) = self.columns.get_mut(self.taken.len()) {
+            match column.share(self.rows, budget) {
+                Ok(Some(made)) => self.taken.push(made),
+                Ok(None) => return Ok(None),
+                Err(error) => return self.fail(error, None),
+            }
+            budget.charge_units(COLUMN_UNITS);
+            if budget.is_spent() && self.taken.len() < self.columns.len() {
+                return Ok(None);
+            }
+        }
+        let columns = core::mem::replace(&mut self.taken, Vec::with_capacity(self.columns.len()));
+        let batch = Batch { row_group: 0, first_row: self.first_row, rows: self.rows, columns };
+        self.first_row += u64_of(self.rows);
+        (self.rows, self.is_full) = (0, false);
+        Ok(Some(batch))
+    }
+
+    /// A leaf's value, of bytes that are kept and not copied.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordSink::value`].
+    pub fn shared(&mut self, field: usize, value: Bytes) -> Result<()> {
+        let (slot, repetition) = self.begin(field)?;
+        let pushed = match (slot.kind, self.columns.get_mut(slot.first)) {
+            (SlotKind::Leaf, Some(column)) => column.push_shared(value, repetition),
+            _ => Err(Error::misuse("a value, where there is a group, a list or a map")),
+        };
+        self.end_value(slot.first, field, pushed)
+    }
+
+    /// What an event about `field` is about, and the repetition level of what it makes.
+    #[inline]
+    fn begin(&mut self, field: usize) -> Result<(Slot, u8)> {
+        self.work.events += 1;
+        let Some(&slot) = self.program.slots().get(field) else {
+            return self.fail(Error::misuse("an event about a field that is not there"), None);
+        };
+        let Some(frame) = self.open.last_mut() else {
+            return self.fail(Error::misuse("an event outside of a record"), Some(field));
+        };
+        if slot.parent != frame.field {
+            return self.fail(Error::misuse("an event about a field that is not due"), Some(field));
+        }
+        let (first, place) = (frame.repetition, frame.events);
+        frame.events += 1;
+        let repetition = match frame.kind {
+            FrameKind::Struct(number) => {
+                if core::mem::replace(&mut self.seen[field], number) == number {
+                    return self.fail(Error::misuse("a field that comes twice"), Some(field));
+                }
+                first
+            }
+            FrameKind::List | FrameKind::Map => {
+                let list = frame.field;
+                let arity = self.program.arity(list);
+                if self.program.fields()[list].children.get(place % arity) != Some(&field) {
+                    return self.fail(Error::misuse("a key or a value that is not due"), Some(field));
+                }
+                if place < arity { first } else { self.program.slots()[list].kind.repetition() }
+            }
+        };
+        Ok((slot, repetition))
+    }
+
+    #[inline]
+    fn end_value(&mut self, column: usize, field: usize, pushed: Result<()>) -> Result<()> {
+        self.work.entries += 1;
+        if let Err(error) = pushed {
+            return self.fail(error, Some(field));
+        }
+        self.is_full |= self.columns.get(column).is_some_and(|column| {
+            column.entries_of_lists() >= ENTRIES_MAX || column.string_bytes() >= self.options.batch_bytes
+        });
+        Ok(())
+    }
+
+    fn start(&mut self, field: usize, kind: FrameKind) -> Result<()> {
+        let (slot, repetition) = self.begin(field)?;
+        let fits = match (slot.kind, kind) {
+            (SlotKind::Struct, FrameKind::Struct(_)) => true,
+            (SlotKind::List { .. }, FrameKind::List) | (SlotKind::Map { .. }, FrameKind::Map) => true,
+            (SlotKind::Leaf | SlotKind::Struct | SlotKind::List { .. } | SlotKind::Map { .. }, _) => false,
+        };
+        if !fits {
+            let what = match kind {
+                FrameKind::Struct(_) => "a group",
+                FrameKind::List => "a list",
+                FrameKind::Map => "a map",
+            };
+            return self.fail(Error::misuse(format!("{what}, where there is none")), Some(field));
+        }
+        self.open.push(Frame { field, kind, repetition, events: 0 });
+        Ok(())
+    }
+
+    fn start_of_struct(&mut self) -> FrameKind {
+        self.structs += 1;
+        FrameKind::Struct(self.structs)
+    }
+
+    /// Ends what is begun last, which must be this.
+    fn end(&mut self, field: usize, is_kind: impl Fn(FrameKind) -> bool) -> Result<Frame> {
+        self.work.events += 1;
+        match self.open.pop() {
+            Some(frame) if frame.field == field && is_kind(frame.kind) => Ok(frame),
+            _ => self.fail(Error::misuse("the end of what is not begun, or not ended inside"), None),
+        }
+    }
+
+    /// Fields of a struct that did not come are null.
+    fn end_fields(&mut self, frame: Frame) -> Result<()> {
+        let program = Arc::clone(&self.program);
+        let fields = program.children(frame.field);
+        let FrameKind::Struct(number) = frame.kind else { return Ok(()) };
+        if frame.events == fields.len() {
+            return Ok(());
+        }
+        for &field in fields {
+            if self.seen[field] == number {
+                continue;
+            }
+            self.work.events += 1;
+            let slot = program.slots()[field];
+            if !slot.is_nullable {
+                return self.fail(Error::conversion("no value for what is required"), Some(field));
+            }
+            self.absent(slot.first..slot.behind, slot.definition.saturating_sub(1), frame.repetition);
+        }
+        Ok(())
+    }
+
+    /// An entry without a value in each of these columns.
+    #[inline]
+    fn absent(&mut self, columns: Range<usize>, definition: u8, repetition: u8) {
+        self.work.entries += columns.len();
+        for column in self.columns.get_mut(columns).unwrap_or_default() {
+            column.push_null(definition, repetition);
+            self.is_full |= column.entries_of_lists() >= ENTRIES_MAX;
+        }
+    }
+
+    fn end_elements(&mut self, frame: Frame) -> Result<()> {
+        let arity = self.program.arity(frame.field);
+        let slot = self.program.slots()[frame.field];
+        if frame.events == 0 {
+            self.absent(slot.first..slot.behind, slot.kind.definition().saturating_sub(1), frame.repetition);
+        } else if !frame.events.is_multiple_of(arity) {
+            return self.fail(Error::misuse("a map that ends with a key"), Some(frame.field));
+        }
+        Ok(())
+    }
+
+    /// Fails, now and ever after.
+    #[cold]
+    fn fail<T>(&mut self, error: Error, field: Option<usize>) -> Result<T> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
+        let path = field.and_then(|field| self.path(field));
+        let row = self.first_row.saturating_add(u64_of(self.rows));
+        let error = error.at(|place| {
+            place.column = path;
+            place.row = Some(row);
+        });
+        // What comes is outside of a record, and fails as this.
+        self.open.clear();
+        self.failed = Some(error.clone());
+        Err(error)
+    }
+}
+
+impl RecordSink for Shredder {
+    fn start_record(&mut self) -> Result<()> {
+        self.work.events += 1;
+        if self.failed.is_some() || !self.open.is_empty() || !self.taken.is_empty() {
+            return self.fail(Error::misuse("a row in a row, or before a batch is taken"), None);
+        }
+        let kind = self.start_of_struct();
+        self.open.push(Frame { field: ROOT, kind, repetition: 0, events: 0 });
+        Ok(())
+    }
+
+    fn end_record(&mut self) -> Result<()> {
+        let frame = self.end(ROOT, |_| true)?;
+        self.end_fields(frame)?;
+        self.rows += 1;
+        self.is_full |= self.rows >= self.options.batch_rows;
+        Ok(())
+    }
+
+    fn start_struct(&mut self, field: usize) -> Result<()> {
+        let kind = self.start_of_struct();
+        self.start(field, kind)
+    }
+
+    fn end_struct(&mut self, field: usize) -> Result<()> {
+        let frame = self.end(field, |kind| matches!(kind, FrameKind::Struct(_)))?;
+        self.end_fields(frame)
+    }
+
+    fn start_list(&mut self, field: usize) -> Result<()> {
+        self.start(field, FrameKind::List)
+    }
+
+    fn end_list(&mut self, field: usize) -> Result<()> {
+        let frame = self.end(field, |kind| kind == FrameKind::List)?;
+        self.end_elements(frame)
+    }
+
+    fn start_map(&mut self, field: usize) -> Result<()> {
+        self.start(field, FrameKind::Map)
+    }
+
+    fn end_map(&mut self, field: usize) -> Result<()> {
+        let frame = self.end(field, |kind| kind == FrameKind::Map)?;
+        self.end_elements(frame)
+    }
+
+    /// # Errors
+    ///
+    /// `Conversion` for what is required; `Misuse` for an event that is not due.
+    fn null(&mut self, field: usize) -> Result<()> {
+        let (slot, repetition) = self.begin(field)?;
+        if !slot.is_nullable {
+            return self.fail(Error::conversion("null, where a value is required"), Some(field));
+        }
+        self.absent(slot.first..slot.behind, slot.definition.saturating_sub(1), repetition);
+        Ok(())
+    }
+
+    /// # Errors
+    ///
+    /// `Misuse` for a value of another type and for one that is not due; `Conversion` for bytes of another length than all values
+    /// have.
+    #[inline]
+    fn value(&mut self, field: usize, value: Value<'_>) -> Result<()> {
+        let (slot, repetition) = self.begin(field)?;
+        if let Value::Bytes(bytes) = value {
+            self.work.bytes += bytes.len();
+        }
+        let pushed = match (slot.kind, self.columns.get_mut(slot.first)) {
+            (SlotKind::Leaf, Some(column)) => column.push(value, repetition),
+            _ => Err(Error::misuse("a value, where there is a group, a list or a map")),
+        };
+        self.end_value(slot.first, field, pushed)
+    }
+}
+
+impl SlotKind {
+    /// The repetition level of a further element.
+    fn repetition(self) -> u8 {
+        match self {
+            SlotKind::List { repetition, .. } | SlotKind::Map { repetition, .. } => repetition,
+            SlotKind::Leaf | SlotKind::Struct => 0,
+        }
+    }
+
+    /// The definition level of an element.
+    fn definition(self) -> u8 {
+        match self {
+            SlotKind::List { definition, .. } | SlotKind::Map { definition, .. } => definition,
+            SlotKind::Leaf | SlotKind::Struct => 0,
+        }
+    }
+}
+
+impl Program {
+    /// The fields of a field, or of the record.
+    fn children(&self, field: usize) -> &[usize] {
+        if field == ROOT { self.roots() } else { &self.fields()[field].children }
+    }
+
+    /// Events of an element of a list or a map.
+    fn arity(&self, field: usize) -> usize {
+        self.children(field).len().max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! Schemas that are made of what their fields mean, rather than read from a file.
+//!
+//! Lists and maps are written in the one shape that the format asks for (`LogicalTypes.md`, "Nested Types").
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use marquetry_base::{Error, Limits, Result};
+
+use super::build::check_annotation;
+use super::field::{Field, FieldKind, Fields, Writer};
+use super::{ConvertedType, LogicalType, PhysicalType, Schema};
+
+/// A field of a schema that is to be made.
+///
+/// ```
+/// use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
+///
+/// let text = FieldType::Leaf(PhysicalType::ByteArray, Some(LogicalType::String));
+/// let tags = FieldType::List(Box::new(FieldDef::new("element", text)));
+/// let id = FieldDef::new("id", FieldType::Leaf(PhysicalType::Int64, None)).required();
+/// let schema = Schema::of_fields(&[id, FieldDef::new("tags", tags)])?;
+/// assert_eq!(schema.leaves()[1].path, "tags.list.element");
+/// # Ok::<(), marquetry_base::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldDef {
+    /// Its name. What a list or a map holds has the names that the format gives it, whatever stands here.
+    pub name: String,
+    /// Whether it may be null.
+    pub is_nullable: bool,
+    /// A number that stays when the name changes.
+    pub field_id: Option<i32>,
+    /// What it holds.
+    pub field_type: FieldType,
+}
+
+/// What a [`FieldDef`] holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FieldType {
+    /// A value, how it is held and what it means.
+    Leaf(PhysicalType, Option<LogicalType>),
+    /// Fields, and what they mean together, if anything: VARIANT.
+    Struct(Vec<FieldDef>, Option<LogicalType>),
+    /// Elements.
+    List(Box<FieldDef>),
+    /// Keys, which are never null, and values; or keys alone.
+    Map(Box<FieldDef>, Option<Box<FieldDef>>),
+}
+
+impl FieldDef {
+    /// A field that may be null.
+    pub fn new(name: impl Into<String>, field_type: FieldType) -> FieldDef {
+        FieldDef { name: name.into(), is_nullable: true, field_id: None, field_type }
+    }
+
+    /// The same, never null.
+    #[must_use]
+    pub fn required(self) -> FieldDef {
+        FieldDef { is_nullable: false, ..self }
+    }
+}
+
+impl Schema {
+    /// The schema of these columns.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse`, naming the column, for a logical type that cannot stand on its physical one, a group without fields, and keys of a map
+    /// that may be null; `LimitExceeded` for more levels than [`Limits::DEFAULT`] has in `nesting`.
+    pub fn of_fields(fields: &[FieldDef]) -> Result<Schema> {
+        let mut writer = Writer::new("schema");
+        for def in fields {
+            let field = field(def, 1).map_err(|error| {
+                let name = def.name.clone();
+                error.at(|place| place.column = Some(name))
+            })?;
+            writer.add(&field, &mut |_, _| {});
+        }
+        Ok(writer.finish())
+    }
+}
+
+/// A field and all below it. It recurses, as deep as the limit lets it.
+fn field(def: &FieldDef, depth: u32) -> Result<Field<()>> {
+    Limits::check("nesting", Limits::DEFAULT.nesting.into(), depth.into())?;
+    let below = |def: &FieldDef| field(def, depth + 1).map(Box::new);
+    let kind = match &def.field_type {
+        FieldType::Leaf(physical_type, logical_type) => {
+            check_annotation(logical_type.as_ref(), *physical_type)
+                .map_err(|error| Error::misuse(String::from(error.message())))?;
+            FieldKind::Leaf(*physical_type)
+        }
+        FieldType::Struct(fields, _) if fields.is_empty() => {
+            return Err(Error::misuse("a group without fields"));
+        }
+        FieldType::Struct(_, Some(other)) if !matches!(other, LogicalType::Variant { .. }) => {
+            return Err(Error::misuse(alloc::format!("the logical type {other} cannot stand on a group")));
+        }
+        FieldType::Struct(fields, _) => {
+            let list = fields.iter().map(|def| field(def, depth + 1)).collect::<Result<_>>()?;
+            FieldKind::Struct(Fields { list, ..Fields::default() })
+        }
+        FieldType::List(element) => FieldKind::List(below(element)?),
+        FieldType::Map(key, _) if key.is_nullable => {
+            return Err(Error::misuse("a map whose keys may be null"));
+        }
+        FieldType::Map(key, value) => FieldKind::Map(below(key)?, value.as_deref().map(below).transpose()?),
+    };
+    let logical_type = match &def.field_type {
+        FieldType::Leaf(_, logical_type) | FieldType::Struct(_, logical_type) => logical_type.clone(),
+        FieldType::List(_) | FieldType::Map(..) => None,
+    };
+    Ok(Field {
+        name: def.name.clone(),
+        field_id: def.field_id,
+        is_nullable: def.is_nullable,
+        converted_type: logical_type.as_ref().and_then(ConvertedType::of),
+        logical_type,
+        kind,
+        marks: (),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{NodeKind, Repetition};
+    use alloc::vec;
+
+    fn int(name: &str) -> FieldDef {
+        FieldDef::new(name, FieldType::Leaf(PhysicalType::Int32, None))
+    }
+
+    #[test]
+    fn levels_and_paths_are_the_formats() {
+        let map = FieldType::Map(Box::new(int("k").required()), Some(Box::new(int("v"))));
+        let list = FieldType::List(Box::new(FieldDef::new("x", FieldType::Struct(vec![int("a")], None))));
+        let schema =
+            Schema::of_fields(&[int("i").required(), FieldDef::new("m", map), FieldDef::new("l", list)]);
+        let schema = schema.unwrap();
+        let leaves: Vec<_> = schema
+            .leaves()
+            .iter()
+            .map(|leaf| (leaf.path.as_str(), leaf.definition_max, leaf.repetition_max))
+            .collect();
+        assert_eq!(
+            leaves,
+            [("i", 0, 0), ("m.key_value.key", 2, 1), ("m.key_value.value", 3, 1), ("l.list.element.a", 4, 1)]
+        );
+        assert_eq!(schema.nodes()[0].kind, NodeKind::Group { end: schema.nodes().len() });
+        assert_eq!(schema.nodes()[1].repetition, Repetition::Required);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let refused =
+            |field_type: FieldType| Schema::of_fields(&[FieldDef::new("c", field_type)]).unwrap_err();
+        let wrong = refused(FieldType::Leaf(PhysicalType::Int32, Some(LogicalType::String)));
+        assert_eq!(wrong.place().column.as_deref(), Some("c"));
+        assert!(wrong.message().contains("STRING cannot stand on INT32"), "{wrong}");
+        assert!(refused(FieldType::Struct(vec![], None)).message().contains("without fields"));
+        assert!(refused(FieldType::Map(Box::new(int("k")), None)).message().contains("keys may be null"));
+        let mut deep = int("d").field_type;
+        for _ in 0..70 {
+            deep = FieldType::List(Box::new(FieldDef::new("e", deep)));
+        }
+        assert!(refused(deep).message().contains("nesting"));
+    }
+}
