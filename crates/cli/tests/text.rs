@@ -431,6 +431,23 @@ fn a_copy_that_is_interrupted_leaves_nothing() {
     assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 0);
 }
 
+/// A row holds what a line of tab-separated text does; what the line has not is null.
+fn same_as_written(line: &str, row: &str, kinds: &[&str]) {
+    let row: serde_json::Value = serde_json::from_str(row).unwrap();
+    let fields = line.split('\t').chain(std::iter::repeat(""));
+    for ((at, kind), field) in kinds.iter().enumerate().zip(fields) {
+        let value = &row[format!("column{}", at + 1)];
+        let is_same = match (field, *kind) {
+            ("", _) => value.is_null(),
+            (_, "STRING") => value.as_str() == Some(field),
+            (_, "INT64") => value.as_i64().map(|it| it.to_string()).as_deref() == Some(field),
+            (_, "DOUBLE") => value.as_f64() == Some(field.parse().unwrap()),
+            (_, kind) => panic!("column {at}: {kind}"),
+        };
+        assert!(is_same, "{field:?} became {value}");
+    }
+}
+
 /// GDELT's events: tab-separated, with 57 columns and, since there are addresses in them, 58. Every value is there, and what was no
 /// number stays as it was written.
 #[test]
@@ -449,22 +466,14 @@ fn events_of_gdelt() {
         ));
         assert_eq!((types.split(", ").count(), rows.len()), (columns, lines.len()));
         let kinds: Vec<&str> = types.split(", ").map(|it| it.split_once(' ').unwrap().1).collect();
-        for (line, row) in lines.iter().zip(&rows) {
-            let row: serde_json::Value = serde_json::from_str(row).unwrap();
-            for (at, field) in line.split('\t').enumerate() {
-                let value = &row[format!("column{}", at + 1)];
-                let is_same = match (field, kinds[at]) {
-                    ("", _) => value.is_null(),
-                    (_, "STRING") => value.as_str() == Some(field),
-                    (_, "INT64") => value.as_i64().map(|it| it.to_string()).as_deref() == Some(field),
-                    (_, "DOUBLE") => value.as_f64() == Some(field.parse().unwrap()),
-                    (_, kind) => panic!("column {at}: {kind}"),
-                };
-                assert!(is_same, "{field:?} became {value}");
-            }
-        }
+        lines.iter().zip(&rows).for_each(|(line, row)| same_as_written(line, row, &kinds));
         compare_with_python(&from, &folder.path("to.parquet"), "\t");
     }
+    // Both together: what the older rows do not have is null.
+    let (types, rows) = folder.copied(&sample, &["--short-rows", "null"]);
+    let kinds: Vec<&str> = types.split(", ").map(|it| it.split_once(' ').unwrap().1).collect();
+    assert_eq!((kinds.len(), rows.len()), (58, text.lines().count()));
+    text.lines().zip(&rows).for_each(|(line, row)| same_as_written(line, row, &kinds));
     let Some(from) = corpus("real/gdelt-1k-tab.csv") else { return };
     let (types, rows) = folder.copied(&from, &["--delimiter", "\u{1}"]);
     assert_eq!((rows.len(), types.split(", ").count()), (1000, 8));

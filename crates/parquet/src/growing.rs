@@ -8,7 +8,7 @@ use marquetry_base::{Budget, Bytes, Error, Price, Result, Segmented};
 pub(crate) const SLICE_BYTES: usize = 64 << 10;
 
 /// Bytes of new memory that are filled, or moved to, at a time.
-pub(crate) const ROOM_SLICE_BYTES: usize = 32 << 10;
+pub(crate) const ROOM_SLICE_BYTES: usize = 16 << 10;
 
 /// What copying costs.
 pub(crate) const COPY_PRICE: Price = Price::per_kib(150);

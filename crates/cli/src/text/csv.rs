@@ -79,8 +79,8 @@ impl Sample {
         let text = &*piece.bytes;
         let at = if text.starts_with(&BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         let dialect = match rules.delimiter {
-            Some(delimiter) => Dialect { delimiter, quote: rules.quote },
-            None => guess(text, at, piece.is_last, rules.quote),
+            Some(delimiter) => Dialect { delimiter, quote: rules.quote, may_be_short: rules.may_be_short },
+            None => guess(text, at, piece.is_last, rules),
         };
         let mut records = Records::default();
         let mut place = Place { at, lines: 0 };
@@ -125,7 +125,8 @@ impl Sample {
         };
         let names = match told {
             Some(told) if !has_header => {
-                if told.len() != fields {
+                let is_short = rules.may_be_short && fields < told.len();
+                if told.len() != fields && !is_short {
                     let columns = told.len();
                     let what = format!("{fields} fields, where --schema has {columns} columns");
                     return Err(at_line(place.lines + 1, &what));
@@ -157,7 +158,7 @@ impl Sample {
                     let field = self.dialect.field(&self.records, text, row, column);
                     let is_null = match field.is_quoted {
                         true => field.text.is_empty(),
-                        false => is_null(&self.nulls, field.text),
+                        false => is_null(&self.nulls, &field),
                     };
                     if !is_null {
                         kinds.see(field.text);
@@ -248,8 +249,8 @@ fn is_header_of(first: &[String], told: &[Told]) -> bool {
 }
 
 /// The delimiter by which the first records have the most fields, all as many.
-fn guess(text: &[u8], at: usize, is_last: bool, quote: Option<u8>) -> Dialect {
-    let dialect = |delimiter| Dialect { delimiter, quote };
+fn guess(text: &[u8], at: usize, is_last: bool, rules: &Rules) -> Dialect {
+    let dialect = |delimiter| Dialect { delimiter, quote: rules.quote, may_be_short: rules.may_be_short };
     let fields = |delimiter: u8| {
         let mut records = Records::default();
         let scanned = dialect(delimiter).scan(text, at, is_last, GUESS_ROWS, &mut records);
@@ -262,11 +263,11 @@ fn guess(text: &[u8], at: usize, is_last: bool, quote: Option<u8>) -> Dialect {
 }
 
 #[inline]
-fn is_null(nulls: &[Vec<u8>], text: &[u8]) -> bool {
+fn is_null(nulls: &[Vec<u8>], field: &Field<'_>) -> bool {
     match nulls {
-        // As nearly always.
-        [only] if only.is_empty() => text.is_empty(),
-        _ => nulls.iter().any(|null| null == text),
+        // As nearly always: what is missing is empty, too.
+        [only] if only.is_empty() => field.text.is_empty(),
+        _ => field.is_missing || nulls.iter().any(|null| null == field.text),
     }
 }
 
@@ -564,7 +565,7 @@ impl Fields<'_> {
             let field = self.form.dialect.field(self.records, self.text, row, self.column.field);
             // Of what is no text, quotes around nothing are nothing.
             let is_null =
-                if field.is_quoted { field.text.is_empty() } else { is_null(&self.form.nulls, field.text) };
+                if field.is_quoted { field.text.is_empty() } else { is_null(&self.form.nulls, &field) };
             if is_null {
                 nulls.push(row, rows);
             } else if of(row, field.text).is_none() {
@@ -612,7 +613,7 @@ impl Fields<'_> {
             let field = self.form.dialect.field(self.records, self.text, row, self.column.field);
             *view = if field.is_quoted {
                 self.quoted(field, &mut built)
-            } else if is_null(&self.form.nulls, field.text) {
+            } else if is_null(&self.form.nulls, &field) {
                 nulls.push(row, rows);
                 0
             } else {
@@ -696,7 +697,14 @@ mod tests {
 
     #[test]
     fn delimiters_and_headers_are_guessed() {
-        let guessed = |text: &str| char::from(guess(text.as_bytes(), 0, true, Some(b'"')).delimiter);
+        let rules = Rules {
+            delimiter: None,
+            quote: Some(b'"'),
+            header: Header::Auto,
+            nulls: Vec::new(),
+            may_be_short: false,
+        };
+        let guessed = |text: &str| char::from(guess(text.as_bytes(), 0, true, &rules).delimiter);
         assert_eq!(guessed("a,b\n1,2\n"), ',');
         assert_eq!(guessed("a\tb, c\n1\t2\n"), '\t');
         assert_eq!(guessed("a;b\n1,5;2\n"), ';');

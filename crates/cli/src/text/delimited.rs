@@ -10,6 +10,8 @@ use std::borrow::Cow;
 pub(super) struct Dialect {
     pub(super) delimiter: u8,
     pub(super) quote: Option<u8>,
+    /// Records may have fewer fields than the ones before: the others are missing.
+    pub(super) may_be_short: bool,
 }
 
 /// The records that were found in a text, all of as many fields.
@@ -39,6 +41,8 @@ pub(super) struct Field<'a> {
     /// Where that begins in the whole text.
     pub(super) start: usize,
     pub(super) is_quoted: bool,
+    /// The record has fewer fields.
+    pub(super) is_missing: bool,
 }
 
 impl Dialect {
@@ -89,7 +93,7 @@ impl Dialect {
                     let is_blank =
                         first == records.ends.len() && matches!(&text[record..place], [] | [b'\r']);
                     if !is_blank || records.columns == 1 {
-                        records.end(record, first, place)?;
+                        records.end(record, first, place, self.may_be_short)?;
                     }
                     (record, field, first) = (place + 1, place + 1, records.ends.len());
                     if records.starts.len() == rows_max {
@@ -112,7 +116,7 @@ impl Dialect {
         }
         if is_last && record < text.len() {
             if records.columns == 1 || text[record..] != *b"\r" {
-                records.end(record, first, text.len())?;
+                records.end(record, first, text.len(), self.may_be_short)?;
             }
             return Ok(text.len());
         }
@@ -159,17 +163,21 @@ impl Dialect {
             0 => wide(records.starts[row]),
             _ => wide(records.ends[at - 1]) + 1,
         };
-        let mut field = &text[start..wide(records.ends[at])];
-        if column + 1 == records.columns
-            && let [before @ .., b'\r'] = field
-        {
+        let end = wide(records.ends[at]);
+        // Those that are missing end where the record does, as the last one that is there.
+        let Some(mut field) = text.get(start..end) else {
+            return Field { text: &[], start: end, is_quoted: false, is_missing: true };
+        };
+        let is_last =
+            column + 1 == records.columns || self.may_be_short && records.ends[at + 1] == records.ends[at];
+        if is_last && let [before @ .., b'\r'] = field {
             field = before;
         }
         match (field, self.quote) {
             ([first, inner @ .., _], Some(quote)) if *first == quote => {
-                Field { text: inner, start: start + 1, is_quoted: true }
+                Field { text: inner, start: start + 1, is_quoted: true, is_missing: false }
             }
-            _ => Field { text: field, start, is_quoted: false },
+            _ => Field { text: field, start, is_quoted: false, is_missing: false },
         }
     }
 
@@ -222,15 +230,18 @@ impl Records {
     }
 
     /// The record that began at `start`, and whose ends from `first` on are known but for the last, ends.
-    fn end(&mut self, start: usize, first: usize, end: usize) -> Result<(), Wrong> {
+    fn end(&mut self, start: usize, first: usize, end: usize, may_be_short: bool) -> Result<(), Wrong> {
         self.ends.push(low(end));
         let fields = self.ends.len() - first;
         if self.columns == 0 {
             self.columns = fields;
         }
-        if fields != self.columns {
+        if fields < self.columns && may_be_short {
+            self.ends.resize(first + self.columns, low(end));
+        } else if fields != self.columns {
             let (one, columns) = (if fields == 1 { "field" } else { "fields" }, self.columns);
-            let what = format!("{fields} {one}, where the rows before have {columns}");
+            let hint = if fields < columns { "; --short-rows null takes the others for null" } else { "" };
+            let what = format!("{fields} {one}, where the rows before have {columns}{hint}");
             return Err(Wrong { at: start, what });
         }
         self.starts.push(low(start));
@@ -269,8 +280,8 @@ fn wide(place: u32) -> usize {
 mod tests {
     use super::*;
 
-    const CSV: Dialect = Dialect { delimiter: b',', quote: Some(b'"') };
-    const TSV: Dialect = Dialect { delimiter: b'\t', quote: None };
+    const CSV: Dialect = Dialect { delimiter: b',', quote: Some(b'"'), may_be_short: false };
+    const TSV: Dialect = Dialect { delimiter: b'\t', quote: None, may_be_short: false };
 
     /// All fields, each record in one string, the fields apart by `|`; or what is wrong.
     fn read(dialect: Dialect, text: &str, piece: usize) -> Result<Vec<String>, String> {
@@ -285,7 +296,11 @@ mod tests {
                 let field = |column| {
                     let field = dialect.field(&records, bytes, row, column);
                     let text = String::from_utf8(dialect.unquoted(field).into_owned()).unwrap();
-                    if field.is_quoted { format!("<{text}>") } else { text }
+                    match (field.is_quoted, field.is_missing) {
+                        (true, _) => format!("<{text}>"),
+                        (_, true) => "-".to_string(),
+                        _ => text,
+                    }
                 };
                 rows.push((0..records.columns()).map(field).collect::<Vec<_>>().join("|"));
             }
@@ -330,7 +345,10 @@ mod tests {
             ("a,\"b\n", "a quote that is not closed"),
             ("\"a\"b,c\n", "text behind a closing quote"),
             ("\"a\"\rb,c\n", "text behind a closing quote"),
-            ("a,b\n1\n", "1 field, where the rows before have 2"),
+            (
+                "a,b\n1\n",
+                "1 field, where the rows before have 2; --short-rows null takes the others for null",
+            ),
             ("a,b\n1,2,3\n", "3 fields, where the rows before have 2"),
         ] {
             for piece in [1, 3, 8, 1000] {
@@ -338,6 +356,16 @@ mod tests {
                 assert!(wrong.contains(what), "{text:?} by {piece}: {wrong}");
             }
         }
+    }
+
+    #[test]
+    fn short_records() {
+        let (csv, tsv) = (Dialect { may_be_short: true, ..CSV }, Dialect { may_be_short: true, ..TSV });
+        check(csv, "a,b,c\n1,2\n3\n4,5,6\n", &["a|b|c", "1|2|-", "3|-|-", "4|5|6"]);
+        check(csv, "a,b,c\r\n1,\r\n\"3\"\r\n\r\n4", &["a|b|c", "1||-", "<3>|-|-", "4|-|-"]);
+        check(tsv, "a\tb\tc\n\t\n\r\nd", &["a|b|c", "||-", "d|-|-"]);
+        let wrong = read(csv, "a,b\n1\n1,2,3\n", 100).unwrap_err();
+        assert_eq!(wrong, "3 fields, where the rows before have 2");
     }
 
     #[test]

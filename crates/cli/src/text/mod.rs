@@ -66,6 +66,10 @@ pub(crate) struct TextArgs {
     #[arg(long, value_name = "TEXT", help_heading = "CSV and JSON lines")]
     pub(crate) null: Vec<String>,
 
+    /// What a row of fewer fields than the ones before is
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "CSV and JSON lines")]
+    pub(crate) short_rows: ShortRows,
+
     /// The columns and their types: 'id bigint, name text, tags list<text>'
     ///
     /// Types are CQL's: boolean, tinyint, smallint, int, bigint, float, double, text, blob, uuid, date, time, timestamp; and
@@ -109,6 +113,16 @@ pub(crate) enum Header {
     No,
 }
 
+/// What a row of fewer fields than the ones before is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ShortRows {
+    /// An error
+    #[default]
+    Error,
+    /// A row whose other fields are null
+    Null,
+}
+
 /// A character around fields, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Quote(Option<u8>);
@@ -144,6 +158,7 @@ struct Rules {
     quote: Option<u8>,
     header: Header,
     nulls: Vec<Vec<u8>>,
+    may_be_short: bool,
 }
 
 impl TextArgs {
@@ -192,7 +207,8 @@ impl TextArgs {
             [] => vec![Vec::new()],
             given => given.iter().map(|text| text.as_bytes().to_vec()).collect(),
         };
-        Ok(Rules { delimiter, quote, header: self.header, nulls })
+        let may_be_short = self.short_rows == ShortRows::Null;
+        Ok(Rules { delimiter, quote, header: self.header, nulls, may_be_short })
     }
 }
 

@@ -28,21 +28,12 @@ pub(crate) struct SplitEncoder {
     room: usize,
     /// Values in the page.
     split: usize,
-    scratch: Vec<u8>,
 }
 
 impl SplitEncoder {
     /// An encoder of values of `width` bytes, from 1 to [`SLICE_BYTES`].
     pub(crate) fn new(width: usize) -> SplitEncoder {
-        SplitEncoder {
-            width,
-            pieces: Vec::new(),
-            values: 0,
-            page: Vec::new(),
-            room: 0,
-            split: 0,
-            scratch: Vec::new(),
-        }
+        SplitEncoder { width, pieces: Vec::new(), values: 0, page: Vec::new(), room: 0, split: 0 }
     }
 
     /// Takes values, as many as the budget pays for; says how many.
@@ -90,11 +81,7 @@ impl SplitEncoder {
         let mut pieces = core::mem::take(&mut self.pieces);
         pieces.truncate(1);
         pieces.iter_mut().for_each(Vec::clear);
-        *self = SplitEncoder {
-            pieces,
-            scratch: core::mem::take(&mut self.scratch),
-            ..SplitEncoder::new(self.width)
-        };
+        *self = SplitEncoder { pieces, ..SplitEncoder::new(self.width) };
         Ok(Some(body))
     }
 
@@ -125,14 +112,18 @@ impl SplitEncoder {
         let width = self.width;
         let piece_values = PIECE_BYTES / width;
         let block = (BLOCK_BYTES / width).max(1);
+        // Not kept: there may be a hundred thousand encoders.
+        let mut scratch = Vec::new();
+        let most = block.min(self.values) * width;
+        scratch.try_reserve_exact(most).map_err(|_| Error::out_of_memory(most))?;
         while self.split < self.values {
             let (piece, first) = (self.split / piece_values, self.split % piece_values);
             let piece = &self.pieces[piece][first * width..];
             let values = (piece.len() / width).min(block);
-            self.scratch.resize(values * width, 0);
-            bss::split(width, &piece[..values * width], values, &mut self.scratch)
+            scratch.resize(values * width, 0);
+            bss::split(width, &piece[..values * width], values, &mut scratch)
                 .map_err(|_| Error::internal("no room for streams"))?;
-            for (number, stream) in self.scratch.chunks_exact(values).enumerate() {
+            for (number, stream) in scratch.chunks_exact(values).enumerate() {
                 write_at(&mut self.page, number * self.values + self.split, stream);
             }
             budget.charge(SPLIT_PRICE, values * width, width);
