@@ -12,8 +12,8 @@ pub(crate) const ROOM_SLICE_BYTES: usize = 16 << 10;
 
 /// What copying costs.
 pub(crate) const COPY_PRICE: Price = Price::per_kib(150);
-/// What it costs to fill memory that was never used: it has to be had from the system, page by page, on a busy machine at 1 µs a KiB.
-pub(crate) const ROOM_PRICE: Price = Price::per_kib(900);
+/// What it costs to fill memory that was never used: it has to be had from the system, page by page.
+pub(crate) const ROOM_PRICE: Price = Price::per_kib(600);
 
 /// Bytes, and room for more. Where there is none left, all is moved to memory that is larger: a slice at a time, so that
 /// nothing is done at once whose size a file decides.
