@@ -8,12 +8,12 @@ use marquetry_base::{Budget, Bytes, Error, Price, Result, Segmented};
 pub(crate) const SLICE_BYTES: usize = 64 << 10;
 
 /// Bytes of new memory that are filled, or moved to, at a time.
-pub(crate) const ROOM_SLICE_BYTES: usize = 16 << 10;
+pub(crate) const ROOM_SLICE_BYTES: usize = 32 << 10;
 
 /// What copying costs.
 pub(crate) const COPY_PRICE: Price = Price::per_kib(150);
 /// What it costs to fill memory that was never used: it has to be had from the system, page by page.
-pub(crate) const ROOM_PRICE: Price = Price::per_kib(600);
+pub(crate) const ROOM_PRICE: Price = Price::per_kib(450);
 
 /// Bytes, and room for more. Where there is none left, all is moved to memory that is larger: a slice at a time, so that
 /// nothing is done at once whose size a file decides.
