@@ -431,6 +431,22 @@ fn a_copy_that_is_interrupted_leaves_nothing() {
     assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 0);
 }
 
+/// Limits that nobody can lift are not said to be lifted by --trust; and one that can be is.
+#[test]
+fn limits_of_text() {
+    let folder = Folder::new();
+    let wide = folder.write("wide.csv", vec!["1"; 100_001].join(",") + "\n");
+    let deep = folder.write("deep.jsonl", format!("{{\"a\":{}1{}}}\n", "[".repeat(100), "]".repeat(100)));
+    for (from, part) in [
+        (&wide, "a row of 100001 fields, more than 100000, which is not supported\n"),
+        (&deep, "nesting of 64 (column a)\n"),
+    ] {
+        for trust in [&[][..], &["--trust"]] {
+            folder.refused(from, trust, 1, &[part]);
+        }
+    }
+}
+
 /// A row holds what a line of tab-separated text does; what the line has not is null.
 fn same_as_written(line: &str, row: &str, kinds: &[&str]) {
     let row: serde_json::Value = serde_json::from_str(row).unwrap();

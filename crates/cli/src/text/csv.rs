@@ -98,10 +98,9 @@ impl Sample {
             };
         }
         if fields > COLUMNS_MAX {
-            return Err(Error::new(
-                marquetry_base::ErrorKind::LimitExceeded,
-                format!("line 1: {fields} fields, and {COLUMNS_MAX} columns are the most"),
-            ));
+            return Err(Error::unsupported(format!(
+                "line 1: a row of {fields} fields, more than {COLUMNS_MAX}"
+            )));
         }
         check_utf8(text, at..next, piece.offset, &place)?;
         let first: Vec<String> = (0..fields)

@@ -302,7 +302,8 @@ pub(crate) fn open(
     let mut files = Vec::with_capacity(sampled.len());
     let kinds = joined(&sampled);
     for (number, Sampled { path, name, what, once }) in sampled.into_iter().enumerate() {
-        let failed = |error: Error| crate::input::failure(&name, &error, limits);
+        // The limits of a schema that is made are the same for whoever is trusted.
+        let failed = |error: Error| crate::input::failure(&name, &error, Limits::TRUSTED);
         let (form, columns) = match what {
             Sample::Delimited(sample) => {
                 let form = sample.form(&kinds[number], told.as_deref()).map_err(failed)?;
