@@ -154,9 +154,20 @@ impl NewDirectory {
             let message = format!("{} stands there by now", other.display());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
+        self.take_place(extensions)
+    }
+
+    /// Changes places with the directory that is there.
+    fn take_place(&mut self, extensions: &[&str]) -> io::Result<()> {
         let hidden = self.finish()?;
         exchange(&hidden, &self.path)?;
-        // What was there has the hidden name now, and goes with this.
+        // What was there has the hidden name now, and goes with this; unless somebody has put something there since it was looked at.
+        if let Some(other) = first_other(&hidden, true, extensions)? {
+            exchange(&hidden, &self.path)?;
+            let name = other.strip_prefix(&hidden).unwrap_or(&other).display();
+            let message = format!("{name} was put there meanwhile");
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+        }
         sync_directory(directory(&self.path))
     }
 
@@ -388,6 +399,22 @@ mod tests {
         fs::create_dir(path.join("b")).unwrap();
         assert!(new.replace(&EXTENSIONS).is_err(), "somebody came in between");
         assert_eq!(tree(folder.path()), ["out/a=2/", "out/b/", "out/y.parquet:new"]);
+    }
+
+    #[test]
+    fn what_is_put_there_at_the_last_moment_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("x.parquet"), "old").unwrap();
+        let mut new = NewDirectory::create(&path, true, &EXTENSIONS).unwrap();
+        add(&mut new, "y.parquet", "new");
+        // Behind the last look, and before the two change places.
+        fs::write(path.join("notes.txt"), "mine").unwrap();
+        let error = new.take_place(&EXTENSIONS).unwrap_err();
+        assert!(error.to_string().contains("notes.txt"), "{error}");
+        drop(new);
+        assert_eq!(tree(folder.path()), ["out/notes.txt:mine", "out/x.parquet:old"]);
     }
 
     #[test]
