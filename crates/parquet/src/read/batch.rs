@@ -1,11 +1,14 @@
 //! What the readers make: batches of rows, column by column.
 
+use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{Bitmap, Buffer, Bytes};
+use marquetry_base::{Bitmap, Buffer, Bytes, Error, Result};
 use marquetry_kernels::levels as kernel;
+
+use crate::schema::Schema;
 
 /// Rows of one row group, column by column.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +21,21 @@ pub struct Batch {
     pub rows: usize,
     /// The columns asked for, in the order they were asked for. One list: of more than 6,000 columns it has 1 MiB or more.
     pub columns: Vec<ColumnBatch>,
+}
+
+impl Batch {
+    /// Who takes rows of a table takes all of its leaves.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for another number of columns.
+    pub(crate) fn check_columns(&self, schema: &Schema) -> Result<()> {
+        let (columns, leaves) = (self.columns.len(), schema.leaves().len());
+        if columns == leaves {
+            return Ok(());
+        }
+        Err(Error::misuse(format!("a batch of {columns} columns, of a schema of {leaves} leaves")))
+    }
 }
 
 /// One column's part of a batch.

@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -166,13 +165,7 @@ impl Sorter {
         if self.is_finished {
             return Err(Error::misuse("rows for what is finished"));
         }
-        let leaves = self.common.schema.leaves().len();
-        if batch.columns.len() != leaves {
-            let columns = batch.columns.len();
-            return Err(Error::misuse(format!(
-                "a batch of {columns} columns, of a schema of {leaves} leaves"
-            )));
-        }
+        batch.check_columns(&self.common.schema)?;
         if self.fed.is_some() || !matches!(self.state, State::Filling) {
             return Ok(Fed::Full(batch));
         }

@@ -175,13 +175,7 @@ impl FileWriter {
         if self.is_finished {
             return Err(Error::misuse("rows for a file that is finished"));
         }
-        let leaves = self.shared.schema.leaves().len();
-        if batch.columns.len() != leaves {
-            let columns = batch.columns.len();
-            return Err(Error::misuse(format!(
-                "a batch of {columns} columns, of a schema of {leaves} leaves"
-            )));
-        }
+        batch.check_columns(&self.shared.schema)?;
         if self.batch.is_some() {
             return Ok(Fed::Full(batch));
         }
@@ -209,19 +203,24 @@ impl FileWriter {
         if self.is_finished {
             return Err(Error::misuse("a column for a file that is finished"));
         }
-        if self.column.is_some() || matches!(self.state, State::Building) {
+        if self.column.is_some() {
             return Ok(Fed::Full(column));
         }
-        if let State::Columns(_) = self.state {
-        } else if self.batch.is_some() || self.group_rows > 0 {
-            return Err(Error::misuse("a column, for a row group that is fed by rows"));
-        } else if column.rows == 0 {
-            return Err(Error::misuse("a row group of no rows"));
-        } else if !matches!(self.state, State::Rows) {
-            return Ok(Fed::Full(column));
-        } else {
-            let steps = GroupSteps::by_columns(u64_of(column.rows), self.out.position());
-            self.state = State::Columns(steps);
+        match self.state {
+            State::Columns(_) => {}
+            State::Rows if self.batch.is_none() && self.group_rows == 0 => {
+                if column.rows == 0 {
+                    return Err(Error::misuse("a row group of no rows"));
+                }
+                let steps = GroupSteps::by_columns(u64_of(column.rows), self.out.position());
+                self.state = State::Columns(steps);
+            }
+            State::Rows | State::Spilling { .. } | State::Group(_) => {
+                return Err(Error::misuse("a column, for a row group that is fed by rows"));
+            }
+            State::Building | State::Index | State::Footer(_) | State::End => {
+                return Ok(Fed::Full(column));
+            }
         }
         self.column = Some(column);
         Ok(Fed::Taken)
