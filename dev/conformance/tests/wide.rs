@@ -56,9 +56,15 @@ impl Size {
     }
 
     /// Writes the table, as `feed` hands it over.
-    fn write(self, path: &Path, options: WriteOptions, feed: impl Fn(&mut dyn FnMut(Handed))) {
+    fn write(self, path: &Path, feed: impl Fn(&mut dyn FnMut(Handed))) {
         let codecs = Arc::new(StandardCodecs::default());
-        let options = WriteOptions { row_group_rows: self.rows as u64, spill: Some(SPILL), ..options };
+        // By rows alone, whatever they take.
+        let options = WriteOptions {
+            row_group_rows: self.rows as u64,
+            row_group_bytes: u64::MAX,
+            spill: Some(SPILL),
+            ..WriteOptions::default()
+        };
         let mut writer = FileWriter::new(FILE, self.schema(), codecs, options).unwrap();
         let mut file = NewFile::create(path).unwrap();
         let mut spill = SpillFile::create_beside(path).unwrap();
@@ -78,7 +84,7 @@ impl Size {
     }
 
     fn write_by_columns(self, path: &Path) {
-        self.write(path, WriteOptions::default(), |hand| {
+        self.write(path, |hand| {
             for group in 0..self.groups {
                 let rows = group * self.rows..(group + 1) * self.rows;
                 (0..self.columns).for_each(|column| hand(Handed::Column(self.column(column, rows.clone()))));
@@ -87,7 +93,7 @@ impl Size {
     }
 
     fn write_by_rows(self, path: &Path, at_once: usize) {
-        self.write(path, WriteOptions::default(), |hand| {
+        self.write(path, |hand| {
             let all = self.groups * self.rows;
             for start in (0..all).step_by(at_once) {
                 let rows = start..all.min(start + at_once);
