@@ -5,8 +5,9 @@
 //! * [`adversarial`]: files that are as hard as can be on a reader that must never stall;
 //! * [`blooms`]: Bloom filters, held against the values of their chunks;
 //! * [`canonical`]: what a file holds, as sums that can be compared with another reader's;
+//! * [`leaves`]: the same of leaves, with their levels;
 //! * [`records`]: the same of records;
-//! * [`parquet_rs`]: what parquet-rs makes of a file's metadata;
+//! * [`parquet_rs`]: what parquet-rs makes of a file's metadata, and of its values;
 //! * [`conformed`]: the same of several files as one table;
 //! * [`written`]: what machines write, collected;
 //! * [`features`]: what of the format a file uses, and the matrix of what is read;
@@ -21,6 +22,7 @@ pub mod craft;
 pub mod features;
 pub mod files;
 pub mod hostile;
+pub mod leaves;
 #[cfg(feature = "parquet-rs")]
 pub mod parquet_rs;
 pub mod records;

@@ -1,4 +1,6 @@
-//! What parquet-rs makes of a file's metadata: footer, statistics, and page index.
+//! What parquet-rs makes of a file's metadata: footer, statistics, and page index; and of its [values].
+
+pub mod values;
 
 use std::sync::Arc;
 

@@ -6,11 +6,12 @@ use marquetry_base::{Budget, ErrorKind, Machine, Step};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::hostile::Manner;
+use marquetry_conformance::leaves::sums;
 use marquetry_parquet::read::{Batch, Layout, ReadOptions, Values};
 use marquetry_parquet::write::{Fed, FileWriter, PageVersion, Room, WriteOptions};
 
 use crate::given::{self, Flavour, SHAPES, TYPES};
-use crate::rewritten::{SPILL, batches, plain, sums, write};
+use crate::rewritten::{SPILL, batches, plain, write};
 
 /// Units that a step may charge beyond its budget, for the slice that it was in the middle of.
 const SLICE_UNITS_MAX: u64 = 50_000;

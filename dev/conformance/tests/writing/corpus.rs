@@ -1,10 +1,11 @@
-//! Every file of the corpus that is read is written, and read again, the same.
+//! Every file of the corpus that is read is written, and read again, the same: by us and by parquet-rs.
 
 use marquetry_base::Bytes;
 use marquetry_base::{Codec, ErrorKind};
 use marquetry_conformance::canonical;
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::Manner;
+use marquetry_conformance::parquet_rs;
 use marquetry_parquet::format::Compression;
 use marquetry_parquet::read::{Layout, ReadOptions};
 use marquetry_parquet::write::{ColumnOptions, PageVersion, WriteOptions};
@@ -23,7 +24,8 @@ fn files_of_the_corpus() {
         "parquet-testing/shredded_variant",
         "real",
     ];
-    let (mut count, mut before, mut after) = (0, 0, 0);
+    let (mut count, mut before, mut after, mut columns) = (0, 0, 0, 0);
+    let mut wrong = Vec::new();
     for path in folders.iter().flat_map(|folder| files::parquet_files(&corpus.join(folder))) {
         let length = std::fs::metadata(&path).unwrap().len();
         let bytes = Bytes::from(std::fs::read(&path).unwrap());
@@ -40,10 +42,16 @@ fn files_of_the_corpus() {
             let is_small = length <= DISORDERLY_FILE_BYTES_MAX && number == 1;
             let manner = if is_small { Manner::DISORDERLY } else { Manner::KIND };
             match rewrite(&bytes, read, write, manner) {
-                Ok(file) if number == 0 => {
-                    (count, before, after) = (count + 1, before + bytes.len(), after + file.len());
+                Ok(file) => {
+                    let again = canonical::metadata(&file, Manner::KIND).unwrap();
+                    match parquet_rs::values::compare(&file, &again) {
+                        Ok(read) => columns += read,
+                        Err(error) => wrong.push(format!("{}: {error}", path.display())),
+                    }
+                    if number == 0 {
+                        (count, before, after) = (count + 1, before + bytes.len(), after + file.len());
+                    }
                 }
-                Ok(_) => {}
                 // What is not read, or has a logical type that is not known, is another test's matter.
                 Err(error)
                     if matches!(
@@ -57,6 +65,7 @@ fn files_of_the_corpus() {
             }
         }
     }
-    println!("{count} files of {before} bytes, by us {after}");
-    assert!(count > 90, "{count} files");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    println!("{count} files of {before} bytes, by us {after}; {columns} columns as parquet-rs reads them");
+    assert!(count > 90 && columns > 1000, "{count} files, {columns} columns");
 }

@@ -1,4 +1,4 @@
-//! The files of others, written again, are read by pyarrow as before: with all logical types, and all that schemas are made of.
+//! The files of others, written again, are read by pyarrow and parquet-rs as before: with all logical types, and all that schemas are made of.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -74,7 +74,10 @@ fn made(corpus: &Path, python: &Path) -> Outcome {
 #[test]
 fn files_of_others_written_again() {
     let Some(outcome) = outcome() else { return };
-    println!("{} files, {} fields equal to pyarrow", outcome.files, outcome.fields);
+    println!(
+        "{} files, {} fields equal to pyarrow, {} columns to parquet-rs",
+        outcome.files, outcome.fields, outcome.by_parquet_rs
+    );
     outcome.assert_right();
     assert!(outcome.files > 100, "{}", outcome.files);
 }

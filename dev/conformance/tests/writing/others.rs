@@ -1,4 +1,4 @@
-//! What is written is read equal by pyarrow, DuckDB, Polars and fastparquet.
+//! What is written is read equal by pyarrow, parquet-rs, DuckDB, Polars and fastparquet.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -133,6 +133,8 @@ pub(crate) struct Outcome {
     /// Files, and fields of them that are equal to pyarrow's.
     pub(crate) files: usize,
     pub(crate) fields: usize,
+    /// Columns of which parquet-rs reads the same levels and values.
+    pub(crate) by_parquet_rs: usize,
 }
 
 impl Outcome {
@@ -142,7 +144,7 @@ impl Outcome {
     }
 }
 
-/// Asks pyarrow what files hold. What it reads equal is evidence.
+/// Asks pyarrow and parquet-rs what files hold. What they read equal is evidence.
 pub(crate) fn by_pyarrow(python: &Path, folder: &Path, paths: &[PathBuf]) -> Outcome {
     let mut all = Outcome { files: paths.len(), ..Outcome::default() };
     for (path, expected) in paths.iter().zip(expect(python, "expect_nested.py", folder, paths)) {
@@ -168,8 +170,20 @@ pub(crate) fn by_pyarrow(python: &Path, folder: &Path, paths: &[PathBuf]) -> Out
         all.wrong.extend(
             parquet_rs::compare(&bytes, &metadata).err().map(|error| format!("{name}: parquet-rs: {error}")),
         );
+        let by_parquet_rs = parquet_rs::values::compare(&bytes, &metadata);
+        let is_by_parquet_rs = by_parquet_rs.as_ref().is_ok_and(|columns| *columns > 0);
+        match by_parquet_rs {
+            Ok(columns) => all.by_parquet_rs += columns,
+            Err(error) => all.wrong.push(format!("{name}: parquet-rs: {error}")),
+        }
         match features::observe(&bytes, &metadata) {
-            Ok(seen) if all.wrong.len() == wrong_before => all.evidence.add(Source::Pyarrow, &name, seen),
+            Ok(seen) if all.wrong.len() == wrong_before => {
+                if is_by_parquet_rs {
+                    let of_values = seen.iter().filter(|(row, _)| features::is_of_values(row));
+                    all.evidence.add(Source::ParquetRs, &name, of_values.cloned());
+                }
+                all.evidence.add(Source::Pyarrow, &name, seen);
+            }
             Ok(_) => {}
             Err(error) => all.wrong.push(format!("{name}: {error}")),
         }
@@ -233,8 +247,15 @@ fn made(python: &Path) -> Outcome {
             }
         }
     }
-    println!("{} files, {} fields equal to pyarrow, columns of others {columns:?}", all.files, all.fields);
-    assert!(all.fields > 1000 && columns.values().all(|count| *count > 100), "{} {columns:?}", all.fields);
+    println!(
+        "{} files, {} fields equal to pyarrow, {} columns to parquet-rs, to others {columns:?}",
+        all.files, all.fields, all.by_parquet_rs
+    );
+    assert!(
+        all.fields > 1000 && all.by_parquet_rs > 1000 && columns.values().all(|count| *count > 100),
+        "{} {columns:?}",
+        all.fields
+    );
     all
 }
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use marquetry_base::{Bytes, Object, Result};
 use marquetry_codecs::StandardCodecs;
-use marquetry_conformance::canonical::{self, FILE, with_bytes};
+use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::hostile::Manner;
+use marquetry_conformance::leaves::sums;
 use marquetry_conformance::written::{self, Written};
 use marquetry_parquet::format::Compression;
-use marquetry_parquet::read::{Batch, BatchReader, ColumnBatch, Layout, ReadOptions};
+use marquetry_parquet::read::{Batch, BatchReader, Layout, ReadOptions};
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::{ColumnOptions, Fed, FileWriter, PageVersion, WriteOptions};
 
@@ -16,44 +17,6 @@ use crate::given::{self, Flavour, SHAPES, TYPES};
 
 /// Where pages are moved to.
 pub(crate) const SPILL: Object = Object(7);
-
-/// What a leaf holds, whatever its batches, pages and encodings.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct LeafSum {
-    pub(crate) path: String,
-    pub(crate) rows: u64,
-    pub(crate) nulls: u64,
-    pub(crate) levels: u32,
-    pub(crate) values: u32,
-}
-
-impl LeafSum {
-    pub(crate) fn add(&mut self, column: &ColumnBatch) {
-        let (mut levels, mut values) = (
-            crc32fast::Hasher::new_with_initial(self.levels),
-            crc32fast::Hasher::new_with_initial(self.values),
-        );
-        self.rows += column.rows as u64;
-        self.nulls += column.nulls as u64;
-        match &column.levels {
-            Some(of) => {
-                for entry in 0..of.definition.len() {
-                    let repetition = of.repetition.as_ref().map_or(0, |levels| levels[entry]);
-                    levels.update(&[of.definition[entry], repetition]);
-                }
-            }
-            None => (0..column.rows).for_each(|row| levels.update(&[u8::from(column.is_null(row))])),
-        }
-        let is_spaced = column.levels.is_none() && column.layout == Layout::Spaced;
-        for index in (0..column.values.len()).filter(|&index| !is_spaced || !column.is_null(index)) {
-            with_bytes(&column.values, index, |bytes| {
-                values.update(&u64::try_from(bytes.len()).unwrap().to_le_bytes());
-                values.update(bytes);
-            });
-        }
-        (self.levels, self.values) = (levels.finalize(), values.finalize());
-    }
-}
 
 /// All batches of a file.
 pub(crate) fn batches(bytes: &Bytes, options: ReadOptions) -> Result<(Arc<Schema>, Vec<Batch>)> {
@@ -63,17 +26,6 @@ pub(crate) fn batches(bytes: &Bytes, options: ReadOptions) -> Result<(Arc<Schema
     let mut batches = Vec::new();
     canonical::read(&mut reader, bytes, Manner::KIND, |batch| batches.push(batch))?;
     Ok((schema, batches))
-}
-
-pub(crate) fn sums(schema: &Schema, batches: &[Batch]) -> Vec<LeafSum> {
-    let named = schema.leaves().iter().map(|leaf| LeafSum { path: leaf.path.clone(), ..LeafSum::default() });
-    let mut sums: Vec<LeafSum> = named.collect();
-    for batch in batches {
-        for (sum, column) in sums.iter_mut().zip(&batch.columns) {
-            sum.add(column);
-        }
-    }
-    sums
 }
 
 /// Writes batches.

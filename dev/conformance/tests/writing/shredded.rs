@@ -5,13 +5,14 @@ use std::sync::Arc;
 use marquetry_base::{Budget, Bytes, Result};
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::Random;
+use marquetry_conformance::leaves::LeafSum;
 use marquetry_conformance::records::{check_batch, tell};
 use marquetry_parquet::read::{Batch, Layout, ReadOptions};
 use marquetry_parquet::record::{Program, RecordSink, ShredOptions, Shredder, Value};
 use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
 
 use crate::given::{self, Flavour, SHAPES, TYPES};
-use crate::rewritten::{LeafSum, batches};
+use crate::rewritten::batches;
 
 /// The batch of a shredder, taken in the smallest of steps.
 fn take(shredder: &mut Shredder) -> Result<Batch> {
