@@ -10,11 +10,14 @@ export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
 
 # What the tests find their peers by; without these variables the tests that need them say so and pass by.
 PEERS_PYTHON := $(CURDIR)/target/peers-venv/bin/python
-# make test WITHOUT="peers cassandra" leaves out what this machine cannot have.
+SPARK_PYTHON := $(CURDIR)/target/spark-venv/bin/python
+# make test WITHOUT="peers cassandra" leaves out what this machine cannot have; make soak WITHOUT="spark", too.
 WITHOUT ?=
 PEERS := $(filter-out $(WITHOUT),peers)
 CASSANDRA := $(filter-out $(WITHOUT),cassandra)
+SPARK := $(filter-out $(WITHOUT),spark)
 WITH_PEERS := $(if $(PEERS),MARQUETRY_PYTHON=$(PEERS_PYTHON))
+WITH_SPARK := $(if $(SPARK),MARQUETRY_SPARK=$(SPARK_PYTHON))
 WITH_CASSANDRA := $(if $(CASSANDRA),dev/cassandra.sh with target/test-cassandra --)
 # In CI the versions of Cargo.lock are the only ones.
 LOCKED := $(if $(CI),--locked)
@@ -47,9 +50,9 @@ deny: ## dependencies: licences, sources, advisories (from the network); builds 
 	cargo deny check --hide-inclusion-graph
 
 soak: ## the long tests, those marked #[ignore], as make test builds them; then fuzz and deny
-	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA)
+	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA) $(SPARK)
 	cargo test $(LOCKED) --workspace --lib --bins --tests --no-run
-	$(WITH_PEERS) $(WITH_CASSANDRA) cargo test $(LOCKED) --workspace --lib --bins --tests -- --ignored
+	$(WITH_PEERS) $(WITH_SPARK) $(WITH_CASSANDRA) cargo test $(LOCKED) --workspace --lib --bins --tests -- --ignored
 	@$(MAKE) --no-print-directory fuzz
 	@$(MAKE) --no-print-directory deny
 

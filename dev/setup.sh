@@ -8,6 +8,7 @@
 #   lint       rustfmt, clippy
 #   c++        a C++ compiler (the benchmarks link Arrow C++ from the pyarrow wheel)
 #   peers      the Parquet implementations of dev/peers.txt, in target/peers-venv
+#   spark      Apache Spark as dev/spark.txt has it, in target/spark-venv (760 MB), and Java
 #   cassandra  Java and Maven, and Cassandra's jars
 #   flights    the demo's file, target/demo/flights-3m.parquet
 #   deny       cargo-deny, built from source (minutes)
@@ -20,6 +21,7 @@ export PATH="$HOME/.cargo/bin:$PATH"
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/marquetry
 peers=target/peers-venv
+spark=target/spark-venv
 # BSD-3-Clause; the npm package's own checksum is verified by npm, the file's here.
 flights_package=vega-datasets@3.2.1
 flights_sha256=dbeb920c90f59b6ccaff823dcc3d08f25a97fa1ce128d93f40be4e931f5900b0
@@ -32,7 +34,7 @@ main() {
   local part
   for part in "$@"; do
     case $part in
-      rust | rust-dev | lint | c++ | peers | cassandra | flights | deny) ;;
+      rust | rust-dev | lint | c++ | peers | spark | cassandra | flights | deny) ;;
       *) sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; fail "unknown part '$part'" ;;
     esac
   done
@@ -134,8 +136,12 @@ make_cpp() { :; }
 
 # --- peers
 
-need_peers() {
-  if peers_are_there; then return; fi
+need_peers() { need_venv "$peers" dev/peers.txt; }
+
+make_peers() { make_venv "$peers" dev/peers.txt 150 --only-binary :all:; }
+
+need_venv() { # VENV LIST
+  if venv_is_there "$1" "$2"; then return; fi
   if ! have python3; then
     missing python3 python3-venv
   elif ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
@@ -143,25 +149,37 @@ need_peers() {
   fi
 }
 
-make_peers() {
-  if peers_are_there; then return; fi
+make_venv() { # VENV LIST MEGABYTES [OPTION…]
+  if venv_is_there "$1" "$2"; then return; fi
   python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-    fail "dev/peers.txt needs Python 3.11 or newer, and python3 is $(python3 --version)"
-  say "installing the peers of dev/peers.txt in $peers (about 150 MB)"
-  rm -rf "$peers"
+    fail "$2 needs Python 3.11 or newer, and python3 is $(python3 --version)"
+  say "installing what $2 names in $1 (about $3 MB)"
+  rm -rf "$1"
   mkdir -p target
-  python3 -m venv "$peers"
-  "$peers/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: -r dev/peers.txt >&2
-  cp dev/peers.txt "$peers/installed.txt" # last: what was interrupted is begun anew
+  python3 -m venv "$1"
+  "$1/bin/python" -m pip install --quiet --disable-pip-version-check "${@:4}" -r "$2" >&2
+  cp "$2" "$1/installed.txt" # last: what was interrupted is begun anew
 }
 
-peers_are_there() { cmp -s dev/peers.txt "$peers/installed.txt" && [ -x "$peers/bin/python" ]; }
+venv_is_there() { cmp -s "$2" "$1/installed.txt" && [ -x "$1/bin/python" ]; }
+
+# --- spark
+
+need_spark() {
+  need_venv "$spark" dev/spark.txt
+  need_java
+}
+
+# It is no wheel, but Python's source around its jars.
+make_spark() { make_venv "$spark" dev/spark.txt 760 --no-cache-dir; }
+
+need_java() { if ! dev/cassandra.sh java >/dev/null 2>&1; then missing default-jre-headless; fi; }
 
 # --- cassandra
 
 need_cassandra() {
   have ps || missing procps
-  if ! dev/cassandra.sh java >/dev/null 2>&1; then missing default-jre-headless; fi
+  need_java
   if ! have mvn && ! dev/cassandra.sh fetched; then missing maven; fi
 }
 

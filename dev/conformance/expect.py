@@ -452,21 +452,31 @@ def expect_alone(path, expect_file):
         child.join()
 
 
-def main(arguments, expect_file, usage):
-    if len(arguments) < 2:
-        print(usage, file=sys.stderr)
-        return 2
-    out, paths = arguments[0], []
-    for argument in arguments[1:]:
+def files_of(arguments):
+    """Paths, of which @LIST stands for those in LIST."""
+    paths = []
+    for argument in arguments:
         if argument.startswith("@"):
             with open(argument[1:], encoding="utf-8") as lines:
                 paths += [line.rstrip("\n") for line in lines if line.strip()]
         else:
             paths.append(argument)
-    entries = expect_files(paths, expect_file)
+    return paths
+
+
+def write_entries(out, entries):
     with open(out + ".tmp", "w", encoding="utf-8") as file:
         json.dump(entries, file, indent=None, separators=(",", ":"))
     os.replace(out + ".tmp", out)
+
+
+def main(arguments, expect_file, usage):
+    if len(arguments) < 2:
+        print(usage, file=sys.stderr)
+        return 2
+    out = arguments[0]
+    entries = expect_files(files_of(arguments[1:]), expect_file)
+    write_entries(out, entries)
     failed = sum("error" in entry for entry in entries)
     print(f"{len(entries)} files, {failed} that pyarrow {pa.__version__} cannot read: {out}")
     return 0

@@ -10,7 +10,6 @@ microseconds, for not every reader has finer ones; bytes and text alike; NaN equ
 What a reader does not read, whoever wrote it, is named in `cannot_read`, and is left out there.
 """
 
-import datetime
 import itertools
 import math
 import os
@@ -18,11 +17,11 @@ import sys
 
 import duckdb
 import fastparquet
-import pandas as pd
 import polars as pl
 import pyarrow.parquet as pq
 
 from expect import main, one_line
+from plain import plain
 
 
 def cannot_read(reader, column, kind, encodings, codec, is_v2, is_mixed, is_paged, values):
@@ -32,6 +31,10 @@ def cannot_read(reader, column, kind, encodings, codec, is_v2, is_mixed, is_page
             return "DuckDB 2.0 says so"
         case "polars" if kind == "FIXED_LEN_BYTE_ARRAY" and encodings & {"BYTE_STREAM_SPLIT", "DELTA_BYTE_ARRAY"}:
             return "Polars 2.1 says so"
+        case "polars" if kind == "BOOLEAN" and "_map_" in column:
+            return "of a map's equal keys it keeps the last, and there are only two booleans"
+        case "polars" if "BYTE_STREAM_SPLIT" in encodings and column.count("_") == 4:
+            return "it panics at some short pages of what is nested three deep, in files by pyarrow, too"
         case "fastparquet":
             is_nullable = not column.endswith("_required")
             return not_by_fastparquet(column, kind, encodings, codec, is_v2, is_mixed, is_paged, is_nullable, values)
@@ -81,14 +84,18 @@ def expect_file(path):
     except Exception as error:  # what pyarrow refuses is wrong, whatever its type
         return {"file": path, "columns": columns, "wrong": [f"pyarrow: {one_line(error)}"]}
     chunks = [file.metadata.row_group(0).column(at) for at in range(file.metadata.num_columns)]
-    # A field of one leaf each.
     name = os.path.basename(path)
     # pyarrow has one name for both kinds of LZ4.
     codec = name.split("-")[1]
     is_v2, is_mixed = "-V2-" in name, name.startswith("all-")
     # Only files of one type are written in short pages.
     is_paged = not name.startswith(("all-", "flat-"))
-    kinds = {chunk.path_in_schema.split(".")[0]: (chunk.physical_type, set(chunk.encodings)) for chunk in chunks}
+    # All leaves of a field are of one type: maps have keys like their values.
+    kinds = {}
+    for chunk in chunks:
+        field = chunk.path_in_schema.split(".")[0]
+        _, encodings = kinds.get(field, (None, set()))
+        kinds[field] = (chunk.physical_type, encodings | set(chunk.encodings))
     for reader in (with_duckdb, with_polars, with_fastparquet):
         name = reader.__name__.removeprefix("with_")
         columns[name] = 0
@@ -104,7 +111,7 @@ def expect_file(path):
                     at = next((at for at, pair in enumerate(zip(found, expected[column])) if pair[0] != pair[1]), len(found))
                     wrong.append(f"{name}: column {column}, {len(found)} rows of {len(expected[column])}: row {at} is "
                                  f"{found[at:at + 1]}, not {expected[column][at:at + 1]}")  # fmt: skip
-        except Exception as error:  # the same
+        except (Exception, pl.exceptions.PanicException) as error:  # the same
             wrong.append(f"{name}: {one_line(error)}")
     return {"file": path, "columns": columns, "wrong": wrong}
 
@@ -120,7 +127,8 @@ def with_duckdb(path, columns):
 def with_polars(path, columns):
     table = pl.read_parquet(path, columns=columns, use_pyarrow=False, parallel="none")
     for column in columns:
-        yield column, table.get_column(column).to_list()
+        # Not Python's lists: Polars makes dictionaries of some maps, which have each key once.
+        yield column, table.get_column(column).to_arrow().to_pylist()
 
 
 def with_fastparquet(path, columns):
@@ -129,29 +137,6 @@ def with_fastparquet(path, columns):
         values = file.to_pandas(columns=[column])[column].tolist()
         # pandas has no other null for numbers; those written have no NaN.
         yield column, [None if isinstance(value, float) and math.isnan(value) else value for value in values]
-
-
-def plain(value):
-    """A value as all readers can have it."""
-    if value is None or value is pd.NA or value is pd.NaT:
-        return None
-    if isinstance(value, (list, tuple)) or type(value).__name__ in ("Series", "ndarray"):
-        return [plain(element) for element in value]
-    if isinstance(value, dict):
-        return {name: plain(field) for name, field in value.items()}
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return bytes(value).decode("latin-1")
-    if isinstance(value, str):
-        return value.encode().decode("latin-1")
-    if isinstance(value, pd.Timestamp):
-        value = value.to_pydatetime(warn=False)
-    if isinstance(value, datetime.datetime):
-        return value.replace(tzinfo=None).isoformat()
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and math.isnan(value):
-        return "NaN"
-    return value
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ minutes=${MINUTES:-5}
 cores=${CORES:-$(nproc)}
 built=${CARGO_TARGET_DIR:-target}/fuzz
 work=target/fuzz/corpus
-all=(footer page encoding codec file operations values cql)
+all=(footer page encoding codec file operations values cql write shred text)
 
 main() {
   local keep=

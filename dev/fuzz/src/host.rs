@@ -49,6 +49,11 @@ impl<M: Machine> Watched<M> {
         // A ZSTD block is decoded at once, within the default budget.
         Watched { machine, units: Budget::DEFAULT_UNITS, steps: 0, supplies: 0, ballast: Vec::new() }
     }
+
+    /// The machine, for what is no step.
+    pub fn machine(&mut self) -> &mut M {
+        &mut self.machine
+    }
 }
 
 impl<M: Machine> Machine for Watched<M> {

@@ -41,7 +41,13 @@ mod targets {
     pub(crate) mod footer;
     pub(crate) mod operations;
     pub(crate) mod page;
+    pub(crate) mod shred;
+    pub(crate) mod text;
     pub(crate) mod values;
+    pub(crate) mod write;
+
+    /// Where writers put what they cannot hold.
+    pub(crate) const SPILL: marquetry_base::Object = marquetry_base::Object(7);
 }
 
 use canary::Canary;
@@ -121,6 +127,27 @@ pub const TARGETS: &[Target] = &[
         about: "files as statements and cells of CQL",
         run: targets::cql::run,
         runs: 1_200,
+        canaries: &[Canary::Bytes],
+    },
+    Target {
+        name: "write",
+        about: "tables, written in any way and read again",
+        run: targets::write::run,
+        runs: 1_500,
+        canaries: Canary::OF_MACHINES,
+    },
+    Target {
+        name: "shred",
+        about: "records as events, right and wrong, made columns",
+        run: targets::shred::run,
+        runs: 3_000,
+        canaries: &[Canary::Bytes],
+    },
+    Target {
+        name: "text",
+        about: "delimited text, cut anywhere",
+        run: targets::text::run,
+        runs: 40_000,
         canaries: &[Canary::Bytes],
     },
 ];

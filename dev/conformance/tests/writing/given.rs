@@ -21,8 +21,19 @@ pub(crate) const TYPES: [(&str, i32); 8] = [
     ("fixed", craft::FIXED_LEN_BYTE_ARRAY),
 ];
 
-/// How a column's values stand in their rows.
-pub(crate) const SHAPES: [&str; 5] = ["required", "optional", "struct", "list", "deep"];
+/// How a column's values stand in their rows: `required`, `optional`, or what they are in, from the outside in. A shape's last part says
+/// what of that is required, a bit each, the value's the last: nothing, unless it says so.
+pub(crate) const SHAPES: [&str; 5] = ["required", "optional", "struct", "list", "list_list_list_r4"];
+
+/// Every nesting of three: structs, lists and maps in each other. `required` says of each, by its number, what is required.
+pub(crate) fn deep_shapes(required: impl Fn(usize) -> usize) -> Vec<String> {
+    const LAYERS: [&str; 3] = ["struct", "list", "map"];
+    let shape = |at: usize| {
+        let [outer, middle, inner] = [at / 9, at / 3 % 3, at % 3].map(|layer| LAYERS[layer]);
+        format!("{outer}_{middle}_{inner}_r{}", required(at) % 16)
+    };
+    (0..27).map(shape).collect()
+}
 
 fn value_leaf(name: &str, repetition: i32, number: i32) -> Struct {
     let mut element = leaf(name, repetition, number);
@@ -41,31 +52,46 @@ fn lists(name: &str, repetition: i32) -> [Struct; 2] {
     [outer, group("list", 2, 1)]
 }
 
+/// Adds a column, or what it is in, layer by layer.
+fn nest(elements: &mut Vec<Struct>, name: &str, layers: &[&str], required: u32, number: i32) {
+    let repetition = if required % 2 == 1 { 0 } else { 1 };
+    let Some((layer, inner)) = layers.split_first() else {
+        return elements.push(value_leaf(name, repetition, number));
+    };
+    let field = match *layer {
+        "struct" => {
+            elements.push(group(name, repetition, 1));
+            "field"
+        }
+        "list" => {
+            elements.extend(lists(name, repetition));
+            "element"
+        }
+        "map" => {
+            let mut outer = group(name, repetition, 1);
+            outer.set(6, V::I32(craft::MAP));
+            elements.extend([outer, group("key_value", 2, 2), value_leaf("key", 0, number)]);
+            "value"
+        }
+        other => panic!("no layer {other}"),
+    };
+    nest(elements, field, inner, required / 2, number);
+}
+
 /// A schema with a column of each of these types in each of these shapes.
-pub(crate) fn schema(types: &[(&str, i32)], shapes: &[&str]) -> Arc<Schema> {
+pub(crate) fn schema(types: &[(&str, i32)], shapes: &[impl AsRef<str>]) -> Arc<Schema> {
     let mut elements = Vec::new();
     for (name, number) in types {
         for shape in shapes {
-            let column = format!("{name}_{shape}");
-            match *shape {
-                "required" => elements.push(value_leaf(&column, 0, *number)),
-                "optional" => elements.push(value_leaf(&column, 1, *number)),
-                "struct" => {
-                    elements.push(group(&column, 1, 1));
-                    elements.push(value_leaf("field", 1, *number));
-                }
-                "list" => {
-                    elements.extend(lists(&column, 1));
-                    elements.push(value_leaf("element", 1, *number));
-                }
-                "deep" => {
-                    elements.extend(lists(&column, 1));
-                    elements.extend(lists("element", 1));
-                    elements.extend(lists("element", 0));
-                    elements.push(value_leaf("element", 1, *number));
-                }
-                other => panic!("no shape {other}"),
+            let shape = shape.as_ref();
+            let (mut layers, mut required) = (shape.split('_').collect::<Vec<_>>(), 0);
+            if let Some(bits) = layers[layers.len() - 1].strip_prefix('r').and_then(|bits| bits.parse().ok())
+            {
+                (required, _) = (bits, layers.pop());
+            } else if let "required" | "optional" = shape {
+                (required, layers) = (u32::from(shape == "required"), Vec::new());
             }
+            nest(&mut elements, &format!("{name}_{shape}"), &layers, required, *number);
         }
     }
     let children = i32::try_from(types.len() * shapes.len()).unwrap();
@@ -89,20 +115,52 @@ pub(crate) enum Flavour {
     Ascending,
     /// Anything.
     Random,
+    /// No two alike, as keys of a map should be; but booleans.
+    Distinct,
 }
 
 /// Rows of every column of a schema.
 pub(crate) fn batch(schema: &Schema, rows: usize, flavour: Flavour, layout: Layout, seed: u64) -> Batch {
     let mut random = Random(seed | 1);
-    let columns =
-        (0..schema.leaves().len()).map(|number| column(schema, number, rows, flavour, layout, &mut random));
-    Batch { row_group: 0, first_row: 0, rows, columns: columns.collect() }
+    // Keys of maps stand before their values, and have their levels; so the last leaf of each field is first.
+    let mut columns: Vec<ColumnBatch> = Vec::new();
+    for number in (0..schema.leaves().len()).rev() {
+        let is_of = |column: &&ColumnBatch| field_of(schema, column.leaf) == field_of(schema, number);
+        let levels = columns.last().filter(is_of).and_then(|column| column.levels.as_ref());
+        let levels = levels.map(|levels| levels_of_key(&schema.leaves()[number], levels));
+        let flavour = if levels.is_some() { Flavour::Distinct } else { flavour };
+        columns.push(column(schema, number, rows, levels, flavour, layout, &mut random));
+    }
+    columns.reverse();
+    Batch { row_group: 0, first_row: 0, rows, columns }
+}
+
+/// The column's field at the root.
+fn field_of(schema: &Schema, leaf: usize) -> usize {
+    let mut node = schema.leaves()[leaf].node;
+    while schema.nodes()[node].parent != 0 {
+        node = schema.nodes()[node].parent;
+    }
+    node
+}
+
+/// The levels of a map's key, from those of what stands in its value.
+fn levels_of_key(key: &Leaf, value: &Levels) -> Levels {
+    let (definition_max, repetition_max) =
+        (u8::try_from(key.definition_max).unwrap(), u8::try_from(key.repetition_max).unwrap());
+    let repetition = value.repetition.as_ref().expect("a map is repeated");
+    let entries = value.definition.iter().zip(repetition.iter());
+    let entries = entries.filter(|(_, repetition)| **repetition <= repetition_max);
+    let (definition, repetition): (Vec<u8>, Vec<u8>) =
+        entries.map(|(definition, repetition)| (*definition.min(&definition_max), *repetition)).unzip();
+    Levels { definition: definition.into(), repetition: Some(repetition.into()) }
 }
 
 fn column(
     schema: &Schema,
     number: usize,
     rows: usize,
+    given: Option<Levels>,
     flavour: Flavour,
     layout: Layout,
     random: &mut Random,
@@ -130,7 +188,7 @@ fn column(
             column.validity = Some(bits.slice(3..3 + rows));
         }
     } else {
-        let levels = levels(schema, leaf, rows, random);
+        let levels = given.unwrap_or_else(|| levels(schema, leaf, rows, random));
         let there = |level: &&u8| u16::from(**level) == leaf.definition_max;
         values = levels.definition.iter().filter(there).count();
         column.nulls = levels.definition.len() - values;
@@ -179,6 +237,7 @@ fn values_of(physical_type: PhysicalType, count: usize, flavour: Flavour, random
         Flavour::Few => random.below(20),
         Flavour::Ascending => u64::try_from(at).unwrap() * 3,
         Flavour::Random => random.number(),
+        Flavour::Distinct => u64::try_from(at).unwrap() * 5 + 1,
     };
     let numbers: Vec<u64> = (0..count).map(&mut number).collect();
     fn of<T>(numbers: &[u64], turn: impl Fn(u64) -> T) -> Buffer<T> {

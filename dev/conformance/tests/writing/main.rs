@@ -12,3 +12,5 @@ mod others;
 mod rewritten;
 mod shredded;
 mod sorting;
+mod spark;
+mod ways;

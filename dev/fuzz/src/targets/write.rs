@@ -1,0 +1,142 @@
+//! What is written is read again: any batches, options and hosts.
+
+use std::sync::Arc;
+
+use marquetry_base::{Bytes, Codec, Result};
+use marquetry_codecs::StandardCodecs;
+use marquetry_conformance::canonical::FILE;
+use marquetry_conformance::hostile::{self, Manner};
+use marquetry_conformance::written::{self, Written};
+use marquetry_parquet::format::{Compression, Encoding, FileMetaData};
+use marquetry_parquet::read::{Batch, PageIndexReader, ReadOptions};
+use marquetry_parquet::schema::{PhysicalType, Schema};
+use marquetry_parquet::write::{BloomOptions, ColumnOptions, Fed, FileWriter, PageVersion, WriteOptions};
+
+use crate::choices::Choices;
+use crate::host::{self, LIMITS, Watched, bounded, check_error};
+use crate::plan::{Only, Plan};
+use crate::targets::SPILL;
+use crate::tree::Tree;
+
+/// Tables of any schema, in batches as a reader cuts them.
+pub(crate) fn run(data: &[u8]) {
+    let choices = &mut Choices::new(data);
+    let (read, manner) = (host::options(choices), host::manner(choices));
+    let tree = Tree::choose(choices, 4);
+    let rows_max = choices.pick(&[20, 3, 100, 400]);
+    let given = Plan::choose(tree, rows_max, Only::default(), choices);
+    let source = given.write();
+    let Some((metadata, batches)) = batches(&source, &read) else { return };
+    let schema = Arc::new(metadata.schema.clone());
+    let options = options(&schema, choices);
+    let write = |manner| bounded(&source, &LIMITS, || write(&schema, &batches, &options, manner));
+    let (kind, hostile) = match (write(Manner::KIND), write(host::for_file(manner, &source))) {
+        (Ok(kind), Ok(hostile)) => (kind, hostile),
+        (Err(kind), Err(hostile)) => {
+            assert_eq!(kind.kind(), hostile.kind(), "another error by {manner:?}");
+            return check_error(&kind);
+        }
+        (kind, hostile) => {
+            panic!("{:?} by {manner:?}, where a kind host gets {:?}", hostile.err(), kind.err())
+        }
+    };
+    let file = hostile.object(FILE);
+    assert!(file == kind.object(FILE), "another file by {manner:?}");
+    examine(&file, &schema, &given, host::for_file(manner, &file));
+}
+
+/// A table as batches; `None` where limits keep some of it back.
+fn batches(bytes: &Bytes, options: &ReadOptions) -> Option<(Arc<FileMetaData>, Vec<Batch>)> {
+    let metadata = host::footer(bytes, LIMITS, Manner::KIND).ok()?;
+    let mut batches = Vec::new();
+    let mut reader = host::reader(&metadata, options).ok()?;
+    let read = hostile::run(&mut reader, FILE, bytes, Manner::KIND, |batch| {
+        batches.push(batch);
+        Ok(())
+    });
+    read.is_ok().then_some((metadata, batches))
+}
+
+fn write(schema: &Arc<Schema>, batches: &[Batch], options: &WriteOptions, manner: Manner) -> Result<Written> {
+    let codecs = Arc::new(StandardCodecs::default());
+    let writer = FileWriter::new(FILE, Arc::clone(schema), codecs, options.clone())?;
+    let mut left = batches.iter();
+    written::write(&mut Watched::new(writer), manner, |writer, _room| {
+        let writer = writer.machine();
+        match left.next() {
+            Some(batch) => assert_eq!(writer.feed(batch.clone())?, Fed::Taken, "room that there is not"),
+            None => writer.finish(),
+        }
+        Ok(())
+    })
+}
+
+/// The file has the values that were given, whoever reads it, and a page index that agrees with its footer.
+fn examine(file: &Bytes, schema: &Schema, given: &Plan, manner: Manner) {
+    let metadata = host::footer(file, LIMITS, manner).expect("a footer that was written");
+    assert_eq!(metadata.schema.leaves(), schema.leaves());
+    for manner in [Manner::KIND, manner] {
+        let options = ReadOptions { limits: LIMITS, ..ReadOptions::default() };
+        let told = bounded(file, &LIMITS, || host::read(file, &metadata, &options, manner));
+        told.check_expected(&given.expected);
+    }
+    let indexes = PageIndexReader::new(FILE, metadata, &ReadOptions::default());
+    let read = indexes
+        .and_then(|indexes| hostile::run(&mut Watched::new(indexes), FILE, file, manner, |_index| Ok(())));
+    assert!(read.is_ok(), "a page index that was written: {:?}", read.err());
+}
+
+fn options(schema: &Schema, choices: &mut Choices<'_>) -> WriteOptions {
+    let columns = (0..schema.leaves().len()).map(|leaf| (leaf, column(schema, leaf, choices))).collect();
+    WriteOptions {
+        columns,
+        page_version: choices.pick(&[PageVersion::V1, PageVersion::V2]),
+        page_rows: choices.pick(&[20_000, 1, 2, 7, 64, 100]),
+        page_bytes: choices.pick(&[1 << 20, 1, 30, 500]),
+        dictionary_bytes: choices.pick(&[1 << 20, 0, 1, 40, 300]),
+        row_group_rows: choices.pick(&[1 << 20, 1, 3, 64, 150]),
+        row_group_bytes: choices.pick(&[128 << 20, 1, 100, 2_000]),
+        crc: !choices.once_in(3),
+        page_index: !choices.once_in(3),
+        spill: choices.once_in(2).then_some(SPILL),
+        held_bytes_max: choices.pick(&[16 << 20, 0, 1, 50, 1_000]),
+        ..WriteOptions::default()
+    }
+}
+
+fn column(schema: &Schema, leaf: usize, choices: &mut Choices<'_>) -> ColumnOptions {
+    const CODECS: [Codec; 6] =
+        [Codec::Snappy, Codec::Gzip, Codec::Brotli, Codec::Lz4, Codec::Zstd, Codec::Lz4Raw];
+    use Encoding::{
+        Alp, ByteStreamSplit, DeltaBinaryPacked, DeltaByteArray, DeltaLengthByteArray, Plain, Rle,
+        RleDictionary,
+    };
+    let physical = schema.leaves()[leaf].physical_type;
+    let encodings: &[Encoding] = match physical {
+        PhysicalType::Boolean => &[Plain, Rle],
+        PhysicalType::Int32 | PhysicalType::Int64 => {
+            &[Plain, RleDictionary, DeltaBinaryPacked, ByteStreamSplit]
+        }
+        PhysicalType::Int96 => &[Plain, RleDictionary],
+        PhysicalType::Float | PhysicalType::Double => &[Plain, RleDictionary, ByteStreamSplit, Alp],
+        PhysicalType::ByteArray => &[Plain, RleDictionary, DeltaLengthByteArray, DeltaByteArray],
+        PhysicalType::FixedLenByteArray(_) => &[Plain, RleDictionary, ByteStreamSplit, DeltaByteArray],
+    };
+    let is_packed = choices.once_in(2);
+    let has_bloom = physical != PhysicalType::Boolean && choices.once_in(4);
+    ColumnOptions {
+        encoding: (!choices.once_in(3)).then(|| choices.pick(encodings)),
+        compression: match is_packed {
+            true => Compression::Codec(choices.pick(&CODECS)),
+            false => Compression::Uncompressed,
+        },
+        dictionary: !choices.once_in(4),
+        bounds: !choices.once_in(5),
+        bounds_bytes_max: choices.pick(&[64, 1, 2, 5, 1_000]),
+        bloom: has_bloom.then(|| BloomOptions {
+            fpp: choices.pick(&[0.01, 0.5, 0.0001]),
+            bytes_max: choices.pick(&[1 << 20, 32, 64, 1 << 12]),
+        }),
+        ..ColumnOptions::default()
+    }
+}
