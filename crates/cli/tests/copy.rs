@@ -196,3 +196,79 @@ fn files_are_loaded_one_after_the_other() {
     error.failed(1, &[&bad, "column text", "row 2", "rows had been loaded"]);
     server.rows("DROP KEYSPACE marquetry_cli_files");
 }
+
+/// Delimited text and JSON lines are tables as any other: what is read back is what stands there.
+#[test]
+fn text_is_copied_into_a_live_table() {
+    let Some(server) = Server::connect() else { return };
+    let to = server.fresh("marquetry_cli_text", "c");
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let number = |row: &[Option<CqlValue>]| match row[0] {
+        Some(CqlValue::BigInt(id)) => id,
+        ref other => panic!("{other:?}"),
+    };
+    let table = |statement: &str| {
+        let mut rows = server.rows(statement);
+        rows.sort_by_key(|row| number(row));
+        rows
+    };
+    let text = |text: &str| Some(CqlValue::Text(text.to_owned()));
+    let date = |days: u32| Some(CqlValue::Date(scylla::value::CqlDate((1 << 31) + days)));
+
+    let csv = "id,name,day,ratio,ok,zip\n1,\"it's, \"\"é\"\"\n\",2024-02-29,0.5,true,007\n2,,,,,\n3,\"\",1970-01-02,-1e-3,false,x\n";
+    let from = file("c.csv", csv);
+    let out = run(["copy", &from, &to, "--create", "--key", "id"]).succeeded();
+    assert!(out.starts_with("3 rows loaded into marquetry_cli_text.c in "), "{out}");
+    let rows = table("SELECT id, name, day, ratio, ok, zip FROM marquetry_cli_text.c");
+    assert_eq!(
+        rows[0][1..],
+        [
+            text("it's, \"é\"\n"),
+            date(19_782),
+            Some(CqlValue::Double(0.5)),
+            Some(CqlValue::Boolean(true)),
+            text("007")
+        ]
+    );
+    assert_eq!(rows[1][1..], vec![None; 5]);
+    assert_eq!(
+        rows[2][1..],
+        [text(""), date(1), Some(CqlValue::Double(-0.001)), Some(CqlValue::Boolean(false)), text("x")]
+    );
+
+    let lines = [
+        r#"{"id":1,"tags":["a","é"],"place":{"x":1.5,"y":"\n"},"marks":{"k":2,"l":-3},"at":"2024-02-29T12:00:00.123Z"}"#,
+        r#"{"place":{"y":null},"id":2,"marks":{}}"#,
+    ];
+    let from = file("j.jsonl", &lines.join("\n"));
+    let to = format!("cql://{}/marquetry_cli_text.j", server.address);
+    let schema =
+        "id bigint, tags list<text>, place struct<x double, y text>, marks map<text, int>, at timestamp";
+    let out = run(["copy", &from, &to, "--create", "--key", "id", "--schema", schema]).succeeded();
+    assert!(out.starts_with("2 rows loaded into marquetry_cli_text.j in "), "{out}");
+    let rows = table("SELECT id, tags, place, marks, at FROM marquetry_cli_text.j");
+    assert_eq!(rows[0][1], Some(CqlValue::List([text("a"), text("é")].into_iter().flatten().collect())));
+    let place = |row: &[Option<CqlValue>]| match &row[2] {
+        Some(CqlValue::UserDefinedType { name, fields, .. }) => (name.clone(), fields.clone()),
+        other => panic!("{other:?}"),
+    };
+    let fields = |x, y| vec![("x".to_owned(), x), ("y".to_owned(), y)];
+    assert_eq!(place(&rows[0]), ("j_place".to_owned(), fields(Some(CqlValue::Double(1.5)), text("\n"))));
+    assert_eq!(place(&rows[1]).1, fields(None, None));
+    let marks =
+        [("k", 2), ("l", -3)].map(|(key, mark)| (CqlValue::Text(key.to_owned()), CqlValue::Int(mark)));
+    assert_eq!(rows[0][3], Some(CqlValue::Map(marks.to_vec())));
+    assert_eq!(rows[0][4], Some(CqlValue::Timestamp(scylla::value::CqlTimestamp(1_709_208_000_123))));
+    // Of nothing Cassandra keeps nothing: an empty map is none.
+    assert_eq!((&rows[1][1], &rows[1][3], &rows[1][4]), (&None, &None, &None));
+
+    // What does not fit is refused with its line.
+    let from = file("bad.jsonl", "{\"id\":3}\n{\"id\":\"x\"}\n");
+    run(["copy", &from, &to, "--schema", "id bigint"]).failed(1, &["bad.jsonl", "line 2"]);
+    server.rows("DROP KEYSPACE marquetry_cli_text");
+}

@@ -495,7 +495,7 @@ impl FileWriter {
                 false => State::Spilling { column: 0, with_open: true },
             };
             // What cannot be moved stays, whatever the bound: dictionaries, and hashes. It is not tried again before there is more.
-            self.spill_at = most.max(self.held.saturating_add(most / 2));
+            self.spill_at = most.max(self.held.saturating_add((most / 2).max(1)));
             return Ok(None);
         };
         let (held, size) = (found.held(), found.size());

@@ -119,3 +119,14 @@ fn spilled() {
     check(&schema, &options, Manner::KIND, &[250; 40]);
     check(&schema, &options, Manner::DISORDERLY, &[250; 10]);
 }
+
+/// However little may be held, there is an end.
+#[test]
+fn spilled_at_once() {
+    let schema = given::schema(&TYPES, &SHAPES);
+    for held_bytes_max in [0, 1, 2] {
+        let options =
+            WriteOptions { column: plain(), spill: Some(SPILL), held_bytes_max, ..WriteOptions::default() };
+        check(&schema, &options, Manner::KIND, &[20, 1, 30]);
+    }
+}
