@@ -133,7 +133,7 @@ pub const TARGETS: &[Target] = &[
         name: "write",
         about: "tables, written in any way and read again",
         run: targets::write::run,
-        runs: 1_500,
+        runs: 500,
         canaries: Canary::OF_MACHINES,
     },
     Target {
