@@ -43,8 +43,8 @@ pub(crate) struct FileArgs {
 
     /// Encode a column so, rather than by what its values are: 'id=DELTA_BINARY_PACKED'
     ///
-    /// Encodings are PLAIN, RLE_DICTIONARY, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT and,
-    /// for booleans, RLE. Columns are named as --columns names them; all that is in a nested one is meant.
+    /// Encodings are PLAIN, RLE_DICTIONARY, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT,
+    /// for booleans RLE, and for FLOAT and DOUBLE ALP, which few readers have. Columns are named as --columns names them; all that is in a nested one is meant.
     #[arg(long, value_name = "COLUMN=ENCODING", help_heading = "Parquet file")]
     encoding: Vec<String>,
 
