@@ -3,26 +3,24 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::cmp::Ordering;
-use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Error, Price, Result, Segmented};
+use marquetry_base::{Budget, Error, Input, Price, Result};
 
 use super::bloom::{BloomBuilder, Entries};
 use super::chooser::Choice;
+use super::chunk::{Chunk, PagePlace, PageRecord, Sending};
 use super::coding::{Coding, choose};
 use super::encoder::{Body, Encoder, LevelEncoder, Slice};
 use super::geospatial::GeospatialBuilder;
 use super::options::{PageVersion, WriteOptions, check_leaf};
 use super::out::Out;
-use super::page::{Page, PageMaker};
+use super::page::PageMaker;
 use super::part::{self, Cursor, Maxima, PART_PRICE, Part};
 use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE};
-use crate::bloom::Filter;
 use crate::format::{
-    BoundaryOrder, Compression, DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding,
-    GeospatialStatistics, PageKind,
+    Compression, DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, GeospatialStatistics,
+    PageKind,
 };
 use crate::growing::SLICE_BYTES;
 use crate::read::ColumnBatch;
@@ -103,68 +101,6 @@ enum Closing {
     MakingDictionary,
 }
 
-/// The chunk as far as it is written.
-#[derive(Debug, Default)]
-pub(super) struct Chunk {
-    pub(super) dictionary_page: Option<(PagePlace, u32)>,
-    pub(super) pages: Segmented<PageRecord>,
-    pub(super) rows: u64,
-    pub(super) entries: u64,
-    pub(super) nulls: u64,
-    /// Bytes of values, without lengths.
-    pub(super) value_bytes: u64,
-    pub(super) bounds: Bounds,
-    pub(super) histogram: Vec<u64>,
-    pub(super) uncompressed_bytes: u64,
-    pub(super) compressed_bytes: u64,
-    /// How many pages there are, by their type and encoding.
-    pub(super) encodings: Vec<(i32, Encoding, i32)>,
-    /// Entries of the dictionary, if every value is in it.
-    pub(super) distinct: Option<u64>,
-    /// Where the dictionary's page and the first other one stand in the file, once they do.
-    pub(super) dictionary_page_offset: Option<u64>,
-    pub(super) data_page_offset: u64,
-    /// The Bloom filter, once the chunk is ended.
-    pub(super) filter: Option<Box<Filter>>,
-    /// Bytes of pages that are in memory, and how many pages are not.
-    held: u64,
-    moved_pages: usize,
-    /// Neither: the bounds of pages so far are not in that order.
-    is_not_ascending: bool,
-    is_not_descending: bool,
-    /// A page has values and no bounds.
-    pub(super) has_unbounded_page: bool,
-    /// The last page that has bounds.
-    last_bounded: Option<usize>,
-}
-
-/// A page of the chunk.
-#[derive(Debug)]
-pub(super) struct PageRecord {
-    pub(super) place: PagePlace,
-    pub(super) bytes: u32,
-    /// Where it stands in the file, once it does.
-    pub(super) offset: u64,
-    /// The first row's number in the row group.
-    pub(super) first_row: u64,
-    pub(super) entries: u64,
-    pub(super) nulls: u64,
-    pub(super) nans: u64,
-    pub(super) value_bytes: u64,
-    /// Lower and upper bound, as they are written.
-    pub(super) bounds: Option<Box<[Vec<u8>; 2]>>,
-    pub(super) histogram: Box<[u64]>,
-}
-
-/// Where a page is until its row group is written.
-#[derive(Debug)]
-pub(super) enum PagePlace {
-    /// In memory.
-    Held(Vec<Bytes>),
-    /// In the spill object.
-    Spilled(Range<u64>),
-}
-
 impl ColumnWriter {
     /// A column without values.
     ///
@@ -236,22 +172,15 @@ impl ColumnWriter {
         self.chunk.compressed_bytes + u64_of(coding + self.repetition.bytes() + self.definition.bytes())
     }
 
-    /// Moves pages out of memory, in order. False when the budget is spent before all are.
-    pub(super) fn move_pages(&mut self, to: &mut Out, budget: &mut Budget<'_>) -> bool {
-        let chunk = &mut self.chunk;
-        while let Some(page) = chunk.pages.get_mut(chunk.moved_pages) {
-            let start = to.position();
-            if let PagePlace::Held(pieces) = &mut page.place {
-                core::mem::take(pieces).into_iter().for_each(|piece| to.push(piece, budget));
-                page.place = PagePlace::Spilled(start..to.position());
-            }
-            chunk.held = chunk.held.saturating_sub(to.position() - start);
-            chunk.moved_pages += 1;
-            if budget.is_spent() {
-                return chunk.moved_pages == chunk.pages.len();
-            }
+    /// Sends pages on their way that may leave before their row group ends: those of its first column that is not whole, where there is no
+    /// dictionary, or its page is made. While there are no values, that is not known.
+    pub(super) fn send_pages(&mut self, out: &mut Out, budget: &mut Budget<'_>) {
+        let is_first_known = self.coding.as_ref().is_some_and(|coding| coding.dictionary.is_none());
+        if is_first_known && matches!(self.closing, Closing::No) {
+            // What was spilled comes back when the row group ends, and what is behind it waits for that.
+            let mut nothing = Input::new();
+            while let Sending::Page = self.chunk.send(out, &mut nothing, budget) {}
         }
-        true
     }
 
     /// True when there are rows in the open page.
@@ -515,10 +444,14 @@ impl ColumnWriter {
                 Closing::Making(_) | Closing::MakingDictionary => match shared.maker.step(budget)? {
                     Some(page) => {
                         match core::mem::replace(&mut self.closing, Closing::No) {
-                            Closing::Making(record) => self.keep(*record, page),
-                            _ => self.keep_dictionary(page),
+                            Closing::Making(record) => self.chunk.keep(*record, page),
+                            _ => self.chunk.keep_dictionary(page),
                         }
-                        return Ok(true);
+                        if !self.has_left_dictionary() {
+                            return Ok(true);
+                        }
+                        self.closing = Closing::Dictionary;
+                        true
                     }
                     None => false,
                 },
@@ -625,16 +558,11 @@ impl ColumnWriter {
         record
     }
 
-    fn keep(&mut self, mut record: PageRecord, page: Page) {
-        self.chunk.add(&page);
-        record.bytes = page.bytes;
-        record.place = PagePlace::Held(page.pieces);
-        self.chunk.pages.push(record);
-    }
-
-    fn keep_dictionary(&mut self, page: Page) {
-        self.chunk.add(&page);
-        self.chunk.dictionary_page = Some((PagePlace::Held(page.pieces), page.bytes));
+    /// No more pages refer to the dictionary: its memory is given back, and pages may leave that its own is to come before.
+    fn has_left_dictionary(&self) -> bool {
+        self.coding
+            .as_ref()
+            .is_some_and(|coding| coding.dictionary.is_some() && coding.encoding != Encoding::RleDictionary)
     }
 
     fn finish_dictionary(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
@@ -643,9 +571,10 @@ impl ColumnWriter {
         let entries = dictionary.len();
         let Some(body) = dictionary.finish(budget)? else { return Ok(false) };
         // A dictionary that was left has not all values.
-        let is_whole = self.coding.as_ref().is_some_and(|coding| coding.encoding == Encoding::RleDictionary);
-        self.chunk.distinct = is_whole.then(|| u64_of(entries));
-        self.coding = None;
+        if let Some(coding) = &mut self.coding {
+            coding.dictionary = None;
+            self.chunk.distinct = (coding.encoding == Encoding::RleDictionary).then(|| u64_of(entries));
+        }
         self.closing = Closing::Entries(Box::new((Entries::default(), body)), entries);
         Ok(true)
     }
@@ -714,50 +643,4 @@ pub(super) fn has_histograms(maxima: Maxima) -> bool {
 /// Of a histogram, how many of the counts are those of repetition levels.
 pub(super) fn repetitions_of(maxima: Maxima) -> usize {
     if maxima.repetition > 0 { usize::from(maxima.repetition) + 1 } else { 0 }
-}
-
-impl Chunk {
-    fn count_page(&mut self, page_type: i32, encoding: Encoding) {
-        let known = self.encodings.iter_mut().find(|known| (known.0, known.1) == (page_type, encoding));
-        match known {
-            Some(known) => known.2 = known.2.saturating_add(1),
-            None => self.encodings.push((page_type, encoding, 1)),
-        }
-    }
-
-    fn add(&mut self, page: &Page) {
-        self.compressed_bytes += u64::from(page.bytes);
-        self.uncompressed_bytes += u64::from(page.uncompressed_bytes);
-        self.held += u64::from(page.bytes);
-    }
-
-    /// Compares the bounds of a page with those of the one before.
-    fn order(&mut self, of: &BoundsOf, record: &PageRecord, number: usize) {
-        let is_null = record.nulls == record.entries;
-        let Some(bounds) = &record.bounds else {
-            self.has_unbounded_page |= !is_null;
-            return;
-        };
-        let before = self.last_bounded.and_then(|at| self.pages.get(at)?.bounds.as_ref());
-        if let Some(before) = before {
-            let mut compare = |at: usize| match of.compare(&before[at], &bounds[at]) {
-                Some(Ordering::Less) => self.is_not_descending = true,
-                Some(Ordering::Greater) => self.is_not_ascending = true,
-                Some(Ordering::Equal) => {}
-                None => (self.is_not_ascending, self.is_not_descending) = (true, true),
-            };
-            compare(0);
-            compare(1);
-        }
-        self.last_bounded = Some(number);
-    }
-
-    /// How the bounds of pages are ordered.
-    pub(super) fn boundary_order(&self) -> BoundaryOrder {
-        match (self.is_not_ascending, self.is_not_descending) {
-            (false, _) => BoundaryOrder::Ascending,
-            (true, false) => BoundaryOrder::Descending,
-            (true, true) => BoundaryOrder::Unordered,
-        }
-    }
 }

@@ -40,7 +40,8 @@ const COLUMN_PRICE: Price = Price::per_kilovalue(40 << 10);
 /// validity, dense or spaced, nested ones with levels. Batches may be of any size, and need not end where row groups do.
 ///
 /// Pages are encoded and compressed as rows come, and leave when their row group ends, for the chunks of a column are in one
-/// piece. Until then they are held, or moved to [`WriteOptions::spill`].
+/// piece. Until then they are held, or moved to [`WriteOptions::spill`]. Those of a row group's first column leave at once, unless they refer to a
+/// dictionary.
 ///
 /// A row group may also be fed [by columns](FileWriter::feed_column), each of them whole. Then nothing is held but the column that is
 /// written.
@@ -52,7 +53,8 @@ pub struct FileWriter {
     batch: Option<Pending>,
     column: Option<ColumnBatch>,
     is_finished: bool,
-    /// Rows of the open row group.
+    /// Where the open row group begins in the file, and its rows.
+    group_offset: u64,
     group_rows: u64,
     /// Bytes of the open row group, about, and those of them that are in memory.
     group_bytes: u64,
@@ -149,6 +151,7 @@ impl FileWriter {
             batch: None,
             column: None,
             is_finished: false,
+            group_offset: 0,
             group_rows: 0,
             group_bytes: 0,
             held: 0,
@@ -212,7 +215,7 @@ impl FileWriter {
                 if column.rows == 0 {
                     return Err(Error::misuse("a row group of no rows"));
                 }
-                let steps = GroupSteps::by_columns(u64_of(column.rows), self.out.position());
+                let steps = GroupSteps::by_columns(u64_of(column.rows), self.group_offset);
                 self.state = State::Columns(steps);
             }
             State::Rows | State::Spilling { .. } | State::Group(_) => {
@@ -301,6 +304,7 @@ impl FileWriter {
             }
         }
         self.out.push(Bytes::from_static(&MAGIC), budget);
+        self.group_offset = self.out.position();
         self.state = State::Rows;
         Ok(None)
     }
@@ -348,6 +352,9 @@ impl FileWriter {
                 if is_taken && pending.until == pending.batch.rows {
                     column.end_batch(batch)?;
                 }
+                if pending.column == 0 {
+                    column.send_pages(&mut self.out, budget);
+                }
                 Ok(is_taken)
             });
             let (held, size) = (column.held().wrapping_sub(held), column.size().wrapping_sub(size));
@@ -363,7 +370,7 @@ impl FileWriter {
             // Not before: codecs do nothing where a budget is begun, and does not pay for what they do at least.
             budget.charge(COLUMN_PRICE, 0, 1);
             if !is_taken {
-                return Ok(Some(Step::Yield));
+                return Ok((!self.out.is_ready()).then_some(Step::Yield));
             }
             pending.column += 1;
             if budget.is_spent() {
@@ -382,7 +389,7 @@ impl FileWriter {
     }
 
     fn begin_group(&mut self) -> Option<Step<Room>> {
-        self.state = State::Group(GroupSteps::new(self.group_rows, self.out.position()));
+        self.state = State::Group(GroupSteps::new(self.group_rows, self.group_offset));
         None
     }
 
@@ -406,6 +413,7 @@ impl FileWriter {
                 if is_taken {
                     column.end_batch(batch)?;
                 }
+                column.send_pages(&mut self.out, budget);
                 Ok(is_taken)
             });
             self.held = column.held();
@@ -418,7 +426,7 @@ impl FileWriter {
             })?;
             budget.charge(COLUMN_PRICE, 0, 1);
             if !is_taken {
-                return Ok(Some(Step::Yield));
+                return Ok((!self.out.is_ready()).then_some(Step::Yield));
             }
             self.column = None;
             steps.end_column();
@@ -463,6 +471,7 @@ impl FileWriter {
     fn begin_rows(&mut self) {
         self.out.seal();
         self.spilled.clear();
+        self.group_offset = self.out.position();
         (self.group_rows, self.group_bytes, self.held) = (0, 0, 0);
         self.spill_at = self.shared.options.held_bytes_max;
         self.state = State::Rows;
@@ -505,7 +514,7 @@ impl FileWriter {
             true
         };
         if is_done {
-            *column += usize::from(found.move_pages(&mut self.spill_out, budget));
+            *column += usize::from(found.chunk.move_pages(&mut self.spill_out, budget));
         }
         budget.charge(COLUMN_PRICE, 0, 1);
         self.held = self.held.wrapping_add(found.held().wrapping_sub(held));

@@ -9,6 +9,7 @@
 
 mod bloom;
 pub mod chooser;
+mod chunk;
 mod coding;
 mod column;
 pub mod dictionary;
