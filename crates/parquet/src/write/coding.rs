@@ -13,6 +13,20 @@ use crate::format::{Compression, Encoding};
 use crate::growing::SLICE_BYTES;
 use crate::schema::PhysicalType;
 
+/// What was chosen for a column.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chosen {
+    encoding: Encoding,
+    fallback: Encoding,
+    /// Rows of chunks to come that it holds for; none of the chunk that it was chosen for.
+    rows_left: Option<u64>,
+}
+
+/// A choice is made for each chunk, but not where they are small: it would cost more than all else. Then it holds for so many times the
+/// rows that it was made by.
+const CHOICE_ROWS: u64 = 20_000;
+const CHOICE_LASTS: u64 = 16;
+
 /// How values are encoded, once there are any.
 #[derive(Debug)]
 pub(super) struct Coding {
@@ -21,6 +35,8 @@ pub(super) struct Coding {
     pub(super) encoder: Box<Encoder>,
     pub(super) fallback: Encoding,
     pub(super) dictionary: Option<Box<DictionaryBuilder>>,
+    /// A dictionary was chosen for the chunk.
+    is_chosen: bool,
     /// No more pages shall use the dictionary.
     pub(super) is_leaving: bool,
     /// The user asked for the dictionary.
@@ -31,7 +47,7 @@ pub(super) struct Coding {
 }
 
 impl Coding {
-    pub(super) fn new(choice: Choice, physical_type: PhysicalType, is_asked: bool) -> Result<Coding> {
+    pub(super) fn new(choice: Chosen, physical_type: PhysicalType, is_asked: bool) -> Result<Coding> {
         let dictionary = (choice.encoding == Encoding::RleDictionary).then(|| {
             // Where it ends is decided between rows: a row may be of any size, and is never cut.
             let limits = DictionaryLimits { entries: DICTIONARY_MAX, bytes: DICTIONARY_MAX };
@@ -41,6 +57,7 @@ impl Coding {
             encoding: choice.encoding,
             encoder: Box::new(Encoder::new(choice.encoding, physical_type)?),
             fallback: choice.fallback,
+            is_chosen: dictionary.is_some(),
             dictionary,
             is_leaving: false,
             is_asked,
@@ -49,7 +66,7 @@ impl Coding {
         })
     }
 
-    /// Takes values. False when the budget is spent in the middle of a long one, which is then to be given again.
+    /// Takes values of so many bytes in PLAIN. False when the budget is spent in the middle of a long one, which is then to be given again.
     pub(super) fn take(
         &mut self,
         mut values: Slice<'_>,
@@ -57,7 +74,7 @@ impl Coding {
         indices: &mut Vec<u32>,
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
-        let is_long = bytes > SLICE_BYTES;
+        let is_long = values.len() == 1 && bytes > SLICE_BYTES;
         if self.encoding != Encoding::RleDictionary {
             return put(&mut self.encoder, values, is_long, budget);
         }
@@ -76,7 +93,19 @@ impl Coding {
                 return Ok(false);
             }
         }
+        self.plain_bytes += bytes;
         put(&mut self.encoder, Slice::Indices(indices), false, budget)
+    }
+
+    /// Whether a dictionary was chosen, and left.
+    pub(super) fn has_left_chosen(&self) -> bool {
+        self.is_chosen && self.encoding != Encoding::RleDictionary
+    }
+
+    /// Whether the dictionary is larger than it should be.
+    pub(super) fn is_beyond(&self, dictionary_bytes: usize) -> bool {
+        let is_used = self.encoding == Encoding::RleDictionary;
+        is_used && self.dictionary.as_ref().is_some_and(|dictionary| dictionary.bytes() > dictionary_bytes)
     }
 
     /// Decides how the next page is encoded.
@@ -96,19 +125,38 @@ impl Coding {
     }
 }
 
-/// Chooses the encoding of a chunk that begins with these values.
+impl Chosen {
+    /// It was chosen for a chunk that is ended: for the next one, while it lasts.
+    pub(super) fn after(mut self, rows: u64) -> Option<Chosen> {
+        self.rows_left = match self.rows_left {
+            None if rows >= CHOICE_ROWS => Some(0),
+            None => Some(rows.saturating_mul(CHOICE_LASTS)),
+            Some(left) => Some(left.saturating_sub(rows)),
+        };
+        (self.rows_left != Some(0)).then_some(self)
+    }
+}
+
+/// Whether a choice looks at values.
+pub(super) fn looks_at_values(column: &ColumnOptions) -> bool {
+    column.encoding.is_none_or(|encoding| encoding == Encoding::RleDictionary)
+}
+
+/// Chooses the encoding of a chunk of so many values, if that is known, which begins with these.
 pub(super) fn choose(
     column: &ColumnOptions,
     physical_type: PhysicalType,
-    sample: Slice<'_>,
+    values: Slice<'_>,
+    chunk_values: u64,
     budget: &mut Budget<'_>,
-) -> Result<Choice> {
+) -> Result<Chosen> {
     let asked = Asked {
         encoding: column.encoding,
         no_dictionary: !column.dictionary,
         compressed: column.compression != Compression::Uncompressed,
     };
-    Choice::new(physical_type, asked, sample, budget)
+    let choice = Choice::new(physical_type, asked, values, chunk_values, budget)?;
+    Ok(Chosen { encoding: choice.encoding, fallback: choice.fallback, rows_left: None })
 }
 
 /// More than any dictionary has, and no more than the format can count.

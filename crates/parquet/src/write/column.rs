@@ -8,15 +8,15 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Input, Price, Result};
 
 use super::bloom::{BloomBuilder, Entries};
-use super::chooser::Choice;
 use super::chunk::{Chunk, PagePlace, PageRecord, Sending};
-use super::coding::{Coding, choose};
+use super::coding::{Chosen, Coding, choose, looks_at_values};
 use super::encoder::{Body, Encoder, LevelEncoder, Slice};
 use super::geospatial::GeospatialBuilder;
 use super::options::{PageVersion, WriteOptions, check_leaf};
 use super::out::Out;
 use super::page::PageMaker;
 use super::part::{self, Cursor, Maxima, PART_PRICE, Part};
+use super::sample::Sample;
 use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE};
 use crate::format::{
     Compression, DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, GeospatialStatistics,
@@ -31,13 +31,13 @@ const HISTOGRAM_PRICE: Price = Price::per_kilovalue(1 << 10);
 
 /// What the choice of an encoding may cost: a sample of a few thousand values is encoded in several ways.
 const CHOICE_UNITS: u64 = 200_000;
-/// A choice is made for each chunk, but not after one of fewer rows: it would cost more than all else.
-const CHOICE_ROWS_MIN: u64 = 20_000;
 
 /// What all columns use, one after the other.
 pub(super) struct Shared {
     pub(super) options: Arc<WriteOptions>,
     pub(super) schema: Arc<Schema>,
+    /// Rows that the row group has at most.
+    pub(super) group_rows_max: u64,
     pub(super) maker: PageMaker,
     pub(super) room: part::Room,
     /// Indices into a dictionary of the values of a part.
@@ -60,8 +60,12 @@ pub(super) struct ColumnWriter {
     is_in_value: bool,
     /// The encoding is chosen in the next step.
     is_choosing: bool,
-    /// What was chosen for the chunk before, if that stands.
-    choice: Option<Choice>,
+    /// The rows that are taken are all that the chunk has.
+    is_whole: bool,
+    /// What was chosen, for the chunk before, if that stands.
+    choice: Option<Chosen>,
+    /// The chunk's first values, all of them in the open page, until they are encoded.
+    sample: Option<Box<Sample>>,
     coding: Option<Coding>,
     page: OpenPage,
     closing: Closing,
@@ -132,7 +136,9 @@ impl ColumnWriter {
             is_checked: false,
             is_in_value: false,
             is_choosing: false,
+            is_whole: false,
             choice: None,
+            sample: None,
             coding: None,
             page: OpenPage::default(),
             closing: Closing::No,
@@ -157,19 +163,22 @@ impl ColumnWriter {
 
     /// Bytes that are in memory: pages, the open page, the dictionary, hashes of values.
     pub(super) fn held(&self) -> u64 {
+        let sample = self.sample.as_ref().map_or(0, |sample| sample.held());
         let coding = self.coding.as_ref().map_or(0, |coding| {
             coding.encoder.bytes() + coding.dictionary.as_ref().map_or(0, |dictionary| dictionary.held())
         });
         let hashes = self.bloom.as_ref().map_or(0, |bloom| bloom.held());
-        self.chunk.held + u64_of(coding + hashes + self.repetition.bytes() + self.definition.bytes())
+        self.chunk.held + u64_of(sample + coding + hashes + self.repetition.bytes() + self.definition.bytes())
     }
 
     /// Bytes of the chunk so far, about.
     pub(super) fn size(&self) -> u64 {
+        let sample = self.sample.as_ref().map_or(0, |sample| sample.plain_bytes());
         let coding = self.coding.as_ref().map_or(0, |coding| {
             coding.encoder.bytes() + coding.dictionary.as_ref().map_or(0, |dictionary| dictionary.bytes())
         });
-        self.chunk.compressed_bytes + u64_of(coding + self.repetition.bytes() + self.definition.bytes())
+        self.chunk.compressed_bytes
+            + u64_of(sample + coding + self.repetition.bytes() + self.definition.bytes())
     }
 
     /// Sends pages on their way that may leave before their row group ends: those of its first column that is not whole, where there is no
@@ -232,6 +241,9 @@ impl ColumnWriter {
             if part.entries.is_empty() {
                 return Err(Error::misuse("a batch with fewer rows than it says"));
             }
+            if self.must_settle(&part, shared) && !self.settle(shared, budget)? {
+                return Ok(false);
+            }
             if !self.is_in_value && self.is_too_much(&part, column, shared) {
                 self.closing = Closing::Values;
                 continue;
@@ -271,19 +283,84 @@ impl ColumnWriter {
         if self.page.entries == 0 || !part.begins_row(column, self.maxima) {
             return false;
         }
-        let Some(coding) = &mut self.coding else { return false };
+        let levels = self.repetition.bytes() + self.definition.bytes();
+        let Some(coding) = &mut self.coding else {
+            let sample = self.sample.as_ref().map_or(0, |sample| sample.plain_bytes());
+            return sample + levels + self.plain_bytes(part) > shared.options.page_bytes;
+        };
         let is_dictionary = coding.encoding == Encoding::RleDictionary;
         if is_dictionary && part.bytes > SLICE_BYTES && part.bytes >= shared.options.dictionary_bytes {
             coding.is_leaving = true;
             return true;
         }
-        let more = match (is_dictionary, self.physical_type) {
-            (true, _) => part.values * 4,
-            (false, PhysicalType::ByteArray) => part.bytes + part.values * 4,
-            (false, _) => part.bytes,
-        };
-        let levels = self.repetition.bytes() + self.definition.bytes();
-        coding.encoder.bytes() + levels + more > shared.options.page_bytes
+        let bytes = coding.encoder.bytes() + levels;
+        let more = if is_dictionary { part.values * 4 } else { self.plain_bytes(part) };
+        bytes + more > shared.options.page_bytes
+    }
+
+    /// Bytes that the values of a part take in PLAIN.
+    fn plain_bytes(&self, part: &Part) -> usize {
+        let lengths = if self.physical_type == PhysicalType::ByteArray { 4 * part.values } else { 0 };
+        part.bytes + lengths
+    }
+
+    /// Whether the chunk's first values are to be encoded before these: there are enough to choose by, or these are too long to be kept.
+    fn must_settle(&self, part: &Part, shared: &Shared) -> bool {
+        part.values > 0
+            && match (&self.coding, &self.sample) {
+                (Some(_), sample) => sample.is_some(),
+                (None, sample) => {
+                    part.bytes > SLICE_BYTES
+                        || self.choice.is_some()
+                        || !looks_at_values(shared.options.of(self.leaf))
+                        || sample.as_ref().is_some_and(|sample| sample.is_full())
+                }
+            }
+    }
+
+    /// Chooses the encoding, and encodes the values that it was chosen by. False when the budget is spent before.
+    fn settle(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+        let options = shared.options.of(self.leaf);
+        if self.coding.is_none() {
+            let choice = match self.choice {
+                Some(choice) => choice,
+                None => {
+                    // A choice is made at once: if need be, in a step of its own.
+                    if budget.left() < CHOICE_UNITS && !self.is_choosing && looks_at_values(options) {
+                        self.is_choosing = true;
+                        return Ok(false);
+                    }
+                    self.is_choosing = false;
+                    let sample = self.sample.get_or_insert_with(|| Box::new(Sample::new(self.physical_type)));
+                    let (values, are_all) = sample.all();
+                    let chunk_values = match self.is_whole && are_all {
+                        true => u64_of(values.len()),
+                        false if self.maxima.repetition > 0 => u64::MAX,
+                        false => shared.group_rows_max,
+                    };
+                    choose(options, self.physical_type, values, chunk_values, budget)?
+                }
+            };
+            self.choice = Some(choice);
+            self.coding = Some(Coding::new(choice, self.physical_type, options.encoding.is_some())?);
+            if budget.is_spent() {
+                return Ok(false);
+            }
+        }
+        let dictionary_bytes = shared.options.dictionary_bytes;
+        let Some(mut sample) = self.sample.take() else { return Ok(true) };
+        while let Some((values, bytes)) = sample.next() {
+            let is_taken = self.encode(values, bytes, (&mut shared.indices, dictionary_bytes), budget)?;
+            if is_taken {
+                let count = values.len();
+                sample.end_part(count);
+            }
+            if !is_taken || budget.is_spent() {
+                self.sample = Some(sample);
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Takes a part. False when the budget is spent in the middle of a long value.
@@ -297,58 +374,29 @@ impl ColumnWriter {
         if part.values > 0 {
             let Shared { room, indices, options, .. } = shared;
             let values = room.values(column, part, self.cursor.value, budget)?;
-            if self.coding.is_none() {
-                // A choice is made at once: if need be, in a step of its own.
-                if self.choice.is_none() && budget.left() < CHOICE_UNITS && !self.is_choosing {
-                    self.is_choosing = true;
-                    return Ok(false);
-                }
-                self.is_choosing = false;
-                let choice = match self.choice {
-                    Some(choice) => choice,
-                    None => {
-                        let sample = part::sample(column, part, self.cursor.value, values);
-                        choose(options.of(self.leaf), self.physical_type, sample, budget)?
-                    }
-                };
-                self.choice = Some(choice);
-                let is_asked = options.of(self.leaf).encoding.is_some();
-                self.coding = Some(Coding::new(choice, self.physical_type, is_asked)?);
-                if budget.is_spent() {
-                    return Ok(false);
-                }
-            }
-            let Some(coding) = &mut self.coding else { return Err(Error::internal("no encoding")) };
-            // A dictionary's values are hashed once, at its end.
-            if let Some(bloom) = &mut self.bloom
-                && coding.encoding != Encoding::RleDictionary
-                && !bloom.take(values, budget)?
-            {
-                self.is_in_value = true;
-                return Ok(false);
-            }
             if let Some(geospatial) = &mut self.geospatial
                 && !geospatial.take(values, budget)?
             {
                 self.is_in_value = true;
                 return Ok(false);
             }
-            if !coding.take(values, part.bytes, indices, budget)? {
-                self.is_in_value = true;
-                return Ok(false);
+            if self.coding.is_some() {
+                if !self.encode(
+                    values,
+                    self.plain_bytes(part),
+                    (indices, options.dictionary_bytes),
+                    budget,
+                )? {
+                    self.is_in_value = true;
+                    return Ok(false);
+                }
+            } else {
+                let sample = self.sample.get_or_insert_with(|| Box::new(Sample::new(self.physical_type)));
+                sample.add(values, part.bytes, budget)?;
             }
             self.is_in_value = false;
-            if let Some(bloom) = &mut self.bloom {
-                bloom.end_part();
-            }
             if let Some(geospatial) = &mut self.geospatial {
                 geospatial.end_part();
-            }
-            let lengths = if self.physical_type == PhysicalType::ByteArray { 4 * part.values } else { 0 };
-            if coding.encoding == Encoding::RleDictionary {
-                coding.plain_bytes += part.bytes + lengths;
-                let bytes = coding.dictionary.as_ref().map_or(0, |dictionary| dictionary.bytes());
-                coding.is_leaving |= bytes > options.dictionary_bytes;
             }
             if let Some(of) = &self.bounds_of {
                 let is_string = matches!(values, Slice::ByteArray(..) | Slice::Fixed { .. });
@@ -364,6 +412,32 @@ impl ColumnWriter {
         self.cursor.row += part.rows;
         self.cursor.entry += part.entries.len();
         self.cursor.value += part.values;
+        Ok(true)
+    }
+
+    /// Gives values of so many bytes in PLAIN to the encoder, and what hashes them. False when the budget is spent in the middle of a long one.
+    fn encode(
+        &mut self,
+        values: Slice<'_>,
+        bytes: usize,
+        (indices, dictionary_bytes): (&mut Vec<u32>, usize),
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        let Some(coding) = &mut self.coding else { return Err(Error::internal("no encoding")) };
+        // A dictionary's values are hashed once, at its end.
+        if let Some(bloom) = &mut self.bloom
+            && coding.encoding != Encoding::RleDictionary
+            && !bloom.take(values, budget)?
+        {
+            return Ok(false);
+        }
+        if !coding.take(values, bytes, indices, budget)? {
+            return Ok(false);
+        }
+        if let Some(bloom) = &mut self.bloom {
+            bloom.end_part();
+        }
+        coding.is_leaving |= coding.is_beyond(dictionary_bytes);
         Ok(true)
     }
 
@@ -405,6 +479,7 @@ impl ColumnWriter {
 
     /// Ends the open page, and what is left of the chunk: its dictionary, its Bloom filter. False when the budget is spent before.
     pub(super) fn end_chunk(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+        self.is_whole = true;
         if !self.end_page(shared, budget)? {
             return Ok(false);
         }
@@ -415,7 +490,9 @@ impl ColumnWriter {
                 return Ok(false);
             }
         }
-        self.coding = None;
+        if self.coding.take().is_some_and(|coding| coding.has_left_chosen()) {
+            self.choice = None;
+        }
         if let Some(bloom) = &mut self.bloom
             && self.chunk.filter.is_none()
         {
@@ -464,6 +541,9 @@ impl ColumnWriter {
 
     /// Gives the page to the maker of pages, once its values are finished.
     fn finish_values(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+        if self.sample.is_some() && !self.settle(shared, budget)? {
+            return Ok(false);
+        }
         let (encoding, body) = match &mut self.coding {
             Some(coding) => match coding.encoder.finish(budget)? {
                 Some(body) => (coding.encoding, body),
@@ -608,9 +688,8 @@ impl ColumnWriter {
 
     /// The chunk, once it is ended.
     pub(super) fn take_chunk(&mut self) -> Chunk {
-        if self.chunk.rows >= CHOICE_ROWS_MIN {
-            self.choice = None;
-        }
+        self.is_whole = false;
+        self.choice = self.choice.and_then(|choice| choice.after(self.chunk.rows));
         core::mem::take(&mut self.chunk)
     }
 }

@@ -137,6 +137,7 @@ impl FileWriter {
         let maker = PageMaker::new(codecs, options.crc);
         let spill_at = options.held_bytes_max;
         let shared = Shared {
+            group_rows_max: options.row_group_rows,
             options: Arc::new(options),
             schema,
             maker,
@@ -216,6 +217,7 @@ impl FileWriter {
                     return Err(Error::misuse("a row group of no rows"));
                 }
                 let steps = GroupSteps::by_columns(u64_of(column.rows), self.group_offset);
+                self.shared.group_rows_max = u64_of(column.rows);
                 self.state = State::Columns(steps);
             }
             State::Rows | State::Spilling { .. } | State::Group(_) => {
@@ -472,6 +474,7 @@ impl FileWriter {
         self.out.seal();
         self.spilled.clear();
         self.group_offset = self.out.position();
+        self.shared.group_rows_max = self.shared.options.row_group_rows;
         (self.group_rows, self.group_bytes, self.held) = (0, 0, 0);
         self.spill_at = self.shared.options.held_bytes_max;
         self.state = State::Rows;

@@ -22,6 +22,7 @@ mod options;
 mod out;
 mod page;
 mod part;
+mod sample;
 mod statistics;
 
 pub use file::{Fed, FileWriter, Room};
