@@ -366,7 +366,7 @@ fn why_columns_are_encoded_so() {
     }
     assert!(line("VendorID").contains("2 different"), "{shown}");
     assert!(
-        line("lpep_pickup_datetime")
+        line("lpep_dropoff_datetime")
             .ends_with("; the dictionary was left for it grew too large or saved too little"),
         "{shown}"
     );

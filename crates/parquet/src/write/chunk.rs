@@ -10,7 +10,7 @@ use marquetry_base::{Budget, Bytes, Input, Segmented};
 
 use super::out::Out;
 use super::page::Page;
-use super::statistics::{Bounds, BoundsOf};
+use super::statistics::{Bounds, BoundsOf, Short};
 use crate::bloom::Filter;
 use crate::format::{BoundaryOrder, Encoding};
 
@@ -56,33 +56,38 @@ pub(super) struct Chunk {
     last_bounded: Option<usize>,
 }
 
-/// A page of the chunk.
+/// A page of the chunk. Small: of a wide table a row group has very many.
 #[derive(Debug)]
 pub(super) struct PageRecord {
     pub(super) place: PagePlace,
     pub(super) bytes: u32,
-    /// Where it stands in the file, once it does.
-    pub(super) offset: u64,
+    pub(super) entries: u32,
+    pub(super) nulls: u32,
+    pub(super) nans: u32,
     /// The first row's number in the row group.
     pub(super) first_row: u64,
-    pub(super) entries: u64,
-    pub(super) nulls: u64,
-    pub(super) nans: u64,
     pub(super) value_bytes: u64,
     /// Lower and upper bound, as they are written.
-    pub(super) bounds: Option<Box<[Vec<u8>; 2]>>,
-    pub(super) histogram: Box<[u64]>,
+    pub(super) bounds: Option<[Short; 2]>,
+    pub(super) histogram: Option<Box<[u64]>>,
 }
 
-/// Where a page is until its row group is written.
+/// Where a page is.
 #[derive(Debug)]
 pub(super) enum PagePlace {
     /// In memory.
-    Held(Vec<Bytes>),
-    /// In the spill object.
-    Spilled(Range<u64>),
-    /// In the file.
-    Sent,
+    Held(Box<[Bytes]>),
+    /// In the spill object, from this byte on.
+    Spilled(u64),
+    /// In the file, from this byte on.
+    Sent(u64),
+}
+
+impl PageRecord {
+    /// Where it stands in the file, once it does.
+    pub(super) fn offset(&self) -> Option<u64> {
+        if let PagePlace::Sent(offset) = self.place { Some(offset) } else { None }
+    }
 }
 
 /// What [`Chunk::send`] did.
@@ -111,21 +116,19 @@ impl Chunk {
             (None, Some((place, bytes))) => (place, *bytes),
             (None, None) => return Sending::Done,
             (Some(at), _) => match self.pages.get_mut(at) {
-                Some(record) => {
-                    record.offset = start;
-                    (&mut record.place, record.bytes)
-                }
+                Some(record) => (&mut record.place, record.bytes),
                 None => return Sending::Done,
             },
         };
-        match core::mem::replace(place, PagePlace::Sent) {
+        match core::mem::replace(place, PagePlace::Sent(start)) {
             PagePlace::Held(pieces) => {
                 pieces.into_iter().for_each(|piece| out.push(piece, budget));
                 self.held = self.held.saturating_sub(u64::from(bytes));
             }
-            PagePlace::Spilled(range) => {
+            PagePlace::Spilled(at) => {
+                let range = at..at + u64::from(bytes);
                 if let Some(missing) = spilled.missing(range.clone()) {
-                    *place = PagePlace::Spilled(range.clone());
+                    *place = PagePlace::Spilled(at);
                     return Sending::Missing(missing.start..self.run_end(range.end).max(missing.end));
                 }
                 let mut at = range.start;
@@ -136,7 +139,7 @@ impl Chunk {
                 }
                 spilled.release(range);
             }
-            PagePlace::Sent => {}
+            PagePlace::Sent(_) => return Sending::Done,
         }
         debug_assert_eq!(out.position() - start, u64::from(bytes), "a page of another length");
         if page == Some(0) {
@@ -152,8 +155,8 @@ impl Chunk {
         let start = end;
         for record in self.pages.iter_from(self.sent) {
             match &record.place {
-                PagePlace::Spilled(range) if range.start == end && range.end - start <= READ_BYTES => {
-                    end = range.end
+                PagePlace::Spilled(at) if *at == end && end - start <= READ_BYTES => {
+                    end += u64::from(record.bytes);
                 }
                 _ => break,
             }
@@ -167,7 +170,7 @@ impl Chunk {
             if let PagePlace::Held(pieces) = &mut page.place {
                 let start = to.position();
                 core::mem::take(pieces).into_iter().for_each(|piece| to.push(piece, budget));
-                page.place = PagePlace::Spilled(start..to.position());
+                page.place = PagePlace::Spilled(start);
                 self.held = self.held.saturating_sub(to.position() - start);
             }
             self.moved_pages += 1;
@@ -182,14 +185,14 @@ impl Chunk {
     pub(super) fn keep(&mut self, mut record: PageRecord, page: Page) {
         self.add(&page);
         record.bytes = page.bytes;
-        record.place = PagePlace::Held(page.pieces);
+        record.place = PagePlace::Held(page.pieces.into());
         self.pages.push(record);
     }
 
     /// Keeps the dictionary's page.
     pub(super) fn keep_dictionary(&mut self, page: Page) {
         self.add(&page);
-        self.dictionary_page = Some((PagePlace::Held(page.pieces), page.bytes));
+        self.dictionary_page = Some((PagePlace::Held(page.pieces.into()), page.bytes));
     }
 
     pub(super) fn count_page(&mut self, page_type: i32, encoding: Encoding) {
@@ -215,7 +218,7 @@ impl Chunk {
         };
         let before = self.last_bounded.and_then(|at| self.pages.get(at)?.bounds.as_ref());
         if let Some(before) = before {
-            let mut compare = |at: usize| match of.compare(&before[at], &bounds[at]) {
+            let mut compare = |at: usize| match of.compare(before[at].bytes(), bounds[at].bytes()) {
                 Some(Ordering::Less) => self.is_not_descending = true,
                 Some(Ordering::Greater) => self.is_not_ascending = true,
                 Some(Ordering::Equal) => {}

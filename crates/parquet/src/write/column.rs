@@ -17,7 +17,7 @@ use super::out::Out;
 use super::page::PageMaker;
 use super::part::{self, Cursor, Maxima, PART_PRICE, Part};
 use super::sample::Sample;
-use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE};
+use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE, Short};
 use crate::format::{
     Compression, DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, GeospatialStatistics,
     PageKind,
@@ -192,9 +192,9 @@ impl ColumnWriter {
         }
     }
 
-    /// True when there are rows in the open page.
-    pub(super) fn has_open_page(&self) -> bool {
-        self.page.entries > 0 || !matches!(self.closing, Closing::No)
+    /// True while a page is being ended.
+    pub(super) fn is_ending_page(&self) -> bool {
+        !matches!(self.closing, Closing::No)
     }
 
     /// The batch is done with.
@@ -502,8 +502,22 @@ impl ColumnWriter {
         Ok(true)
     }
 
+    /// Ends the open page, if there is one, and gives back the memory that was kept for the next. False when the budget is spent before.
+    pub(super) fn end_early(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+        if self.page.entries == 0 && !self.is_ending_page() {
+            return Ok(true);
+        }
+        let is_ended = self.end_page(shared, budget)?;
+        if let Some(coding) = &mut self.coding
+            && is_ended
+        {
+            *coding.encoder = Encoder::new(coding.encoding, self.physical_type)?;
+        }
+        Ok(is_ended)
+    }
+
     /// Ends the open page, if there is one. False when the budget is spent before.
-    pub(super) fn end_page(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+    fn end_page(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
         if matches!(self.closing, Closing::No) && self.page.entries > 0 {
             self.closing = Closing::Values;
         }
@@ -595,7 +609,7 @@ impl ColumnWriter {
         };
         let page_type = if version == PageVersion::V1 { DATA_PAGE } else { DATA_PAGE_V2 };
         self.chunk.count_page(page_type, encoding);
-        let record = self.record(page);
+        let record = self.record(page)?;
         let options = shared.options.of(self.leaf);
         let (compression, level): (Compression, _) = (options.compression, options.level);
         shared.maker.start(kind, plain, input, compression, level)?;
@@ -604,23 +618,23 @@ impl ColumnWriter {
     }
 
     /// What is to be remembered of the page, and of it in the chunk.
-    fn record(&mut self, page: OpenPage) -> PageRecord {
+    fn record(&mut self, page: OpenPage) -> Result<PageRecord> {
         let nulls = u64_of(page.entries - page.values);
         let chunk = &mut self.chunk;
         let record = PageRecord {
-            place: PagePlace::Held(Vec::new()),
+            place: PagePlace::Held(Box::default()),
             bytes: 0,
-            offset: 0,
+            entries: count(page.entries)?,
+            nulls: count(page.entries - page.values)?,
+            // As many as values at most, which the page's header counts with 31 bits.
+            nans: u32::try_from(page.bounds.nans()).unwrap_or(u32::MAX),
             first_row: chunk.rows,
-            entries: u64_of(page.entries),
-            nulls,
-            nans: page.bounds.nans(),
             value_bytes: u64_of(page.bytes),
             bounds: self.bounds_of.as_ref().and_then(|of| {
                 let [(min, _), (max, _)] = page.bounds.finish(of)?;
-                Some(Box::new([min, max]))
+                Some([Short::new(&min), Short::new(&max)])
             }),
-            histogram: page.histogram.clone().into(),
+            histogram: (!page.histogram.is_empty()).then(|| page.histogram.clone().into()),
         };
         chunk.rows += u64_of(page.rows);
         chunk.entries += u64_of(page.entries);
@@ -635,7 +649,7 @@ impl ColumnWriter {
         } else {
             chunk.histogram.iter_mut().zip(&page.histogram).for_each(|(all, here)| *all += here);
         }
-        record
+        Ok(record)
     }
 
     /// No more pages refer to the dictionary: its memory is given back, and pages may leave that its own is to come before.

@@ -23,6 +23,11 @@ use crate::schema::Schema;
 
 /// Rows that all columns take before the next ones are begun: so that no row group is much larger than it should be.
 const STRIP_ROWS: usize = 8192;
+/// So many bytes of each column are held, though that be more than the bound, up to so many times: smaller pages cost more than they spare.
+const COLUMN_HELD_BYTES: u64 = 1 << 10;
+const COLUMNS_HELD_TIMES: u64 = 4;
+/// The part of what is held that is moved out of memory at a time.
+const SPILLED_PART: u64 = 8;
 /// What building a column costs, and what visiting one does.
 const BUILD_UNITS: u64 = 500;
 const COLUMN_PRICE: Price = Price::per_kilovalue(40 << 10);
@@ -59,8 +64,9 @@ pub struct FileWriter {
     /// Bytes of the open row group, about, and those of them that are in memory.
     group_bytes: u64,
     held: u64,
-    /// Pages are moved out of memory once so much is held.
+    /// Pages are moved out of memory once so much is held; the next page to be ended for it is that of this column.
     spill_at: u64,
+    spill_next: usize,
     /// Rows of all batches.
     rows: u64,
     out: Out,
@@ -99,9 +105,10 @@ enum State {
     Building,
     /// Batches are taken.
     Rows,
-    /// Pages are moved out of memory: of columns from this one on. If that was not enough, with pages that are open.
+    /// Pages are moved out of memory: so many columns were asked for theirs. If that was not enough, they are asked for those that are open,
+    /// too.
     Spilling {
-        column: usize,
+        visited: usize,
         with_open: bool,
     },
     /// A row group is taken and written column by column.
@@ -135,7 +142,6 @@ impl FileWriter {
         let key_values = core::mem::take(&mut options.key_values);
         let ending = Ending::new(Arc::clone(&schema), &options, key_values);
         let maker = PageMaker::new(codecs, options.crc);
-        let spill_at = options.held_bytes_max;
         let shared = Shared {
             group_rows_max: options.row_group_rows,
             options: Arc::new(options),
@@ -156,7 +162,8 @@ impl FileWriter {
             group_rows: 0,
             group_bytes: 0,
             held: 0,
-            spill_at,
+            spill_at: 0,
+            spill_next: 0,
             rows: 0,
             out: Out::default(),
             spill_out: Out::default(),
@@ -307,6 +314,7 @@ impl FileWriter {
         }
         self.out.push(Bytes::from_static(&MAGIC), budget);
         self.group_offset = self.out.position();
+        self.spill_at = self.held_max();
         self.state = State::Rows;
         Ok(None)
     }
@@ -332,7 +340,7 @@ impl FileWriter {
         };
         if is_between {
             if options.spill.is_some() && self.held >= self.spill_at {
-                self.state = State::Spilling { column: 0, with_open: false };
+                self.state = State::Spilling { visited: 0, with_open: false };
                 return Ok(None);
             }
             let group_rows_left = usize::try_from(options.row_group_rows - self.group_rows);
@@ -476,7 +484,7 @@ impl FileWriter {
         self.group_offset = self.out.position();
         self.shared.group_rows_max = self.shared.options.row_group_rows;
         (self.group_rows, self.group_bytes, self.held) = (0, 0, 0);
-        self.spill_at = self.shared.options.held_bytes_max;
+        (self.spill_at, self.spill_next) = (self.held_max(), 0);
         self.state = State::Rows;
     }
 
@@ -497,32 +505,43 @@ impl FileWriter {
 
     /// Moves the pages of a column out of memory.
     fn spill(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
-        let State::Spilling { column, with_open } = &mut self.state else { return Ok(None) };
-        let Some(found) = self.columns.get_mut(*column) else {
-            self.spill_out.seal();
-            let most = self.shared.options.held_bytes_max;
-            let is_enough = self.held < most / 2;
-            self.state = match *with_open || is_enough {
-                true => State::Rows,
-                false => State::Spilling { column: 0, with_open: true },
-            };
-            // What cannot be moved stays, whatever the bound: dictionaries, and hashes. It is not tried again before there is more.
-            self.spill_at = most.max(self.held.saturating_add(most / 2));
+        let (columns, most) = (self.columns.len(), self.held_max());
+        let State::Spilling { visited, with_open } = &mut self.state else { return Ok(None) };
+        // Columns take turns in ending their open page: so that it is the largest one that is ended.
+        let number = if *with_open { self.spill_next % columns.max(1) } else { *visited };
+        let is_enough = self.held < most - most / SPILLED_PART;
+        let found = self
+            .columns
+            .get_mut(number)
+            .filter(|found| *visited < columns && (!*with_open || !is_enough || found.is_ending_page()));
+        let Some(found) = found else {
+            if is_enough || *with_open {
+                self.spill_out.seal();
+                self.state = State::Rows;
+                // What cannot be moved stays, whatever the bound: dictionaries, and hashes. It is not tried again before there is more.
+                self.spill_at = if is_enough { most } else { most.max(self.held.saturating_add(most / 2)) };
+            } else {
+                (*visited, *with_open) = (0, true);
+            }
             return Ok(None);
         };
         let (held, size) = (found.held(), found.size());
-        let is_done = if *with_open && found.has_open_page() {
-            found.end_page(&mut self.shared, budget)?
-        } else {
-            true
-        };
-        if is_done {
-            *column += usize::from(found.chunk.move_pages(&mut self.spill_out, budget));
+        let is_done = !*with_open || found.end_early(&mut self.shared, budget)?;
+        if is_done && found.chunk.move_pages(&mut self.spill_out, budget) {
+            *visited += 1;
+            self.spill_next = if *with_open { number + 1 } else { self.spill_next };
         }
         budget.charge(COLUMN_PRICE, 0, 1);
         self.held = self.held.wrapping_add(found.held().wrapping_sub(held));
         self.group_bytes = self.group_bytes.wrapping_add(found.size().wrapping_sub(size));
         Ok((!is_done).then_some(Step::Yield))
+    }
+
+    /// Bytes that are held before pages are moved away.
+    fn held_max(&self) -> u64 {
+        let asked = self.shared.options.held_bytes_max;
+        let of_columns = u64_of(self.columns.len()) * COLUMN_HELD_BYTES;
+        asked.max(of_columns.min(asked.saturating_mul(COLUMNS_HELD_TIMES)))
     }
 }
 

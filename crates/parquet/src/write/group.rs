@@ -286,14 +286,14 @@ impl PageSource for Pages<'_> {
 
     fn bounds(&self, page: usize) -> Option<PageBounds<'_>> {
         let page = self.chunk.pages.get(page)?;
-        let (repetition, definition) = histograms(&page.histogram, self.maxima);
-        let bounds = page.bounds.as_deref();
+        let (repetition, definition) = histograms(page.histogram.as_deref().unwrap_or_default(), self.maxima);
+        let bounds = page.bounds.as_ref();
         Some(PageBounds {
             is_null: bounds.is_none(),
-            min: bounds.map_or(&[], |[min, _]| min),
-            max: bounds.map_or(&[], |[_, max]| max),
-            nulls: Some(page.nulls),
-            nans: self.is_floating.then_some(page.nans),
+            min: bounds.map_or(&[], |[min, _]| min.bytes()),
+            max: bounds.map_or(&[], |[_, max]| max.bytes()),
+            nulls: Some(page.nulls.into()),
+            nans: self.is_floating.then_some(page.nans.into()),
             repetition,
             definition,
         })
@@ -305,7 +305,11 @@ impl PageSource for Pages<'_> {
 
     fn location(&self, page: usize) -> PageLocation {
         let page = &self.chunk.pages[page];
-        PageLocation { offset: page.offset, compressed_bytes: page.bytes, first_row: page.first_row }
+        PageLocation {
+            offset: page.offset().unwrap_or(0),
+            compressed_bytes: page.bytes,
+            first_row: page.first_row,
+        }
     }
 
     fn unencoded_bytes(&self, page: usize) -> Option<u64> {
