@@ -27,7 +27,7 @@ const SAMPLE_BYTES: usize = 64 << 10;
 const RUNS: usize = 4;
 
 /// Values that a chunk is taken to have at most, for the share of its dictionary that each bears.
-const CHUNK_VALUES: u64 = 1 << 17;
+pub(super) const CHUNK_VALUES: u64 = 1 << 17;
 
 /// What a dictionary's page takes beside its entries.
 const PAGE_BYTES: u64 = 32;

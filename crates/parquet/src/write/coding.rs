@@ -3,14 +3,19 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Result};
 
-use super::chooser::{Asked, Choice};
+use super::chooser::{Asked, CHUNK_VALUES, Choice};
 use super::dictionary::{DictionaryBuilder, DictionaryLimits};
 use super::encoder::{Body, Encoder, Slice};
 use super::options::ColumnOptions;
+use super::part::{PART_ENTRIES, Room};
+use super::sample::part_of;
+use crate::encoding::output::PIECE_BYTES;
 use crate::format::{Compression, Encoding};
 use crate::growing::SLICE_BYTES;
+use crate::read::Values;
 use crate::schema::PhysicalType;
 
 /// What was chosen for a column.
@@ -42,8 +47,21 @@ pub(super) struct Coding {
     /// The user asked for the dictionary.
     pub(super) is_asked: bool,
     /// Bytes of indices in pages, and of what they stand for in PLAIN.
-    pub(super) index_bytes: usize,
-    pub(super) plain_bytes: usize,
+    index_bytes: usize,
+    plain_bytes: usize,
+    /// Values that the dictionary was used for.
+    values: usize,
+    /// A dictionary that was given up with its first page.
+    undone: Option<Box<Undone>>,
+}
+
+/// The values of a page that are encoded again, without their dictionary.
+#[derive(Debug)]
+pub(super) struct Undone {
+    entries: Values,
+    indices: Vec<Vec<u32>>,
+    /// How many of the first piece's indices are done with.
+    done: usize,
 }
 
 impl Coding {
@@ -63,6 +81,8 @@ impl Coding {
             is_asked,
             index_bytes: 0,
             plain_bytes: 0,
+            values: 0,
+            undone: None,
         })
     }
 
@@ -79,6 +99,7 @@ impl Coding {
             return put(&mut self.encoder, values, is_long, budget);
         }
         let Some(dictionary) = &mut self.dictionary else { return Err(Error::internal("no dictionary")) };
+        let count = values.len();
         indices.clear();
         while !values.is_empty() {
             let interned = dictionary.intern(values, indices, budget)?;
@@ -94,6 +115,7 @@ impl Coding {
             }
         }
         self.plain_bytes += bytes;
+        self.values += count;
         put(&mut self.encoder, Slice::Indices(indices), false, budget)
     }
 
@@ -108,20 +130,99 @@ impl Coding {
         is_used && self.dictionary.as_ref().is_some_and(|dictionary| dictionary.bytes() > dictionary_bytes)
     }
 
-    /// Decides how the next page is encoded.
-    pub(super) fn end_page(&mut self, physical_type: PhysicalType, body: &Body) -> Result<()> {
+    /// Gives up a dictionary that does not pay in its first page, in a chunk that may have so many values. The page's values are encoded again,
+    /// unless they take more than so many bytes.
+    pub(super) fn give_up(
+        &mut self,
+        physical_type: PhysicalType,
+        (chunk_values, bytes_max): (u64, usize),
+        budget: &mut Budget<'_>,
+    ) -> Result<()> {
         let Some(dictionary) = &self.dictionary else { return Ok(()) };
-        if self.encoding != Encoding::RleDictionary {
+        let is_first = self.encoding == Encoding::RleDictionary && self.index_bytes == 0;
+        let is_small = self.plain_bytes <= bytes_max.min(PIECE_BYTES) && dictionary.has_values();
+        if !is_first || !is_small || self.pays(self.encoder.bytes(), chunk_values) {
+            return Ok(());
+        }
+        let encoder = Encoder::new(self.fallback, physical_type)?;
+        let indices = core::mem::replace(&mut *self.encoder, encoder).into_indices();
+        if let Some(dictionary) = self.dictionary.take() {
+            let entries = dictionary.into_values(physical_type, budget)?;
+            self.undone = Some(Box::new(Undone { entries, indices, done: 0 }));
+        }
+        (self.encoding, self.is_leaving) = (self.fallback, false);
+        Ok(())
+    }
+
+    /// What was undone, while it is not all encoded again.
+    pub(super) fn take_undone(&mut self) -> Option<Box<Undone>> {
+        self.undone.take()
+    }
+
+    /// It is not all encoded again yet.
+    pub(super) fn keep_undone(&mut self, undone: Box<Undone>) {
+        self.undone = Some(undone);
+    }
+
+    /// Decides how the next page is encoded, in a chunk that may have so many values.
+    pub(super) fn end_page(
+        &mut self,
+        physical_type: PhysicalType,
+        body: &Body,
+        chunk_values: u64,
+    ) -> Result<()> {
+        if self.dictionary.is_none() || self.encoding != Encoding::RleDictionary {
             return Ok(());
         }
         self.index_bytes += body.len();
-        let pays = self.is_asked || self.index_bytes + dictionary.bytes() < self.plain_bytes;
-        if self.is_leaving || !pays {
+        if self.is_leaving || !self.pays(self.index_bytes, chunk_values) {
             self.encoding = self.fallback;
             *self.encoder = Encoder::new(self.fallback, physical_type)?;
             self.is_leaving = false;
         }
         Ok(())
+    }
+
+    /// Whether a dictionary and its indices, of which there are so many bytes, take less than PLAIN: when the chunk has as many values as it
+    /// may have. The more values there are, the fewer of them are new: as many as if all came equally often, at most.
+    fn pays(&self, index_bytes: usize, chunk_values: u64) -> bool {
+        let Some(dictionary) = &self.dictionary else { return false };
+        let (values, entries) = (u64_of(self.values).max(1), u64_of(dictionary.len()).max(1));
+        let all = chunk_values.min(CHUNK_VALUES).max(values);
+        let wide = |number: u64| u128::from(number);
+        let again = wide(values.saturating_sub(entries));
+        let all_entries =
+            wide(all) * wide(entries) * wide(values) / (wide(entries) * wide(values) + wide(all) * again);
+        let bits = |entries: u128| u128::from(u128::BITS - entries.leading_zeros()).max(1);
+        let indices =
+            wide(u64_of(index_bytes)) * wide(all) * bits(all_entries) / wide(values) / bits(wide(entries));
+        let dictionary_bytes =
+            wide(u64_of(dictionary.bytes())) * all_entries.max(wide(entries)) / wide(entries);
+        self.is_asked
+            || indices + dictionary_bytes < wide(u64_of(self.plain_bytes)) * wide(all) / wide(values)
+    }
+}
+
+impl Undone {
+    /// The next values, no more than a part has, and their bytes in PLAIN. `None` when there are no more.
+    pub(super) fn next<'a>(
+        &'a self,
+        room: &'a mut Room,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<(Slice<'a>, usize)>> {
+        let Some(piece) = self.indices.first() else { return Ok(None) };
+        let indices = &piece[self.done..piece.len().min(self.done + PART_ENTRIES)];
+        let values = room.look_up(&self.entries, indices, budget)?;
+        Ok(Some(part_of(values)))
+    }
+
+    /// So many are done with.
+    pub(super) fn end_part(&mut self, values: usize) {
+        self.done += values;
+        if self.indices.first().is_some_and(|piece| piece.len() == self.done) {
+            self.indices.remove(0);
+            self.done = 0;
+        }
     }
 }
 

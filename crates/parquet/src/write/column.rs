@@ -331,13 +331,10 @@ impl ColumnWriter {
                         return Ok(false);
                     }
                     self.is_choosing = false;
+                    let (is_whole, values_max) = (self.is_whole, values_max(shared, false, self.maxima));
                     let sample = self.sample.get_or_insert_with(|| Box::new(Sample::new(self.physical_type)));
                     let (values, are_all) = sample.all();
-                    let chunk_values = match self.is_whole && are_all {
-                        true => u64_of(values.len()),
-                        false if self.maxima.repetition > 0 => u64::MAX,
-                        false => shared.group_rows_max,
-                    };
+                    let chunk_values = if is_whole && are_all { u64_of(values.len()) } else { values_max };
                     choose(options, self.physical_type, values, chunk_values, budget)?
                 }
             };
@@ -357,6 +354,35 @@ impl ColumnWriter {
             }
             if !is_taken || budget.is_spent() {
                 self.sample = Some(sample);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Encodes the open page again if it is the first of a dictionary that does not pay. False when the budget is spent before.
+    fn undo(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+        let Some(coding) = &mut self.coding else { return Ok(true) };
+        let undone = match coding.take_undone() {
+            Some(undone) => Some(undone),
+            None => {
+                let bounds = (values_max(shared, self.is_whole, self.maxima), shared.options.page_bytes);
+                coding.give_up(self.physical_type, bounds, budget)?;
+                coding.take_undone()
+            }
+        };
+        let Some(mut undone) = undone else { return Ok(true) };
+        let Shared { room, indices, options, .. } = shared;
+        while let Some((values, bytes)) = undone.next(room, budget)? {
+            let is_taken = self.encode(values, bytes, (indices, options.dictionary_bytes), budget)?;
+            if is_taken {
+                let count = values.len();
+                undone.end_part(count);
+            }
+            if !is_taken || budget.is_spent() {
+                if let Some(coding) = &mut self.coding {
+                    coding.keep_undone(undone);
+                }
                 return Ok(false);
             }
         }
@@ -555,7 +581,7 @@ impl ColumnWriter {
 
     /// Gives the page to the maker of pages, once its values are finished.
     fn finish_values(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
-        if self.sample.is_some() && !self.settle(shared, budget)? {
+        if self.sample.is_some() && !self.settle(shared, budget)? || !self.undo(shared, budget)? {
             return Ok(false);
         }
         let (encoding, body) = match &mut self.coding {
@@ -566,8 +592,9 @@ impl ColumnWriter {
             // There was no value in the chunk so far.
             None => (Encoding::Plain, Body::default()),
         };
+        let chunk_values = values_max(shared, self.is_whole, self.maxima);
         if let Some(coding) = &mut self.coding {
-            coding.end_page(self.physical_type, &body)?;
+            coding.end_page(self.physical_type, &body, chunk_values)?;
         }
         let version = shared.options.page_version;
         let with_length = version == PageVersion::V1;
@@ -705,6 +732,15 @@ impl ColumnWriter {
         self.is_whole = false;
         self.choice = self.choice.and_then(|choice| choice.after(self.chunk.rows));
         core::mem::take(&mut self.chunk)
+    }
+}
+
+/// Values that a chunk may have: if it is whole, those that there are.
+fn values_max(shared: &Shared, is_whole: bool, maxima: Maxima) -> u64 {
+    match maxima.repetition {
+        _ if is_whole => 0,
+        0 => shared.group_rows_max,
+        _ => u64::MAX,
     }
 }
 

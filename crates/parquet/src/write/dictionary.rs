@@ -4,15 +4,17 @@ mod numbers;
 mod strings;
 mod table;
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Error, Price, Result};
+use marquetry_base::{Budget, Bytes, Error, Price, Result};
 use marquetry_kernels::plain::{as_bytes, cast as cast_slice};
 
 use super::encoder::{Body, Slice};
 use crate::encoding::other_type;
 use crate::encoding::output::Output;
 use crate::growing::COPY_PRICE;
+use crate::read::{ByteArrays, FixedBytes, Values};
 use crate::schema::PhysicalType;
 use numbers::{Number, Numbers};
 use strings::Strings;
@@ -27,6 +29,9 @@ const MOVED_PRICE: Price = Price::per_kilovalue(12 << 10);
 /// What a value costs besides in a dictionary of so many entries that caches do not hold it.
 const FAR_PRICE: Price = Price::per_kilovalue(20 << 10);
 const FAR_ENTRIES: usize = 1 << 17;
+
+/// Entries of a dictionary that can be an array: none of them has 1 MiB.
+const VALUES_MAX: usize = 1 << 15;
 
 /// Values that are interned at a time.
 const AT_ONCE: usize = 256;
@@ -202,6 +207,50 @@ impl DictionaryBuilder {
         }
         let (mut page, _) = self.page.take().unwrap_or_default();
         page.finish(&[]).map(Some)
+    }
+
+    /// Whether its entries can be [values](DictionaryBuilder::into_values).
+    pub(super) fn has_values(&self) -> bool {
+        let is_far = match &self.kind {
+            Kind::Strings(strings) => !strings.has_views(),
+            Kind::None => true,
+            _ => false,
+        };
+        self.len() <= VALUES_MAX && !is_far
+    }
+
+    /// The entries as values, of a dictionary that is given up.
+    ///
+    /// # Errors
+    ///
+    /// When memory cannot be had.
+    pub(super) fn into_values(self, physical: PhysicalType, budget: &mut Budget<'_>) -> Result<Values> {
+        budget.charge(COPY_PRICE, self.held(), 0);
+        Ok(match (self.kind, physical) {
+            (Kind::Fours(numbers), PhysicalType::Int32) => {
+                Values::Int32(cast_slice::<u32, i32>(&numbers.segments().concat()).to_vec().into())
+            }
+            (Kind::Fours(numbers), _) => {
+                Values::Float(cast_slice::<u32, f32>(&numbers.segments().concat()).to_vec().into())
+            }
+            (Kind::Eights(numbers), PhysicalType::Int64) => {
+                Values::Int64(cast_slice::<u64, i64>(&numbers.segments().concat()).to_vec().into())
+            }
+            (Kind::Eights(numbers), _) => {
+                Values::Double(cast_slice::<u64, f64>(&numbers.segments().concat()).to_vec().into())
+            }
+            (Kind::Fixed(width, strings), _) => {
+                let values = strings.len();
+                let bytes = strings.into_pieces().concat();
+                Values::FixedLenByteArray(FixedBytes::new(width, values, bytes.into()))
+            }
+            (Kind::Strings(strings), _) => {
+                let (views, pieces) = strings.into_entries();
+                let buffers: Vec<Bytes> = pieces.into_iter().map(Bytes::from).collect();
+                Values::ByteArray(ByteArrays::new(views.into(), Arc::new(buffers)))
+            }
+            (Kind::None, _) => return Err(other_type()),
+        })
     }
 
     fn is_numbers(&self) -> bool {

@@ -272,6 +272,11 @@ impl Encoder {
         Ok(done)
     }
 
+    /// The indices that were taken for this page, if it is one of indices.
+    pub(super) fn into_indices(self) -> Vec<Vec<u32>> {
+        if let Kind::Indices(encoder) = self.kind { encoder.into_pieces() } else { Vec::new() }
+    }
+
     /// Values taken for this page.
     pub fn values(&self) -> usize {
         self.values

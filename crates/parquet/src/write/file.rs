@@ -64,6 +64,8 @@ pub struct FileWriter {
     /// Bytes of the open row group, about, and those of them that are in memory.
     group_bytes: u64,
     held: u64,
+    /// Bytes of pages that are whole, of those.
+    held_pages: u64,
     /// Pages are moved out of memory once so much is held; the next page to be ended for it is that of this column.
     spill_at: u64,
     spill_next: usize,
@@ -105,8 +107,8 @@ enum State {
     Building,
     /// Batches are taken.
     Rows,
-    /// Pages are moved out of memory: so many columns were asked for theirs. If that was not enough, they are asked for those that are open,
-    /// too.
+    /// Pages are moved out of memory: so many columns were asked for theirs. Where that is not enough, they are asked for those that are
+    /// open, too.
     Spilling {
         visited: usize,
         with_open: bool,
@@ -162,6 +164,7 @@ impl FileWriter {
             group_rows: 0,
             group_bytes: 0,
             held: 0,
+            held_pages: 0,
             spill_at: 0,
             spill_next: 0,
             rows: 0,
@@ -340,7 +343,8 @@ impl FileWriter {
         };
         if is_between {
             if options.spill.is_some() && self.held >= self.spill_at {
-                self.state = State::Spilling { visited: 0, with_open: false };
+                let with_open = self.held_pages < self.held_max() / SPILLED_PART;
+                self.state = State::Spilling { visited: 0, with_open };
                 return Ok(None);
             }
             let group_rows_left = usize::try_from(options.row_group_rows - self.group_rows);
@@ -350,7 +354,7 @@ impl FileWriter {
         while let Some(column) = self.columns.get_mut(pending.column) {
             let batch = &pending.batch.columns[pending.column];
             let place = (pending.column, self.rows + u64_of(pending.taken));
-            let (held, size) = (column.held(), column.size());
+            let (held, size, pages) = (column.held(), column.size(), column.chunk.held);
             let taken = match batch.rows == pending.batch.rows {
                 true => column.advance(batch, pending.until, &mut self.shared, budget),
                 false => Err(Error::misuse(format!(
@@ -367,6 +371,7 @@ impl FileWriter {
                 }
                 Ok(is_taken)
             });
+            self.held_pages = self.held_pages.wrapping_add(column.chunk.held.wrapping_sub(pages));
             let (held, size) = (column.held().wrapping_sub(held), column.size().wrapping_sub(size));
             self.held = self.held.wrapping_add(held);
             self.group_bytes = self.group_bytes.wrapping_add(size);
@@ -483,7 +488,7 @@ impl FileWriter {
         self.spilled.clear();
         self.group_offset = self.out.position();
         self.shared.group_rows_max = self.shared.options.row_group_rows;
-        (self.group_rows, self.group_bytes, self.held) = (0, 0, 0);
+        (self.group_rows, self.group_bytes, self.held, self.held_pages) = (0, 0, 0, 0);
         (self.spill_at, self.spill_next) = (self.held_max(), 0);
         self.state = State::Rows;
     }
@@ -525,13 +530,14 @@ impl FileWriter {
             }
             return Ok(None);
         };
-        let (held, size) = (found.held(), found.size());
+        let (held, size, pages) = (found.held(), found.size(), found.chunk.held);
         let is_done = !*with_open || found.end_early(&mut self.shared, budget)?;
         if is_done && found.chunk.move_pages(&mut self.spill_out, budget) {
             *visited += 1;
             self.spill_next = if *with_open { number + 1 } else { self.spill_next };
         }
         budget.charge(COLUMN_PRICE, 0, 1);
+        self.held_pages = self.held_pages.wrapping_add(found.chunk.held.wrapping_sub(pages));
         self.held = self.held.wrapping_add(found.held().wrapping_sub(held));
         self.group_bytes = self.group_bytes.wrapping_add(found.size().wrapping_sub(size));
         Ok((!is_done).then_some(Step::Yield))

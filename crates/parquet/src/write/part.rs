@@ -279,6 +279,17 @@ impl Room {
             _ => Ok(slice),
         }
     }
+
+    /// The values of a dictionary that stand behind these indices.
+    pub(super) fn look_up<'a>(
+        &'a mut self,
+        values: &'a Values,
+        indices: &[u32],
+        budget: &mut Budget<'_>,
+    ) -> Result<Slice<'a>> {
+        budget.charge(GATHER_PRICE, 0, indices.len());
+        self.gathered.gather(values, indices)
+    }
 }
 
 impl Gathered {

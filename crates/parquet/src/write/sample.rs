@@ -125,13 +125,7 @@ impl Sample {
     /// The next values, to be encoded, and their bytes in PLAIN: a part's worth. `None` when there are no more.
     pub(super) fn next(&mut self) -> Option<(Slice<'_>, usize)> {
         let rest = self.part(self.taken..self.values);
-        let count = values_within(rest, PART_ENTRIES, SLICE_BYTES).max(1);
-        if rest.is_empty() {
-            return None;
-        }
-        let part = rest.part(0..count);
-        let lengths = if let Slice::ByteArray(..) = part { 4 * count } else { 0 };
-        Some((part, bytes_of(part) + lengths))
+        (!rest.is_empty()).then(|| part_of(rest))
     }
 
     /// They are encoded.
@@ -156,6 +150,14 @@ impl Sample {
         };
         all.part(range)
     }
+}
+
+/// The first of some values, as many as are worked on together, and their bytes in PLAIN.
+pub(super) fn part_of(values: Slice<'_>) -> (Slice<'_>, usize) {
+    let count = values_within(values, PART_ENTRIES, SLICE_BYTES).max(1).min(values.len());
+    let part = values.part(0..count);
+    let lengths = if let Slice::ByteArray(..) = part { 4 * count } else { 0 };
+    (part, bytes_of(part) + lengths)
 }
 
 fn extend<T: Copy>(kept: &mut Vec<T>, values: &[T]) -> Result<()> {

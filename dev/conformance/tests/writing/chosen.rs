@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use marquetry_base::Bytes;
 use marquetry_conformance::canonical::{self, FILE};
-use marquetry_conformance::craft::{BYTE_ARRAY, Column, DOUBLE, INT64, Table};
+use marquetry_conformance::craft::{BYTE_ARRAY, Column, DOUBLE, FLOAT, INT64, Table};
 use marquetry_conformance::hostile::Manner;
 use marquetry_parquet::format::Encoding;
 use marquetry_parquet::read::{Batch, ByteArrays, ColumnBatch, Layout, ReadOptions, Values};
 use marquetry_parquet::schema::Schema;
-use marquetry_parquet::write::WriteOptions;
+use marquetry_parquet::write::{BloomOptions, ColumnOptions, WriteOptions};
 
 use crate::rewritten::{SPILL, batches, sums, write};
 
@@ -146,4 +146,62 @@ fn a_dictionary_is_judged_by_the_rows_that_there_are() {
         assert_eq!(few, vec![vec![Encoding::RleDictionary]; 3]);
         assert!(bytes < 3 * 1200, "{bytes} bytes");
     }
+}
+
+#[test]
+fn a_dictionary_that_does_not_pay_in_its_first_page_is_given_up() {
+    let file = Table::new([Column::required("measure", FLOAT)]).write();
+    let schema = Arc::new(canonical::metadata(&file, Manner::KIND).unwrap().schema.clone());
+    // Those that are chosen by come again, those behind them do not.
+    let value = |row: usize| {
+        f32::from_bits(0x4000_0000 | if row < 8300 { row as u32 % 200 } else { mixed(row) as u32 >> 9 })
+    };
+    let given: Vec<Batch> = (0..20)
+        .map(|number| {
+            let values: Vec<f32> = (number * 1000..(number + 1) * 1000).map(value).collect();
+            let columns = vec![column(0, 1000, Values::Float(values.into()))];
+            Batch { row_group: 0, first_row: 0, rows: 1000, columns }
+        })
+        .collect();
+    for bloom in [None, Some(BloomOptions::default())] {
+        let column = ColumnOptions { bloom, ..ColumnOptions::default() };
+        let options =
+            WriteOptions { column, page_rows: 20_000, row_group_rows: 20_000, ..WriteOptions::default() };
+        let kind = write(&schema, &given, options.clone(), Manner::KIND).unwrap().object(FILE);
+        assert_eq!(encodings(&kind), [[[Encoding::ByteStreamSplit]]]);
+        let (again, read) = batches(&kind, ReadOptions::default()).unwrap();
+        assert_eq!(sums(&schema, &given), sums(&again, &read));
+        let usual = write(&schema, &given, options, Manner::USUAL).unwrap().object(FILE);
+        assert!(kind == usual, "budgets change what is written");
+    }
+}
+
+/// Where little may be held, pages are ended early: late enough that there are few.
+#[test]
+fn pages_that_are_moved_away_are_as_large_as_can_be() {
+    let columns = (0..200).map(|column| Column::required(&format!("c{column}"), DOUBLE));
+    let schema =
+        Arc::new(canonical::metadata(&Table::new(columns).write(), Manner::KIND).unwrap().schema.clone());
+    let given: Vec<Batch> = (0..100)
+        .map(|number| {
+            let values =
+                |leaf: usize| (number * 10..(number + 1) * 10).map(move |row| mixed(row * 200 + leaf) as f64);
+            let columns = (0..200)
+                .map(|leaf| column(leaf, 10, Values::Double(values(leaf).collect::<Vec<_>>().into())))
+                .collect();
+            Batch { row_group: 0, first_row: 0, rows: 10, columns }
+        })
+        .collect();
+    // 1.6 MB of doubles.
+    let options = WriteOptions { spill: Some(SPILL), held_bytes_max: 100_000, ..WriteOptions::default() };
+    let written = write(&schema, &given, options, Manner::KIND).unwrap();
+    let metadata = canonical::metadata(&written.object(FILE), Manner::KIND).unwrap();
+    let pages = |chunk: &marquetry_parquet::format::ColumnChunk| {
+        chunk.encoding_stats.iter().map(|stats| stats.count).sum::<i32>()
+    };
+    let all: i32 = metadata.row_groups[0].columns.iter().map(pages).sum();
+    // Half as many as if all were ended whenever 204,800 bytes are held.
+    assert!((200 * 3..200 * 6).contains(&all), "{all} pages of 200 columns");
+    let (again, read) = batches(&written.object(FILE), ReadOptions::default()).unwrap();
+    assert_eq!(sums(&schema, &given), sums(&again, &read));
 }
