@@ -9,6 +9,7 @@ use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Error, ErrorKind, Pool, Resu
 use marquetry_kernels::{Plain, bits, spread};
 
 use super::dictionary::Entries;
+use super::released::RELEASE_PRICE;
 use super::{ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use crate::growing::{ROOM_PRICE, ROOM_SLICE_BYTES, SLICE_BYTES};
 use crate::schema::PhysicalType;
@@ -158,6 +159,19 @@ impl<T: Copy + Default> Store<T> {
             self.values.resize(end, T::default());
         }
         Ok((&mut self.values[at..end], filled * size_of::<T>()))
+    }
+
+    /// Gives the memory back, that which is used again among it; true when none is left.
+    fn let_go(&mut self, budget: &mut Budget<'_>) -> bool {
+        while let Some(bytes) = self.pool.pop() {
+            budget.charge(RELEASE_PRICE, bytes, 1);
+            if budget.is_spent() {
+                return false;
+            }
+        }
+        budget.charge(RELEASE_PRICE, self.held(), 0);
+        (self.values, self.larger) = (Vec::new(), None);
+        true
     }
 
     /// Bytes that the array takes.
@@ -531,6 +545,27 @@ impl Builder {
         values + self.validity.held() + self.indices.held() + self.definition.held() + self.repetition.held()
     }
 
+    /// Lets go of all memory, once all is read. True when nothing of it is left.
+    pub(super) fn let_go(&mut self, budget: &mut Budget<'_>) -> bool {
+        let values = match &mut self.output {
+            Output::Boolean(store) | Output::Fixed(_, store) => store.let_go(budget),
+            Output::Int32(store) => store.let_go(budget),
+            Output::Int64(store) => store.let_go(budget),
+            Output::Float(store) => store.let_go(budget),
+            Output::Double(store) => store.let_go(budget),
+            Output::ByteArray(store, buffers) => {
+                budget.charge(RELEASE_PRICE, buffers.held(), buffers.shared.len());
+                *buffers = Buffers::default();
+                store.let_go(budget)
+            }
+        };
+        values
+            && self.validity.let_go(budget)
+            && self.indices.let_go(budget)
+            && self.definition.let_go(budget)
+            && self.repetition.let_go(budget)
+    }
+
     /// Lets views of a dictionary of so many buffers into the batch. False when the batch must end first.
     pub(super) fn admits_dictionary(&mut self, buffers: usize) -> bool {
         match &mut self.output {
@@ -635,4 +670,32 @@ fn spread_fixed(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_was_handed_out_is_given_back_an_array_at_a_time() {
+        let mut store = Store::<u64>::default();
+        let handed_out: Vec<Buffer<u64>> = (0..3)
+            .map(|_| {
+                store.room(1_000, 0, 1_000).unwrap();
+                store.share(1_000)
+            })
+            .collect();
+        drop(handed_out);
+        let (mut steps, mut units) = (0, 0);
+        loop {
+            let mut budget = Budget::new(0);
+            let is_done = store.let_go(&mut budget);
+            (steps, units) = (steps + 1, units + budget.spent());
+            if is_done {
+                break;
+            }
+        }
+        assert_eq!(steps, 4, "one more finds that nothing is left");
+        assert!(units >= RELEASE_PRICE.of(3 * 8_000, 3), "{units}");
+    }
 }

@@ -540,8 +540,7 @@ impl ColumnReader {
                 return false;
             }
         }
-        budget.charge(RELEASE_PRICE, self.builder.held(), 1);
-        true
+        self.builder.let_go(budget)
     }
 
     /// Takes in a page: a dictionary or data.

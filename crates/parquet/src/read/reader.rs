@@ -19,10 +19,11 @@ use crate::schema::Leaf;
 
 /// Columns behind the one that waits whose bytes are asked for with it.
 const LOOK_AHEAD_COLUMNS: usize = 64;
-/// The price of looking at a column.
-const COLUMN_PRICE: Price = Price::per_kilovalue(20 << 10);
-/// What starting a column chunk, or finishing a column's batch, costs.
+/// What starting a column chunk costs.
 const CHUNK_UNITS: u64 = 300;
+/// The price of looking at a column, to go on with it or to hand out its batch, beside its values: where there are hundreds, its state and its
+/// memory have left the caches since it was looked at last.
+const COLUMN_PRICE: Price = Price::per_kilovalue(3_000 << 10);
 /// What a row group costs beside its chunks.
 const GROUP_UNITS: u64 = 50;
 /// What building a column costs.
@@ -301,7 +302,7 @@ impl BatchReader {
                 self.held = (self.held + column.held()).saturating_sub(held_before);
                 let Some(taken) = taken else { return Ok(Step::Yield) };
                 group.taken.push(taken);
-                budget.charge_units(CHUNK_UNITS);
+                budget.charge(COLUMN_PRICE, 0, 1);
                 if budget.is_spent() && group.taken.len() < self.columns.len() {
                     return Ok(Step::Yield);
                 }
