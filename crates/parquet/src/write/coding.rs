@@ -147,7 +147,7 @@ impl Coding {
         let encoder = Encoder::new(self.fallback, physical_type)?;
         let indices = core::mem::replace(&mut *self.encoder, encoder).into_indices();
         if let Some(dictionary) = self.dictionary.take() {
-            let entries = dictionary.into_values(physical_type, budget)?;
+            let entries = dictionary.into_values(budget)?;
             self.undone = Some(Box::new(Undone { entries, indices, done: 0 }));
         }
         (self.encoding, self.is_leaving) = (self.fallback, false);

@@ -30,8 +30,8 @@ const MOVED_PRICE: Price = Price::per_kilovalue(12 << 10);
 const FAR_PRICE: Price = Price::per_kilovalue(20 << 10);
 const FAR_ENTRIES: usize = 1 << 17;
 
-/// Entries of a dictionary that can be an array: none of them has 1 MiB.
-const VALUES_MAX: usize = 1 << 15;
+/// Bytes of an array of entries, which is made at once: enough for a page of 20,000 rows.
+const ARRAY_BYTES_MAX: usize = 320 << 10;
 
 /// Values that are interned at a time.
 const AT_ONCE: usize = 256;
@@ -44,6 +44,7 @@ const AT_ONCE: usize = 256;
 #[derive(Debug)]
 pub struct DictionaryBuilder {
     kind: Kind,
+    physical: PhysicalType,
     limits: DictionaryLimits,
     /// The page, once it is being made, and how many pieces are in it.
     page: Option<(Output, usize)>,
@@ -104,7 +105,7 @@ impl DictionaryBuilder {
             }
             PhysicalType::Boolean => Kind::None,
         };
-        DictionaryBuilder { kind, limits, page: None }
+        DictionaryBuilder { kind, physical, limits, page: None }
     }
 
     /// Adds the indices of values to `indices`, values to the dictionary where they are new; floats are the same where their bits
@@ -211,12 +212,12 @@ impl DictionaryBuilder {
 
     /// Whether its entries can be [values](DictionaryBuilder::into_values).
     pub(super) fn has_values(&self) -> bool {
-        let is_far = match &self.kind {
-            Kind::Strings(strings) => !strings.has_views(),
-            Kind::None => true,
-            _ => false,
+        let is_there = match &self.kind {
+            Kind::Strings(strings) => strings.has_views(),
+            Kind::None => false,
+            _ => true,
         };
-        self.len() <= VALUES_MAX && !is_far
+        is_there && self.array_bytes() <= ARRAY_BYTES_MAX
     }
 
     /// The entries as values, of a dictionary that is given up.
@@ -224,21 +225,18 @@ impl DictionaryBuilder {
     /// # Errors
     ///
     /// When memory cannot be had.
-    pub(super) fn into_values(self, physical: PhysicalType, budget: &mut Budget<'_>) -> Result<Values> {
-        budget.charge(COPY_PRICE, self.held(), 0);
+    pub(super) fn into_values(self, budget: &mut Budget<'_>) -> Result<Values> {
+        budget.charge(COPY_PRICE, self.array_bytes(), 0);
+        let physical = self.physical;
         Ok(match (self.kind, physical) {
             (Kind::Fours(numbers), PhysicalType::Int32) => {
-                Values::Int32(cast_slice::<u32, i32>(&numbers.segments().concat()).to_vec().into())
+                Values::Int32(array(&numbers, u32::cast_signed)?.into())
             }
-            (Kind::Fours(numbers), _) => {
-                Values::Float(cast_slice::<u32, f32>(&numbers.segments().concat()).to_vec().into())
-            }
+            (Kind::Fours(numbers), _) => Values::Float(array(&numbers, f32::from_bits)?.into()),
             (Kind::Eights(numbers), PhysicalType::Int64) => {
-                Values::Int64(cast_slice::<u64, i64>(&numbers.segments().concat()).to_vec().into())
+                Values::Int64(array(&numbers, u64::cast_signed)?.into())
             }
-            (Kind::Eights(numbers), _) => {
-                Values::Double(cast_slice::<u64, f64>(&numbers.segments().concat()).to_vec().into())
-            }
+            (Kind::Eights(numbers), _) => Values::Double(array(&numbers, f64::from_bits)?.into()),
             (Kind::Fixed(width, strings), _) => {
                 let values = strings.len();
                 let bytes = strings.into_pieces().concat();
@@ -251,6 +249,14 @@ impl DictionaryBuilder {
             }
             (Kind::None, _) => return Err(other_type()),
         })
+    }
+
+    /// Bytes of an array of its entries.
+    fn array_bytes(&self) -> usize {
+        match &self.kind {
+            Kind::Strings(strings) => strings.len() * size_of::<u128>(),
+            _ => self.bytes(),
+        }
     }
 
     fn is_numbers(&self) -> bool {
@@ -283,6 +289,15 @@ impl DictionaryBuilder {
             _ => Err(other_type()),
         }
     }
+}
+
+/// The entries as they are in an array.
+fn array<T: Number, U>(numbers: &Numbers<T>, turn: impl Fn(T) -> U) -> Result<Vec<U>> {
+    let mut array = Vec::new();
+    let bytes = numbers.len() * size_of::<U>();
+    array.try_reserve_exact(numbers.len()).map_err(|_| Error::out_of_memory(bytes))?;
+    array.extend(numbers.segments().iter().flatten().map(|&number| turn(number)));
+    Ok(array)
 }
 
 /// Writes entries to a page; true when all are there.

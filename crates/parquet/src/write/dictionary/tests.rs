@@ -78,7 +78,7 @@ fn check(physical: PhysicalType, values: &Values, bytes: &[Vec<u8>]) {
     // Its entries as values, if it is given up.
     intern(&mut dictionary, Slice::of(values), usize::MAX);
     if dictionary.has_values() {
-        let entries = dictionary.into_values(physical, &mut Budget::new(0)).unwrap();
+        let entries = dictionary.into_values(&mut Budget::new(0)).unwrap();
         let mut plain = Encoder::new(Encoding::Plain, physical).unwrap();
         let (all, mut done) = (Slice::of(&entries), 0);
         while done < all.len() {
