@@ -154,7 +154,8 @@ fn a_dictionary_that_does_not_pay_in_its_first_page_is_given_up() {
     let schema = Arc::new(canonical::metadata(&file, Manner::KIND).unwrap().schema.clone());
     // Those that are chosen by come again, those behind them do not.
     let value = |row: usize| {
-        f32::from_bits(0x4000_0000 | if row < 8300 { row as u32 % 200 } else { mixed(row) as u32 >> 9 })
+        let bits = if row < 8300 { row as u64 % 200 } else { mixed(row) >> 41 };
+        f32::from_bits(0x4000_0000 | u32::try_from(bits).unwrap())
     };
     let given: Vec<Batch> = (0..20)
         .map(|number| {
