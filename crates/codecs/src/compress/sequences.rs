@@ -89,7 +89,7 @@ struct Writer<F> {
 
 impl<F: Format> Sequences<F> {
     pub(crate) fn new() -> Result<Sequences<F>> {
-        let places = zeros(size_of::<Places>() / size_of::<u32>())?;
+        let places = zeros(size_of::<Places>() / size_of::<u16>())?;
         let Ok(places) = <Box<Places>>::try_from(places.into_boxed_slice()) else {
             return Err(Error::internal("a table of another size"));
         };
@@ -103,7 +103,7 @@ impl<F: Format> Sequences<F> {
     }
 }
 
-fn zeros(length: usize) -> Result<Vec<u32>> {
+fn zeros(length: usize) -> Result<Vec<u16>> {
     let mut zeros = Vec::new();
     zeros.try_reserve_exact(length).map_err(|_| Error::out_of_memory(size_of::<Places>()))?;
     zeros.resize(length, 0);

@@ -106,6 +106,7 @@ pub fn token(literals: usize, length: usize) -> u8 {
 struct Sequences;
 
 impl pack::Write for Sequences {
+    const HASHED_BYTES: u32 = 5;
     const SHORT: (usize, usize) = (LENGTH_GOES_ON - 1, MATCH_MIN + LENGTH_GOES_ON - 1);
     /// A token, literals as they are copied, an offset.
     const SHORT_ROOM: usize = 1 + WIDE + 2;

@@ -22,16 +22,18 @@ const WORD: usize = 8;
 /// The most literals of a sequence that is easy.
 const LITERALS_MAX: usize = 4 << 10;
 
-/// The places of a table, as a power of two, and those of a small page's. (Twice as many make pages 0.4 % smaller, and take 3 %
-/// longer. So do 16 bits a place, whose distances are made of them by more instructions.)
-const BITS: u32 = 13;
+/// The places of a table, as a power of two, and those of a small page's. (Half as many places of twice the bits take as long, and make
+/// pages up to a tenth larger; twice as many bytes leave the first-level cache.)
+const BITS: u32 = 14;
 const SMALL_BITS: u32 = 12;
 const SMALL_PAGE_BYTES: usize = 8 << 10;
 
-/// After 2^5 places without a match every second place is looked at, after 2^5 of those every third, and so on: what does not
+/// After 2^5 places without a match every second place is looked at, after half as many of those every third, and so on: what does not
 /// compress is passed over quickly.
 const MISSES_SHIFT: u32 = 5;
 const MISSES_START: usize = 1 << MISSES_SHIFT;
+/// But every 64th place at least, so that what compresses again is seen soon.
+const MISSES_MAX: usize = 64 << MISSES_SHIFT;
 
 /// Where in the page bytes like those at hand were last seen.
 ///
@@ -44,7 +46,7 @@ pub struct Table<'memory> {
 }
 
 /// The memory of a [`Table`].
-pub type Places = [u32; 1 << BITS];
+pub type Places = [u16; 1 << BITS];
 
 impl Table<'_> {
     /// The table of a page of `length` bytes.
@@ -62,14 +64,11 @@ impl Table<'_> {
 
 /// Which of 2^`BITS` places of a table is for the bytes that begin `word`.
 #[inline(always)]
-fn hash<const BITS: u32>(word: u64) -> usize {
+fn hash<W: Write, const BITS: u32>(word: u64) -> usize {
     // A prime spreads them; those that do not count are shifted out with it.
-    const PRIME: u64 = 0x9e37_79b1_85eb_ca87 << (64 - 8 * HASHED_BYTES);
-    (word.wrapping_mul(PRIME) >> (64 - BITS)) as usize
+    let prime = const { 0x9e37_79b1_85eb_ca87_u64 << (64 - 8 * W::HASHED_BYTES) };
+    (word.wrapping_mul(prime) >> (64 - BITS)) as usize
 }
-
-/// How many bytes are hashed.
-const HASHED_BYTES: u32 = 5;
 
 /// How far an encoder came in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +133,9 @@ pub struct Packed {
 
 /// How sequences are written.
 pub(super) trait Write {
+    /// How many bytes are hashed, four to eight: matches of fewer are not all found.
+    const HASHED_BYTES: u32;
+
     /// The most literals, at most 16, and the longest match of a short sequence.
     const SHORT: (usize, usize);
 
@@ -204,27 +206,31 @@ fn search<W: Write, const BITS: u32>(
     let word_at = |at: usize| unsafe { load(from.add(at)) };
     while at <= last {
         let word = word_at(at);
-        let place = core::mem::replace(&mut places[hash::<BITS>(word)], base.wrapping_add(at) as u32);
-        // Where that is in the input, if it is in it at all: a distance that can be tells that it is. 0 cannot be.
-        let candidate = (place as usize).wrapping_sub(base);
-        let distance = at.wrapping_sub(candidate);
-        let is_match = distance.wrapping_sub(1) < at.min(DISTANCE_MAX) && {
-            // SAFETY: `1 <= distance <= at`, so `candidate < at`.
-            let known = unsafe { load(from.add(candidate)) };
-            known as u32 == word as u32
+        let place = core::mem::replace(&mut places[hash::<W, BITS>(word)], base.wrapping_add(at) as u16);
+        // Where that was, if it is not too far back: bytes that are others tell that it is.
+        let distance = usize::from((base.wrapping_add(at) as u16).wrapping_sub(place));
+        let differ = if distance.wrapping_sub(1) < at {
+            // SAFETY: `1 <= distance <= at`, so it is before `at`.
+            word ^ unsafe { load(from.add(at - distance)) }
+        } else {
+            u64::MAX
         };
-        if !is_match {
+        if differ as u32 != 0 {
             at += misses >> MISSES_SHIFT;
-            misses += 1;
+            misses = MISSES_MAX.min(misses + (misses >> MISSES_SHIFT));
             continue;
         }
-        let end = end_of_match(bytes, at, distance, match_end.min(at + LENGTH_MAX));
+        // Most matches end within the word, which is before their last possible end.
+        let end = match differ {
+            0 => end_of_match(bytes, at, distance, match_end.min(at + LENGTH_MAX)),
+            _ => at + (differ.trailing_zeros() >> 3) as usize,
+        };
         let sequence = Sequence { literals: at.wrapping_sub(anchor), distance, length: end - at };
         let start = at.wrapping_sub(sequence.literals);
         (at, anchor, misses) = (end, end, MISSES_START);
         matches += 1;
         if at <= readable {
-            places[hash::<BITS>(word_at(at - 1))] = base.wrapping_add(at - 1) as u32;
+            places[hash::<W, BITS>(word_at(at - 1))] = base.wrapping_add(at - 1) as u16;
         }
         let is_short = sequence.literals <= W::SHORT.0
             && sequence.length <= W::SHORT.1
@@ -254,12 +260,11 @@ fn write_long<W: Write>(bytes: &[u8], start: usize, output: &mut [u8], sequence:
     is_easy.then(|| unsafe { W::write(output.as_mut_ptr(), bytes.as_ptr().add(start), sequence) })
 }
 
-/// Where a match of four bytes or more ends, `end` at the latest.
+/// Where a match of a word or more ends, `end` at the latest.
 #[inline(always)]
 fn end_of_match(bytes: &[u8], at: usize, distance: usize, end: usize) -> usize {
     let from = bytes.as_ptr();
-    // Most matches end within the next word.
-    let mut next = at + 4;
+    let mut next = at + WORD;
     while next + WORD <= end {
         // SAFETY: `next + WORD <= end <= bytes.len()`, and the other is before it.
         let differ = unsafe { load(from.add(next)) ^ load(from.add(next - distance)) };

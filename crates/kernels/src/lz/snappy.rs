@@ -189,6 +189,7 @@ pub fn literal_tag(length: usize) -> ([u8; 4], usize) {
 struct Elements;
 
 impl pack::Write for Elements {
+    const HASHED_BYTES: u32 = 4;
     const SHORT: (usize, usize) = (WIDE, LENGTH_MAX);
     /// A tag, literals, and a copy, which is written as four bytes.
     const SHORT_ROOM: usize = 1 + WIDE + 4;
