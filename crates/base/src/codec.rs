@@ -112,8 +112,8 @@ pub trait Decompressor: Send {
         budget: &mut Budget<'_>,
     ) -> Result<Progress>;
 
-    /// How much a host that reads through a window keeps: as far back as the data of known encoders refer. 0 for codecs with
-    /// a window of their own.
+    /// How much a host that reads through a window keeps: as far back as the data of known encoders refer; or, once room is asked for, as
+    /// far as those of this page may, if its beginning tells. 0 for codecs with a window of their own.
     fn history_bytes(&self) -> usize;
 
     /// Bytes of memory that it holds itself: its tables, and its window if it has one.

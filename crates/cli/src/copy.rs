@@ -50,7 +50,7 @@ Examples:
   marquetry copy trips.parquet by-day/ --partition-by day --sort trip"
 )]
 pub(crate) struct Copy {
-    /// Parquet files, directories of them, and patterns ('trips/**/*.parquet'); then where to: the address of a table, a new file or a new directory
+    /// Parquet files (CSV, JSON lines), directories of them, and patterns ('trips/**/*.parquet'); then where to: the address of a table, a new file or a new directory
     ///
     /// cql://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE, a path that ends in .parquet, or one that ends in / or is a directory
     #[arg(value_name = "FILE… TO", required = true)]

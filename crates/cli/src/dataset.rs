@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use marquetry_base::{Error, ErrorKind, Limits};
+use marquetry_base::{Error, ErrorKind, Limits, Segmented};
 use marquetry_io::files;
-use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::format::{FileMetaData, KeyValue};
 use marquetry_parquet::hive::{HiveType, Partition};
 use marquetry_parquet::read::{Batch, Conform, Values};
 use marquetry_parquet::schema::{Column, Schema, Unified, Union};
@@ -82,6 +82,8 @@ pub(crate) struct Gathered {
     pub(crate) unified: Unified,
     /// The columns that are in their paths.
     pub(crate) partitions: Vec<Column>,
+    /// What all of them say of themselves: the same value under the same key.
+    key_values: Vec<KeyValue>,
 }
 
 /// One schema that files have.
@@ -155,6 +157,7 @@ impl Gathered {
         let mut by_fingerprint: HashMap<u64, Vec<usize>> = HashMap::new();
         let mut files = Vec::with_capacity(found.len());
         let mut kept_bytes = 0_u64;
+        let mut key_values: Vec<KeyValue> = Vec::new();
         for (number, path) in found.into_iter().enumerate() {
             interrupted.check()?;
             let constants = std::mem::take(&mut constants[number]);
@@ -165,6 +168,12 @@ impl Gathered {
                     None => return Err(Failure::bug("a text that was not opened")),
                 },
             };
+            let said = file.metadata.as_ref().map(|metadata| &metadata.key_values);
+            if number == 0 {
+                key_values.extend(said.into_iter().flat_map(Segmented::iter).cloned());
+            } else {
+                key_values.retain(|kept| said.is_some_and(|said| said.iter().any(|it| it == kept)));
+            }
             let told = match (&file.metadata, &file.text) {
                 (Some(metadata), _) => Told::Footer(Arc::clone(metadata)),
                 (None, Some(text)) => Told::Text(Arc::clone(&text.schema)),
@@ -190,7 +199,7 @@ impl Gathered {
             }
             files.push(file);
         }
-        Ok(Gathered { files, sources, unified: union.finish_with(&partitions), partitions })
+        Ok(Gathered { files, sources, unified: union.finish_with(&partitions), partitions, key_values })
     }
 
     /// What is told about all of them.
@@ -213,11 +222,25 @@ pub(crate) struct Dataset {
     conforms: Vec<Arc<Conform>>,
     /// Of the columns in the paths, those that are in the schema.
     constants: Vec<usize>,
+    /// What all files say of themselves.
+    key_values: Vec<KeyValue>,
     /// The names of the columns.
     pub(crate) names: Vec<String>,
     /// What may be large in the files.
     pub(crate) limits: Limits,
 }
+
+/// Keys under which writers keep what they know of the columns: it holds for these columns only.
+const SCHEMA_KEYS: [&str; 8] = [
+    "ARROW:schema",
+    "avro.schema",
+    "iceberg.schema",
+    "org.apache.spark.sql.parquet.row.metadata",
+    "pandas",
+    "parquet.avro.schema",
+    "parquet.proto.descriptor",
+    "thrift.descriptor",
+];
 
 impl Dataset {
     /// Opens files as one table. Whatever can be wrong before the first row is found here.
@@ -226,7 +249,7 @@ impl Dataset {
         let wanted = columns::wanted(args)?;
         let gathered = Gathered::read(paths, args.hive, args.union, &args.text, limits, interrupted)?;
         let Chosen { schema, names } = columns::choose(&gathered, wanted.as_deref(), args.union)?;
-        let Gathered { files, sources, unified, partitions } = gathered;
+        let Gathered { files, sources, unified, partitions, key_values } = gathered;
         // Files of one schema have it as they spell it.
         let schema = match (schema, &*sources, partitions.is_empty()) {
             (Some(schema), ..) => schema,
@@ -243,7 +266,7 @@ impl Dataset {
             conform.map(Arc::new).map_err(|error| Failure::about(&files[source.file].name, &error))
         };
         let conforms = sources.iter().map(conform).collect::<Outcome<Vec<_>>>()?;
-        let dataset = Dataset { schema, files, sources, conforms, constants, names, limits };
+        let dataset = Dataset { schema, files, sources, conforms, constants, key_values, names, limits };
         // What cannot be read at all is known by the schema.
         for source in &dataset.sources {
             let file = &dataset.files[source.file];
@@ -277,6 +300,12 @@ impl Dataset {
             }
             _ => None,
         }
+    }
+
+    /// What all files say of themselves, and what holds for a file of these columns.
+    pub(crate) fn key_values_of(&self, schema: &Schema) -> impl Iterator<Item = &KeyValue> {
+        let has_all = matches!(&*self.sources, [only] if only.schema() == schema);
+        self.key_values.iter().filter(move |it| has_all || !SCHEMA_KEYS.contains(&&*it.key))
     }
 
     /// The files, in order.

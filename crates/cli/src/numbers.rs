@@ -1,5 +1,7 @@
 //! Counts and sizes as people read them.
 
+use std::num::NonZeroU64;
+
 use marquetry_base::cast::u64_of;
 
 /// A count with its thousands apart: `3,000,000`.
@@ -32,6 +34,30 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
 }
 
+/// A count of an option: at least 1.
+pub(crate) fn parse_count<N: TryFrom<NonZeroU64>>(text: &str) -> Result<N, String> {
+    let count = text.parse::<NonZeroU64>().ok().and_then(|count| N::try_from(count).ok());
+    count.ok_or_else(|| "a whole number is needed, 1 or more".to_string())
+}
+
+/// Bytes of an option, at least 1: `65536`, `64K`, `64KiB` or `64kB`, and so with M and G.
+pub(crate) fn parse_bytes<N: TryFrom<NonZeroU64>>(text: &str) -> Result<N, String> {
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let scale = match &*unit.trim_start().to_ascii_lowercase() {
+        "" | "b" => Some(1),
+        "k" | "kib" => Some(1 << 10),
+        "m" | "mib" => Some(1 << 20),
+        "g" | "gib" => Some(1 << 30),
+        "kb" => Some(1_000),
+        "mb" => Some(1_000_000),
+        "gb" => Some(1_000_000_000),
+        _ => None,
+    };
+    let bytes = scale.and_then(|scale: u64| digits.parse::<u64>().ok()?.checked_mul(scale));
+    let bytes = bytes.and_then(NonZeroU64::new).and_then(|bytes| N::try_from(bytes).ok());
+    bytes.ok_or_else(|| "bytes are needed, 1 or more: 65536, 64K (of 1,024), 64kB (of 1,000)".to_string())
+}
+
 /// How many times smaller: `2.34`. `-` where nothing is.
 pub(crate) fn ratio(uncompressed: u64, compressed: u64) -> String {
     if compressed == 0 {
@@ -49,6 +75,33 @@ pub(crate) fn plural(count: usize, one: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_people() {
+        let bytes = |text: &str| parse_bytes::<NonZeroU64>(text).map(NonZeroU64::get).ok();
+        for (text, expected) in [
+            ("1", Some(1)),
+            ("64K", Some(65_536)),
+            ("64 KiB", Some(65_536)),
+            ("64kB", Some(64_000)),
+            ("2m", Some(2 << 20)),
+            ("1G", Some(1 << 30)),
+            ("1GB", Some(1_000_000_000)),
+            ("0", None),
+            ("0K", None),
+            ("", None),
+            ("K", None),
+            ("-1", None),
+            ("1.5M", None),
+            ("1T", None),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551615K", None),
+        ] {
+            assert_eq!(bytes(text), expected, "{text}");
+        }
+        assert_eq!(parse_count::<NonZeroU64>("7").unwrap().get(), 7);
+        assert!(["0", "", "1k", "-1"].iter().all(|text| parse_count::<NonZeroU64>(text).is_err()));
+    }
 
     #[test]
     fn numbers_for_people() {

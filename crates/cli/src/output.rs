@@ -77,6 +77,10 @@ impl Interrupted {
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&asked)))
             .map_err(|error| Failure::unreachable(format!("signals: {error}")))?;
         }
+        // A file beyond the limit of sizes (`ulimit -f`) is an error of who writes it then, as a full disk is: not a silent end.
+        #[cfg(unix)]
+        signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())
+            .map_err(|error| Failure::unreachable(format!("signals: {error}")))?;
         Ok(Interrupted(asked))
     }
 

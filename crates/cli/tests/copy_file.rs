@@ -120,7 +120,15 @@ fn options_that_are_for_something_else() {
     copy(&one, &to, &["--key", "id"]).failed(2, &["--key is for tables of a cluster"]);
     copy(&one, &to, &["--create"]).failed(2, &["--create is for tables of a cluster"]);
     copy(&one, "cql://localhost:1/ks.t", &["--codec", "zstd"]).failed(2, &["--codec is for Parquet files"]);
-    copy(&one, &to, &["--level", "99", "--codec", "zstd"]).failed(2, &["99"]);
+    copy(&one, &to, &["--level", "99", "--codec", "zstd"]).failed(2, &["--level 99: ZSTD has the levels"]);
+    copy(&one, &to, &["--level", "10", "--codec", "GZIP", "--limit", "0"]).failed(2, &["levels 0 to 9"]);
+    copy(&one, &to, &["--level", "3"]).failed(2, &["--level 3: SNAPPY has no levels", "--codec"]);
+    let said = |more: &[&str]| copy(&one, &to, more).err;
+    assert!(said(&["--page-rows", "0"]).contains("a whole number is needed, 1 or more"));
+    assert!(said(&["--page-bytes", "1.5M"]).contains("bytes are needed, 1 or more"));
+    copy(&one, &to, &["--sort-memory", "9"]).failed(2, &["--sort-memory: nothing is sorted"]);
+    copy(&one, &to, &["--short-rows", "null"]).failed(2, &["--short-rows is for CSV and JSON lines"]);
+    copy(&one, &to, &["--sort", "a, a desc"]).failed(2, &["--sort: the column a is named twice"]);
     copy(&one, &to, &["--encoding", "id"]).failed(2, &["a column, '=', and an encoding"]);
     copy(&one, &to, &["--encoding", "id=MORSE"]).failed(2, &["no encoding MORSE", "DELTA_BINARY_PACKED"]);
     copy(&one, &to, &["--encoding", "nobody=PLAIN"]).failed(2, &["no column nobody"]);
@@ -218,4 +226,39 @@ fn bloom_filters_that_cannot_be() {
     copy(&from, &to, &["--bloom-fpp", "0.1"]).failed(2, &["--bloom names them"]);
     copy(&from, "cql://localhost:1/ks.t", &["--bloom", "id"]).failed(2, &["--bloom is for Parquet files"]);
     assert!(names(folder.path()).is_empty());
+}
+
+/// The keys under which a file says something of itself.
+fn keys(path: &str) -> Vec<String> {
+    let shown: serde_json::Value = serde_json::from_str(&run(["show", "--json", path]).succeeded()).unwrap();
+    let keys = shown["key_values"].as_array().unwrap().iter();
+    keys.map(|it| it["key"].as_str().unwrap().to_string()).collect()
+}
+
+/// What a file says of itself goes with it; what it says of its columns, only where they stay the same.
+#[test]
+fn what_files_say_of_themselves() {
+    let (folder, to) = folder();
+    let from = data("described.parquet");
+    let [all, own] = [&["owner", "made", "ARROW:schema", "pandas"][..], &["owner", "made"]];
+    for (more, kept) in [
+        (&[][..], all),
+        (&["--sort", "id desc"], all),
+        (&["--columns", "id,part"], all),
+        (&["--columns", "part,id"], own),
+        (&["--columns", "id"], own),
+    ] {
+        copy(&from, &to, &[more, &["--overwrite"]].concat()).succeeded();
+        assert_eq!(keys(&to), kept, "{more:?}");
+    }
+    let below = format!("{}/", folder.path().join("parts").display());
+    copy(&from, &below, &["--partition-by", "part"]).succeeded();
+    assert_eq!(keys(&format!("{below}part=a/part-00000.parquet")), own);
+    // Of several files what all of them say.
+    run(["copy", &from, &from, &to, "--overwrite"]).succeeded();
+    assert_eq!(keys(&to), all);
+    run(["copy", &below, &to, "--overwrite"]).succeeded();
+    assert_eq!(keys(&to), own);
+    run(["copy", &from, &data("one.parquet"), &to, "--overwrite", "--union"]).succeeded();
+    assert_eq!(keys(&to), [""; 0]);
 }

@@ -262,7 +262,8 @@ mod ended {
         }
     }
 
-    /// More files than are kept open stand in a hidden directory: an interrupted copy takes it away, and of a killed one no reader sees it.
+    /// More files than may be open stand in a hidden directory: an interrupted copy takes it away, of a killed one no reader sees it, and the next
+    /// copy to that place does.
     #[test]
     fn many_files_are_hidden_until_all_are_there() {
         let Some(from) = corpus("real/green_tripdata_2022-01.parquet") else { return };
@@ -270,7 +271,12 @@ mod ended {
             let folder = Folder::new();
             let to = folder.path("out/");
             let arguments = ["copy", &from, &to, "--quiet", "--partition-by", "lpep_pickup_datetime"];
-            let mut child = common::marquetry().args(arguments).spawn().unwrap();
+            let mut child = Command::new("sh")
+                .args(["-c", "ulimit -n 100; exec \"$0\" \"$@\""])
+                .arg(common::marquetry().get_program())
+                .args(arguments)
+                .spawn()
+                .unwrap();
             let listed = || fs::read_dir(folder.0.path()).unwrap().flatten().map(|it| it.file_name());
             while listed().next().is_none() {
                 assert_eq!(child.try_wait().unwrap(), None, "it is done already");
@@ -282,6 +288,8 @@ mod ended {
             assert_eq!(listed().count(), usize::from(signal == "KILL"), "{signal}");
             let path = folder.path("");
             run(["rows", &path]).failed(3, &["a directory without a Parquet file"]);
+            copy(&data("one.parquet"), &to, &[]).succeeded();
+            assert_eq!(folder.names(), ["out/part-00000.parquet"]);
         }
     }
 
@@ -297,9 +305,9 @@ mod ended {
             let folder = Folder::new();
             let to = folder.path(arguments[0]);
             let program = common::marquetry().get_program().to_os_string();
-            // No file may have more than so many blocks of 512 bytes, or 1,024: what is more is an error, and no signal.
+            // No file may have more than so many blocks of 512 bytes, or 1,024: what is more is an error, and its signal ends nothing.
             let out = Command::new("sh")
-                .args(["-c", "trap '' XFSZ; ulimit -f 40; exec \"$0\" \"$@\""])
+                .args(["-c", "ulimit -f 40; exec \"$0\" \"$@\""])
                 .arg(program)
                 .args([
                     "copy",
@@ -382,4 +390,16 @@ fn why_columns_are_encoded_so() {
     assert_eq!(run(["show", "--why", "--json", &to]).code, Some(2));
     let nested = run(["show", "--why", &data("nested.parquet")]).succeeded();
     assert!(nested.contains("Row group 0"), "{nested}");
+}
+
+#[test]
+fn directories_of_names_that_cannot_be() {
+    let folder = Folder::new();
+    let to = folder.path("out/");
+    let from = folder.path("long.csv");
+    fs::write(&from, format!("k,v\nx,1\n{},2\n", "y".repeat(300))).unwrap();
+    let said = ["a directory's name of 302 bytes", "column k", "k=yyy"];
+    copy(&from, &to, &["--partition-by", "k"]).failed(1, &said);
+    assert_eq!(folder.names(), ["long.csv"]);
+    copy(&from, &folder.path("no/such/"), &[]).failed(3, &["there is no directory"]);
 }

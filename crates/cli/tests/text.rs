@@ -173,9 +173,24 @@ fn headers_and_nulls() {
     // The index of other programs has no name.
     let from = folder.write("c.csv", ",x\n0,a\n");
     assert_eq!(folder.copied(&from, &[]).1, [r#"{"column1":0,"x":"a"}"#]);
+    // A name that is there twice: it may be a row as well.
+    let from = folder.write("twice.csv", "a,a,,b,,column3,a_2\n1,2,3,4,5,6,7\n");
+    folder.refused(&from, &[], 1, &["line 1: \"a\" stands twice", "--header no", "--header yes"]);
+    assert_eq!(
+        folder.copied(&from, &["--header", "yes"]).1,
+        [r#"{"a":1,"a_3":2,"column3_2":3,"b":4,"column5":5,"column3":6,"a_2":7}"#]
+    );
+    assert_eq!(folder.copied(&from, &["--header", "no"]).1.len(), 2);
     // A header alone.
     let (types, rows) = folder.copied(&folder.write("d.csv", "x,y\n"), &[]);
     assert_eq!((types.as_str(), rows.len()), ("x STRING, y STRING", 0));
+    // A number that is too large for its type is none.
+    let from = folder.write("large.csv", "x\n1e400\n1.5\n");
+    assert_eq!(folder.copied(&from, &[]).1, [r#"{"x":"1e400"}"#, r#"{"x":"1.5"}"#]);
+    folder.refused(&from, &["--schema", "x double"], 1, &["line 2: \"1e400\" is no double"]);
+    folder.refused(&from, &["--schema", "x float"], 1, &["line 2: \"1e400\" is no float"]);
+    let from = folder.write("infinite.csv", "x\n-inf\ninfinity\n");
+    assert_eq!(folder.copied(&from, &["--schema", "x double"]).1.len(), 2);
     // Quotes around nothing are nothing, but in text.
     let from = folder.write("e.csv", "n,t\n\"\",\"\"\n\"5\",\"x\"\n");
     assert_eq!(folder.copied(&from, &[]).1, [r#"{"n":null,"t":""}"#, r#"{"n":5,"t":"x"}"#]);
@@ -195,7 +210,14 @@ fn what_is_no_table_is_refused_and_leaves_nothing() {
     refused(&text("open.csv", b"a,b\n1,\"x\n"), &["line 2: a quote that is not closed"]);
     refused(&text("behind.csv", b"a,b\n1,\"x\"y\n"), &["line 2: text behind a closing quote"]);
     refused(&text("bytes.csv", b"a,b\n1,x\n2,\xff\n"), &["line 3: bytes that are not UTF-8", "byte 10"]);
-    refused(&text("object.jsonl", b"{\"a\":1}\n[1]\n"), &["line 2", "is no object"]);
+    refused(&text("returns.csv", b"a,b\r1,2\r3,4\r"), &["line 1: carriage returns", "tr "]);
+    refused(&text("one_return.csv", b"a,\"b\rb\"\r1,2\r\n3,4\n"), &["line 1: "]);
+    refused(
+        &text("longer.csv", b"a,b\n1,2\n3,4,5\n"),
+        &["line 3: 3 fields", "--schema", "--short-rows null"],
+    );
+    refused(&text("object.jsonl", b"{\"a\":1}\n[1]\n"), &["line 2", "is no object", "jq"]);
+    refused(&text("pretty.jsonl", b"{\n  \"a\": 1\n}\n"), &["line 1", "an object ends on its line", "jq"]);
     refused(&text("broken.jsonl", b"{\"a\":1}\n{\"a\":}\n"), &["broken.jsonl: line 2", "character 6"]);
     refused(&text("bytes.jsonl", b"{\"a\":\"\xff\"}\n"), &["line 1: bytes that are not UTF-8", "byte 6"]);
     refused(
@@ -216,7 +238,13 @@ fn what_is_no_table_is_refused_and_leaves_nothing() {
     refused(&wide, &["line 1: a row of 1000001 fields", "more than 100000"]);
     folder.refused(&folder.path("nowhere.csv"), &[], 3, &["nowhere.csv", "no such file"]);
     folder.refused(&text("a.csv", b"a\n1\n"), &["--delimiter", "\""], 2, &["same character"]);
-    folder.refused(&text("a.csv.gz", b"no gzip"), &[], 3, &["a.csv.gz"]);
+    folder.refused(&text("a.csv.gz", b"no gzip at all"), &[], 3, &["a.csv.gz: it is no gzip"]);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packed.write_all(b"a,b\n1,2\n").unwrap();
+    let packed = packed.finish().unwrap();
+    folder.refused(&text("cut.csv.gz", &packed[..packed.len() - 9]), &[], 3, &["gzip data are cut off"]);
+    let followed = [&packed[..], &[0; 20]].concat();
+    folder.refused(&text("followed.csv.gz", &followed), &[], 3, &["something follows that is none"]);
     folder.refused(
         &common::data("one.parquet"),
         &["--delimiter", ";"],
@@ -308,7 +336,7 @@ fn json_lines() {
         &["line 1: \"12.50\" is no int", "column d"],
     );
     let twice = folder.write("twice.jsonl", "{\"a\":1,\"a\":2}\n");
-    folder.refused(&twice, &[], 2, &["line 1", "twice", "column a"]);
+    folder.refused(&twice, &[], 1, &["line 1", "twice", "column a"]);
 }
 
 /// Columns that are chosen, limits, packed texts, several texts as one table, and columns in paths.

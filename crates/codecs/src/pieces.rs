@@ -27,6 +27,11 @@ pub(crate) trait Format: Send {
     /// something, less than [`HEAD_BYTES_MAX`].
     fn decode(&mut self, input: &[u8], page: &Page, room: &mut Room<'_>) -> Result<(usize, Stop)>;
 
+    /// What matches of the page may refer to, if its beginning was read and tells.
+    fn history_bytes(&self) -> Option<usize> {
+        None
+    }
+
     /// True where the page may end.
     fn may_end(&self) -> bool;
 
@@ -85,7 +90,7 @@ impl<F: Format> Decompressor for Pieces<F> {
     }
 
     fn history_bytes(&self) -> usize {
-        F::HISTORY_BYTES
+        self.format.history_bytes().unwrap_or(F::HISTORY_BYTES)
     }
 
     fn held_bytes(&self) -> usize {

@@ -17,7 +17,7 @@ use crate::source::{FileKind, Source, beyond_end, shrank};
 mod directory;
 mod write;
 
-pub use directory::NewDirectory;
+pub use directory::{NewDirectory, allow_many_files};
 pub use write::{NewFile, SpillFile};
 
 /// A local file, open for reading.

@@ -331,21 +331,6 @@ fn metadata_can_be_let_go_of_in_steps() {
     assert!(held > 1 << 20 && left < held / 100, "{left} of {held} bytes");
 }
 
-/// What a decompressor has for itself is a part of what a reader holds.
-#[test]
-fn the_windows_of_codecs_are_counted() {
-    let _alone = alone();
-    let file = adversarial::make("page/brotli/plain_int64", &Scale::SMALL).unwrap();
-    let within = |total_bytes| {
-        let limits = Limits { total_bytes, ..file.limits };
-        read(&Adversary { limits, ..file.clone() }, &mut Steps::default())
-    };
-    // BROTLI's copies refer to 16 MiB.
-    let error = within(16 << 20).unwrap_err();
-    assert!(error.message().contains("total_bytes"), "{error}");
-    assert!(within(40 << 20).is_ok());
-}
-
 /// What is not as it should be is found: the proof can fail.
 #[test]
 fn what_is_wrong_is_found() {

@@ -14,6 +14,7 @@ use clap::{Args, ValueEnum};
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Codec, Error, ErrorKind};
+use marquetry_codecs::levels;
 use marquetry_parquet::format::{Compression, Encoding, SortingColumn};
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::{BloomOptions, ColumnOptions, WriteOptions};
@@ -22,7 +23,7 @@ use super::Copying;
 use crate::columns::{self, Wanted};
 use crate::dataset::Dataset;
 use crate::failure::{Failure, Outcome};
-use crate::numbers::{plural, size};
+use crate::numbers::{parse_bytes, parse_count, plural, size};
 use crate::progress::{Goes, Progress};
 use check::Whole;
 use order::{SortBy, Sorting};
@@ -33,17 +34,17 @@ use partition::Partitioning;
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FileArgs {
     /// Compress pages [default: snappy]
-    #[arg(long, value_enum, value_name = "CODEC", help_heading = "Parquet file")]
+    #[arg(long, value_enum, ignore_case = true, value_name = "CODEC", help_heading = "Parquet file")]
     codec: Option<CodecName>,
 
-    /// The codec's level: the higher, the smaller and slower (gzip, zstd, brotli)
+    /// The codec's level: the higher, the smaller and slower [default: 6 of gzip (0 to 9), 3 of zstd (to 22), 5 of brotli (0 to 11)]
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Parquet file")]
     level: Option<i32>,
 
     /// Encode a column so, rather than by what its values are: 'id=DELTA_BINARY_PACKED'
     ///
-    /// Encodings are PLAIN, RLE_DICTIONARY, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT and,
-    /// for booleans, RLE. Columns are named as --columns names them; all that is in a nested one is meant.
+    /// Encodings are PLAIN, RLE_DICTIONARY, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT,
+    /// for booleans RLE, and for FLOAT and DOUBLE ALP, which few readers have. Columns are named as --columns names them; all that is in a nested one is meant.
     #[arg(long, value_name = "COLUMN=ENCODING", help_heading = "Parquet file")]
     encoding: Vec<String>,
 
@@ -59,19 +60,19 @@ pub(crate) struct FileArgs {
     bloom_fpp: Option<f64>,
 
     /// Rows of a row group at most [default: 1048576]
-    #[arg(long, value_name = "N", help_heading = "Parquet file")]
+    #[arg(long, value_parser = parse_count::<NonZeroU64>, value_name = "N", help_heading = "Parquet file")]
     row_group_rows: Option<NonZeroU64>,
 
-    /// Bytes of a row group, about, encoded and compressed [default: 268435456]
-    #[arg(long, value_name = "N", help_heading = "Parquet file")]
+    /// Bytes of a row group, about, encoded and compressed: 128M or 134217728 [default: 256M]
+    #[arg(long, value_parser = parse_bytes::<NonZeroU64>, value_name = "BYTES", help_heading = "Parquet file")]
     row_group_bytes: Option<NonZeroU64>,
 
     /// Rows of a page at most [default: 20000]
-    #[arg(long, value_name = "N", help_heading = "Parquet file")]
+    #[arg(long, value_parser = parse_count::<NonZeroUsize>, value_name = "N", help_heading = "Parquet file")]
     page_rows: Option<NonZeroUsize>,
 
-    /// Bytes of a page, before compression, about [default: 917504]
-    #[arg(long, value_name = "N", help_heading = "Parquet file")]
+    /// Bytes of a page, before compression, about [default: 896K]
+    #[arg(long, value_parser = parse_bytes::<NonZeroUsize>, value_name = "BYTES", help_heading = "Parquet file")]
     page_bytes: Option<NonZeroUsize>,
 
     /// Sort the rows: 'day, fare desc nulls first'
@@ -89,15 +90,15 @@ pub(crate) struct FileArgs {
     partition_by: Option<String>,
 
     /// Rows of a file of a directory, at most [default: all]
-    #[arg(long, value_name = "N", help_heading = "Parquet file")]
+    #[arg(long, value_parser = parse_count::<NonZeroU64>, value_name = "N", help_heading = "Parquet file")]
     file_rows: Option<NonZeroU64>,
 
     /// Bytes of a file of a directory, about [default: all]
-    #[arg(long, value_name = "N", help_heading = "Parquet file")]
+    #[arg(long, value_parser = parse_bytes::<NonZeroU64>, value_name = "BYTES", help_heading = "Parquet file")]
     file_bytes: Option<NonZeroU64>,
 
-    /// Bytes of rows that are sorted in memory, about; more wait in a temporary file beside the target [default: 536870912]
-    #[arg(long, value_name = "N", help_heading = "Parquet file")]
+    /// Bytes of rows that are sorted in memory, about; more wait in a temporary file beside the target [default: 512M]
+    #[arg(long, value_parser = parse_bytes::<NonZeroU64>, value_name = "BYTES", help_heading = "Parquet file")]
     sort_memory: Option<NonZeroU64>,
 
     /// Read the file back and compare it with what was copied, before it has its name
@@ -124,6 +125,7 @@ pub(super) enum Place<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CodecName {
     /// None
+    #[value(alias = "none")]
     Uncompressed,
     /// Fast
     Snappy,
@@ -311,9 +313,8 @@ impl FileArgs {
             }
         }
         let mut options = self.options(&schema, wishes)?;
-        // What a file says of itself holds where all of it is copied, in the same columns.
+        options.key_values = dataset.key_values_of(&schema).cloned().collect();
         if let (Some(metadata), None) = (dataset.only_footer(), &partitioning) {
-            options.key_values = metadata.key_values.iter().cloned().collect();
             // Rows that were sorted in one row group are in any part of it; those of two need not be.
             if let (1, Some(group), true) =
                 (metadata.row_groups.len(), metadata.row_groups.first(), sorted_by.is_empty())
@@ -358,6 +359,10 @@ impl FileArgs {
 
     /// What is asked of single columns.
     fn wishes(&self) -> Outcome<Vec<(Wanted, Wish)>> {
+        if self.sort_memory.is_some() && self.sort.is_none() && self.partition_by.is_none() {
+            return Err(Failure::usage("--sort-memory: nothing is sorted; --sort says by what"));
+        }
+        self.check_level()?;
         let mut wishes = self.encodings()?;
         let defaults = BloomOptions::default();
         let fpp = self.bloom_fpp.unwrap_or(defaults.fpp);
@@ -374,6 +379,27 @@ impl FileArgs {
             (None, None) => {}
         }
         Ok(wishes)
+    }
+
+    /// Whether the codec has the level.
+    fn check_level(&self) -> Outcome {
+        let Some(level) = self.level else { return Ok(()) };
+        let compression =
+            self.codec.map_or(WriteOptions::default().column.compression, CodecName::compression);
+        let levels = match compression {
+            Compression::Codec(codec) => levels(codec),
+            _ => None,
+        };
+        match levels {
+            Some(levels) if (levels.least..=levels.most).contains(&level) => Ok(()),
+            Some(levels) => Err(Failure::usage(format!(
+                "--level {level}: {compression} has the levels {} to {}",
+                levels.least, levels.most
+            ))),
+            None => Err(Failure::usage(format!(
+                "--level {level}: {compression} has no levels; gzip, zstd and brotli have (--codec)"
+            ))),
+        }
     }
 
     fn encodings(&self) -> Outcome<Vec<(Wanted, Wish)>> {

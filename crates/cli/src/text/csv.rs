@@ -103,6 +103,16 @@ impl Sample {
             )));
         }
         check_utf8(text, at..next, piece.offset, &place)?;
+        let is_returned = |column| {
+            let field = dialect.field(&records, text, 0, column);
+            !field.is_quoted && field.text.contains(&b'\r')
+        };
+        if (0..fields).any(is_returned) {
+            return Err(at_line(
+                1,
+                "carriage returns without line feeds: rows end in LF or CRLF; `tr '\\r' '\\n'` mends that",
+            ));
+        }
         let first: Vec<String> = (0..fields)
             .map(|column| dialect.unquoted(dialect.field(&records, text, 0, column)))
             .map(|text| String::from_utf8_lossy(&text).into_owned())
@@ -112,16 +122,12 @@ impl Sample {
             Header::No => false,
             Header::Auto => match told {
                 Some(told) => is_header_of(&first, told),
-                None => is_header(&first),
+                None => is_header(&first)?,
             },
         };
         if has_header {
             place.step(text, next);
         }
-        let numbered = |(at, name): (usize, String)| match has_header && !name.is_empty() {
-            true => name,
-            false => format!("column{}", at + 1),
-        };
         let names = match told {
             Some(told) if !has_header => {
                 let is_short = rules.may_be_short && fields < told.len();
@@ -132,7 +138,8 @@ impl Sample {
                 }
                 names(told)
             }
-            _ => first.into_iter().enumerate().map(numbered).collect(),
+            _ if has_header => names_of(first),
+            _ => names_of(vec![String::new(); fields]),
         };
         Ok(Some(Sample::of(dialect, has_header, names, rules, place)))
     }
@@ -230,15 +237,46 @@ fn names(told: &[Told]) -> Vec<String> {
     told.iter().map(|told| told.name.clone()).collect()
 }
 
-/// A first record is a header if it has no number, date or truth value in it, and nothing twice.
-fn is_header(first: &[String]) -> bool {
+/// The names of columns: where a header has none, by the column's number; and where it has one again, with a number, too.
+fn names_of(header: Vec<String>) -> Vec<String> {
+    let given: HashSet<String> = header.iter().cloned().collect();
+    let mut taken = HashSet::with_capacity(header.len());
+    let name = |(at, name): (usize, String)| {
+        let own = if name.is_empty() { format!("column{}", at + 1) } else { name.clone() };
+        let is_free = |it: &String| !taken.contains(it) && (*it == name || !given.contains(it));
+        let others = (2_u64..).map(|number| format!("{own}_{number}"));
+        let found = std::iter::once(own.clone()).chain(others).find(is_free).unwrap_or(own.clone());
+        taken.insert(found.clone());
+        found
+    };
+    header.into_iter().enumerate().map(name).collect()
+}
+
+/// A first record is a header if it has no number, date or truth value in it.
+///
+/// # Errors
+///
+/// `Corrupt` where it could be one, but that it has something twice, as rows may have.
+fn is_header(first: &[String]) -> Result<bool> {
     let is_text = |text: &String| {
         let mut kinds = Kinds::ANY;
         kinds.see(text.as_bytes());
         kinds.is_text()
     };
-    let different: HashSet<&String> = first.iter().collect();
-    different.len() == first.len() && first.iter().all(is_text)
+    if !first.iter().all(is_text) {
+        return Ok(false);
+    }
+    let mut seen = HashSet::with_capacity(first.len());
+    match first.iter().find(|text| !seen.insert(*text)) {
+        None => Ok(true),
+        Some(twice) => {
+            let twice = shown(twice.as_bytes());
+            let what = format!(
+                "{twice} stands twice in the first row, so it may be a row as the others, or names of columns: --header no, or --header yes"
+            );
+            Err(at_line(1, &what))
+        }
+    }
 }
 
 /// A first record is the header of columns that are told if it has their names.
@@ -711,8 +749,21 @@ mod tests {
         assert_eq!(guessed("a\n1\n"), ',');
         assert_eq!(guessed("a,b\n1\n"), ',');
         let header = |fields: &[&str]| is_header(&fields.iter().map(|it| it.to_string()).collect::<Vec<_>>());
-        assert!(header(&["id", "name"]) && header(&["", "a"]));
-        assert!(!header(&["1", "name"]) && !header(&["a", "a"]) && !header(&["", "", "x"]));
-        assert!(!header(&["x", "2024-02-29"]) && !header(&["true", "x"]));
+        for (fields, is_one) in [
+            (&["id", "name"][..], true),
+            (&["", "a"], true),
+            (&["1", "name"], false),
+            (&["1", "a", "a"], false),
+            (&["x", "2024-02-29"], false),
+            (&["true", "x"], false),
+        ] {
+            assert_eq!(header(fields).unwrap(), is_one, "{fields:?}");
+        }
+        assert!(header(&["a", "a"]).is_err() && header(&["", "", "x"]).is_err());
+        let names = |header: &[&str]| names_of(header.iter().map(ToString::to_string).collect());
+        assert_eq!(
+            names(&["a", "", "a", "column2", "a_2", ""]),
+            ["a", "column2_2", "a_3", "column2", "a_2", "column6"]
+        );
     }
 }

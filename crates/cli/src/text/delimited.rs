@@ -240,7 +240,11 @@ impl Records {
             self.ends.resize(first + self.columns, low(end));
         } else if fields != self.columns {
             let (one, columns) = (if fields == 1 { "field" } else { "fields" }, self.columns);
-            let hint = if fields < columns { "; --short-rows null takes the others for null" } else { "" };
+            let hint = match fields < columns {
+                _ if may_be_short => "; --schema tells more columns",
+                true => "; --short-rows null takes the others for null",
+                false => "; --schema tells all columns, and --short-rows null that rows may have fewer",
+            };
             let what = format!("{fields} {one}, where the rows before have {columns}{hint}");
             return Err(Wrong { at: start, what });
         }
@@ -365,7 +369,7 @@ mod tests {
         check(csv, "a,b,c\r\n1,\r\n\"3\"\r\n\r\n4", &["a|b|c", "1||-", "<3>|-|-", "4|-|-"]);
         check(tsv, "a\tb\tc\n\t\n\r\nd", &["a|b|c", "||-", "d|-|-"]);
         let wrong = read(csv, "a,b\n1\n1,2,3\n", 100).unwrap_err();
-        assert_eq!(wrong, "3 fields, where the rows before have 2");
+        assert_eq!(wrong, "3 fields, where the rows before have 2; --schema tells more columns");
     }
 
     #[test]

@@ -178,7 +178,10 @@ fn next_line(
 fn check_object(line: &str) -> Result<()> {
     match line.starts_with('{') {
         true => Ok(()),
-        false => Err(Error::corrupt(format!("{} is no object: each line is one", shown(line.as_bytes())))),
+        false => {
+            let hint = if line.starts_with('[') { "; `jq -c '.[]'` makes lines of an array" } else { "" };
+            Err(Error::corrupt(format!("{} is no object: each line is one{hint}", shown(line.as_bytes()))))
+        }
     }
 }
 
@@ -190,7 +193,9 @@ fn at_line_of(line: u64, kind: ErrorKind, what: &str) -> Error {
 fn refused(error: &serde_json::Error) -> Error {
     let said = error.to_string();
     let what = said.split(" at line ").next().unwrap_or_default();
-    Error::corrupt(format!("{what}, at its character {}", error.column()))
+    let hint =
+        if error.is_eof() { "; an object ends on its line: `jq -c .` makes lines of others" } else { "" };
+    Error::corrupt(format!("{what}, at its character {}{hint}", error.column()))
 }
 
 /// Takes a value into account.
@@ -463,7 +468,14 @@ impl Rows {
     /// Keeps an error of ours, which serde cannot carry.
     fn keep<T, E: serde::de::Error>(&mut self, done: Result<T>) -> Result<T, E> {
         done.map_err(|error| {
-            self.wrong = Some(error);
+            // What a shredder takes for a misuse is what the line has.
+            self.wrong = Some(match error.kind() {
+                ErrorKind::Misuse => {
+                    let place = error.place().clone();
+                    Error::corrupt(error.message().to_string()).at(|at| *at = place)
+                }
+                _ => error,
+            });
             E::custom("refused")
         })
     }

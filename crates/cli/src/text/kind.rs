@@ -196,7 +196,8 @@ fn fits(text: &[u8]) -> u16 {
                 }
             }
             None if parse::is_number(text)
-                && !text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-') =>
+                && !text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-')
+                && !parse::is_too_large(text) =>
             {
                 DOUBLE
             }
@@ -253,6 +254,8 @@ mod tests {
             (&["2024-02-29", "20240229"], "text"),
             (&["3024-02-29", "2024-02-29T12:00:00.123456789"], "text"),
             (&["NaN", "1.5"], "text"),
+            (&["1.5", "1e400"], "text"),
+            (&["1e300", "1e-400"], "double"),
             (&[], "text"),
         ] {
             assert_eq!(kind_of(texts), kind, "{texts:?}");

@@ -104,10 +104,10 @@ pub(crate) enum Format {
 /// Whether the first row names the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Header {
-    /// If no field of it is a number, a date, true or false, and no two are the same; with --schema, if it has those names
+    /// If no field of it is a number, a date, true or false (and an error, if two are the same); with --schema, if it has those names
     #[default]
     Auto,
-    /// It does
+    /// It does: of columns of the same name x the second is x_2, and one without a name is column and its number
     Yes,
     /// It is a row as the others: columns are column1, column2, …
     No,
@@ -177,6 +177,7 @@ impl TextArgs {
             (self.schema.is_some(), "--schema"),
             (self.schema_file.is_some(), "--schema-file"),
             (self.infer_all, "--infer-all"),
+            (self.short_rows != ShortRows::Error, "--short-rows"),
         ];
         given.into_iter().find(|given| given.0).map(|given| given.1)
     }

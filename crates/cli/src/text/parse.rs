@@ -83,16 +83,31 @@ pub(super) fn is_usual(text: &[u8]) -> bool {
     begins && is_point && bare.last().is_some_and(u8::is_ascii_digit)
 }
 
-/// A binary64: what [`is_number`] has, and what Rust reads beside it (`inf`, `NaN`, `+1`).
+/// A binary64: what [`is_number`] has, and what Rust reads beside it (`inf`, `NaN`, `+1`); but no number that is too large for one.
 #[inline]
 pub(super) fn double(text: &[u8]) -> Option<f64> {
-    std::str::from_utf8(text).ok()?.parse().ok()
+    let value: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    (!value.is_infinite() || is_infinity(text)).then_some(value)
+}
+
+/// Whether a number is too large for a binary64, as only those with an exponent or of very many digits can be.
+pub(super) fn is_too_large(number: &[u8]) -> bool {
+    const DIGITS_HELD: usize = 300;
+    (number.len() > DIGITS_HELD || number.iter().any(|byte| matches!(byte, b'e' | b'E')))
+        && double(number).is_none()
 }
 
 /// A binary32.
 #[inline]
 pub(super) fn float(text: &[u8]) -> Option<f32> {
-    std::str::from_utf8(text).ok()?.parse().ok()
+    let value: f32 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    (!value.is_infinite() || is_infinity(text)).then_some(value)
+}
+
+/// Whether a text that is infinite says so, rather than being a number that is too large.
+#[cold]
+fn is_infinity(text: &[u8]) -> bool {
+    !text.iter().any(u8::is_ascii_digit)
 }
 
 /// `true` or `false`, in any case.
@@ -311,7 +326,8 @@ mod tests {
                 })
                 .collect();
             let text = text.as_bytes();
-            assert_eq!(double(text).is_some() && is_usual(text), is_number(text), "{text:?}");
+            let is_held = is_number(text) && !is_too_large(text);
+            assert_eq!(double(text).is_some() && is_usual(text), is_held, "{text:?}");
             numbers += usize::from(is_number(text));
         }
         assert!(numbers > 10_000);

@@ -65,7 +65,9 @@ impl Stream {
             }
             let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
             match ending.as_deref().and_then(|ending| ending.to_str()) {
-                Some("gz") => Box::new(MultiGzDecoder::new(BufReader::with_capacity(PACKED_BYTES, file))),
+                Some("gz") => {
+                    Box::new(Gzip(MultiGzDecoder::new(BufReader::with_capacity(PACKED_BYTES, file))))
+                }
                 Some("zst") => Box::new(Zstd::new(file)?),
                 _ => Box::new(file),
             }
@@ -145,6 +147,25 @@ impl Read for Kept {
             self.pieces.pop_front();
         }
         Ok(part.len())
+    }
+}
+
+/// Unpacks members of gzip, one after the other.
+struct Gzip(MultiGzDecoder<BufReader<File>>);
+
+impl Read for Gzip {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.0.read(out).map_err(|error| {
+            let what = match error.kind() {
+                io::ErrorKind::UnexpectedEof => "the gzip data are cut off",
+                // Of a header.
+                io::ErrorKind::InvalidInput if error.to_string().contains("header") => {
+                    "it is no gzip, or something follows that is none"
+                }
+                _ => return error,
+            };
+            io::Error::new(error.kind(), what)
+        })
     }
 }
 

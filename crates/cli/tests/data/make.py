@@ -148,5 +148,14 @@ def long_page():
     )
 
 
-for write in (types, bad_text, names, many, several, bounds, nested, nested_others, nested_cql, long_page):
+def described():
+    """What a file says of itself: of its columns, and of anything."""
+    of_columns = {"ARROW:schema": "(not looked at)", "pandas": "{}"}
+    table = pa.table({"id": pa.array([1, 2], pa.int64()), "part": pa.array(["a", "b"])})
+    with pq.ParquetWriter("described.parquet", table.schema, **plain) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({"owner": "me", "made": "now", **of_columns})
+
+
+for write in (types, bad_text, names, many, several, bounds, nested, nested_others, nested_cql, long_page, described):
     write()

@@ -194,6 +194,11 @@ impl Format for Brotli {
         }
     }
 
+    fn history_bytes(&self) -> Option<usize> {
+        // Of a page that is ended nothing is known of the next one.
+        (self.window > 0 && !self.may_end()).then_some(self.window)
+    }
+
     fn may_end(&self) -> bool {
         matches!(self.expect, Expect::End)
     }

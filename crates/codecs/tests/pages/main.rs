@@ -143,6 +143,8 @@ fn run_in_pieces(
     piece_max: usize,
     random: &mut Random,
 ) -> Result<Vec<u8>> {
+    // Of this page, not of the one before.
+    it.start(compressed.len(), uncompressed, false)?;
     let history = it.history_bytes();
     run_in_pieces_of(it, compressed, uncompressed, piece_max, history, random)
 }

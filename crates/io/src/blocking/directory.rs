@@ -8,32 +8,39 @@ use std::path::{Path, PathBuf};
 
 use marquetry_base::{Error, Result};
 
-use super::write::{NewFile, beside, cannot_write, directory, nameless, sync_directory};
+use super::write::{NewFile, beside, cannot_write, directory, is_hidden_name, nameless, sync_directory};
 
 /// A directory of files that appears under its name only once all of them are whole.
 ///
 /// Until then the files have no name at all, where the system has such files (Linux, on most file systems): nothing is left of them whatever
 /// becomes of the process. At the end they are linked into a directory with a hidden name, which then gets its own in one step. Only a
-/// process that is killed between the two leaves that hidden directory behind, which readers pass over. Where files must have names, or there
-/// are more than [`NewDirectory::UNNAMED_MAX`] of them, they stand in the hidden directory earlier.
+/// process that is killed between the two leaves that hidden directory behind, which readers pass over, and which goes when the next one begins
+/// a directory of that name. Where files must have names, or there are more of them than half of what this process may have open
+/// ([`allow_many_files`] lets it have more), they stand in the hidden directory earlier.
 ///
 /// Dropped before it is committed, all of it is gone.
 #[derive(Debug)]
 pub struct NewDirectory {
     path: PathBuf,
     name: String,
-    /// Files that are whole, and have no name yet, with their places in the directory.
+    /// Files that are whole, and have no name yet, with their places in the directory; and how many there may be.
     waiting: Vec<(NewFile, PathBuf)>,
+    waiting_max: usize,
     /// Where files stand that have one.
-    hidden: Option<PathBuf>,
+    hidden: Option<Hidden>,
     /// The directories in it.
     made: BTreeSet<PathBuf>,
 }
 
-impl NewDirectory {
-    /// Files that are kept open for they have no name, at most: processes may have a thousand files open.
-    pub const UNNAMED_MAX: usize = 400;
+/// A directory with a hidden name. That it is locked says that somebody is at work in it, as long as that process lives.
+#[derive(Debug)]
+struct Hidden {
+    path: PathBuf,
+    /// `None` where directories cannot be locked.
+    _lock: Option<fs::File>,
+}
 
+impl NewDirectory {
     /// Begins a directory that shall be at `path`, where there is none, or an empty one; if it `replaces`, one that has nothing in it but
     /// what such a directory has: files whose names end in one of `extensions`, and directories named as Hive names them (`year=2024`).
     ///
@@ -69,9 +76,11 @@ impl NewDirectory {
             return Err(refused("it cannot be a new directory".to_string()));
         }
         if !directory(&path).is_dir() {
-            return Err(cannot_write(&name, &io::ErrorKind::NotFound.into()));
+            return Err(refused(format!("there is no directory {}", directory(&path).display())));
         }
-        Ok(NewDirectory { path, name, waiting: Vec::new(), hidden: None, made: BTreeSet::new() })
+        remove_abandoned(&path, extensions);
+        let (waiting, waiting_max) = (Vec::new(), files_max() / 2);
+        Ok(NewDirectory { path, name, waiting, waiting_max, hidden: None, made: BTreeSet::new() })
     }
 
     /// Where it will be.
@@ -99,23 +108,20 @@ impl NewDirectory {
         Ok(NewFile::with(file, hidden, true, path, name.to_string()))
     }
 
-    /// Keeps a file that is whole, once all of it is on the disk.
+    /// Keeps a file that is whole. All of it is on the disk before the directory has its name.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source).
     pub fn keep(&mut self, mut file: NewFile, place: PathBuf) -> Result<()> {
-        let kept = file.sync().and_then(|()| match file.is_named() {
-            true => {
-                // Its name is the directory's business from now on.
-                file.leave();
-                Ok(())
-            }
-            false => {
-                self.waiting.push((file, place));
-                if self.waiting.len() >= NewDirectory::UNNAMED_MAX { self.name_all() } else { Ok(()) }
-            }
-        });
+        let kept = if file.is_named() {
+            // Its name is the directory's business from now on.
+            file.leave();
+            file.sync()
+        } else {
+            self.waiting.push((file, place));
+            if self.waiting.len() >= self.waiting_max { self.name_all() } else { Ok(()) }
+        };
         kept.map_err(|error| cannot_write(&self.name, &error))
     }
 
@@ -175,6 +181,9 @@ impl NewDirectory {
     fn finish(&mut self) -> io::Result<PathBuf> {
         self.name_all()?;
         let hidden = self.hidden()?;
+        if self.made.len() > SYNCED_APART_MAX {
+            write_back(&fs::File::open(&hidden)?);
+        }
         for below in &self.made {
             sync_directory(&hidden.join(below))?;
         }
@@ -182,8 +191,14 @@ impl NewDirectory {
         Ok(hidden)
     }
 
-    /// Gives all files that have none their names in the hidden directory.
+    /// Gives all files that have none their names in the hidden directory, once they are on the disk.
     fn name_all(&mut self) -> io::Result<()> {
+        if let (Some((file, _)), true) = (self.waiting.first(), self.waiting.len() > SYNCED_APART_MAX) {
+            write_back(file.file());
+        }
+        for (file, _) in &self.waiting {
+            file.sync()?;
+        }
         for (file, place) in std::mem::take(&mut self.waiting) {
             nameless::link(file.temporary(), &self.place(&place)?)?;
         }
@@ -193,11 +208,14 @@ impl NewDirectory {
     /// The hidden directory.
     fn hidden(&mut self) -> io::Result<PathBuf> {
         if let Some(hidden) = &self.hidden {
-            return Ok(hidden.clone());
+            return Ok(hidden.path.clone());
         }
-        let ((), hidden) = beside(&self.path, |hidden| fs::create_dir(hidden))?;
-        self.hidden = Some(hidden.clone());
-        Ok(hidden)
+        let (lock, path) = beside(&self.path, |hidden| {
+            fs::create_dir(hidden)?;
+            lock_new(hidden)
+        })?;
+        self.hidden = Some(Hidden { path: path.clone(), _lock: lock });
+        Ok(path)
     }
 
     /// A place in it, whose directory is there.
@@ -218,7 +236,73 @@ impl Drop for NewDirectory {
     fn drop(&mut self) {
         if let Some(hidden) = &self.hidden {
             // Who drops it has other trouble already.
-            let _ = fs::remove_dir_all(hidden);
+            let _ = fs::remove_dir_all(&hidden.path);
+        }
+    }
+}
+
+/// Lets this process have as many files open as the system allows it, so that more of them can wait without a name.
+pub fn allow_many_files() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let maximum = getrlimit(Resource::Nofile).maximum;
+        // Where it is not allowed, it stays as it was.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    }
+}
+
+/// Files that this process may have open; at most, for each takes memory of the system.
+fn files_max() -> usize {
+    const MOST: usize = 1 << 17;
+    #[cfg(target_os = "linux")]
+    let current = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(target_os = "linux"))]
+    let current = Some(0);
+    current.and_then(|current| usize::try_from(current).ok()).unwrap_or(MOST).min(MOST)
+}
+
+/// Files and directories that are waited for one by one. Of more, the system had better know at once that all shall be written: that takes
+/// one commit of its journal instead of one each.
+const SYNCED_APART_MAX: usize = 16;
+
+/// Has all of a file system written. Whether that went well is said to those who wait for their files then.
+fn write_back(any: &fs::File) {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::fs::syncfs(any);
+    #[cfg(not(target_os = "linux"))]
+    let _ = any;
+}
+
+/// Locks a hidden directory that was just made. That it is there already, means that somebody took it for abandoned meanwhile.
+fn lock_new(hidden: &Path) -> io::Result<Option<fs::File>> {
+    let taken = || io::ErrorKind::AlreadyExists.into();
+    let lock = match fs::File::open(hidden) {
+        Ok(lock) => lock,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(taken()),
+        // There are systems that open no directories.
+        Err(_) => return Ok(None),
+    };
+    match lock.try_lock() {
+        Ok(()) if fs::metadata(hidden).is_ok() => Ok(Some(lock)),
+        Ok(()) | Err(fs::TryLockError::WouldBlock) => Err(taken()),
+        Err(fs::TryLockError::Error(_)) => Ok(None),
+    }
+}
+
+/// Removes hidden directories for `path` whose processes were killed, if there is nothing in them but what such directories have.
+fn remove_abandoned(path: &Path, extensions: &[&str]) {
+    let Ok(entries) = fs::read_dir(directory(path)) else { return };
+    for entry in entries.flatten() {
+        let hidden = entry.path();
+        let is_free = || fs::File::open(&hidden).ok().filter(|lock| lock.try_lock().is_ok());
+        if is_hidden_name(&entry.file_name(), path)
+            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && let Some(_lock) = is_free()
+            && matches!(first_other(&hidden, true, extensions), Ok(None))
+        {
+            // Nobody asked for it, so nobody is told if it cannot be.
+            let _ = fs::remove_dir_all(&hidden);
         }
     }
 }
@@ -267,7 +351,10 @@ fn exchange(hidden: &Path, path: &Path) -> io::Result<()> {
 
 /// The same, by way of a third name. What was there has a hidden one for a moment.
 fn exchange_in_steps(hidden: &Path, path: &Path) -> io::Result<()> {
-    let ((), aside) = beside(path, |aside| fs::rename(path, aside))?;
+    // It is no hidden directory that may be taken for abandoned.
+    let mut old = path.as_os_str().to_os_string();
+    old.push(".old");
+    let ((), aside) = beside(Path::new(&old), |aside| fs::rename(path, aside))?;
     if let Err(error) = fs::rename(hidden, path) {
         // It is put back.
         let _ = fs::rename(&aside, path);
@@ -327,13 +414,62 @@ mod tests {
     fn what_is_dropped_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let mut new = NewDirectory::create(folder.path().join("out"), false, &EXTENSIONS).unwrap();
-        for number in 0..NewDirectory::UNNAMED_MAX + 1 {
+        new.waiting_max = 20;
+        for number in 0..21 {
             add(&mut new, &format!("n={number}/x.parquet"), "1");
         }
         assert!(new.hidden.is_some(), "they are named before they are too many");
         let unfinished = new.file(Path::new("y.parquet")).unwrap();
         drop((new, unfinished));
         assert_eq!(tree(folder.path()), [""; 0]);
+    }
+
+    /// As a process leaves it that is killed.
+    #[test]
+    fn what_is_abandoned_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let make = |name: &str, file: &str| {
+            let hidden = folder.path().join(name);
+            fs::create_dir_all(hidden.join("a=1")).unwrap();
+            fs::write(hidden.join("a=1").join(file), "").unwrap();
+            hidden
+        };
+        make(".out.123-0.part", "x.parquet");
+        make(".out.123-1.part", "notes.txt");
+        let busy = lock_new(&make(".out.123-2.part", "x.parquet")).unwrap();
+        make(".other.123-0.part", "x.parquet");
+        make(".out.old.123-0.part", "x.parquet");
+        let mut new = NewDirectory::create(&path, false, &EXTENSIONS).unwrap();
+        let kept = [
+            ".other.123-0.part/a=1/x.parquet:",
+            ".out.123-1.part/a=1/notes.txt:",
+            ".out.123-2.part/a=1/x.parquet:",
+            ".out.old.123-0.part/a=1/x.parquet:",
+        ];
+        assert_eq!(tree(folder.path()), kept);
+        drop(busy);
+        // One at work is none of them, nor when it is done.
+        add(&mut new, "x.parquet", "1");
+        new.name_all().unwrap();
+        drop(NewDirectory::create(&path, false, &EXTENSIONS).unwrap());
+        new.commit().unwrap();
+        assert_eq!(tree(folder.path()), [&kept[..2], &kept[3..], &["out/x.parquet:1"]].concat());
+    }
+
+    #[test]
+    fn many_files_wait_without_a_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut new = NewDirectory::create(&path, false, &EXTENSIONS).unwrap();
+        new.waiting_max = 20;
+        for number in 0..45 {
+            add(&mut new, &format!("n={number}/x.parquet"), "1");
+            let is_seen = fs::read_dir(folder.path()).unwrap().next().is_some();
+            assert_eq!(is_seen && cfg!(target_os = "linux"), number >= 19, "{number}");
+        }
+        new.commit().unwrap();
+        assert_eq!(tree(folder.path()).len(), 45);
     }
 
     #[test]

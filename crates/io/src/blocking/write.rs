@@ -1,6 +1,6 @@
 //! Files that are written: one that appears when it is whole, and one that nobody ever sees.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::ops::Range;
@@ -70,6 +70,11 @@ impl NewFile {
     /// Waits until all of it is on the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_all()
+    }
+
+    /// The file itself.
+    pub(super) fn file(&self) -> &fs::File {
+        &self.file
     }
 
     /// Whether there is a name that goes with it.
@@ -305,6 +310,18 @@ pub(super) fn beside<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> i
         }
     }
     Err(last.unwrap_or_else(|| io::ErrorKind::AlreadyExists.into()))
+}
+
+/// Whether a name is one that [`beside`] gives for `path`.
+pub(super) fn is_hidden_name(name: &OsStr, path: &Path) -> bool {
+    let number = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    let own = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let numbers = name.as_encoded_bytes().strip_prefix(b".").and_then(|rest| rest.strip_prefix(own));
+    let numbers = numbers.and_then(|rest| rest.strip_prefix(b".")?.strip_suffix(b".part"));
+    numbers.is_some_and(|numbers| {
+        let mut parts = numbers.split(|byte| *byte == b'-');
+        matches!((parts.next(), parts.next(), parts.next()), (Some(a), Some(b), None) if number(a) && number(b))
+    })
 }
 
 /// The directory of a path; of a mere name, the current one.

@@ -352,7 +352,7 @@ pub fn compress(codec: i32, plain: &Computed) -> Computed {
         ZSTD => Computed::new().bytes(zstd(plain)),
         BROTLI => {
             use std::io::Write;
-            let mut out = brotli::CompressorWriter::new(Vec::new(), 1 << 16, 1, 18);
+            let mut out = brotli::CompressorWriter::new(Vec::new(), 1 << 16, 1, 22);
             plain.each(|piece| out.write_all(piece).expect("a Vec takes any bytes"));
             Computed::new().bytes(out.into_inner())
         }

@@ -96,7 +96,13 @@ pub(super) fn resolve(by: &[SortBy], schema: &Schema) -> Outcome<Vec<SortingColu
             by.column.dotted()
         ))),
     };
-    by.iter().map(resolve).collect()
+    let resolved = by.iter().map(resolve).collect::<Outcome<Vec<_>>>()?;
+    for (at, by) in by.iter().enumerate() {
+        if resolved[..at].iter().any(|before| before.column == resolved[at].column) {
+            return Err(Failure::usage(format!("--sort: the column {} is named twice", by.column.dotted())));
+        }
+    }
+    Ok(resolved)
 }
 
 /// What rows wait in that are more than memory shall hold.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Error, Limits, Object};
 use marquetry_codecs::StandardCodecs;
-use marquetry_io::blocking::{NewDirectory, NewFile, SpillFile};
+use marquetry_io::blocking::{NewDirectory, NewFile, SpillFile, allow_many_files};
 use marquetry_io::files::PARQUET_EXTENSIONS;
 use marquetry_io::{Sink, Sinks, drive_into};
 use marquetry_parquet::read::Batch;
@@ -230,6 +230,7 @@ impl Directory {
     ) -> Outcome<Directory> {
         let name = path.display().to_string();
         shape.writer(&name)?;
+        allow_many_files();
         let directory = NewDirectory::create(path, overwrite, &PARQUET_EXTENSIONS)
             .map_err(|error| crate::input::failure(&name, &error, shape.limits))?;
         Ok(Directory {

@@ -107,7 +107,16 @@ impl Partitioning {
                     Some(column.text(Raw::of_values(&found.values, row), batch.first_row + u64_of(row))?)
                 }
             };
-            path.push(Partition { name: column.name.clone(), value }.directory());
+            let directory = Partition { name: column.name.clone(), value }.directory();
+            if directory.len() > NAME_BYTES_MAX {
+                let start: String = directory.chars().take(60).collect();
+                return Err(Failure::refused(format!(
+                    "--partition-by: a directory's name of {} bytes, where {NAME_BYTES_MAX} are the most (column {}): {start}…",
+                    directory.len(),
+                    printable(&column.name)
+                )));
+            }
+            path.push(directory);
         }
         Ok(path)
     }
@@ -135,6 +144,9 @@ impl Partitioning {
         batch
     }
 }
+
+/// Bytes of a name, at most: what nearly all file systems take.
+const NAME_BYTES_MAX: usize = 255;
 
 /// Whether values have names by which they are told apart, and that say what they are.
 fn is_name(meaning: Meaning, physical_type: &str) -> bool {
