@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Error, ErrorKind, Limits, Machine, Object, Priority, Result, Step, Want};
+use marquetry_base::{Budget, Error, ErrorKind, Machine, Object, Priority, Result, Step, Want};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::adversarial::{self, Adversary, Expected, Scale, ValueOf};
 use marquetry_conformance::canonical::with_bytes;

@@ -1,4 +1,4 @@
-//! Why a column has the encoding that it has: what its first values take in each.
+//! Why a column has the encoding that it has: what a sample of its first values takes in each.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::terminal::Terminal;
 
 /// Row groups that are told of; in others things are seldom otherwise.
 const ROW_GROUPS_SHOWN: usize = 8;
-/// Rows that are read of a chunk, until there are values.
-const SAMPLE_ROWS: usize = 2048;
+/// Rows that are read of a chunk, until there are values: as many as a choice knows of, if none is null.
+const SAMPLE_ROWS: usize = 8192;
 /// Bytes that are asked for at a time: a page is enough.
 const READ_BYTES: u64 = 1 << 20;
 
 const PREFACE: &str = "\
-\"in the file\" is how a chunk is encoded; \"by its values\" is what `marquetry copy` chooses for a chunk that begins with the same values, and
-\"why\" what these take in each encoding (of a dictionary with their share of its entries).
+\"in the file\" is how a chunk is encoded; \"by its values\" is what `marquetry copy` chooses for a chunk of as many values that begins with the
+same ones, and \"why\" what a sample of these takes in each encoding (of a dictionary with their share of its entries).
 ";
 
 /// Prints a table for each row group.
@@ -84,7 +84,9 @@ fn choice(file: &ParquetFile, group: usize, leaf: usize, chunk: &ColumnChunk) ->
     let Some(column) = batch.columns.first() else { return Ok(None) };
     let asked = Asked { compressed: chunk.compression != Compression::Uncompressed, ..Asked::default() };
     let sample = Slice::of(&column.values);
-    let choice = Choice::new(leaf.physical_type, asked, sample, &mut Budget::unlimited());
+    let nulls = chunk.statistics.as_ref().and_then(|statistics| statistics.null_count);
+    let values = chunk.values.saturating_sub(nulls.unwrap_or(0));
+    let choice = Choice::new(leaf.physical_type, asked, sample, values, &mut Budget::unlimited());
     choice.map(Some).map_err(|error| file.failure(&error))
 }
 

@@ -88,6 +88,11 @@ impl IndexEncoder {
         Ok(Some(body))
     }
 
+    /// The page's indices, which are not to be encoded after all.
+    pub(crate) fn into_pieces(self) -> Vec<Vec<u32>> {
+        self.pieces
+    }
+
     fn width(&self) -> u32 {
         u32::BITS - self.bits.leading_zeros()
     }

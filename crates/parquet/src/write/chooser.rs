@@ -1,8 +1,8 @@
 //! Which encoding a column chunk's values take.
 //!
-//! A sample of the values is encoded in each encoding that may be worth it, and the smallest is taken. Only a dictionary's size
+//! A sample of the first values is encoded in each encoding that may be worth it, and the smallest is taken. Only a dictionary's size
 //! cannot be seen in a sample, where most values are new: how many a chunk has is estimated from how many stand in the
-//! sample once, and twice.
+//! sample once, and twice. It has no more than the chunk has values: in a small one a dictionary hardly pays.
 
 use alloc::vec::Vec;
 
@@ -14,12 +14,23 @@ use crate::encoding::strings;
 use crate::format::Encoding;
 use crate::schema::PhysicalType;
 
-/// Values and bytes of a sample that are looked at: so few that it is one slice's work.
+/// The first values of a chunk, of which a sample is taken: so many, or as many as have so many bytes. With more rows in sight a sample is
+/// none the better (a choice is made for every chunk), and all columns of a wide table keep theirs.
+pub(super) const FIRST_VALUES: usize = 8 << 10;
+pub(super) const FIRST_BYTES: usize = 64 << 10;
+
+/// Values and bytes of a sample: so few that it is one slice's work.
 const SAMPLE_VALUES: usize = 1024;
 const SAMPLE_BYTES: usize = 64 << 10;
 
-/// Values that a chunk is taken to have, for the share of its dictionary that each bears.
-const CHUNK_VALUES: u64 = 1 << 17;
+/// It is taken in so many runs, each from the middle of its share: neighbours tell of deltas, but not of how many different values there are.
+const RUNS: usize = 4;
+
+/// Values that a chunk is taken to have at most, for the share of its dictionary that each bears.
+pub(super) const CHUNK_VALUES: u64 = 1 << 17;
+
+/// What a dictionary's page takes beside its entries.
+const PAGE_BYTES: u64 = 32;
 
 /// A dictionary beyond this is taken to be left half-way, as most writers do.
 const DICTIONARY_BYTES: u64 = 1 << 20;
@@ -71,8 +82,8 @@ pub struct Asked {
 }
 
 impl Choice {
-    /// The choice for a column chunk that begins with `sample`: the first few thousand values, of which 1,024 are looked at. It
-    /// is done at once. Of no values PLAIN is chosen.
+    /// The choice for a column chunk of `chunk_values`, as far as that is known, which begins with these values. Of the first 8,192 of them, or
+    /// 64 KiB, 1,024 are looked at, at once. Of no values PLAIN is chosen.
     ///
     /// # Errors
     ///
@@ -80,7 +91,8 @@ impl Choice {
     pub fn new(
         physical: PhysicalType,
         asked: Asked,
-        sample: Slice<'_>,
+        values: Slice<'_>,
+        chunk_values: u64,
         budget: &mut Budget<'_>,
     ) -> Result<Choice> {
         let mut why = Why { asked: asked.encoding.is_some(), ..Why::default() };
@@ -90,9 +102,9 @@ impl Choice {
                 return Ok(Choice { encoding, fallback: encoding, why });
             }
         }
-        let sample = sample.part(0..look_at(sample));
-        why.values = sample.len();
-        let mut size = |encoding| encoded(encoding, physical, sample, budget);
+        let sample = sample(values.part(0..first_values(values)));
+        why.values = sample.iter().map(Slice::len).sum();
+        let mut size = |encoding| encoded(encoding, physical, &sample, budget);
         why.plain = size(Encoding::Plain)?;
         match physical {
             PhysicalType::Boolean => why.rle = size(Encoding::Rle)?,
@@ -106,7 +118,7 @@ impl Choice {
         let fallback = why.fallback(physical, asked.compressed);
         let mut encoding = asked.encoding.unwrap_or(fallback);
         if asked.encoding.is_none() && !asked.no_dictionary && physical != PhysicalType::Boolean {
-            let (distinct, bytes) = with_dictionary(physical, sample, budget)?;
+            let (distinct, bytes) = with_dictionary(physical, &sample, chunk_values, budget)?;
             (why.distinct, why.dictionary) = (Some(distinct), bytes);
             if bytes.is_some_and(|bytes| bytes < why.size(fallback)) {
                 encoding = Encoding::RleDictionary;
@@ -160,67 +172,105 @@ impl Why {
     }
 }
 
-/// How many values of a sample are looked at.
-fn look_at(sample: Slice<'_>) -> usize {
-    let most = sample.len().min(SAMPLE_VALUES);
-    match sample {
+/// Of the values that a chunk begins with, how many a choice knows of: it does not depend on how many there are behind them.
+pub(super) fn first_values(values: Slice<'_>) -> usize {
+    let most = values.len().min(FIRST_VALUES);
+    // With the one that reaches the bound.
+    most.min(values_within(values.part(0..most), most, FIRST_BYTES - 1) + 1)
+}
+
+/// How many of the first values there are within these bounds.
+pub(super) fn values_within(values: Slice<'_>, values_max: usize, bytes_max: usize) -> usize {
+    let most = values.len().min(values_max);
+    match values {
         Slice::ByteArray(views, _) => {
             let mut bytes = 0;
-            views[..most]
-                .iter()
-                .take_while(|&&view| {
-                    bytes += strings::length(view) as usize;
-                    bytes <= SAMPLE_BYTES
-                })
-                .count()
+            let is_within = |&&view: &&u128| {
+                bytes += strings::length(view) as usize;
+                bytes <= bytes_max
+            };
+            views[..most].iter().take_while(is_within).count()
         }
-        Slice::Fixed { width, .. } => most.min(SAMPLE_BYTES / width.max(1)),
-        _ => most,
+        Slice::Fixed { width, .. } => most.min(bytes_max / width.max(1)),
+        _ => most.min(bytes_max / 8),
     }
 }
 
-/// What the sample takes in an encoding; it is done at once.
+/// Bytes of values, without lengths.
+pub(super) fn bytes_of(values: Slice<'_>) -> usize {
+    match values {
+        Slice::Boolean { values, .. } => values / 8,
+        Slice::ByteArray(views, _) => views.iter().map(|&view| strings::length(view) as usize).sum(),
+        values => values.fixed().map_or(0, |(_, bytes)| bytes.len()),
+    }
+}
+
+/// The values that are looked at.
+fn sample(values: Slice<'_>) -> Vec<Slice<'_>> {
+    if values.len() <= SAMPLE_VALUES {
+        return alloc::vec![values.part(0..values_within(values, SAMPLE_VALUES, SAMPLE_BYTES))];
+    }
+    let mut bytes_left = SAMPLE_BYTES;
+    let run = |run: usize| {
+        let (share, length) = (values.len() / RUNS, SAMPLE_VALUES / RUNS);
+        let start = run * share + (share - length) / 2;
+        let rest = values.part(start..values.len());
+        let found = rest.part(0..values_within(rest, length, bytes_left));
+        bytes_left -= bytes_of(found).min(bytes_left);
+        found
+    };
+    (0..RUNS).map(run).collect()
+}
+
+/// What the sample takes in an encoding, each run for itself; it is done at once.
 fn encoded(
     encoding: Encoding,
     physical: PhysicalType,
-    sample: Slice<'_>,
+    sample: &[Slice<'_>],
     budget: &mut Budget<'_>,
 ) -> Result<Option<u64>> {
     let mut encoder = Encoder::new(encoding, physical)?;
-    let mut done = 0;
-    while done < sample.len() {
-        done += encoder.put(sample.part(done..sample.len()), budget)?;
-    }
-    loop {
-        if let Some(body) = encoder.finish(budget)? {
-            return Ok(Some(cast::u64_of(body.len())));
+    let mut bytes = 0;
+    for run in sample {
+        let mut done = 0;
+        while done < run.len() {
+            done += encoder.put(run.part(done..run.len()), budget)?;
         }
+        bytes += loop {
+            if let Some(body) = encoder.finish(budget)? {
+                break cast::u64_of(body.len());
+            }
+        };
     }
+    Ok(Some(bytes))
 }
 
 /// The different values of a sample, and what it takes with a dictionary; `None` where that would become too large.
 fn with_dictionary(
     physical: PhysicalType,
-    sample: Slice<'_>,
+    sample: &[Slice<'_>],
+    chunk_values: u64,
     budget: &mut Budget<'_>,
 ) -> Result<(usize, Option<u64>)> {
     let limits = DictionaryLimits { entries: usize::MAX, bytes: usize::MAX };
     let mut dictionary = DictionaryBuilder::new(physical, limits);
     let mut indices = Vec::new();
-    let mut done = 0;
-    while done < sample.len() {
-        let interned = dictionary.intern(sample.part(done..sample.len()), &mut indices, budget)?;
-        if interned.full {
-            return Err(Error::internal("a dictionary without limits is full"));
+    for run in sample {
+        let mut done = 0;
+        while done < run.len() {
+            let interned = dictionary.intern(run.part(done..run.len()), &mut indices, budget)?;
+            if interned.full {
+                return Err(Error::internal("a dictionary without limits is full"));
+            }
+            done += interned.values;
         }
-        done += interned.values;
     }
     let distinct = dictionary.len();
     if distinct == 0 {
         return Ok((0, None));
     }
-    let Some(indices_bytes) = encoded(Encoding::RleDictionary, physical, Slice::Indices(&indices), budget)?
-    else {
+    let all = [Slice::Indices(&indices)];
+    let Some(indices_bytes) = encoded(Encoding::RleDictionary, physical, &all, budget)? else {
         return Ok((distinct, None));
     };
     let mut counts = [0u16; SAMPLE_VALUES];
@@ -230,13 +280,15 @@ fn with_dictionary(
         }
     }
     let times = |times: u16| counts.iter().filter(|&&count| count == times).count();
+    let values = cast::u64_of(indices.len());
+    let chunk_values = chunk_values.clamp(values, CHUNK_VALUES);
     let of_chunk = match times(1) {
+        _ if chunk_values == values => cast::u64_of(distinct),
         // Where none comes again, nothing says that any will.
-        once if once == distinct => CHUNK_VALUES,
+        once if once == distinct => chunk_values,
         once => estimate(cast::u64_of(distinct), cast::u64_of(once), cast::u64_of(times(2))),
     };
-    let values = cast::u64_of(sample.len());
-    let of_chunk = of_chunk.min(CHUNK_VALUES);
+    let of_chunk = of_chunk.min(chunk_values);
     let dictionary_bytes = of_chunk * cast::u64_of(dictionary.bytes()) / cast::u64_of(distinct);
     if dictionary_bytes > DICTIONARY_BYTES {
         return Ok((distinct, None));
@@ -244,7 +296,7 @@ fn with_dictionary(
     // More entries make wider indices.
     let width = |entries: u64| u64::from(u64::BITS - entries.saturating_sub(1).leading_zeros()).max(1);
     let indices_bytes = indices_bytes * width(of_chunk) / width(cast::u64_of(distinct));
-    Ok((distinct, Some(indices_bytes + dictionary_bytes * values / CHUNK_VALUES)))
+    Ok((distinct, Some(indices_bytes + (dictionary_bytes + PAGE_BYTES) * values / chunk_values)))
 }
 
 /// How many different values there are, of which a sample has `distinct`, `once` of them once and `twice` twice.
@@ -274,7 +326,7 @@ mod tests {
 
     fn choose(physical: PhysicalType, asked: Asked, values: &Values) -> Choice {
         let mut budget = Budget::new(0);
-        let choice = Choice::new(physical, asked, Slice::of(values), &mut budget).unwrap();
+        let choice = Choice::new(physical, asked, Slice::of(values), u64::MAX, &mut budget).unwrap();
         assert!(budget.spent() < 200_000, "{} units to choose", budget.spent());
         choice
     }
@@ -381,6 +433,7 @@ mod tests {
             PhysicalType::Int64,
             asked(Encoding::Rle),
             Slice::of(&values),
+            u64::MAX,
             &mut Budget::default(),
         );
         assert!(refused.is_err());

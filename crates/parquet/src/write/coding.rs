@@ -3,15 +3,34 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Result};
 
-use super::chooser::{Asked, Choice};
+use super::chooser::{Asked, CHUNK_VALUES, Choice};
 use super::dictionary::{DictionaryBuilder, DictionaryLimits};
 use super::encoder::{Body, Encoder, Slice};
 use super::options::ColumnOptions;
+use super::part::{PART_ENTRIES, Room};
+use super::sample::part_of;
+use crate::encoding::output::PIECE_BYTES;
 use crate::format::{Compression, Encoding};
 use crate::growing::SLICE_BYTES;
+use crate::read::Values;
 use crate::schema::PhysicalType;
+
+/// What was chosen for a column.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chosen {
+    encoding: Encoding,
+    fallback: Encoding,
+    /// Rows of chunks to come that it holds for; none of the chunk that it was chosen for.
+    rows_left: Option<u64>,
+}
+
+/// A choice is made for each chunk, but not where they are small: it would cost more than all else. Then it holds for so many times the
+/// rows that it was made by.
+const CHOICE_ROWS: u64 = 20_000;
+const CHOICE_LASTS: u64 = 16;
 
 /// How values are encoded, once there are any.
 #[derive(Debug)]
@@ -21,17 +40,32 @@ pub(super) struct Coding {
     pub(super) encoder: Box<Encoder>,
     pub(super) fallback: Encoding,
     pub(super) dictionary: Option<Box<DictionaryBuilder>>,
+    /// A dictionary was chosen for the chunk.
+    is_chosen: bool,
     /// No more pages shall use the dictionary.
     pub(super) is_leaving: bool,
     /// The user asked for the dictionary.
     pub(super) is_asked: bool,
     /// Bytes of indices in pages, and of what they stand for in PLAIN.
-    pub(super) index_bytes: usize,
-    pub(super) plain_bytes: usize,
+    index_bytes: usize,
+    plain_bytes: usize,
+    /// Values that the dictionary was used for.
+    values: usize,
+    /// A dictionary that was given up with its first page.
+    undone: Option<Box<Undone>>,
+}
+
+/// The values of a page that are encoded again, without their dictionary.
+#[derive(Debug)]
+pub(super) struct Undone {
+    entries: Values,
+    indices: Vec<Vec<u32>>,
+    /// How many of the first piece's indices are done with.
+    done: usize,
 }
 
 impl Coding {
-    pub(super) fn new(choice: Choice, physical_type: PhysicalType, is_asked: bool) -> Result<Coding> {
+    pub(super) fn new(choice: Chosen, physical_type: PhysicalType, is_asked: bool) -> Result<Coding> {
         let dictionary = (choice.encoding == Encoding::RleDictionary).then(|| {
             // Where it ends is decided between rows: a row may be of any size, and is never cut.
             let limits = DictionaryLimits { entries: DICTIONARY_MAX, bytes: DICTIONARY_MAX };
@@ -41,15 +75,18 @@ impl Coding {
             encoding: choice.encoding,
             encoder: Box::new(Encoder::new(choice.encoding, physical_type)?),
             fallback: choice.fallback,
+            is_chosen: dictionary.is_some(),
             dictionary,
             is_leaving: false,
             is_asked,
             index_bytes: 0,
             plain_bytes: 0,
+            values: 0,
+            undone: None,
         })
     }
 
-    /// Takes values. False when the budget is spent in the middle of a long one, which is then to be given again.
+    /// Takes values of so many bytes in PLAIN. False when the budget is spent in the middle of a long one, which is then to be given again.
     pub(super) fn take(
         &mut self,
         mut values: Slice<'_>,
@@ -57,11 +94,12 @@ impl Coding {
         indices: &mut Vec<u32>,
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
-        let is_long = bytes > SLICE_BYTES;
+        let is_long = values.len() == 1 && bytes > SLICE_BYTES;
         if self.encoding != Encoding::RleDictionary {
             return put(&mut self.encoder, values, is_long, budget);
         }
         let Some(dictionary) = &mut self.dictionary else { return Err(Error::internal("no dictionary")) };
+        let count = values.len();
         indices.clear();
         while !values.is_empty() {
             let interned = dictionary.intern(values, indices, budget)?;
@@ -76,39 +114,150 @@ impl Coding {
                 return Ok(false);
             }
         }
+        self.plain_bytes += bytes;
+        self.values += count;
         put(&mut self.encoder, Slice::Indices(indices), false, budget)
     }
 
-    /// Decides how the next page is encoded.
-    pub(super) fn end_page(&mut self, physical_type: PhysicalType, body: &Body) -> Result<()> {
+    /// Whether a dictionary was chosen, and left.
+    pub(super) fn has_left_chosen(&self) -> bool {
+        self.is_chosen && self.encoding != Encoding::RleDictionary
+    }
+
+    /// Whether the dictionary is larger than it should be.
+    pub(super) fn is_beyond(&self, dictionary_bytes: usize) -> bool {
+        let is_used = self.encoding == Encoding::RleDictionary;
+        is_used && self.dictionary.as_ref().is_some_and(|dictionary| dictionary.bytes() > dictionary_bytes)
+    }
+
+    /// Gives up a dictionary that does not pay in its first page, in a chunk that may have so many values. The page's values are encoded again,
+    /// unless they take more than so many bytes.
+    pub(super) fn give_up(
+        &mut self,
+        physical_type: PhysicalType,
+        (chunk_values, bytes_max): (u64, usize),
+        budget: &mut Budget<'_>,
+    ) -> Result<()> {
         let Some(dictionary) = &self.dictionary else { return Ok(()) };
-        if self.encoding != Encoding::RleDictionary {
+        let is_first = self.encoding == Encoding::RleDictionary && self.index_bytes == 0;
+        let is_small = self.plain_bytes <= bytes_max.min(PIECE_BYTES) && dictionary.has_values();
+        if !is_first || !is_small || self.pays(self.encoder.bytes(), chunk_values) {
+            return Ok(());
+        }
+        let encoder = Encoder::new(self.fallback, physical_type)?;
+        let indices = core::mem::replace(&mut *self.encoder, encoder).into_indices();
+        if let Some(dictionary) = self.dictionary.take() {
+            let entries = dictionary.into_values(budget)?;
+            self.undone = Some(Box::new(Undone { entries, indices, done: 0 }));
+        }
+        (self.encoding, self.is_leaving) = (self.fallback, false);
+        Ok(())
+    }
+
+    /// What was undone, while it is not all encoded again.
+    pub(super) fn take_undone(&mut self) -> Option<Box<Undone>> {
+        self.undone.take()
+    }
+
+    /// It is not all encoded again yet.
+    pub(super) fn keep_undone(&mut self, undone: Box<Undone>) {
+        self.undone = Some(undone);
+    }
+
+    /// Decides how the next page is encoded, in a chunk that may have so many values.
+    pub(super) fn end_page(
+        &mut self,
+        physical_type: PhysicalType,
+        body: &Body,
+        chunk_values: u64,
+    ) -> Result<()> {
+        if self.dictionary.is_none() || self.encoding != Encoding::RleDictionary {
             return Ok(());
         }
         self.index_bytes += body.len();
-        let pays = self.is_asked || self.index_bytes + dictionary.bytes() < self.plain_bytes;
-        if self.is_leaving || !pays {
+        if self.is_leaving || !self.pays(self.index_bytes, chunk_values) {
             self.encoding = self.fallback;
             *self.encoder = Encoder::new(self.fallback, physical_type)?;
             self.is_leaving = false;
         }
         Ok(())
     }
+
+    /// Whether a dictionary and its indices, of which there are so many bytes, take less than PLAIN: when the chunk has as many values as it
+    /// may have. The more values there are, the fewer of them are new: as many as if all came equally often, at most.
+    fn pays(&self, index_bytes: usize, chunk_values: u64) -> bool {
+        let Some(dictionary) = &self.dictionary else { return false };
+        let (values, entries) = (u64_of(self.values).max(1), u64_of(dictionary.len()).max(1));
+        let all = chunk_values.min(CHUNK_VALUES).max(values);
+        let wide = |number: u64| u128::from(number);
+        let again = wide(values.saturating_sub(entries));
+        let all_entries =
+            wide(all) * wide(entries) * wide(values) / (wide(entries) * wide(values) + wide(all) * again);
+        let bits = |entries: u128| u128::from(u128::BITS - entries.leading_zeros()).max(1);
+        let indices =
+            wide(u64_of(index_bytes)) * wide(all) * bits(all_entries) / wide(values) / bits(wide(entries));
+        let dictionary_bytes =
+            wide(u64_of(dictionary.bytes())) * all_entries.max(wide(entries)) / wide(entries);
+        self.is_asked
+            || indices + dictionary_bytes < wide(u64_of(self.plain_bytes)) * wide(all) / wide(values)
+    }
 }
 
-/// Chooses the encoding of a chunk that begins with these values.
+impl Undone {
+    /// The next values, no more than a part has, and their bytes in PLAIN. `None` when there are no more.
+    pub(super) fn next<'a>(
+        &'a self,
+        room: &'a mut Room,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<(Slice<'a>, usize)>> {
+        let Some(piece) = self.indices.first() else { return Ok(None) };
+        let indices = &piece[self.done..piece.len().min(self.done + PART_ENTRIES)];
+        let values = room.look_up(&self.entries, indices, budget)?;
+        Ok(Some(part_of(values)))
+    }
+
+    /// So many are done with.
+    pub(super) fn end_part(&mut self, values: usize) {
+        self.done += values;
+        if self.indices.first().is_some_and(|piece| piece.len() == self.done) {
+            self.indices.remove(0);
+            self.done = 0;
+        }
+    }
+}
+
+impl Chosen {
+    /// It was chosen for a chunk that is ended: for the next one, while it lasts.
+    pub(super) fn after(mut self, rows: u64) -> Option<Chosen> {
+        self.rows_left = match self.rows_left {
+            None if rows >= CHOICE_ROWS => Some(0),
+            None => Some(rows.saturating_mul(CHOICE_LASTS)),
+            Some(left) => Some(left.saturating_sub(rows)),
+        };
+        (self.rows_left != Some(0)).then_some(self)
+    }
+}
+
+/// Whether a choice looks at values.
+pub(super) fn looks_at_values(column: &ColumnOptions) -> bool {
+    column.encoding.is_none_or(|encoding| encoding == Encoding::RleDictionary)
+}
+
+/// Chooses the encoding of a chunk of so many values, if that is known, which begins with these.
 pub(super) fn choose(
     column: &ColumnOptions,
     physical_type: PhysicalType,
-    sample: Slice<'_>,
+    values: Slice<'_>,
+    chunk_values: u64,
     budget: &mut Budget<'_>,
-) -> Result<Choice> {
+) -> Result<Chosen> {
     let asked = Asked {
         encoding: column.encoding,
         no_dictionary: !column.dictionary,
         compressed: column.compression != Compression::Uncompressed,
     };
-    Choice::new(physical_type, asked, sample, budget)
+    let choice = Choice::new(physical_type, asked, values, chunk_values, budget)?;
+    Ok(Chosen { encoding: choice.encoding, fallback: choice.fallback, rows_left: None })
 }
 
 /// More than any dictionary has, and no more than the format can count.

@@ -3,26 +3,24 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::cmp::Ordering;
-use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Error, Price, Result, Segmented};
+use marquetry_base::{Budget, Error, Input, Price, Result};
 
 use super::bloom::{BloomBuilder, Entries};
-use super::chooser::Choice;
-use super::coding::{Coding, choose};
+use super::chunk::{Chunk, PagePlace, PageRecord, Sending};
+use super::coding::{Chosen, Coding, choose, looks_at_values};
 use super::encoder::{Body, Encoder, LevelEncoder, Slice};
 use super::geospatial::GeospatialBuilder;
 use super::options::{PageVersion, WriteOptions, check_leaf};
 use super::out::Out;
-use super::page::{Page, PageMaker};
+use super::page::PageMaker;
 use super::part::{self, Cursor, Maxima, PART_PRICE, Part};
-use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE};
-use crate::bloom::Filter;
+use super::sample::Sample;
+use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE, Short};
 use crate::format::{
-    BoundaryOrder, Compression, DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding,
-    GeospatialStatistics, PageKind,
+    Compression, DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, GeospatialStatistics,
+    PageKind,
 };
 use crate::growing::SLICE_BYTES;
 use crate::read::ColumnBatch;
@@ -33,13 +31,13 @@ const HISTOGRAM_PRICE: Price = Price::per_kilovalue(1 << 10);
 
 /// What the choice of an encoding may cost: a sample of a few thousand values is encoded in several ways.
 const CHOICE_UNITS: u64 = 200_000;
-/// A choice is made for each chunk, but not after one of fewer rows: it would cost more than all else.
-const CHOICE_ROWS_MIN: u64 = 20_000;
 
 /// What all columns use, one after the other.
 pub(super) struct Shared {
     pub(super) options: Arc<WriteOptions>,
     pub(super) schema: Arc<Schema>,
+    /// Rows that the row group has at most.
+    pub(super) group_rows_max: u64,
     pub(super) maker: PageMaker,
     pub(super) room: part::Room,
     /// Indices into a dictionary of the values of a part.
@@ -62,8 +60,12 @@ pub(super) struct ColumnWriter {
     is_in_value: bool,
     /// The encoding is chosen in the next step.
     is_choosing: bool,
-    /// What was chosen for the chunk before, if that stands.
-    choice: Option<Choice>,
+    /// The rows that are taken are all that the chunk has.
+    is_whole: bool,
+    /// What was chosen, for the chunk before, if that stands.
+    choice: Option<Chosen>,
+    /// The chunk's first values, all of them in the open page, until they are encoded.
+    sample: Option<Box<Sample>>,
     coding: Option<Coding>,
     page: OpenPage,
     closing: Closing,
@@ -103,68 +105,6 @@ enum Closing {
     MakingDictionary,
 }
 
-/// The chunk as far as it is written.
-#[derive(Debug, Default)]
-pub(super) struct Chunk {
-    pub(super) dictionary_page: Option<(PagePlace, u32)>,
-    pub(super) pages: Segmented<PageRecord>,
-    pub(super) rows: u64,
-    pub(super) entries: u64,
-    pub(super) nulls: u64,
-    /// Bytes of values, without lengths.
-    pub(super) value_bytes: u64,
-    pub(super) bounds: Bounds,
-    pub(super) histogram: Vec<u64>,
-    pub(super) uncompressed_bytes: u64,
-    pub(super) compressed_bytes: u64,
-    /// How many pages there are, by their type and encoding.
-    pub(super) encodings: Vec<(i32, Encoding, i32)>,
-    /// Entries of the dictionary, if every value is in it.
-    pub(super) distinct: Option<u64>,
-    /// Where the dictionary's page and the first other one stand in the file, once they do.
-    pub(super) dictionary_page_offset: Option<u64>,
-    pub(super) data_page_offset: u64,
-    /// The Bloom filter, once the chunk is ended.
-    pub(super) filter: Option<Box<Filter>>,
-    /// Bytes of pages that are in memory, and how many pages are not.
-    held: u64,
-    moved_pages: usize,
-    /// Neither: the bounds of pages so far are not in that order.
-    is_not_ascending: bool,
-    is_not_descending: bool,
-    /// A page has values and no bounds.
-    pub(super) has_unbounded_page: bool,
-    /// The last page that has bounds.
-    last_bounded: Option<usize>,
-}
-
-/// A page of the chunk.
-#[derive(Debug)]
-pub(super) struct PageRecord {
-    pub(super) place: PagePlace,
-    pub(super) bytes: u32,
-    /// Where it stands in the file, once it does.
-    pub(super) offset: u64,
-    /// The first row's number in the row group.
-    pub(super) first_row: u64,
-    pub(super) entries: u64,
-    pub(super) nulls: u64,
-    pub(super) nans: u64,
-    pub(super) value_bytes: u64,
-    /// Lower and upper bound, as they are written.
-    pub(super) bounds: Option<Box<[Vec<u8>; 2]>>,
-    pub(super) histogram: Box<[u64]>,
-}
-
-/// Where a page is until its row group is written.
-#[derive(Debug)]
-pub(super) enum PagePlace {
-    /// In memory.
-    Held(Vec<Bytes>),
-    /// In the spill object.
-    Spilled(Range<u64>),
-}
-
 impl ColumnWriter {
     /// A column without values.
     ///
@@ -196,7 +136,9 @@ impl ColumnWriter {
             is_checked: false,
             is_in_value: false,
             is_choosing: false,
+            is_whole: false,
             choice: None,
+            sample: None,
             coding: None,
             page: OpenPage::default(),
             closing: Closing::No,
@@ -221,42 +163,38 @@ impl ColumnWriter {
 
     /// Bytes that are in memory: pages, the open page, the dictionary, hashes of values.
     pub(super) fn held(&self) -> u64 {
+        let sample = self.sample.as_ref().map_or(0, |sample| sample.held());
         let coding = self.coding.as_ref().map_or(0, |coding| {
             coding.encoder.bytes() + coding.dictionary.as_ref().map_or(0, |dictionary| dictionary.held())
         });
         let hashes = self.bloom.as_ref().map_or(0, |bloom| bloom.held());
-        self.chunk.held + u64_of(coding + hashes + self.repetition.bytes() + self.definition.bytes())
+        self.chunk.held + u64_of(sample + coding + hashes + self.repetition.bytes() + self.definition.bytes())
     }
 
     /// Bytes of the chunk so far, about.
     pub(super) fn size(&self) -> u64 {
+        let sample = self.sample.as_ref().map_or(0, |sample| sample.plain_bytes());
         let coding = self.coding.as_ref().map_or(0, |coding| {
             coding.encoder.bytes() + coding.dictionary.as_ref().map_or(0, |dictionary| dictionary.bytes())
         });
-        self.chunk.compressed_bytes + u64_of(coding + self.repetition.bytes() + self.definition.bytes())
+        self.chunk.compressed_bytes
+            + u64_of(sample + coding + self.repetition.bytes() + self.definition.bytes())
     }
 
-    /// Moves pages out of memory, in order. False when the budget is spent before all are.
-    pub(super) fn move_pages(&mut self, to: &mut Out, budget: &mut Budget<'_>) -> bool {
-        let chunk = &mut self.chunk;
-        while let Some(page) = chunk.pages.get_mut(chunk.moved_pages) {
-            let start = to.position();
-            if let PagePlace::Held(pieces) = &mut page.place {
-                core::mem::take(pieces).into_iter().for_each(|piece| to.push(piece, budget));
-                page.place = PagePlace::Spilled(start..to.position());
-            }
-            chunk.held = chunk.held.saturating_sub(to.position() - start);
-            chunk.moved_pages += 1;
-            if budget.is_spent() {
-                return chunk.moved_pages == chunk.pages.len();
-            }
+    /// Sends pages on their way that may leave before their row group ends: those of its first column that is not whole, where there is no
+    /// dictionary, or its page is made. While there are no values, that is not known.
+    pub(super) fn send_pages(&mut self, out: &mut Out, budget: &mut Budget<'_>) {
+        let is_first_known = self.coding.as_ref().is_some_and(|coding| coding.dictionary.is_none());
+        if is_first_known && matches!(self.closing, Closing::No) {
+            // What was spilled comes back when the row group ends, and what is behind it waits for that.
+            let mut nothing = Input::new();
+            while let Sending::Page = self.chunk.send(out, &mut nothing, budget) {}
         }
-        true
     }
 
-    /// True when there are rows in the open page.
-    pub(super) fn has_open_page(&self) -> bool {
-        self.page.entries > 0 || !matches!(self.closing, Closing::No)
+    /// True while a page is being ended.
+    pub(super) fn is_ending_page(&self) -> bool {
+        !matches!(self.closing, Closing::No)
     }
 
     /// The batch is done with.
@@ -303,6 +241,9 @@ impl ColumnWriter {
             if part.entries.is_empty() {
                 return Err(Error::misuse("a batch with fewer rows than it says"));
             }
+            if self.must_settle(&part, shared) && !self.settle(shared, budget)? {
+                return Ok(false);
+            }
             if !self.is_in_value && self.is_too_much(&part, column, shared) {
                 self.closing = Closing::Values;
                 continue;
@@ -342,19 +283,110 @@ impl ColumnWriter {
         if self.page.entries == 0 || !part.begins_row(column, self.maxima) {
             return false;
         }
-        let Some(coding) = &mut self.coding else { return false };
+        let levels = self.repetition.bytes() + self.definition.bytes();
+        let Some(coding) = &mut self.coding else {
+            let sample = self.sample.as_ref().map_or(0, |sample| sample.plain_bytes());
+            return sample + levels + self.plain_bytes(part) > shared.options.page_bytes;
+        };
         let is_dictionary = coding.encoding == Encoding::RleDictionary;
         if is_dictionary && part.bytes > SLICE_BYTES && part.bytes >= shared.options.dictionary_bytes {
             coding.is_leaving = true;
             return true;
         }
-        let more = match (is_dictionary, self.physical_type) {
-            (true, _) => part.values * 4,
-            (false, PhysicalType::ByteArray) => part.bytes + part.values * 4,
-            (false, _) => part.bytes,
+        let bytes = coding.encoder.bytes() + levels;
+        let more = if is_dictionary { part.values * 4 } else { self.plain_bytes(part) };
+        bytes + more > shared.options.page_bytes
+    }
+
+    /// Bytes that the values of a part take in PLAIN.
+    fn plain_bytes(&self, part: &Part) -> usize {
+        let lengths = if self.physical_type == PhysicalType::ByteArray { 4 * part.values } else { 0 };
+        part.bytes + lengths
+    }
+
+    /// Whether the chunk's first values are to be encoded before these: there are enough to choose by, or these are too long to be kept.
+    fn must_settle(&self, part: &Part, shared: &Shared) -> bool {
+        part.values > 0
+            && match (&self.coding, &self.sample) {
+                (Some(_), sample) => sample.is_some(),
+                (None, sample) => {
+                    part.bytes > SLICE_BYTES
+                        || self.choice.is_some()
+                        || !looks_at_values(shared.options.of(self.leaf))
+                        || sample.as_ref().is_some_and(|sample| sample.is_full())
+                }
+            }
+    }
+
+    /// Chooses the encoding, and encodes the values that it was chosen by. False when the budget is spent before.
+    fn settle(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+        let options = shared.options.of(self.leaf);
+        if self.coding.is_none() {
+            let choice = match self.choice {
+                Some(choice) => choice,
+                None => {
+                    // A choice is made at once: if need be, in a step of its own.
+                    if budget.left() < CHOICE_UNITS && !self.is_choosing && looks_at_values(options) {
+                        self.is_choosing = true;
+                        return Ok(false);
+                    }
+                    self.is_choosing = false;
+                    let (is_whole, values_max) = (self.is_whole, values_max(shared, false, self.maxima));
+                    let sample = self.sample.get_or_insert_with(|| Box::new(Sample::new(self.physical_type)));
+                    let (values, are_all) = sample.all();
+                    let chunk_values = if is_whole && are_all { u64_of(values.len()) } else { values_max };
+                    choose(options, self.physical_type, values, chunk_values, budget)?
+                }
+            };
+            self.choice = Some(choice);
+            self.coding = Some(Coding::new(choice, self.physical_type, options.encoding.is_some())?);
+            if budget.is_spent() {
+                return Ok(false);
+            }
+        }
+        let dictionary_bytes = shared.options.dictionary_bytes;
+        let Some(mut sample) = self.sample.take() else { return Ok(true) };
+        while let Some((values, bytes)) = sample.next() {
+            let is_taken = self.encode(values, bytes, (&mut shared.indices, dictionary_bytes), budget)?;
+            if is_taken {
+                let count = values.len();
+                sample.end_part(count);
+            }
+            if !is_taken || budget.is_spent() {
+                self.sample = Some(sample);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Encodes the open page again if it is the first of a dictionary that does not pay. False when the budget is spent before.
+    fn undo(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+        let Some(coding) = &mut self.coding else { return Ok(true) };
+        let undone = match coding.take_undone() {
+            Some(undone) => Some(undone),
+            None => {
+                let bounds = (values_max(shared, self.is_whole, self.maxima), shared.options.page_bytes);
+                coding.give_up(self.physical_type, bounds, budget)?;
+                coding.take_undone()
+            }
         };
-        let levels = self.repetition.bytes() + self.definition.bytes();
-        coding.encoder.bytes() + levels + more > shared.options.page_bytes
+        let Some(mut undone) = undone else { return Ok(true) };
+        let Shared { room, indices, options, .. } = shared;
+        while let Some((values, bytes)) = undone.next(room, budget)? {
+            let is_taken = self.encode(values, bytes, (indices, options.dictionary_bytes), budget)?;
+            if is_taken {
+                let count = values.len();
+                undone.end_part(count);
+            }
+            if !is_taken || budget.is_spent() {
+                if let Some(coding) = &mut self.coding {
+                    coding.keep_undone(undone);
+                }
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Takes a part. False when the budget is spent in the middle of a long value.
@@ -368,58 +400,29 @@ impl ColumnWriter {
         if part.values > 0 {
             let Shared { room, indices, options, .. } = shared;
             let values = room.values(column, part, self.cursor.value, budget)?;
-            if self.coding.is_none() {
-                // A choice is made at once: if need be, in a step of its own.
-                if self.choice.is_none() && budget.left() < CHOICE_UNITS && !self.is_choosing {
-                    self.is_choosing = true;
-                    return Ok(false);
-                }
-                self.is_choosing = false;
-                let choice = match self.choice {
-                    Some(choice) => choice,
-                    None => {
-                        let sample = part::sample(column, part, self.cursor.value, values);
-                        choose(options.of(self.leaf), self.physical_type, sample, budget)?
-                    }
-                };
-                self.choice = Some(choice);
-                let is_asked = options.of(self.leaf).encoding.is_some();
-                self.coding = Some(Coding::new(choice, self.physical_type, is_asked)?);
-                if budget.is_spent() {
-                    return Ok(false);
-                }
-            }
-            let Some(coding) = &mut self.coding else { return Err(Error::internal("no encoding")) };
-            // A dictionary's values are hashed once, at its end.
-            if let Some(bloom) = &mut self.bloom
-                && coding.encoding != Encoding::RleDictionary
-                && !bloom.take(values, budget)?
-            {
-                self.is_in_value = true;
-                return Ok(false);
-            }
             if let Some(geospatial) = &mut self.geospatial
                 && !geospatial.take(values, budget)?
             {
                 self.is_in_value = true;
                 return Ok(false);
             }
-            if !coding.take(values, part.bytes, indices, budget)? {
-                self.is_in_value = true;
-                return Ok(false);
+            if self.coding.is_some() {
+                if !self.encode(
+                    values,
+                    self.plain_bytes(part),
+                    (indices, options.dictionary_bytes),
+                    budget,
+                )? {
+                    self.is_in_value = true;
+                    return Ok(false);
+                }
+            } else {
+                let sample = self.sample.get_or_insert_with(|| Box::new(Sample::new(self.physical_type)));
+                sample.add(values, part.bytes, budget)?;
             }
             self.is_in_value = false;
-            if let Some(bloom) = &mut self.bloom {
-                bloom.end_part();
-            }
             if let Some(geospatial) = &mut self.geospatial {
                 geospatial.end_part();
-            }
-            let lengths = if self.physical_type == PhysicalType::ByteArray { 4 * part.values } else { 0 };
-            if coding.encoding == Encoding::RleDictionary {
-                coding.plain_bytes += part.bytes + lengths;
-                let bytes = coding.dictionary.as_ref().map_or(0, |dictionary| dictionary.bytes());
-                coding.is_leaving |= bytes > options.dictionary_bytes;
             }
             if let Some(of) = &self.bounds_of {
                 let is_string = matches!(values, Slice::ByteArray(..) | Slice::Fixed { .. });
@@ -435,6 +438,32 @@ impl ColumnWriter {
         self.cursor.row += part.rows;
         self.cursor.entry += part.entries.len();
         self.cursor.value += part.values;
+        Ok(true)
+    }
+
+    /// Gives values of so many bytes in PLAIN to the encoder, and what hashes them. False when the budget is spent in the middle of a long one.
+    fn encode(
+        &mut self,
+        values: Slice<'_>,
+        bytes: usize,
+        (indices, dictionary_bytes): (&mut Vec<u32>, usize),
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        let Some(coding) = &mut self.coding else { return Err(Error::internal("no encoding")) };
+        // A dictionary's values are hashed once, at its end.
+        if let Some(bloom) = &mut self.bloom
+            && coding.encoding != Encoding::RleDictionary
+            && !bloom.take(values, budget)?
+        {
+            return Ok(false);
+        }
+        if !coding.take(values, bytes, indices, budget)? {
+            return Ok(false);
+        }
+        if let Some(bloom) = &mut self.bloom {
+            bloom.end_part();
+        }
+        coding.is_leaving |= coding.is_beyond(dictionary_bytes);
         Ok(true)
     }
 
@@ -476,6 +505,7 @@ impl ColumnWriter {
 
     /// Ends the open page, and what is left of the chunk: its dictionary, its Bloom filter. False when the budget is spent before.
     pub(super) fn end_chunk(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+        self.is_whole = true;
         if !self.end_page(shared, budget)? {
             return Ok(false);
         }
@@ -486,7 +516,9 @@ impl ColumnWriter {
                 return Ok(false);
             }
         }
-        self.coding = None;
+        if self.coding.take().is_some_and(|coding| coding.has_left_chosen()) {
+            self.choice = None;
+        }
         if let Some(bloom) = &mut self.bloom
             && self.chunk.filter.is_none()
         {
@@ -496,8 +528,22 @@ impl ColumnWriter {
         Ok(true)
     }
 
+    /// Ends the open page, if there is one, and gives back the memory that was kept for the next. False when the budget is spent before.
+    pub(super) fn end_early(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+        if self.page.entries == 0 && !self.is_ending_page() {
+            return Ok(true);
+        }
+        let is_ended = self.end_page(shared, budget)?;
+        if let Some(coding) = &mut self.coding
+            && is_ended
+        {
+            *coding.encoder = Encoder::new(coding.encoding, self.physical_type)?;
+        }
+        Ok(is_ended)
+    }
+
     /// Ends the open page, if there is one. False when the budget is spent before.
-    pub(super) fn end_page(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+    fn end_page(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
         if matches!(self.closing, Closing::No) && self.page.entries > 0 {
             self.closing = Closing::Values;
         }
@@ -515,10 +561,14 @@ impl ColumnWriter {
                 Closing::Making(_) | Closing::MakingDictionary => match shared.maker.step(budget)? {
                     Some(page) => {
                         match core::mem::replace(&mut self.closing, Closing::No) {
-                            Closing::Making(record) => self.keep(*record, page),
-                            _ => self.keep_dictionary(page),
+                            Closing::Making(record) => self.chunk.keep(*record, page),
+                            _ => self.chunk.keep_dictionary(page),
                         }
-                        return Ok(true);
+                        if !self.has_left_dictionary() {
+                            return Ok(true);
+                        }
+                        self.closing = Closing::Dictionary;
+                        true
                     }
                     None => false,
                 },
@@ -531,6 +581,9 @@ impl ColumnWriter {
 
     /// Gives the page to the maker of pages, once its values are finished.
     fn finish_values(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
+        if self.sample.is_some() && !self.settle(shared, budget)? || !self.undo(shared, budget)? {
+            return Ok(false);
+        }
         let (encoding, body) = match &mut self.coding {
             Some(coding) => match coding.encoder.finish(budget)? {
                 Some(body) => (coding.encoding, body),
@@ -539,8 +592,9 @@ impl ColumnWriter {
             // There was no value in the chunk so far.
             None => (Encoding::Plain, Body::default()),
         };
+        let chunk_values = values_max(shared, self.is_whole, self.maxima);
         if let Some(coding) = &mut self.coding {
-            coding.end_page(self.physical_type, &body)?;
+            coding.end_page(self.physical_type, &body, chunk_values)?;
         }
         let version = shared.options.page_version;
         let with_length = version == PageVersion::V1;
@@ -582,7 +636,7 @@ impl ColumnWriter {
         };
         let page_type = if version == PageVersion::V1 { DATA_PAGE } else { DATA_PAGE_V2 };
         self.chunk.count_page(page_type, encoding);
-        let record = self.record(page);
+        let record = self.record(page)?;
         let options = shared.options.of(self.leaf);
         let (compression, level): (Compression, _) = (options.compression, options.level);
         shared.maker.start(kind, plain, input, compression, level)?;
@@ -591,23 +645,23 @@ impl ColumnWriter {
     }
 
     /// What is to be remembered of the page, and of it in the chunk.
-    fn record(&mut self, page: OpenPage) -> PageRecord {
+    fn record(&mut self, page: OpenPage) -> Result<PageRecord> {
         let nulls = u64_of(page.entries - page.values);
         let chunk = &mut self.chunk;
         let record = PageRecord {
-            place: PagePlace::Held(Vec::new()),
+            place: PagePlace::Held(Box::default()),
             bytes: 0,
-            offset: 0,
+            entries: count(page.entries)?,
+            nulls: count(page.entries - page.values)?,
+            // As many as values at most, which the page's header counts with 31 bits.
+            nans: u32::try_from(page.bounds.nans()).unwrap_or(u32::MAX),
             first_row: chunk.rows,
-            entries: u64_of(page.entries),
-            nulls,
-            nans: page.bounds.nans(),
             value_bytes: u64_of(page.bytes),
             bounds: self.bounds_of.as_ref().and_then(|of| {
                 let [(min, _), (max, _)] = page.bounds.finish(of)?;
-                Some(Box::new([min, max]))
+                Some([Short::new(&min), Short::new(&max)])
             }),
-            histogram: page.histogram.clone().into(),
+            histogram: (!page.histogram.is_empty()).then(|| page.histogram.clone().into()),
         };
         chunk.rows += u64_of(page.rows);
         chunk.entries += u64_of(page.entries);
@@ -622,19 +676,14 @@ impl ColumnWriter {
         } else {
             chunk.histogram.iter_mut().zip(&page.histogram).for_each(|(all, here)| *all += here);
         }
-        record
+        Ok(record)
     }
 
-    fn keep(&mut self, mut record: PageRecord, page: Page) {
-        self.chunk.add(&page);
-        record.bytes = page.bytes;
-        record.place = PagePlace::Held(page.pieces);
-        self.chunk.pages.push(record);
-    }
-
-    fn keep_dictionary(&mut self, page: Page) {
-        self.chunk.add(&page);
-        self.chunk.dictionary_page = Some((PagePlace::Held(page.pieces), page.bytes));
+    /// No more pages refer to the dictionary: its memory is given back, and pages may leave that its own is to come before.
+    fn has_left_dictionary(&self) -> bool {
+        self.coding
+            .as_ref()
+            .is_some_and(|coding| coding.dictionary.is_some() && coding.encoding != Encoding::RleDictionary)
     }
 
     fn finish_dictionary(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
@@ -643,9 +692,10 @@ impl ColumnWriter {
         let entries = dictionary.len();
         let Some(body) = dictionary.finish(budget)? else { return Ok(false) };
         // A dictionary that was left has not all values.
-        let is_whole = self.coding.as_ref().is_some_and(|coding| coding.encoding == Encoding::RleDictionary);
-        self.chunk.distinct = is_whole.then(|| u64_of(entries));
-        self.coding = None;
+        if let Some(coding) = &mut self.coding {
+            coding.dictionary = None;
+            self.chunk.distinct = (coding.encoding == Encoding::RleDictionary).then(|| u64_of(entries));
+        }
         self.closing = Closing::Entries(Box::new((Entries::default(), body)), entries);
         Ok(true)
     }
@@ -679,10 +729,18 @@ impl ColumnWriter {
 
     /// The chunk, once it is ended.
     pub(super) fn take_chunk(&mut self) -> Chunk {
-        if self.chunk.rows >= CHOICE_ROWS_MIN {
-            self.choice = None;
-        }
+        self.is_whole = false;
+        self.choice = self.choice.and_then(|choice| choice.after(self.chunk.rows));
         core::mem::take(&mut self.chunk)
+    }
+}
+
+/// Values that a chunk may have: if it is whole, those that there are.
+fn values_max(shared: &Shared, is_whole: bool, maxima: Maxima) -> u64 {
+    match maxima.repetition {
+        _ if is_whole => 0,
+        0 => shared.group_rows_max,
+        _ => u64::MAX,
     }
 }
 
@@ -714,50 +772,4 @@ pub(super) fn has_histograms(maxima: Maxima) -> bool {
 /// Of a histogram, how many of the counts are those of repetition levels.
 pub(super) fn repetitions_of(maxima: Maxima) -> usize {
     if maxima.repetition > 0 { usize::from(maxima.repetition) + 1 } else { 0 }
-}
-
-impl Chunk {
-    fn count_page(&mut self, page_type: i32, encoding: Encoding) {
-        let known = self.encodings.iter_mut().find(|known| (known.0, known.1) == (page_type, encoding));
-        match known {
-            Some(known) => known.2 = known.2.saturating_add(1),
-            None => self.encodings.push((page_type, encoding, 1)),
-        }
-    }
-
-    fn add(&mut self, page: &Page) {
-        self.compressed_bytes += u64::from(page.bytes);
-        self.uncompressed_bytes += u64::from(page.uncompressed_bytes);
-        self.held += u64::from(page.bytes);
-    }
-
-    /// Compares the bounds of a page with those of the one before.
-    fn order(&mut self, of: &BoundsOf, record: &PageRecord, number: usize) {
-        let is_null = record.nulls == record.entries;
-        let Some(bounds) = &record.bounds else {
-            self.has_unbounded_page |= !is_null;
-            return;
-        };
-        let before = self.last_bounded.and_then(|at| self.pages.get(at)?.bounds.as_ref());
-        if let Some(before) = before {
-            let mut compare = |at: usize| match of.compare(&before[at], &bounds[at]) {
-                Some(Ordering::Less) => self.is_not_descending = true,
-                Some(Ordering::Greater) => self.is_not_ascending = true,
-                Some(Ordering::Equal) => {}
-                None => (self.is_not_ascending, self.is_not_descending) = (true, true),
-            };
-            compare(0);
-            compare(1);
-        }
-        self.last_bounded = Some(number);
-    }
-
-    /// How the bounds of pages are ordered.
-    pub(super) fn boundary_order(&self) -> BoundaryOrder {
-        match (self.is_not_ascending, self.is_not_descending) {
-            (false, _) => BoundaryOrder::Ascending,
-            (true, false) => BoundaryOrder::Descending,
-            (true, true) => BoundaryOrder::Unordered,
-        }
-    }
 }

@@ -4,15 +4,17 @@ mod numbers;
 mod strings;
 mod table;
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Error, Price, Result};
+use marquetry_base::{Budget, Bytes, Error, Price, Result};
 use marquetry_kernels::plain::{as_bytes, cast as cast_slice};
 
 use super::encoder::{Body, Slice};
 use crate::encoding::other_type;
 use crate::encoding::output::Output;
 use crate::growing::COPY_PRICE;
+use crate::read::{ByteArrays, FixedBytes, Values};
 use crate::schema::PhysicalType;
 use numbers::{Number, Numbers};
 use strings::Strings;
@@ -28,6 +30,9 @@ const MOVED_PRICE: Price = Price::per_kilovalue(12 << 10);
 const FAR_PRICE: Price = Price::per_kilovalue(20 << 10);
 const FAR_ENTRIES: usize = 1 << 17;
 
+/// Bytes of an array of entries, which is made at once: enough for a page of 20,000 rows.
+const ARRAY_BYTES_MAX: usize = 320 << 10;
+
 /// Values that are interned at a time.
 const AT_ONCE: usize = 256;
 
@@ -39,6 +44,7 @@ const AT_ONCE: usize = 256;
 #[derive(Debug)]
 pub struct DictionaryBuilder {
     kind: Kind,
+    physical: PhysicalType,
     limits: DictionaryLimits,
     /// The page, once it is being made, and how many pieces are in it.
     page: Option<(Output, usize)>,
@@ -99,7 +105,7 @@ impl DictionaryBuilder {
             }
             PhysicalType::Boolean => Kind::None,
         };
-        DictionaryBuilder { kind, limits, page: None }
+        DictionaryBuilder { kind, physical, limits, page: None }
     }
 
     /// Adds the indices of values to `indices`, values to the dictionary where they are new; floats are the same where their bits
@@ -204,6 +210,55 @@ impl DictionaryBuilder {
         page.finish(&[]).map(Some)
     }
 
+    /// Whether its entries can be [values](DictionaryBuilder::into_values).
+    pub(super) fn has_values(&self) -> bool {
+        let is_there = match &self.kind {
+            Kind::Strings(strings) => strings.has_views(),
+            Kind::None => false,
+            _ => true,
+        };
+        is_there && self.array_bytes() <= ARRAY_BYTES_MAX
+    }
+
+    /// The entries as values, of a dictionary that is given up.
+    ///
+    /// # Errors
+    ///
+    /// When memory cannot be had.
+    pub(super) fn into_values(self, budget: &mut Budget<'_>) -> Result<Values> {
+        budget.charge(COPY_PRICE, self.array_bytes(), 0);
+        let physical = self.physical;
+        Ok(match (self.kind, physical) {
+            (Kind::Fours(numbers), PhysicalType::Int32) => {
+                Values::Int32(array(&numbers, u32::cast_signed)?.into())
+            }
+            (Kind::Fours(numbers), _) => Values::Float(array(&numbers, f32::from_bits)?.into()),
+            (Kind::Eights(numbers), PhysicalType::Int64) => {
+                Values::Int64(array(&numbers, u64::cast_signed)?.into())
+            }
+            (Kind::Eights(numbers), _) => Values::Double(array(&numbers, f64::from_bits)?.into()),
+            (Kind::Fixed(width, strings), _) => {
+                let values = strings.len();
+                let bytes = strings.into_pieces().concat();
+                Values::FixedLenByteArray(FixedBytes::new(width, values, bytes.into()))
+            }
+            (Kind::Strings(strings), _) => {
+                let (views, pieces) = strings.into_entries();
+                let buffers: Vec<Bytes> = pieces.into_iter().map(Bytes::from).collect();
+                Values::ByteArray(ByteArrays::new(views.into(), Arc::new(buffers)))
+            }
+            (Kind::None, _) => return Err(other_type()),
+        })
+    }
+
+    /// Bytes of an array of its entries.
+    fn array_bytes(&self) -> usize {
+        match &self.kind {
+            Kind::Strings(strings) => strings.len() * size_of::<u128>(),
+            _ => self.bytes(),
+        }
+    }
+
     fn is_numbers(&self) -> bool {
         matches!(self.kind, Kind::Fours(_) | Kind::Eights(_))
     }
@@ -234,6 +289,15 @@ impl DictionaryBuilder {
             _ => Err(other_type()),
         }
     }
+}
+
+/// The entries as they are in an array.
+fn array<T: Number, U>(numbers: &Numbers<T>, turn: impl Fn(T) -> U) -> Result<Vec<U>> {
+    let mut array = Vec::new();
+    let bytes = numbers.len() * size_of::<U>();
+    array.try_reserve_exact(numbers.len()).map_err(|_| Error::out_of_memory(bytes))?;
+    array.extend(numbers.segments().iter().flatten().map(|&number| turn(number)));
+    Ok(array)
 }
 
 /// Writes entries to a page; true when all are there.

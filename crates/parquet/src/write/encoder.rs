@@ -272,6 +272,11 @@ impl Encoder {
         Ok(done)
     }
 
+    /// The indices that were taken for this page, if it is one of indices.
+    pub(super) fn into_indices(self) -> Vec<Vec<u32>> {
+        if let Kind::Indices(encoder) = self.kind { encoder.into_pieces() } else { Vec::new() }
+    }
+
     /// Values taken for this page.
     pub fn values(&self) -> usize {
         self.values
@@ -324,7 +329,8 @@ impl Encoder {
 /// An encoder of the definition or repetition levels of pages.
 #[derive(Debug)]
 pub struct LevelEncoder {
-    runs: HybridEncoder,
+    /// None where all levels are 0: a table may have very many columns, most of them flat.
+    runs: Option<Box<HybridEncoder>>,
     max: u8,
     levels: usize,
 }
@@ -332,7 +338,8 @@ pub struct LevelEncoder {
 impl LevelEncoder {
     /// An encoder of levels up to `max`. If that is 0 there are none to encode, and no bytes.
     pub fn new(max: u8) -> LevelEncoder {
-        LevelEncoder { runs: HybridEncoder::new(u8::BITS - max.leading_zeros(), true), max, levels: 0 }
+        let runs = || Box::new(HybridEncoder::new(u8::BITS - max.leading_zeros(), true));
+        LevelEncoder { runs: (max > 0).then(runs), max, levels: 0 }
     }
 
     /// Takes so many times one level, whatever the number.
@@ -343,7 +350,7 @@ impl LevelEncoder {
     pub fn put_run(&mut self, level: u8, count: usize) -> Result<()> {
         self.check(level)?;
         self.levels += count;
-        if self.max > 0 { self.runs.put_run(level.into(), count) } else { Ok(()) }
+        self.runs.as_mut().map_or(Ok(()), |runs| runs.put_run(level.into(), count))
     }
 
     /// Takes levels; says how many. It stops where the budget is spent, but never without having taken some.
@@ -356,7 +363,7 @@ impl LevelEncoder {
         while done < levels.len() {
             let now = &levels[done..levels.len().min(done + LEVELS_AT_ONCE)];
             self.check(now.iter().fold(0, |largest, &level| level.max(largest)))?;
-            done += if self.max > 0 { self.runs.put(now, budget)? } else { now.len() };
+            done += self.runs.as_mut().map_or(Ok(now.len()), |runs| runs.put(now, budget))?;
             if budget.is_spent() {
                 break;
             }
@@ -376,11 +383,11 @@ impl LevelEncoder {
         rows: Range<usize>,
         budget: &mut Budget<'_>,
     ) -> Result<usize> {
-        if self.max != 1 || rows.end > validity.len() {
+        let (Some(runs), 1, true) = (&mut self.runs, self.max, rows.end <= validity.len()) else {
             return Err(Error::misuse("validity for levels that are more than it says"));
-        }
+        };
         let first = validity.offset() + rows.start;
-        let done = self.runs.put_bits(validity.bytes(), first, rows.len(), budget)?;
+        let done = runs.put_bits(validity.bytes(), first, rows.len(), budget)?;
         self.levels += done;
         Ok(done)
     }
@@ -392,7 +399,7 @@ impl LevelEncoder {
 
     /// Bytes that the levels would take if the page ended here, about, without a V1 page's length.
     pub fn bytes(&self) -> usize {
-        self.runs.bytes()
+        self.runs.as_ref().map_or(0, |runs| runs.bytes())
     }
 
     /// Ends the page's levels: their bytes, behind their length in four bytes if `with_length`, as V1 pages have them. None at
@@ -403,7 +410,7 @@ impl LevelEncoder {
     /// When memory cannot be had.
     pub fn finish(&mut self, with_length: bool) -> Result<Body> {
         self.levels = 0;
-        if self.max > 0 { self.runs.finish(with_length) } else { Ok(Body::default()) }
+        self.runs.as_mut().map_or_else(|| Ok(Body::default()), |runs| runs.finish(with_length))
     }
 
     fn check(&self, level: u8) -> Result<()> {

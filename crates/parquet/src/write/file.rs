@@ -23,6 +23,11 @@ use crate::schema::Schema;
 
 /// Rows that all columns take before the next ones are begun: so that no row group is much larger than it should be.
 const STRIP_ROWS: usize = 8192;
+/// So many bytes of each column are held, though that be more than the bound, up to so many times: smaller pages cost more than they spare.
+const COLUMN_HELD_BYTES: u64 = 1 << 10;
+const COLUMNS_HELD_TIMES: u64 = 4;
+/// The part of what is held that is moved out of memory at a time.
+const SPILLED_PART: u64 = 8;
 /// What building a column costs, and what visiting one does.
 const BUILD_UNITS: u64 = 500;
 const COLUMN_PRICE: Price = Price::per_kilovalue(40 << 10);
@@ -40,7 +45,8 @@ const COLUMN_PRICE: Price = Price::per_kilovalue(40 << 10);
 /// validity, dense or spaced, nested ones with levels. Batches may be of any size, and need not end where row groups do.
 ///
 /// Pages are encoded and compressed as rows come, and leave when their row group ends, for the chunks of a column are in one
-/// piece. Until then they are held, or moved to [`WriteOptions::spill`].
+/// piece. Until then they are held, or moved to [`WriteOptions::spill`]. Those of a row group's first column leave at once, unless they refer to a
+/// dictionary.
 ///
 /// A row group may also be fed [by columns](FileWriter::feed_column), each of them whole. Then nothing is held but the column that is
 /// written.
@@ -52,13 +58,17 @@ pub struct FileWriter {
     batch: Option<Pending>,
     column: Option<ColumnBatch>,
     is_finished: bool,
-    /// Rows of the open row group.
+    /// Where the open row group begins in the file, and its rows.
+    group_offset: u64,
     group_rows: u64,
     /// Bytes of the open row group, about, and those of them that are in memory.
     group_bytes: u64,
     held: u64,
-    /// Pages are moved out of memory once so much is held.
+    /// Bytes of pages that are whole, of those.
+    held_pages: u64,
+    /// Pages are moved out of memory once so much is held; the next page to be ended for it is that of this column.
     spill_at: u64,
+    spill_next: usize,
     /// Rows of all batches.
     rows: u64,
     out: Out,
@@ -97,9 +107,10 @@ enum State {
     Building,
     /// Batches are taken.
     Rows,
-    /// Pages are moved out of memory: of columns from this one on. If that was not enough, with pages that are open.
+    /// Pages are moved out of memory: so many columns were asked for theirs. Where that is not enough, they are asked for those that are
+    /// open, too.
     Spilling {
-        column: usize,
+        visited: usize,
         with_open: bool,
     },
     /// A row group is taken and written column by column.
@@ -133,8 +144,8 @@ impl FileWriter {
         let key_values = core::mem::take(&mut options.key_values);
         let ending = Ending::new(Arc::clone(&schema), &options, key_values);
         let maker = PageMaker::new(codecs, options.crc);
-        let spill_at = options.held_bytes_max;
         let shared = Shared {
+            group_rows_max: options.row_group_rows,
             options: Arc::new(options),
             schema,
             maker,
@@ -149,10 +160,13 @@ impl FileWriter {
             batch: None,
             column: None,
             is_finished: false,
+            group_offset: 0,
             group_rows: 0,
             group_bytes: 0,
             held: 0,
-            spill_at,
+            held_pages: 0,
+            spill_at: 0,
+            spill_next: 0,
             rows: 0,
             out: Out::default(),
             spill_out: Out::default(),
@@ -212,7 +226,8 @@ impl FileWriter {
                 if column.rows == 0 {
                     return Err(Error::misuse("a row group of no rows"));
                 }
-                let steps = GroupSteps::by_columns(u64_of(column.rows), self.out.position());
+                let steps = GroupSteps::by_columns(u64_of(column.rows), self.group_offset);
+                self.shared.group_rows_max = u64_of(column.rows);
                 self.state = State::Columns(steps);
             }
             State::Rows | State::Spilling { .. } | State::Group(_) => {
@@ -301,6 +316,8 @@ impl FileWriter {
             }
         }
         self.out.push(Bytes::from_static(&MAGIC), budget);
+        self.group_offset = self.out.position();
+        self.spill_at = self.held_max();
         self.state = State::Rows;
         Ok(None)
     }
@@ -326,7 +343,8 @@ impl FileWriter {
         };
         if is_between {
             if options.spill.is_some() && self.held >= self.spill_at {
-                self.state = State::Spilling { column: 0, with_open: false };
+                let with_open = self.held_pages < self.held_max() / SPILLED_PART;
+                self.state = State::Spilling { visited: 0, with_open };
                 return Ok(None);
             }
             let group_rows_left = usize::try_from(options.row_group_rows - self.group_rows);
@@ -336,7 +354,7 @@ impl FileWriter {
         while let Some(column) = self.columns.get_mut(pending.column) {
             let batch = &pending.batch.columns[pending.column];
             let place = (pending.column, self.rows + u64_of(pending.taken));
-            let (held, size) = (column.held(), column.size());
+            let (held, size, pages) = (column.held(), column.size(), column.chunk.held);
             let taken = match batch.rows == pending.batch.rows {
                 true => column.advance(batch, pending.until, &mut self.shared, budget),
                 false => Err(Error::misuse(format!(
@@ -348,8 +366,12 @@ impl FileWriter {
                 if is_taken && pending.until == pending.batch.rows {
                     column.end_batch(batch)?;
                 }
+                if pending.column == 0 {
+                    column.send_pages(&mut self.out, budget);
+                }
                 Ok(is_taken)
             });
+            self.held_pages = self.held_pages.wrapping_add(column.chunk.held.wrapping_sub(pages));
             let (held, size) = (column.held().wrapping_sub(held), column.size().wrapping_sub(size));
             self.held = self.held.wrapping_add(held);
             self.group_bytes = self.group_bytes.wrapping_add(size);
@@ -363,7 +385,7 @@ impl FileWriter {
             // Not before: codecs do nothing where a budget is begun, and does not pay for what they do at least.
             budget.charge(COLUMN_PRICE, 0, 1);
             if !is_taken {
-                return Ok(Some(Step::Yield));
+                return Ok((!self.out.is_ready()).then_some(Step::Yield));
             }
             pending.column += 1;
             if budget.is_spent() {
@@ -382,7 +404,7 @@ impl FileWriter {
     }
 
     fn begin_group(&mut self) -> Option<Step<Room>> {
-        self.state = State::Group(GroupSteps::new(self.group_rows, self.out.position()));
+        self.state = State::Group(GroupSteps::new(self.group_rows, self.group_offset));
         None
     }
 
@@ -406,6 +428,7 @@ impl FileWriter {
                 if is_taken {
                     column.end_batch(batch)?;
                 }
+                column.send_pages(&mut self.out, budget);
                 Ok(is_taken)
             });
             self.held = column.held();
@@ -418,7 +441,7 @@ impl FileWriter {
             })?;
             budget.charge(COLUMN_PRICE, 0, 1);
             if !is_taken {
-                return Ok(Some(Step::Yield));
+                return Ok((!self.out.is_ready()).then_some(Step::Yield));
             }
             self.column = None;
             steps.end_column();
@@ -463,8 +486,10 @@ impl FileWriter {
     fn begin_rows(&mut self) {
         self.out.seal();
         self.spilled.clear();
-        (self.group_rows, self.group_bytes, self.held) = (0, 0, 0);
-        self.spill_at = self.shared.options.held_bytes_max;
+        self.group_offset = self.out.position();
+        self.shared.group_rows_max = self.shared.options.row_group_rows;
+        (self.group_rows, self.group_bytes, self.held, self.held_pages) = (0, 0, 0, 0);
+        (self.spill_at, self.spill_next) = (self.held_max(), 0);
         self.state = State::Rows;
     }
 
@@ -485,32 +510,45 @@ impl FileWriter {
 
     /// Moves the pages of a column out of memory.
     fn spill(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
-        let State::Spilling { column, with_open } = &mut self.state else { return Ok(None) };
-        let Some(found) = self.columns.get_mut(*column) else {
-            self.spill_out.seal();
-            let most = self.shared.options.held_bytes_max;
-            let is_enough = self.held < most / 2;
-            self.state = match *with_open || is_enough {
-                true => State::Rows,
-                false => State::Spilling { column: 0, with_open: true },
-            };
-            // What cannot be moved stays, whatever the bound: dictionaries, and hashes. It is not tried again before there is more.
-            self.spill_at = most.max(self.held.saturating_add((most / 2).max(1)));
+        let (columns, most) = (self.columns.len(), self.held_max());
+        let State::Spilling { visited, with_open } = &mut self.state else { return Ok(None) };
+        // Columns take turns in ending their open page: so that it is the largest one that is ended.
+        let number = if *with_open { self.spill_next % columns.max(1) } else { *visited };
+        let is_enough = self.held < most - most / SPILLED_PART;
+        let found = self
+            .columns
+            .get_mut(number)
+            .filter(|found| *visited < columns && (!*with_open || !is_enough || found.is_ending_page()));
+        let Some(found) = found else {
+            if is_enough || *with_open {
+                self.spill_out.seal();
+                self.state = State::Rows;
+                // What cannot be moved stays, whatever the bound: dictionaries, and hashes. It is not tried again before there is more.
+                let more = self.held.saturating_add((most / 2).max(1));
+                self.spill_at = if is_enough { most } else { most.max(more) };
+            } else {
+                (*visited, *with_open) = (0, true);
+            }
             return Ok(None);
         };
-        let (held, size) = (found.held(), found.size());
-        let is_done = if *with_open && found.has_open_page() {
-            found.end_page(&mut self.shared, budget)?
-        } else {
-            true
-        };
-        if is_done {
-            *column += usize::from(found.move_pages(&mut self.spill_out, budget));
+        let (held, size, pages) = (found.held(), found.size(), found.chunk.held);
+        let is_done = !*with_open || found.end_early(&mut self.shared, budget)?;
+        if is_done && found.chunk.move_pages(&mut self.spill_out, budget) {
+            *visited += 1;
+            self.spill_next = if *with_open { number + 1 } else { self.spill_next };
         }
         budget.charge(COLUMN_PRICE, 0, 1);
+        self.held_pages = self.held_pages.wrapping_add(found.chunk.held.wrapping_sub(pages));
         self.held = self.held.wrapping_add(found.held().wrapping_sub(held));
         self.group_bytes = self.group_bytes.wrapping_add(found.size().wrapping_sub(size));
         Ok((!is_done).then_some(Step::Yield))
+    }
+
+    /// Bytes that are held before pages are moved away.
+    fn held_max(&self) -> u64 {
+        let asked = self.shared.options.held_bytes_max;
+        let of_columns = u64_of(self.columns.len()) * COLUMN_HELD_BYTES;
+        asked.max(of_columns.min(asked.saturating_mul(COLUMNS_HELD_TIMES)))
     }
 }
 

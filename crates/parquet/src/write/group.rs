@@ -7,10 +7,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Bytes, Error, Input, Result, Segmented};
 
-use super::column::{Chunk, ColumnWriter, PagePlace, PageRecord, Shared, has_histograms, repetitions_of};
+use super::chunk::{Chunk, Sending};
+use super::column::{ColumnWriter, Shared, has_histograms, repetitions_of};
 use super::options::WriteOptions;
 use super::out::Out;
 use super::part::Maxima;
@@ -26,11 +27,8 @@ use crate::format::{
 };
 use crate::schema::{PhysicalType, Schema};
 
-/// What a page, or a chunk, costs to be sent on its way, and to be remembered.
-const PAGE_UNITS: u64 = 100;
+/// What a chunk costs to be remembered.
 const CHUNK_UNITS: u64 = 1000;
-/// Spilled bytes that are asked for at a time.
-const READ_BYTES: u64 = 512 << 10;
 
 /// Ends a row group, resumably, column by column: their chunks first, which stand together; then, in a second round, the filters
 /// behind them, and with their places what the footer will tell.
@@ -48,8 +46,8 @@ pub(super) struct GroupSteps {
 enum Stage {
     /// Its last page is ended, and its dictionary.
     End,
-    /// Its pages are sent, from this one on: 0 is the dictionary's.
-    Send(usize),
+    /// Its pages are sent.
+    Send,
     /// Its column index is written.
     ColumnIndex(Box<IndexSteps>),
     /// Its offset index is written.
@@ -81,7 +79,7 @@ struct GroupRecord {
 }
 
 impl GroupSteps {
-    /// A row group of so many rows, which is to begin at `offset` of the file.
+    /// A row group of so many rows, which begins at `offset` of the file.
     pub(super) fn new(rows: u64, offset: u64) -> GroupSteps {
         let record = GroupRecord { rows, offset, ..GroupRecord::default() };
         GroupSteps { column: 0, until: usize::MAX, stage: Stage::End, record }
@@ -138,61 +136,13 @@ impl GroupSteps {
                     if !column.end_chunk(shared, budget)? {
                         return Ok(Ended::Yield);
                     }
-                    self.stage = Stage::Send(0);
+                    self.stage = Stage::Send;
                 }
-                Stage::Send(page) => {
-                    let number = *page;
-                    let pages = column.chunk.pages.len();
-                    let data_page = number.checked_sub(1);
-                    let start = out.position();
-                    let (place, bytes) = match data_page {
-                        None => match &mut column.chunk.dictionary_page {
-                            Some((place, bytes)) => {
-                                column.chunk.dictionary_page_offset = Some(start);
-                                (place, *bytes)
-                            }
-                            None => {
-                                self.stage = Stage::Send(1);
-                                continue;
-                            }
-                        },
-                        Some(at) if at == pages => {
-                            self.stage = Stage::ColumnIndex(Box::default());
-                            continue;
-                        }
-                        Some(at) => {
-                            let record = &mut column.chunk.pages[at];
-                            record.offset = start;
-                            if at == 0 {
-                                column.chunk.data_page_offset = start;
-                            }
-                            (&mut record.place, record.bytes)
-                        }
-                    };
-                    match place {
-                        PagePlace::Held(pieces) => {
-                            let pieces = core::mem::take(pieces);
-                            pieces.into_iter().for_each(|piece| out.push(piece, budget));
-                        }
-                        PagePlace::Spilled(range) => {
-                            let range = range.clone();
-                            if let Some(missing) = spilled.missing(range.clone()) {
-                                let end = run_end(&column.chunk.pages, number, range.end);
-                                return Ok(Ended::Need(missing.start..end.max(missing.end)));
-                            }
-                            let mut at = range.start;
-                            while at < range.end {
-                                let piece = spilled.segment(at, range.end - at);
-                                at += u64_of(piece.len());
-                                out.push(piece, budget);
-                            }
-                            spilled.release(range);
-                        }
-                    }
-                    debug_assert_eq!(out.position() - start, u64::from(bytes), "a page of another length");
-                    budget.charge_units(PAGE_UNITS);
-                    self.stage = Stage::Send(number + 1);
-                }
+                Stage::Send => match column.chunk.send(out, spilled, budget) {
+                    Sending::Page => {}
+                    Sending::Done => self.stage = Stage::ColumnIndex(Box::default()),
+                    Sending::Missing(range) => return Ok(Ended::Need(range)),
+                },
                 Stage::ColumnIndex(steps) => {
                     let pages = Pages::of(column);
                     if pages.has_bounds
@@ -287,20 +237,6 @@ fn send_filter(filter: Filter, out: &mut Out, budget: &mut Budget<'_>) -> (u64, 
     (start, u32::try_from(out.position() - start).ok())
 }
 
-/// Where the run of spilled bytes ends that a page begins which ends at `end`: the pages behind it stand there, too.
-fn run_end(pages: &Segmented<PageRecord>, next: usize, mut end: u64) -> u64 {
-    let start = end;
-    for record in pages.iter_from(next) {
-        match &record.place {
-            PagePlace::Spilled(range) if range.start == end && range.end - start <= READ_BYTES => {
-                end = range.end
-            }
-            _ => break,
-        }
-    }
-    end
-}
-
 fn size_statistics(column: &ColumnWriter) -> Option<SizeStatistics> {
     let maxima = column.maxima();
     let is_bytes = column.physical_type() == PhysicalType::ByteArray;
@@ -350,14 +286,14 @@ impl PageSource for Pages<'_> {
 
     fn bounds(&self, page: usize) -> Option<PageBounds<'_>> {
         let page = self.chunk.pages.get(page)?;
-        let (repetition, definition) = histograms(&page.histogram, self.maxima);
-        let bounds = page.bounds.as_deref();
+        let (repetition, definition) = histograms(page.histogram.as_deref().unwrap_or_default(), self.maxima);
+        let bounds = page.bounds.as_ref();
         Some(PageBounds {
             is_null: bounds.is_none(),
-            min: bounds.map_or(&[], |[min, _]| min),
-            max: bounds.map_or(&[], |[_, max]| max),
-            nulls: Some(page.nulls),
-            nans: self.is_floating.then_some(page.nans),
+            min: bounds.map_or(&[], |[min, _]| min.bytes()),
+            max: bounds.map_or(&[], |[_, max]| max.bytes()),
+            nulls: Some(page.nulls.into()),
+            nans: self.is_floating.then_some(page.nans.into()),
             repetition,
             definition,
         })
@@ -369,7 +305,11 @@ impl PageSource for Pages<'_> {
 
     fn location(&self, page: usize) -> PageLocation {
         let page = &self.chunk.pages[page];
-        PageLocation { offset: page.offset, compressed_bytes: page.bytes, first_row: page.first_row }
+        PageLocation {
+            offset: page.offset().unwrap_or(0),
+            compressed_bytes: page.bytes,
+            first_row: page.first_row,
+        }
     }
 
     fn unencoded_bytes(&self, page: usize) -> Option<u64> {

@@ -9,6 +9,7 @@
 
 mod bloom;
 pub mod chooser;
+mod chunk;
 mod coding;
 mod column;
 pub mod dictionary;
@@ -21,6 +22,7 @@ mod options;
 mod out;
 mod page;
 mod part;
+mod sample;
 mod statistics;
 
 pub use file::{Fed, FileWriter, Room};

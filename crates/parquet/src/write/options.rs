@@ -49,7 +49,8 @@ pub struct WriteOptions {
     /// An object to which pages of the open row group may be moved, and from which they are read again when it ends: so that memory
     /// does not grow with row groups. `None`: they stay in memory.
     pub spill: Option<Object>,
-    /// Bytes of pages that are held, about, before they are moved to [`WriteOptions::spill`].
+    /// Bytes of pages that are held, about, before they are moved to [`WriteOptions::spill`]. Of very many columns it is 1 KiB
+    /// each, but no more than four times this.
     pub held_bytes_max: u64,
 }
 

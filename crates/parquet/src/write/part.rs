@@ -279,19 +279,17 @@ impl Room {
             _ => Ok(slice),
         }
     }
-}
 
-/// Values by which an encoding is chosen, where more of them stand together than a part has.
-const SAMPLE_VALUES: usize = 2048;
-
-/// The first values of a chunk: those of a part, or more.
-pub(super) fn sample<'a>(column: &'a ColumnBatch, part: &Part, first: usize, values: Slice<'a>) -> Slice<'a> {
-    let is_dense = !is_spaced(column) || column.validity.is_none();
-    if !is_dense || matches!(column.values, Values::Dictionary(..)) {
-        return values;
+    /// The values of a dictionary that stand behind these indices.
+    pub(super) fn look_up<'a>(
+        &'a mut self,
+        values: &'a Values,
+        indices: &[u32],
+        budget: &mut Budget<'_>,
+    ) -> Result<Slice<'a>> {
+        budget.charge(GATHER_PRICE, 0, indices.len());
+        self.gathered.gather(values, indices)
     }
-    let start = if is_spaced(column) { part.entries.start } else { first };
-    Slice::of(&column.values).part(start..column.values.len().min(start + SAMPLE_VALUES))
 }
 
 impl Gathered {

@@ -85,13 +85,13 @@ struct Cut {
 
 /// A few bytes, which need no memory of their own if they are no more than 22.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Short {
+pub(super) enum Short {
     Here(u8, [u8; 22]),
     Elsewhere(Box<[u8]>),
 }
 
 impl Short {
-    fn new(bytes: &[u8]) -> Short {
+    pub(super) fn new(bytes: &[u8]) -> Short {
         match u8::try_from(bytes.len()) {
             Ok(length) if length <= 22 => {
                 let mut here = [0; 22];
@@ -102,7 +102,7 @@ impl Short {
         }
     }
 
-    fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         match self {
             Short::Here(length, bytes) => &bytes[..usize::from(*length)],
             Short::Elsewhere(bytes) => bytes,

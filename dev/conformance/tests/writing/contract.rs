@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use marquetry_base::{Budget, ErrorKind, Machine, Step};
+use marquetry_base::{Budget, Bytes, ErrorKind, Machine, Step};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::leaves::sums;
+use marquetry_parquet::format::Encoding;
 use marquetry_parquet::read::{Batch, Layout, ReadOptions, Values};
-use marquetry_parquet::write::{Fed, FileWriter, PageVersion, Room, WriteOptions};
+use marquetry_parquet::write::{ColumnOptions, Fed, FileWriter, PageVersion, Room, WriteOptions};
 
 use crate::given::{self, Flavour, SHAPES, TYPES};
 use crate::rewritten::{SPILL, batches, plain, write};
@@ -133,6 +134,69 @@ fn room_for_one_batch() {
     assert_eq!(writer.feed(batch).unwrap_err().message(), "rows for a file that is finished");
     while writer.step(&mut Budget::default()).unwrap() != Step::Done {}
     assert_eq!((writer.rows(), writer.row_groups()), (20, 1));
+}
+
+/// Feeds a row group of one column, by rows or as a column: what was appended before it ended, and the most that was held meanwhile.
+fn early(options: WriteOptions, values: &[i64], by_columns: bool) -> (usize, u64, Bytes) {
+    const ROWS: usize = 10_000;
+    let schema = given::wide(1, 2);
+    let codecs = Arc::new(StandardCodecs::default());
+    let mut writer = FileWriter::new(FILE, Arc::clone(&schema), codecs, options).unwrap();
+    let mut left = values.chunks(if by_columns { values.len() } else { ROWS });
+    let (mut early, mut held, mut file) = (0, 0, Vec::new());
+    loop {
+        match writer.step(&mut Budget::default()).unwrap() {
+            Step::Ready(Room) => match left.next() {
+                Some(values) => {
+                    let mut batch = given::batch(&schema, values.len(), Flavour::Few, Layout::Spaced, 1);
+                    batch.columns[0].values = Values::Int64(values.to_vec().into());
+                    match by_columns {
+                        true => assert_eq!(writer.feed_column(batch.columns.remove(0)).unwrap(), Fed::Taken),
+                        false => assert_eq!(writer.feed(batch).unwrap(), Fed::Taken),
+                    }
+                }
+                None => writer.finish(),
+            },
+            Step::Append(object, bytes) => {
+                assert_eq!(object, FILE);
+                file.extend_from_slice(&bytes);
+            }
+            Step::Done => break,
+            Step::Need(_) => panic!("nothing was moved away"),
+            Step::Yield => {}
+        }
+        held = writer.held().max(held);
+        if writer.row_groups() == 0 {
+            early = file.len();
+        }
+    }
+    assert_eq!(writer.row_groups(), 1);
+    (early, held, file.into())
+}
+
+#[test]
+fn pages_of_the_first_column_leave_at_once() {
+    let random: Vec<i64> = (0..600_000i64)
+        .map(|row| row.wrapping_mul(row).wrapping_mul(0x9e37_79b9_7f4a_7c15_u64.cast_signed()))
+        .collect();
+    let of = |encoding, dictionary_bytes| WriteOptions {
+        column: ColumnOptions { encoding: Some(encoding), ..plain() },
+        dictionary_bytes,
+        ..WriteOptions::default()
+    };
+    // Those that refer to a dictionary wait until it is left.
+    for options in [of(Encoding::Plain, 1 << 20), of(Encoding::RleDictionary, 100_000)] {
+        for by_columns in [false, true] {
+            let (early, held, file) = early(options.clone(), &random, by_columns);
+            assert!(early > 4_000_000 && held < 1_500_000, "{early} bytes left early, {held} were held");
+            let (schema, again) = batches(&file, ReadOptions::default()).unwrap();
+            let mut given = given::batch(&schema, random.len(), Flavour::Few, Layout::Spaced, 1);
+            given.columns[0].values = Values::Int64(random.clone().into());
+            assert_eq!(sums(&schema, &again), sums(&schema, &[given]));
+        }
+    }
+    let (_, held, _) = early(of(Encoding::RleDictionary, 16 << 20), &random, false);
+    assert!(held > 4_000_000, "{held} bytes were held of what waits for its dictionary");
 }
 
 /// A writer, and what it appends, that is fed column by column.

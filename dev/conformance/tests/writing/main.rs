@@ -1,6 +1,7 @@
 //! What is written is read back equal, by us and by others.
 
 mod bloom;
+mod chosen;
 mod contract;
 mod corpus;
 mod footers;

@@ -34,6 +34,7 @@ const UNMEASURED: &[(&str, &str)] = &[
     ("write/column.rs HISTOGRAM_PRICE", WRITER),
     ("write/file.rs COLUMN_PRICE", WRITER),
     ("write/page.rs CRC_PRICE", WRITER),
+    ("write/sample.rs KEEP_PRICE", WRITER),
     ("write/part.rs GATHER_PRICE", WRITER),
     ("write/part.rs PART_PRICE", WRITER),
     ("write/statistics.rs NUMBER_PRICE", WRITER),

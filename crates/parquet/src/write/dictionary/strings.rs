@@ -138,6 +138,17 @@ impl Strings {
         self.table.held() + views + self.pieces.iter().map(Vec::capacity).sum::<usize>()
     }
 
+    /// Whether each entry stands in one piece, where its view points.
+    pub(super) fn has_views(&self) -> bool {
+        let is_far = |view: &u128| length(*view) as usize > VALUE_BYTES_MAX;
+        !self.views.iter().flatten().any(is_far)
+    }
+
+    /// The entries' views, and the pieces that they point into.
+    pub(super) fn into_entries(self) -> (Vec<u128>, Vec<Vec<u8>>) {
+        (self.views.concat(), self.pieces)
+    }
+
     /// The pieces of the dictionary's page.
     pub(super) fn into_pieces(self) -> Vec<Vec<u8>> {
         self.pieces

@@ -2,7 +2,9 @@
 
 use alloc::vec;
 
+use super::super::encoder::Encoder;
 use super::*;
+use crate::format::Encoding;
 use crate::read::{ByteArrays, FixedBytes, Values};
 
 const WIDE: DictionaryLimits = DictionaryLimits { entries: usize::MAX, bytes: usize::MAX };
@@ -72,6 +74,18 @@ fn check(physical: PhysicalType, values: &Values, bytes: &[Vec<u8>]) {
         assert!(found == indices && !full, "{physical:?} by {at_once}");
         assert_eq!(dictionary.len(), indices.iter().max().map_or(0, |&most| most as usize + 1));
         assert!(page(&mut dictionary) == expected, "{physical:?} by {at_once}");
+    }
+    // Its entries as values, if it is given up.
+    intern(&mut dictionary, Slice::of(values), usize::MAX);
+    if dictionary.has_values() {
+        let entries = dictionary.into_values(&mut Budget::new(0)).unwrap();
+        let mut plain = Encoder::new(Encoding::Plain, physical).unwrap();
+        let (all, mut done) = (Slice::of(&entries), 0);
+        while done < all.len() {
+            done += plain.put(all.part(done..all.len()), &mut Budget::new(0)).unwrap();
+        }
+        let body = plain.finish(&mut Budget::new(0)).unwrap().unwrap();
+        assert!(body.pieces().concat() == expected, "{physical:?} as values");
     }
     // As many entries as there may be, and bytes.
     let entries = dictionary_len(&indices) / 2;

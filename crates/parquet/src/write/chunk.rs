@@ -1,0 +1,241 @@
+//! The column chunk of the open row group: its pages, and what will be told of them.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+use core::ops::Range;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Bytes, Input, Segmented};
+
+use super::out::Out;
+use super::page::Page;
+use super::statistics::{Bounds, BoundsOf, Short};
+use crate::bloom::Filter;
+use crate::format::{BoundaryOrder, Encoding};
+
+/// What a page costs to be sent on its way, and to be remembered.
+const PAGE_UNITS: u64 = 100;
+/// Spilled bytes that are asked for at a time.
+const READ_BYTES: u64 = 512 << 10;
+
+/// The chunk as far as it is written.
+#[derive(Debug, Default)]
+pub(super) struct Chunk {
+    pub(super) dictionary_page: Option<(PagePlace, u32)>,
+    pub(super) pages: Segmented<PageRecord>,
+    pub(super) rows: u64,
+    pub(super) entries: u64,
+    pub(super) nulls: u64,
+    /// Bytes of values, without lengths.
+    pub(super) value_bytes: u64,
+    pub(super) bounds: Bounds,
+    pub(super) histogram: Vec<u64>,
+    pub(super) uncompressed_bytes: u64,
+    pub(super) compressed_bytes: u64,
+    /// How many pages there are, by their type and encoding.
+    pub(super) encodings: Vec<(i32, Encoding, i32)>,
+    /// Entries of the dictionary, if every value is in it.
+    pub(super) distinct: Option<u64>,
+    /// Where the dictionary's page and the first other one stand in the file, once they do.
+    pub(super) dictionary_page_offset: Option<u64>,
+    pub(super) data_page_offset: u64,
+    /// The Bloom filter, once the chunk is ended.
+    pub(super) filter: Option<Box<Filter>>,
+    /// Bytes of pages that are in memory, and how many pages are not.
+    pub(super) held: u64,
+    moved_pages: usize,
+    /// Pages that are sent on their way; one more where there is no dictionary's page, which would be the first.
+    sent: usize,
+    /// Neither: the bounds of pages so far are not in that order.
+    is_not_ascending: bool,
+    is_not_descending: bool,
+    /// A page has values and no bounds.
+    pub(super) has_unbounded_page: bool,
+    /// The last page that has bounds.
+    last_bounded: Option<usize>,
+}
+
+/// A page of the chunk. Small: of a wide table a row group has very many.
+#[derive(Debug)]
+pub(super) struct PageRecord {
+    pub(super) place: PagePlace,
+    pub(super) bytes: u32,
+    pub(super) entries: u32,
+    pub(super) nulls: u32,
+    pub(super) nans: u32,
+    /// The first row's number in the row group.
+    pub(super) first_row: u64,
+    pub(super) value_bytes: u64,
+    /// Lower and upper bound, as they are written.
+    pub(super) bounds: Option<[Short; 2]>,
+    pub(super) histogram: Option<Box<[u64]>>,
+}
+
+/// Where a page is.
+#[derive(Debug)]
+pub(super) enum PagePlace {
+    /// In memory.
+    Held(Box<[Bytes]>),
+    /// In the spill object, from this byte on.
+    Spilled(u64),
+    /// In the file, from this byte on.
+    Sent(u64),
+}
+
+impl PageRecord {
+    /// Where it stands in the file, once it does.
+    pub(super) fn offset(&self) -> Option<u64> {
+        if let PagePlace::Sent(offset) = self.place { Some(offset) } else { None }
+    }
+}
+
+/// What [`Chunk::send`] did.
+#[derive(Debug)]
+pub(super) enum Sending {
+    /// The next page is on its way.
+    Page,
+    /// All pages are.
+    Done,
+    /// The next page begins with these bytes of the spill object.
+    Missing(Range<u64>),
+}
+
+impl Chunk {
+    /// Sends the next page on its way to the file.
+    pub(super) fn send(&mut self, out: &mut Out, spilled: &mut Input, budget: &mut Budget<'_>) -> Sending {
+        let start = out.position();
+        if self.sent == 0 {
+            match &self.dictionary_page {
+                Some(_) => self.dictionary_page_offset = Some(start),
+                None => self.sent = 1,
+            }
+        }
+        let page = self.sent.checked_sub(1);
+        let (place, bytes) = match (page, &mut self.dictionary_page) {
+            (None, Some((place, bytes))) => (place, *bytes),
+            (None, None) => return Sending::Done,
+            (Some(at), _) => match self.pages.get_mut(at) {
+                Some(record) => (&mut record.place, record.bytes),
+                None => return Sending::Done,
+            },
+        };
+        match core::mem::replace(place, PagePlace::Sent(start)) {
+            PagePlace::Held(pieces) => {
+                pieces.into_iter().for_each(|piece| out.push(piece, budget));
+                self.held = self.held.saturating_sub(u64::from(bytes));
+            }
+            PagePlace::Spilled(at) => {
+                let range = at..at + u64::from(bytes);
+                if let Some(missing) = spilled.missing(range.clone()) {
+                    *place = PagePlace::Spilled(at);
+                    return Sending::Missing(missing.start..self.run_end(range.end).max(missing.end));
+                }
+                let mut at = range.start;
+                while at < range.end {
+                    let piece = spilled.segment(at, range.end - at);
+                    at += u64_of(piece.len());
+                    out.push(piece, budget);
+                }
+                spilled.release(range);
+            }
+            PagePlace::Sent(_) => return Sending::Done,
+        }
+        debug_assert_eq!(out.position() - start, u64::from(bytes), "a page of another length");
+        if page == Some(0) {
+            self.data_page_offset = start;
+        }
+        budget.charge_units(PAGE_UNITS);
+        self.sent += 1;
+        Sending::Page
+    }
+
+    /// Where the run of spilled bytes ends that the next page begins, which ends at `end`: the pages behind it stand there, too.
+    fn run_end(&self, mut end: u64) -> u64 {
+        let start = end;
+        for record in self.pages.iter_from(self.sent) {
+            match &record.place {
+                PagePlace::Spilled(at) if *at == end && end - start <= READ_BYTES => {
+                    end += u64::from(record.bytes);
+                }
+                _ => break,
+            }
+        }
+        end
+    }
+
+    /// Moves pages out of memory, in order. False when the budget is spent before all are.
+    pub(super) fn move_pages(&mut self, to: &mut Out, budget: &mut Budget<'_>) -> bool {
+        while let Some(page) = self.pages.get_mut(self.moved_pages) {
+            if let PagePlace::Held(pieces) = &mut page.place {
+                let start = to.position();
+                core::mem::take(pieces).into_iter().for_each(|piece| to.push(piece, budget));
+                page.place = PagePlace::Spilled(start);
+                self.held = self.held.saturating_sub(to.position() - start);
+            }
+            self.moved_pages += 1;
+            if budget.is_spent() {
+                return self.moved_pages == self.pages.len();
+            }
+        }
+        true
+    }
+
+    /// Keeps a page until it may leave.
+    pub(super) fn keep(&mut self, mut record: PageRecord, page: Page) {
+        self.add(&page);
+        record.bytes = page.bytes;
+        record.place = PagePlace::Held(page.pieces.into());
+        self.pages.push(record);
+    }
+
+    /// Keeps the dictionary's page.
+    pub(super) fn keep_dictionary(&mut self, page: Page) {
+        self.add(&page);
+        self.dictionary_page = Some((PagePlace::Held(page.pieces.into()), page.bytes));
+    }
+
+    pub(super) fn count_page(&mut self, page_type: i32, encoding: Encoding) {
+        let known = self.encodings.iter_mut().find(|known| (known.0, known.1) == (page_type, encoding));
+        match known {
+            Some(known) => known.2 = known.2.saturating_add(1),
+            None => self.encodings.push((page_type, encoding, 1)),
+        }
+    }
+
+    fn add(&mut self, page: &Page) {
+        self.compressed_bytes += u64::from(page.bytes);
+        self.uncompressed_bytes += u64::from(page.uncompressed_bytes);
+        self.held += u64::from(page.bytes);
+    }
+
+    /// Compares the bounds of a page with those of the one before.
+    pub(super) fn order(&mut self, of: &BoundsOf, record: &PageRecord, number: usize) {
+        let is_null = record.nulls == record.entries;
+        let Some(bounds) = &record.bounds else {
+            self.has_unbounded_page |= !is_null;
+            return;
+        };
+        let before = self.last_bounded.and_then(|at| self.pages.get(at)?.bounds.as_ref());
+        if let Some(before) = before {
+            let mut compare = |at: usize| match of.compare(before[at].bytes(), bounds[at].bytes()) {
+                Some(Ordering::Less) => self.is_not_descending = true,
+                Some(Ordering::Greater) => self.is_not_ascending = true,
+                Some(Ordering::Equal) => {}
+                None => (self.is_not_ascending, self.is_not_descending) = (true, true),
+            };
+            compare(0);
+            compare(1);
+        }
+        self.last_bounded = Some(number);
+    }
+
+    /// How the bounds of pages are ordered.
+    pub(super) fn boundary_order(&self) -> BoundaryOrder {
+        match (self.is_not_ascending, self.is_not_descending) {
+            (false, _) => BoundaryOrder::Ascending,
+            (true, false) => BoundaryOrder::Descending,
+            (true, true) => BoundaryOrder::Unordered,
+        }
+    }
+}
