@@ -82,7 +82,11 @@ fn choice(file: &ParquetFile, group: usize, leaf: usize, chunk: &ColumnChunk) ->
     let batch = file.find(reader, has_values)?;
     let (Some(batch), Some(leaf)) = (batch, file.metadata.schema.leaves().get(leaf)) else { return Ok(None) };
     let Some(column) = batch.columns.first() else { return Ok(None) };
-    let asked = Asked { compressed: chunk.compression != Compression::Uncompressed, ..Asked::default() };
+    let asked = Asked {
+        compressed: chunk.compression != Compression::Uncompressed,
+        v2: chunk.encoding_stats.iter().any(|stats| stats.page_type == DATA_PAGE_V2),
+        ..Asked::default()
+    };
     let sample = Slice::of(&column.values);
     let nulls = chunk.statistics.as_ref().and_then(|statistics| statistics.null_count);
     let values = chunk.values.saturating_sub(nulls.unwrap_or(0));
@@ -90,10 +94,12 @@ fn choice(file: &ParquetFile, group: usize, leaf: usize, chunk: &ColumnChunk) ->
     choice.map(Some).map_err(|error| file.failure(&error))
 }
 
+/// A data page of version 2, as `PageType` counts them.
+const DATA_PAGE_V2: i32 = 3;
+
 /// The encodings of a chunk's data pages and how many have each, the most frequent one first; nothing where the writer does not say.
 fn data_pages(chunk: &ColumnChunk) -> Vec<(Encoding, i32)> {
-    /// Data pages of both versions, as `PageType` counts them.
-    const DATA_PAGES: [i32; 2] = [0, 3];
+    const DATA_PAGES: [i32; 2] = [0, DATA_PAGE_V2];
     let mut pages: Vec<(Encoding, i32)> = Vec::new();
     for found in chunk.encoding_stats.iter().filter(|stats| DATA_PAGES.contains(&stats.page_type)) {
         match pages.iter_mut().find(|(encoding, _)| *encoding == found.encoding) {

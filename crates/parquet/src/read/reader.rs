@@ -23,7 +23,7 @@ const LOOK_AHEAD_COLUMNS: usize = 64;
 const CHUNK_UNITS: u64 = 300;
 /// The price of looking at a column, to go on with it or to hand out its batch, beside its values: where there are hundreds, its state and its
 /// memory have left the caches since it was looked at last.
-const COLUMN_PRICE: Price = Price::per_kilovalue(3_000 << 10);
+const COLUMN_PRICE: Price = Price::per_kilovalue(6_000 << 10);
 /// What a row group costs beside its chunks.
 const GROUP_UNITS: u64 = 50;
 /// What building a column costs.

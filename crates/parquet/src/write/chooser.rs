@@ -79,6 +79,8 @@ pub struct Asked {
     pub no_dictionary: bool,
     /// A codec follows.
     pub compressed: bool,
+    /// Pages are of version 2: only in these do all readers take RLE for booleans.
+    pub v2: bool,
 }
 
 impl Choice {
@@ -115,7 +117,7 @@ impl Choice {
             }
             _ => {}
         }
-        let fallback = why.fallback(physical, asked.compressed);
+        let fallback = why.fallback(physical, asked);
         let mut encoding = asked.encoding.unwrap_or(fallback);
         if asked.encoding.is_none() && !asked.no_dictionary && physical != PhysicalType::Boolean {
             let (distinct, bytes) = with_dictionary(physical, &sample, chunk_values, budget)?;
@@ -130,13 +132,12 @@ impl Choice {
 
 impl Why {
     /// The best encoding without a dictionary. PLAIN is the quickest to read: others have to be smaller by a tenth, or more.
-    fn fallback(&self, physical: PhysicalType, compressed: bool) -> Encoding {
+    fn fallback(&self, physical: PhysicalType, asked: Asked) -> Encoding {
         let plain = self.plain.unwrap_or(0);
         let pays =
             |size: Option<u64>, than: u64, tenths: u64| size.is_some_and(|size| size * 10 < than * tenths);
         match physical {
-            // Some readers take RLE only in pages of version 2.
-            PhysicalType::Boolean if pays(self.rle, plain, 5) => Encoding::Rle,
+            PhysicalType::Boolean if asked.v2 && pays(self.rle, plain, 5) => Encoding::Rle,
             PhysicalType::Int32 | PhysicalType::Int64 if pays(self.delta, plain, 9) => {
                 Encoding::DeltaBinaryPacked
             }
@@ -151,7 +152,7 @@ impl Why {
                     Encoding::Plain
                 }
             }
-            PhysicalType::Float | PhysicalType::Double if compressed && self.values > 0 => {
+            PhysicalType::Float | PhysicalType::Double if asked.compressed && self.values > 0 => {
                 Encoding::ByteStreamSplit
             }
             _ => Encoding::Plain,
@@ -379,8 +380,10 @@ mod tests {
         assert!(few.why.dictionary < few.why.plain);
 
         let bits = |below| Values::Boolean(random(5000, below).iter().map(|&n| n == 0).collect());
-        assert_eq!(choose(PhysicalType::Boolean, compressed, &bits(2)).encoding, Encoding::Plain);
-        assert_eq!(choose(PhysicalType::Boolean, compressed, &bits(500)).encoding, Encoding::Rle);
+        let v2 = Asked { v2: true, ..compressed };
+        assert_eq!(choose(PhysicalType::Boolean, v2, &bits(2)).encoding, Encoding::Plain);
+        assert_eq!(choose(PhysicalType::Boolean, v2, &bits(500)).encoding, Encoding::Rle);
+        assert_eq!(choose(PhysicalType::Boolean, compressed, &bits(500)).encoding, Encoding::Plain);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use marquetry_base::{Budget, Error, Result};
 use super::chooser::{Asked, CHUNK_VALUES, Choice};
 use super::dictionary::{DictionaryBuilder, DictionaryLimits};
 use super::encoder::{Body, Encoder, Slice};
-use super::options::ColumnOptions;
+use super::options::{ColumnOptions, PageVersion};
 use super::part::{PART_ENTRIES, Room};
 use super::sample::part_of;
 use crate::encoding::output::PIECE_BYTES;
@@ -246,6 +246,7 @@ pub(super) fn looks_at_values(column: &ColumnOptions) -> bool {
 /// Chooses the encoding of a chunk of so many values, if that is known, which begins with these.
 pub(super) fn choose(
     column: &ColumnOptions,
+    version: PageVersion,
     physical_type: PhysicalType,
     values: Slice<'_>,
     chunk_values: u64,
@@ -255,6 +256,7 @@ pub(super) fn choose(
         encoding: column.encoding,
         no_dictionary: !column.dictionary,
         compressed: column.compression != Compression::Uncompressed,
+        v2: version == PageVersion::V2,
     };
     let choice = Choice::new(physical_type, asked, values, chunk_values, budget)?;
     Ok(Chosen { encoding: choice.encoding, fallback: choice.fallback, rows_left: None })

@@ -335,7 +335,8 @@ impl ColumnWriter {
                     let sample = self.sample.get_or_insert_with(|| Box::new(Sample::new(self.physical_type)));
                     let (values, are_all) = sample.all();
                     let chunk_values = if is_whole && are_all { u64_of(values.len()) } else { values_max };
-                    choose(options, self.physical_type, values, chunk_values, budget)?
+                    let version = shared.options.page_version;
+                    choose(options, version, self.physical_type, values, chunk_values, budget)?
                 }
             };
             self.choice = Some(choice);
