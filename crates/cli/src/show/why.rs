@@ -6,7 +6,7 @@ use marquetry_base::{Budget, Codecs};
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::format::{ColumnChunk, Compression, Encoding};
 use marquetry_parquet::read::{BatchReader, Layout, ReadOptions};
-use marquetry_parquet::write::chooser::{Asked, Choice, Why};
+use marquetry_parquet::write::chooser::{ARROW_SCHEMA_KEY, Asked, Choice, Why};
 use marquetry_parquet::write::encoder::Slice;
 
 use super::text::{print_table, section};
@@ -85,6 +85,7 @@ fn choice(file: &ParquetFile, group: usize, leaf: usize, chunk: &ColumnChunk) ->
     let asked = Asked {
         compressed: chunk.compression != Compression::Uncompressed,
         v2: chunk.encoding_stats.iter().any(|stats| stats.page_type == DATA_PAGE_V2),
+        arrow_schema: file.metadata.key_values.iter().any(|it| it.key == ARROW_SCHEMA_KEY),
         ..Asked::default()
     };
     let sample = Slice::of(&column.values);

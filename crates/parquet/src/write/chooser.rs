@@ -81,7 +81,13 @@ pub struct Asked {
     pub compressed: bool,
     /// Pages are of version 2: only in these do all readers take RLE for booleans.
     pub v2: bool,
+    /// The file tells an Arrow schema ([`ARROW_SCHEMA_KEY`]). Where that has a dictionary of strings, Arrow C++ reads neither
+    /// DELTA_LENGTH_BYTE_ARRAY nor DELTA_BYTE_ARRAY.
+    pub arrow_schema: bool,
 }
+
+/// The key under which Arrow's writers leave their schema in a footer.
+pub const ARROW_SCHEMA_KEY: &str = "ARROW:schema";
 
 impl Choice {
     /// The choice for a column chunk of `chunk_values`, as far as that is known, which begins with these values. Of the first 8,192 of them, or
@@ -141,7 +147,7 @@ impl Why {
             PhysicalType::Int32 | PhysicalType::Int64 if pays(self.delta, plain, 9) => {
                 Encoding::DeltaBinaryPacked
             }
-            PhysicalType::ByteArray => {
+            PhysicalType::ByteArray if !asked.arrow_schema => {
                 let length = self.delta_length.unwrap_or(u64::MAX);
                 // It is the slowest to read, and hides from a codec what it leaves out itself.
                 if pays(self.delta_bytes, length.min(plain), 8) {
@@ -393,6 +399,9 @@ mod tests {
         assert_eq!((words.encoding, words.fallback), (Encoding::RleDictionary, Encoding::DeltaByteArray));
         let sorted = of(strings((0..5000).map(|n| format!("https://example.org/customers/{n:07}"))));
         assert_eq!(sorted.encoding, Encoding::DeltaByteArray);
+        let arrow = Asked { arrow_schema: true, ..Asked::default() };
+        let values = strings((0..5000).map(|n| format!("https://example.org/customers/{n:07}")));
+        assert_eq!(choose(PhysicalType::ByteArray, arrow, &values).encoding, Encoding::Plain);
         assert!(
             sorted.why.delta_bytes < sorted.why.delta_length && sorted.why.delta_length < sorted.why.plain
         );

@@ -246,7 +246,7 @@ pub(super) fn looks_at_values(column: &ColumnOptions) -> bool {
 /// Chooses the encoding of a chunk of so many values, if that is known, which begins with these.
 pub(super) fn choose(
     column: &ColumnOptions,
-    version: PageVersion,
+    (version, arrow_schema): (PageVersion, bool),
     physical_type: PhysicalType,
     values: Slice<'_>,
     chunk_values: u64,
@@ -257,6 +257,7 @@ pub(super) fn choose(
         no_dictionary: !column.dictionary,
         compressed: column.compression != Compression::Uncompressed,
         v2: version == PageVersion::V2,
+        arrow_schema,
     };
     let choice = Choice::new(physical_type, asked, values, chunk_values, budget)?;
     Ok(Chosen { encoding: choice.encoding, fallback: choice.fallback, rows_left: None })

@@ -36,6 +36,8 @@ const CHOICE_UNITS: u64 = 200_000;
 pub(super) struct Shared {
     pub(super) options: Arc<WriteOptions>,
     pub(super) schema: Arc<Schema>,
+    /// The file tells an Arrow schema.
+    pub(super) has_arrow_schema: bool,
     /// Rows that the row group has at most.
     pub(super) group_rows_max: u64,
     pub(super) maker: PageMaker,
@@ -335,8 +337,8 @@ impl ColumnWriter {
                     let sample = self.sample.get_or_insert_with(|| Box::new(Sample::new(self.physical_type)));
                     let (values, are_all) = sample.all();
                     let chunk_values = if is_whole && are_all { u64_of(values.len()) } else { values_max };
-                    let version = shared.options.page_version;
-                    choose(options, version, self.physical_type, values, chunk_values, budget)?
+                    let file = (shared.options.page_version, shared.has_arrow_schema);
+                    choose(options, file, self.physical_type, values, chunk_values, budget)?
                 }
             };
             self.choice = Some(choice);

@@ -10,6 +10,7 @@ use marquetry_base::{
     Budget, Bytes, Codecs, Demand, Error, Input, Machine, Object, Price, Result, Segmented, Step,
 };
 
+use super::chooser::ARROW_SCHEMA_KEY;
 use super::column::{ColumnWriter, Shared};
 use super::footer::Tail;
 use super::group::{Ended, Ending, GroupSteps};
@@ -142,12 +143,14 @@ impl FileWriter {
             return Err(Error::misuse("the file is to be its own spill object"));
         }
         let key_values = core::mem::take(&mut options.key_values);
+        let has_arrow_schema = key_values.iter().any(|it| it.key == ARROW_SCHEMA_KEY);
         let ending = Ending::new(Arc::clone(&schema), &options, key_values);
         let maker = PageMaker::new(codecs, options.crc);
         let shared = Shared {
             group_rows_max: options.row_group_rows,
             options: Arc::new(options),
             schema,
+            has_arrow_schema,
             maker,
             room: PartRoom::default(),
             indices: Vec::new(),
