@@ -226,7 +226,7 @@ mod tests {
             (0, 700_000, 3 << 20),
             (255, 4 << 20, 4 << 20),
         ] {
-            let mut page: Vec<u8> = (0..=bytes).map(|at| (at % 251) as u8).collect();
+            let mut page: Vec<u8> = (0..=250).cycle().take(bytes + 1).collect();
             page[0] = history;
             let (all, held) = read(&mut it, &page);
             assert!(all == page[1..], "{history} of {bytes}");
