@@ -83,7 +83,8 @@ def expect_file(path):
         expected = {name: plain(table.column(name).to_pylist()) for name in table.column_names}
     except Exception as error:  # what pyarrow refuses is wrong, whatever its type
         return {"file": path, "columns": columns, "wrong": [f"pyarrow: {one_line(error)}"]}
-    chunks = [file.metadata.row_group(0).column(at) for at in range(file.metadata.num_columns)]
+    groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
+    chunks = [group.column(at) for group in groups for at in range(file.metadata.num_columns)]
     name = os.path.basename(path)
     # pyarrow has one name for both kinds of LZ4.
     codec = name.split("-")[1]

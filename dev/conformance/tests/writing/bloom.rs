@@ -214,7 +214,8 @@ fn a_wide_table() {
     assert!(with <= without + 3000 * (200 * 8 + 16), "{with} bytes held, {without} without filters");
     let metadata = canonical::metadata(&file, Manner::KIND).unwrap();
     let filter = metadata.row_groups[0].columns[2999].bloom_filter.unwrap();
-    assert!(filter.1.is_some_and(|bytes| bytes < 300), "{filter:?}");
+    // 512 bytes and a header: without a dictionary, all 200 values count as different ones.
+    assert!(filter.1.is_some_and(|bytes| bytes < 600), "{filter:?}");
 }
 
 #[test]
