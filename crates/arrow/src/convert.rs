@@ -11,14 +11,14 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, FieldRef, Fields, SchemaRef};
 use marquetry_base::{Bitmap, Buffer, Error, Result};
-use marquetry_parquet::format::{FileMetaData, KeyValue};
+use marquetry_parquet::format::{ARROW_SCHEMA_KEY, FileMetaData, KeyValue};
 use marquetry_parquet::read::{Array, ArrayKind, Batch, ColumnBatch, Layout, Values};
 use marquetry_parquet::schema::Schema;
 
 use crate::buffers::{nulls, scalars};
 use crate::retype;
 use crate::schema::{ArrowOptions, Column, Plan, PlanKind, apply_stored, columns};
-use crate::stored::{STORED_SCHEMA_KEY, stored_schema};
+use crate::stored::stored_schema;
 use crate::values::{Fault, array, default_of, keys};
 
 /// Makes a record batch of each batch of one reader.
@@ -103,7 +103,7 @@ impl ToArrow {
         if let Some(stored) = stored {
             let mut all = stored.metadata().clone();
             all.extend(to_arrow.schema.metadata().clone());
-            all.remove(STORED_SCHEMA_KEY);
+            all.remove(ARROW_SCHEMA_KEY);
             to_arrow.schema = Arc::new(to_arrow.schema.as_ref().clone().with_metadata(all));
         }
         Ok(to_arrow)

@@ -13,13 +13,10 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use marquetry_base::{Error, Result};
-use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::format::{ARROW_SCHEMA_KEY, FileMetaData};
 use marquetry_parquet::schema::{Schema, Shape, ShapeKind};
 
 use crate::schema::{Plan, PlanKind};
-
-/// The key of a footer's metadata that holds it.
-pub(crate) const STORED_SCHEMA_KEY: &str = "ARROW:schema";
 
 /// The Arrow schema that a file's writer left in its footer. `None` when it left none.
 ///
@@ -27,9 +24,9 @@ pub(crate) const STORED_SCHEMA_KEY: &str = "ARROW:schema";
 ///
 /// `Corrupt` for what is no base 64, or no message of Arrow's IPC with a schema.
 pub fn stored_schema(metadata: &FileMetaData) -> Result<Option<arrow_schema::Schema>> {
-    let pair = metadata.key_values.iter().find(|pair| pair.key == STORED_SCHEMA_KEY);
+    let pair = metadata.key_values.iter().find(|pair| pair.key == ARROW_SCHEMA_KEY);
     let Some(value) = pair.and_then(|pair| pair.value.as_deref()) else { return Ok(None) };
-    let corrupt = |why: String| Error::corrupt(format!("{STORED_SCHEMA_KEY}: {why}"));
+    let corrupt = |why: String| Error::corrupt(format!("{ARROW_SCHEMA_KEY}: {why}"));
     let bytes = STANDARD.decode(value.trim_ascii()).map_err(|error| corrupt(error.to_string()))?;
     // A message of IPC may begin with a mark and its length.
     let message = match bytes.split_at_checked(8) {

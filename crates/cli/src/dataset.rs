@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 
 use marquetry_base::{Error, ErrorKind, Limits, Segmented};
 use marquetry_io::files;
-use marquetry_parquet::format::{FileMetaData, KeyValue};
+use marquetry_parquet::format::{ARROW_SCHEMA_KEY, FileMetaData, KeyValue};
 use marquetry_parquet::hive::{HiveType, Partition};
 use marquetry_parquet::read::{Batch, Conform, Values};
 use marquetry_parquet::schema::{Column, Schema, Unified, Union};
@@ -232,7 +232,7 @@ pub(crate) struct Dataset {
 
 /// Keys under which writers keep what they know of the columns: it holds for these columns only.
 const SCHEMA_KEYS: [&str; 8] = [
-    "ARROW:schema",
+    ARROW_SCHEMA_KEY,
     "avro.schema",
     "iceberg.schema",
     "org.apache.spark.sql.parquet.row.metadata",

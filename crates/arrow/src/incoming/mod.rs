@@ -10,11 +10,11 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Bitmap, Error, Result};
-use marquetry_parquet::format::KeyValue;
+use marquetry_parquet::format::{ARROW_SCHEMA_KEY, KeyValue};
 use marquetry_parquet::read::{Batch, ColumnBatch, Layout, Values};
 use marquetry_parquet::schema::Schema;
 
-use crate::stored::{self, STORED_SCHEMA_KEY};
+use crate::stored;
 use levels::Live;
 
 /// Rows of a batch, at most: so that no array has 1 MiB or more.
@@ -70,7 +70,7 @@ impl FromArrow {
     /// The Arrow schema as a footer holds it (`ARROW:schema`): with it readers of Arrow give back the types that were written, zones and
     /// dictionaries too.
     pub fn key_value(&self) -> KeyValue {
-        KeyValue { key: STORED_SCHEMA_KEY.into(), value: Some(stored::encoded(&self.arrow).into()) }
+        KeyValue { key: ARROW_SCHEMA_KEY.into(), value: Some(stored::encoded(&self.arrow).into()) }
     }
 
     /// The rows of a record batch, 8,192 at a time at most.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use marquetry_base::{Budget, Codecs};
 use marquetry_codecs::StandardCodecs;
-use marquetry_parquet::format::{ColumnChunk, Compression, Encoding};
+use marquetry_parquet::format::{ARROW_SCHEMA_KEY, ColumnChunk, Compression, Encoding};
 use marquetry_parquet::read::{BatchReader, Layout, ReadOptions};
-use marquetry_parquet::write::chooser::{ARROW_SCHEMA_KEY, Asked, Choice, Why};
+use marquetry_parquet::write::chooser::{Asked, Choice, Why};
 use marquetry_parquet::write::encoder::Slice;
 
 use super::text::{print_table, section};

@@ -23,6 +23,8 @@ pub(crate) use parse::{FooterParser, Parsed};
 pub(crate) use skim::{ANY, Fields, Skim, WHOLE_BYTES_MAX, Wanted};
 pub use statistics::{BoundingBox, GeospatialStatistics, SizeStatistics};
 
+/// The key of a footer's metadata under which Arrow's writers leave their schema.
+pub const ARROW_SCHEMA_KEY: &str = "ARROW:schema";
 /// The four bytes that a file begins and ends with.
 pub const MAGIC: [u8; 4] = *b"PAR1";
 /// What a file with an encrypted footer begins and ends with.

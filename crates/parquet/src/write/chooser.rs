@@ -81,13 +81,10 @@ pub struct Asked {
     pub compressed: bool,
     /// Pages are of version 2: only in these do all readers take RLE for booleans.
     pub v2: bool,
-    /// The file tells an Arrow schema ([`ARROW_SCHEMA_KEY`]). Where that has a dictionary of strings, Arrow C++ reads neither
+    /// The file tells an Arrow schema ([`ARROW_SCHEMA_KEY`](crate::format::ARROW_SCHEMA_KEY)). Where that has a dictionary of strings, Arrow C++ reads neither
     /// DELTA_LENGTH_BYTE_ARRAY nor DELTA_BYTE_ARRAY.
     pub arrow_schema: bool,
 }
-
-/// The key under which Arrow's writers leave their schema in a footer.
-pub const ARROW_SCHEMA_KEY: &str = "ARROW:schema";
 
 impl Choice {
     /// The choice for a column chunk of `chunk_values`, as far as that is known, which begins with these values. Of the first 8,192 of them, or

@@ -10,7 +10,6 @@ use marquetry_base::{
     Budget, Bytes, Codecs, Demand, Error, Input, Machine, Object, Price, Result, Segmented, Step,
 };
 
-use super::chooser::ARROW_SCHEMA_KEY;
 use super::column::{ColumnWriter, Shared};
 use super::footer::Tail;
 use super::group::{Ended, Ending, GroupSteps};
@@ -18,7 +17,7 @@ use super::options::WriteOptions;
 use super::out::Out;
 use super::page::PageMaker;
 use super::part::Room as PartRoom;
-use crate::format::MAGIC;
+use crate::format::{ARROW_SCHEMA_KEY, MAGIC};
 use crate::read::{Batch, ColumnBatch};
 use crate::schema::Schema;
 
