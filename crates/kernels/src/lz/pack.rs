@@ -22,8 +22,8 @@ const WORD: usize = 8;
 /// The most literals of a sequence that is easy.
 const LITERALS_MAX: usize = 4 << 10;
 
-/// The places of a table, as a power of two, and those of a small page's. (Half as many places of twice the bits take as long, and make
-/// pages up to a tenth larger; twice as many bytes leave the first-level cache.)
+/// The places of a table, as a power of two, and those of a small page's. (Half as many make pages up to a tenth
+/// larger. As many of 32 bits leave the first-level cache, and take up to a quarter longer.)
 const BITS: u32 = 14;
 const SMALL_BITS: u32 = 12;
 const SMALL_PAGE_BYTES: usize = 8 << 10;
