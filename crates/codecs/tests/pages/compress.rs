@@ -156,6 +156,9 @@ fn samples() -> Vec<(String, Vec<u8>)> {
     for back in [65_534, 65_535, 65_536, 65_537] {
         samples.push((format!("{back} back"), [&far[..back], &far[..3_000]].concat()));
     }
+    // What is as far back as sixteen bits go round looks as if it were here.
+    let text = random.text(65_536);
+    samples.push(("text that repeats at 65,536".to_owned(), [&text[..]; 4].concat()));
     samples.push(("noise, then zeros".to_owned(), [&far[..], &[0; 100_000]].concat()));
     samples.push((
         "noise and matches".to_owned(),

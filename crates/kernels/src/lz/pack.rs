@@ -19,6 +19,9 @@ pub const MARGIN: usize = WIDE;
 /// Bytes that are compared at a time. The first four of them are the shortest match.
 const WORD: usize = 8;
 
+/// Places that are looked at behind a match before places are passed over: fewer than [`MISSES_START`].
+const NEAR: usize = 16;
+
 /// The most literals of a sequence that is easy.
 const LITERALS_MAX: usize = 4 << 10;
 
@@ -32,8 +35,9 @@ const SMALL_PAGE_BYTES: usize = 8 << 10;
 /// compress is passed over quickly.
 const MISSES_SHIFT: u32 = 5;
 const MISSES_START: usize = 1 << MISSES_SHIFT;
-/// But every 64th place at least, so that what compresses again is seen soon.
-const MISSES_MAX: usize = 64 << MISSES_SHIFT;
+/// But every 31st place at least, so that what compresses again is seen soon. An odd number: of values of four or eight bytes it looks at
+/// all places in turn, where a power of two would pass over whole pages that compress.
+const MISSES_MAX: usize = 31 << MISSES_SHIFT;
 
 /// Where in the page bytes like those at hand were last seen.
 ///
@@ -62,11 +66,16 @@ impl Table<'_> {
     }
 }
 
+const PRIME: u64 = 0x9e37_79b1_85eb_ca87;
+
 /// Which of 2^`BITS` places of a table is for the bytes that begin `word`.
 #[inline(always)]
 fn hash<W: Write, const BITS: u32>(word: u64) -> usize {
     // A prime spreads them; those that do not count are shifted out with it.
-    let prime = const { 0x9e37_79b1_85eb_ca87_u64 << (64 - 8 * W::HASHED_BYTES) };
+    if W::HASHED_BYTES == 4 {
+        return ((word as u32).wrapping_mul(PRIME as u32) >> (32 - BITS)) as usize;
+    }
+    let prime = const { PRIME << (64 - 8 * W::HASHED_BYTES) };
     (word.wrapping_mul(prime) >> (64 - BITS)) as usize
 }
 
@@ -173,30 +182,47 @@ pub(super) fn run<W: Write>(
     output: &mut [u8],
 ) -> Packed {
     if table.is_small {
-        search::<W, SMALL_BITS>(input, cursor, table.places, output)
-    } else {
-        search::<W, BITS>(input, cursor, table.places, output)
+        return search::<W, SMALL_BITS, false>(&input, input.until, cursor, table.places, output);
     }
+    // Where so many bytes are before, all that a place may tell is there.
+    let (far, until) = (input.base.saturating_add(DISTANCE_MAX), input.until);
+    let mut packed = Packed::default();
+    if cursor.at < far {
+        packed = search::<W, BITS, false>(&input, until.min(far), cursor, table.places, output);
+    }
+    if packed.left.is_none() && cursor.at >= far {
+        let rest =
+            search::<W, BITS, true>(&input, until, cursor, table.places, &mut output[packed.produced..]);
+        packed.produced += rest.produced;
+        packed.matches += rest.matches;
+        packed.left = rest.left;
+    }
+    packed
 }
 
-fn search<W: Write, const BITS: u32>(
-    input: Input<'_>,
+/// `FAR`: before all that is looked at there are [`DISTANCE_MAX`] bytes.
+fn search<W: Write, const BITS: u32, const FAR: bool>(
+    input: &Input<'_>,
+    until: usize,
     cursor: &mut Cursor,
     places: &mut Places,
     output: &mut [u8],
 ) -> Packed {
     const { assert!(BITS <= self::BITS) }
-    let Input { bytes, base, until, match_end } = input;
+    let &Input { bytes, base, match_end, .. } = input;
     let match_end = match_end.saturating_sub(base).min(bytes.len());
     let (Some(last), Some(last_match), Some(mut at)) =
         (bytes.len().checked_sub(MARGIN), match_end.checked_sub(WORD), cursor.at.checked_sub(base))
     else {
         return Packed::default();
     };
+    if FAR && at < DISTANCE_MAX {
+        return Packed::default();
+    }
     // Where words can be read, and where a match may begin now.
     let readable = last;
     let last = last.min(last_match).min(until.saturating_sub(base + 1));
-    let short_last = output.len().checked_sub(W::SHORT_ROOM);
+    let short_end = (output.len() + 1).saturating_sub(W::SHORT_ROOM);
     // Literals may have begun before the first of the bytes that are there: the difference is right, whatever it wraps around.
     let mut anchor = cursor.anchor.wrapping_sub(base);
     let mut misses = cursor.misses;
@@ -204,22 +230,61 @@ fn search<W: Write, const BITS: u32>(
     let (from, to) = (bytes.as_ptr(), output.as_mut_ptr());
     // SAFETY: all places that it is called with are at most `readable`, and `readable + MARGIN <= bytes.len()`.
     let word_at = |at: usize| unsafe { load(from.add(at)) };
-    while at <= last {
-        let word = word_at(at);
+    // Looks for the bytes at a place, with which `word` begins: how far back they are, and what differs.
+    let look = |places: &mut Places, at: usize, word: u64| {
         let place = core::mem::replace(&mut places[hash::<W, BITS>(word)], base.wrapping_add(at) as u16);
         // Where that was, if it is not too far back: bytes that are others tell that it is.
         let distance = usize::from((base.wrapping_add(at) as u16).wrapping_sub(place));
-        let differ = if distance.wrapping_sub(1) < at {
-            // SAFETY: `1 <= distance <= at`, so it is before `at`.
-            word ^ unsafe { load(from.add(at - distance)) }
+        // SAFETY: `distance <= at`, so it is before `at`, or there.
+        let differ = if FAR || distance <= at {
+            word as u32 ^ unsafe { load_half(from.add(at - distance)) }
         } else {
-            u64::MAX
+            1
         };
-        if differ as u32 != 0 {
-            at += misses >> MISSES_SHIFT;
-            misses = MISSES_MAX.min(misses + (misses >> MISSES_SHIFT));
+        (distance, differ)
+    };
+    'sequences: while at <= last {
+        let mut found = None;
+        // Most matches are near: the first places are looked at without counting.
+        if misses == MISSES_START && last - at >= NEAR {
+            'near: for four in 0..NEAR / 4 {
+                let words = word_at(at + 4 * four);
+                for one in 0..4 {
+                    let place = at + 4 * four + one;
+                    let (distance, differ) = look(places, place, words >> (8 * one));
+                    if differ == 0 {
+                        found = Some((place, distance));
+                        break 'near;
+                    }
+                }
+            }
+            if found.is_none() {
+                at += NEAR;
+                misses += NEAR;
+            }
+        }
+        let (place, distance) = match found {
+            Some(found) => found,
+            None => loop {
+                if at > last {
+                    break 'sequences;
+                }
+                let (distance, differ) = look(places, at, word_at(at));
+                if differ == 0 {
+                    break (at, distance);
+                }
+                at += misses >> MISSES_SHIFT;
+                misses = MISSES_MAX.min(misses + (misses >> MISSES_SHIFT));
+            },
+        };
+        if distance == 0 {
+            // A place that is further back than can be told looks like the place itself.
+            (at, misses) = (place + 1, misses + (place - at) + 1);
             continue;
         }
+        at = place;
+        // SAFETY: `1 <= distance <= at`, and `at <= readable`.
+        let differ = word_at(at) ^ unsafe { load(from.add(at - distance)) };
         // Most matches end within the word, which is before their last possible end.
         let end = match differ {
             0 => end_of_match(bytes, at, distance, match_end.min(at + LENGTH_MAX)),
@@ -234,8 +299,8 @@ fn search<W: Write, const BITS: u32>(
         }
         let is_short = sequence.literals <= W::SHORT.0
             && sequence.length <= W::SHORT.1
-            && start <= readable
-            && short_last.is_some_and(|last| produced <= last);
+            && (FAR || start <= readable)
+            && produced < short_end;
         if is_short {
             // SAFETY: there is as much room, and 16 bytes can be read where the literals start.
             produced += unsafe { W::write_short(to.add(produced), from.add(start), sequence) };
@@ -277,6 +342,15 @@ fn end_of_match(bytes: &[u8], at: usize, distance: usize, end: usize) -> usize {
         next += 1;
     }
     next
+}
+
+/// # Safety
+///
+/// 4 bytes can be read at `from`.
+#[inline(always)]
+unsafe fn load_half(from: *const u8) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { from.cast::<u32>().read_unaligned() }
 }
 
 /// # Safety

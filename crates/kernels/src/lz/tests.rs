@@ -497,11 +497,14 @@ fn packing_bears_any_place() {
     let mut places = vec![0; size_of::<pack::Places>() / 2];
     let places: &mut pack::Places = places.as_mut_slice().try_into().unwrap();
     for _ in 0..rounds(3_000) {
-        let length = random.below(200);
+        // Now and then so many that matches are looked for without asking how far back there is anything.
+        let far = if random.below(30) == 0 { pack::DISTANCE_MAX } else { 0 };
+        let length = far + random.below(200);
         let bytes: Vec<u8> = random.bytes(length).iter().map(|byte| byte & 1).collect();
         let mut any = || match random.below(4) {
             0 => usize::MAX - random.below(50),
             1 => random.below(1 << 20),
+            2 => far + random.below(250),
             _ => random.below(250),
         };
         let mut cursor = Cursor::new();

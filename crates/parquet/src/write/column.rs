@@ -243,8 +243,12 @@ impl ColumnWriter {
             if part.entries.is_empty() {
                 return Err(Error::misuse("a batch with fewer rows than it says"));
             }
-            if self.must_settle(&part, shared) && !self.settle(shared, budget)? {
-                return Ok(false);
+            if self.must_settle(&part, shared) {
+                if !self.settle(shared, budget)? {
+                    return Ok(false);
+                }
+                // The dictionary may be left now: as where the budget was spent before this is known.
+                continue;
             }
             if !self.is_in_value && self.is_too_much(&part, column, shared) {
                 self.closing = Closing::Values;

@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::ops::Range;
+use core::ops::{Range, RangeInclusive};
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{
@@ -21,8 +21,11 @@ use crate::format::{ARROW_SCHEMA_KEY, MAGIC};
 use crate::read::{Batch, ColumnBatch};
 use crate::schema::Schema;
 
-/// Rows that all columns take before the next ones are begun: so that no row group is much larger than it should be.
-const STRIP_ROWS: usize = 8192;
+/// Rows that all columns take before the next ones are begun, at least and at most. With many, what a column keeps stays in a core's
+/// caches: its dictionary above all.
+const STRIP_ROWS: RangeInclusive<u64> = 8 << 10..=64 << 10;
+/// But with no more than this part of a row group's bytes, or of those that are held, so that neither is much larger than it should be.
+const STRIP_PART: u64 = 16;
 /// So many bytes of each column are held, though that be more than the bound, up to so many times: smaller pages cost more than they spare.
 const COLUMN_HELD_BYTES: u64 = 1 << 10;
 const COLUMNS_HELD_TIMES: u64 = 4;
@@ -112,6 +115,8 @@ enum State {
     Spilling {
         visited: usize,
         with_open: bool,
+        /// The pages of a column are on their way.
+        is_moving: bool,
     },
     /// A row group is taken and written column by column.
     Columns(GroupSteps),
@@ -346,11 +351,11 @@ impl FileWriter {
         if is_between {
             if options.spill.is_some() && self.held >= self.spill_at {
                 let with_open = self.held_pages < self.held_max() / SPILLED_PART;
-                self.state = State::Spilling { visited: 0, with_open };
+                self.state = State::Spilling { visited: 0, with_open, is_moving: false };
                 return Ok(None);
             }
-            let group_rows_left = usize::try_from(options.row_group_rows - self.group_rows);
-            let rows = group_rows_left.unwrap_or(usize::MAX).min(STRIP_ROWS);
+            let rows = strip_rows(options, self.group_rows, self.group_bytes);
+            let rows = usize::try_from(rows).unwrap_or(usize::MAX);
             pending.until = pending.taken + rows.min(pending.batch.rows - pending.taken);
         }
         while let Some(column) = self.columns.get_mut(pending.column) {
@@ -513,14 +518,15 @@ impl FileWriter {
     /// Moves the pages of a column out of memory.
     fn spill(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
         let (columns, most) = (self.columns.len(), self.held_max());
-        let State::Spilling { visited, with_open } = &mut self.state else { return Ok(None) };
+        let State::Spilling { visited, with_open, is_moving } = &mut self.state else { return Ok(None) };
         // Columns take turns in ending their open page: so that it is the largest one that is ended.
         let number = if *with_open { self.spill_next % columns.max(1) } else { *visited };
         let is_enough = self.held < most - most / SPILLED_PART;
+        let is_begun = |found: &ColumnWriter| *is_moving || found.is_ending_page();
         let found = self
             .columns
             .get_mut(number)
-            .filter(|found| *visited < columns && (!*with_open || !is_enough || found.is_ending_page()));
+            .filter(|found| *visited < columns && (!*with_open || !is_enough || is_begun(found)));
         let Some(found) = found else {
             if is_enough || *with_open {
                 self.spill_out.seal();
@@ -534,8 +540,9 @@ impl FileWriter {
             return Ok(None);
         };
         let (held, size, pages) = (found.held(), found.size(), found.chunk.held);
-        let is_done = !*with_open || found.end_early(&mut self.shared, budget)?;
-        if is_done && found.chunk.move_pages(&mut self.spill_out, budget) {
+        let is_done = *is_moving || !*with_open || found.end_early(&mut self.shared, budget)?;
+        *is_moving = is_done && !found.chunk.move_pages(&mut self.spill_out, budget);
+        if is_done && !*is_moving {
             *visited += 1;
             self.spill_next = if *with_open { number + 1 } else { self.spill_next };
         }
@@ -552,6 +559,14 @@ impl FileWriter {
         let of_columns = u64_of(self.columns.len()) * COLUMN_HELD_BYTES;
         asked.max(of_columns.min(asked.saturating_mul(COLUMNS_HELD_TIMES)))
     }
+}
+
+/// Rows that all columns take together, after those of the open row group, which take so many bytes.
+fn strip_rows(options: &WriteOptions, rows: u64, bytes: u64) -> u64 {
+    let held = if options.spill.is_some() { options.held_bytes_max } else { u64::MAX };
+    let bytes_max = options.row_group_bytes.min(held) / STRIP_PART;
+    let fitting = bytes_max.saturating_mul(rows) / bytes.max(1);
+    fitting.clamp(*STRIP_ROWS.start(), *STRIP_ROWS.end()).min(options.row_group_rows - rows)
 }
 
 impl Machine for FileWriter {

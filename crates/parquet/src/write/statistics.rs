@@ -173,6 +173,8 @@ impl Bounds {
     fn add_strings(&mut self, of: &BoundsOf, views: &[u128], buffers: &[Bytes]) {
         let is_by_bytes = of.order == Order::Bytes;
         let mut keys = self.keys(is_by_bytes);
+        // The last two that were compared: the smallest and the largest, where these come often.
+        let (mut compared, mut next) = ([None; 2], 0);
         for view in views {
             let words: &[u32; 4] = bytemuck::cast_ref(view);
             // The first bytes tell of most values that they are neither the smallest nor the largest: four of them every view has.
@@ -199,6 +201,10 @@ impl Bounds {
                 }
                 value
             };
+            if compared.contains(&Some(*view)) {
+                continue;
+            }
+            (compared[next], next) = (Some(*view), 1 - next);
             self.take(of, value);
             keys = self.keys(is_by_bytes);
         }

@@ -17,6 +17,9 @@ use marquetry_parquet::write::{ColumnOptions, Fed, FileWriter, WriteOptions};
 
 const FILE: Object = Object(0);
 
+/// Rows of a batch: as many as parquet-rs is given.
+const BATCH_ROWS: usize = 65_536;
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [path, encoding, codec] = &arguments[..] else {
@@ -54,7 +57,8 @@ impl Table {
         let sources = Sources::new().with(FILE, Memory::new("file", file));
         let metadata = drive(&mut FooterReader::new(FILE, Limits::DEFAULT), &sources)?
             .ok_or_else(|| Error::internal("no metadata"))?;
-        let options = ReadOptions { layout: Layout::Spaced, ..ReadOptions::default() };
+        let options =
+            ReadOptions { layout: Layout::Spaced, batch_rows: BATCH_ROWS, ..ReadOptions::default() };
         let codecs = Arc::new(StandardCodecs::default());
         let mut reader = BatchReader::new(FILE, Arc::clone(&metadata), codecs, options)?;
         let mut batches = Vec::new();
