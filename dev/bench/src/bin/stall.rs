@@ -22,6 +22,11 @@ const USAGE: &str = "usage: bench-stall --files DIR --out DIR --bin DIR --python
 /// The longest that a call may take, in microseconds: the task quota of Seastar's reactor.
 const BAR_US: f64 = 500.0;
 
+/// A longest call that is so much over the bar is measured again, so many times, and the shortest counts, whosever it is: what others do on the
+/// machine makes calls longer, and never shorter.
+const NEAR_BAR_US: std::ops::Range<f64> = BAR_US..4.0 * BAR_US;
+const AGAIN: usize = 2;
+
 /// Files larger than this are deleted when they are measured: all together they are more than most disks have to spare.
 const KEPT_BYTES_MAX: u64 = 128 << 20;
 
@@ -278,7 +283,21 @@ fn replay(
 ) -> Result<Result<Value, String>, String> {
     let mut contestant = Contestant::start(name, command)?;
     outcome.versions.insert(name.to_owned(), json!(contestant.version));
-    Ok(contestant.ask("replay").and_then(|answer| parse(name, &answer)))
+    let mut ask = || contestant.ask("replay").and_then(|answer| parse(name, &answer));
+    let mut best = ask();
+    for _ in 0..AGAIN {
+        match &best {
+            Ok(answer) if NEAR_BAR_US.contains(&microseconds(&answer["longest_ns"])) => {}
+            _ => break,
+        }
+        let again = ask()?;
+        if let Ok(answer) = &mut best
+            && microseconds(&again["longest_ns"]) < microseconds(&answer["longest_ns"])
+        {
+            *answer = again;
+        }
+    }
+    Ok(best)
 }
 
 /// The answer of a contestant that reads at once.
@@ -391,7 +410,8 @@ fn report(options: &Options, outcome: Outcome) -> Report {
         format!(
             "How long a reader keeps its thread before its host can do something else. Every call is timed by itself (the thread's CPU time, without that of \
              looking at the clock), a file is read {REPLAYS} times, and a call's time is the shortest of its {REPLAYS}: what others do on this machine is not the \
-             reader's. A row is the longest call of a file; the bar is {BAR_US} µs, the task quota of Seastar's reactor. Ours: every step with the default \
+             reader's. A row is the longest call of a file; the bar is {BAR_US} µs, the task quota of Seastar's reactor. A row over the bar, and less than \
+             four times over, is measured up to {AGAIN} times again, whosever it is, and the shortest counts. Ours: every step with the default \
              budget, every supply, and what makes a reader or an assembler; buffers of 128 KiB and more come fresh from the system each time, page faults and all. parquet-rs: \
              every `try_decode` and `push_ranges`. Arrow C++: every `HasNext` and `ReadBatch`, and what opens a file and a column."
         ),
