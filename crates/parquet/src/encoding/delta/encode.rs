@@ -11,13 +11,14 @@ use super::super::{VARINT_BYTES_MAX, put_varint, to_zigzag};
 /// What a value costs.
 pub(crate) const VALUE_PRICE: Price = Price::per_kilovalue(2 << 10);
 
-/// Values of a block, and of the parts of it that have a width of their own: what most writers take.
-const BLOCK: usize = 128;
-const MINIBLOCK: usize = 32;
-const MINIBLOCKS: usize = BLOCK / MINIBLOCK;
+/// Parts of a block that have a width of their own.
+const MINIBLOCKS: usize = 4;
+
+/// Values of the largest block.
+const BLOCK_MAX: usize = 256;
 
 /// Values that are written between two looks at the budget.
-const SLICE: usize = 32 * BLOCK;
+const SLICE: usize = 16 * BLOCK_MAX;
 
 /// Bytes of a stream's header: sizes of a block (two bytes) and of its parts (one), the number of values, the first value.
 const HEADER_BYTES_MAX: usize = 3 + 2 * VARINT_BYTES_MAX;
@@ -29,6 +30,9 @@ const SLACK: usize = 16;
 pub(crate) trait DeltaValue: Copy + Default {
     /// A difference, less the smallest one.
     type Packed: Copy + Default;
+
+    /// Values of a block: what Arrow C++ and parquet-rs take for the type.
+    const BLOCK: usize;
 
     /// The value, or a difference: those wrap around at the type's width, as all readers have them.
     fn to_i64(self) -> i64;
@@ -44,9 +48,11 @@ pub(crate) trait DeltaValue: Copy + Default {
 }
 
 macro_rules! delta_value {
-    ($signed:ident, $unsigned:ident, $width:ident) => {
+    ($signed:ident, $unsigned:ident, $width:ident, $block:literal) => {
         impl DeltaValue for $signed {
             type Packed = $unsigned;
+
+            const BLOCK: usize = $block;
 
             fn to_i64(self) -> i64 {
                 self.into()
@@ -66,8 +72,8 @@ macro_rules! delta_value {
         }
     };
 }
-delta_value!(i32, u32, width_u32);
-delta_value!(i64, u64, width_u64);
+delta_value!(i32, u32, width_u32, 128);
+delta_value!(i64, u64, width_u64, 256);
 
 /// An encoder of one delta-encoded stream.
 #[derive(Debug)]
@@ -125,10 +131,10 @@ impl<T: DeltaValue> DeltaEncoder<T> {
         }
         self.values += cast::u64_of(values.len());
         if !self.open.is_empty() {
-            let (now, later) = values.split_at(values.len().min(BLOCK - self.open.len()));
+            let (now, later) = values.split_at(values.len().min(T::BLOCK - self.open.len()));
             self.open.extend_from_slice(now);
             values = later;
-            if self.open.len() < BLOCK {
+            if self.open.len() < T::BLOCK {
                 return Ok(());
             }
             let mut open = core::mem::take(&mut self.open);
@@ -136,12 +142,14 @@ impl<T: DeltaValue> DeltaEncoder<T> {
             open.clear();
             self.open = open;
         }
-        let (blocks, rest) = values.as_chunks::<BLOCK>();
-        for block in blocks {
+        let mut blocks = values.chunks_exact(T::BLOCK);
+        for block in &mut blocks {
             self.block(block)?;
         }
+        let rest = blocks.remainder();
         if !rest.is_empty() {
-            self.open.try_reserve_exact(BLOCK).map_err(|_| Error::out_of_memory(BLOCK * size_of::<T>()))?;
+            let room = self.open.try_reserve_exact(T::BLOCK);
+            room.map_err(|_| Error::out_of_memory(T::BLOCK * size_of::<T>()))?;
             self.open.extend_from_slice(rest);
         }
         Ok(())
@@ -159,7 +167,7 @@ impl<T: DeltaValue> DeltaEncoder<T> {
         }
         let mut header = [0; HEADER_BYTES_MAX];
         let mut length = 0;
-        for number in [BLOCK as u64, MINIBLOCKS as u64, self.values, to_zigzag(self.first.to_i64())] {
+        for number in [T::BLOCK as u64, MINIBLOCKS as u64, self.values, to_zigzag(self.first.to_i64())] {
             let mut bytes = [0; VARINT_BYTES_MAX];
             let more = put_varint(&mut bytes, number);
             header[length..length + more].copy_from_slice(&bytes[..more]);
@@ -172,7 +180,8 @@ impl<T: DeltaValue> DeltaEncoder<T> {
 
     /// Writes a block, or what is left for the last one.
     fn block(&mut self, values: &[T]) -> Result<()> {
-        let mut packed = [T::Packed::default(); BLOCK];
+        let miniblock = T::BLOCK / MINIBLOCKS;
+        let mut packed = [T::Packed::default(); BLOCK_MAX];
         let there = &mut packed[..values.len()];
         let min = T::differences(self.last, values, there);
         let min = min.ok_or_else(|| Error::internal("more values than a block has"))?;
@@ -182,12 +191,11 @@ impl<T: DeltaValue> DeltaEncoder<T> {
         let widths = put_varint(&mut number, to_zigzag(min.to_i64()));
         start[..widths].copy_from_slice(&number[..widths]);
         // Parts behind the last value have the width 0, and no bytes; the last one is padded.
-        let (parts, _) = packed.as_chunks::<MINIBLOCK>();
-        let parts = &parts[..values.len().div_ceil(MINIBLOCK)];
+        let parts = packed.chunks_exact(miniblock).take(values.len().div_ceil(miniblock));
         let mut bytes = 0;
-        for (width, part) in start[widths..].iter_mut().zip(parts) {
+        for (width, part) in start[widths..].iter_mut().zip(parts.clone()) {
             *width = cast::low_u8(T::width(part).into());
-            bytes += usize::from(*width) * MINIBLOCK / 8;
+            bytes += usize::from(*width) * miniblock / 8;
         }
         let start_bytes = widths + MINIBLOCKS;
         let mut room = self.out.room(start_bytes + bytes + SLACK)?;
@@ -197,7 +205,7 @@ impl<T: DeltaValue> DeltaEncoder<T> {
             if !T::pack(width.into(), part, room) {
                 return Err(Error::internal("no room for packed differences"));
             }
-            room = &mut room[usize::from(width) * MINIBLOCK / 8..];
+            room = &mut room[usize::from(width) * miniblock / 8..];
         }
         self.out.give_back(SLACK);
         Ok(())
@@ -206,7 +214,7 @@ impl<T: DeltaValue> DeltaEncoder<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Delta, DeltaInteger};
+    use super::super::{Delta, DeltaInteger, StreamEnd};
     use super::*;
     use alloc::vec;
     use core::fmt::Debug;
@@ -237,15 +245,16 @@ mod tests {
         assert_eq!(decoder.decode(&mut out).unwrap(), values.len());
         assert_eq!(out, values);
         assert_eq!(decoder.left(), 0);
-        assert_eq!(decoder.peek_stream().left(), 0, "nothing is left behind the last value");
-        for slice in [1, 31, 32, 127, 128, 129, 1000] {
+        let mut end = StreamEnd::new(&Bytes::from(bytes.clone()).into()).unwrap();
+        assert_eq!(end.step(&mut 0).unwrap(), Some(bytes.len()), "nothing is left behind the last value");
+        for slice in [1, 31, 32, 127, 128, 129, 255, 256, 1000] {
             assert_eq!(encode(values, slice), bytes, "{} values by {slice}", values.len());
         }
         bytes.len()
     }
 
-    const LENGTHS: [usize; 18] =
-        [0, 1, 2, 31, 32, 33, 34, 64, 65, 127, 128, 129, 130, 160, 256, 257, 385, 10_000];
+    const LENGTHS: [usize; 20] =
+        [0, 1, 2, 31, 32, 33, 34, 64, 65, 66, 127, 128, 129, 130, 160, 256, 257, 258, 385, 10_000];
 
     #[test]
     fn values_come_back_around_all_borders() {
@@ -258,17 +267,17 @@ mod tests {
         };
         for length in LENGTHS {
             let equal = check(&vec![-5i64; length]);
-            assert!(equal <= 8 + length.div_ceil(BLOCK) * 5, "{equal} bytes for {length} equal values");
+            assert!(equal <= 8 + length.div_ceil(i64::BLOCK) * 5, "{equal} bytes for {length} equal values");
             check(&(0..length).map(|at| if at % 2 == 0 { i64::MIN } else { i64::MAX }).collect::<Vec<_>>());
             check(&(0..length).map(|at| if at % 2 == 0 { i32::MIN } else { i32::MAX }).collect::<Vec<_>>());
             for shift in [0, 1, 7, 31, 32, 40, 57, 63] {
                 let values: Vec<i64> = (0..length).map(|_| next() >> shift).collect();
                 let bytes = check(&values);
-                assert!(bytes <= 23 + length.div_ceil(BLOCK) * 14 + length.div_ceil(32) * 32 * 8);
+                assert!(bytes <= 23 + length.div_ceil(i64::BLOCK) * 14 + length.div_ceil(64) * 64 * 8);
                 let narrow: Vec<i32> = values.iter().map(|&value| i32::from_i64(value)).collect();
                 let bytes = check(&narrow);
                 // Differences are held to 32 bits.
-                assert!(bytes <= 23 + length.div_ceil(BLOCK) * 9 + length.div_ceil(32) * 32 * 4);
+                assert!(bytes <= 23 + length.div_ceil(i32::BLOCK) * 9 + length.div_ceil(32) * 32 * 4);
             }
         }
     }
@@ -278,6 +287,7 @@ mod tests {
         // 1 to 5, and 7 5 3 1 2 3 4 5: differences -2 -2 -2 1 1 1 1, the smallest -2, the others 0 and 3.
         assert_eq!(encode(&[1i32, 2, 3, 4, 5], 9), [128, 1, 4, 5, 2, 2, 0, 0, 0, 0]);
         let bytes = encode(&[7i64, 5, 3, 1, 2, 3, 4, 5], 9);
-        assert_eq!(bytes, [128, 1, 4, 8, 14, 3, 2, 0, 0, 0, 0xc0, 0x3f, 0, 0, 0, 0, 0, 0]);
+        let packed = [0xc0, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(bytes, [&[128, 2, 4, 8, 14, 3, 2, 0, 0, 0][..], &packed].concat());
     }
 }
