@@ -63,7 +63,7 @@ impl Order {
                     | LogicalType::Geometry { .. }
                     | LogicalType::Geography { .. }
                     | LogicalType::Unknown
-                    | LogicalType::Unrecognised(_),
+                    | LogicalType::Unrecognised { .. },
                 ),
             ) => return None,
             // "If TYPE_ORDER is used for an INT96 column, readers should ignore all statistics."
@@ -335,6 +335,13 @@ mod tests {
         assert_eq!(of(PhysicalType::Int32, None, Unknown(9)), None);
         assert_eq!(of(flba(12), Some(LogicalType::Interval), TypeDefined), None);
         assert_eq!(of(PhysicalType::ByteArray, Some(LogicalType::Geometry { crs: None }), TypeDefined), None);
-        assert_eq!(of(PhysicalType::Int64, Some(LogicalType::Unrecognised(77)), TypeDefined), None);
+        assert_eq!(
+            of(
+                PhysicalType::Int64,
+                Some(LogicalType::Unrecognised { number: 77, has_fields: false }),
+                TypeDefined
+            ),
+            None
+        );
     }
 }

@@ -49,7 +49,7 @@ const LOGICAL_TYPE_FIELDS: Fields = &[
     (16, Wanted::Struct(TWO_SCALARS)),
     (17, Wanted::Struct(TWO_SCALARS)),
     (18, Wanted::Struct(TWO_SCALARS)),
-    (ANY, Wanted::Struct(&[])),
+    (ANY, Wanted::Struct(&[(ANY, Wanted::Nothing)])),
 ];
 const TWO_SCALARS: Fields = &[(1, Wanted::Scalar), (2, Wanted::Scalar)];
 const TIME_FIELDS: Fields = &[(1, Wanted::Scalar), (2, Wanted::Struct(&[(ANY, Wanted::Struct(&[]))]))];
@@ -97,11 +97,11 @@ fn read_logical_type(reader: &mut Reader<'_>) -> Thrift<Option<LogicalType>> {
                 // A time of a unit that this version does not know is a logical type that it does not know.
                 7 => Ok(match read_time(reader)? {
                     (is_adjusted_to_utc, Some(unit)) => LogicalType::Time { is_adjusted_to_utc, unit },
-                    (_, None) => LogicalType::Unrecognised(7),
+                    (_, None) => LogicalType::Unrecognised { number: 7, has_fields: true },
                 }),
                 8 => Ok(match read_time(reader)? {
                     (is_adjusted_to_utc, Some(unit)) => LogicalType::Timestamp { is_adjusted_to_utc, unit },
-                    (_, None) => LogicalType::Unrecognised(8),
+                    (_, None) => LogicalType::Unrecognised { number: 8, has_fields: true },
                 }),
                 10 => read_integer(reader),
                 11 => plain(reader, LogicalType::Unknown),
@@ -113,7 +113,14 @@ fn read_logical_type(reader: &mut Reader<'_>) -> Thrift<Option<LogicalType>> {
                 17 => read_geometry(reader).map(|(crs, _)| LogicalType::Geometry { crs }),
                 18 => read_geometry(reader).map(|(crs, algorithm)| LogicalType::Geography { crs, algorithm }),
                 19 => plain(reader, LogicalType::File),
-                other => plain(reader, LogicalType::Unrecognised(other)),
+                number => {
+                    let mut has_fields = false;
+                    reader.structure(|_, _| {
+                        has_fields = true;
+                        Ok(false)
+                    })?;
+                    Ok(LogicalType::Unrecognised { number, has_fields })
+                }
             }
         };
         found = Some(reader.expect(field, Kind::Struct, read)?);
@@ -452,7 +459,7 @@ pub(super) fn check_annotation(annotation: Option<&LogicalType>, physical_type: 
         LogicalType::Interval => physical_type == FixedLenByteArray(12),
         LogicalType::Uuid => physical_type == FixedLenByteArray(16),
         LogicalType::Float16 => physical_type == FixedLenByteArray(2),
-        LogicalType::Unknown | LogicalType::Unrecognised(_) => true,
+        LogicalType::Unknown | LogicalType::Unrecognised { .. } => true,
         LogicalType::Map
         | LogicalType::MapKeyValue
         | LogicalType::List

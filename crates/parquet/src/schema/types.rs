@@ -180,7 +180,12 @@ pub enum LogicalType {
     /// A FILE group.
     File,
     /// One that this version does not know: the field is read as its physical type.
-    Unrecognised(i16),
+    Unrecognised {
+        /// Its field in the union `LogicalType`.
+        number: i16,
+        /// It is more than a name. What else is told of it is not kept, so it cannot be written.
+        has_fields: bool,
+    },
 }
 
 /// How edges between points run (`EdgeInterpolationAlgorithm`).
@@ -235,7 +240,7 @@ impl fmt::Display for LogicalType {
                 }
             }
             LogicalType::File => f.write_str("FILE"),
-            LogicalType::Unrecognised(id) => write!(f, "LOGICAL TYPE {id}"),
+            LogicalType::Unrecognised { number, .. } => write!(f, "LOGICAL TYPE {number}"),
         }
     }
 }

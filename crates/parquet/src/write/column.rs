@@ -116,7 +116,7 @@ impl ColumnWriter {
     pub(super) fn new(leaf: usize, schema: &Schema, options: &WriteOptions) -> Result<ColumnWriter> {
         let found = &schema.leaves()[leaf];
         let asked = options.of(leaf);
-        check_leaf(schema, found, asked)?;
+        check_leaf(schema, leaf, asked)?;
         if let Some(encoding) = asked.encoding {
             Encoder::new(encoding, found.physical_type)?;
         }

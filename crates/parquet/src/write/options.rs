@@ -10,7 +10,7 @@ use marquetry_base::{Codec, Error, Object, Result};
 
 use crate::bloom::{BLOCK_BYTES, FILTER_BYTES_MAX};
 use crate::format::{Compression, Encoding, KeyValue, SortingColumn};
-use crate::schema::{Leaf, LogicalType, PhysicalType, Schema};
+use crate::schema::{LogicalType, PhysicalType, Schema};
 
 /// How a [`FileWriter`](super::FileWriter) writes.
 ///
@@ -198,14 +198,18 @@ impl ColumnOptions {
     }
 }
 
-/// Checks that a leaf can be written so.
-pub(super) fn check_leaf(schema: &Schema, leaf: &Leaf, options: &ColumnOptions) -> Result<()> {
+/// Checks that a leaf can be written so, and the groups that begin with it.
+pub(super) fn check_leaf(schema: &Schema, leaf: usize, options: &ColumnOptions) -> Result<()> {
+    let begin = leaf.checked_sub(1).map_or(0, |before| schema.leaves()[before].node + 1);
+    let leaf = &schema.leaves()[leaf];
     if options.bloom.is_some() && leaf.physical_type == PhysicalType::Boolean {
         return Err(Error::misuse("a Bloom filter of BOOLEAN, which has two values"));
     }
-    let node = schema.node_of(leaf);
-    if let Some(LogicalType::Unrecognised(number)) = node.logical_type {
-        return Err(Error::unsupported(format!("writing a column of the unknown logical type {number}")));
+    for node in (begin..=leaf.node).filter_map(|at| schema.nodes().get(at)) {
+        if let Some(LogicalType::Unrecognised { number, has_fields: true }) = node.logical_type {
+            let why = format!("writing the unknown logical type {number}, which is more than a name");
+            return Err(Error::unsupported(why));
+        }
     }
     if leaf.definition_max > u16::from(u8::MAX) || leaf.repetition_max > u16::from(u8::MAX) {
         return Err(Error::unsupported("writing a column of more than 255 levels"));

@@ -629,7 +629,11 @@ fn annotations_of_either_kind() {
         (older(INT32, 6), Some(LogicalType::Date)),
         (newer(INT64, 8, time(2)), Some(micros(false))),
         (older(INT64, 10), Some(micros(true))),
-        (newer(INT32, 99, empty()), Some(LogicalType::Unrecognised(99))),
+        (newer(INT32, 99, empty()), Some(LogicalType::Unrecognised { number: 99, has_fields: false })),
+        (
+            newer(INT32, 99, V::Struct(Struct::of([(3, empty())]))),
+            Some(LogicalType::Unrecognised { number: 99, has_fields: true }),
+        ),
         (Column::required("a", INT32), None),
         (older(INT32, 99), None),
         // Where both are there, the newer one counts.

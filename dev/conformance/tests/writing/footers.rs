@@ -46,7 +46,7 @@ fn is_known(metadata: &FileMetaData) -> bool {
             .schema
             .nodes()
             .iter()
-            .any(|node| matches!(node.logical_type, Some(LogicalType::Unrecognised(_))))
+            .any(|node| matches!(node.logical_type, Some(LogicalType::Unrecognised { has_fields: true, .. })))
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use super::chunk::number_of;
 use super::thrift::{Fields, Writer};
-use crate::format::thrift::Kind;
 use crate::schema::{
     ConvertedType, EdgeAlgorithm, LogicalType, Node, NodeKind, PhysicalType, Repetition, Schema, TimeUnit,
 };
@@ -107,9 +106,7 @@ fn write_logical_type(fields: &mut Fields<'_>, logical_type: &LogicalType) {
             }
         }),
         LogicalType::File => fields.empty(19),
-        LogicalType::Unrecognised(id) => {
-            fields.head(*id, Kind::Struct).stop();
-        }
+        LogicalType::Unrecognised { number, .. } => fields.empty(*number),
     }
 }
 
