@@ -7,7 +7,7 @@
 Entry: {"file", "columns": how many were compared, "row_by_row": how many of them only Spark's slower reader had, "refused": {column: what
 Spark said}, "wrong": [text...]}. A file is read whole, with Spark's vectorized reader; where that fails, column by column, and with the other
 reader (parquet-java's), too. Values are compared as those of `expect_written.py` are; a VARIANT is not, for Spark puts it together and pyarrow
-does not.
+does not. What Python has no values of stands in "refused", by "" where that is pyarrow's.
 
 Run by a Python that has the packages of dev/spark.txt. One session in this process's own Java, which listens on the loopback alone.
 """
@@ -41,7 +41,9 @@ SETTINGS = {
     "spark.sql.files.maxPartitionBytes": "1g",
 }
 # What keeps Spark from any column of a file: a codec that it does not bring, types that it has no schema of.
-OF_FILES = ("BrotliCodec", "PARQUET_TYPE_ILLEGAL", "PARQUET_TYPE_NOT_SUPPORTED")
+OF_FILES = ("BrotliCodec", "PARQUET_TYPE_ILLEGAL", "PARQUET_TYPE_NOT_SUPPORTED", "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION")
+# What Python has no values of, be they Spark's or pyarrow's: dates beyond its years, text that is not UTF-8.
+NO_VALUES = (OverflowError, UnicodeDecodeError)
 VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
 
 
@@ -51,6 +53,9 @@ def expect_file(spark, path):
     try:
         table = pq.ParquetFile(path).read(use_threads=False)
         expected = {name: plain(table.column(name).to_pylist()) for name in table.column_names}
+    except NO_VALUES as error:
+        entry["refused"][""] = f"pyarrow: {one_line(error)}"
+        return entry
     except Exception as error:  # whatever its type
         entry["wrong"].append(f"pyarrow: {one_line(error)}")
         return entry
@@ -87,11 +92,21 @@ def read(spark, path, column, vectorized="true"):
     if column is not None:
         frame = frame.select("`" + column.replace("`", "``") + "`")
     table = frame.toArrow()
-    return {name: plain(table.column(at).to_pylist()) for at, name in enumerate(table.column_names)}
+    return {name: plain(geometries(table.column(at)).to_pylist()) for at, name in enumerate(table.column_names)}
+
+
+def geometries(column):
+    """Geometries as their bytes, without the reference system that Spark has beside each. Others as they are."""
+    kind = column.type
+    is_geometry = pa.types.is_struct(kind) and [field.name for field in kind] == ["srid", "wkb"]
+    return pa.chunked_array([chunk.field("wkb") for chunk in column.chunks], pa.binary()) if is_geometry else column
 
 
 def is_variant(kind):
-    return isinstance(kind, pa.BaseExtensionType) or (pa.types.is_struct(kind) and {"metadata", "value"} <= {field.name for field in kind})
+    if not pa.types.is_struct(kind):
+        return isinstance(kind, pa.BaseExtensionType)
+    names = {field.name for field in kind}
+    return "metadata" in names and names <= {"metadata", "value", "typed_value"}
 
 
 def cause(error):

@@ -10,14 +10,26 @@ use crate::{kept, others};
 /// What Spark says of what it does not read, whoever wrote it: a part of its words, and why.
 const NOT_BY_SPARK: &[(&str, &str)] = &[
     ("BrotliCodec", "it does not bring BROTLI"),
-    ("(FLOAT16)", "it has no such type, and no schema of a file with one"),
-    ("(INTERVAL)", "the same"),
+    ("(FLOAT16)", NO_TYPE),
+    ("(INTERVAL)", NO_TYPE),
+    ("(TIME(", NO_TYPE),
+    ("(UUID)", NO_TYPE),
+    ("DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", NO_TYPE),
+    ("INVALID_CRS_VALUE", "a reference system that it does not know"),
+    ("nulls in input cannot be viewed as non-nullable", "it does not hand nulls of variants and geometries to Arrow"),
+    ("UNKNOWN_PRIMITIVE_TYPE_IN_VARIANT", "variants of types that it does not know"),
+    ("INVALID_VARIANT_SHREDDING_SCHEMA", "variants of types that it does not know"),
+    ("NullPointerException", "a logical type that nobody knows"),
+    ("OverflowError", "dates that Python does not have"),
+    ("UnicodeDecodeError", "strings that are no text"),
     ("WKB_PARSE_ERROR", "geometries of NaN are none to it"),
     ("MALFORMED_VARIANT", "a file that is meant to be wrong"),
 ];
 
+const NO_TYPE: &str = "it has no such type, and no schema of a file with one";
+
 #[test]
-#[ignore = "soak: Spark reads some 500 files, in half an hour"]
+#[ignore = "soak: Spark reads some 500 files, in minutes"]
 fn spark_reads_what_is_written() {
     let Some(spark) = std::env::var_os("MARQUETRY_SPARK").map(PathBuf::from) else {
         return println!("skipped: no Python with Spark (make soak sets MARQUETRY_SPARK)");
