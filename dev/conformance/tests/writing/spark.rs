@@ -16,7 +16,10 @@ const NOT_BY_SPARK: &[(&str, &str)] = &[
     ("(UUID)", NO_TYPE),
     ("DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", NO_TYPE),
     ("INVALID_CRS_VALUE", "a reference system that it does not know"),
-    ("nulls in input cannot be viewed as non-nullable", "it does not hand nulls of variants and geometries to Arrow"),
+    (
+        "nulls in input cannot be viewed as non-nullable",
+        "it does not hand nulls of variants and geometries to Arrow",
+    ),
     ("UNKNOWN_PRIMITIVE_TYPE_IN_VARIANT", "variants of types that it does not know"),
     ("INVALID_VARIANT_SHREDDING_SCHEMA", "variants of types that it does not know"),
     ("NullPointerException", "a logical type that nobody knows"),
