@@ -238,8 +238,8 @@ fn search<W: Write, const BITS: u32, const FAR: bool>(
         let place = core::mem::replace(&mut places[hash::<W, BITS>(word)], base.wrapping_add(at) as u16);
         // Where that was, if it is not too far back: bytes that are others tell that it is.
         let distance = usize::from((base.wrapping_add(at) as u16).wrapping_sub(place));
-        // SAFETY: `distance <= DISTANCE_MAX <= at` where it is not asked. So this is `at` or before it, and `at <= readable`.
         let differ = if FAR || distance <= at {
+            // SAFETY: `distance <= DISTANCE_MAX <= at` where it is not asked. So this is `at` or before it, and `at <= readable`.
             word as u32 ^ unsafe { load_half(from.add(at - distance)) }
         } else {
             1

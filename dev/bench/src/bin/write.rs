@@ -241,7 +241,7 @@ fn report(
         .collect();
     let mut notes = vec![
         format!(
-            "Median CPU time of {} rounds to write a table that is in memory, and the file's size, on one CPU; lower is better. Row groups of \
+            "Median CPU time of {} rounds to write a table that is in memory, to memory that is there (DuckDB and Polars to memory that grows), and the file's size, on one CPU; lower is better. Row groups of \
              1,048,576 rows, statistics of column chunks, neither page index nor checksums; ZSTD at level 1. Contestants took turns. The bar \
              is the best peer, and a thousandth more for sizes; intervals are 95 %, by the bootstrap over rounds.",
             options.rounds
