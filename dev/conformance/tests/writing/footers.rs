@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use marquetry_base::Bytes;
+use marquetry_base::{Bytes, ErrorKind};
+use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{self, FILE};
-use marquetry_conformance::craft::{self, Table};
+use marquetry_conformance::craft::{self, BYTE_ARRAY, Column, Struct, Table, V};
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::written;
 use marquetry_parquet::format::{FileMetaData, MAGIC};
 use marquetry_parquet::schema::LogicalType;
-use marquetry_parquet::write::FooterWriter;
+use marquetry_parquet::write::{FileWriter, FooterWriter, WriteOptions};
 
 fn corpus() -> Vec<PathBuf> {
     let Some(corpus) = files::corpus() else { return Vec::new() };
@@ -47,6 +48,36 @@ fn is_known(metadata: &FileMetaData) -> bool {
             .nodes()
             .iter()
             .any(|node| matches!(node.logical_type, Some(LogicalType::Unrecognised { has_fields: true, .. })))
+}
+
+/// What nobody knows is written again where all of it is known: that it is there. It is read alike in one piece and in many.
+#[test]
+fn unknown_logical_types() {
+    let empty = || V::Struct(Struct::default());
+    for (value, has_fields) in [(empty(), false), (V::Struct(Struct::of([(3, empty())])), true)] {
+        let unknown = V::Struct(Struct::of([(2555, value)]));
+        let file = Table::new([Column::required("a", BYTE_ARRAY).with(10, unknown)]).write();
+        let metadata = canonical::metadata(&file, Manner::KIND).unwrap();
+        assert!(metadata == canonical::metadata(&file, Manner::DISORDERLY).unwrap());
+        let expected = Some(LogicalType::Unrecognised { number: 2555, has_fields });
+        assert_eq!(metadata.schema.nodes()[1].logical_type, expected);
+
+        let schema = Arc::new(metadata.schema.clone());
+        let codecs = Arc::new(StandardCodecs::default());
+        let mut writer = FileWriter::new(FILE, schema, codecs, WriteOptions::default()).unwrap();
+        let written = written::write(&mut writer, Manner::KIND, |writer, _room| {
+            writer.finish();
+            Ok(())
+        });
+        if has_fields {
+            let error = written.err().expect("a type that is not wholly known");
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+            assert!(error.message().contains("2555"), "{error}");
+        } else {
+            let again = canonical::metadata(&written.unwrap().object(FILE), Manner::KIND).unwrap();
+            assert_eq!(again.schema.nodes()[1].logical_type, expected);
+        }
+    }
 }
 
 #[test]
