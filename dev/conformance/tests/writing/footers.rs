@@ -70,7 +70,7 @@ fn unknown_logical_types() {
             Ok(())
         });
         if has_fields {
-            let error = written.err().expect("a type that is not wholly known");
+            let error = written.expect_err("a type that is not wholly known");
             assert_eq!(error.kind(), ErrorKind::Unsupported);
             assert!(error.message().contains("2555"), "{error}");
         } else {
