@@ -1,4 +1,4 @@
-//! Byte arrays to Arrow's string views, without copying long ones.
+//! Byte arrays to Arrow's string views, without copying long ones; and back, to bytes that stand one after the other.
 //!
 //! A view is 16 bytes, here a `u128`, from its low end: the length (`u32`); up to 12 bytes of data, zero-padded, or, of a
 //! longer value, its first four bytes, the number of the buffer it lies in (`u32`) and its offset there (`u32`). (Arrow
@@ -6,7 +6,10 @@
 //!
 //! PLAIN's own form, length then bytes, *is* the view of a short value: one unaligned load and a mask make it.
 
-use core::fmt;
+use alloc::vec::Vec;
+use core::{fmt, ptr};
+
+use crate::Error;
 
 /// The most bytes that a view holds itself.
 pub const INLINE_MAX: usize = 12;
@@ -187,6 +190,64 @@ pub fn lengths_to_views(
     }
     *at = next;
     Ok(made)
+}
+
+/// Bytes that [`append`] may write behind the last string.
+pub const APPEND_SLACK: usize = BLOCK;
+
+/// Strings are copied in blocks of so many bytes, where they are no longer than `BLOCKS_MAX`: faster than copies of any length.
+const BLOCK: usize = 32;
+const BLOCKS_MAX: usize = 8 * BLOCK;
+
+/// Appends strings, given as views into `buffers`, to `out`: each behind its length if `LENGTHS` (Encodings.md, "Plain"; else
+/// DELTA_LENGTH_BYTE_ARRAY's data). `out` does not grow: it has memory for them, and for [`APPEND_SLACK`] bytes more.
+///
+/// # Errors
+///
+/// When a view points outside of the buffers (`Mismatch`), or the memory is too short (`Short`). `out` is as it was then.
+pub fn append<const LENGTHS: bool>(
+    views: &[u128],
+    buffers: &[impl AsRef<[u8]>],
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let length_bytes = if LENGTHS { 4 } else { 0 };
+    let start = out.len();
+    let room = out.spare_capacity_mut();
+    let mut at = 0;
+    for view in views {
+        let length = *view as u32 as usize;
+        // No more than 2³² + 36 bytes beyond `at`, which is within memory that is there.
+        let end = at as u64 + length_bytes as u64 + length as u64;
+        if end + APPEND_SLACK as u64 > room.len() as u64 {
+            return Err(Error::Short { needed: length, given: room.len() - at });
+        }
+        // The view's first bytes are its length and, of a short string, all that follows.
+        let first = if LENGTHS { *view } else { *view >> 32 };
+        // SAFETY: 16 bytes, fewer than `APPEND_SLACK`, which the check above has shown to be behind `at`.
+        unsafe { room.as_mut_ptr().add(at).cast::<u128>().write_unaligned(first) };
+        if length > INLINE_MAX {
+            let (buffer, offset) = ((*view >> 64) as u32 as usize, (*view >> 96) as u32 as usize);
+            let from = buffers.get(buffer).and_then(|buffer| buffer.as_ref().get(offset..));
+            let from = from.filter(|from| length <= from.len()).ok_or(Error::Mismatch)?;
+            let in_blocks = length.next_multiple_of(BLOCK);
+            let to = room[at + length_bytes..].as_mut_ptr().cast::<u8>();
+            if length <= BLOCKS_MAX && in_blocks <= from.len() {
+                for block in (0..in_blocks).step_by(BLOCK) {
+                    // SAFETY: `from` has `in_blocks` bytes. So has the room behind `to`: fewer than `length + BLOCK`, which the check at
+                    // the loop's start has shown to be there. `out` is borrowed alone: they do not overlap.
+                    unsafe { ptr::copy_nonoverlapping(from.as_ptr().add(block), to.add(block), BLOCK) };
+                }
+            } else {
+                // SAFETY: `from` has `length` bytes, and so has the room behind `to`; see above.
+                unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to, length) };
+            }
+        }
+        at += length_bytes + length;
+    }
+    // SAFETY: the strings stand one after the other from `start` on, `at` bytes in all, and each was written: the short ones with their views,
+    // which have 12 bytes behind their length.
+    unsafe { out.set_len(start + at) };
+    Ok(())
 }
 
 /// Equal lengths before the next one is guessed to be equal too.
@@ -419,6 +480,66 @@ mod tests {
             out.extend_from_slice(&offset.to_le_bytes());
         }
         u128::from_le_bytes(out.try_into().unwrap())
+    }
+
+    /// Strings of these lengths, one after the other in two buffers, the last of each up to its buffer's end.
+    fn views_of(random: &mut Random, lengths: &[usize]) -> (Vec<u128>, [Vec<u8>; 2], Vec<Vec<u8>>) {
+        let mut buffers = [vec![], vec![]];
+        let (mut views, mut strings) = (vec![], vec![]);
+        for (number, &length) in lengths.iter().enumerate() {
+            let string: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
+            let buffer = &mut buffers[number % 2];
+            views.push(naive(&string, number as u32 % 2, buffer.len() as u32));
+            buffer.extend_from_slice(&string);
+            strings.push(string);
+        }
+        (views, buffers, strings)
+    }
+
+    #[test]
+    fn appends_strings_behind_others() {
+        let mut random = Random::new(7);
+        for round in 0..rounds(300) {
+            let most = [13, 40, 300, 3000][round % 4];
+            let lengths: Vec<usize> = (0..round % 70).map(|_| random.below(most)).collect();
+            let (views, buffers, strings) = views_of(&mut random, &lengths);
+            let with_lengths: Vec<u8> =
+                strings.iter().flat_map(|it| [&(it.len() as u32).to_le_bytes()[..], it].concat()).collect();
+            for (is_plain, expected) in [(true, with_lengths), (false, strings.concat())] {
+                let append = if is_plain { append::<true> } else { append::<false> };
+                let mut out = Vec::with_capacity(3 + expected.len() + APPEND_SLACK);
+                out.extend_from_slice(b"abc");
+                append(&views, &buffers, &mut out).unwrap();
+                assert_eq!((&out[..3], &out[3..]), (&b"abc"[..], &expected[..]));
+                let mut short = Vec::with_capacity(expected.len());
+                let capacity = short.capacity();
+                let refused = append(&views, &buffers, &mut short);
+                let fits = views.is_empty() || capacity >= expected.len() + APPEND_SLACK;
+                assert_eq!((refused.is_ok(), short.is_empty()), (fits, !fits || expected.is_empty()));
+            }
+        }
+    }
+
+    #[test]
+    fn appends_nothing_from_outside_of_buffers() {
+        let buffer = vec![7; 100];
+        for (length, number, offset, is_there) in [
+            (100, 0, 0, true),
+            (13, 0, 87, true),
+            (13, 0, 88, false),
+            (13, 1, 0, false),
+            (101, 0, 0, false),
+            (20, 0, u32::MAX, false),
+        ] {
+            let view = u128::from(length as u32) | u128::from(high(number, offset)) << 64;
+            let mut out = Vec::with_capacity(1000);
+            let appended = append::<false>(&[view], &[&buffer], &mut out);
+            let expected = if is_there { Ok(()) } else { Err(Error::Mismatch) };
+            assert_eq!((appended, out.len()), (expected, if is_there { length } else { 0 }));
+        }
+        let mut out = Vec::with_capacity(1000);
+        let endless = u128::from(u32::MAX);
+        assert!(matches!(append::<true>(&[endless], &[&buffer], &mut out), Err(Error::Short { .. })));
     }
 
     struct Page {

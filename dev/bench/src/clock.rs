@@ -1,5 +1,7 @@
 //! What the operating system knows of time, processors and processes.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -14,17 +16,82 @@ pub fn thread_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
+/// Processors.
+pub type Cpus = rustix::thread::CpuSet;
+
+/// A thread that has a processor to itself, as far as this process has a say in it.
+#[derive(Debug)]
+pub struct Alone {
+    others: Cpus,
+    /// What Linux tells of the thread's turns; `None` where there is no other processor for the process's other threads, so that nobody can
+    /// tell who disturbs it.
+    turns: Option<File>,
+}
+
+impl Alone {
+    /// Keeps the calling thread to one of its processors, as hosts of one thread a core do.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn new() -> Result<Alone, String> {
+        let mut others = rustix::thread::sched_getaffinity(None).map_err(|error| error.to_string())?;
+        let mine = (0..Cpus::MAX_CPU).find(|&cpu| others.is_set(cpu)).ok_or("there is no processor")?;
+        run_on(&only(mine))?;
+        if others.count() == 1 {
+            return Ok(Alone { others, turns: None });
+        }
+        others.unset(mine);
+        // Linux has this file, but where it was built without.
+        Ok(Alone { others, turns: File::open("/proc/thread-self/schedstat").ok() })
+    }
+
+    /// The processors that are left to the process's other threads: the same one where there is no other.
+    pub fn others(&self) -> Cpus {
+        self.others
+    }
+
+    /// For how long the thread was ready to run while others had its processor, in all; nothing where that is not known.
+    pub fn kept_off(&self) -> Duration {
+        let mut text = [0; 64];
+        let read = self.turns.as_ref().and_then(|turns| turns.read_at(&mut text, 0).ok());
+        read.and_then(|read| kept_off(&text[..read])).unwrap_or_default()
+    }
+
+    /// True when it is known.
+    pub fn knows(&self) -> bool {
+        self.turns.is_some()
+    }
+}
+
+/// The time that a thread waited for its turn, from its `/proc/…/schedstat` (sched-stats, "per-task": the second number, in nanoseconds).
+fn kept_off(schedstat: &[u8]) -> Option<Duration> {
+    let text = std::str::from_utf8(schedstat).ok()?;
+    text.split(' ').nth(1)?.parse().ok().map(Duration::from_nanos)
+}
+
+fn only(cpu: usize) -> Cpus {
+    let mut cpus = Cpus::new();
+    cpus.set(cpu);
+    cpus
+}
+
+/// Keeps the calling thread, and those that it starts from now on, to these processors.
+///
+/// # Errors
+/// When the system refuses.
+pub fn run_on(cpus: &Cpus) -> Result<(), String> {
+    rustix::thread::sched_setaffinity(None, cpus).map_err(|error| error.to_string())
+}
+
 /// Keeps this process, and the processes it starts from now on, to one CPU: threads that they start all the same give no advantage.
 ///
 /// # Errors
 /// When there is no such CPU, or it is not ours.
 pub fn pin(cpu: usize) -> Result<(), String> {
-    let mut set = rustix::thread::CpuSet::new();
-    if cpu >= rustix::thread::CpuSet::MAX_CPU {
+    if cpu >= Cpus::MAX_CPU {
         return Err(format!("CPU {cpu}: no machine has so many"));
     }
-    set.set(cpu);
-    rustix::thread::sched_setaffinity(None, &set).map_err(|error| format!("CPU {cpu}: {error}"))
+    run_on(&only(cpu)).map_err(|error| format!("CPU {cpu}: {error}"))
 }
 
 /// The processor's name, where Linux tells it.
@@ -63,5 +130,7 @@ mod tests {
         assert_eq!(process_state("7 (a"), None);
         assert_eq!(peak_memory_kib("VmPeak:\t  99 kB\nVmHWM:\t   1234 kB\n"), Some(1234));
         assert_eq!(peak_memory_kib("Name: x"), None);
+        assert_eq!(kept_off(b"546165245 419324 20\n"), Some(Duration::from_nanos(419_324)));
+        assert_eq!(kept_off(b"546165245"), None);
     }
 }

@@ -1,8 +1,8 @@
 //! What a timer sees of a reader that has the same thread.
 //!
-//! Two things are counted. How late a timer of one millisecond is, by the clock on the wall: what a host's other work suffers, with all that
-//! the machine's own noise adds. And the CPU time of each call into the reader: what the reader alone keeps its thread for, however
-//! busy the machine is.
+//! Three things are counted. How late a timer of one millisecond is, by the clock on the wall: what a host's other work suffers, with all that
+//! the machine's own noise adds. How late it were, had no other program ever had the thread's processor while the thread was ready to run. And the
+//! CPU time of each call into the reader: what the reader alone keeps its thread for, however busy the machine is.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::clock::thread_time;
+use crate::clock::{Alone, thread_time};
 
 /// The timer's period.
 pub const PERIOD: Duration = Duration::from_millis(1);
@@ -24,13 +24,24 @@ pub const PERIOD: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub struct Ticks {
     due: Instant,
-    late: Vec<Duration>,
+    /// For how long the thread had been kept from its processor at the latest tick, in all.
+    kept_off: Duration,
+    late: Lateness,
+}
+
+/// How late ticks were, each.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Lateness {
+    /// By the clock.
+    pub by_clock: Vec<Duration>,
+    /// Less the time for which, since the tick before, the thread was ready to run and others had its processor.
+    pub undisturbed: Vec<Duration>,
 }
 
 impl Ticks {
     /// A clock whose first tick is due a period from now.
     pub fn new() -> Ticks {
-        Ticks { due: Instant::now() + PERIOD, late: Vec::new() }
+        Ticks { due: Instant::now() + PERIOD, kept_off: Duration::ZERO, late: Lateness::default() }
     }
 
     /// When the next tick is due.
@@ -38,16 +49,26 @@ impl Ticks {
         self.due
     }
 
-    /// Counts the tick that was due, and those due since.
-    pub fn tick(&mut self, now: Instant) {
+    /// Counts the tick that was due, and those due since. `kept_off` is for how long others had the thread's processor while it was ready
+    /// to run, in all.
+    pub fn tick(&mut self, now: Instant, kept_off: Duration) {
+        let disturbed = kept_off.saturating_sub(self.kept_off);
+        self.kept_off = kept_off;
         while self.due <= now {
-            self.late.push(now - self.due);
+            let late = now - self.due;
+            self.late.by_clock.push(late);
+            self.late.undisturbed.push(late.saturating_sub(disturbed));
             self.due += PERIOD;
         }
     }
 
-    /// How late the ticks were, each.
-    pub fn late(self) -> Vec<Duration> {
+    /// Counts the tick that was due now.
+    pub fn tick_on(&mut self, alone: &Alone) {
+        self.tick(Instant::now(), alone.kept_off());
+    }
+
+    /// How late the ticks were.
+    pub fn late(self) -> Lateness {
         self.late
     }
 }
@@ -138,11 +159,25 @@ mod tests {
     fn a_stall_makes_every_tick_in_it_late() {
         let mut ticks = Ticks::new();
         let start = ticks.due();
-        ticks.tick(start);
-        ticks.tick(start);
-        ticks.tick(start + PERIOD * 4);
-        let late: Vec<_> = ticks.late().into_iter().map(|late| late.as_millis()).collect();
-        assert_eq!(late, [0, 3, 2, 1, 0]);
+        ticks.tick(start, Duration::ZERO);
+        ticks.tick(start, Duration::ZERO);
+        ticks.tick(start + PERIOD * 4, Duration::ZERO);
+        let late = ticks.late();
+        assert_eq!(late.by_clock, [0, 3, 2, 1, 0].map(Duration::from_millis));
+        assert_eq!(late.undisturbed, late.by_clock);
+    }
+
+    #[test]
+    fn what_others_took_is_taken_off_once() {
+        let mut ticks = Ticks::new();
+        let start = ticks.due();
+        let taken = |millis| Duration::from_millis(millis);
+        ticks.tick(start + PERIOD, taken(1));
+        ticks.tick(start + PERIOD * 5, taken(3));
+        ticks.tick(start + PERIOD * 8, taken(3));
+        let late = ticks.late();
+        assert_eq!(late.by_clock, [1, 0, 3, 2, 1, 0, 2, 1, 0].map(Duration::from_millis));
+        assert_eq!(late.undisturbed, [0, 0, 1, 0, 0, 0, 2, 1, 0].map(Duration::from_millis));
     }
 
     #[test]

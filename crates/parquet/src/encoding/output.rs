@@ -3,6 +3,9 @@
 use alloc::vec::Vec;
 
 use marquetry_base::{Bytes, Error, Result};
+use marquetry_kernels::strings;
+
+use super::beyond_buffers;
 
 /// The longest piece: below 1 MiB, which hosts that never wait dislike in one allocation.
 pub(crate) const PIECE_BYTES: usize = 960 << 10;
@@ -92,6 +95,21 @@ impl Output {
             bytes = later;
         }
         Ok(())
+    }
+
+    /// Adds strings, each behind its length if `LENGTHS`: `bytes` bytes, in one piece. Not more than [`PIECE_BYTES`].
+    pub(crate) fn put_strings<const LENGTHS: bool>(
+        &mut self,
+        views: &[u128],
+        buffers: &[Bytes],
+        bytes: usize,
+    ) -> Result<()> {
+        let with_slack = bytes + strings::APPEND_SLACK;
+        if self.tail.len() + with_slack > PIECE_BYTES {
+            self.cut();
+        }
+        self.reserve(with_slack)?;
+        strings::append::<LENGTHS>(views, buffers, &mut self.tail).map_err(|_| beyond_buffers())
     }
 
     /// `bytes` bytes more, all zero and in one piece, to be written. Not more than [`PIECE_BYTES`].

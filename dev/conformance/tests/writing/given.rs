@@ -101,7 +101,13 @@ pub(crate) fn schema(types: &[(&str, i32)], shapes: &[impl AsRef<str>]) -> Arc<S
 
 /// A flat schema of required columns, all of one type.
 pub(crate) fn wide(columns: usize, number: i32) -> Arc<Schema> {
-    let columns = (0..columns).map(|column| Column::required(&format!("c{column}"), number));
+    flat(&vec![number; columns])
+}
+
+/// A flat schema of required columns of these types.
+pub(crate) fn flat(types: &[i32]) -> Arc<Schema> {
+    let columns = types.iter().enumerate();
+    let columns = columns.map(|(column, number)| Column::required(&format!("c{column}"), *number));
     let file = Table::new(columns).write();
     Arc::new(canonical::metadata(&file, Manner::KIND).unwrap().schema.clone())
 }

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use marquetry_base::{Error, Limits, Object};
-use marquetry_bench::lateness::{Calls, Spread, Ticks, Watched};
+use marquetry_bench::clock::{self, Alone};
+use marquetry_bench::lateness::{Calls, Lateness, Spread, Ticks, Watched};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::{Sources, tokio as on_tokio, uring};
 use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
@@ -75,7 +76,7 @@ pub(crate) fn measure(contestant: Contestant, file: &Path, seconds: u64) -> Resu
     let calls = Calls::default();
     let start = Instant::now();
     let mut native = None;
-    let (ticks, own_ticks, done) = match contestant {
+    let (late, late_by_own_timer, done, knows) = match contestant {
         Contestant::IdleCompio => {
             compio(async |_: &Path| Ok(0), contestant, file, long, &calls, &mut native)?
         }
@@ -87,19 +88,22 @@ pub(crate) fn measure(contestant: Contestant, file: &Path, seconds: u64) -> Resu
     };
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     Ok(json!({
-        "late": Spread::of(ticks).json(),
-        "late_by_own_timer": own_ticks.map(|ticks| Spread::of(ticks).json()),
+        "late": Spread::of(late.by_clock).json(),
+        "late_undisturbed": Spread::of(late.undisturbed).json(),
+        "late_by_own_timer": late_by_own_timer.map(|late| Spread::of(late.by_clock).json()),
         "calls": Spread::of(calls.take()).json(),
         "readings": done.readings,
         "rows": done.rows,
         "seconds": start.elapsed().as_secs_f64(),
-        "peak_memory_kib": marquetry_bench::clock::peak_memory_kib(&status),
+        "peak_memory_kib": clock::peak_memory_kib(&status),
         "io_uring": native,
+        "disturbance_known": knows,
     }))
 }
 
-/// What a measurement found: how late the timer was, how late the runtime's own was where that is another, and what was read.
-type Found = (Vec<Duration>, Option<Vec<Duration>>, Done);
+/// What a measurement found: how late the timer was, how late the runtime's own was where that is another, what was read, and whether it
+/// is known for how long other programs had the thread's processor.
+type Found = (Lateness, Option<Lateness>, Done, bool);
 
 /// Reads the file until the time is over.
 async fn read_on(
@@ -130,17 +134,18 @@ fn compio(
     calls: &Calls,
     native: &mut Option<bool>,
 ) -> Result<Found, String> {
+    let alone = Rc::new(Alone::new()?);
     let runtime = compio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     runtime.block_on(async {
         *native = Some(uring::is_native());
         let over = Rc::new(Cell::new(false));
         let timer = compio::runtime::spawn({
-            let over = Rc::clone(&over);
+            let (over, alone) = (Rc::clone(&over), Rc::clone(&alone));
             async move {
                 let mut ticks = Ticks::new();
                 while !over.get() {
                     compio::time::sleep_until(ticks.due()).await;
-                    ticks.tick(Instant::now());
+                    ticks.tick_on(&alone);
                 }
                 ticks.late()
             }
@@ -150,7 +155,7 @@ fn compio(
         let done = Watched::new(reading, Rc::clone(calls)).await?;
         over.set(true);
         let late = timer.await.map_err(|_| "the timer's task has ended")?;
-        Ok((late, None, done))
+        Ok((late, None, done, alone.knows()))
     })
 }
 
@@ -163,29 +168,32 @@ fn tokio(
     long: Duration,
     calls: &Calls,
 ) -> Result<Found, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| error.to_string())?;
+    let alone = Arc::new(Alone::new()?);
+    let others = alone.others();
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.on_thread_start(move || clock::run_on(&others).expect("a thread may run where the process may"));
+    let runtime = runtime.enable_all().build().map_err(|error| error.to_string())?;
     runtime.block_on(async {
         let over = Arc::new(AtomicBool::new(false));
         let kernel = tokio::spawn({
-            let over = Arc::clone(&over);
+            let (over, alone) = (Arc::clone(&over), Arc::clone(&alone));
             async move {
                 let timer = Timerfd::new()?;
                 let mut ticks = Ticks::new();
                 while !over.load(Ordering::Relaxed) {
                     timer.sleep_until(ticks.due()).await?;
-                    ticks.tick(Instant::now());
+                    ticks.tick_on(&alone);
                 }
                 Ok::<_, std::io::Error>(ticks.late())
             }
         });
         let own = tokio::spawn({
-            let over = Arc::clone(&over);
+            let (over, alone) = (Arc::clone(&over), Arc::clone(&alone));
             async move {
                 let mut ticks = Ticks::new();
                 while !over.load(Ordering::Relaxed) {
                     tokio::time::sleep_until(ticks.due().into()).await;
-                    ticks.tick(Instant::now());
+                    ticks.tick_on(&alone);
                 }
                 ticks.late()
             }
@@ -197,7 +205,7 @@ fn tokio(
         over.store(true, Ordering::Relaxed);
         let late = kernel.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         let own = own.await.map_err(|error| error.to_string())?;
-        Ok((late, Some(own), done))
+        Ok((late, Some(own), done, alone.knows()))
     })
 }
 
