@@ -167,9 +167,12 @@ pub fn copy(distance: usize, length: usize) -> ([u8; 4], usize) {
     let (distance, length) = (distance as u32, length as u32);
     // A copy of fewer than four is not in the elements of two bytes. Both are made; no branch tells them apart.
     let is_near = length.wrapping_sub(4) < 8 && distance < 1 << 11;
-    let near = 1 | length.wrapping_sub(4) << 2 | distance >> 8 << 5 | (distance & 0xff) << 8;
-    let far = 2 | length.wrapping_sub(1) << 2 | distance << 8;
-    let element = select_unpredictable(is_near, near, far);
+    // Both have the length above the kind and the distance behind that: of a near one its upper bits stand with the length, and what is left
+    // of them in the third byte is not taken.
+    let near = 1_u32.wrapping_sub(4 << 2).wrapping_add(distance >> 3 & 0xe0);
+    let far = 2_u32.wrapping_sub(1 << 2);
+    let element =
+        (length << 2).wrapping_add(distance << 8).wrapping_add(select_unpredictable(is_near, near, far));
     (element.to_le_bytes(), 3 - usize::from(is_near))
 }
 
