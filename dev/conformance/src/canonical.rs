@@ -8,7 +8,9 @@ use std::sync::Arc;
 use marquetry_base::{Bytes, Error, Limits, Machine, Object, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Batch, BatchReader, ColumnBatch, FooterReader, Layout, ReadOptions, Values};
+use marquetry_parquet::read::{
+    Batch, BatchReader, ChunkIndex, ColumnBatch, FooterReader, Layout, PageIndexReader, ReadOptions, Values,
+};
 use marquetry_parquet::schema::{Leaf, LogicalType, PhysicalType};
 
 use crate::hostile::{self, Manner, Report};
@@ -184,6 +186,21 @@ pub fn metadata(bytes: &Bytes, manner: Manner) -> Result<Arc<FileMetaData>> {
         Ok(())
     })?;
     metadata.ok_or_else(|| Error::internal("a footer without metadata"))
+}
+
+/// The page index of all column chunks that have one.
+///
+/// # Errors
+///
+/// The machine's.
+pub fn indexes(bytes: &Bytes, metadata: &Arc<FileMetaData>) -> Result<Vec<ChunkIndex>> {
+    let mut reader = PageIndexReader::new(FILE, Arc::clone(metadata), &ReadOptions::default())?;
+    let mut all = Vec::new();
+    hostile::run(&mut reader, FILE, bytes, Manner::KIND, |index| {
+        all.push(index);
+        Ok(())
+    })?;
+    Ok(all)
 }
 
 /// Reads flat columns, each row of them; says their sums.

@@ -9,7 +9,6 @@ use marquetry_parquet::format::{
     BoundaryOrder, ColumnChunk, ColumnIndex, ColumnOrder, FileMetaData, KeyValue, OffsetIndex, RowGroup,
     Statistics,
 };
-use marquetry_parquet::read::{ChunkIndex, PageIndexReader, ReadOptions};
 use parquet::basic::{ColumnOrder as TheirOrder, Type};
 use parquet::bloom_filter::Sbbf;
 use parquet::column::reader::ColumnReader;
@@ -20,8 +19,7 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
-use crate::canonical::FILE;
-use crate::hostile::{self, Manner};
+use crate::canonical;
 
 /// How much was compared.
 #[derive(Debug, Clone, Copy, Default)]
@@ -87,7 +85,7 @@ pub fn compare(bytes: &Bytes, metadata: &Arc<FileMetaData>) -> Result<Compared, 
     }
     same("row groups", metadata.row_groups.len(), theirs.num_row_groups())?;
     let mut compared = Compared::default();
-    let mut indexes = indexes(bytes, metadata)
+    let mut indexes = canonical::indexes(bytes, metadata)
         .map_err(|error| format!("its page index: {error:?}"))?
         .into_iter()
         .peekable();
@@ -167,21 +165,6 @@ pub fn floats(bytes: &Bytes, leaf: usize) -> Result<Vec<f64>, String> {
 
 /// See [`bloom_filter`].
 pub type Told = Box<dyn Fn(&[u8]) -> bool>;
-
-/// The page index of all column chunks that have one.
-///
-/// # Errors
-///
-/// The machine's.
-fn indexes(bytes: &Bytes, metadata: &Arc<FileMetaData>) -> marquetry_base::Result<Vec<ChunkIndex>> {
-    let mut reader = PageIndexReader::new(FILE, Arc::clone(metadata), &ReadOptions::default())?;
-    let mut all = Vec::new();
-    hostile::run(&mut reader, FILE, bytes, Manner::KIND, |index| {
-        all.push(index);
-        Ok(())
-    })?;
-    Ok(all)
-}
 
 fn row_group(ours: &RowGroup, theirs: &RowGroupMetaData) -> Result<(), String> {
     same("rows", signed(ours.rows), theirs.num_rows())?;

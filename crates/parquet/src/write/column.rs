@@ -18,6 +18,7 @@ use super::page::PageMaker;
 use super::part::{self, Cursor, Maxima, PART_PRICE, Part};
 use super::sample::Sample;
 use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE, Short};
+use crate::encoding::delta::encode::BLOCK_MAX;
 use crate::format::{
     Compression, DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, GeospatialStatistics,
     PageKind,
@@ -237,7 +238,7 @@ impl ColumnWriter {
                 self.closing = Closing::Values;
                 continue;
             }
-            let rows_left = shared.options.page_rows - self.page.rows;
+            let rows_left = self.page_rows(shared).saturating_sub(self.page.rows);
             let part = Part::next(column, self.maxima, self.cursor, until, rows_left)?;
             budget.charge(PART_PRICE, 0, part.entries.len());
             if part.entries.is_empty() {
@@ -280,8 +281,18 @@ impl ColumnWriter {
         begins_row
             && !self.is_in_value
             && self.page.entries > 0
-            && (self.page.rows >= shared.options.page_rows
+            && (self.page.rows >= self.page_rows(shared)
                 || self.coding.as_ref().is_some_and(|coding| coding.is_leaving))
+    }
+
+    /// Rows that the page has at most. One of DELTA_BINARY_PACKED ends with a block: behind the first value, blocks are whole.
+    fn page_rows(&self, shared: &Shared) -> usize {
+        let most = shared.options.page_rows;
+        let is_packed = |coding: &Coding| coding.encoding == Encoding::DeltaBinaryPacked;
+        match self.maxima.repetition == 0 && self.coding.as_ref().is_some_and(is_packed) {
+            true if most > BLOCK_MAX => most - (most - 1) % BLOCK_MAX,
+            _ => most,
+        }
     }
 
     /// Whether the page would be too large with this part.

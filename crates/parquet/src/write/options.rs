@@ -25,7 +25,7 @@ pub struct WriteOptions {
     pub columns: BTreeMap<usize, ColumnOptions>,
     /// The kind of data pages.
     pub page_version: PageVersion,
-    /// Rows of a page, at most.
+    /// Rows of a page, at most. Those of DELTA_BINARY_PACKED end with a block of it, up to 255 rows before.
     pub page_rows: usize,
     /// Bytes of a page before compression, at most, without its header; a single row may take more. Pages of strings in PLAIN,
     /// and of numbers, keep to it; those of other encodings about.

@@ -13,6 +13,7 @@ use marquetry_parquet::read::{Batch, ByteArrays, ColumnBatch, Layout, ReadOption
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::{BloomOptions, ColumnOptions, WriteOptions};
 
+use crate::given::{self, Flavour};
 use crate::rewritten::{SPILL, batches, write};
 
 /// A number that says nothing.
@@ -176,6 +177,26 @@ fn a_dictionary_that_does_not_pay_in_its_first_page_is_given_up() {
         let usual = write(&schema, &given, options, Manner::USUAL).unwrap().object(FILE);
         assert!(kind == usual, "budgets change what is written");
     }
+}
+
+/// Pages of DELTA_BINARY_PACKED end with a block of it, behind their first value; others where they are asked to.
+#[test]
+fn pages_of_deltas_end_with_a_block() {
+    let first_rows = |encoding, page_rows: usize| -> Vec<u64> {
+        let schema = given::wide(1, INT64);
+        let given = [given::batch(&schema, 50_000, Flavour::Ascending, Layout::Spaced, 1)];
+        let column = ColumnOptions { encoding: Some(encoding), ..ColumnOptions::default() };
+        let options = WriteOptions { column, page_rows, ..WriteOptions::default() };
+        let file = write(&schema, &given, options, Manner::KIND).unwrap().object(FILE);
+        let metadata = canonical::metadata(&file, Manner::KIND).unwrap();
+        let indexes = canonical::indexes(&file, &metadata).unwrap();
+        indexes[0].offset_index.pages.iter().map(|page| page.first_row).collect()
+    };
+    assert_eq!(first_rows(Encoding::DeltaBinaryPacked, 20_000), [0, 19_969, 2 * 19_969]);
+    assert_eq!(first_rows(Encoding::DeltaBinaryPacked, 19_969), [0, 19_969, 2 * 19_969]);
+    assert_eq!(first_rows(Encoding::Plain, 20_000), [0, 20_000, 40_000]);
+    let small = first_rows(Encoding::DeltaBinaryPacked, 256);
+    assert_eq!((small[1], small.len()), (256, 50_000_usize.div_ceil(256)));
 }
 
 /// Where little may be held, pages are ended early: late enough that there are few.

@@ -15,7 +15,7 @@ pub(crate) const VALUE_PRICE: Price = Price::per_kilovalue(2 << 10);
 const MINIBLOCKS: usize = 4;
 
 /// Values of the largest block.
-const BLOCK_MAX: usize = 256;
+pub(crate) const BLOCK_MAX: usize = 256;
 
 /// Values that are written between two looks at the budget.
 const SLICE: usize = 16 * BLOCK_MAX;
