@@ -69,6 +69,17 @@ pub trait Codecs: Send + Sync {
         let _ = level;
         Err(Error::unsupported(alloc::format!("compression by {}", codec.name())))
     }
+
+    /// Another compressor for `codec`, that is faster than the default one, and makes no larger pages of some data, but much larger ones of
+    /// other: which of the two is better is to be tried. `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Codecs::compressor`]'s.
+    fn other_compressor(&self, codec: Codec) -> Result<Option<Box<dyn Compressor>>> {
+        let _ = codec;
+        Ok(None)
+    }
 }
 
 /// Decompresses one page at a time, and stops anywhere.

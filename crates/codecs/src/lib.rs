@@ -93,4 +93,8 @@ impl Codecs for StandardCodecs {
     fn compressor(&self, codec: Codec, level: Option<i32>) -> Result<Box<dyn Compressor>> {
         compress::compressor(codec, level)
     }
+
+    fn other_compressor(&self, codec: Codec) -> Result<Option<Box<dyn Compressor>>> {
+        compress::other_compressor(codec)
+    }
 }

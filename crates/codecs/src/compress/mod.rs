@@ -43,13 +43,21 @@ pub const fn bounded_level_max(codec: Codec) -> Option<i32> {
 pub(crate) fn compressor(codec: Codec, level: Option<i32>) -> Result<Box<dyn Compressor>> {
     let level = checked(codec, level)?;
     Ok(match codec {
-        Codec::Snappy => Box::new(Paged::new(Sequences::<snappy::Snappy>::new()?)),
+        Codec::Snappy => Box::new(Paged::new(Sequences::<snappy::Snappy<false>>::new()?)),
         Codec::Lz4Raw => Box::new(Paged::new(Sequences::<lz4::Lz4>::new()?)),
         Codec::Lz4 => Box::new(Paged::new(Hadoop::new(Paged::new(Sequences::<lz4::Lz4>::new()?)))),
         Codec::Gzip => Box::new(Paged::new(Streamed::new(gzip::Gzip::new(level)))),
         Codec::Zstd => Box::new(Paged::new(Streamed::new(zstd::Zstd::new(level)?))),
         Codec::Brotli => Box::new(Paged::new(Streamed::new(brotli::Brotli::new(level)))),
         Codec::Lzo => return Err(Error::unsupported("compression by LZO, which is only read")),
+    })
+}
+
+/// Another compressor for `codec`, if there is one: of SNAPPY, one that looks for long matches.
+pub(crate) fn other_compressor(codec: Codec) -> Result<Option<Box<dyn Compressor>>> {
+    Ok(match codec {
+        Codec::Snappy => Some(Box::new(Paged::new(Sequences::<snappy::Snappy<true>>::new()?))),
+        _ => None,
     })
 }
 

@@ -8,16 +8,16 @@ use marquetry_kernels::lz::snappy;
 
 use super::sequences::{Format, Part};
 
-/// Writer of a page that is one Snappy block.
+/// Writer of a page that is one Snappy block, of long matches if `LONG`.
 #[derive(Debug)]
-pub(crate) struct Snappy {
+pub(crate) struct Snappy<const LONG: bool> {
     left: Sequence,
     /// The tag of these literals was written.
     tagged: Option<usize>,
 }
 
-impl Default for Snappy {
-    fn default() -> Snappy {
+impl<const LONG: bool> Default for Snappy<LONG> {
+    fn default() -> Self {
         Snappy { left: Sequence { literals: 0, distance: 0, length: 0 }, tagged: None }
     }
 }
@@ -25,7 +25,7 @@ impl Default for Snappy {
 /// Literals of one element: their number takes at most two bytes behind the tag.
 const LITERALS_MAX: usize = 1 << 16;
 
-impl Format for Snappy {
+impl<const LONG: bool> Format for Snappy<LONG> {
     /// Measured (`examples/compress.rs`), but for matches, whose price is what pages of short strings were seen to take beside it on a busy machine.
     const PRICE: Price = Price { kib: 800, kilovalue: 16 << 10 };
 
@@ -39,7 +39,7 @@ impl Format for Snappy {
     }
 
     fn start(&mut self, uncompressed: usize) -> Part {
-        *self = Snappy::default();
+        *self = Self::default();
         let (mut bytes, mut at, mut left) = ([0; 8], 0, uncompressed);
         while left >= 0x80 {
             bytes[at] = marquetry_base::cast::low_u8(left as u64) | 0x80;
@@ -50,7 +50,10 @@ impl Format for Snappy {
     }
 
     fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table<'_>, output: &mut [u8]) -> Packed {
-        snappy::pack(input, cursor, table, output)
+        match LONG {
+            true => snappy::pack_long(input, cursor, table, output),
+            false => snappy::pack(input, cursor, table, output),
+        }
     }
 
     fn begin(&mut self, sequence: Sequence) {

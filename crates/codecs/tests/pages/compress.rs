@@ -14,8 +14,15 @@ const CODECS: [Codec; 6] =
 /// The most that a step may charge at usual levels: the default budget, and what a slice does too much.
 const STEP_UNITS_MAX: u64 = Budget::DEFAULT_UNITS + 64_000;
 
+/// Stands for the other compressor of a codec.
+const OTHER: Option<i32> = Some(i32::MIN);
+
 fn compressor(codec: Codec, level: Option<i32>) -> Box<dyn Compressor> {
-    StandardCodecs::default().compressor(codec, level).unwrap()
+    let codecs = StandardCodecs::default();
+    match level {
+        OTHER => codecs.other_compressor(codec).unwrap().expect("there is another one"),
+        _ => codecs.compressor(codec, level).unwrap(),
+    }
 }
 
 /// Everything at hand; budget after budget of `units`.
@@ -173,6 +180,7 @@ fn levels_of(codec: Codec) -> Vec<Option<i32>> {
         Codec::Gzip => vec![None, Some(0), Some(1), Some(2), Some(4), Some(9)],
         Codec::Zstd => vec![None, Some(-5), Some(3), Some(7)],
         Codec::Brotli => vec![None, Some(0), Some(1), Some(3)],
+        Codec::Snappy => vec![None, OTHER],
         _ => vec![None],
     }
 }

@@ -34,6 +34,19 @@ pub(super) struct Page {
     pub(super) bytes: u32,
     /// Bytes in all before compression.
     pub(super) uncompressed_bytes: u32,
+    /// Which compressor was found to be better, if both were tried.
+    pub(super) found: Option<Way>,
+}
+
+/// Which compressor of a codec, where it has two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// The one of a level.
+    Usual,
+    /// The [other](Codecs::other_compressor), which is faster.
+    Other,
+    /// Both are tried: the other one is better, unless its page is larger, by more than a hundredth.
+    Both,
 }
 
 /// Makes pages, one after the other, for all columns.
@@ -41,10 +54,16 @@ pub(super) struct PageMaker {
     codecs: Arc<dyn Codecs>,
     /// Those that were used, by codec and level.
     compressors: Vec<(Codec, Option<i32>, Box<dyn Compressor>)>,
+    /// The other ones, of codecs that were asked for theirs.
+    others: Vec<(Codec, Option<Box<dyn Compressor>>)>,
     crc: bool,
     stage: Stage,
     /// The compressor of this page.
-    compressor: Option<usize>,
+    compressor: Option<Used>,
+    /// One that it is compressed by, too, and what it was compressed to before.
+    also: Option<Used>,
+    before: Option<Body>,
+    found: Option<Way>,
     kind: Option<PageKind>,
     /// What stands before what is compressed, as it is.
     plain: Body,
@@ -59,6 +78,13 @@ pub(super) struct PageMaker {
     /// The body in the file.
     output: Body,
     checksum: u32,
+}
+
+/// A compressor that is used: its number among those of its kind.
+#[derive(Debug, Clone, Copy)]
+enum Used {
+    Usual(usize),
+    Other(usize),
 }
 
 /// What is to be done next with the page, and how far that is.
@@ -87,9 +113,13 @@ impl PageMaker {
         PageMaker {
             codecs,
             compressors: Vec::new(),
+            others: Vec::new(),
             crc,
             stage: Stage::Idle,
             compressor: None,
+            also: None,
+            before: None,
+            found: None,
             kind: None,
             plain: Body::default(),
             input: Body::default(),
@@ -114,19 +144,32 @@ impl PageMaker {
         plain: Body,
         input: Body,
         compression: Compression,
-        level: Option<i32>,
+        (level, way): (Option<i32>, Way),
     ) -> Result<()> {
+        (self.also, self.before, self.found) = (None, None, None);
         self.uncompressed = plain.len() + input.len();
         // Nothing is compressed to something, which some readers take amiss.
         let is_skipped = matches!(kind, PageKind::DataV2(_)) && input.is_empty();
         self.compressor = match compression {
-            Compression::Codec(codec) if !is_skipped => Some(self.compressor_of(codec, level)?),
+            Compression::Codec(codec) if !is_skipped => {
+                let other = match way {
+                    Way::Usual => None,
+                    Way::Other | Way::Both => self.other_of(codec)?,
+                };
+                match (other, way) {
+                    (Some(other), Way::Other) => Some(other),
+                    (also, _) => {
+                        self.also = also;
+                        Some(self.compressor_of(codec, level)?)
+                    }
+                }
+            }
             _ => None,
         };
         self.stage = match self.compressor {
             None => Stage::Checksum { piece: 0, at: 0 },
-            Some(number) => {
-                self.compressors[number].2.start(input.len())?;
+            Some(used) => {
+                self.compressor(used)?.start(input.len())?;
                 self.joined.clear();
                 self.filled = 0;
                 let is_joined = input.pieces().len() > 1 && input.len() <= JOINED_BYTES_MAX;
@@ -148,16 +191,30 @@ impl PageMaker {
         Ok(())
     }
 
-    fn compressor_of(&mut self, codec: Codec, level: Option<i32>) -> Result<usize> {
+    fn compressor_of(&mut self, codec: Codec, level: Option<i32>) -> Result<Used> {
         let known = self.compressors.iter().position(|known| (known.0, known.1) == (codec, level));
-        match known {
-            Some(number) => Ok(number),
-            None => {
-                let compressor = self.codecs.compressor(codec, level)?;
-                self.compressors.push((codec, level, compressor));
-                Ok(self.compressors.len() - 1)
-            }
+        let number = known.unwrap_or(self.compressors.len());
+        if known.is_none() {
+            self.compressors.push((codec, level, self.codecs.compressor(codec, level)?));
         }
+        Ok(Used::Usual(number))
+    }
+
+    fn other_of(&mut self, codec: Codec) -> Result<Option<Used>> {
+        let known = self.others.iter().position(|known| known.0 == codec);
+        let number = known.unwrap_or(self.others.len());
+        if known.is_none() {
+            self.others.push((codec, self.codecs.other_compressor(codec)?));
+        }
+        Ok(self.others[number].1.is_some().then_some(Used::Other(number)))
+    }
+
+    fn compressor(&mut self, used: Used) -> Result<&mut Box<dyn Compressor>> {
+        let found = match used {
+            Used::Usual(number) => self.compressors.get_mut(number).map(|known| &mut known.2),
+            Used::Other(number) => self.others.get_mut(number).and_then(|known| known.1.as_mut()),
+        };
+        found.ok_or_else(|| Error::internal("no such compressor"))
     }
 
     /// The body as it is without a codec.
@@ -220,8 +277,12 @@ impl PageMaker {
 
     /// Compresses on. A codec yields before the budget is spent, too: where what is left does not pay for what it does at least.
     fn compress(&mut self, piece: usize, at: usize, budget: &mut Budget<'_>) -> Result<Status> {
-        let Some(number) = self.compressor else { return Err(Error::internal("a page without a codec")) };
-        let compressor = &mut self.compressors[number].2;
+        let compressor = match self.compressor {
+            Some(Used::Usual(number)) => self.compressors.get_mut(number).map(|known| &mut known.2),
+            Some(Used::Other(number)) => self.others.get_mut(number).and_then(|known| known.1.as_mut()),
+            None => None,
+        };
+        let Some(compressor) = compressor else { return Err(Error::internal("a page without a codec")) };
         if self.room.is_empty() {
             self.room.try_reserve_exact(ROOM_BYTES).map_err(|_| Error::out_of_memory(ROOM_BYTES))?;
             self.room.resize(ROOM_BYTES, 0);
@@ -248,23 +309,38 @@ impl PageMaker {
             return Err(Error::internal("a codec that wants more than there is"));
         }
         if is_end {
-            self.end_compression();
+            self.end_compression()?;
         }
         Ok(progress.status)
     }
 
-    fn end_compression(&mut self) {
+    fn end_compression(&mut self) -> Result<()> {
+        if let Some(also) = self.also.take() {
+            self.before = Some(core::mem::take(&mut self.output));
+            let length = self.input.len();
+            self.compressor(also)?.start(length)?;
+            (self.compressor, self.stage) = (Some(also), Stage::Compress { piece: 0, at: 0 });
+            return Ok(());
+        }
+        if let Some(before) = self.before.take() {
+            let is_better = self.output.len() <= before.len() + before.len() / 100;
+            self.found = Some(if is_better { Way::Other } else { Way::Usual });
+            if !is_better {
+                self.output = before;
+            }
+        }
         self.stage = Stage::Checksum { piece: 0, at: 0 };
         if let Some(PageKind::DataV2(page)) = &mut self.kind {
             page.is_compressed = self.output.len() < self.input.len();
             if !page.is_compressed {
                 self.output = self.whole_input();
-                return;
+                return Ok(());
             }
         }
         let mut body = core::mem::take(&mut self.plain);
         body.append(core::mem::take(&mut self.output));
         (self.output, self.input) = (body, Body::default());
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<Page> {
@@ -289,12 +365,14 @@ impl PageMaker {
             pieces.insert(0, header.into());
             pieces
         };
-        Ok(Page { pieces, bytes, uncompressed_bytes })
+        Ok(Page { pieces, bytes, uncompressed_bytes, found: self.found.take() })
     }
 
     /// Bytes of memory that it holds from page to page.
     pub(super) fn held(&self) -> u64 {
-        let compressors: usize = self.compressors.iter().map(|known| known.2.held_bytes()).sum();
+        let usual = self.compressors.iter().map(|known| &known.2);
+        let others = self.others.iter().filter_map(|known| known.1.as_ref());
+        let compressors: usize = usual.chain(others).map(|known| known.held_bytes()).sum();
         u64_of(compressors + self.room.capacity() + self.joined.capacity())
     }
 }

@@ -3,15 +3,17 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use marquetry_base::Bytes;
+use marquetry_base::{Bytes, Codec, Codecs, Compressor, Decompressor, Result};
+use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{self, FILE};
-use marquetry_conformance::craft::{BYTE_ARRAY, Column, DOUBLE, FLOAT, INT64, Table};
+use marquetry_conformance::craft::{BYTE_ARRAY, Column, DOUBLE, FLOAT, INT32, INT64, Table};
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::leaves::sums;
-use marquetry_parquet::format::Encoding;
+use marquetry_conformance::written;
+use marquetry_parquet::format::{Compression, Encoding};
 use marquetry_parquet::read::{Batch, ByteArrays, ColumnBatch, Layout, ReadOptions, Values};
 use marquetry_parquet::schema::Schema;
-use marquetry_parquet::write::{BloomOptions, ColumnOptions, WriteOptions};
+use marquetry_parquet::write::{BloomOptions, ColumnOptions, Fed, FileWriter, WriteOptions};
 
 use crate::given::{self, Flavour};
 use crate::rewritten::{SPILL, batches, write};
@@ -197,6 +199,76 @@ fn pages_of_deltas_end_with_a_block() {
     assert_eq!(first_rows(Encoding::Plain, 20_000), [0, 20_000, 40_000]);
     let small = first_rows(Encoding::DeltaBinaryPacked, 256);
     assert_eq!((small[1], small.len()), (256, 50_000_usize.div_ceil(256)));
+}
+
+/// Codecs that have one compressor each.
+struct OnlyUsual(StandardCodecs);
+
+impl Codecs for OnlyUsual {
+    fn decompressor(&self, codec: Codec) -> Result<Box<dyn Decompressor>> {
+        self.0.decompressor(codec)
+    }
+
+    fn compressor(&self, codec: Codec, level: Option<i32>) -> Result<Box<dyn Compressor>> {
+        self.0.compressor(codec, level)
+    }
+}
+
+/// A column that SNAPPY's other compressor makes smaller gets it; one that it would make larger does not, nor one of few pages.
+#[test]
+fn the_better_compressor_is_found() {
+    let digits = |rows: usize| {
+        let number =
+            |at: usize| format!("{:020}{:020}{:020}", mixed(3 * at), mixed(3 * at + 1), mixed(3 * at + 2));
+        (BYTE_ARRAY, strings((0..rows).map(number)))
+    };
+    let numbers = |rows: usize| {
+        let values: Vec<i32> = (0..rows).map(|row| (mixed(row) % 10_000) as i32).collect();
+        (INT32, Values::Int32(values.into()))
+    };
+    let options = WriteOptions {
+        column: ColumnOptions {
+            encoding: Some(Encoding::Plain),
+            compression: Compression::Codec(Codec::Snappy),
+            ..ColumnOptions::default()
+        },
+        ..WriteOptions::default()
+    };
+    for ((physical_type, values), page_rows, is_smaller) in
+        [(digits(30_000), 3000, true), (digits(10_000), 3000, false), (numbers(200_000), 20_000, false)]
+    {
+        let schema = given::wide(1, physical_type);
+        let rows = values.len();
+        let given = [Batch { row_group: 0, first_row: 0, rows, columns: vec![column(0, rows, values)] }];
+        let options = WriteOptions { page_rows, ..options.clone() };
+        let of = |codecs: Arc<dyn Codecs>| {
+            let mut writer = FileWriter::new(FILE, Arc::clone(&schema), codecs, options.clone()).unwrap();
+            let mut left = given.iter();
+            let written = written::write(&mut writer, Manner::KIND, |writer, _room| {
+                match left.next() {
+                    Some(batch) => assert_eq!(writer.feed(batch.clone())?, Fed::Taken),
+                    None => writer.finish(),
+                }
+                Ok(())
+            });
+            written.unwrap().object(FILE)
+        };
+        let (both, usual) =
+            (of(Arc::new(StandardCodecs::default())), of(Arc::new(OnlyUsual(StandardCodecs::default()))));
+        match is_smaller {
+            true => assert!(
+                both.len() < usual.len() * 99 / 100,
+                "{} bytes instead of {}",
+                both.len(),
+                usual.len()
+            ),
+            false => assert!(both == usual, "{} bytes instead of {}", both.len(), usual.len()),
+        }
+        let (again, read) = batches(&both, ReadOptions::default()).unwrap();
+        assert_eq!(sums(&schema, &given), sums(&again, &read));
+        let usual_host = write(&schema, &given, options.clone(), Manner::USUAL).unwrap().object(FILE);
+        assert!(both == usual_host, "budgets change what is written");
+    }
 }
 
 /// Where little may be held, pages are ended early: late enough that there are few.
