@@ -217,10 +217,11 @@ impl Codecs for OnlyUsual {
 /// A column that SNAPPY's other compressor makes smaller gets it; one that it would make larger does not, nor one of few pages.
 #[test]
 fn the_better_compressor_is_found() {
-    let digits = |rows: usize| {
-        let number =
-            |at: usize| format!("{:020}{:020}{:020}", mixed(3 * at), mixed(3 * at + 1), mixed(3 * at + 2));
-        (BYTE_ARRAY, strings((0..rows).map(number)))
+    // Words of eight digits.
+    let words = |rows: usize| {
+        let word = |at: usize| format!("{:08}", mixed((mixed(at) % 4000) as usize) % 100_000_000);
+        let text = |row: usize| (10 * row..10 * row + 10).map(word).collect();
+        (BYTE_ARRAY, strings((0..rows).map(text)))
     };
     let numbers = |rows: usize| {
         let values: Vec<i32> = (0..rows).map(|row| (mixed(row) % 10_000) as i32).collect();
@@ -235,7 +236,7 @@ fn the_better_compressor_is_found() {
         ..WriteOptions::default()
     };
     for ((physical_type, values), page_rows, is_smaller) in
-        [(digits(30_000), 3000, true), (digits(10_000), 3000, false), (numbers(200_000), 20_000, false)]
+        [(words(100_000), 12_000, true), (words(30_000), 12_000, false), (numbers(200_000), 20_000, false)]
     {
         let schema = given::wide(1, physical_type);
         let rows = values.len();
