@@ -14,7 +14,7 @@ use super::encoder::{Body, Encoder, LevelEncoder, Slice};
 use super::geospatial::GeospatialBuilder;
 use super::options::{PageVersion, WriteOptions, check_leaf};
 use super::out::Out;
-use super::page::{PageMaker, Way};
+use super::page::{PageMaker, Way, Ways};
 use super::part::{self, Cursor, Maxima, PART_PRICE, Part};
 use super::sample::Sample;
 use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE, Short};
@@ -32,11 +32,6 @@ const HISTOGRAM_PRICE: Price = Price::per_kilovalue(1 << 10);
 
 /// What the choice of an encoding may cost: a sample of a few thousand values is encoded in several ways.
 const CHOICE_UNITS: u64 = 200_000;
-
-/// Of a codec with two compressors the better one is found by a page of a chunk that gets both; the first that has so many bytes are spared
-/// that, for there may be no more.
-const TRIED_PAGE_BYTES: usize = 64 << 10;
-const TRIED_PAGE: usize = 4;
 
 /// What all columns use, one after the other.
 pub(super) struct Shared {
@@ -72,9 +67,7 @@ pub(super) struct ColumnWriter {
     is_whole: bool,
     /// What was chosen, for the chunk before, if that stands.
     choice: Option<Chosen>,
-    /// Which compressor pages of an encoding get, where the codec has two, and how many pages the chunk has that are not small.
-    way: Option<(Encoding, Way)>,
-    large_pages: usize,
+    ways: Ways,
     /// The chunk's first values, all of them in the open page, until they are encoded.
     sample: Option<Box<Sample>>,
     coding: Option<Coding>,
@@ -149,8 +142,7 @@ impl ColumnWriter {
             is_choosing: false,
             is_whole: false,
             choice: None,
-            way: None,
-            large_pages: 0,
+            ways: Ways::default(),
             sample: None,
             coding: None,
             page: OpenPage::default(),
@@ -590,9 +582,7 @@ impl ColumnWriter {
                     Some(page) => {
                         match core::mem::replace(&mut self.closing, Closing::No) {
                             Closing::Making(record) => {
-                                if let (Some(found), Some((_, way))) = (page.found, &mut self.way) {
-                                    *way = found;
-                                }
+                                self.ways.keep(page.found);
                                 self.chunk.keep(*record, page);
                             }
                             _ => self.chunk.keep_dictionary(page),
@@ -672,16 +662,7 @@ impl ColumnWriter {
         let record = self.record(page)?;
         let options = shared.options.of(self.leaf);
         let (compression, level): (Compression, _) = (options.compression, options.level);
-        self.large_pages += usize::from(input.len() >= TRIED_PAGE_BYTES);
-        let way = match self.way {
-            _ if level.is_some() || input.len() < TRIED_PAGE_BYTES => Way::Usual,
-            _ if self.large_pages == TRIED_PAGE => {
-                self.way = Some((encoding, Way::Usual));
-                Way::Both
-            }
-            Some((found_for, way)) if found_for == encoding => way,
-            _ => Way::Usual,
-        };
+        let way = if level.is_some() { Way::Usual } else { self.ways.next(encoding, input.len()) };
         shared.maker.start(kind, plain, input, compression, (level, way))?;
         self.closing = Closing::Making(Box::new(record));
         Ok(true)
@@ -773,7 +754,8 @@ impl ColumnWriter {
 
     /// The chunk, once it is ended.
     pub(super) fn take_chunk(&mut self) -> Chunk {
-        (self.is_whole, self.large_pages) = (false, 0);
+        self.is_whole = false;
+        self.ways.end_chunk();
         self.choice = self.choice.and_then(|choice| choice.after(self.chunk.rows));
         core::mem::take(&mut self.chunk)
     }

@@ -10,7 +10,7 @@ use marquetry_kernels::crc32;
 
 use super::encoder::Body;
 use crate::format::write::write_page_header;
-use crate::format::{Compression, PageHeader, PageKind};
+use crate::format::{Compression, Encoding, PageHeader, PageKind};
 use crate::growing::{COPY_PRICE, SLICE_BYTES};
 
 /// What a checksum costs.
@@ -49,19 +49,61 @@ pub(super) enum Way {
     Both,
 }
 
+/// Of a codec with two compressors the better one is found by a page of a chunk that gets both; the first that have so many bytes are spared
+/// that, for there may be no more.
+const TRIED_PAGE_BYTES: usize = 64 << 10;
+const TRIED_PAGE: usize = 4;
+
+/// Which compressor a column's pages get.
+#[derive(Debug, Default)]
+pub(super) struct Ways {
+    /// What was found for pages of an encoding.
+    found: Option<(Encoding, Way)>,
+    /// Pages of the chunk that are not small.
+    large_pages: usize,
+}
+
+impl Ways {
+    /// That of a page of so many bytes, where no level is asked for.
+    pub(super) fn next(&mut self, encoding: Encoding, bytes: usize) -> Way {
+        if bytes < TRIED_PAGE_BYTES {
+            return Way::Usual;
+        }
+        self.large_pages += 1;
+        match self.found {
+            _ if self.large_pages == TRIED_PAGE => {
+                self.found = Some((encoding, Way::Usual));
+                Way::Both
+            }
+            Some((found_for, way)) if found_for == encoding => way,
+            _ => Way::Usual,
+        }
+    }
+
+    /// Remembers what was found by a page that got both.
+    pub(super) fn keep(&mut self, found: Option<Way>) {
+        if let (Some(found), Some((_, way))) = (found, &mut self.found) {
+            *way = found;
+        }
+    }
+
+    /// The chunk has no more pages.
+    pub(super) fn end_chunk(&mut self) {
+        self.large_pages = 0;
+    }
+}
+
 /// Makes pages, one after the other, for all columns.
 pub(super) struct PageMaker {
     codecs: Arc<dyn Codecs>,
-    /// Those that were used, by codec and level.
-    compressors: Vec<(Codec, Option<i32>, Box<dyn Compressor>)>,
-    /// The other ones, of codecs that were asked for theirs.
-    others: Vec<(Codec, Option<Box<dyn Compressor>>)>,
+    /// Those that were used.
+    compressors: Vec<(Kind, Box<dyn Compressor>)>,
     crc: bool,
     stage: Stage,
     /// The compressor of this page.
-    compressor: Option<Used>,
+    compressor: Option<usize>,
     /// One that it is compressed by, too, and what it was compressed to before.
-    also: Option<Used>,
+    also: Option<usize>,
     before: Option<Body>,
     found: Option<Way>,
     kind: Option<PageKind>,
@@ -80,12 +122,8 @@ pub(super) struct PageMaker {
     checksum: u32,
 }
 
-/// A compressor that is used: its number among those of its kind.
-#[derive(Debug, Clone, Copy)]
-enum Used {
-    Usual(usize),
-    Other(usize),
-}
+/// A compressor's codec and level, and whether it is the other one.
+type Kind = (Codec, Option<i32>, bool);
 
 /// What is to be done next with the page, and how far that is.
 #[derive(Debug, Clone, Copy)]
@@ -113,7 +151,6 @@ impl PageMaker {
         PageMaker {
             codecs,
             compressors: Vec::new(),
-            others: Vec::new(),
             crc,
             stage: Stage::Idle,
             compressor: None,
@@ -152,24 +189,20 @@ impl PageMaker {
         let is_skipped = matches!(kind, PageKind::DataV2(_)) && input.is_empty();
         self.compressor = match compression {
             Compression::Codec(codec) if !is_skipped => {
-                let other = match way {
-                    Way::Usual => None,
-                    Way::Other | Way::Both => self.other_of(codec)?,
-                };
-                match (other, way) {
-                    (Some(other), Way::Other) => Some(other),
-                    (also, _) => {
-                        self.also = also;
-                        Some(self.compressor_of(codec, level)?)
-                    }
+                let other = if way == Way::Usual { None } else { self.other_of(codec)? };
+                if way == Way::Other && other.is_some() {
+                    other
+                } else {
+                    self.also = other;
+                    Some(self.compressor_of(codec, level)?)
                 }
             }
             _ => None,
         };
         self.stage = match self.compressor {
             None => Stage::Checksum { piece: 0, at: 0 },
-            Some(used) => {
-                self.compressor(used)?.start(input.len())?;
+            Some(number) => {
+                self.compressors[number].1.start(input.len())?;
                 self.joined.clear();
                 self.filled = 0;
                 let is_joined = input.pieces().len() > 1 && input.len() <= JOINED_BYTES_MAX;
@@ -191,30 +224,29 @@ impl PageMaker {
         Ok(())
     }
 
-    fn compressor_of(&mut self, codec: Codec, level: Option<i32>) -> Result<Used> {
-        let known = self.compressors.iter().position(|known| (known.0, known.1) == (codec, level));
-        let number = known.unwrap_or(self.compressors.len());
-        if known.is_none() {
-            self.compressors.push((codec, level, self.codecs.compressor(codec, level)?));
+    fn compressor_of(&mut self, codec: Codec, level: Option<i32>) -> Result<usize> {
+        let kind = (codec, level, false);
+        match self.known(kind) {
+            Some(number) => Ok(number),
+            None => Ok(self.add(kind, self.codecs.compressor(codec, level)?)),
         }
-        Ok(Used::Usual(number))
     }
 
-    fn other_of(&mut self, codec: Codec) -> Result<Option<Used>> {
-        let known = self.others.iter().position(|known| known.0 == codec);
-        let number = known.unwrap_or(self.others.len());
-        if known.is_none() {
-            self.others.push((codec, self.codecs.other_compressor(codec)?));
+    fn other_of(&mut self, codec: Codec) -> Result<Option<usize>> {
+        let kind = (codec, None, true);
+        match self.known(kind) {
+            Some(number) => Ok(Some(number)),
+            None => Ok(self.codecs.other_compressor(codec)?.map(|other| self.add(kind, other))),
         }
-        Ok(self.others[number].1.is_some().then_some(Used::Other(number)))
     }
 
-    fn compressor(&mut self, used: Used) -> Result<&mut Box<dyn Compressor>> {
-        let found = match used {
-            Used::Usual(number) => self.compressors.get_mut(number).map(|known| &mut known.2),
-            Used::Other(number) => self.others.get_mut(number).and_then(|known| known.1.as_mut()),
-        };
-        found.ok_or_else(|| Error::internal("no such compressor"))
+    fn known(&self, kind: Kind) -> Option<usize> {
+        self.compressors.iter().position(|known| known.0 == kind)
+    }
+
+    fn add(&mut self, kind: Kind, compressor: Box<dyn Compressor>) -> usize {
+        self.compressors.push((kind, compressor));
+        self.compressors.len() - 1
     }
 
     /// The body as it is without a codec.
@@ -277,12 +309,8 @@ impl PageMaker {
 
     /// Compresses on. A codec yields before the budget is spent, too: where what is left does not pay for what it does at least.
     fn compress(&mut self, piece: usize, at: usize, budget: &mut Budget<'_>) -> Result<Status> {
-        let compressor = match self.compressor {
-            Some(Used::Usual(number)) => self.compressors.get_mut(number).map(|known| &mut known.2),
-            Some(Used::Other(number)) => self.others.get_mut(number).and_then(|known| known.1.as_mut()),
-            None => None,
-        };
-        let Some(compressor) = compressor else { return Err(Error::internal("a page without a codec")) };
+        let Some(number) = self.compressor else { return Err(Error::internal("a page without a codec")) };
+        let compressor = &mut self.compressors[number].1;
         if self.room.is_empty() {
             self.room.try_reserve_exact(ROOM_BYTES).map_err(|_| Error::out_of_memory(ROOM_BYTES))?;
             self.room.resize(ROOM_BYTES, 0);
@@ -317,8 +345,7 @@ impl PageMaker {
     fn end_compression(&mut self) -> Result<()> {
         if let Some(also) = self.also.take() {
             self.before = Some(core::mem::take(&mut self.output));
-            let length = self.input.len();
-            self.compressor(also)?.start(length)?;
+            self.compressors[also].1.start(self.input.len())?;
             (self.compressor, self.stage) = (Some(also), Stage::Compress { piece: 0, at: 0 });
             return Ok(());
         }
@@ -370,9 +397,7 @@ impl PageMaker {
 
     /// Bytes of memory that it holds from page to page.
     pub(super) fn held(&self) -> u64 {
-        let usual = self.compressors.iter().map(|known| &known.2);
-        let others = self.others.iter().filter_map(|known| known.1.as_ref());
-        let compressors: usize = usual.chain(others).map(|known| known.held_bytes()).sum();
+        let compressors: usize = self.compressors.iter().map(|known| known.1.held_bytes()).sum();
         u64_of(compressors + self.room.capacity() + self.joined.capacity())
     }
 }
