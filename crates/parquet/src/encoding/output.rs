@@ -14,11 +14,21 @@ pub(crate) const PIECE_BYTES: usize = 960 << 10;
 const FIRST_BYTES: usize = 64;
 
 /// Bytes of a page, or of a part of it, one piece after the other. Below 960 KiB it is one piece.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Body {
     pieces: Vec<Bytes>,
     bytes: usize,
+    /// The first piece with the room in front of it, if there is some: what stands there is known last.
+    roomy: Bytes,
 }
+
+impl PartialEq for Body {
+    fn eq(&self, other: &Body) -> bool {
+        self.pieces == other.pieces
+    }
+}
+
+impl Eq for Body {}
 
 impl Body {
     /// Bytes in all.
@@ -41,10 +51,49 @@ impl Body {
         self.pieces
     }
 
-    /// Adds what another is behind it. Nothing is copied.
-    pub fn append(&mut self, other: Body) {
-        self.bytes += other.bytes;
-        self.pieces.extend(other.pieces);
+    /// Adds what another is behind it. Nothing is copied, but what there is room for in front of the other.
+    pub fn append(&mut self, mut other: Body) {
+        if self.bytes > 0 && other.put_before(&self.pieces, self.bytes) {
+            *self = other;
+        } else if self.bytes > 0 {
+            self.bytes += other.bytes;
+            self.pieces.extend(other.pieces);
+        } else {
+            *self = other;
+        }
+    }
+
+    /// Writes `bytes` bytes into the room in front. False where there is too little, or the memory is not its own.
+    fn put_before(&mut self, pieces: &[Bytes], bytes: usize) -> bool {
+        let Some(first) = self.pieces.first_mut() else { return false };
+        let Some(free) = self.roomy.len().checked_sub(first.len() + bytes) else { return false };
+        let behind = core::mem::take(first).len();
+        let (memory, is_own) = match core::mem::take(&mut self.roomy).try_into_mut() {
+            Ok(mut memory) => {
+                let mut at = free;
+                for piece in pieces {
+                    memory[at..at + piece.len()].copy_from_slice(piece);
+                    at += piece.len();
+                }
+                (memory.freeze(), true)
+            }
+            Err(memory) => (memory, false),
+        };
+        let length = behind + if is_own { bytes } else { 0 };
+        *first = memory.slice(memory.len() - length..);
+        if is_own {
+            self.bytes += bytes;
+            self.roomy = memory;
+        }
+        is_own
+    }
+
+    /// A body of one piece, of what is behind the first `free` bytes: there is room in front of it.
+    pub(crate) fn with_room(memory: Vec<u8>, free: usize) -> Body {
+        let roomy = Bytes::from(memory);
+        let mut body = Body { roomy: roomy.clone(), ..Body::default() };
+        body.push(roomy.slice(free..));
+        body
     }
 
     /// Adds a piece behind it. Nothing is copied.
@@ -74,9 +123,14 @@ impl Output {
         self.before.bytes + self.tail.len() - self.head
     }
 
+    /// Nothing was written, nor left free.
+    pub(crate) fn is_new(&self) -> bool {
+        self.tail.is_empty() && self.before.is_empty()
+    }
+
     /// Leaves `bytes` free in front of all others; only before anything is written.
     pub(crate) fn leave_head(&mut self, bytes: usize) -> Result<()> {
-        debug_assert!(self.len() == 0 && self.head == 0, "a head behind bytes");
+        debug_assert!(self.is_new(), "a head behind bytes");
         self.reserve(bytes)?;
         self.tail.resize(bytes, 0);
         self.head = bytes;
@@ -160,7 +214,7 @@ impl Output {
         let Output { before: mut body, mut tail, head: left, .. } = core::mem::take(self);
         if body.pieces.is_empty() {
             tail[free..left].copy_from_slice(head);
-            body.push(Bytes::from(tail).slice(free..));
+            body = Body::with_room(tail, free);
         } else {
             // The piece with the room is shared already.
             let first = body.pieces.remove(0).slice(left..);
@@ -220,5 +274,36 @@ mod tests {
             }
         }
         assert!(Output::default().finish(b"a").is_err());
+    }
+
+    #[test]
+    fn what_comes_before_takes_the_room_in_front() {
+        let body = |bytes: &[u8]| {
+            let mut body = Body::default();
+            body.push(Bytes::copy_from_slice(bytes));
+            body
+        };
+        let roomy = Body::with_room(b"....values".to_vec(), 4);
+        assert_eq!(joined(&roomy), b"values");
+        // What is shared is not written to.
+        let shared = roomy.clone();
+        let (mut one, mut two) = (body(b"ab"), body(b"c"));
+        one.append(roomy);
+        assert_eq!((joined(&one), one.pieces().len()), (b"abvalues".to_vec(), 2));
+        assert_eq!(joined(&shared), b"values");
+        drop(one);
+        two.append(shared);
+        assert_eq!((joined(&two), two.pieces().len()), (b"cvalues".to_vec(), 1));
+        let mut twice = body(b"d");
+        twice.append(body(b"e"));
+        twice.append(two);
+        assert_eq!((joined(&twice), twice.pieces().len()), (b"decvalues".to_vec(), 1));
+        let mut beyond = body(b"fg");
+        beyond.append(twice);
+        assert_eq!((joined(&beyond), beyond.pieces().len()), (b"fgdecvalues".to_vec(), 2));
+        let mut nothing = Body::default();
+        nothing.append(beyond.clone());
+        nothing.append(Body::default());
+        assert_eq!(nothing, beyond);
     }
 }

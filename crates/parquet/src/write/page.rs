@@ -22,7 +22,9 @@ const PAGE_UNITS: u64 = 500;
 const JOINED_BYTES_MAX: usize = 960 << 10;
 /// Room for what a codec produces.
 const ROOM_BYTES: usize = 256 << 10;
-/// Pieces of a page of no more bytes are copied to memory of just their size.
+/// Room for a page's header in front of what a codec produces.
+const HEADER_BYTES: usize = 64;
+/// Pieces of a page of no more bytes are copied to memory of just their size, where they are not in such memory.
 const SMALL_BYTES: usize = 64 << 10;
 
 /// A page as it stands in the file, header and all.
@@ -329,7 +331,7 @@ impl PageMaker {
         };
         let is_end = progress.status == Status::End;
         if progress.status == Status::NeedRoom || is_end {
-            self.output.push(Bytes::copy_from_slice(&self.room[..self.filled]));
+            self.keep_filled()?;
             budget.charge(COPY_PRICE, self.filled, 0);
             self.filled = 0;
         }
@@ -340,6 +342,18 @@ impl PageMaker {
             self.end_compression()?;
         }
         Ok(progress.status)
+    }
+
+    /// What the codec produced is a piece of the body: the first one behind room for the header.
+    fn keep_filled(&mut self) -> Result<()> {
+        let produced = &self.room[..self.filled];
+        let free = if self.output.is_empty() { HEADER_BYTES } else { 0 };
+        let mut memory = Vec::new();
+        memory.try_reserve_exact(free + produced.len()).map_err(|_| Error::out_of_memory(produced.len()))?;
+        memory.resize(free, 0);
+        memory.extend_from_slice(produced);
+        self.output.append(Body::with_room(memory, free));
+        Ok(())
     }
 
     fn end_compression(&mut self) -> Result<()> {
@@ -380,17 +394,18 @@ impl PageMaker {
             compressed_bytes: signed_u32(body.len())?,
             crc: self.crc.then_some(self.checksum),
         });
-        let bytes = signed_u32(header.len() + body.len())?;
         let uncompressed_bytes = signed_u32(header.len() + self.uncompressed)?;
-        let pieces = if body.len() <= SMALL_BYTES {
-            let mut whole = Vec::with_capacity(header.len() + body.len());
-            whole.extend_from_slice(&header);
-            body.pieces().iter().for_each(|piece| whole.extend_from_slice(piece));
-            alloc::vec![whole.into()]
+        let mut page = Body::default();
+        page.push(header.into());
+        page.append(body);
+        let bytes = signed_u32(page.len())?;
+        let is_tight = self.compressor.is_some() && page.pieces().len() == 1;
+        let pieces = if is_tight || page.len() > SMALL_BYTES {
+            page.into_pieces()
         } else {
-            let mut pieces = body.into_pieces();
-            pieces.insert(0, header.into());
-            pieces
+            let mut whole = Vec::with_capacity(page.len());
+            page.pieces().iter().for_each(|piece| whole.extend_from_slice(piece));
+            alloc::vec![whole.into()]
         };
         Ok(Page { pieces, bytes, uncompressed_bytes, found: self.found.take() })
     }

@@ -8,6 +8,9 @@ use super::super::{Part, other_type, strings};
 use crate::growing::{COPY_PRICE, SLICE_BYTES};
 use crate::write::encoder::Slice;
 
+/// Room in front of a page for its levels, where they are runs, and its header: so all of it can be one piece.
+const HEAD_BYTES: usize = 96;
+
 /// Bits that are copied at a time.
 const BITS_AT_ONCE: usize = 8 * SLICE_BYTES;
 
@@ -26,6 +29,9 @@ impl PlainEncoder {
     /// See [`Encoder::put`](crate::write::encoder::Encoder::put).
     pub(crate) fn put(&mut self, values: Slice<'_>, budget: &mut Budget<'_>) -> Result<usize> {
         let mut done = 0;
+        if self.out.is_new() && !values.is_empty() {
+            self.out.leave_head(HEAD_BYTES)?;
+        }
         while done < values.len() {
             let rest = values.part(done..values.len());
             done += match rest {
