@@ -49,7 +49,7 @@ impl Format for Lz4 {
         Part::Bytes([0; 8], 0)
     }
 
-    fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table<'_>, output: &mut [u8]) -> Packed {
+    fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table, output: &mut [u8]) -> Packed {
         lz4::pack(input, cursor, table, output)
     }
 

@@ -7,7 +7,7 @@
 
 use marquetry_base::{Budget, Error, Price, Progress, Result, Status};
 use marquetry_kernels::lz::pack::{
-    Cursor, DISTANCE_MAX, Input, LENGTH_MAX, MARGIN, Packed, Places, Sequence, Table,
+    Cursor, DISTANCE_MAX, Input, LENGTH_MAX, MARGIN, Packed, Sequence, Table,
 };
 
 use super::{Pack, Plain};
@@ -31,7 +31,7 @@ pub(crate) trait Format: Send + Default {
     fn start(&mut self, uncompressed: usize) -> Part;
 
     /// Finds sequences and writes what is easy.
-    fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table<'_>, output: &mut [u8]) -> Packed;
+    fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table, output: &mut [u8]) -> Packed;
 
     /// Begins to write a sequence. One without a match is the page's last, or one of [`LITERALS_MAX`](Format::LITERALS_MAX).
     fn begin(&mut self, sequence: Sequence);
@@ -69,7 +69,7 @@ const _: () = assert!(WINDOW_BYTES >= HISTORY_BYTES + AHEAD_BYTES + SLICE_BYTES_
 
 /// The compressor of a [`Format`].
 pub(crate) struct Sequences<F> {
-    places: Box<Places>,
+    table: Box<[Table; 1]>,
     cursor: Cursor,
     window: Window,
     writer: Writer<F>,
@@ -89,12 +89,15 @@ struct Writer<F> {
 
 impl<F: Format> Sequences<F> {
     pub(crate) fn new() -> Result<Sequences<F>> {
-        let places = zeros(size_of::<Places>() / size_of::<u16>())?;
-        let Ok(places) = <Box<Places>>::try_from(places.into_boxed_slice()) else {
-            return Err(Error::internal("a table of another size"));
+        let bytes = size_of::<Table>();
+        let mut table = Vec::new();
+        table.try_reserve_exact(1).map_err(|_| Error::out_of_memory(bytes))?;
+        table.push(Table::new());
+        let Ok(table) = table.into_boxed_slice().try_into() else {
+            return Err(Error::internal("one table is more than one"));
         };
         Ok(Sequences {
-            places,
+            table,
             cursor: Cursor::new(),
             window: Window::default(),
             writer: Writer { format: F::default(), part: None, written: 0, literals_from: 0 },
@@ -103,16 +106,9 @@ impl<F: Format> Sequences<F> {
     }
 }
 
-fn zeros(length: usize) -> Result<Vec<u16>> {
-    let mut zeros = Vec::new();
-    zeros.try_reserve_exact(length).map_err(|_| Error::out_of_memory(size_of::<Places>()))?;
-    zeros.resize(length, 0);
-    Ok(zeros)
-}
-
 impl<F: Format> Pack for Sequences<F> {
     fn start(&mut self, uncompressed: usize) -> Result<()> {
-        Table::new(&mut self.places, uncompressed).clear();
+        self.table[0].start(uncompressed);
         self.cursor = Cursor::new();
         self.window.clear();
         self.writer.start(uncompressed);
@@ -125,7 +121,7 @@ impl<F: Format> Pack for Sequences<F> {
     }
 
     fn held_bytes(&self) -> usize {
-        size_of::<Places>() + self.window.held_bytes()
+        size_of::<Table>() + self.window.held_bytes()
     }
 
     fn pack(
@@ -175,7 +171,7 @@ impl<F: Format> Pack for Sequences<F> {
                         match_end: seen.min(length.saturating_sub(F::LITERALS_AT_END)),
                     },
                     &mut self.cursor,
-                    &mut Table::new(&mut self.places, length),
+                    &mut self.table[0],
                     room,
                 );
                 produced += found.produced;

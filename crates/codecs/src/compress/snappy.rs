@@ -49,7 +49,7 @@ impl<const LONG: bool> Format for Snappy<LONG> {
         Part::Bytes(bytes, at + 1)
     }
 
-    fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table<'_>, output: &mut [u8]) -> Packed {
+    fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table, output: &mut [u8]) -> Packed {
         match LONG {
             true => snappy::pack_long(input, cursor, table, output),
             false => snappy::pack(input, cursor, table, output),

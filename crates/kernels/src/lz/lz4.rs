@@ -90,7 +90,7 @@ pub fn run(input: &[u8], to: Output<'_>) -> Run {
 
 /// Finds sequences and writes them while that is easy. See [`mod@pack`].
 #[must_use]
-pub fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table<'_>, output: &mut [u8]) -> Packed {
+pub fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table, output: &mut [u8]) -> Packed {
     pack::run::<Sequences>(input, cursor, table, output)
 }
 

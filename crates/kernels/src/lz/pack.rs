@@ -45,26 +45,35 @@ const MISSES_MAX: usize = 31 << MISSES_SHIFT;
 ///
 /// Nothing has to be forgotten as a page goes on: what is too far back is found to be so, and so is what never was.
 #[derive(Debug)]
-pub struct Table<'memory> {
-    places: &'memory mut Places,
-    /// For a small page, so that clearing takes less than finding: 2^[`SMALL_BITS`] places.
+pub struct Table {
+    /// The lower bits of places. Of a small page, so that clearing takes less than finding, the first 2^[`SMALL_BITS`].
+    places: Places,
     is_small: bool,
+    /// No place is behind this one, of those that are used: where a page was not whole, that is not known.
+    reached: usize,
 }
 
-/// The memory of a [`Table`].
-pub type Places = [u16; 1 << BITS];
+type Places = [u16; 1 << BITS];
 
-impl Table<'_> {
-    /// The table of a page of `length` bytes.
+impl Table {
+    /// A table that is to be [started](Table::start).
     #[must_use]
-    pub fn new(places: &mut Places, length: usize) -> Table<'_> {
-        Table { places, is_small: length <= SMALL_PAGE_BYTES }
+    pub const fn new() -> Table {
+        Table { places: [0; 1 << BITS], is_small: false, reached: 0 }
     }
 
-    /// Forgets everything, before a page begins.
-    pub fn clear(&mut self) {
+    /// Forgets everything, before a page of `length` bytes begins.
+    pub fn start(&mut self, length: usize) {
+        self.is_small = length <= SMALL_PAGE_BYTES;
         let bits = if self.is_small { SMALL_BITS } else { BITS };
         self.places[..1 << bits].fill(0);
+        self.reached = 0;
+    }
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Table::new()
     }
 }
 
@@ -185,42 +194,45 @@ pub(super) trait Write {
 pub(super) fn run<W: Write>(
     input: Input<'_>,
     cursor: &mut Cursor,
-    table: &mut Table<'_>,
+    table: &mut Table,
     output: &mut [u8],
 ) -> Packed {
-    if table.is_small {
-        return search::<W, SMALL_BITS, false, false>(&input, input.until, cursor, table.places, output);
-    }
-    match input.base {
-        0 => run_far::<W, true>(&input, cursor, table.places, output),
-        _ => run_far::<W, false>(&input, cursor, table.places, output),
-    }
-}
-
-/// The same; from where on so many bytes are before that all is there that a place may tell, that is not asked.
-#[inline(always)]
-fn run_far<W: Write, const WHOLE: bool>(
-    input: &Input<'_>,
-    cursor: &mut Cursor,
-    places: &mut Places,
-    output: &mut [u8],
-) -> Packed {
-    let (far, until) = (input.base.saturating_add(DISTANCE_MAX), input.until);
+    let is_whole = input.base == 0;
+    // Places of a page that is whole and goes on are all before what is looked at; else they may be any's.
+    let is_known = is_whole && cursor.at >= table.reached;
+    // From here on so many bytes are before that all is there that a place may tell.
+    let far = input.base.saturating_add(DISTANCE_MAX);
+    // So it stays where this does not come to its end.
+    let reached = core::mem::replace(&mut table.reached, usize::MAX);
+    let (input, places) = (&input, &mut table.places);
     let mut packed = Packed::default();
     if cursor.at < far {
-        packed = search::<W, BITS, false, WHOLE>(input, until.min(far), cursor, places, output);
+        let until = input.until.min(far);
+        packed = match (table.is_small, is_known) {
+            (true, true) => search::<W, SMALL_BITS, false, true>(input, until, cursor, places, output),
+            (true, false) => search::<W, SMALL_BITS, false, false>(input, until, cursor, places, output),
+            (false, true) => search::<W, BITS, false, true>(input, until, cursor, places, output),
+            (false, false) => search::<W, BITS, false, false>(input, until, cursor, places, output),
+        };
     }
     if packed.left.is_none() && cursor.at >= far {
-        let rest =
-            search::<W, BITS, true, WHOLE>(input, until, cursor, places, &mut output[packed.produced..]);
+        let (until, output) = (input.until, &mut output[packed.produced..]);
+        let rest = match is_whole {
+            true => search::<W, BITS, true, true>(input, until, cursor, places, output),
+            false => search::<W, BITS, true, false>(input, until, cursor, places, output),
+        };
         packed.produced += rest.produced;
         packed.matches += rest.matches;
         packed.left = rest.left;
     }
+    if is_whole {
+        table.reached = reached.max(cursor.at);
+    }
     packed
 }
 
-/// `FAR`: before all that is looked at there are [`DISTANCE_MAX`] bytes. `WHOLE`: the bytes are the page from its start on.
+/// `FAR`: before all that is looked at there are [`DISTANCE_MAX`] bytes. `WHOLE`: the bytes are the page from its start on, and unless `FAR`
+/// no place is behind what is looked at, which is less than [`DISTANCE_MAX`] bytes from there.
 fn search<W: Write, const BITS: u32, const FAR: bool, const WHOLE: bool>(
     input: &Input<'_>,
     until: usize,
@@ -238,7 +250,7 @@ fn search<W: Write, const BITS: u32, const FAR: bool, const WHOLE: bool>(
     else {
         return Packed::default();
     };
-    if FAR && at < DISTANCE_MAX {
+    if FAR && at < DISTANCE_MAX || !FAR && WHOLE && until > DISTANCE_MAX {
         return Packed::default();
     }
     // Where words can be read, and where a match may begin now.
@@ -258,6 +270,11 @@ fn search<W: Write, const BITS: u32, const FAR: bool, const WHOLE: bool>(
     // Looks for the bytes at a place, with which `word` begins: how far back they are, and what differs.
     let look = |places: &mut Places, at: usize, word: u64| {
         let place = core::mem::replace(&mut places[hash::<W, BITS>(word)], base.wrapping_add(at) as u16);
+        if WHOLE && !FAR {
+            let place = usize::from(place);
+            // SAFETY: `place <= at`: it was so when the run began, and since then places before this one were noted, which `u16` can tell.
+            return (at - place, word as u32 ^ unsafe { load_half(from.add(place)) });
+        }
         // Where that was, if it is not too far back: bytes that are others tell that it is.
         let distance = usize::from((base.wrapping_add(at) as u16).wrapping_sub(place));
         let differ = if FAR || distance <= at {

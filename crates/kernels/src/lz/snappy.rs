@@ -144,14 +144,14 @@ const fn tags() -> [u32; 256] {
 
 /// Finds sequences and writes them as elements while that is easy. See [`mod@pack`].
 #[must_use]
-pub fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table<'_>, output: &mut [u8]) -> Packed {
+pub fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table, output: &mut [u8]) -> Packed {
     pack::run::<Elements<4>>(input, cursor, table, output)
 }
 
 /// The same, but few matches of four bytes are found. Of text and digits, which have very many, pages become smaller, for longer ones are found
 /// instead, and take a tenth less time; those of small numbers become larger.
 #[must_use]
-pub fn pack_long(input: Input<'_>, cursor: &mut Cursor, table: &mut Table<'_>, output: &mut [u8]) -> Packed {
+pub fn pack_long(input: Input<'_>, cursor: &mut Cursor, table: &mut Table, output: &mut [u8]) -> Packed {
     pack::run::<Elements<5>>(input, cursor, table, output)
 }
 
