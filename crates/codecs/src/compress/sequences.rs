@@ -6,9 +6,7 @@
 //! it is kept: what matches refer to, and as far ahead as one may be long.
 
 use marquetry_base::{Budget, Error, Price, Progress, Result, Status};
-use marquetry_kernels::lz::pack::{
-    Cursor, DISTANCE_MAX, Input, LENGTH_MAX, MARGIN, Packed, Sequence, Table,
-};
+use marquetry_kernels::lz::pack::{Cursor, DISTANCE_MAX, Input, LENGTH_MAX, MARGIN, Packed, Sequence, Table};
 
 use super::{Pack, Plain};
 
