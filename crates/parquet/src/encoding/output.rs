@@ -90,9 +90,11 @@ impl Body {
 
     /// A body of one piece, of what is behind the first `free` bytes: there is room in front of it.
     pub(crate) fn with_room(memory: Vec<u8>, free: usize) -> Body {
-        let roomy = Bytes::from(memory);
-        let mut body = Body { roomy: roomy.clone(), ..Body::default() };
-        body.push(roomy.slice(free..));
+        let (memory, mut body) = (Bytes::from(memory), Body::default());
+        body.push(memory.slice(free..));
+        if free > 0 && !body.is_empty() {
+            body.roomy = memory;
+        }
         body
     }
 
