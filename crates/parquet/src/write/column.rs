@@ -1,5 +1,7 @@
 //! One column of the open row group: entries in, pages out.
 
+mod closing;
+
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -7,22 +9,20 @@ use alloc::vec::Vec;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Input, Price, Result};
 
-use super::bloom::{BloomBuilder, Entries};
-use super::chunk::{Chunk, PagePlace, PageRecord, Sending};
+use self::closing::Closing;
+use super::bloom::BloomBuilder;
+use super::chunk::{Chunk, Sending};
 use super::coding::{Chosen, Coding, choose, looks_at_values};
-use super::encoder::{Body, Encoder, LevelEncoder, Slice};
+use super::encoder::{Encoder, LevelEncoder, Slice};
 use super::geospatial::GeospatialBuilder;
-use super::options::{PageVersion, WriteOptions, check_leaf};
+use super::options::{WriteOptions, check_leaf};
 use super::out::Out;
-use super::page::{PageMaker, Way, Ways};
+use super::page::{PageMaker, Ways};
 use super::part::{self, Cursor, Maxima, PART_PRICE, Part};
 use super::sample::Sample;
-use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE, Short};
+use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE};
 use crate::encoding::delta::encode::BLOCK_MAX;
-use crate::format::{
-    Compression, DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, GeospatialStatistics,
-    PageKind,
-};
+use crate::format::{Encoding, GeospatialStatistics};
 use crate::growing::SLICE_BYTES;
 use crate::read::ColumnBatch;
 use crate::schema::{PhysicalType, Schema};
@@ -91,22 +91,6 @@ struct OpenPage {
     bounds: Bounds,
     /// How often each repetition level stands, then each definition level, where there are more than two levels.
     histogram: Vec<u64>,
-}
-
-/// What is being done to end the page.
-#[derive(Debug)]
-enum Closing {
-    No,
-    /// Its values are being finished.
-    Values,
-    /// It is with the maker of pages.
-    Making(Box<PageRecord>),
-    /// The dictionary is being finished.
-    Dictionary,
-    /// Its entries, so many of them, are put into the Bloom filter, out of its page.
-    Entries(Box<(Entries, Body)>, usize),
-    /// The dictionary's page is with the maker of pages.
-    MakingDictionary,
 }
 
 impl ColumnWriter {
@@ -523,230 +507,6 @@ impl ColumnWriter {
         Ok(())
     }
 
-    /// Ends the open page, and what is left of the chunk: its dictionary, its Bloom filter. False when the budget is spent before.
-    pub(super) fn end_chunk(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
-        self.is_whole = true;
-        if !self.end_page(shared, budget)? {
-            return Ok(false);
-        }
-        let has_dictionary = self.coding.as_ref().is_some_and(|coding| coding.dictionary.is_some());
-        if has_dictionary {
-            self.closing = Closing::Dictionary;
-            if !self.close_page(shared, budget)? {
-                return Ok(false);
-            }
-        }
-        if self.coding.take().is_some_and(|coding| coding.has_left_chosen()) {
-            self.choice = None;
-        }
-        if let Some(bloom) = &mut self.bloom
-            && self.chunk.filter.is_none()
-        {
-            self.chunk.filter = bloom.finish(budget)?;
-            return Ok(self.chunk.filter.is_some());
-        }
-        Ok(true)
-    }
-
-    /// Ends the open page, if there is one, and gives back the memory that was kept for the next. False when the budget is spent before.
-    pub(super) fn end_early(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
-        if self.page.entries == 0 && !self.is_ending_page() {
-            return Ok(true);
-        }
-        let is_ended = self.end_page(shared, budget)?;
-        if let Some(coding) = &mut self.coding
-            && is_ended
-        {
-            *coding.encoder = Encoder::new(coding.encoding, self.physical_type)?;
-        }
-        Ok(is_ended)
-    }
-
-    /// Ends the open page, if there is one. False when the budget is spent before.
-    fn end_page(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
-        if matches!(self.closing, Closing::No) && self.page.entries > 0 {
-            self.closing = Closing::Values;
-        }
-        self.close_page(shared, budget)
-    }
-
-    /// Works on at the end of a page. False when the budget is spent before it is reached.
-    fn close_page(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
-        loop {
-            let done = match &self.closing {
-                Closing::No => return Ok(true),
-                Closing::Values => self.finish_values(shared, budget)?,
-                Closing::Dictionary => self.finish_dictionary(budget)?,
-                Closing::Entries(..) => self.hash_dictionary(shared, budget)?,
-                Closing::Making(_) | Closing::MakingDictionary => match shared.maker.step(budget)? {
-                    Some(page) => {
-                        match core::mem::replace(&mut self.closing, Closing::No) {
-                            Closing::Making(record) => {
-                                self.ways.keep(page.found);
-                                self.chunk.keep(*record, page);
-                            }
-                            _ => self.chunk.keep_dictionary(page),
-                        }
-                        if !self.has_left_dictionary() {
-                            return Ok(true);
-                        }
-                        self.closing = Closing::Dictionary;
-                        true
-                    }
-                    None => false,
-                },
-            };
-            if !done || budget.is_spent() {
-                return Ok(false);
-            }
-        }
-    }
-
-    /// Gives the page to the maker of pages, once its values are finished.
-    fn finish_values(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
-        if self.sample.is_some() && !self.settle(shared, budget)? || !self.undo(shared, budget)? {
-            return Ok(false);
-        }
-        let (encoding, body) = match &mut self.coding {
-            Some(coding) => match coding.encoder.finish(budget)? {
-                Some(body) => (coding.encoding, body),
-                None => return Ok(false),
-            },
-            // There was no value in the chunk so far.
-            None => (Encoding::Plain, Body::default()),
-        };
-        let chunk_values = values_max(shared, self.is_whole, self.maxima);
-        if let Some(coding) = &mut self.coding {
-            coding.end_page(self.physical_type, &body, chunk_values)?;
-        }
-        let version = shared.options.page_version;
-        let with_length = version == PageVersion::V1;
-        let level_body = |encoder: &mut LevelEncoder, max: u8| match max {
-            0 => Ok(Body::default()),
-            _ => encoder.finish(with_length),
-        };
-        let mut levels = level_body(&mut self.repetition, self.maxima.repetition)?;
-        let repetition_bytes = levels.len();
-        let definition = level_body(&mut self.definition, self.maxima.definition)?;
-        let definition_bytes = definition.len();
-        levels.append(definition);
-        let page = core::mem::take(&mut self.page);
-        let (plain, input, kind) = match version {
-            PageVersion::V1 => {
-                levels.append(body);
-                let kind = PageKind::Data(DataPageHeader {
-                    values: count(page.entries)?,
-                    encoding,
-                    definition_encoding: Encoding::Rle,
-                    repetition_encoding: Encoding::Rle,
-                    statistics: None,
-                });
-                (Body::default(), levels, kind)
-            }
-            PageVersion::V2 => {
-                let kind = PageKind::DataV2(DataPageHeaderV2 {
-                    values: count(page.entries)?,
-                    nulls: count(page.entries - page.values)?,
-                    rows: count(page.rows)?,
-                    encoding,
-                    definition_bytes: count(definition_bytes)?,
-                    repetition_bytes: count(repetition_bytes)?,
-                    is_compressed: true,
-                    statistics: None,
-                });
-                (levels, body, kind)
-            }
-        };
-        let page_type = if version == PageVersion::V1 { DATA_PAGE } else { DATA_PAGE_V2 };
-        self.chunk.count_page(page_type, encoding);
-        let record = self.record(page)?;
-        let options = shared.options.of(self.leaf);
-        let (compression, level): (Compression, _) = (options.compression, options.level);
-        let way = if level.is_some() { Way::Usual } else { self.ways.next(encoding, input.len()) };
-        shared.maker.start(kind, plain, input, compression, (level, way))?;
-        self.closing = Closing::Making(Box::new(record));
-        Ok(true)
-    }
-
-    /// What is to be remembered of the page, and of it in the chunk.
-    fn record(&mut self, page: OpenPage) -> Result<PageRecord> {
-        let nulls = u64_of(page.entries - page.values);
-        let chunk = &mut self.chunk;
-        let record = PageRecord {
-            place: PagePlace::Held(Box::default()),
-            bytes: 0,
-            entries: count(page.entries)?,
-            nulls: count(page.entries - page.values)?,
-            // As many as values at most, which the page's header counts with 31 bits.
-            nans: u32::try_from(page.bounds.nans()).unwrap_or(u32::MAX),
-            first_row: chunk.rows,
-            value_bytes: u64_of(page.bytes),
-            bounds: self.bounds_of.as_ref().and_then(|of| {
-                let [(min, _), (max, _)] = page.bounds.finish(of)?;
-                Some([Short::new(&min), Short::new(&max)])
-            }),
-            histogram: (!page.histogram.is_empty()).then(|| page.histogram.clone().into()),
-        };
-        chunk.rows += u64_of(page.rows);
-        chunk.entries += u64_of(page.entries);
-        chunk.nulls += nulls;
-        chunk.value_bytes += u64_of(page.bytes);
-        if let Some(of) = &self.bounds_of {
-            chunk.bounds.merge(of, &page.bounds);
-            chunk.order(of, &record, chunk.pages.len());
-        }
-        if chunk.histogram.is_empty() {
-            chunk.histogram = page.histogram;
-        } else {
-            chunk.histogram.iter_mut().zip(&page.histogram).for_each(|(all, here)| *all += here);
-        }
-        Ok(record)
-    }
-
-    /// No more pages refer to the dictionary: its memory is given back, and pages may leave that its own is to come before.
-    fn has_left_dictionary(&self) -> bool {
-        self.coding
-            .as_ref()
-            .is_some_and(|coding| coding.dictionary.is_some() && coding.encoding != Encoding::RleDictionary)
-    }
-
-    fn finish_dictionary(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
-        let dictionary = self.coding.as_mut().and_then(|coding| coding.dictionary.as_mut());
-        let Some(dictionary) = dictionary else { return Err(Error::internal("no dictionary")) };
-        let entries = dictionary.len();
-        let Some(body) = dictionary.finish(budget)? else { return Ok(false) };
-        // A dictionary that was left has not all values.
-        if let Some(coding) = &mut self.coding {
-            coding.dictionary = None;
-            self.chunk.distinct = (coding.encoding == Encoding::RleDictionary).then(|| u64_of(entries));
-        }
-        self.closing = Closing::Entries(Box::new((Entries::default(), body)), entries);
-        Ok(true)
-    }
-
-    /// Puts the dictionary's entries into the Bloom filter, if there is one, and gives its page to the maker of pages.
-    fn hash_dictionary(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
-        let Closing::Entries(page, entries) = &mut self.closing else {
-            return Err(Error::internal("no dictionary's page"));
-        };
-        let (hashed, body) = &mut **page;
-        if let Some(bloom) = &mut self.bloom
-            && !hashed.step(body, *entries, self.physical_type.width(), bloom, budget)?
-        {
-            return Ok(false);
-        }
-        let (entries, body) = (*entries, core::mem::take(body));
-        self.chunk.count_page(DICTIONARY_PAGE, Encoding::Plain);
-        let header =
-            DictionaryPageHeader { values: count(entries)?, encoding: Encoding::Plain, is_sorted: None };
-        let options = shared.options.of(self.leaf);
-        let kind = PageKind::Dictionary(header);
-        let level = (options.level, Way::Usual);
-        shared.maker.start(kind, Body::default(), body, options.compression, level)?;
-        self.closing = Closing::MakingDictionary;
-        Ok(true)
-    }
-
     /// What there is to tell of the geometries of the chunk, once it is ended.
     pub(super) fn take_geospatial(&mut self) -> Option<GeospatialStatistics> {
         self.geospatial.as_mut()?.finish()
@@ -770,24 +530,12 @@ fn values_max(shared: &Shared, is_whole: bool, maxima: Maxima) -> u64 {
     }
 }
 
-/// Page types of the format.
-const DATA_PAGE: i32 = 0;
-const DICTIONARY_PAGE: i32 = 2;
-const DATA_PAGE_V2: i32 = 3;
-
 fn put_all(encoder: &mut LevelEncoder, mut levels: &[u8], budget: &mut Budget<'_>) -> Result<()> {
     while !levels.is_empty() {
         let taken = encoder.put(levels, budget)?;
         levels = &levels[taken..];
     }
     Ok(())
-}
-
-/// Counts, which the format has as signed numbers of 32 bits.
-fn count(count: usize) -> Result<u32> {
-    i32::try_from(count).map(i32::cast_unsigned).map_err(|_| {
-        Error::new(marquetry_base::ErrorKind::LimitExceeded, "a page of more than 2,147,483,647 entries")
-    })
 }
 
 /// Whether it is told how often levels stand: nulls tell it where there are no more than two.
