@@ -138,6 +138,14 @@ impl Gzip {
 
     /// Reads a byte of a member's header or trailer.
     fn frame(&mut self, byte: u8) -> Result<()> {
+        if let Expect::ExtraLength { flags }
+        | Expect::Extra { flags, .. }
+        | Expect::Name { flags }
+        | Expect::Comment { flags } = self.expect
+            && flags & FLAG_HEADER_CRC != 0
+        {
+            self.crc.update(&[byte]);
+        }
         match self.expect {
             Expect::FixedHeader => {
                 if self.gather(byte, FIXED_HEADER_BYTES) {
@@ -152,6 +160,9 @@ impl Gzip {
                         return Err(Error::unsupported(format!(
                             "GZIP member of method {method} with flags {flags:#010b}"
                         )));
+                    }
+                    if flags & FLAG_HEADER_CRC != 0 {
+                        self.crc.update(&self.part);
                     }
                     self.expect = after_fixed_header(flags);
                 }
@@ -170,8 +181,8 @@ impl Gzip {
             Expect::Comment { flags } if byte == 0 => self.expect = after_comment(flags),
             Expect::Name { .. } | Expect::Comment { .. } => {}
             Expect::HeaderCrc => {
-                // Its two bytes protect a name and a time that nobody reads here: zlib checks them, others do not.
                 if self.gather(byte, 2) {
+                    self.check_header()?;
                     self.expect = Expect::Deflate;
                 }
             }
@@ -183,6 +194,17 @@ impl Gzip {
                     self.members = true;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// The lower half of the CRC-32 of all of the header before it. (zlib checks it, too.)
+    fn check_header(&mut self) -> Result<()> {
+        let crc = u16::from_le_bytes([self.part[0], self.part[1]]);
+        let computed = std::mem::take(&mut self.crc).finalize() & 0xffff;
+        if u32::from(crc) != computed {
+            let what = format_args!("the CRC of a member's header is {computed:04x}, it says {crc:04x}");
+            return Err(corrupt(Codec::Gzip, what));
         }
         Ok(())
     }

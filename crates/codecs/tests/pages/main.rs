@@ -6,6 +6,8 @@ mod differential;
 mod encoders;
 mod layouts;
 
+use std::io::Read;
+
 use encoders::{Random, compress, member, zstd_frame};
 use marquetry_base::{Budget, Codec, Codecs, Decompressor, Error, ErrorKind, Limits, Result, Status};
 use marquetry_codecs::StandardCodecs;
@@ -351,7 +353,7 @@ fn members_and_frames_in_a_row() {
 
 #[test]
 fn gzip_headers_with_every_field() {
-    let fields = [(4u8, &b"\x05\0extra"[..]), (8, b"name\0"), (16, b"comment\0"), (2, b"hc")];
+    let fields = [(4u8, &b"\x05\0extra"[..]), (8, b"name\0"), (16, b"comment\0"), (2, b"??")];
     for chosen in 0..16u32 {
         let mut flags = 1;
         let mut header = Vec::new();
@@ -361,7 +363,22 @@ fn gzip_headers_with_every_field() {
                 header.extend_from_slice(bytes);
             }
         }
-        let page = member(flags, &header, b"payload");
+        let mut page = member(flags, &header, b"payload");
+        if flags & 2 != 0 {
+            let end = 10 + header.len() - 2;
+            let crc = crc32fast::hash(&page[..end]).to_le_bytes();
+            page[end..end + 2].copy_from_slice(&crc[..2]);
+            for at in [4, 9, end, end + 1] {
+                let mut damaged = page.clone();
+                damaged[at] ^= 0x10;
+                let mut theirs = Vec::new();
+                assert!(flate2::read::GzDecoder::new(&damaged[..]).read_to_end(&mut theirs).is_err());
+                refused(Codec::Gzip, &damaged, 7, "the CRC of a member's header");
+            }
+        }
+        let mut theirs = Vec::new();
+        flate2::read::GzDecoder::new(&page[..]).read_to_end(&mut theirs).unwrap();
+        assert_eq!(theirs, b"payload");
         assert_eq!(decompress(Codec::Gzip, &page, 7).unwrap(), b"payload");
         let it = &mut *decompressor(Codec::Gzip);
         assert_eq!(run_in_pieces(it, &page, 7, 1, &mut Random::new(1)).unwrap(), b"payload");
