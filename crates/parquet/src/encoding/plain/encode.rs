@@ -9,7 +9,7 @@ use crate::growing::{COPY_PRICE, SLICE_BYTES};
 use crate::write::encoder::Slice;
 
 /// Room in front of a page for its levels, where they are runs, and its header: so all of it can be one piece.
-const HEAD_BYTES: usize = 96;
+const HEAD_BYTES: usize = 64;
 
 /// Bits that are copied at a time.
 const BITS_AT_ONCE: usize = 8 * SLICE_BYTES;
