@@ -481,6 +481,7 @@ fn unpacks(pack: Pack, element: Element, tail: usize, sequences_min: usize) {
 #[test]
 fn snappy_unpacks_what_it_packs() {
     unpacks(snappy::pack, snappy_element, 0, rounds(20_000));
+    unpacks(snappy::pack_long, snappy_element, 0, rounds(20_000));
 }
 
 #[test]
@@ -507,14 +508,15 @@ fn packing_bears_any_place() {
         let random_start = any() % 4 == 0;
         let mut cursor = Cursor::new();
         (cursor.at, cursor.anchor) = (any(), any());
-        let input = Input { bytes: &bytes, base: any(), until: any(), match_end: any() };
+        let base = if any() % 2 == 0 { 0 } else { any() };
+        let input = Input { bytes: &bytes, base, until: any(), match_end: any() };
         // Most runs find places of others.
         if random_start {
             table.start(any());
         }
         let room = any().min(300);
         let mut output = vec![0; room];
-        let run = [snappy::pack, lz4::pack][any() % 2];
+        let run = [snappy::pack, snappy::pack_long, lz4::pack][any() % 3];
         let packed = run(input, &mut cursor, &mut table, &mut output);
         assert!(packed.produced <= output.len());
     }
