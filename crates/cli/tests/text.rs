@@ -339,6 +339,30 @@ fn json_lines() {
     folder.refused(&twice, &[], 1, &["line 1", "twice", "column a"]);
 }
 
+/// A double is the one that is nearest to what is written, and no neighbour of it.
+#[test]
+fn doubles_bit_by_bit() {
+    let folder = Folder::new();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut written = vec![0.955_468_023_921_471_3, -0.0, 5e-324, f64::MIN_POSITIVE, f64::MAX, 1e23];
+    while written.len() < 3000 {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        let any = f64::from_bits(state ^ state >> 29);
+        // Of ordinary sizes, too, which are written with a point.
+        written.extend([any, any.fract(), any % 1e6].into_iter().filter(|double| double.is_finite()));
+    }
+    for (name, head, open, close) in [("a.jsonl", "", "{\"d\":", "}\n"), ("a.csv", "d\n", "", "\n")] {
+        let lines: String = written.iter().map(|double| format!("{open}{double:?}{close}")).collect();
+        let (types, rows) = folder.copied(&folder.write(name, format!("{head}{lines}")), &[]);
+        assert_eq!(types, "d DOUBLE");
+        assert_eq!(rows.len(), written.len());
+        for (row, double) in rows.iter().zip(&written) {
+            let read: f64 = row["{\"d\":".len()..row.len() - 1].parse().unwrap();
+            assert_eq!(read.to_bits(), double.to_bits(), "{name}: {row}, which was {double:?}");
+        }
+    }
+}
+
 /// Columns that are chosen, limits, packed texts, several texts as one table, and columns in paths.
 #[test]
 fn as_other_tables() {
