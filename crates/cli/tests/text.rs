@@ -363,6 +363,29 @@ fn doubles_bit_by_bit() {
     }
 }
 
+/// Whatever JSON lines say, a file has it, as Python and pyarrow read them.
+#[test]
+fn any_json_lines() {
+    let Some(python) = std::env::var_os("MARQUETRY_PYTHON") else {
+        println!("skipped: no Python with the peers (make test sets MARQUETRY_PYTHON)");
+        return;
+    };
+    const FILES: usize = 60;
+    let folder = Folder::new();
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/peers/json_lines.py");
+    let run_script = |what: &str| {
+        let arguments = [what, folder.0.path().to_str().unwrap(), &FILES.to_string()].map(str::to_owned);
+        let out = std::process::Command::new(&python).arg(&script).args(arguments).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    };
+    run_script("make");
+    for file in 0..FILES {
+        let (from, to) = (folder.path(&format!("{file}.jsonl")), folder.path(&format!("{file}.parquet")));
+        run(["copy", &from, &to, "--quiet"]).succeeded();
+    }
+    run_script("check");
+}
+
 /// Columns that are chosen, limits, packed texts, several texts as one table, and columns in paths.
 #[test]
 fn as_other_tables() {
