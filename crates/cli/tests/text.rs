@@ -335,6 +335,28 @@ fn json_lines() {
         1,
         &["line 1: \"12.50\" is no int", "column d"],
     );
+    // No digit is lost without a word.
+    for (number, said) in [
+        ("18446744073709551615", "is beyond 64 bits with a sign"),
+        ("18446744073709551616", "\"18446744073709551616\" is no double; text in --schema holds it"),
+        (
+            "-9007199254740993, \"b\": 0.5}\n{\"a\": 0.5",
+            "no type holds all of the numbers exactly; text in --schema does",
+        ),
+    ] {
+        let from = folder.write("large.jsonl", format!("{{\"a\":{number}}}\n"));
+        folder.refused(&from, &[], 1, &[said, "column a"]);
+    }
+    for number in ["1e400", "-1e400"] {
+        let from = folder.write("large.jsonl", format!("{{\"a\":0.5}}\n{{\"a\":{number}}}\n"));
+        folder.refused(&from, &[], 1, &["line 2: "]);
+        let (types, rows) = folder.copied(&from, &["--schema", "a text"]);
+        assert_eq!((types, &*rows[1]), ("a STRING".to_owned(), &*format!("{{\"a\":\"{number}\"}}")));
+    }
+    let from =
+        folder.write("mixed.jsonl", "{\"a\":-0}\n{\"a\":9007199254740992}\n{\"a\":1.0E+2}\n{\"a\":null}\n");
+    let rows = [r#"{"a":-0.0}"#, r#"{"a":9007199254740992.0}"#, r#"{"a":100.0}"#, r#"{"a":null}"#];
+    assert_eq!(folder.copied(&from, &[]).1, rows);
     let twice = folder.write("twice.jsonl", "{\"a\":1,\"a\":2}\n");
     folder.refused(&twice, &[], 1, &["line 1", "twice", "column a"]);
 }

@@ -583,6 +583,9 @@ impl Visitor<'_> for Key<'_> {
     }
 }
 
+/// All integers up to this one are doubles: 2^53.
+const DOUBLE_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
+
 /// A value of a field.
 struct One<'a> {
     rows: &'a mut Rows,
@@ -598,6 +601,11 @@ impl<'de> DeserializeSeed<'de> for One<'_> {
             Plan::Leaf(kind) if self.rows.is_told => {
                 let raw = <&RawValue as serde::Deserialize>::deserialize(deserializer)?;
                 self.raw(kind, raw.get())
+            }
+            // Of a number's digits serde keeps no more than a double holds.
+            Plan::Leaf(Kind::Double) => {
+                let raw = <&RawValue as serde::Deserialize>::deserialize(deserializer)?;
+                self.double(raw.get())
             }
             _ => deserializer.deserialize_any(self),
         }
@@ -616,6 +624,25 @@ impl One<'_> {
             _ => raw,
         };
         self.text(kind, text)
+    }
+
+    /// A double, or an integer that is one.
+    fn double<E: serde::de::Error>(self, raw: &str) -> Result<(), E> {
+        match raw.as_bytes() {
+            b"null" => return self.null(),
+            [b'-' | b'0'..=b'9', ..] => {}
+            [b'"', ..] => return self.rows.misfit(self.field, "a string"),
+            [b'[', ..] => return self.rows.misfit(self.field, "an array"),
+            [b'{', ..] => return self.rows.misfit(self.field, "an object"),
+            _ => return self.rows.misfit(self.field, raw),
+        }
+        let value = raw.parse().unwrap_or(f64::INFINITY);
+        let is_integer = !raw.contains(['.', 'e', 'E']);
+        if value.is_infinite() || is_integer && value.abs() > DOUBLE_INTEGER_MAX {
+            let what = format!("{} is no double; text in --schema holds it", shown(raw.as_bytes()));
+            return self.rows.refuse(self.field, &what);
+        }
+        self.value(Value::Double(value))
     }
 
     fn null<E: serde::de::Error>(self) -> Result<(), E> {
@@ -662,11 +689,6 @@ impl<'de> Visitor<'de> for One<'_> {
     fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<(), E> {
         match self.rows.plans[self.field] {
             Plan::Leaf(Kind::Integer(64)) => self.value(Value::Int64(value)),
-            Plan::Leaf(Kind::Double) if value.unsigned_abs() <= 1 << 53 =>
-            {
-                #[expect(clippy::cast_precision_loss, reason = "it was looked at that none is lost")]
-                self.value(Value::Double(value as f64))
-            }
             _ => self.rows.misfit(self.field, &value.to_string()),
         }
     }
@@ -679,10 +701,7 @@ impl<'de> Visitor<'de> for One<'_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<(), E> {
-        match self.rows.plans[self.field] {
-            Plan::Leaf(Kind::Double) => self.value(Value::Double(value)),
-            _ => self.rows.misfit(self.field, &value.to_string()),
-        }
+        self.rows.misfit(self.field, &value.to_string())
     }
 
     fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<(), E> {
