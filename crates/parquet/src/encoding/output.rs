@@ -53,39 +53,38 @@ impl Body {
 
     /// Adds what another is behind it. Nothing is copied, but what there is room for in front of the other.
     pub fn append(&mut self, mut other: Body) {
-        if self.bytes > 0 && other.put_before(&self.pieces, self.bytes) {
+        if self.is_empty() || other.put_before(self) {
             *self = other;
-        } else if self.bytes > 0 {
+        } else {
             self.bytes += other.bytes;
             self.pieces.extend(other.pieces);
-        } else {
-            *self = other;
         }
     }
 
-    /// Writes `bytes` bytes into the room in front. False where there is too little, or the memory is not its own.
-    fn put_before(&mut self, pieces: &[Bytes], bytes: usize) -> bool {
+    /// Writes all of `head` into the room in front. False where there is too little, or others have a part of the memory.
+    fn put_before(&mut self, head: &Body) -> bool {
         let Some(first) = self.pieces.first_mut() else { return false };
-        let Some(free) = self.roomy.len().checked_sub(first.len() + bytes) else { return false };
-        let behind = core::mem::take(first).len();
-        let (memory, is_own) = match core::mem::take(&mut self.roomy).try_into_mut() {
+        let start = self.roomy.len().saturating_sub(first.len());
+        let Some(free) = start.checked_sub(head.bytes) else { return false };
+        // It is a part of the memory, which is nobody else's now.
+        *first = Bytes::new();
+        match core::mem::take(&mut self.roomy).try_into_mut() {
             Ok(mut memory) => {
                 let mut at = free;
-                for piece in pieces {
+                for piece in &head.pieces {
                     memory[at..at + piece.len()].copy_from_slice(piece);
                     at += piece.len();
                 }
-                (memory.freeze(), true)
+                self.roomy = memory.freeze();
+                *first = self.roomy.slice(free..);
+                self.bytes += head.bytes;
+                true
             }
-            Err(memory) => (memory, false),
-        };
-        let length = behind + if is_own { bytes } else { 0 };
-        *first = memory.slice(memory.len() - length..);
-        if is_own {
-            self.bytes += bytes;
-            self.roomy = memory;
+            Err(memory) => {
+                *first = memory.slice(start..);
+                false
+            }
         }
-        is_own
     }
 
     /// A body of one piece, of what is behind the first `free` bytes: there is room in front of it.

@@ -374,6 +374,7 @@ impl PageMaker {
         if let Some(PageKind::DataV2(page)) = &mut self.kind {
             page.is_compressed = self.output.len() < self.input.len();
             if !page.is_compressed {
+                self.compressor = None;
                 self.output = self.whole_input();
                 return Ok(());
             }
