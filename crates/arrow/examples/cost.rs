@@ -12,8 +12,9 @@ use std::time::Instant;
 use marquetry_arrow::ToArrow;
 use marquetry_base::{Bytes, Limits, Object, Result};
 use marquetry_codecs::StandardCodecs;
-use marquetry_io::{Sources, drive, memory::Memory};
-use marquetry_parquet::read::{Array, Batch, BatchReader, FooterReader, ReadOptions};
+use marquetry_io::{ByteSources, drive, memory::Memory};
+use marquetry_parquet::batch::{Array, Batch};
+use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::file::properties::WriterProperties;
@@ -38,7 +39,7 @@ fn main() -> Result<()> {
 }
 
 fn measure(file: Bytes) -> Result<()> {
-    let sources = Sources::new().with(FILE, Memory::new("file", file));
+    let sources = ByteSources::new().with(FILE, Memory::new("file", file));
     let metadata = drive(&mut FooterReader::new(FILE, Limits::DEFAULT), &sources)?.expect("a footer");
     println!("| column | Arrow type | µs a batch, median | assembling offsets in the engine |");
     println!("|---|---|--:|--:|");

@@ -11,8 +11,8 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, FieldRef, Fields, SchemaRef};
 use marquetry_base::{Bitmap, Buffer, Error, Result};
+use marquetry_parquet::batch::{Array, ArrayKind, Batch, ColumnBatch, Layout, Values};
 use marquetry_parquet::format::{ARROW_SCHEMA_KEY, FileMetaData, KeyValue};
-use marquetry_parquet::read::{Array, ArrayKind, Batch, ColumnBatch, Layout, Values};
 use marquetry_parquet::schema::Schema;
 
 use crate::buffers::{nulls, scalars};
@@ -24,7 +24,7 @@ use crate::values::{Fault, array, default_of, keys};
 /// Makes a record batch of each batch of one reader.
 ///
 /// ```no_run
-/// # use marquetry_parquet::{format::FileMetaData, read::Batch};
+/// # use marquetry_parquet::{format::FileMetaData, batch::Batch};
 /// # use marquetry_arrow::ToArrow;
 /// # fn example(metadata: &FileMetaData, batches: Vec<Batch>) -> marquetry_base::Result<()> {
 /// let mut to_arrow = ToArrow::new(&metadata.schema, None)?;

@@ -28,9 +28,9 @@
 //!
 //! **What "no" means**: the values, views, offsets and bitmaps stand in the memory that the reader decoded them into, and strings in
 //! the pages themselves. So a record batch keeps that memory: the reader cannot use it again while the batch lives. Nested columns
-//! come with repetition and definition levels, which [`Array::assemble`](marquetry_parquet::read::Array::assemble) makes into offsets
+//! come with repetition and definition levels, which [`Array::assemble`](marquetry_parquet::batch::Array::assemble) makes into offsets
 //! and bitmaps, and spreads the values of those with nulls; that happens in the engine, and what it makes is not copied again. So are
-//! the values of a column with nulls that was read in [`Layout::Dense`](marquetry_parquet::read::Layout::Dense).
+//! the values of a column with nulls that was read in [`Layout::Dense`](marquetry_parquet::batch::Layout::Dense).
 //!
 //! **Why views**: the engine's byte strings are Arrow's views already, over the pages that they stand in. `Utf8` and `Binary`, which
 //! pyarrow and parquet-rs give without a hint, would cost a copy of every byte and cannot hold 2 GiB in a batch.
@@ -75,4 +75,4 @@ pub use stored::stored_schema;
 #[cfg(doc)]
 use arrow_array::RecordBatch;
 #[cfg(doc)]
-use marquetry_parquet::read::Batch;
+use marquetry_parquet::batch::Batch;

@@ -12,7 +12,7 @@ use arrow_schema::{
     DataType, Field, FieldRef, Fields, IntervalUnit,
 };
 use marquetry_base::{Error, Limits, Result};
-use marquetry_parquet::read::Assembler;
+use marquetry_parquet::batch::Assembler;
 use marquetry_parquet::schema::{
     EdgeAlgorithm, LogicalType, NodeKind, PhysicalType, Schema, Shape, ShapeKind, TimeUnit,
 };

@@ -11,7 +11,7 @@ use arrow_buffer::{ArrowNativeType, NullBuffer, ScalarBuffer, i256};
 use arrow_schema::{ArrowError, DataType, IntervalUnit, TimeUnit};
 use bytemuck::NoUninit;
 use marquetry_base::{Bitmap, Buffer, Error};
-use marquetry_parquet::read::{ByteArrays, FixedBytes, Values};
+use marquetry_parquet::batch::{ByteArrays, FixedBytes, Values};
 use marquetry_parquet::scalar::{int96_nanos, int96_parts};
 
 use crate::buffers::{bits, buffer, scalars};

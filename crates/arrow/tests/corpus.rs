@@ -12,9 +12,10 @@ use arrow_schema::{DataType, Field, Fields, IntervalUnit};
 use marquetry_arrow::{ArrowOptions, ToArrow};
 use marquetry_base::{Bytes, ErrorKind, Result};
 use marquetry_codecs::StandardCodecs;
-use marquetry_io::{Sources, drive, memory::Memory};
+use marquetry_io::{ByteSources, drive, memory::Memory};
+use marquetry_parquet::batch::{Batch, Layout};
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Batch, BatchReader, Layout, ReadOptions};
+use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::schema::TimeUnit;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 
@@ -170,7 +171,7 @@ fn read(file: &Bytes, options: ReadOptions) -> Result<Vec<(usize, RecordBatch)>>
 
 /// All batches of a file in memory.
 fn batches(file: &Bytes, metadata: &Arc<FileMetaData>, options: ReadOptions) -> Result<Vec<Batch>> {
-    let sources = Sources::new().with(FILE, Memory::new("file", file.clone()));
+    let sources = ByteSources::new().with(FILE, Memory::new("file", file.clone()));
     let codecs = Arc::new(StandardCodecs::default());
     let mut reader = BatchReader::new(FILE, Arc::clone(metadata), codecs, options)?;
     let mut batches = Vec::new();

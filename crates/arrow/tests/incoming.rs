@@ -13,7 +13,7 @@ use arrow_schema::{DataType, Field, Fields, IntervalUnit, Schema, TimeUnit};
 use marquetry_arrow::{ArrowOptions, FromArrow, ToArrow};
 use marquetry_base::{Bytes, ErrorKind, Object, Result};
 use marquetry_codecs::StandardCodecs;
-use marquetry_io::{Sink, Sinks, Sources, drive, drive_into, memory::Memory};
+use marquetry_io::{ByteSink, ByteSinks, ByteSources, drive, drive_into, memory::Memory};
 use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::write::{Fed, FileWriter, WriteOptions};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -25,7 +25,7 @@ use common::FILE;
 /// A file in memory that is written.
 struct Growing(Vec<u8>);
 
-impl Sink for Growing {
+impl ByteSink for Growing {
     fn name(&self) -> &str {
         "memory"
     }
@@ -48,7 +48,7 @@ fn write(batches: &[RecordBatch]) -> Result<Bytes> {
     let schema = Arc::clone(from_arrow.schema());
     let mut writer = FileWriter::new(FILE, schema, Arc::new(StandardCodecs::default()), options)?;
     let mut file = Growing(Vec::new());
-    let mut sinks = Sinks::<&mut dyn Sink>::new().with(FILE, &mut file);
+    let mut sinks = ByteSinks::<&mut dyn ByteSink>::new().with(FILE, &mut file);
     for record_batch in batches {
         for batch in from_arrow.batches(record_batch) {
             assert!(drive_into(&mut writer, &mut sinks)?.is_some());
@@ -64,7 +64,7 @@ fn write(batches: &[RecordBatch]) -> Result<Bytes> {
 /// Reads all rows as one record batch, with the types that were written.
 fn read(bytes: &Bytes) -> Result<RecordBatch> {
     let metadata = common::footer(bytes)?;
-    let sources = Sources::new().with(Object(0), Memory::new("file", bytes.clone()));
+    let sources = ByteSources::new().with(Object(0), Memory::new("file", bytes.clone()));
     let codecs = Arc::new(StandardCodecs::default());
     let mut reader = BatchReader::new(FILE, Arc::clone(&metadata), codecs, ReadOptions::default())?;
     let mut to_arrow = ToArrow::of_file(&metadata, None, ArrowOptions::default())?;

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use marquetry_arrow::{ArrowOptions, ToArrow, stored_schema};
 use marquetry_base::{Bytes, ErrorKind, Result};
 use marquetry_codecs::StandardCodecs;
-use marquetry_io::{Sources, drive, memory::Memory};
+use marquetry_io::{ByteSources, drive, memory::Memory};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{BatchReader, ReadOptions};
 use parquet::arrow::ArrowWriter;
@@ -26,7 +26,7 @@ use common::FILE;
 
 /// Reads a file of one row group as one record batch, its own Arrow schema applied.
 fn read(bytes: &Bytes, metadata: &Arc<FileMetaData>, keep_dictionaries: bool) -> Result<RecordBatch> {
-    let sources = Sources::new().with(FILE, Memory::new("file", bytes.clone()));
+    let sources = ByteSources::new().with(FILE, Memory::new("file", bytes.clone()));
     let options = ReadOptions { keep_dictionaries, ..ReadOptions::default() };
     let codecs = Arc::new(StandardCodecs::default());
     let mut reader = BatchReader::new(FILE, Arc::clone(metadata), codecs, options)?;

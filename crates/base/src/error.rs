@@ -18,8 +18,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The file's or the host's: a [`Limits`](crate::Limits) value is exceeded.
     LimitExceeded,
-    /// The host's: the input could not be had (an I/O error, told by [`Machine::fail`](crate::Machine::fail)).
-    Source,
+    /// The host's: input or output failed, as [`Machine::fail`](crate::Machine::fail) reported.
+    Io,
     /// The caller's: the machine was used against its contract, or asked for what cannot be.
     Misuse,
     /// The data's: a value cannot be held by what it is converted to.
@@ -77,9 +77,9 @@ impl Error {
         Error::new(ErrorKind::Misuse, message)
     }
 
-    /// The input could not be had.
-    pub fn source(message: impl Into<Cow<'static, str>>) -> Error {
-        Error::new(ErrorKind::Source, message)
+    /// Input or output failed.
+    pub fn io(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::Io, message)
     }
 
     /// A value cannot be held by what it is converted to.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use marquetry_base::cast::usize_of_u32;
-use marquetry_parquet::read::{ByteArrays, INLINE_BYTES_MAX, Values};
+use marquetry_parquet::batch::{ByteArrays, INLINE_BYTES_MAX, Values};
 use marquetry_parquet::schema::TimeUnit;
 
 use crate::args::InvalidUtf8;

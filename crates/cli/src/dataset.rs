@@ -10,9 +10,10 @@ use clap::{Args, ValueEnum};
 
 use marquetry_base::{Error, ErrorKind, Limits, Segmented};
 use marquetry_io::files;
+use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::format::{ARROW_SCHEMA_KEY, FileMetaData, KeyValue};
 use marquetry_parquet::hive::{HiveType, Partition};
-use marquetry_parquet::read::{Batch, Conform, Values};
+use marquetry_parquet::read::Conform;
 use marquetry_parquet::schema::{Column, Schema, Unified, Union};
 
 use crate::columns::{self, Chosen};
@@ -472,7 +473,7 @@ fn find_as(paths: &[PathBuf], format: Option<Format>) -> Outcome<Vec<PathBuf>> {
             continue;
         }
         let found = files::find(path, text::extensions(format)).map_err(|error| match error.kind() {
-            ErrorKind::Source => Failure::unreachable(plain(error.message())),
+            ErrorKind::Io => Failure::unreachable(plain(error.message())),
             _ => Failure::about(&name, &error),
         })?;
         all.extend(found);

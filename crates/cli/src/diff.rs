@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use marquetry_base::cast::u64_of;
-use marquetry_parquet::read::{Batch, ColumnBatch, Layout, Values};
+use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, Values};
 use marquetry_parquet::schema::{Leaf, Schema};
 
 use crate::dataset::{DataFile, Dataset, Rows, TableArgs};

@@ -71,7 +71,7 @@ impl Failure {
     /// An engine's error about `subject`, which is a file or an address.
     pub(crate) fn about(subject: impl Display, error: &Error) -> Failure {
         let exit = match error.kind() {
-            ErrorKind::Source => Exit::Unreachable,
+            ErrorKind::Io => Exit::Unreachable,
             ErrorKind::Misuse => Exit::Usage,
             ErrorKind::Internal => Exit::Bug,
             _ => Exit::Refused,

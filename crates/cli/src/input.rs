@@ -10,9 +10,10 @@ use clap::Args;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Codecs, Error, Limits, Machine, Object};
 use marquetry_codecs::StandardCodecs;
-use marquetry_io::{Source, Sources, blocking, drive};
+use marquetry_io::{ByteSource, ByteSources, blocking, drive};
+use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Batch, Conform, ConformReader, FooterReader, ReadOptions, Values};
+use marquetry_parquet::read::{Conform, ConformReader, FooterReader, ReadOptions};
 
 use crate::failure::{Failure, Outcome, plain};
 
@@ -78,7 +79,7 @@ impl ParquetFile {
     }
 
     /// Opens it again, for its pages.
-    fn sources(&self) -> Outcome<Sources<blocking::File>> {
+    fn sources(&self) -> Outcome<ByteSources<blocking::File>> {
         let open = || {
             let sources = open(&self.path)?;
             let bytes = sources.get(FILE)?.length()?;
@@ -167,7 +168,7 @@ const FEW_ROWS_READ_BYTES: u64 = 1 << 20;
 /// Batches of a file's rows.
 pub(crate) struct Rows {
     reader: ConformReader,
-    sources: Sources<blocking::File>,
+    sources: ByteSources<blocking::File>,
     left: u64,
 }
 
@@ -188,14 +189,14 @@ impl Rows {
     }
 }
 
-fn open(path: &Path) -> Result<Sources<blocking::File>, Error> {
-    Ok(Sources::new().with(FILE, blocking::File::open(path)?))
+fn open(path: &Path) -> Result<ByteSources<blocking::File>, Error> {
+    Ok(ByteSources::new().with(FILE, blocking::File::open(path)?))
 }
 
 /// An engine's error as a file's, which was read within limits.
 pub(crate) fn failure(name: &str, error: &Error, limits: Limits) -> Failure {
     // A source's own errors name it, wherever in the sentence.
-    if error.kind() == marquetry_base::ErrorKind::Source {
+    if error.kind() == marquetry_base::ErrorKind::Io {
         let text = error.message().replace(&format!("cannot open {name}: "), &format!("{name}: "));
         if text.contains(name) {
             return Failure::unreachable(plain(&text));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use marquetry_base::{Bitmap, Error, Limits};
-use marquetry_parquet::read::{Array, ArrayKind};
+use marquetry_parquet::batch::{Array, ArrayKind};
 use marquetry_parquet::schema::{LogicalType, NodeKind, Schema, Shape, ShapeKind};
 use marquetry_parquet::variant::{Reassembler, ShreddedCell, Variant, VariantColumns};
 

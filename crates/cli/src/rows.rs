@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use marquetry_base::Error;
 use marquetry_base::cast::u64_of;
-use marquetry_parquet::read::{Array, Assembler, Batch, ColumnBatch, Layout, Values};
+use marquetry_parquet::batch::{Array, Assembler, Batch, ColumnBatch, Layout, Values};
 use marquetry_parquet::schema::Schema;
 
 use crate::args::InvalidUtf8;

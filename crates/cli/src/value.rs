@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use marquetry_base::cast;
+use marquetry_parquet::batch::Values;
 use marquetry_parquet::geometry;
-use marquetry_parquet::read::Values;
 use marquetry_parquet::scalar::{float_of_half, int96_nanos};
 use marquetry_parquet::schema::{Leaf, LogicalType, PhysicalType, Schema, TimeUnit};
 use marquetry_scylla::cql::literal;

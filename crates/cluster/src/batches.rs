@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use marquetry_base::Error;
-use marquetry_parquet::read::Batch;
+use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{Cell, MappedBatch, Mapping};
 use marquetry_scylla::cql::{CqlType, Name, TypeDef};
 
@@ -17,14 +17,14 @@ use crate::rows::{RowBlock, RowSource};
 /// use marquetry_base::{Limits, Object};
 /// use marquetry_cluster::{Address, BatchSource, ConnectOptions, LoadOptions, Loader};
 /// use marquetry_codecs::StandardCodecs;
-/// use marquetry_io::{Sources, blocking::File, drive};
+/// use marquetry_io::{ByteSources, blocking::File, drive};
 /// use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 /// use marquetry_scylla::bridge::{Mapping, MappingOptions};
 /// use marquetry_scylla::cql::KeySpec;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let address: Address = "cql://localhost/demo.flights".parse()?;
-/// let file = Sources::new().with(Object(0), File::open("flights.parquet")?);
+/// let file = ByteSources::new().with(Object(0), File::open("flights.parquet")?);
 /// let metadata = drive(&mut FooterReader::new(Object(0), Limits::DEFAULT), &file)?.ok_or("no footer")?;
 ///
 /// let options = MappingOptions { key: Some(KeySpec::parse("origin, date")?), ..MappingOptions::default() };

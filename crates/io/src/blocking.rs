@@ -12,7 +12,7 @@ use std::path::Path;
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Bytes, Error, Result};
 
-use crate::source::{FileKind, Source, beyond_end, shrank};
+use crate::source::{ByteSource, FileKind, beyond_end, shrank};
 
 mod directory;
 mod write;
@@ -35,15 +35,15 @@ impl File {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source) where it cannot be opened, or is not a regular file. A pipe
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) where it cannot be opened, or is not a regular file. A pipe
     /// is none: the machines read from the end of an object and from its middle.
     pub fn open(path: impl AsRef<Path>) -> Result<File> {
         let path = path.as_ref();
         if path.as_os_str().is_empty() {
-            return Err(Error::source("cannot open a file without a name: the path is empty"));
+            return Err(Error::io("cannot open a file without a name: the path is empty"));
         }
         let name = path.display().to_string();
-        let cannot = |what: &dyn std::fmt::Display| Error::source(format!("cannot open {name}: {what}"));
+        let cannot = |what: &dyn std::fmt::Display| Error::io(format!("cannot open {name}: {what}"));
         // Asked before opening, which waits for a writer when the path is a named pipe; and after, for the path may have
         // become another file in between.
         let before = fs::metadata(path).map_err(|error| cannot(&error))?;
@@ -55,7 +55,7 @@ impl File {
     }
 }
 
-impl Source for File {
+impl ByteSource for File {
     fn name(&self) -> &str {
         &self.name
     }
@@ -79,7 +79,7 @@ impl Source for File {
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    return Err(Error::source(format!("cannot read {} at byte {at}: {error}", self.name)));
+                    return Err(Error::io(format!("cannot read {} at byte {at}: {error}", self.name)));
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Bytes, Demand, Error, Machine, Object, Priority, Result, Step, Want};
 
-use crate::source::{Source, Sources};
+use crate::source::{ByteSource, ByteSources};
 use crate::{GAP_BYTES_MAX, named};
 
 /// Ranges are joined up to this: the memory of a read is held until the last of its ranges is let go. A single range may
@@ -27,12 +27,15 @@ const JOINED_BYTES_MAX: u64 = 8 << 20;
 /// reading. [`Misuse`](marquetry_base::ErrorKind::Misuse) for an object without a source, and for machines that write, which
 /// this driver does not drive. [`Internal`](marquetry_base::ErrorKind::Internal) for a machine that asks for nothing, or again
 /// for what it was just given.
-pub fn drive<M: Machine, S: Source>(machine: &mut M, sources: &Sources<S>) -> Result<Option<M::Product>> {
+pub fn drive<M: Machine, S: ByteSource>(
+    machine: &mut M,
+    sources: &ByteSources<S>,
+) -> Result<Option<M::Product>> {
     let mut answered = None;
     loop {
         let step = machine
             .step(&mut Budget::unlimited())
-            .map_err(|error| named(error, sources.only().map(Source::name)))?;
+            .map_err(|error| named(error, sources.only().map(ByteSource::name)))?;
         match step {
             Step::Ready(product) => return Ok(Some(product)),
             Step::Done => return Ok(None),
@@ -50,7 +53,7 @@ pub fn drive<M: Machine, S: Source>(machine: &mut M, sources: &Sources<S>) -> Re
                 if let Err(refusal) = answer(machine, sources, &demand)? {
                     machine.fail(refusal.object, refusal.range, refusal.reason.clone());
                     return match machine.step(&mut Budget::unlimited()) {
-                        Err(error) => Err(named(error, sources.only().map(Source::name))),
+                        Err(error) => Err(named(error, sources.only().map(ByteSource::name))),
                         Ok(_) => Err(refusal.reason),
                     };
                 }
@@ -76,9 +79,9 @@ struct Read {
 }
 
 /// Gets all that is needed now. The outer error is of the machine, the inner of a source.
-fn answer<M: Machine, S: Source>(
+fn answer<M: Machine, S: ByteSource>(
     machine: &mut M,
-    sources: &Sources<S>,
+    sources: &ByteSources<S>,
     demand: &Demand,
 ) -> Result<Result<(), Refusal>> {
     let reads = plan(demand);
@@ -86,10 +89,10 @@ fn answer<M: Machine, S: Source>(
     for want in &demand.wants {
         if let Want::Length(object) = *want {
             asked = true;
-            match sources.get(object).and_then(Source::length) {
+            match sources.get(object).and_then(ByteSource::length) {
                 Ok(length) => machine
                     .supply_length(object, length)
-                    .map_err(|error| named(error, sources.only().map(Source::name)))?,
+                    .map_err(|error| named(error, sources.only().map(ByteSource::name)))?,
                 Err(reason) => return Ok(Err(Refusal { object, range: 0..0, reason })),
             }
         }
@@ -118,7 +121,7 @@ fn answer<M: Machine, S: Source>(
                 Ok(bytes) => {
                     machine
                         .supply(read.object, range, bytes)
-                        .map_err(|error| named(error, sources.only().map(Source::name)))?;
+                        .map_err(|error| named(error, sources.only().map(ByteSource::name)))?;
                 }
                 Err(reason) => return Ok(Err(Refusal { object: read.object, range, reason })),
             }

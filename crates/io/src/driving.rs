@@ -7,10 +7,10 @@ use std::task::{Context, Poll};
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Error, Machine, Object, Price, Result, Step};
 
-use crate::async_source::AsyncSource;
+use crate::async_source::AsyncByteSource;
 use crate::named;
 use crate::schedule::{Answer, Ask, ReadAhead, Schedule};
-use crate::source::Sources;
+use crate::source::ByteSources;
 
 /// Units that a demand costs beside the work of the step that made it: reads are decided on, begun, and handed over.
 const DEMAND_UNITS: u64 = 2_000;
@@ -18,9 +18,9 @@ const DEMAND_UNITS: u64 = 2_000;
 const READ_UNITS: u64 = 1_000;
 
 /// A machine that is being driven. Its host polls it, and gives others a turn in between, as it is told.
-pub(crate) struct Driving<M, S: AsyncSource> {
+pub(crate) struct Driving<M, S: AsyncByteSource> {
     machine: M,
-    sources: Sources<S>,
+    sources: ByteSources<S>,
     schedule: Schedule,
     reads: Vec<Flight<S::Read>>,
     lengths: Vec<(Object, S::Length)>,
@@ -52,12 +52,12 @@ pub(crate) enum Event<T> {
     Done,
 }
 
-impl<M: Machine, S: AsyncSource> Driving<M, S> {
+impl<M: Machine, S: AsyncByteSource> Driving<M, S> {
     /// Begins reads of at most `turn_bytes` (but at least one) between two turns of others. Where the system reads at once, on this
     /// thread, what it has in its cache, that is a part of a turn, at `read_price`.
     pub(crate) fn new(
         machine: M,
-        sources: Sources<S>,
+        sources: ByteSources<S>,
         read_ahead: ReadAhead,
         turn_bytes: u64,
         read_price: Price,
@@ -215,6 +215,6 @@ impl<M: Machine, S: AsyncSource> Driving<M, S> {
     }
 
     fn named(&self, error: Error) -> Error {
-        named(error, self.sources.only().map(AsyncSource::name))
+        named(error, self.sources.only().map(AsyncByteSource::name))
     }
 }

@@ -28,7 +28,7 @@ pub const PARQUET_EXTENSIONS: [&str; 3] = ["parquet", "parq", "pq"];
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source): a directory that cannot be read, a directory or a pattern without a file, a pattern
+/// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io): a directory that cannot be read, a directory or a pattern without a file, a pattern
 /// that is none.
 pub fn find(path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
     let found = match fs::metadata(path) {
@@ -40,14 +40,14 @@ pub fn find(path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
                 let (name, endings) = (path.display(), endings.join(", "));
                 let what =
                     if *extensions == PARQUET_EXTENSIONS { "a Parquet file" } else { "a file of that kind" };
-                return Err(Error::source(format!("{name}: a directory without {what} ({endings})")));
+                return Err(Error::io(format!("{name}: a directory without {what} ({endings})")));
             }
             found
         }
         Err(_) if is_pattern(path) => {
             let found = matching(path.to_str().unwrap_or_default(), extensions)?;
             if found.is_empty() {
-                return Err(Error::source(format!("{}: no file matches", path.display())));
+                return Err(Error::io(format!("{}: no file matches", path.display())));
             }
             found
         }
@@ -82,7 +82,7 @@ fn below(directory: &Path, extensions: &[&str], found: &mut BTreeSet<PathBuf>) -
 
 /// All files that match a pattern: name by name, the directories that they may be in.
 fn matching(pattern: &str, extensions: &[&str]) -> Result<BTreeSet<PathBuf>> {
-    let wrong = |why: &str| Error::source(format!("{pattern}: a pattern that is none: {why}"));
+    let wrong = |why: &str| Error::io(format!("{pattern}: a pattern that is none: {why}"));
     let root = if pattern.starts_with(is_separator) { "/" } else { "" };
     let mut paths = BTreeSet::from([PathBuf::from(root)]);
     let mut names = pattern.split(is_separator).filter(|name| !name.is_empty()).peekable();
@@ -150,7 +150,7 @@ fn walk(directory: &Path, extensions: &[&str], mut each: impl FnMut(PathBuf, boo
                     continue;
                 }
                 let why = error.io_error().map_or_else(|| error.to_string(), io::Error::to_string);
-                return Err(Error::source(format!("{}: {why}", path.display())));
+                return Err(Error::io(format!("{}: {why}", path.display())));
             }
         };
         let is_dir = entry.file_type().is_dir();
@@ -172,7 +172,7 @@ fn walk(directory: &Path, extensions: &[&str], mut each: impl FnMut(PathBuf, boo
 }
 
 fn names_in(directory: &Path) -> Result<Vec<OsString>> {
-    let cannot = |error: io::Error| Error::source(format!("{}: {error}", or_here(directory).display()));
+    let cannot = |error: io::Error| Error::io(format!("{}: {error}", or_here(directory).display()));
     let entries = fs::read_dir(or_here(directory)).map_err(cannot)?;
     entries.map(|entry| Ok(entry.map_err(cannot)?.file_name())).collect()
 }

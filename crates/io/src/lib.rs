@@ -1,6 +1,6 @@
 //! Drivers for Marquetry's machines: the only tier that waits.
 //!
-//! A machine says what it needs (see [`marquetry_base`]); a driver gets it from [`Source`]s:
+//! A machine says what it needs (see [`marquetry_base`]); a driver gets it from [`ByteSource`]s:
 //!
 //! * [`memory::Memory`]: bytes that are there already, handed over without a copy;
 //! * [`blocking::File`] (feature `blocking`, on by default): a local file, read by positional reads;
@@ -11,17 +11,17 @@
 //!
 //! Three drivers work a machine up to its next product. [`drive`] waits in between. `tokio::drive` and `uring::drive` let
 //! others of their thread have it meanwhile, read ahead, and never keep the thread for longer than a step's default budget:
-//! what they share is how an `AsyncSource` is read (`ReadAhead`), and when it is whose turn.
+//! what they share is how an `AsyncByteSource` is read (`ReadAhead`), and when it is whose turn.
 //!
-//! What a machine writes goes to [`Sink`]s, by [`drive_into`]: [`blocking::NewFile`] is a file that appears when it is whole,
+//! What a machine writes goes to [`ByteSink`]s, by [`drive_into`]: [`blocking::NewFile`] is a file that appears when it is whole,
 //! [`blocking::NewDirectory`] a directory of such files, [`blocking::SpillFile`] one that nobody sees.
 //!
 //! ```
 //! use marquetry_base::{Bytes, Object};
-//! use marquetry_io::{Source, Sources, memory::Memory};
+//! use marquetry_io::{ByteSource, ByteSources, memory::Memory};
 //!
-//! let sources = Sources::new().with(Object(0), Memory::new("greeting", Bytes::from_static(b"hello")));
-//! assert_eq!(Source::length(sources.get(Object(0)).unwrap()).unwrap(), 5);
+//! let sources = ByteSources::new().with(Object(0), Memory::new("greeting", Bytes::from_static(b"hello")));
+//! assert_eq!(ByteSource::length(sources.get(Object(0)).unwrap()).unwrap(), 5);
 //! ```
 #![forbid(unsafe_code)]
 
@@ -45,12 +45,12 @@ pub mod tokio;
 pub mod uring;
 
 #[cfg(any(feature = "tokio", feature = "uring"))]
-pub use async_source::AsyncSource;
+pub use async_source::AsyncByteSource;
 pub use drive::drive;
 #[cfg(any(feature = "tokio", feature = "uring"))]
 pub use schedule::ReadAhead;
-pub use sink::{Sink, Sinks, drive_into};
-pub use source::{Source, Sources};
+pub use sink::{ByteSink, ByteSinks, drive_into};
+pub use source::{ByteSource, ByteSources};
 
 use marquetry_base::{Error, ErrorKind};
 
@@ -60,9 +60,7 @@ const GAP_BYTES_MAX: u64 = 64 << 10;
 /// Says which object an error is about, where there is only one. A source's own errors name it already.
 fn named(error: Error, only: Option<&str>) -> Error {
     match only {
-        Some(name) if error.kind() != ErrorKind::Source => {
-            error.at(|place| place.object = Some(name.to_owned()))
-        }
+        Some(name) if error.kind() != ErrorKind::Io => error.at(|place| place.object = Some(name.to_owned())),
         _ => error,
     }
 }

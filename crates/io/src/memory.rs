@@ -5,7 +5,7 @@ use std::ops::Range;
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Bytes, Result};
 
-use crate::source::{Source, beyond_end};
+use crate::source::{ByteSource, beyond_end};
 
 /// An object in memory. Reading it copies nothing: what is read shares the memory.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ impl Memory {
     }
 }
 
-impl Source for Memory {
+impl ByteSource for Memory {
     fn name(&self) -> &str {
         &self.name
     }

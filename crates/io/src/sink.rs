@@ -8,7 +8,7 @@ use marquetry_base::{Budget, Bytes, Error, Machine, Object, Priority, Result, St
 use crate::named;
 
 /// The end of one object, to which bytes are added by waiting.
-pub trait Sink {
+pub trait ByteSink {
     /// What people call it: a path, an address. Part of every error.
     fn name(&self) -> &str;
 
@@ -16,18 +16,18 @@ pub trait Sink {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source). What of the bytes was added is then not known.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io). What of the bytes was added is then not known.
     fn append(&mut self, bytes: &[u8]) -> Result<()>;
 
     /// Bytes that were added before, all of the range: of a spill object, which is written to be read again.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source), also for a sink that cannot be read.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also for a sink that cannot be read.
     fn read(&mut self, range: Range<u64>) -> Result<Bytes>;
 }
 
-impl<S: Sink + ?Sized> Sink for &mut S {
+impl<S: ByteSink + ?Sized> ByteSink for &mut S {
     fn name(&self) -> &str {
         (**self).name()
     }
@@ -41,7 +41,7 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
 }
 
-impl<S: Sink + ?Sized> Sink for Box<S> {
+impl<S: ByteSink + ?Sized> ByteSink for Box<S> {
     fn name(&self) -> &str {
         (**self).name()
     }
@@ -57,19 +57,19 @@ impl<S: Sink + ?Sized> Sink for Box<S> {
 
 /// Which sink each of a machine's objects has.
 #[derive(Debug)]
-pub struct Sinks<S> {
+pub struct ByteSinks<S> {
     by_object: BTreeMap<Object, S>,
 }
 
-impl<S> Sinks<S> {
+impl<S> ByteSinks<S> {
     /// No sinks yet.
-    pub fn new() -> Sinks<S> {
-        Sinks { by_object: BTreeMap::new() }
+    pub fn new() -> ByteSinks<S> {
+        ByteSinks { by_object: BTreeMap::new() }
     }
 
     /// These and one more; the latter replaces one that `object` had.
     #[must_use]
-    pub fn with(mut self, object: Object, sink: S) -> Sinks<S> {
+    pub fn with(mut self, object: Object, sink: S) -> ByteSinks<S> {
         self.by_object.insert(object, sink);
         self
     }
@@ -81,9 +81,9 @@ impl<S> Sinks<S> {
     }
 }
 
-impl<S> Default for Sinks<S> {
-    fn default() -> Sinks<S> {
-        Sinks::new()
+impl<S> Default for ByteSinks<S> {
+    fn default() -> ByteSinks<S> {
+        ByteSinks::new()
     }
 }
 
@@ -97,7 +97,10 @@ impl<S> Default for Sinks<S> {
 ///
 /// The machine's. Trouble of a sink, which the machine is told ([`Machine::fail`]), so that it stays failed.
 /// [`Misuse`](marquetry_base::ErrorKind::Misuse) for an object without a sink, and for machines that ask for an object's length.
-pub fn drive_into<M: Machine, S: Sink>(machine: &mut M, sinks: &mut Sinks<S>) -> Result<Option<M::Product>> {
+pub fn drive_into<M: Machine, S: ByteSink>(
+    machine: &mut M,
+    sinks: &mut ByteSinks<S>,
+) -> Result<Option<M::Product>> {
     loop {
         match machine.step(&mut Budget::unlimited())? {
             Step::Ready(product) => return Ok(Some(product)),

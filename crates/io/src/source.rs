@@ -10,7 +10,7 @@ use marquetry_base::{Bytes, Error, Object, Result};
 ///
 /// The object does not change while it is read: its length stays what it was first told to be, and a source whose object
 /// shrank says so.
-pub trait Source {
+pub trait ByteSource {
     /// What people call it: a path, an address. Part of every error.
     fn name(&self) -> &str;
 
@@ -18,19 +18,19 @@ pub trait Source {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source).
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io).
     fn length(&self) -> Result<u64>;
 
     /// The bytes of `range`, all of them.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source), also where the object ends before the range does;
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also where the object ends before the range does;
     /// [`ErrorKind::LimitExceeded`](marquetry_base::ErrorKind::LimitExceeded) where the memory cannot be had.
     fn read(&self, range: Range<u64>) -> Result<Bytes>;
 }
 
-impl<S: Source + ?Sized> Source for &S {
+impl<S: ByteSource + ?Sized> ByteSource for &S {
     fn name(&self) -> &str {
         (**self).name()
     }
@@ -44,7 +44,7 @@ impl<S: Source + ?Sized> Source for &S {
     }
 }
 
-impl<S: Source + ?Sized> Source for Box<S> {
+impl<S: ByteSource + ?Sized> ByteSource for Box<S> {
     fn name(&self) -> &str {
         (**self).name()
     }
@@ -58,7 +58,7 @@ impl<S: Source + ?Sized> Source for Box<S> {
     }
 }
 
-impl<S: Source + ?Sized> Source for Arc<S> {
+impl<S: ByteSource + ?Sized> ByteSource for Arc<S> {
     fn name(&self) -> &str {
         (**self).name()
     }
@@ -74,19 +74,19 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 
 /// Which source each of a machine's objects has.
 #[derive(Debug, Clone)]
-pub struct Sources<S> {
+pub struct ByteSources<S> {
     by_object: BTreeMap<Object, S>,
 }
 
-impl<S> Sources<S> {
+impl<S> ByteSources<S> {
     /// No sources yet.
-    pub fn new() -> Sources<S> {
-        Sources { by_object: BTreeMap::new() }
+    pub fn new() -> ByteSources<S> {
+        ByteSources { by_object: BTreeMap::new() }
     }
 
     /// These and one more; the latter replaces one that `object` had.
     #[must_use]
-    pub fn with(mut self, object: Object, source: S) -> Sources<S> {
+    pub fn with(mut self, object: Object, source: S) -> ByteSources<S> {
         self.by_object.insert(object, source);
         self
     }
@@ -111,24 +111,21 @@ impl<S> Sources<S> {
     }
 }
 
-impl<S> Default for Sources<S> {
-    fn default() -> Sources<S> {
-        Sources::new()
+impl<S> Default for ByteSources<S> {
+    fn default() -> ByteSources<S> {
+        ByteSources::new()
     }
 }
 
 /// The error for a range that reaches beyond an object's end.
 pub(crate) fn beyond_end(name: &str, range: &Range<u64>, length: u64) -> Error {
-    Error::source(format!(
-        "cannot read bytes {} to {} of {name}: it has {length} bytes",
-        range.start, range.end
-    ))
+    Error::io(format!("cannot read bytes {} to {} of {name}: it has {length} bytes", range.start, range.end))
 }
 
 /// The error for an object that ends earlier than it did when it was opened.
 #[cfg(any(feature = "blocking", feature = "uring"))]
 pub(crate) fn shrank(name: &str, length: u64, at: u64) -> Error {
-    Error::source(format!(
+    Error::io(format!(
         "{name} shrank while it was read: it had {length} bytes and now ends at byte {at} or before"
     ))
 }

@@ -17,7 +17,7 @@
 //! #     fn supply_length(&mut self, _: Object, length: u64) -> Result<()> { self.1 = Some(length); Ok(()) }
 //! #     fn fail(&mut self, _: Object, _: std::ops::Range<u64>, _: Error) {}
 //! # }
-//! use marquetry_io::{Sources, tokio};
+//! use marquetry_io::{ByteSources, tokio};
 //!
 //! # let machine = Counter(Object(0), None);
 //! # let path = std::env::temp_dir().join(format!("marquetry-io-tokio-{}", std::process::id()));
@@ -25,7 +25,7 @@
 //! # let runtime = ::tokio::runtime::Builder::new_current_thread().build().unwrap();
 //! # runtime.block_on(async {
 //! let file = tokio::File::open(&path).await?;
-//! let mut products = tokio::drive(machine, Sources::new().with(Object(0), file));
+//! let mut products = tokio::drive(machine, ByteSources::new().with(Object(0), file));
 //! while let Some(product) = products.next().await? {
 //!     assert_eq!(product, 7);
 //! }
@@ -50,24 +50,24 @@ use ::tokio::sync::oneshot;
 use ::tokio::task::yield_now;
 use marquetry_base::{Bytes, Error, Machine, Price, Result};
 
-use crate::async_source::AsyncSource;
+use crate::async_source::AsyncByteSource;
 use crate::blocking;
 use crate::driving::{Driving, Event};
 use crate::schedule::ReadAhead;
-use crate::source::{Source, Sources};
+use crate::source::{ByteSource, ByteSources};
 
 /// Drives a machine on tokio, on a runtime of any flavour.
 ///
 /// Between two steps of the default budget, and after each product, tokio's driver is polled and other tasks run. Ranges are
 /// read in pieces, ahead of what the machine is at. What [`Products::next`] returns is `Send` where machine and sources are.
-pub fn drive<M: Machine, S: AsyncSource>(machine: M, sources: Sources<S>) -> Products<M, S> {
+pub fn drive<M: Machine, S: AsyncByteSource>(machine: M, sources: ByteSources<S>) -> Products<M, S> {
     drive_ahead(machine, sources, ReadAhead::default())
 }
 
 /// The same, with another bound on what is read ahead.
-pub fn drive_ahead<M: Machine, S: AsyncSource>(
+pub fn drive_ahead<M: Machine, S: AsyncByteSource>(
     machine: M,
-    sources: Sources<S>,
+    sources: ByteSources<S>,
     read_ahead: ReadAhead,
 ) -> Products<M, S> {
     // Other threads read: beginning as many reads as there is room for takes little of this one.
@@ -75,9 +75,9 @@ pub fn drive_ahead<M: Machine, S: AsyncSource>(
 }
 
 /// The products of a machine that is driven on tokio. Dropping it cancels the reads that are in flight.
-pub struct Products<M, S: AsyncSource>(Driving<M, S>);
+pub struct Products<M, S: AsyncByteSource>(Driving<M, S>);
 
-impl<M: Machine, S: AsyncSource> Products<M, S> {
+impl<M: Machine, S: AsyncByteSource> Products<M, S> {
     /// The next product; `None` when nothing more will come. Where it is dropped before its end, nothing is lost.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ impl<S> Clone for Offloaded<S> {
     }
 }
 
-impl<S: Source + Send + Sync + 'static> AsyncSource for Offloaded<S> {
+impl<S: ByteSource + Send + Sync + 'static> AsyncByteSource for Offloaded<S> {
     type Length = Offload<u64>;
     type Read = Offload<Bytes>;
 
@@ -267,7 +267,7 @@ impl<T> Future for Offload<T> {
         match &mut self.0 {
             Ok(told) => Pin::new(told).poll(cx).map(|told| {
                 told.unwrap_or_else(|_| {
-                    Err(Error::source("the tokio runtime was shut down before a read had ended"))
+                    Err(Error::io("the tokio runtime was shut down before a read had ended"))
                 })
             }),
             Err(error) => Poll::Ready(Err(error.clone())),

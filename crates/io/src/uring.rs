@@ -21,14 +21,14 @@
 //! #     fn supply_length(&mut self, _: Object, length: u64) -> Result<()> { self.1 = Some(length); Ok(()) }
 //! #     fn fail(&mut self, _: Object, _: std::ops::Range<u64>, _: Error) {}
 //! # }
-//! use marquetry_io::{Sources, uring};
+//! use marquetry_io::{ByteSources, uring};
 //!
 //! # let machine = Counter(Object(0), None);
 //! # let path = std::env::temp_dir().join(format!("marquetry-io-uring-{}", std::process::id()));
 //! # std::fs::write(&path, "seven b").unwrap();
 //! # compio::runtime::Runtime::new().unwrap().block_on(async {
 //! let file = uring::File::open(&path).await?;
-//! let mut products = uring::drive(machine, Sources::new().with(Object(0), file));
+//! let mut products = uring::drive(machine, ByteSources::new().with(Object(0), file));
 //! while let Some(product) = products.next().await? {
 //!     assert_eq!(product, 7);
 //! }
@@ -54,10 +54,10 @@ use compio::runtime::Runtime;
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Bytes, Error, Machine, Price, Result};
 
-use crate::async_source::AsyncSource;
+use crate::async_source::AsyncByteSource;
 use crate::driving::{Driving, Event};
 use crate::schedule::ReadAhead;
-use crate::source::{FileKind, Sources, beyond_end, shrank};
+use crate::source::{ByteSources, FileKind, beyond_end, shrank};
 
 /// Bytes of reads that are begun before others have their turn: one read, as a rule. The kernel reads what is in its cache at
 /// once, when the read is submitted, on the thread that submits it: sixteen reads in one go would keep it from everybody for
@@ -71,14 +71,14 @@ const READ_PRICE: Price = Price::per_kib(400);
 /// Between two steps of the default budget, and after each product, timers and I/O that are due are looked for and other tasks
 /// run: whatever `event_interval` the runtime was made with, a machine is not polled twice without that. Ranges are read in
 /// pieces, ahead of what the machine is at.
-pub fn drive<M: Machine, S: AsyncSource>(machine: M, sources: Sources<S>) -> Products<M, S> {
+pub fn drive<M: Machine, S: AsyncByteSource>(machine: M, sources: ByteSources<S>) -> Products<M, S> {
     drive_ahead(machine, sources, ReadAhead::default())
 }
 
 /// The same, with another bound on what is read ahead.
-pub fn drive_ahead<M: Machine, S: AsyncSource>(
+pub fn drive_ahead<M: Machine, S: AsyncByteSource>(
     machine: M,
-    sources: Sources<S>,
+    sources: ByteSources<S>,
     read_ahead: ReadAhead,
 ) -> Products<M, S> {
     Products(Driving::new(machine, sources, read_ahead, TURN_BYTES, READ_PRICE))
@@ -90,9 +90,9 @@ pub fn is_native() -> bool {
 }
 
 /// The products of a machine that is driven on compio. Dropping it cancels the reads that are in flight.
-pub struct Products<M, S: AsyncSource>(Driving<M, S>);
+pub struct Products<M, S: AsyncByteSource>(Driving<M, S>);
 
-impl<M: Machine, S: AsyncSource> Products<M, S> {
+impl<M: Machine, S: AsyncByteSource> Products<M, S> {
     /// The next product; `None` when nothing more will come. Where it is dropped before its end, nothing is lost.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl File {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source) where it cannot be opened, or is not a regular file;
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) where it cannot be opened, or is not a regular file;
     /// `Misuse` outside of a compio runtime.
     pub async fn open(path: impl AsRef<Path>) -> Result<File> {
         let path = path.as_ref();
@@ -155,10 +155,10 @@ impl File {
             return Err(Error::misuse("a file is opened by compio outside of a compio runtime"));
         }
         if path.as_os_str().is_empty() {
-            return Err(Error::source("cannot open a file without a name: the path is empty"));
+            return Err(Error::io("cannot open a file without a name: the path is empty"));
         }
         let name = path.display().to_string();
-        let cannot = |what: &dyn std::fmt::Display| Error::source(format!("cannot open {name}: {what}"));
+        let cannot = |what: &dyn std::fmt::Display| Error::io(format!("cannot open {name}: {what}"));
         // Asked before opening, which waits for a writer when the path is a named pipe; and after, for the path may have
         // become another file in between.
         let before = fs::metadata(path).await.map_err(|error| cannot(&error))?;
@@ -170,7 +170,7 @@ impl File {
     }
 }
 
-impl AsyncSource for File {
+impl AsyncByteSource for File {
     type Length = Ready<Result<u64>>;
     type Read = Pin<Box<dyn Future<Output = Result<Bytes>>>>;
 
@@ -206,7 +206,7 @@ async fn read(source: File, range: Range<u64>) -> Result<Bytes> {
             Ok(0) => return Err(shrank(&name, length, at)),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(Error::source(format!("cannot read {name} at byte {at}: {error}"))),
+            Err(error) => return Err(Error::io(format!("cannot read {name} at byte {at}: {error}"))),
         }
     }
     Ok(Bytes::from(buffer))

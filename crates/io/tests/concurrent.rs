@@ -20,7 +20,7 @@ use marquetry_base::{
     Budget, Bytes, Demand, Error, ErrorKind, Machine, Object, Priority, Result, Step, Want,
 };
 use marquetry_io::memory::Memory;
-use marquetry_io::{AsyncSource, ReadAhead, Source, Sources, blocking, tokio, uring};
+use marquetry_io::{AsyncByteSource, ByteSource, ByteSources, ReadAhead, blocking, tokio, uring};
 use toy::{FILE, Toy, object};
 
 const TEXT: &str = "twenty-one characters";
@@ -47,7 +47,7 @@ fn runtimes() -> Vec<Runtime> {
 macro_rules! text {
     ($driver:ident, $machine:expr, $source:expr, $ahead:expr) => {
         async {
-            let mut products = $driver::drive_ahead($machine, Sources::new().with(FILE, $source), $ahead);
+            let mut products = $driver::drive_ahead($machine, ByteSources::new().with(FILE, $source), $ahead);
             let mut text = String::new();
             while let Some(piece) = products.next().await? {
                 text.push_str(std::str::from_utf8(&piece).unwrap());
@@ -150,7 +150,7 @@ fn what_cannot_be_opened() {
 fn a_file_that_shrinks() {
     let scratch = Scratch::new();
     let check = |error: Error, toy: &Toy| {
-        assert_eq!(error.kind(), ErrorKind::Source);
+        assert_eq!(error.kind(), ErrorKind::Io);
         let expected = "shrank while it was read: it had 35 bytes and now ends at byte 16";
         assert!(error.message().contains(expected), "{error}");
         assert_eq!((error.place().column.as_deref(), toy.failures.len()), (Some("text"), 1));
@@ -164,7 +164,7 @@ fn a_file_that_shrinks() {
                 let path = scratch.file(&object(TEXT));
                 let file = $driver::File::open(&path).await.unwrap();
                 let mut products =
-                    $driver::drive_ahead(Toy::default(), Sources::new().with(FILE, file), ahead);
+                    $driver::drive_ahead(Toy::default(), ByteSources::new().with(FILE, file), ahead);
                 assert_eq!(products.next().await.unwrap().unwrap(), "twen");
                 shrink(&path);
                 let error = loop {
@@ -237,24 +237,24 @@ impl Drop for Slow {
     }
 }
 
-impl AsyncSource for Faulty {
+impl AsyncByteSource for Faulty {
     type Length = std::future::Ready<Result<u64>>;
     type Read = Slow;
 
     fn name(&self) -> &str {
-        AsyncSource::name(&self.memory)
+        AsyncByteSource::name(&self.memory)
     }
 
     fn length(&self) -> Self::Length {
-        AsyncSource::length(&self.memory)
+        AsyncByteSource::length(&self.memory)
     }
 
     fn read(&self, range: Range<u64>) -> Slow {
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
         let alive = self.alive.fetch_add(1, Ordering::Relaxed) + 1;
         self.together.fetch_max(alive, Ordering::Relaxed);
-        let answer = match Source::read(&self.memory, range) {
-            Ok(_) if self.fails == Some(number) => Err(Error::source("a bad sector")),
+        let answer = match ByteSource::read(&self.memory, range) {
+            Ok(_) if self.fails == Some(number) => Err(Error::io("a bad sector")),
             Ok(bytes) if self.is_short => Ok(bytes.slice(1..)),
             other => other,
         };
@@ -285,7 +285,7 @@ fn reads_that_come_in_any_order_and_one_that_fails() {
                 // It was shared by two pieces of the text, each of which was then read alone.
                 Ok(text) => assert_eq!(text, TEXT),
                 Err(error) => {
-                    assert_eq!((error.kind(), error.message()), (ErrorKind::Source, "a bad sector"));
+                    assert_eq!((error.kind(), error.message()), (ErrorKind::Io, "a bad sector"));
                     assert_eq!(error.place().column.as_deref(), Some("text"));
                 }
             }
@@ -301,7 +301,7 @@ fn reads_that_come_in_any_order_and_one_that_fails() {
 fn a_reader_that_is_dropped_leaves_nothing_behind() {
     let source = Faulty::new(object(TEXT));
     let (alive, begun) = (Arc::clone(&source.alive), Arc::clone(&source.begun));
-    let sources = Sources::new().with(FILE, source);
+    let sources = ByteSources::new().with(FILE, source);
     let mut polls = 0;
     let mut dropped_in_flight = 0;
     loop {
@@ -332,7 +332,7 @@ fn a_reader_that_is_dropped_leaves_nothing_behind() {
 
 #[test]
 fn a_product_is_not_lost_where_a_caller_gives_up() {
-    let sources = Sources::new().with(FILE, Faulty::new(object(TEXT)));
+    let sources = ByteSources::new().with(FILE, Faulty::new(object(TEXT)));
     let mut products = uring::drive_ahead(Toy::default(), sources, SMALL);
     let mut text = Vec::new();
     let mut cx = Context::from_waker(Waker::noop());
@@ -361,7 +361,7 @@ fn files_dropped_in_the_middle() {
             runtime.block_on(async {
                 let file = uring::File::open(&path).await.unwrap();
                 let ahead = ReadAhead { piece_bytes: 1000, ahead_bytes: 20_000 };
-                let sources = Sources::new().with(FILE, file);
+                let sources = ByteSources::new().with(FILE, file);
                 let mut products = uring::drive_ahead(Wide(Toy::default()), sources, ahead);
                 products.next().await.unwrap();
             });
@@ -451,7 +451,7 @@ fn others_have_their_turn_between_steps_on_tokio() {
         }
     });
     let read = async {
-        let sources = Sources::<Memory>::new();
+        let sources = ByteSources::<Memory>::new();
         let mut products = tokio::drive(Busy { steps: BUSY_STEPS, largest: 0 }, sources);
         while products.next().await.unwrap().is_some() {}
         assert_eq!(products.machine().largest, Budget::DEFAULT_UNITS);
@@ -475,7 +475,7 @@ fn others_have_their_reads_done_between_steps_on_compio() {
             let reads = Rc::clone(&reads);
             async move {
                 loop {
-                    AsyncSource::read(&file, 0..1).await.unwrap();
+                    AsyncByteSource::read(&file, 0..1).await.unwrap();
                     reads.set(reads.get() + 1);
                 }
             }
@@ -484,7 +484,7 @@ fn others_have_their_reads_done_between_steps_on_compio() {
         // poll of its own.
         let busy = || {
             compio::runtime::spawn(async {
-                let sources = Sources::<Memory>::new();
+                let sources = ByteSources::<Memory>::new();
                 let mut products = uring::drive(Busy { steps: BUSY_STEPS, largest: 0 }, sources);
                 while products.next().await.unwrap().is_some() {}
             })
@@ -521,7 +521,7 @@ impl Machine for Stuck {
 
 #[test]
 fn broken_machines_do_not_hang_the_drivers() {
-    let sources = || Sources::new().with(FILE, Memory::new("some", Bytes::from_static(b"some bytes")));
+    let sources = || ByteSources::new().with(FILE, Memory::new("some", Bytes::from_static(b"some bytes")));
     let soon = Demand { wants: vec![Want::Range(FILE, 0..3, Priority::Soon)] };
     let cases = [
         (Step::Need(Demand::now(FILE, 0..3)), ErrorKind::Internal, "asks again"),
@@ -529,7 +529,7 @@ fn broken_machines_do_not_hang_the_drivers() {
         (Step::Need(Demand::default()), ErrorKind::Internal, "waits for nothing"),
         (Step::Need(soon), ErrorKind::Internal, "waits for nothing"),
         // It goes on after its source failed.
-        (Step::Need(Demand::now(FILE, 9..12)), ErrorKind::Source, "it has 10 bytes"),
+        (Step::Need(Demand::now(FILE, 9..12)), ErrorKind::Io, "it has 10 bytes"),
         (Step::Need(Demand::now(Object(9), 0..3)), ErrorKind::Misuse, "no source for object 9"),
         (Step::Need(Demand::length(Object(9))), ErrorKind::Misuse, "no source for object 9"),
         (Step::Append(FILE, Bytes::new()), ErrorKind::Misuse, "only reads"),
@@ -554,7 +554,7 @@ struct Crowd {
     most: Arc<AtomicUsize>,
 }
 
-impl Source for Crowd {
+impl ByteSource for Crowd {
     fn name(&self) -> &str {
         "a crowd"
     }
@@ -603,6 +603,6 @@ fn a_runtime_that_has_ended_says_so_and_another_goes_on() {
         source.read(0..5)
     };
     let told = on_tokio(read);
-    assert_eq!(told.unwrap_err().kind(), ErrorKind::Source);
+    assert_eq!(told.unwrap_err().kind(), ErrorKind::Io);
     assert_eq!(on_tokio(async { source.read(0..5).await }).unwrap().len(), 5);
 }

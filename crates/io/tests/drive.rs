@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use marquetry_base::{Budget, Bytes, Demand, Error, ErrorKind, Machine, Object, Result, Step, Want};
 use marquetry_io::blocking::File;
 use marquetry_io::memory::Memory;
-use marquetry_io::{Source, Sources, drive};
+use marquetry_io::{ByteSource, ByteSources, drive};
 use toy::{FILE, Toy, object};
 
 /// A directory of its own in the system's place for such, removed in the end.
@@ -39,8 +39,8 @@ impl Drop for Scratch {
     }
 }
 
-fn all<S: Source>(toy: &mut Toy, source: S) -> Result<String> {
-    let sources = Sources::new().with(FILE, source);
+fn all<S: ByteSource>(toy: &mut Toy, source: S) -> Result<String> {
+    let sources = ByteSources::new().with(FILE, source);
     let mut text = String::new();
     while let Some(piece) = drive(toy, &sources)? {
         text.push_str(std::str::from_utf8(&piece).unwrap());
@@ -64,7 +64,7 @@ fn memory_and_file_read_the_same() {
     // Each range as it was asked for: the trailer, then pieces, every other one read along.
     let supplied: Vec<Range<u64>> = vec![27..35, 6..10, 10..14, 14..18, 18..22, 22..26, 26..27];
     assert_eq!((&from_memory.supplied, &from_file.supplied), (&supplied, &supplied));
-    let boxed: Box<dyn Source> = Box::new(std::sync::Arc::new(file));
+    let boxed: Box<dyn ByteSource> = Box::new(std::sync::Arc::new(file));
     assert_eq!(all(&mut Toy::default(), boxed).unwrap(), TEXT);
 }
 
@@ -76,7 +76,7 @@ fn memory_is_not_copied() {
     assert_eq!(memory.read(1000..1000).unwrap().len(), 0);
     for range in [999..1001, u64::MAX - 1..u64::MAX] {
         let error = memory.read(range).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Source);
+        assert_eq!(error.kind(), ErrorKind::Io);
         assert!(error.message().ends_with("of seven: it has 1000 bytes"), "{error}");
     }
 }
@@ -107,7 +107,7 @@ fn files_read_any_range() {
 
 fn open_error(path: impl AsRef<Path>) -> String {
     let error = File::open(path).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Source);
+    assert_eq!(error.kind(), ErrorKind::Io);
     error.to_string()
 }
 
@@ -143,13 +143,13 @@ fn a_file_that_shrinks() {
     let scratch = Scratch::new();
     let path = scratch.file(&object(TEXT));
     let file = File::open(&path).unwrap();
-    let sources = Sources::new().with(FILE, file);
+    let sources = ByteSources::new().with(FILE, file);
     let mut toy = Toy::default();
     assert_eq!(drive(&mut toy, &sources).unwrap().unwrap(), "twen");
     assert_eq!(drive(&mut toy, &sources).unwrap().unwrap(), "ty-o");
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(16).unwrap();
     let error = drive(&mut toy, &sources).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Source);
+    assert_eq!(error.kind(), ErrorKind::Io);
     assert!(
         error.message().contains("shrank while it was read: it had 35 bytes and now ends at byte 16"),
         "{error}"
@@ -192,7 +192,7 @@ fn what_is_read_along_fails_alone() {
     let mut bytes = object(TEXT);
     bytes[31] = 30;
     let memory = Memory::new("toy", bytes.into());
-    let sources = Sources::new().with(FILE, &memory);
+    let sources = ByteSources::new().with(FILE, &memory);
     let mut toy = Toy::default();
     for _ in 0..7 {
         assert!(drive(&mut toy, &sources).unwrap().is_some());
@@ -203,7 +203,7 @@ fn what_is_read_along_fails_alone() {
 
 #[test]
 fn objects_without_a_source() {
-    let sources = Sources::new().with(Object(9), Memory::new("other", Bytes::new()));
+    let sources = ByteSources::new().with(Object(9), Memory::new("other", Bytes::new()));
     let mut toy = Toy::default();
     let error = drive(&mut toy, &sources).unwrap_err();
     assert_eq!(
@@ -236,7 +236,7 @@ impl Machine for Stuck {
 
 #[test]
 fn broken_machines_do_not_hang_the_driver() {
-    let sources = Sources::new().with(FILE, Memory::new("some", Bytes::from_static(b"some bytes")));
+    let sources = ByteSources::new().with(FILE, Memory::new("some", Bytes::from_static(b"some bytes")));
     let soon = Demand { wants: vec![Want::Range(FILE, 0..3, marquetry_base::Priority::Soon)] };
     let cases = [
         (Step::Need(Demand::now(FILE, 0..3)), ErrorKind::Internal, "asks again"),
@@ -244,7 +244,7 @@ fn broken_machines_do_not_hang_the_driver() {
         (Step::Need(Demand::default()), ErrorKind::Internal, "waits for nothing"),
         (Step::Need(soon), ErrorKind::Internal, "waits for nothing"),
         // It goes on after its source failed.
-        (Step::Need(Demand::now(FILE, 9..12)), ErrorKind::Source, "it has 10 bytes"),
+        (Step::Need(Demand::now(FILE, 9..12)), ErrorKind::Io, "it has 10 bytes"),
         (Step::Append(FILE, Bytes::new()), ErrorKind::Misuse, "only reads"),
     ];
     for (step, kind, words) in cases {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use marquetry_base::{Budget, Bytes, Demand, Error, ErrorKind, Machine, Object, Result, Step};
 use marquetry_io::blocking::{NewFile, SpillFile};
-use marquetry_io::{Sink, Sinks, drive_into};
+use marquetry_io::{ByteSink, ByteSinks, drive_into};
 
 const FILE: Object = Object(0);
 const SPILL: Object = Object(1);
@@ -77,7 +77,7 @@ fn a_file_appears_when_it_is_whole() {
         Step::Need(Demand::now(SPILL, 9..18)),
         append(FILE, "two"),
     ]);
-    let mut sinks = Sinks::new().with(FILE, &mut file as &mut dyn Sink).with(SPILL, &mut spill);
+    let mut sinks = ByteSinks::new().with(FILE, &mut file as &mut dyn ByteSink).with(SPILL, &mut spill);
     assert_eq!(drive_into(&mut script, &mut sinks).unwrap(), Some(()));
     assert_eq!(drive_into(&mut script, &mut sinks).unwrap(), None);
     let supplied: Vec<&[u8]> = script.supplied.iter().map(|(_, bytes)| &bytes[..]).collect();
@@ -119,7 +119,7 @@ fn a_file_that_was_not_there_and_one_of_a_mere_name() {
     assert_eq!(fs::metadata(&path).unwrap().permissions(), fs::metadata(&usual).unwrap().permissions());
     // Who has the name by then keeps it.
     let file = NewFile::create(&path).unwrap();
-    assert_eq!(file.commit().unwrap_err().kind(), ErrorKind::Source);
+    assert_eq!(file.commit().unwrap_err().kind(), ErrorKind::Io);
     assert_eq!(fs::read(&path).unwrap(), b"whole");
     drop(NewFile::create("nobody.parquet").unwrap());
     assert!(!std::path::Path::new("nobody.parquet").exists());
@@ -130,16 +130,16 @@ fn trouble_is_told() {
     let folder = tempfile::tempdir().unwrap();
     for path in [folder.path().to_owned(), folder.path().join("not/there")] {
         let error = NewFile::create(&path).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Source);
+        assert_eq!(error.kind(), ErrorKind::Io);
         assert!(error.message().starts_with(&format!("cannot write {}", path.display())), "{error}");
     }
     let mut spill = SpillFile::create_beside(folder.path().join("x")).unwrap();
     spill.append(b"ten bytes.").unwrap();
     assert_eq!(&spill.read(3..10).unwrap()[..], b" bytes.");
-    assert_eq!(spill.read(3..11).unwrap_err().kind(), ErrorKind::Source);
+    assert_eq!(spill.read(3..11).unwrap_err().kind(), ErrorKind::Io);
     // The machine hears of it, and stays failed.
     let mut script = Script::of([Step::Need(Demand::now(SPILL, 5..20)), Step::Ready(())]);
-    let mut sinks = Sinks::new().with(SPILL, spill);
+    let mut sinks = ByteSinks::new().with(SPILL, spill);
     assert!(drive_into(&mut script, &mut sinks).is_err());
     assert!(script.failed.is_some());
     let nobody = drive_into(&mut Script::of([append(FILE, "x")]), &mut sinks).unwrap_err();

@@ -21,11 +21,12 @@
 //!
 //! use marquetry::base::{Limits, Object};
 //! use marquetry::codecs::StandardCodecs;
-//! use marquetry::io::{Sources, drive, memory::Memory};
-//! use marquetry::parquet::read::{BatchReader, FooterReader, ReadOptions, Values};
+//! use marquetry::io::{ByteSources, drive, memory::Memory};
+//! use marquetry::parquet::batch::Values;
+//! use marquetry::parquet::read::{BatchReader, FooterReader, ReadOptions};
 //!
 //! let file = Object(0);
-//! let sources = Sources::new().with(file, Memory::new("numbers.parquet", bytes));
+//! let sources = ByteSources::new().with(file, Memory::new("numbers.parquet", bytes));
 //!
 //! let metadata = drive(&mut FooterReader::new(file, Limits::DEFAULT), &sources)?.expect("a footer");
 //! assert_eq!((metadata.rows, metadata.schema.leaves()[0].path.as_str()), (3, "n"));

@@ -14,8 +14,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use marquetry_base::{Bitmap, Budget};
+use marquetry_parquet::batch::{ByteArrays, FixedBytes, Values};
 use marquetry_parquet::format::Encoding;
-use marquetry_parquet::read::{ByteArrays, FixedBytes, Values};
 use marquetry_parquet::schema::PhysicalType;
 use marquetry_parquet::write::dictionary::{DictionaryBuilder, DictionaryLimits};
 use marquetry_parquet::write::encoder::{Compacted, Encoder, LevelEncoder, Slice};

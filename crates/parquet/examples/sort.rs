@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use marquetry_base::{Bitmap, Budget, Codec, Codecs, Decompressor, Error, Machine, Object, Step, Want};
+use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, Layout, Values};
 use marquetry_parquet::format::{Compression, SortingColumn};
 use marquetry_parquet::hive::HiveType;
-use marquetry_parquet::read::{Batch, ByteArrays, ColumnBatch, Layout, Values};
 use marquetry_parquet::schema::{Schema, Union};
 use marquetry_parquet::sort::{SortOptions, Sorted, Sorter};
 

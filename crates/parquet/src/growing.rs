@@ -14,6 +14,8 @@ pub(crate) const ROOM_SLICE_BYTES: usize = 32 << 10;
 pub(crate) const COPY_PRICE: Price = Price::per_kib(150);
 /// What it costs to fill memory that was never used: it has to be had from the system, page by page.
 pub(crate) const ROOM_PRICE: Price = Price::per_kib(450);
+/// The price of memory that is given back: the system takes it back page by page, as it gave it.
+pub(crate) const RELEASE_PRICE: Price = Price { kib: 64, kilovalue: 100 << 10 };
 
 /// Bytes, and room for more. Where there is none left, all is moved to memory that is larger: a slice at a time, so that
 /// nothing is done at once whose size a file decides.

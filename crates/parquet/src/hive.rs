@@ -8,7 +8,7 @@ use alloc::string::{String, ToString};
 use marquetry_base::{Buffer, Bytes, Error, Result, calendar};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
-use crate::read::{ByteArrays, Values};
+use crate::batch::{ByteArrays, Values};
 use crate::schema::{Column, LogicalType, PhysicalType};
 
 /// The directory's name that stands for a null.

@@ -3,12 +3,13 @@
 //! * [`format`](mod@format): what the file holds beside the data — Thrift structures, the footer, page headers;
 //! * [`scalar`]: values of types that Rust has none for;
 //! * [`schema`]: the tree of types, logical types, levels;
+//! * [`batch`]: what travels: batches of rows, column by column;
 //! * [`bloom`]: Bloom filters, and the hash by which they know values;
 //! * [`encoding`]: one module an encoding;
 //! * [`hive`]: columns that are in the names of directories;
 //! * [`prune`]: what statistics and the page index tell of values before they are read;
 //! * [`geometry`]: well-known binary as well-known text;
-//! * [`read`]: the machines that read, and the batches they make;
+//! * [`read`]: the machines that read;
 //! * [`sort`]: rows put in order, more than memory holds;
 //! * [`variant`]: the values of VARIANT columns: looked at, built, put together from shredded columns;
 //! * [`write`](mod@write): the machines that write.
@@ -48,6 +49,7 @@
 
 extern crate alloc;
 
+pub mod batch;
 pub mod bloom;
 pub mod encoding;
 pub mod format;

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use common::{NoCodecs, products};
 use marquetry_base::{Bytes, Limits, Object};
+use marquetry_parquet::batch::Values;
 use marquetry_parquet::format::Encoding;
-use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions, Values};
+use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 
 fn bits(values: &Values) -> Vec<u64> {
     match values {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use marquetry_base::{Bitmap, Buffer};
-use marquetry_parquet::read::{Batch, ByteArrays, ColumnBatch, Layout, Values};
+use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, Layout, Values};
 use marquetry_scylla::bridge::{InsertWriter, Mapping, MappingOptions, Nulls};
 use marquetry_scylla::cql::{KeySpec, TableName};
 use schema::{BOOLEAN, DOUBLE, Field, INT32, INT64, Note, UTF8, leaf};

@@ -6,10 +6,9 @@ use bytes::Bytes;
 use marquetry_base::{Error, Limits, Object};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::memory::Memory;
-use marquetry_io::{Sources, drive};
-use marquetry_parquet::read::{
-    Array, ArrayKind, Assembler, BatchReader, ColumnBatch, FooterReader, Layout, ReadOptions, Values,
-};
+use marquetry_io::{ByteSources, drive};
+use marquetry_parquet::batch::{Array, ArrayKind, Assembler, ColumnBatch, Layout, Values};
+use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::schema::Shape;
 
 use crate::protocol::{Count, Product, sum};
@@ -34,7 +33,7 @@ fn try_read(file: &Bytes, product: Product, check: bool) -> Result<Count, Error>
     if product == Product::Records {
         return Err(Error::misuse("records are printed by the command"));
     }
-    let sources = Sources::new().with(FILE, Memory::new("file", file.clone()));
+    let sources = ByteSources::new().with(FILE, Memory::new("file", file.clone()));
     let mut footer = FooterReader::new(FILE, Limits::DEFAULT);
     let metadata = drive(&mut footer, &sources)?.ok_or_else(|| Error::internal("no metadata"))?;
     let options = ReadOptions {

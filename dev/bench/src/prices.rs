@@ -16,9 +16,10 @@ use bytes::Bytes;
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Error, Limits, Machine, Object, Result, Step, Want};
 use marquetry_codecs::StandardCodecs;
+use marquetry_parquet::batch::Assembler;
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{
-    Assembler, BatchReader, Conform, ConformReader, FooterReader, PageIndexReader, ReadOptions,
+    BatchReader, Conform, ConformReader, FooterReader, PageIndexReader, ReadOptions,
 };
 use marquetry_parquet::record::{Program, RecordSink, ShredOptions, Shredder, Value};
 use marquetry_parquet::schema::Schema;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Bytes, Error, Result};
 use marquetry_codecs::StandardCodecs;
+use marquetry_parquet::batch::Layout;
 use marquetry_parquet::bloom;
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{BatchReader, BloomProbe, Layout, ReadOptions};
+use marquetry_parquet::read::{BatchReader, BloomProbe, ReadOptions};
 
 use crate::canonical::{self, FILE, with_bytes};
 use crate::hostile::{self, Manner};

@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use marquetry_base::{Bytes, Error, Limits, Machine, Object, Result};
 use marquetry_codecs::StandardCodecs;
+use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, Values};
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{
-    Batch, BatchReader, ChunkIndex, ColumnBatch, FooterReader, Layout, PageIndexReader, ReadOptions, Values,
-};
+use marquetry_parquet::read::{BatchReader, ChunkIndex, FooterReader, PageIndexReader, ReadOptions};
 use marquetry_parquet::schema::{Leaf, LogicalType, PhysicalType};
 
 use crate::hostile::{self, Manner, Report};

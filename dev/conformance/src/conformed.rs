@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use marquetry_base::{Bytes, Result};
 use marquetry_codecs::StandardCodecs;
+use marquetry_parquet::batch::Array;
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Array, Conform, ConformReader, ReadOptions};
+use marquetry_parquet::read::{Conform, ConformReader, ReadOptions};
 use marquetry_parquet::record::Program;
 use marquetry_parquet::schema::Schema;
 
@@ -59,7 +60,7 @@ pub fn conformed_sums(
 }
 
 /// A part of a batch is what the whole is there.
-fn check_slices(schema: &Schema, batch: &marquetry_parquet::read::Batch) -> Result<()> {
+fn check_slices(schema: &Schema, batch: &marquetry_parquet::batch::Batch) -> Result<()> {
     if batch.rows < 3 {
         return Ok(());
     }

@@ -139,7 +139,7 @@ where
                     machine.fail(
                         object,
                         beyond.clone(),
-                        Error::source(format!("the object ends before {}", beyond.end)),
+                        Error::io(format!("the object ends before {}", beyond.end)),
                     );
                     continue;
                 }

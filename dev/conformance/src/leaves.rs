@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use marquetry_base::{Bytes, Result};
 use marquetry_codecs::StandardCodecs;
+use marquetry_parquet::batch::{Batch, ColumnBatch, Layout};
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Batch, BatchReader, ColumnBatch, Layout, ReadOptions};
+use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::schema::Schema;
 
 use crate::canonical::{self, FILE, with_bytes};

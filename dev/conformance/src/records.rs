@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use marquetry_base::{Budget, Bytes, Error, Limits, Result};
 use marquetry_codecs::StandardCodecs;
+use marquetry_parquet::batch::{Array, ArrayKind, Assembler, Batch, ColumnBatch, Layout};
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{
-    Array, ArrayKind, Assembler, Batch, BatchReader, ColumnBatch, Layout, ReadOptions,
-};
+use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::record::{Program, RecordSink, Value};
 use marquetry_parquet::schema::{NodeKind, Schema};
 

@@ -8,7 +8,8 @@ use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::craft::*;
 use marquetry_conformance::hostile::{self, Manner};
 use marquetry_conformance::records::{FieldSum, array_sums, check_batch, read_all};
-use marquetry_parquet::read::{Array, BatchReader, FooterReader, ReadOptions};
+use marquetry_parquet::batch::Array;
+use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::record::Program;
 use marquetry_parquet::schema::Union;
 

@@ -9,9 +9,10 @@ use marquetry_base::{Error, Limits};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::{canonical, files};
-use marquetry_io::{ReadAhead, Sources, blocking, drive, tokio, uring};
+use marquetry_io::{ByteSources, ReadAhead, blocking, drive, tokio, uring};
+use marquetry_parquet::batch::{Batch, ColumnBatch, Values};
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Batch, BatchReader, ColumnBatch, FooterReader, ReadOptions, Values};
+use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 
 /// Odd, and so small that nearly every page is several pieces, and there is more to read than there is room for.
 const SMALL: ReadAhead = ReadAhead { piece_bytes: 997, ahead_bytes: 10_000 };
@@ -61,8 +62,8 @@ macro_rules! compare {
         async {
             let path: &Path = $path;
             let ahead = read_ahead(path);
-            let waiting = Sources::new().with(FILE, blocking::File::open(path)?);
-            let sources = Sources::new().with(FILE, $driver::File::open(path).await?);
+            let waiting = ByteSources::new().with(FILE, blocking::File::open(path)?);
+            let sources = ByteSources::new().with(FILE, $driver::File::open(path).await?);
             let footer = || FooterReader::new(FILE, Limits::DEFAULT);
             let expected = drive(&mut footer(), &waiting);
             let found = $driver::drive_ahead(footer(), sources.clone(), ahead).next().await;

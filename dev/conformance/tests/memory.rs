@@ -14,8 +14,9 @@ use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::craft::*;
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::Manner;
+use marquetry_parquet::batch::{Assembler, Batch, Layout, Values};
 use marquetry_parquet::format::Compression;
-use marquetry_parquet::read::{Assembler, Batch, BatchReader, Layout, ReadOptions, Values};
+use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::write::{BloomOptions, ColumnOptions, FileWriter, PageVersion, Room, WriteOptions};
 
 /// A piece of memory that allocators of hosts that never wait dislike.

@@ -9,10 +9,11 @@ use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::{self, Manner};
 use marquetry_conformance::parquet_rs::{self, Compared};
+use marquetry_parquet::batch::Values;
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::geometry::write_wkt;
 use marquetry_parquet::prune::{LeafOrder, Order};
-use marquetry_parquet::read::{BatchReader, ChunkIndex, PageIndexReader, ReadOptions, Values};
+use marquetry_parquet::read::{BatchReader, ChunkIndex, PageIndexReader, ReadOptions};
 use marquetry_parquet::schema::LogicalType;
 use serde_json::Value;
 

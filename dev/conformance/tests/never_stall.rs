@@ -9,8 +9,9 @@ use marquetry_base::{Budget, Error, ErrorKind, Machine, Object, Priority, Result
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::adversarial::{self, Adversary, Expected, Scale, ValueOf};
 use marquetry_conformance::canonical::with_bytes;
-use marquetry_io::Source;
-use marquetry_parquet::read::{BatchReader, FooterReader, Layout, ReadOptions};
+use marquetry_io::ByteSource;
+use marquetry_parquet::batch::Layout;
+use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]

@@ -8,7 +8,8 @@ use marquetry_conformance::conformed::{Part, conformed_sums};
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::records::{FieldSum, field_sums};
 use marquetry_conformance::{canonical, files};
-use marquetry_parquet::read::{Layout, ReadOptions};
+use marquetry_parquet::batch::Layout;
+use marquetry_parquet::read::ReadOptions;
 use marquetry_parquet::schema::{DifferenceKind, PhysicalType, Schema, Unified, Union};
 
 fn part(path: &Path) -> Part {

@@ -11,8 +11,9 @@ use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::craft::{Column, DOUBLE, Table};
 use marquetry_conformance::hostile::Manner;
 use marquetry_io::blocking::{self, NewFile, SpillFile};
-use marquetry_io::{Sink, Sinks, Sources, drive, drive_into};
-use marquetry_parquet::read::{Batch, BatchReader, ColumnBatch, FooterReader, Layout, ReadOptions, Values};
+use marquetry_io::{ByteSink, ByteSinks, ByteSources, drive, drive_into};
+use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, Values};
+use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::{Fed, FileWriter, WriteOptions};
 
@@ -68,7 +69,7 @@ impl Size {
         let mut writer = FileWriter::new(FILE, self.schema(), codecs, options).unwrap();
         let mut file = NewFile::create(path).unwrap();
         let mut spill = SpillFile::create_beside(path).unwrap();
-        let mut sinks = Sinks::<&mut dyn Sink>::new().with(FILE, &mut file).with(SPILL, &mut spill);
+        let mut sinks = ByteSinks::<&mut dyn ByteSink>::new().with(FILE, &mut file).with(SPILL, &mut spill);
         feed(&mut |handed| {
             drive_into(&mut writer, &mut sinks).unwrap().expect("a writer that wants more");
             match handed {
@@ -107,7 +108,7 @@ impl Size {
     /// Reads some columns, and compares them with what they are to be.
     fn check(self, path: &Path) {
         let leaves = vec![0, self.columns / 2, self.columns - 1];
-        let sources = Sources::new().with(FILE, blocking::File::open(path).unwrap());
+        let sources = ByteSources::new().with(FILE, blocking::File::open(path).unwrap());
         let metadata = drive(&mut FooterReader::new(FILE, Limits::TRUSTED), &sources).unwrap().unwrap();
         assert_eq!(metadata.schema.leaves().len(), self.columns);
         assert_eq!(metadata.row_groups.len(), self.groups);

@@ -11,8 +11,9 @@ use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::craft::*;
 use marquetry_conformance::hostile::{Manner, Random};
 use marquetry_conformance::{canonical, files};
+use marquetry_parquet::batch::Values;
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{BatchReader, ReadOptions, Values};
+use marquetry_parquet::read::{BatchReader, ReadOptions};
 
 /// What a reading gives of each leaf: rows, entries without a value, a sum of the levels, and one of the values.
 type Reading = Result<Vec<(u64, u64, u32, u32)>, Error>;

@@ -8,8 +8,9 @@ use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{FILE, with_bytes};
 use marquetry_conformance::hostile::{self, Manner};
 use marquetry_conformance::records;
+use marquetry_parquet::batch::{Batch, ColumnBatch, Layout};
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Batch, BatchReader, ColumnBatch, FooterReader, Layout, ReadOptions};
+use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::schema::Schema;
 
 use crate::canary::{Canary, is_planted};
@@ -227,7 +228,7 @@ impl Told {
         }
         // Of no columns, only rows are counted.
         if is_enough || (self.leaves.is_empty() && batch.first_row > 100_000) {
-            return Err(Error::source(ENOUGH));
+            return Err(Error::io(ENOUGH));
         }
         for (rows, column) in self.leaves.iter_mut().zip(&batch.columns) {
             add_rows(column, schema.leaves()[column.leaf].definition_max, rows);
@@ -278,7 +279,7 @@ impl Told {
     /// For an error that none should be.
     pub fn end(&mut self, result: Result<()>) {
         if let Err(error) = result {
-            if error.kind() == ErrorKind::Source && error.message() == ENOUGH {
+            if error.kind() == ErrorKind::Io && error.message() == ENOUGH {
                 self.is_cut = true;
             } else {
                 check_error(&error);

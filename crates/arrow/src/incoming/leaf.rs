@@ -9,7 +9,7 @@ use arrow_buffer::{ArrowNativeType, i256};
 use arrow_schema::{DataType, Field, TimeUnit};
 use marquetry_base::cast::{bits_i32, bits_i64, low_u32, u64_of};
 use marquetry_base::{Buffer, Bytes, Error, Result};
-use marquetry_parquet::read::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};
+use marquetry_parquet::batch::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};
 
 use super::levels::Live;
 use super::types::decimal_bytes;

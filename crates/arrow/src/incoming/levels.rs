@@ -9,7 +9,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field};
 use marquetry_base::{Error, Result};
-use marquetry_parquet::read::Levels;
+use marquetry_parquet::batch::Levels;
 
 use super::live_of;
 

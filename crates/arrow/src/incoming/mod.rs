@@ -10,8 +10,8 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Bitmap, Error, Result};
+use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, Values};
 use marquetry_parquet::format::{ARROW_SCHEMA_KEY, KeyValue};
-use marquetry_parquet::read::{Batch, ColumnBatch, Layout, Values};
 use marquetry_parquet::schema::Schema;
 
 use crate::stored;

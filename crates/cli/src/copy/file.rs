@@ -220,8 +220,8 @@ impl FileArgs {
         };
         // What is wrong with rows is told of where they came from, what is with files of where they go.
         let cannot = |error: Error| match error.kind() {
-            ErrorKind::Source if copying.interrupted.is_set() => Failure::Interrupted,
-            ErrorKind::Source => crate::input::failure(&name, &error, dataset.limits),
+            ErrorKind::Io if copying.interrupted.is_set() => Failure::Interrupted,
+            ErrorKind::Io => crate::input::failure(&name, &error, dataset.limits),
             _ => Failure::about(dataset.subject(), &error),
         };
         let mut sorting = match &*sorted_by {

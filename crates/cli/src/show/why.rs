@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use marquetry_base::{Budget, Codecs};
 use marquetry_codecs::StandardCodecs;
+use marquetry_parquet::batch::Layout;
 use marquetry_parquet::format::{ARROW_SCHEMA_KEY, ColumnChunk, Compression, Encoding};
-use marquetry_parquet::read::{BatchReader, Layout, ReadOptions};
+use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::write::chooser::{Asked, Choice, Why};
 use marquetry_parquet::write::encoder::Slice;
 
@@ -77,8 +78,9 @@ fn choice(file: &ParquetFile, group: usize, leaf: usize, chunk: &ColumnChunk) ->
     let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(file.limits));
     let reader = BatchReader::new(ParquetFile::object(), Arc::clone(&file.metadata), codecs, options)
         .map_err(|error| file.failure(&error))?;
-    let has_values =
-        |batch: &marquetry_parquet::read::Batch| batch.columns.iter().any(|column| !column.values.is_empty());
+    let has_values = |batch: &marquetry_parquet::batch::Batch| {
+        batch.columns.iter().any(|column| !column.values.is_empty())
+    };
     let batch = file.find(reader, has_values)?;
     let (Some(batch), Some(leaf)) = (batch, file.metadata.schema.leaves().get(leaf)) else { return Ok(None) };
     let Some(column) = batch.columns.first() else { return Ok(None) };

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use marquetry_base::cast::{low_u32, u64_of};
 use marquetry_base::{Bitmap, Buffer, Bytes, Error, Pool, Result};
 use marquetry_kernels::utf8;
-use marquetry_parquet::read::{Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Values};
+use marquetry_parquet::batch::{
+    Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Values,
+};
 use marquetry_parquet::schema::TimeUnit;
 
 use super::delimited::{Dialect, Field, Records, Wrong};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, ErrorKind, Result};
 use marquetry_kernels::utf8;
-use marquetry_parquet::read::{Batch, Layout};
+use marquetry_parquet::batch::{Batch, Layout};
 use marquetry_parquet::record::{RecordSink, ShredOptions, Shredder, Value};
 use marquetry_parquet::schema::Schema;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};

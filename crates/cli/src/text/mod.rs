@@ -23,7 +23,8 @@ use clap::{Args, ValueEnum};
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, ErrorKind, Limits, Result};
-use marquetry_parquet::read::{Batch, Conform, Conformer, Layout, Values};
+use marquetry_parquet::batch::{Batch, Layout, Values};
+use marquetry_parquet::read::{Conform, Conformer};
 use marquetry_parquet::record::Value;
 use marquetry_parquet::schema::Schema;
 
@@ -479,7 +480,7 @@ fn ahead(mut reader: Reader) -> Result<Batches> {
         }
     };
     let spawned = thread::Builder::new().name("reader".to_string()).spawn(read);
-    spawned.map_err(|error| Error::source(format!("no thread can be had: {}", plain(&error.to_string()))))?;
+    spawned.map_err(|error| Error::io(format!("no thread can be had: {}", plain(&error.to_string()))))?;
     Ok(Batches::Ahead(receiver))
 }
 
@@ -506,7 +507,7 @@ impl TextRows {
                     Ok(batch) => break batch?,
                     // Who types does not type on.
                     Err(RecvTimeoutError::Timeout) if self.interrupted.is_set() => {
-                        return Err(Error::source(INTERRUPTED));
+                        return Err(Error::io(INTERRUPTED));
                     }
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => {
@@ -540,7 +541,7 @@ const LOOK_UP_AFTER: Duration = Duration::from_millis(100);
 
 /// An engine's error about a text's rows as a command's.
 pub(crate) fn failure(name: &str, error: &Error, limits: Limits) -> Failure {
-    match error.kind() == ErrorKind::Source && error.message() == INTERRUPTED {
+    match error.kind() == ErrorKind::Io && error.message() == INTERRUPTED {
         true => Failure::Interrupted,
         false => crate::input::failure(name, error, limits),
     }

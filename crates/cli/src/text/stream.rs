@@ -61,7 +61,7 @@ impl Stream {
         } else {
             let file = File::open(path).map_err(|error| failed(&error))?;
             if file.metadata().map_err(|error| failed(&error))?.is_dir() {
-                return Err(Error::source(format!("{name}: a directory, where a file is needed")));
+                return Err(Error::io(format!("{name}: a directory, where a file is needed")));
             }
             let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
             match ending.as_deref().and_then(|ending| ending.to_str()) {
@@ -128,9 +128,9 @@ impl Stream {
 
 fn cannot_read(name: &str, error: &io::Error) -> Error {
     if error.kind() == io::ErrorKind::NotFound {
-        return Error::source(format!("{name}: no such file"));
+        return Error::io(format!("{name}: no such file"));
     }
-    Error::source(format!("{name}: {}", plain(&error.to_string())))
+    Error::io(format!("{name}: {}", plain(&error.to_string())))
 }
 
 /// Pieces that are read again.

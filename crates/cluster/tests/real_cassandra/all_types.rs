@@ -8,8 +8,9 @@ use marquetry_base::{Limits, Object};
 use marquetry_cluster::{BatchSource, ConnectOptions, Created, LoadOptions, Loaded, Loader};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::blocking::File;
-use marquetry_io::{Sources, drive};
-use marquetry_parquet::read::{Batch, BatchReader, FooterReader, ReadOptions};
+use marquetry_io::{ByteSources, drive};
+use marquetry_parquet::batch::Batch;
+use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_scylla::bridge::{InsertWriter, Mapping, MappingOptions, Nulls};
 use marquetry_scylla::cql::{KeySpec, Name, TableName};
 use scylla::value::CqlValue;
@@ -95,7 +96,7 @@ type Batches = Box<dyn Iterator<Item = marquetry_base::Result<Batch>> + Send>;
 
 fn open(table: &TableName, options: &MappingOptions, keep_dictionaries: bool) -> (Arc<Mapping>, Batches) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/all_types.parquet");
-    let file = Sources::new().with(Object(0), File::open(path).unwrap());
+    let file = ByteSources::new().with(Object(0), File::open(path).unwrap());
     let metadata = drive(&mut FooterReader::new(Object(0), Limits::DEFAULT), &file).unwrap().unwrap();
     let mapping = Arc::new(Mapping::new(&metadata.schema, table.clone(), options).unwrap());
     let options = ReadOptions {

@@ -7,9 +7,10 @@ use marquetry_base::{ErrorKind, Limits, Object};
 use marquetry_cluster::{BatchSource, ConnectOptions, Created, Error, LoadOptions, Loader};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::blocking::File;
-use marquetry_io::{Sources, drive};
+use marquetry_io::{ByteSources, drive};
+use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Batch, BatchReader, FooterReader, ReadOptions};
+use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_scylla::bridge::{Existing, InsertWriter, Mapping, MappingOptions};
 use marquetry_scylla::cql::{CqlType, KeySpec, Name, TableName};
 use scylla::value::{CqlDate, CqlDecimal, CqlValue};
@@ -238,9 +239,9 @@ fn options(frozen: bool) -> MappingOptions {
 
 type Batches = Box<dyn Iterator<Item = marquetry_base::Result<Batch>> + Send>;
 
-fn metadata() -> (Sources<File>, Arc<FileMetaData>) {
+fn metadata() -> (ByteSources<File>, Arc<FileMetaData>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/nested.parquet");
-    let file = Sources::new().with(Object(0), File::open(path).unwrap());
+    let file = ByteSources::new().with(Object(0), File::open(path).unwrap());
     let metadata = drive(&mut FooterReader::new(Object(0), Limits::DEFAULT), &file).unwrap().unwrap();
     (file, metadata)
 }

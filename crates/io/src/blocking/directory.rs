@@ -46,11 +46,11 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source) where there is anything else, or no directory can be made.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) where there is anything else, or no directory can be made.
     pub fn create(path: impl AsRef<Path>, replaces: bool, extensions: &[&str]) -> Result<NewDirectory> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let refused = |why: String| Error::source(format!("cannot write {name}: {why}"));
+        let refused = |why: String| Error::io(format!("cannot write {name}: {why}"));
         // A link is followed, and `.` has a name of its own.
         let path = match fs::metadata(path) {
             Ok(found) if !found.is_dir() => {
@@ -92,7 +92,7 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source).
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io).
     pub fn file(&mut self, place: &Path) -> Result<NewFile> {
         let path = self.path.join(place);
         let name = path.display().to_string();
@@ -112,7 +112,7 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source).
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io).
     pub fn keep(&mut self, mut file: NewFile, place: PathBuf) -> Result<()> {
         let kept = if file.is_named() {
             // Its name is the directory's business from now on.
@@ -129,7 +129,7 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source), also where there is something at its place by now.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also where there is something at its place by now.
     pub fn commit(mut self) -> Result<()> {
         self.add().map_err(|error| cannot_write(&self.name, &error))
     }
@@ -139,7 +139,7 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source).
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io).
     pub fn replace(mut self, extensions: &[&str]) -> Result<()> {
         self.put(extensions).map_err(|error| cannot_write(&self.name, &error))
     }
@@ -366,7 +366,7 @@ fn exchange_in_steps(hidden: &Path, path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Sink;
+    use crate::ByteSink;
 
     const EXTENSIONS: [&str; 1] = ["parquet"];
 

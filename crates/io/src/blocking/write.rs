@@ -11,7 +11,7 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Bytes, Error, Result};
 
 use super::{read_at, zeroed};
-use crate::sink::Sink;
+use crate::sink::ByteSink;
 use crate::source::beyond_end;
 
 /// A file that appears under its name only once it is whole.
@@ -36,12 +36,12 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source) where no file can be made in that directory, or `path` is one.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) where no file can be made in that directory, or `path` is one.
     pub fn create(path: impl AsRef<Path>) -> Result<NewFile> {
         let path = path.as_ref().to_owned();
         let name = path.display().to_string();
         if path.file_name().is_none() || path.is_dir() {
-            return Err(Error::source(format!("cannot write {name}: it is a directory")));
+            return Err(Error::io(format!("cannot write {name}: it is a directory")));
         }
         if let Some((file, temporary)) = nameless::create_in(directory(&path)) {
             return Ok(NewFile { file, temporary, is_named: false, path, name });
@@ -96,7 +96,7 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source), where there is a file of that name, too. Then this one is gone, unless
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), where there is a file of that name, too. Then this one is gone, unless
     /// it has its name already.
     pub fn commit(mut self) -> Result<()> {
         self.add().map_err(|error| cannot_write(&self.name, &error))
@@ -106,7 +106,7 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source). Then the file is gone, unless it has its name already.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io). Then the file is gone, unless it has its name already.
     pub fn replace(mut self) -> Result<()> {
         self.put().map_err(|error| cannot_write(&self.name, &error))
     }
@@ -185,7 +185,7 @@ pub(super) mod nameless {
     }
 }
 
-impl Sink for NewFile {
+impl ByteSink for NewFile {
     fn name(&self) -> &str {
         &self.name
     }
@@ -195,7 +195,7 @@ impl Sink for NewFile {
     }
 
     fn read(&mut self, _range: Range<u64>) -> Result<Bytes> {
-        Err(Error::source(format!("{} is being written, and cannot be read", self.name)))
+        Err(Error::io(format!("{} is being written, and cannot be read", self.name)))
     }
 }
 
@@ -225,7 +225,7 @@ impl SpillFile {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Source`](marquetry_base::ErrorKind::Source) where no file can be made there.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) where no file can be made there.
     pub fn create_beside(path: impl AsRef<Path>) -> Result<SpillFile> {
         let path = path.as_ref();
         let name = format!("a temporary file in {}", directory(path).display());
@@ -250,7 +250,7 @@ impl SpillFile {
     }
 }
 
-impl Sink for SpillFile {
+impl ByteSink for SpillFile {
     fn name(&self) -> &str {
         &self.name
     }
@@ -269,10 +269,10 @@ impl Sink for SpillFile {
         let mut filled = 0;
         while filled < bytes.len() {
             match read_at(&self.file, &mut bytes[filled..], range.start + u64_of(filled)) {
-                Ok(0) => return Err(Error::source(format!("{} became shorter", self.name))),
+                Ok(0) => return Err(Error::io(format!("{} became shorter", self.name))),
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::source(format!("cannot read {}: {error}", self.name))),
+                Err(error) => return Err(Error::io(format!("cannot read {}: {error}", self.name))),
             }
         }
         // Where reads move the place of writes, it is put back.
@@ -344,7 +344,7 @@ pub(super) fn sync_directory(_: &Path) -> io::Result<()> {
 }
 
 pub(super) fn cannot_write(name: &str, error: &io::Error) -> Error {
-    Error::source(format!("cannot write {name}: {error}"))
+    Error::io(format!("cannot write {name}: {error}"))
 }
 
 #[cfg(test)]

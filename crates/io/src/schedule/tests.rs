@@ -182,13 +182,13 @@ fn lengths_are_asked_for_once() {
     schedule.want(demand(&[(A, 0..7, Now)])).unwrap();
     schedule.want(Demand::length(A)).unwrap();
     assert_eq!(schedule.begin(), Some(Ask::Length(A)));
-    schedule.length_arrived(A, Err(Error::source("gone")));
-    assert_eq!(schedule.answer(), Some(Answer::Length(A, Err(Error::source("gone")))));
+    schedule.length_arrived(A, Err(Error::io("gone")));
+    assert_eq!(schedule.answer(), Some(Answer::Length(A, Err(Error::io("gone")))));
 }
 
 #[test]
 fn each_range_gets_the_error_that_is_its_own() {
-    let gone = || Err(Error::source("gone"));
+    let gone = || Err(Error::io("gone"));
     let mut schedule = schedule(100, 1000);
     schedule.want(demand(&[(A, 0..10, Now), (A, 20..30, Now), (A, 30..40, Soon)])).unwrap();
     assert_eq!(begun(&mut schedule), [(A, 0..40)]);

@@ -19,8 +19,8 @@ pub(crate) mod strings;
 use marquetry_base::{Bytes, Error, Result};
 use marquetry_kernels::utf8;
 
+use crate::batch::INLINE_BYTES_MAX;
 use crate::growing::SLICE_BYTES;
-use crate::read::INLINE_BYTES_MAX;
 
 /// Where a byte string's view will point: the number of the buffer that holds the bytes.
 pub(crate) type BufferIndex = u32;

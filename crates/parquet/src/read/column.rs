@@ -7,6 +7,7 @@ use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Demand, Error, Input, Limits, Object, Pool, Price, Priority, Result};
 use marquetry_kernels::levels;
 
+use super::ReadOptions;
 use super::body::Fill;
 use super::builder::Builder;
 use super::data_page::{DataPage, Levels, RUN_PRICE, RowsAhead, before_value};
@@ -15,14 +16,15 @@ use super::dictionary::{Decoded, DictionaryDecoder, Entries};
 use super::levels::{NestedLeaf, part_of_v1};
 use super::opening::{Opened, Opening, Part};
 use super::page::{Next, PageReader};
-use super::released::{RELEASE_PRICE, Released};
+use super::released::Released;
 use super::values::ValueDecoder;
-use super::{ColumnBatch, ReadOptions};
+use crate::batch::ColumnBatch;
 use crate::encoding::delta_byte_array::{Value, prefixes_go_on};
 use crate::encoding::hybrid::Hybrid;
 use crate::encoding::plain::Accept;
 use crate::encoding::stream::Stream;
 use crate::format::{ColumnChunk, Encoding, FileMetaData, PageKind};
+use crate::growing::RELEASE_PRICE;
 use crate::growing::ROOM_PRICE;
 use crate::schema::{LogicalType, PhysicalType};
 
@@ -726,7 +728,7 @@ impl Cut {
     /// spent before.
     fn find(
         &mut self,
-        levels: &super::Levels,
+        levels: &crate::batch::Levels,
         rows: usize,
         definition_max: u8,
         budget: &mut Budget<'_>,

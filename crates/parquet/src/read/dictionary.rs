@@ -9,8 +9,9 @@ use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
 use marquetry_kernels::{Plain, gather, plain, strings, utf8};
 
-use super::builder::{ARRAY_BYTES_MAX, Builder, Output, Store, value_bytes};
-use super::{ByteArrays, FixedBytes, Values};
+use super::builder::{Builder, Output};
+use crate::batch::store::{ARRAY_BYTES_MAX, Store, value_bytes};
+use crate::batch::{ByteArrays, FixedBytes, Values};
 use crate::encoding::hybrid::{Hybrid, beyond_dictionary};
 use crate::encoding::plain::{Accept, check_plain_text, not_text, string_error};
 use crate::encoding::too_few_values;
@@ -543,7 +544,7 @@ fn check_slice(value: &[u8], checked: &mut usize, budget: &mut Budget<'_>) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::Layout;
+    use crate::batch::Layout;
     use alloc::string::String;
 
     const ACCEPT: Accept = Accept { value_bytes_max: 1 << 20, only_text: true };

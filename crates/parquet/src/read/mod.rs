@@ -1,4 +1,4 @@
-//! The machines that read, and the batches they make.
+//! The machines that read.
 //!
 //! | machine | from | to |
 //! |---|---|---|
@@ -8,12 +8,7 @@
 //! | [`PageScanner`] | one column chunk | its page headers |
 //! | [`PageIndexReader`] | the page index | each chunk's pages: where they are, and what bounds their values have |
 //! | [`BloomProbe`] | a Bloom filter | whether a chunk may have a value |
-//!
-//! An [`Assembler`] makes arrays in Arrow's layout of the nested columns of a batch.
 
-mod array;
-mod assembler;
-mod batch;
 mod bloom;
 mod body;
 mod builder;
@@ -38,11 +33,7 @@ use core::ops::Range;
 
 use marquetry_base::{Bytes, Error, Result};
 
-pub use array::{Array, ArrayKind};
-pub use assembler::Assembler;
-pub use batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values};
 pub use bloom::BloomProbe;
-pub(crate) use builder::{rows_max, value_bytes};
 pub use conform::{Conform, ConformReader, Conformer};
 pub use footer::FooterReader;
 pub use index::{ChunkIndex, PageIndexReader};

@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use marquetry_base::Limits;
 
-use super::Layout;
+use crate::batch::Layout;
 
 /// What a [`BatchReader`](super::BatchReader) reads, and how.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub struct ReadOptions {
     /// Check pages' CRCs, where they have one.
     pub verify_crc: bool,
     /// Pages of so many compressed bytes, or less, have their CRC checked before any of their values leaves; so have all that
-    /// fit a window. The values of larger ones leave before, marked as [provisional](super::ColumnBatch::provisional).
+    /// fit a window. The values of larger ones leave before, marked as [provisional](crate::batch::ColumnBatch::provisional).
     pub verify_first_bytes: u64,
     /// Bytes of a page that are decompressed at a time: a page of more is read through windows of about that size. A value
     /// that is itself longer makes a window of its own.

@@ -10,10 +10,11 @@ use marquetry_base::{
     Step,
 };
 
-use super::builder::{rows_max, value_bytes};
+use super::ReadOptions;
 use super::column::{Advance, ColumnReader};
 use super::decompressors::Decompressors;
-use super::{Batch, ReadOptions};
+use crate::batch::Batch;
+use crate::batch::store::{rows_max, value_bytes};
 use crate::format::FileMetaData;
 use crate::schema::Leaf;
 
@@ -96,7 +97,7 @@ struct RowGroup {
     /// The fewest rows that a column has left over from the batch before.
     spare_rows: usize,
     /// Columns whose part of the current batch is taken, once all are full.
-    taken: Vec<super::ColumnBatch>,
+    taken: Vec<crate::batch::ColumnBatch>,
 }
 
 impl BatchReader {

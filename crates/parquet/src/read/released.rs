@@ -3,13 +3,11 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Price};
+use marquetry_base::Budget;
 
 use super::dictionary::Entries;
 use crate::encoding::stream::Segments;
-
-/// The price of memory that is given back: the system takes it back page by page, as it gave it.
-pub(super) const RELEASE_PRICE: Price = Price { kib: 64, kilovalue: 100 << 10 };
+use crate::growing::RELEASE_PRICE;
 
 /// Bytes of a part, at most but for one value: a window, a segment, an array.
 const PART_BYTES: usize = 1 << 20;

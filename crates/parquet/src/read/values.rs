@@ -7,9 +7,10 @@ use marquetry_base::{Bytes, Error, Price, Result};
 use marquetry_kernels::plain::as_bytes_mut;
 use marquetry_kernels::{Plain, bits, gather, strings};
 
-use super::Values;
-use super::builder::{Builder, Output, Store};
+use super::builder::{Builder, Output};
 use super::dictionary::Entries;
+use crate::batch::Values;
+use crate::batch::store::Store;
 use crate::encoding::alp::Alp;
 use crate::encoding::byte_stream_split::ByteStreamSplit;
 use crate::encoding::delta::Delta;

@@ -9,8 +9,8 @@ use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Error, ErrorKind, Pool, Resu
 
 use super::Value;
 use super::program::ProgramLeaf;
+use crate::batch::{ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values};
 use crate::growing::{ROOM_PRICE, ROOM_SLICE_BYTES};
-use crate::read::{ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values};
 use crate::schema::PhysicalType;
 
 /// Bytes of a piece of an array, at most: what is moved at once where an array grows.

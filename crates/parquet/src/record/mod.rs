@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 
 use marquetry_base::{Budget, Error, Price, Result};
 
-use crate::read::{Batch, ColumnBatch, Layout, Values};
+use crate::batch::{Batch, ColumnBatch, Layout, Values};
 use program::Op;
 pub use program::{Field, Program};
 pub use shred::{ShredOptions, Shredder};

@@ -15,8 +15,8 @@ use marquetry_base::{Budget, Bytes, Error, Price, Result};
 use super::column::ColumnBuilder;
 use super::program::{Program, ROOT, Slot, SlotKind};
 use super::{RecordSink, Value};
+use crate::batch::{Batch, ColumnBatch, Layout};
 use crate::growing::COPY_PRICE;
-use crate::read::{Batch, ColumnBatch, Layout};
 use crate::schema::Schema;
 
 /// What an event costs, and an entry that it makes in a column.

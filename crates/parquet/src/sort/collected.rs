@@ -9,7 +9,7 @@ use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Bitmap, Bytes, Error, Result};
 
 use super::merge::Pick;
-use crate::read::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};
+use crate::batch::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};
 use crate::schema::PhysicalType;
 
 /// Values of one type that are being put together.

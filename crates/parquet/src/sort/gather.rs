@@ -10,7 +10,7 @@ use super::collected::{Collected, push_bit, room};
 use super::is_paid_for;
 use super::merge::Pick;
 use super::stored::{Starts, Stored};
-use crate::read::{ColumnBatch, Layout, Levels};
+use crate::batch::{ColumnBatch, Layout, Levels};
 use crate::schema::{Leaf, PhysicalType, Schema};
 
 /// What a value costs that is taken from anywhere in memory, what a string does, what a row of a nested column

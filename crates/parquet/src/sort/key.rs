@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 use marquetry_base::cast::{bits_u32, bits_u64, low_u32, u64_of, usize_of_u32};
 use marquetry_base::{Error, ErrorKind, Result};
 
+use crate::batch::{ColumnBatch, Layout, Values};
 use crate::format::{ColumnOrder, SortingColumn};
 use crate::prune::Order;
-use crate::read::{ColumnBatch, Layout, Values};
 use crate::scalar::{float_of_half, int96_parts};
 use crate::schema::{PhysicalType, Schema};
 
@@ -263,8 +263,8 @@ fn decimal(value: &[u8], out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::{ByteArrays, FixedBytes};
     use crate::prune::Order;
-    use crate::read::{ByteArrays, FixedBytes};
     use alloc::vec;
     use core::cmp::Ordering;
 

@@ -8,7 +8,7 @@ use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Budget, Error, Price, Result};
 
 use super::key::Keys;
-use crate::read::ColumnBatch;
+use crate::batch::ColumnBatch;
 
 /// Rows of a piece, at most, and values of their keys: a piece is made and sorted at once.
 const PIECE_ROWS: usize = 1024;
@@ -204,8 +204,8 @@ pub(super) fn compare_tails(a: &[u8], b: &[u8], budget: &mut Budget<'_>) -> Orde
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::{ByteArrays, Layout, Values};
     use crate::format::SortingColumn;
-    use crate::read::{ByteArrays, Layout, Values};
     use alloc::format;
     use alloc::string::String;
 

@@ -16,7 +16,8 @@ use super::key::Keys;
 use super::merge::{Merge, Pick, Picked};
 use super::pieces::Piece;
 use super::stored::{Stored, Storing};
-use crate::read::{Batch, BatchReader, FooterReader, ReadOptions};
+use crate::batch::Batch;
+use crate::read::{BatchReader, FooterReader, ReadOptions};
 use crate::schema::Schema;
 
 /// What giving memory back costs, by bytes and pieces of it.

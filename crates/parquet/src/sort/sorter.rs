@@ -15,8 +15,9 @@ use super::key::Keys;
 use super::pieces::Piece;
 use super::producer::{Common, Produced, Producer, Run};
 use super::stored::{Stored, Storing};
+use crate::batch::Batch;
+use crate::batch::store::{rows_max, value_bytes};
 use crate::format::{Compression, Encoding, SortingColumn};
-use crate::read::{Batch, rows_max, value_bytes};
 use crate::schema::Schema;
 use crate::write::{ColumnOptions, Fed, FileWriter, WriteOptions};
 

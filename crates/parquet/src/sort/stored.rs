@@ -8,7 +8,7 @@ use marquetry_base::{Budget, Buffer, Error, ErrorKind, Price, Result, Segmented}
 use marquetry_kernels::bits;
 
 use super::collected::{Collected, Compacting, room};
-use crate::read::{Batch, ColumnBatch, FixedBytes, Layout, Levels, Values};
+use crate::batch::{Batch, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use crate::schema::{Leaf, Schema};
 use crate::write::{Maxima, check_column};
 

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use marquetry_base::{Error, Result};
 
 use super::{Metadata, Primitive, ShreddedType, ShreddedValue, TypedValue};
-use crate::read::{Array, ArrayKind, Values};
+use crate::batch::{Array, ArrayKind, Values};
 use crate::schema::{NodeKind, Schema};
 
 /// The columns of a VARIANT group of one batch, with all the columns below the group.

@@ -486,7 +486,7 @@ mod tests {
     #[test]
     fn strings_short_and_long() {
         let texts = texts();
-        let arrays = crate::read::ByteArrays::from_lengths(
+        let arrays = crate::batch::ByteArrays::from_lengths(
             Bytes::from(texts.concat()),
             texts.iter().map(|text| text.len()),
         );

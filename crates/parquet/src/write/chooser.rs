@@ -313,7 +313,7 @@ fn estimate(distinct: u64, once: u64, twice: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::{ByteArrays, FixedBytes, Values};
+    use crate::batch::{ByteArrays, FixedBytes, Values};
     use alloc::format;
     use alloc::string::String;
 

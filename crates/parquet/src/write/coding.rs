@@ -12,10 +12,10 @@ use super::encoder::{Body, Encoder, Slice};
 use super::options::{ColumnOptions, PageVersion};
 use super::part::{PART_ENTRIES, Room};
 use super::sample::part_of;
+use crate::batch::Values;
 use crate::encoding::output::PIECE_BYTES;
 use crate::format::{Compression, Encoding};
 use crate::growing::SLICE_BYTES;
-use crate::read::Values;
 use crate::schema::PhysicalType;
 
 /// What was chosen for a column.

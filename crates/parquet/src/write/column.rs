@@ -21,10 +21,10 @@ use super::page::{PageMaker, Ways};
 use super::part::{self, Cursor, Maxima, PART_PRICE, Part};
 use super::sample::Sample;
 use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE};
+use crate::batch::ColumnBatch;
 use crate::encoding::delta::encode::BLOCK_MAX;
 use crate::format::{Encoding, GeospatialStatistics};
 use crate::growing::SLICE_BYTES;
-use crate::read::ColumnBatch;
 use crate::schema::{PhysicalType, Schema};
 
 /// What counting a level costs.
@@ -189,7 +189,7 @@ impl ColumnWriter {
     /// The batch is done with.
     pub(super) fn end_batch(&mut self, column: &ColumnBatch) -> Result<()> {
         let values = column.values.len();
-        let is_right = match column.levels.is_none() && column.layout == crate::read::Layout::Spaced {
+        let is_right = match column.levels.is_none() && column.layout == crate::batch::Layout::Spaced {
             true => values == column.rows,
             false => values == self.cursor.value,
         };

@@ -11,10 +11,10 @@ use marquetry_base::{Budget, Bytes, Error, Price, Result};
 use marquetry_kernels::plain::{as_bytes, cast as cast_slice};
 
 use super::encoder::{Body, Slice};
+use crate::batch::{ByteArrays, FixedBytes, Values};
 use crate::encoding::other_type;
 use crate::encoding::output::Output;
 use crate::growing::COPY_PRICE;
-use crate::read::{ByteArrays, FixedBytes, Values};
 use crate::schema::PhysicalType;
 use numbers::{Number, Numbers};
 use strings::Strings;

@@ -14,6 +14,7 @@ use marquetry_kernels::{Plain, bits, compact};
 
 pub use crate::encoding::output::Body;
 
+use crate::batch::Values;
 use crate::encoding::alp::encode::AlpEncoder;
 use crate::encoding::byte_stream_split::encode::SplitEncoder;
 use crate::encoding::delta::encode::DeltaEncoder;
@@ -24,7 +25,6 @@ use crate::encoding::other_type;
 use crate::encoding::plain::encode::PlainEncoder;
 use crate::format::Encoding;
 use crate::growing::SLICE_BYTES;
-use crate::read::Values;
 use crate::schema::PhysicalType;
 
 /// What the end of a page costs, beside what is done in slices.
@@ -56,7 +56,7 @@ pub enum Slice<'a> {
     Float(&'a [f32]),
     /// DOUBLE.
     Double(&'a [f64]),
-    /// BYTE_ARRAY, as views of [`ByteArrays`](crate::read::ByteArrays), and the buffers that they point into.
+    /// BYTE_ARRAY, as views of [`ByteArrays`](crate::batch::ByteArrays), and the buffers that they point into.
     ByteArray(&'a [u128], &'a [Bytes]),
     /// INT96 and FIXED_LEN_BYTE_ARRAY: strings of so many bytes, one after the other.
     Fixed {
@@ -421,7 +421,7 @@ impl LevelEncoder {
     }
 }
 
-/// Room for the values that are there of a slice with nulls ([`Layout::Spaced`](crate::read::Layout)).
+/// Room for the values that are there of a slice with nulls ([`Layout::Spaced`](crate::batch::Layout)).
 #[derive(Debug, Default)]
 pub struct Compacted {
     fours: Vec<u32>,

@@ -17,8 +17,8 @@ use super::options::WriteOptions;
 use super::out::Out;
 use super::page::PageMaker;
 use super::part::Room as PartRoom;
+use crate::batch::{Batch, ColumnBatch};
 use crate::format::{ARROW_SCHEMA_KEY, MAGIC};
-use crate::read::{Batch, ColumnBatch};
 use crate::schema::Schema;
 
 /// Rows that all columns take before the next ones are begun, at least and at most. With many, what a column keeps stays in a core's

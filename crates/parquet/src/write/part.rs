@@ -10,8 +10,8 @@ use marquetry_base::{Bitmap, Budget, Error, Price, Result};
 use marquetry_kernels::{bits, gather, levels as kernel};
 
 use super::encoder::{Compacted, Slice};
+use crate::batch::{ColumnBatch, Layout, Levels, Values};
 use crate::growing::SLICE_BYTES;
-use crate::read::{ColumnBatch, Layout, Levels, Values};
 use crate::schema::PhysicalType;
 
 /// Entries that are worked on together, at most: so many that what is done once for all of them costs little.

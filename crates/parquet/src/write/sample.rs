@@ -9,10 +9,10 @@ use marquetry_kernels::bits;
 use super::chooser::{FIRST_BYTES, FIRST_VALUES, bytes_of, first_values, values_within};
 use super::encoder::Slice;
 use super::part::PART_ENTRIES;
+use crate::batch::INLINE_BYTES_MAX;
 use crate::encoding::strings::length;
 use crate::encoding::{far_bytes, other_type};
 use crate::growing::SLICE_BYTES;
-use crate::read::INLINE_BYTES_MAX;
 use crate::schema::PhysicalType;
 
 /// What keeping a value costs.

@@ -9,9 +9,9 @@ use core::cmp::Ordering;
 use marquetry_base::{Bytes, Price};
 
 use super::encoder::Slice;
+use crate::batch::INLINE_BYTES_MAX;
 use crate::format::{ColumnOrder, Statistics};
 use crate::prune::Order;
-use crate::read::INLINE_BYTES_MAX;
 use crate::schema::{LogicalType, PhysicalType};
 
 /// What looking at a value costs: numbers, and strings, of which no more is compared than bounds may have.
@@ -364,7 +364,7 @@ fn bytes_above(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::ByteArrays;
+    use crate::batch::ByteArrays;
 
     fn of(physical_type: PhysicalType, logical_type: Option<LogicalType>) -> BoundsOf {
         BoundsOf::new(physical_type, logical_type.as_ref(), 8).unwrap()

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use marquetry_base::{Bytes, Error, ErrorKind, Object, Result};
-use marquetry_parquet::read::{Array, BatchReader, FooterReader, ReadOptions};
+use marquetry_parquet::batch::Array;
+use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::variant::{Metadata, Reassembler, Variant, VariantColumns};
 
 use crate::common::{NoCodecs, products};

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use marquetry_parquet::read::{Array, ColumnBatch};
+use marquetry_parquet::batch::{Array, ColumnBatch};
 
 use super::render::Renderer;
 

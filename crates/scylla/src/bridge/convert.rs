@@ -6,7 +6,7 @@ use alloc::string::String;
 
 use marquetry_base::{Bitmap, Error, Result, cast};
 use marquetry_kernels::utf8;
-use marquetry_parquet::read::{ByteArrays, FixedBytes, Values};
+use marquetry_parquet::batch::{ByteArrays, FixedBytes, Values};
 use marquetry_parquet::scalar::{float_of_half, int96_nanos, int96_parts};
 use marquetry_parquet::schema::{LogicalType, PhysicalType, TimeUnit};
 
@@ -275,7 +275,7 @@ impl<'a> Slots<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Source::value`]; `Misuse` for an index beyond the dictionary.
+    /// As [`ByteSource::value`]; `Misuse` for an index beyond the dictionary.
     #[inline]
     pub(super) fn value(&self, slot: usize) -> Result<Value<'a>> {
         self.source.value(self.index(slot)?)

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::{Error, Result, cast};
-use marquetry_parquet::read::{Array, Values};
+use marquetry_parquet::batch::{Array, Values};
 
 use super::batch::{MappedBatch, MappedValues};
 use super::convert::{Slots, Source};

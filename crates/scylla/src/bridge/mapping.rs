@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::fmt::Display;
 
 use marquetry_base::{Error, Result, cast};
-use marquetry_parquet::read::{Array, Batch, ColumnBatch, Layout};
+use marquetry_parquet::batch::{Array, Batch, ColumnBatch, Layout};
 use marquetry_parquet::schema::{LogicalType, Node, NodeKind, Schema, TimeUnit};
 
 use super::batch::{MappedBatch, MappedValues};

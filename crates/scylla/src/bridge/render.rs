@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::{Error, ErrorKind, Limits, Result};
-use marquetry_parquet::read::{Array, ArrayKind};
+use marquetry_parquet::batch::{Array, ArrayKind};
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::variant::{Reassembler, Variant, VariantColumns};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use marquetry_base::{Buffer, Result};
-use marquetry_parquet::read::{Batch, ByteArrays, ColumnBatch, FixedBytes, Layout, Values};
+use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, Layout, Values};
 use marquetry_scylla::bridge::{Cell, InsertWriter, MappedBatch, Mapping, MappingOptions};
 use marquetry_scylla::cql::{KeySpec, Name, TableName};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use marquetry_base::ErrorKind;
-use marquetry_parquet::read::{Batch, Layout};
+use marquetry_parquet::batch::{Batch, Layout};
 use marquetry_scylla::bridge::{InsertWriter, Mapping, MappingOptions, Nulls};
 
 use crate::batch::{batch, bytes, cell, dictionary, int32, int64, keyed, mapped, mapping, numbered, text};

@@ -1,7 +1,7 @@
 //! Nested columns: types, literals, cells, and what CQL cannot hold.
 
 use marquetry_base::ErrorKind;
-use marquetry_parquet::read::Batch;
+use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{
     ColumnSource, DuplicateKeys, Existing, Mapping, MappingOptions, NullElements,
 };

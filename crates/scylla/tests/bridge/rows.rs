@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use marquetry_parquet::read::{Batch, Values};
+use marquetry_parquet::batch::{Batch, Values};
 use marquetry_scylla::bridge::{InsertWriter, Mapping, MappingOptions, Nulls, Written};
 
 use crate::batch::{batch, bytes, cell, dictionary, int32, int64, keyed, mapped, mapping, numbered, text};

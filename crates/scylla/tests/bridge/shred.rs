@@ -1,6 +1,6 @@
 //! Batches of nested fields, made of values by the rules of the format's "Nested Encoding".
 
-use marquetry_parquet::read::{Batch, ColumnBatch, Layout, Levels, Values};
+use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, Levels, Values};
 
 use crate::batch::{bytes, fixed, int32};
 use crate::schema::{Field, Kind, Physical, Repetition};
@@ -164,7 +164,7 @@ impl Column {
             6 => bytes(&as_bytes()),
             7 if data.is_empty() => {
                 let width = self.physical.1.unwrap().try_into().unwrap();
-                Values::FixedLenByteArray(marquetry_parquet::read::FixedBytes::new(
+                Values::FixedLenByteArray(marquetry_parquet::batch::FixedBytes::new(
                     width,
                     0,
                     Vec::new().into(),

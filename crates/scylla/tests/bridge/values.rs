@@ -1,6 +1,6 @@
 //! Every type: its CQL type, its literals, its cells.
 
-use marquetry_parquet::read::Values;
+use marquetry_parquet::batch::Values;
 use marquetry_scylla::bridge::{InvalidUtf8, MappingOptions};
 
 use crate::batch::{batch, bytes, cell, fixed, fixed_bytes, int32, int64, mapping, numbered, text};

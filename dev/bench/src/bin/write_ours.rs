@@ -10,9 +10,10 @@ use marquetry_bench::ours;
 use marquetry_bench::protocol::{Count, Product, refuse, serve};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::memory::Memory;
-use marquetry_io::{Sink, Sinks, Sources, drive, drive_into};
+use marquetry_io::{ByteSink, ByteSinks, ByteSources, drive, drive_into};
+use marquetry_parquet::batch::{Batch, Layout};
 use marquetry_parquet::format::{Compression, Encoding, FileMetaData};
-use marquetry_parquet::read::{Batch, BatchReader, FooterReader, Layout, ReadOptions};
+use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::write::{ColumnOptions, Fed, FileWriter, WriteOptions};
 
 const FILE: Object = Object(0);
@@ -57,7 +58,7 @@ struct Table {
 
 impl Table {
     fn load(file: Bytes) -> Result<Table, Error> {
-        let sources = Sources::new().with(FILE, Memory::new("file", file));
+        let sources = ByteSources::new().with(FILE, Memory::new("file", file));
         let metadata = drive(&mut FooterReader::new(FILE, Limits::DEFAULT), &sources)?
             .ok_or_else(|| Error::internal("no metadata"))?;
         let options =
@@ -74,7 +75,7 @@ impl Table {
     fn write(&self, options: &WriteOptions, written: &mut Vec<u8>) -> Result<(), Error> {
         let schema = Arc::new(self.metadata.schema.clone());
         let mut writer = FileWriter::new(FILE, schema, Arc::new(StandardCodecs::default()), options.clone())?;
-        let mut sinks = Sinks::new().with(FILE, Written(written));
+        let mut sinks = ByteSinks::new().with(FILE, Written(written));
         for batch in &self.batches {
             drive_into(&mut writer, &mut sinks)?;
             if writer.feed(batch.clone())? != Fed::Taken {
@@ -90,7 +91,7 @@ impl Table {
 /// A file in memory.
 struct Written<'a>(&'a mut Vec<u8>);
 
-impl Sink for Written<'_> {
+impl ByteSink for Written<'_> {
     fn name(&self) -> &str {
         "memory"
     }
@@ -101,7 +102,7 @@ impl Sink for Written<'_> {
     }
 
     fn read(&mut self, _: std::ops::Range<u64>) -> Result<Bytes, Error> {
-        Err(Error::source("what is written is not read"))
+        Err(Error::io("what is written is not read"))
     }
 }
 

@@ -8,8 +8,9 @@ use bytes::Bytes;
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Error, Limits, Machine, Object, Step, Want};
 use marquetry_codecs::StandardCodecs;
+use marquetry_parquet::batch::{Assembler, Batch};
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Assembler, Batch, BatchReader, FooterReader, ReadOptions};
+use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::schema::{Schema, Shape};
 
 use super::{Call, Calls, Read};

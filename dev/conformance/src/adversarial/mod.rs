@@ -11,7 +11,7 @@ mod streams;
 use std::ops::Range;
 
 use marquetry_base::{Bytes, ErrorKind, Limits, Result};
-use marquetry_io::Source;
+use marquetry_io::ByteSource;
 
 pub use computed::Computed;
 pub use streams::{CODECS, ENCODINGS, Make, ValueOf, Values, compress};
@@ -135,7 +135,7 @@ impl Adversary {
     }
 }
 
-impl Source for Adversary {
+impl ByteSource for Adversary {
     fn name(&self) -> &str {
         &self.name
     }

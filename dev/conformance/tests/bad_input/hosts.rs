@@ -27,17 +27,14 @@ where
                         Want::Range(object, range, _) => (object, range),
                     };
                     if demands == failed {
-                        let reason = Error::source(format!("no bytes for {range:?}"));
+                        let reason = Error::io(format!("no bytes for {range:?}"));
                         // Of another object: nothing to this machine.
                         machine.fail(Object(7), range.clone(), reason.clone());
                         machine.fail(object, range.clone(), reason.clone());
-                        machine.fail(object, range, Error::source("a later reason"));
+                        machine.fail(object, range, Error::io("a later reason"));
                         for _ in 0..3 {
                             let error = machine.step(&mut Budget::unlimited()).unwrap_err();
-                            assert_eq!(
-                                (error.kind(), error.message()),
-                                (ErrorKind::Source, reason.message())
-                            );
+                            assert_eq!((error.kind(), error.message()), (ErrorKind::Io, reason.message()));
                         }
                         return true;
                     }

@@ -7,7 +7,8 @@ use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::craft::*;
 use marquetry_conformance::hostile::{Manner, part};
-use marquetry_parquet::read::{BatchReader, FooterReader, Layout, ReadOptions};
+use marquetry_parquet::batch::Layout;
+use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 
 use super::{MEMORY, PRODUCTS_MAX, alone, examine};
 

@@ -14,11 +14,12 @@ use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::craft::*;
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::{self, Manner, Random};
+use marquetry_parquet::batch::{Batch, Layout, Values};
 use marquetry_parquet::format::thrift::Stop;
 use marquetry_parquet::format::{FileMetaData, PageHeader};
 use marquetry_parquet::prune::LeafOrder;
 use marquetry_parquet::read::{
-    Batch, BatchReader, BloomProbe, ChunkIndex, Layout, PageIndexReader, PageScanner, ReadOptions, Values,
+    BatchReader, BloomProbe, ChunkIndex, PageIndexReader, PageScanner, ReadOptions,
 };
 use peak_alloc::PeakAlloc;
 
@@ -154,7 +155,7 @@ where
     let result = hostile::run(machine, FILE, bytes, Manner::KIND, |product| {
         check(product);
         products += 1;
-        if products == PRODUCTS_MAX { Err(Error::source(ENOUGH)) } else { Ok(()) }
+        if products == PRODUCTS_MAX { Err(Error::io(ENOUGH)) } else { Ok(()) }
     });
     match result {
         Ok(report) => assert!(report.steps < STEPS_MAX, "{} steps", report.steps),

@@ -9,7 +9,8 @@ use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::craft::*;
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::records::{array_sums, check_batch, field_sums};
-use marquetry_parquet::read::{BatchReader, Layout, ReadOptions};
+use marquetry_parquet::batch::Layout;
+use marquetry_parquet::read::{BatchReader, ReadOptions};
 
 use super::{MEMORY, PEAK_BYTES_MAX, PEAK_BYTES_PER_BYTE, alone, check_error};
 

@@ -11,7 +11,8 @@ use marquetry_conformance::features::{self, Evidence, Source};
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::{self, Manner};
 use marquetry_conformance::records::{array_sums, check_batch, field_sums, read_all};
-use marquetry_parquet::read::{BatchReader, Layout, ReadOptions};
+use marquetry_parquet::batch::Layout;
+use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::schema::PhysicalType;
 use serde_json::Value;
 

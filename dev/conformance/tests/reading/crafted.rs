@@ -10,7 +10,8 @@ use marquetry_conformance::craft::*;
 use marquetry_conformance::features::{self, Evidence, Source};
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::Manner;
-use marquetry_parquet::read::{Batch, BatchReader, Layout, ReadOptions, Values};
+use marquetry_parquet::batch::{Batch, Layout, Values};
+use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::schema::{LogicalType, TimeUnit};
 
 use crate::{Outcome, crafted_types};

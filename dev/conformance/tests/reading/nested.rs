@@ -12,8 +12,9 @@ use marquetry_conformance::features::{self, Evidence, Source};
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::{self, Manner};
 use marquetry_conformance::records::{FieldSum, array_sums, field_sums};
+use marquetry_parquet::batch::Layout;
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{BatchReader, Layout, ReadOptions};
+use marquetry_parquet::read::{BatchReader, ReadOptions};
 use serde_json::Value;
 
 use crate::{EXPECT_NESTED, Outcome, expect, file_name, folder, run};

@@ -11,7 +11,8 @@ use marquetry_conformance::features::{self, Evidence, Source};
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::parquet_rs::{self, Compared};
-use marquetry_parquet::read::{Layout, ReadOptions};
+use marquetry_parquet::batch::Layout;
+use marquetry_parquet::read::ReadOptions;
 use serde_json::Value;
 
 use crate::given::{self, Given};

@@ -9,7 +9,8 @@ use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::features::{self, Evidence, Source};
 use marquetry_conformance::hostile::Manner;
-use marquetry_parquet::read::{Array, BatchReader, ReadOptions};
+use marquetry_parquet::batch::Array;
+use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::variant::{Metadata, Reassembler, Variant, VariantColumns};
 use serde_json::Value;
 

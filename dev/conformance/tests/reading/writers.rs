@@ -11,7 +11,8 @@ use marquetry_conformance::features::{self, Source};
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::records::{FieldSum, array_sums, field_sums};
-use marquetry_parquet::read::{Layout, ReadOptions};
+use marquetry_parquet::batch::Layout;
+use marquetry_parquet::read::ReadOptions;
 use serde_json::Value;
 
 use crate::Outcome;

@@ -10,8 +10,9 @@ use marquetry_conformance::craft::{BYTE_ARRAY, Column, DOUBLE, FLOAT, INT32, INT
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::leaves::sums;
 use marquetry_conformance::written;
+use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, Layout, Values};
 use marquetry_parquet::format::{Compression, Encoding};
-use marquetry_parquet::read::{Batch, ByteArrays, ColumnBatch, Layout, ReadOptions, Values};
+use marquetry_parquet::read::ReadOptions;
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::{BloomOptions, ColumnOptions, Fed, FileWriter, WriteOptions};
 

@@ -9,8 +9,9 @@ use marquetry_conformance::craft::{BYTE_ARRAY, INT64};
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::leaves::sums;
 use marquetry_conformance::written::Written;
+use marquetry_parquet::batch::{Batch, Layout, Values};
 use marquetry_parquet::format::Encoding;
-use marquetry_parquet::read::{Batch, Layout, ReadOptions, Values};
+use marquetry_parquet::read::ReadOptions;
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::{ColumnOptions, Fed, FileWriter, PageVersion, Room, WriteOptions};
 

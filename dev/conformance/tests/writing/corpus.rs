@@ -6,8 +6,9 @@ use marquetry_conformance::canonical;
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::parquet_rs;
+use marquetry_parquet::batch::Layout;
 use marquetry_parquet::format::Compression;
-use marquetry_parquet::read::{Layout, ReadOptions};
+use marquetry_parquet::read::ReadOptions;
 use marquetry_parquet::write::{ColumnOptions, PageVersion, WriteOptions};
 
 use crate::rewritten::rewrite;

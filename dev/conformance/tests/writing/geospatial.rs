@@ -4,8 +4,9 @@ use marquetry_base::Bytes;
 use marquetry_conformance::canonical;
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::Manner;
+use marquetry_parquet::batch::Layout;
 use marquetry_parquet::format::{BoundingBox, GeospatialStatistics};
-use marquetry_parquet::read::{Layout, ReadOptions};
+use marquetry_parquet::read::ReadOptions;
 use marquetry_parquet::schema::{Leaf, LogicalType};
 use marquetry_parquet::write::{ColumnOptions, WriteOptions};
 

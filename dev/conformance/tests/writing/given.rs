@@ -6,7 +6,7 @@ use marquetry_base::{Bitmap, Buffer, Bytes};
 use marquetry_conformance::canonical;
 use marquetry_conformance::craft::{self, Column, DOUBLE, FLOAT, Struct, Table, V, group, leaf};
 use marquetry_conformance::hostile::{Manner, Random};
-use marquetry_parquet::read::{Batch, ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
+use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use marquetry_parquet::schema::{Leaf, PhysicalType, Repetition, Schema};
 
 /// The physical types, by name and number.

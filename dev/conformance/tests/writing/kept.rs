@@ -7,7 +7,8 @@ use marquetry_base::{Bytes, ErrorKind};
 use marquetry_conformance::canonical;
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::Manner;
-use marquetry_parquet::read::{Layout, ReadOptions};
+use marquetry_parquet::batch::Layout;
+use marquetry_parquet::read::ReadOptions;
 use marquetry_parquet::write::WriteOptions;
 
 use crate::others::{Outcome, by_pyarrow};

@@ -4,8 +4,8 @@ use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::features::{self, Evidence};
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::Manner;
+use marquetry_parquet::batch::Layout;
 use marquetry_parquet::format::SortingColumn;
-use marquetry_parquet::read::Layout;
 use marquetry_parquet::write::WriteOptions;
 
 use crate::given::{self, Flavour};

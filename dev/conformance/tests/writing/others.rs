@@ -13,8 +13,9 @@ use marquetry_conformance::files;
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::parquet_rs;
 use marquetry_conformance::records::field_sums;
+use marquetry_parquet::batch::{Layout, Values};
 use marquetry_parquet::format::Encoding;
-use marquetry_parquet::read::{Layout, ReadOptions, Values};
+use marquetry_parquet::read::ReadOptions;
 use marquetry_parquet::write::{ColumnOptions, WriteOptions};
 use serde_json::Value;
 

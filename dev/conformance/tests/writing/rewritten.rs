@@ -8,8 +8,9 @@ use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::leaves::sums;
 use marquetry_conformance::written::{self, Written};
+use marquetry_parquet::batch::{Batch, Layout};
 use marquetry_parquet::format::Compression;
-use marquetry_parquet::read::{Batch, BatchReader, Layout, ReadOptions};
+use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::{ColumnOptions, Fed, FileWriter, PageVersion, WriteOptions};
 

@@ -7,7 +7,8 @@ use marquetry_conformance::files;
 use marquetry_conformance::hostile::Random;
 use marquetry_conformance::leaves::LeafSum;
 use marquetry_conformance::records::{check_batch, tell};
-use marquetry_parquet::read::{Batch, Layout, ReadOptions};
+use marquetry_parquet::batch::{Batch, Layout};
+use marquetry_parquet::read::ReadOptions;
 use marquetry_parquet::record::{Program, RecordSink, ShredOptions, Shredder, Value};
 use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
 

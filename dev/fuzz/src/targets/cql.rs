@@ -5,8 +5,9 @@ use std::sync::Arc;
 use marquetry_base::{ErrorKind, Result};
 use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::hostile::{self, Manner};
+use marquetry_parquet::batch::{Batch, Layout};
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Batch, Layout, ReadOptions};
+use marquetry_parquet::read::ReadOptions;
 use marquetry_scylla::bridge::{
     DuplicateKeys, InsertWriter, InvalidUtf8, Mapping, MappingOptions, NullElements, Nulls,
 };
@@ -70,7 +71,7 @@ fn rows(
     let result = hostile::run(&mut reader, FILE, bytes, Manner::KIND, |batch| {
         rows += batch.rows;
         if rows > host::ROWS_MAX {
-            return Err(marquetry_base::Error::source("enough"));
+            return Err(marquetry_base::Error::io("enough"));
         }
         statements(mapping, batch)
     });

@@ -116,10 +116,10 @@ fn records(
     let schema = &metadata.schema;
     let mut sink = Summing::new(schema, program);
     let mut arrays = ArraySums::new(schema, |_| true).inspect_err(check_error)?;
-    let options = ReadOptions { layout: marquetry_parquet::read::Layout::Spaced, ..options.clone() };
+    let options = ReadOptions { layout: marquetry_parquet::batch::Layout::Spaced, ..options.clone() };
     let mut reader = host::reader(metadata, &options).inspect_err(check_error)?;
     let mut entries = 0;
-    let enough = || Error::source("enough");
+    let enough = || Error::io("enough");
     let result = hostile::run(&mut reader, FILE, bytes, manner, |batch| {
         let largest =
             batch.columns.iter().filter_map(|column| Some(column.levels.as_ref()?.definition.len()));

@@ -6,8 +6,9 @@ use marquetry_base::{Budget, Bytes, Demand, Error, ErrorKind, Machine, Object, R
 use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::conformed::conformed_sums;
 use marquetry_conformance::hostile::{Manner, part};
+use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Batch, FooterReader, ReadOptions};
+use marquetry_parquet::read::{FooterReader, ReadOptions};
 use marquetry_parquet::schema::{Projection, Schema, Union};
 
 use crate::choices::Choices;
@@ -180,8 +181,8 @@ where
             12 => misuse(machine, choices),
             13 if choices.once_in(20) => return End::Left,
             14 if choices.once_in(20) => {
-                let reason = Error::source("the disk is gone");
-                machine.fail(Object(9), 0..1, Error::source("another object's"));
+                let reason = Error::io("the disk is gone");
+                machine.fail(Object(9), 0..1, Error::io("another object's"));
                 machine.fail(FILE, range_of(&demand, choices), reason.clone());
                 // A machine that had ended or failed before stays as it was.
                 if let Err(error) = machine.step(&mut Budget::new(0)) {

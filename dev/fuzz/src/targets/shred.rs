@@ -6,7 +6,7 @@ use marquetry_base::{Budget, Bytes, Error, ErrorKind, Result};
 use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::hostile::{self, Manner};
 use marquetry_conformance::records::{self, Summing, tell};
-use marquetry_parquet::read::{Batch, Layout};
+use marquetry_parquet::batch::{Batch, Layout};
 use marquetry_parquet::record::{Program, RecordSink, ShredOptions, Shredder, Value};
 use marquetry_parquet::schema::Schema;
 

@@ -7,8 +7,9 @@ use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::hostile::{self, Manner};
 use marquetry_conformance::written::{self, Written};
+use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::{Compression, Encoding, FileMetaData};
-use marquetry_parquet::read::{Batch, PageIndexReader, ReadOptions};
+use marquetry_parquet::read::{PageIndexReader, ReadOptions};
 use marquetry_parquet::schema::{PhysicalType, Schema};
 use marquetry_parquet::write::{BloomOptions, ColumnOptions, Fed, FileWriter, PageVersion, WriteOptions};
 

@@ -5,8 +5,8 @@ use std::hash::{Hash, Hasher};
 use std::path::Path;
 
 use marquetry_base::cast::u64_of;
+use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::format::SortingColumn;
-use marquetry_parquet::read::{Batch, Values};
 use marquetry_parquet::sort::Keys;
 
 use super::output::OpenFile;
@@ -186,7 +186,7 @@ impl Whole {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marquetry_parquet::read::{ColumnBatch, Layout};
+    use marquetry_parquet::batch::{ColumnBatch, Layout};
 
     fn batch(values: Vec<i32>) -> Batch {
         let rows = values.len();

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use marquetry_base::{Bytes, Error, Object};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::blocking::SpillFile;
-use marquetry_io::{Sink, Sinks, drive_into};
+use marquetry_io::{ByteSink, ByteSinks, drive_into};
+use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::SortingColumn;
-use marquetry_parquet::read::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::sort::{SortOptions, Sorted, Sorter};
 use marquetry_parquet::write::Fed;
@@ -122,11 +122,11 @@ struct Stoppable {
 
 impl Stoppable {
     fn check(&self) -> Result<(), Error> {
-        if self.interrupted.is_set() { Err(Error::source("interrupted")) } else { Ok(()) }
+        if self.interrupted.is_set() { Err(Error::io("interrupted")) } else { Ok(()) }
     }
 }
 
-impl Sink for Stoppable {
+impl ByteSink for Stoppable {
     fn name(&self) -> &str {
         self.file.name()
     }
@@ -163,7 +163,7 @@ impl Sorting {
 
     /// Takes rows in.
     pub(super) fn push(&mut self, batch: Batch) -> Result<(), Error> {
-        match drive_into(&mut self.sorter, &mut Sinks::new().with(SPILL, &mut self.spill))? {
+        match drive_into(&mut self.sorter, &mut ByteSinks::new().with(SPILL, &mut self.spill))? {
             Some(Sorted::Room) => {}
             _ => return Err(Error::internal("a sorter that has no room for rows")),
         }
@@ -176,7 +176,7 @@ impl Sorting {
     /// The next rows in order, once all were taken in.
     pub(super) fn next(&mut self) -> Result<Option<Batch>, Error> {
         self.sorter.finish();
-        match drive_into(&mut self.sorter, &mut Sinks::new().with(SPILL, &mut self.spill))? {
+        match drive_into(&mut self.sorter, &mut ByteSinks::new().with(SPILL, &mut self.spill))? {
             Some(Sorted::Rows(batch)) => Ok(Some(batch)),
             Some(Sorted::Room) => Err(Error::internal("a sorter that wants more rows than there are")),
             None => Ok(None),

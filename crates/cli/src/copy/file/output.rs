@@ -10,8 +10,8 @@ use marquetry_base::{Error, Limits, Object};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::blocking::{NewDirectory, NewFile, SpillFile, allow_many_files};
 use marquetry_io::files::PARQUET_EXTENSIONS;
-use marquetry_io::{Sink, Sinks, drive_into};
-use marquetry_parquet::read::Batch;
+use marquetry_io::{ByteSink, ByteSinks, drive_into};
+use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::{Fed, FileWriter, WriteOptions};
 
@@ -56,7 +56,7 @@ struct Counting<'a> {
     bytes: &'a mut u64,
 }
 
-impl Sink for Counting<'_> {
+impl ByteSink for Counting<'_> {
     fn name(&self) -> &str {
         self.file.name()
     }
@@ -82,7 +82,8 @@ impl OpenFile {
 
     fn drive(&mut self) -> Result<bool, Error> {
         let mut file = Counting { file: &mut self.file, bytes: &mut self.bytes };
-        let mut sinks = Sinks::<&mut dyn Sink>::new().with(FILE, &mut file).with(SPILL, &mut self.spill);
+        let mut sinks =
+            ByteSinks::<&mut dyn ByteSink>::new().with(FILE, &mut file).with(SPILL, &mut self.spill);
         Ok(drive_into(&mut self.writer, &mut sinks)?.is_some())
     }
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use marquetry_base::cast::u64_of;
+use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::hive::Partition;
-use marquetry_parquet::read::Batch;
 use marquetry_parquet::schema::{Projection, Schema};
 
 use super::leaves_of;

@@ -7,7 +7,7 @@ use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Error, ErrorKind, Price, Res
 use marquetry_kernels::strings;
 
 use super::{LeafPlan, LevelPlan};
-use crate::read::{ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
+use crate::batch::{ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use crate::schema::Widening;
 
 /// What a level, or a value that is changed, costs.

@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 use marquetry_base::{Bitmap, Buffer, Error, ErrorKind, Result};
 
 use super::LeafPlan;
-use crate::read::builder::{self, NULL_BYTES_MAX};
-use crate::read::{ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
+use crate::batch::store;
+use crate::batch::{ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
+use crate::read::builder::NULL_BYTES_MAX;
 use crate::schema::PhysicalType;
 
 /// Zeros of each type, which all columns of nulls share.
@@ -159,20 +160,20 @@ impl Constant {
             }
             _ => false,
         };
-        let bytes = builder::value_bytes(physical_type);
+        let bytes = store::value_bytes(physical_type);
         (is_of_type && value.len() == 1).then(|| Constant { value: Arc::new(value), bytes, repeated: None })
     }
 }
 
 /// The rows of a batch that such columns leave, of those that are wanted.
 pub(super) fn rows_max(physical_type: PhysicalType, rows: usize) -> Result<usize> {
-    let width = builder::value_bytes(physical_type);
+    let width = store::value_bytes(physical_type);
     if width > NULL_BYTES_MAX {
         let message =
             alloc::format!("a null of {width} bytes: at most {NULL_BYTES_MAX} where nulls take room");
         return Err(Error::new(ErrorKind::LimitExceeded, message));
     }
-    Ok(rows.min(builder::rows_max(physical_type)))
+    Ok(rows.min(store::rows_max(physical_type)))
 }
 
 fn zeros<T: Clone + Default>(kept: &mut Buffer<T>, length: usize, filled: &mut usize) -> Result<Buffer<T>> {

@@ -10,10 +10,11 @@ use marquetry_base::{Budget, Buffer, Bytes, Codecs, Error, Machine, Object, Resu
 use super::nulls::{Constant, Zeros, rows_max};
 use super::variant::{Reassembled, Reassembling};
 use super::{Conform, LeafSource, Structure, VariantPart, cast};
+use crate::batch::store;
+use crate::batch::{Batch, ColumnBatch, Layout, Levels, Values};
 use crate::format::FileMetaData;
 use crate::growing::ROOM_PRICE;
-use crate::read::builder;
-use crate::read::{Batch, BatchReader, ColumnBatch, Layout, Levels, ReadOptions, Values};
+use crate::read::{BatchReader, ReadOptions};
 use crate::schema::{Schema, Widening};
 
 /// What a column of a batch costs, whatever is done with it.
@@ -104,7 +105,7 @@ impl Conformer {
             rows = match plan.source {
                 LeafSource::Null(_) | LeafSource::Constant(_) => rows_max(plan.physical_type, rows)?,
                 // What is read may become larger.
-                _ => rows.min(builder::rows_max(plan.physical_type)),
+                _ => rows.min(store::rows_max(plan.physical_type)),
             };
         }
         Ok(rows)

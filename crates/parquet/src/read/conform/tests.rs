@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 use marquetry_base::{Budget, Codec, Codecs, Decompressor, ErrorKind, Machine, Object, Result, Step};
 
 use super::*;
+use crate::batch::{Batch, Layout, Values};
 use crate::format::{FileMetaData, RowGroup};
-use crate::read::{Batch, Layout, ReadOptions, Values};
+use crate::read::ReadOptions;
 use crate::schema::{Schema, of_lines};
 
 type Lines<'a> = &'a [(usize, char, &'a str, &'a str)];

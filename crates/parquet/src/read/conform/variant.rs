@@ -8,7 +8,7 @@ use marquetry_base::{Budget, Bytes, Error, ErrorKind, Limits, Price, Result};
 use marquetry_kernels::strings;
 
 use super::Variant;
-use crate::read::{Array, ArrayKind, Assembler, Batch, ByteArrays, ColumnBatch, Layout, Values};
+use crate::batch::{Array, ArrayKind, Assembler, Batch, ByteArrays, ColumnBatch, Layout, Values};
 use crate::schema::Schema;
 use crate::variant::{Reassembler, VariantColumns};
 

@@ -5,7 +5,7 @@ use alloc::vec;
 use marquetry_base::ErrorKind;
 
 use super::*;
-use crate::read::Values;
+use crate::batch::Values;
 use crate::schema::{FieldDef, FieldType, LogicalType, PhysicalType};
 
 fn leaf(name: &str, physical_type: PhysicalType) -> FieldDef {

@@ -6,9 +6,9 @@ use marquetry_base::{Bytes, Error, Result, cast};
 
 use super::table::{Found, NONE, Table, hash_bytes, hash_words};
 use super::{AT_ONCE, DictionaryLimits, Work};
+use crate::batch::INLINE_BYTES_MAX;
 use crate::encoding::far_bytes;
 use crate::encoding::strings::length;
-use crate::read::INLINE_BYTES_MAX;
 
 /// The longest value that is looked for. Longer ones are hardly ever repeated, and would take long to compare.
 pub(super) const VALUE_BYTES_MAX: usize = 64 << 10;
@@ -36,7 +36,7 @@ const _: () = assert!(VALUE_BYTES_MAX + 4 <= PIECE_BYTES);
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     table: Table,
-    /// Each entry's view, as of [`ByteArrays`](crate::read::ByteArrays), but the number is that of a piece.
+    /// Each entry's view, as of [`ByteArrays`](crate::batch::ByteArrays), but the number is that of a piece.
     views: Vec<Vec<u128>>,
     /// Each entry's hash.
     hashes: Vec<Vec<u32>>,

@@ -4,8 +4,8 @@ use alloc::vec;
 
 use super::super::encoder::Encoder;
 use super::*;
+use crate::batch::{ByteArrays, FixedBytes, Values};
 use crate::format::Encoding;
-use crate::read::{ByteArrays, FixedBytes, Values};
 
 const WIDE: DictionaryLimits = DictionaryLimits { entries: usize::MAX, bytes: usize::MAX };
 

@@ -3,6 +3,7 @@
 use alloc::vec;
 
 use super::*;
+use crate::batch::{ByteArrays, FixedBytes};
 use crate::encoding::alp::Alp;
 use crate::encoding::byte_stream_split::ByteStreamSplit;
 use crate::encoding::delta::{Delta, DeltaInteger};
@@ -11,7 +12,6 @@ use crate::encoding::hybrid::Hybrid;
 use crate::encoding::plain::{Accept, PlainByteArray};
 use crate::encoding::stream::{Stream, feed};
 use crate::encoding::view_bytes;
-use crate::read::{ByteArrays, FixedBytes};
 
 const ACCEPT: Accept = Accept { value_bytes_max: u32::MAX, only_text: false };
 

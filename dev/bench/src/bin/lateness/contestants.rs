@@ -12,7 +12,7 @@ use marquetry_base::{Error, Limits, Object};
 use marquetry_bench::clock::{self, Alone};
 use marquetry_bench::lateness::{Calls, Lateness, Spread, Ticks, Watched};
 use marquetry_codecs::StandardCodecs;
-use marquetry_io::{Sources, tokio as on_tokio, uring};
+use marquetry_io::{ByteSources, tokio as on_tokio, uring};
 use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
@@ -255,7 +255,7 @@ fn options() -> ReadOptions {
 macro_rules! read_by {
     ($driver:ident, $path:expr) => {
         async {
-            let sources = Sources::new().with(FILE, $driver::File::open($path).await?);
+            let sources = ByteSources::new().with(FILE, $driver::File::open($path).await?);
             let footer = FooterReader::new(FILE, Limits::TRUSTED);
             let metadata = $driver::drive(footer, sources.clone()).next().await?;
             let metadata = metadata.ok_or_else(|| Error::internal("no footer"))?;

@@ -6,11 +6,11 @@ use marquetry_base::{Bitmap, Buffer, Error, ErrorKind, Limits, Result};
 use marquetry_kernels::bits;
 use marquetry_kernels::levels::{self, Entries};
 
-use super::super::builder::Store;
-use super::super::{ColumnBatch, Values};
 use super::SLICE;
 use super::plan::{Field, Kind, Sibling};
 use super::values::Spread;
+use crate::batch::store::Store;
+use crate::batch::{ColumnBatch, Values};
 
 /// Of the batch, what a field is made of.
 #[derive(Clone, Copy)]

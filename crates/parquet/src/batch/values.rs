@@ -1,84 +1,10 @@
-//! What the readers make: batches of rows, column by column.
+//! Values of a column, by physical type.
 
-use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{Bitmap, Buffer, Bytes, Error, Result};
-use marquetry_kernels::levels as kernel;
-
-use crate::schema::Schema;
-
-/// Rows of one row group, column by column.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Batch {
-    /// The row group's number.
-    pub row_group: usize,
-    /// The first row's number in the file.
-    pub first_row: u64,
-    /// Rows; the same in every column.
-    pub rows: usize,
-    /// The columns asked for, in the order they were asked for. One list: of more than 6,000 columns it has 1 MiB or more.
-    pub columns: Vec<ColumnBatch>,
-}
-
-impl Batch {
-    /// Who takes rows of a table takes all of its leaves.
-    ///
-    /// # Errors
-    ///
-    /// `Misuse` for another number of columns.
-    pub(crate) fn check_columns(&self, schema: &Schema) -> Result<()> {
-        let (columns, leaves) = (self.columns.len(), schema.leaves().len());
-        if columns == leaves {
-            return Ok(());
-        }
-        Err(Error::misuse(format!("a batch of {columns} columns, of a schema of {leaves} leaves")))
-    }
-}
-
-/// One column's part of a batch.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ColumnBatch {
-    /// The leaf's index in the schema.
-    pub leaf: usize,
-    /// Rows.
-    pub rows: usize,
-    /// Rows that are null; of a nested leaf, entries without a value.
-    pub nulls: usize,
-    /// A bit a row: there (1) or null (0). `None` when no row is null.
-    pub validity: Option<Bitmap>,
-    /// The values.
-    pub values: Values,
-    /// Where the values stand.
-    pub layout: Layout,
-    /// The levels of a nested leaf, whose values are always dense and which has no validity. `None` for a flat one.
-    pub levels: Option<Levels>,
-    /// Some of the values are of a page that is so large that its checksum will be known only at its end: see
-    /// [`ReadOptions::verify_first_bytes`](super::ReadOptions::verify_first_bytes). If it should be wrong, the reader fails
-    /// then. A host that must not act on such values waits for the column's first batch that is not provisional, or for the end.
-    pub provisional: bool,
-}
-
-/// The levels of a nested leaf: an entry for each value, null, and list that is null or empty.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Levels {
-    /// The definition level of each entry.
-    pub definition: Buffer<u8>,
-    /// The repetition level of each entry: 0 begins a row. `None` below no list, where each entry is a row.
-    pub repetition: Option<Buffer<u8>>,
-}
-
-/// Where values stand in a column with nulls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Layout {
-    /// A value a row; a null's is zero or empty. Arrow's layout.
-    #[default]
-    Spaced,
-    /// Only the values that are there, one after the other: what the file holds.
-    Dense,
-}
+use marquetry_base::{Bitmap, Buffer, Bytes};
 
 /// Values of one physical type.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,7 +25,7 @@ pub enum Values {
     ByteArray(ByteArrays),
     /// FIXED_LEN_BYTE_ARRAY.
     FixedLenByteArray(FixedBytes),
-    /// Indices into a dictionary, where the reader was asked to [keep dictionaries](super::ReadOptions::keep_dictionaries). A null's
+    /// Indices into a dictionary, where the reader was asked to [keep dictionaries](crate::read::ReadOptions::keep_dictionaries). A null's
     /// index is 0.
     Dictionary(Buffer<u32>, Arc<Values>),
 }
@@ -303,113 +229,6 @@ impl Values {
             Values::Dictionary(indices, values) => {
                 Values::Dictionary(indices.slice(range), Arc::clone(values))
             }
-        }
-    }
-}
-
-impl ColumnBatch {
-    /// True when the row is null.
-    #[inline]
-    pub fn is_null(&self, row: usize) -> bool {
-        self.validity.as_ref().is_some_and(|validity| !validity.get(row))
-    }
-
-    /// A part of its rows.
-    ///
-    /// # Panics
-    ///
-    /// When the range reaches beyond the rows, as slices do.
-    #[must_use]
-    pub fn slice(&self, range: Range<usize>) -> ColumnBatch {
-        assert!(range.start <= range.end && range.end <= self.rows, "rows {range:?} of {}", self.rows);
-        if let Some(levels) = &self.levels {
-            return self.slice_nested(levels, range);
-        }
-        let ones = |range: Range<usize>| match &self.validity {
-            Some(validity) => {
-                let first = validity.offset() + range.start;
-                // `Bitmap` has as many bits as it says.
-                marquetry_kernels::bits::count_ones(validity.bytes(), first, range.len()).unwrap_or(0)
-            }
-            None => range.len(),
-        };
-        let there = ones(range.clone());
-        let values = match self.layout {
-            Layout::Spaced => range.clone(),
-            Layout::Dense => {
-                let before = ones(0..range.start);
-                before..before + there
-            }
-        };
-        let nulls = range.len() - there;
-        ColumnBatch {
-            leaf: self.leaf,
-            rows: range.len(),
-            nulls,
-            validity: self.validity.as_ref().filter(|_| nulls > 0).map(|validity| validity.slice(range)),
-            values: self.values.slice(values),
-            layout: self.layout,
-            levels: None,
-            provisional: self.provisional,
-        }
-    }
-
-    fn slice_nested(&self, levels: &Levels, range: Range<usize>) -> ColumnBatch {
-        let entries = match &levels.repetition {
-            None => range.clone(),
-            Some(repetition) => {
-                // Where a row begins; the end, for the one after the last.
-                let start_of =
-                    |row: usize| kernel::find_below(repetition, 1, row).unwrap_or(repetition.len());
-                let start = start_of(range.start);
-                start..if range.is_empty() { start } else { start_of(range.end) }
-            }
-        };
-        // A value stands where the definition level is the largest there can be, which the leaf knows; here the number of
-        // values of all entries tells it: a batch without a value has none in any part.
-        let largest = levels.definition.iter().max().filter(|_| !self.values.is_empty());
-        let there = |entries: Range<usize>| {
-            largest.map_or(0, |&largest| kernel::count(&levels.definition[entries], largest))
-        };
-        let before = there(0..entries.start);
-        let values = there(entries.clone());
-        self.part_of_nested(levels, range.len(), entries, before..before + values)
-    }
-
-    /// The batch of a nested leaf in two: `rows`, which are the first `entries` and have the first `values`, and the others.
-    pub(super) fn split_nested(
-        &self,
-        levels: &Levels,
-        rows: usize,
-        entries: usize,
-        values: usize,
-    ) -> (ColumnBatch, ColumnBatch) {
-        let (all_entries, all_values) = (levels.definition.len(), self.values.len());
-        (
-            self.part_of_nested(levels, rows, 0..entries, 0..values),
-            self.part_of_nested(levels, self.rows - rows, entries..all_entries, values..all_values),
-        )
-    }
-
-    fn part_of_nested(
-        &self,
-        levels: &Levels,
-        rows: usize,
-        entries: Range<usize>,
-        values: Range<usize>,
-    ) -> ColumnBatch {
-        ColumnBatch {
-            leaf: self.leaf,
-            rows,
-            nulls: entries.len() - values.len(),
-            validity: None,
-            values: self.values.slice(values),
-            layout: self.layout,
-            levels: Some(Levels {
-                definition: levels.definition.slice(entries.clone()),
-                repetition: levels.repetition.as_ref().map(|repetition| repetition.slice(entries)),
-            }),
-            provisional: self.provisional,
         }
     }
 }

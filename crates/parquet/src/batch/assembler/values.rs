@@ -6,10 +6,10 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Bitmap, Error, Limits, Result};
 use marquetry_kernels::{Plain, bits, spread};
 
-use super::super::builder::Store;
-use super::super::{ByteArrays, ColumnBatch, FixedBytes, Layout, Values};
 use super::work::disagree;
 use super::{SLICE, SLICE_BYTES};
+use crate::batch::store::Store;
+use crate::batch::{ByteArrays, ColumnBatch, FixedBytes, Layout, Values};
 
 /// Memory for the values of a leaf, by what they are.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Limits, Price, Result};
 
-use super::array::{Array, ArrayKind};
+use super::{Array, ArrayKind};
 use super::{Batch, ColumnBatch};
 use crate::schema::{Schema, Shape};
 use plan::{Field, Kind};
@@ -57,7 +57,7 @@ impl Assembler {
     }
 
     /// The same, for errors that name no column.
-    pub(super) fn of(shape: &Shape, limits: &Limits, paths: Vec<(usize, String)>) -> Result<Assembler> {
+    pub(crate) fn of(shape: &Shape, limits: &Limits, paths: Vec<(usize, String)>) -> Result<Assembler> {
         let fields = plan::fields(shape)?;
         let memory = fields.iter().map(|_| Memory::default()).collect();
         Ok(Assembler {
@@ -106,7 +106,7 @@ impl Assembler {
     }
 
     /// The same of rows of which only their number is known, and the first one's.
-    pub(super) fn step_of<'a>(
+    pub(crate) fn step_of<'a>(
         &mut self,
         rows: usize,
         first_row: u64,

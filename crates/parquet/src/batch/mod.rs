@@ -1,0 +1,15 @@
+//! What travels: batches of rows, column by column, as readers make and writers take them.
+//!
+//! A [`Batch`] has a [`ColumnBatch`] a leaf of its schema. Values stand [dense or spaced](Layout); nested leaves keep their
+//! [`Levels`], of which an [`Assembler`] makes [`Array`]s in Arrow's layout.
+
+mod array;
+mod assembler;
+mod columns;
+pub(crate) mod store;
+mod values;
+
+pub use array::{Array, ArrayKind};
+pub use assembler::Assembler;
+pub use columns::{Batch, ColumnBatch, Layout, Levels};
+pub use values::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};
