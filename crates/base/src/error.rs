@@ -5,6 +5,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 
+use crate::Limit;
+
 /// The workspace's result.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
@@ -24,8 +26,30 @@ pub enum ErrorKind {
     Misuse,
     /// The data's: a value cannot be held by what it is converted to.
     Conversion,
+    /// Nobody's: the caller asked for an end.
+    Cancelled,
     /// Ours: a check found a bug.
     Internal,
+}
+
+/// What exactly is wrong, where a program may act on it. A kind says whose fault an error is; a detail, what to do about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Detail {
+    /// This limit is exceeded; one that is higher would admit it.
+    Limit(Limit),
+    /// The allocator refused this many bytes.
+    OutOfMemory(usize),
+    /// A checksum differs from the one stored.
+    Checksum,
+    /// The file or a part of it is encrypted.
+    Encrypted,
+    /// The object does not exist.
+    NotFound,
+    /// The object exists already, and was not to be replaced.
+    AlreadyExists,
+    /// This option of the caller's is wrong. Named as in the API: `sort`, `partition_by`.
+    Option(&'static str),
 }
 
 /// Where an error arose, as far as it is known.
@@ -46,20 +70,39 @@ pub struct Place {
 }
 
 /// A typed error: kind, message, place. Cloning it is cheap, and it is one pointer large.
+///
+/// Two errors are equal where kind, detail, message and place are; what caused them is not compared.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Arc<Inner>);
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
+    detail: Option<Detail>,
     message: Cow<'static, str>,
     place: Place,
+    cause: Option<Arc<dyn core::error::Error + Send + Sync>>,
 }
+
+impl PartialEq for Inner {
+    fn eq(&self, other: &Inner) -> bool {
+        (self.kind, self.detail, &self.message, &self.place)
+            == (other.kind, other.detail, &other.message, &other.place)
+    }
+}
+
+impl Eq for Inner {}
 
 impl Error {
     /// An error of `kind` at a place not yet known.
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Error {
-        Error(Arc::new(Inner { kind, message: message.into(), place: Place::default() }))
+        Error(Arc::new(Inner {
+            kind,
+            detail: None,
+            message: message.into(),
+            place: Place::default(),
+            cause: None,
+        }))
     }
 
     /// The file contradicts its format or itself.
@@ -92,9 +135,34 @@ impl Error {
         Error::new(ErrorKind::Internal, message)
     }
 
-    /// Memory could not be had.
+    /// The allocator refused.
     pub fn out_of_memory(bytes: usize) -> Error {
-        Error::new(ErrorKind::LimitExceeded, alloc::format!("{bytes} bytes of memory could not be had"))
+        Error::new(ErrorKind::LimitExceeded, alloc::format!("{bytes} bytes of memory could not be allocated"))
+            .with(Detail::OutOfMemory(bytes))
+    }
+
+    /// The caller asked for an end.
+    pub fn cancelled() -> Error {
+        Error::new(ErrorKind::Cancelled, "cancelled")
+    }
+
+    /// An option of the caller's is wrong: named as in the API, in `snake_case`.
+    pub fn option(name: &'static str, message: impl Into<Cow<'static, str>>) -> Error {
+        Error::misuse(message).with(Detail::Option(name))
+    }
+
+    /// Adds what exactly is wrong.
+    #[must_use]
+    pub fn with(mut self, detail: Detail) -> Error {
+        Arc::make_mut(&mut self.0).detail = Some(detail);
+        self
+    }
+
+    /// Adds what caused it: [`core::error::Error::source`] returns it.
+    #[must_use]
+    pub fn caused_by(mut self, cause: impl core::error::Error + Send + Sync + 'static) -> Error {
+        Arc::make_mut(&mut self.0).cause = Some(Arc::new(cause));
+        self
     }
 
     /// Whose fault it is.
@@ -102,7 +170,12 @@ impl Error {
         self.0.kind
     }
 
-    /// What is wrong, without the place.
+    /// What exactly is wrong, where a program may act on it.
+    pub fn detail(&self) -> Option<Detail> {
+        self.0.detail
+    }
+
+    /// What is wrong, for people, without the place. Programs decide by [`Error::kind`] and [`Error::detail`].
     pub fn message(&self) -> &str {
         &self.0.message
     }
@@ -172,7 +245,11 @@ impl fmt::Debug for Error {
     }
 }
 
-impl core::error::Error for Error {}
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        self.0.cause.as_deref().map(|cause| cause as _)
+    }
+}
 
 #[cfg(test)]
 mod tests {

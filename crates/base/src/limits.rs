@@ -29,6 +29,32 @@ pub struct Limits {
     pub total_bytes: u64,
 }
 
+/// A field of [`Limits`], as an error names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Limit {
+    /// [`Limits::footer_bytes`].
+    FooterBytes,
+    /// [`Limits::page_header_bytes`].
+    PageHeaderBytes,
+    /// [`Limits::structure_bytes`].
+    StructureBytes,
+    /// [`Limits::page_index_bytes`].
+    PageIndexBytes,
+    /// [`Limits::page_bytes`].
+    PageBytes,
+    /// [`Limits::dictionary_bytes`].
+    DictionaryBytes,
+    /// [`Limits::value_bytes`].
+    ValueBytes,
+    /// [`Limits::window_bytes`].
+    WindowBytes,
+    /// [`Limits::nesting`].
+    Nesting,
+    /// [`Limits::total_bytes`].
+    TotalBytes,
+}
+
 /// One mebibyte.
 const MIB: u64 = 1 << 20;
 

@@ -5,10 +5,10 @@
 use crate::workspace::Package;
 
 /// Tier 1, pure: no I/O, clock, threads or async.
-const TIER_1: &[&str] = &["base", "kernels", "codecs", "parquet", "scylla", "arrow"];
+const TIER_1: &[&str] = &["base", "kernels", "codecs", "parquet", "text", "scylla", "arrow"];
 
 /// Tier 2, drivers: the only tier that waits.
-const TIER_2: &[&str] = &["io", "cluster"];
+const TIER_2: &[&str] = &["io", "tables", "cluster"];
 
 /// Doors translate for somebody outside; nothing inside may need one.
 const DOORS: &[&str] = &["cli", "capi", "python", "ceph"];
@@ -25,8 +25,11 @@ const TABLE: &[(&str, &[&[&str]])] = &[
     ("parquet", &[&["base", "kernels"]]),
     // parquet for its `bridge` only, which another rule sees to.
     ("scylla", &[&["base", "kernels", "parquet"]]),
+    // What its rows are: schema and batch.
+    ("text", &[&["base", "kernels", "parquet"]]),
     ("arrow", &[&["base", "parquet"]]),
-    ("cluster", &[TIER_1, &["io"]]),
+    ("tables", &[TIER_1, &["io"]]),
+    ("cluster", &[TIER_1, &["io", "tables"]]),
     // The front re-exports; what waits is behind a feature.
     ("marquetry", &[TIER_1, TIER_2]),
     ("cli", &[TIER_1, TIER_2, &["marquetry"]]),
