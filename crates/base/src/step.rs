@@ -56,14 +56,16 @@ pub trait Machine {
     /// not the machine's, or the range lies beyond the object's end.
     fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()>;
 
-    /// Tells an object's length in bytes, where [`Want::Length`](crate::Want::Length) asked for it.
+    /// Answers [`Want::Length`](crate::Want::Length) with the object's length in bytes.
+    ///
+    /// A method of its own, because a length is not a range.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) for an object that is not the machine's, or a second, different length.
     fn supply_length(&mut self, object: Object, length: u64) -> Result<()>;
 
-    /// Tells the machine that a range it asked for cannot be had. The machine fails with `reason`.
+    /// Reports that a range the machine asked for cannot be read. The machine fails with `reason`.
     fn fail(&mut self, object: Object, range: Range<u64>, reason: Error);
 }
 

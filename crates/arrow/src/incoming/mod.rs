@@ -1,4 +1,6 @@
 //! Record batches as batches that a [`FileWriter`](marquetry_parquet::write::FileWriter) takes.
+//!
+//! Nested arrays are taken apart level by level, 8,192 rows at a time.
 
 mod leaf;
 mod levels;

@@ -1,4 +1,7 @@
-//! From the leaves of nested columns to arrays, in slices, in memory that is used again.
+//! From the leaves of nested columns to arrays, in slices, in memory that is reused.
+//!
+//! A field's offsets and validity come from its first leaf, 64 entries at a time; every other leaf is only compared with
+//! the leaf before it.
 
 mod plan;
 mod values;

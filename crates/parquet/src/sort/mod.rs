@@ -1,12 +1,16 @@
-//! Rows put in order, whatever their number.
+//! Sorting rows, however many there are.
 //!
-//! A row's [`Keys`] are made one string of bytes, so that all that is compared later are bytes. Rows are held as they come, in batches, of
-//! which a thousand rows each are sorted by their keys; a tree of losers picks the rows of all in order; and the rows that were picked
-//! are gathered, column by column, a batch at a time. What is more than may be held is written as a *run* (a Parquet file in a spill
-//! object); runs are merged by the same tree. Rows that are equal stay as they came.
+//! A row's [`Keys`] become one byte string that compares as the row does. A batch is *stored*: strings are copied out of
+//! their pages, values spread to their rows, and the rows of nested leaves found. It is then sorted in *pieces* of at most
+//! 1,024 rows, each in one go. A loser tree picks rows from all pieces, mostly by the first 16 bytes of their keys, and the
+//! rows picked are gathered column by column, a batch at a time.
 //!
-//! Source: Knuth, *The Art of Computer Programming*, volume 3, 5.4.1, for runs and the tree of losers. Keys that compare as bytes, and rows that
-//! travel behind them, are what DuckDB and arrow-rs's row format do.
+//! Rows that exceed the memory limit become a *run*, by the same merge: a Parquet file, PLAIN and LZ4, appended to one
+//! spill object. `BatchReader` reads runs back in small row groups, and the same tree merges them, in several passes if
+//! there are too many. The sort is stable: pieces and runs are numbered in the order in which their rows arrived.
+//!
+//! Source: Knuth, *The Art of Computer Programming*, volume 3, 5.4.1, for runs and the loser
+//! tree. Keys that compare as bytes, with rows that follow them, are also in DuckDB and in arrow-rs's row format.
 
 mod collected;
 mod gather;
