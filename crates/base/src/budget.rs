@@ -31,7 +31,7 @@ pub struct Budget<'host> {
 
 /// What a piece of work costs: units per 1,024 bytes and per 1,024 values.
 ///
-/// Prices stand beside the code they price, as constants.
+/// Prices are constants beside the code they price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Price {
     /// Units for 1,024 bytes.
@@ -54,12 +54,12 @@ impl Budget<'_> {
         Budget::new(u64::MAX)
     }
 
-    /// A budget that is spent after `units`, or as soon as `need_preempt` says so.
+    /// A budget that is spent after `units`, or as soon as `need_preempt` returns true.
     pub fn with_preempt(units: u64, need_preempt: &mut dyn FnMut() -> bool) -> Budget<'_> {
         Budget { left: units, spent: 0, preempt: Some(need_preempt) }
     }
 
-    /// True when the step should yield. Asks the host's `need_preempt`, where there is one.
+    /// True when the step should yield. Calls the host's `need_preempt`, if it gave one.
     pub fn is_spent(&mut self) -> bool {
         self.left == 0 || self.preempt.as_mut().is_some_and(|need_preempt| need_preempt())
     }
@@ -69,7 +69,7 @@ impl Budget<'_> {
         self.charge_units(price.of(bytes, values));
     }
 
-    /// Charges work that was priced already.
+    /// Charges units that are already computed.
     pub fn charge_units(&mut self, units: u64) {
         self.left = self.left.saturating_sub(units);
         self.spent = self.spent.saturating_add(units);
@@ -92,7 +92,7 @@ impl Budget<'_> {
         self.left
     }
 
-    /// Units charged so far, beyond the budget included.
+    /// Units charged so far, including any overdraft.
     pub fn spent(&self) -> u64 {
         self.spent
     }
@@ -116,12 +116,12 @@ impl fmt::Debug for Budget<'_> {
 }
 
 impl Price {
-    /// Work that is paid by the byte.
+    /// Work charged per byte.
     pub const fn per_kib(units: u32) -> Price {
         Price { kib: units, kilovalue: 0 }
     }
 
-    /// Work that is paid by the value.
+    /// Work charged per value.
     pub const fn per_kilovalue(units: u32) -> Price {
         Price { kib: 0, kilovalue: units }
     }

@@ -1,4 +1,4 @@
-//! Shared, immutable arrays of values, and the pool that uses their memory again.
+//! Shared, immutable arrays of values, and the pool that recycles their memory.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -18,14 +18,14 @@ impl<T> Buffer<T> {
     ///
     /// # Panics
     ///
-    /// When the range reaches beyond the buffer, as slices do.
+    /// When the range reaches beyond the buffer, as for slices.
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> Buffer<T> {
         assert!(range.start <= range.end && range.end <= self.length, "range {range:?} of {}", self.length);
         Buffer { values: Arc::clone(&self.values), start: self.start + range.start, length: range.len() }
     }
 
-    /// The memory itself, where nobody else holds it.
+    /// The vector itself, if nothing else shares it.
     pub fn into_vec(self) -> Option<Vec<T>> {
         if self.start == 0 && self.length == self.values.len() {
             Arc::try_unwrap(self.values).ok()
@@ -34,7 +34,7 @@ impl<T> Buffer<T> {
         }
     }
 
-    /// The shared vector behind the buffer and the range of it that the buffer is: for zero-copy hand-over.
+    /// The shared vector that backs the buffer, and the buffer's range in it: for zero-copy hand-over.
     pub fn into_parts(self) -> (Arc<Vec<T>>, Range<usize>) {
         (self.values, self.start..self.start + self.length)
     }
@@ -79,17 +79,18 @@ impl<T: PartialEq> PartialEq for Buffer<T> {
     }
 }
 
-/// Memory for buffers of one kind, used again once nobody else holds it.
+/// Memory for buffers of one kind, reused once nothing else shares it.
 ///
 /// A decoder fills the vector from [`Pool::take`], shares it with [`Pool::share`], and gets the same memory back
-/// later if the reader of the batch has dropped it by then. So steady reading allocates nothing, and touches memory
+/// later if the reader of the batch has dropped it by then. So steady reading allocates nothing and touches memory
 /// that is still in the cache.
 #[derive(Debug)]
 pub struct Pool<T> {
     shared: Vec<Arc<Vec<T>>>,
 }
 
-/// Vectors that a pool watches. A reader that drops each batch before the next needs two; one that keeps more gets new memory.
+/// The most vectors that a pool tracks. A reader that drops each batch before the next needs two; one that keeps more
+/// gets new memory.
 const POOL_VECTORS_MAX: usize = 4;
 
 impl<T: Clone + Default> Pool<T> {
@@ -102,7 +103,7 @@ impl<T: Clone + Default> Pool<T> {
     ///
     /// # Errors
     ///
-    /// When the memory cannot be had.
+    /// [`Detail::OutOfMemory`](crate::Detail::OutOfMemory) when the memory cannot be allocated.
     pub fn take(&mut self, length: usize) -> crate::Result<Vec<T>> {
         let free = self.shared.iter_mut().position(|shared| Arc::get_mut(shared).is_some());
         let mut values = match free {
@@ -118,16 +119,16 @@ impl<T: Clone + Default> Pool<T> {
         Ok(values)
     }
 
-    /// A vector with memory for `length` values, which has those of an earlier use, or none. Its user makes it longer as he
-    /// needs it: a large one that is new is not filled at once.
+    /// A vector with capacity for `length` values. It is empty, or holds values of an earlier use; the caller extends
+    /// it as needed, so a large new vector is not filled in one go.
     ///
     /// # Errors
     ///
-    /// When the memory cannot be had.
+    /// [`Detail::OutOfMemory`](crate::Detail::OutOfMemory) when the memory cannot be allocated.
     pub fn take_memory(&mut self, length: usize) -> crate::Result<Vec<T>> {
         let mut values = self.take(0)?;
         if values.capacity() < length {
-            // What is left in it is of no use, and growing would copy it.
+            // Its contents are useless, and growing would copy them.
             values = Vec::new();
             values
                 .try_reserve_exact(length)
@@ -136,7 +137,8 @@ impl<T: Clone + Default> Pool<T> {
         Ok(values)
     }
 
-    /// Forgets a vector; says how many bytes it gives back, which is none if somebody else has it. `None` when there is no more.
+    /// Drops one vector and returns the bytes freed, 0 if it is still shared elsewhere. `None` when the pool is
+    /// empty.
     pub fn pop(&mut self) -> Option<usize> {
         let values = self.shared.pop()?;
         Some(Arc::into_inner(values).map_or(0, |values| values.capacity().saturating_mul(size_of::<T>())))
@@ -149,7 +151,7 @@ impl<T: Clone + Default> Pool<T> {
         if self.shared.len() < POOL_VECTORS_MAX {
             self.shared.push(Arc::clone(&values));
         } else {
-            // The reader keeps its batches: forget the oldest, whose memory will not come back soon.
+            // The reader keeps its batches: drop the oldest vector, whose memory will not come back soon.
             self.shared.remove(0);
             self.shared.push(Arc::clone(&values));
         }
@@ -182,7 +184,7 @@ impl Bitmap {
         Bitmap { bytes, offset, length }
     }
 
-    /// Bits.
+    /// The number of bits.
     pub fn len(&self) -> usize {
         self.length
     }
@@ -218,7 +220,7 @@ impl Bitmap {
         &self.bytes
     }
 
-    /// The first bit's place in [`Bitmap::bytes`].
+    /// The position of the first bit in [`Bitmap::bytes`].
     pub fn offset(&self) -> usize {
         self.offset
     }

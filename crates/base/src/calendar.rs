@@ -2,8 +2,8 @@
 
 /// Year, month (1 to 12) and day (1 to 31) of a day counted from 1970-01-01. The year before 1 is 0.
 ///
-/// The calendar repeats every 400 years, which are 146,097 days; cycles that begin on 1 March have their leap day at the
-/// end. Days beyond what 64 bits can shift are taken as the last.
+/// The calendar repeats every 400 years, which are 146,097 days; cycles that begin on 1 March have their leap day at
+/// the end. Saturates at the last day that 64 bits can shift.
 #[inline]
 pub const fn civil(days: i64) -> (i64, i64, i64) {
     let days = days.saturating_add(719_468);
@@ -19,7 +19,7 @@ pub const fn civil(days: i64) -> (i64, i64, i64) {
     (cycle * 400 + year_of_cycle + next_year, month, day)
 }
 
-/// The day, counted from 1970-01-01, of a year from 0 to 9999, a month and a day. `None` where there is no such day.
+/// The day, counted from 1970-01-01, of a year from 0 to 9999, a month and a day. `None` if that day does not exist.
 pub fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(0..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;

@@ -1,4 +1,4 @@
-//! Casts between integer widths, in one place, each with the reason why it loses nothing.
+//! Casts between integer widths, in one place, each with the reason that it loses nothing.
 
 /// Widens to `u64`. `usize` is at most 64 bits wide on every target Rust has.
 #[inline]
@@ -6,20 +6,20 @@ pub const fn u64_of(value: usize) -> u64 {
     value as u64
 }
 
-/// `None` where the address space is too small for it.
+/// `None` if the address space is too small.
 #[inline]
 pub fn usize_of(value: u64) -> Option<usize> {
     usize::try_from(value).ok()
 }
 
-/// Widens to `usize`. Targets of less than 32 bits are not supported, which the assertion checks.
+/// Widens to `usize`. Targets of less than 32 bits are not supported; an assertion checks this.
 #[inline]
 pub const fn usize_of_u32(value: u32) -> usize {
     const { assert!(usize::BITS >= 32) }
     value as usize
 }
 
-/// A length or offset from the file, where Thrift has only signed numbers. `None` if negative.
+/// A length or offset from the file. Thrift has only signed numbers; `None` if negative.
 #[inline]
 pub fn unsigned(value: i64) -> Option<u64> {
     u64::try_from(value).ok()

@@ -1,10 +1,10 @@
-//! How compression comes into the engine: by these traits, so that the engine depends on no codec.
+//! The traits that bring compression into the engine, so that the engine depends on no codec.
 
 use alloc::boxed::Box;
 
 use crate::{Budget, Error, Result};
 
-/// A compression codec of the Parquet format (`CompressionCodec` in parquet.thrift), but for UNCOMPRESSED.
+/// A compression codec of the Parquet format (`CompressionCodec` in parquet.thrift), except UNCOMPRESSED.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
     /// Raw Snappy blocks.
@@ -24,7 +24,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// The name that the format gives it.
+    /// The codec's name in the format.
     pub const fn name(self) -> &'static str {
         match self {
             Codec::Snappy => "SNAPPY",
@@ -38,14 +38,14 @@ impl Codec {
     }
 }
 
-/// The compression levels of a codec, all that are between the least and the most: the higher, the smaller and slower.
+/// The range of a codec's compression levels. Higher levels compress better, and are slower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Levels {
-    /// The fastest.
+    /// The lowest level: the fastest.
     pub least: i32,
-    /// The smallest.
+    /// The highest level: the smallest output.
     pub most: i32,
-    /// What is taken where none is asked for.
+    /// The level used if none is asked for.
     pub default: i32,
 }
 
@@ -63,57 +63,57 @@ pub trait Codecs: Send + Sync {
     /// # Errors
     ///
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a codec that this source cannot write, which is all
-    /// of them unless it says otherwise; [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) for a level that the codec does not
-    /// have, with those that it has.
+    /// of them by default; [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) for a level out of range; the message
+    /// names the range.
     fn compressor(&self, codec: Codec, level: Option<i32>) -> Result<Box<dyn Compressor>> {
         let _ = level;
         Err(Error::unsupported(alloc::format!("compression by {}", codec.name())))
     }
 
-    /// Another compressor for `codec`, that is faster than the default one, and makes no larger pages of some data, but much larger ones of
-    /// other: which of the two is better is to be tried. `None` where there is none.
+    /// An alternative compressor for `codec`: faster than the default one, and as good for some data, but much worse
+    /// for other. Which is better must be tried. `None` if the codec has only one.
     ///
     /// # Errors
     ///
-    /// As [`Codecs::compressor`]'s.
+    /// As for [`Codecs::compressor`].
     fn other_compressor(&self, codec: Codec) -> Result<Option<Box<dyn Compressor>>> {
         let _ = codec;
         Ok(None)
     }
 }
 
-/// Decompresses one page at a time, and stops anywhere.
+/// Decompresses one page at a time, and can stop anywhere.
 ///
 /// The order of calls: [`start`](Decompressor::start), then [`step`](Decompressor::step) until its status is
 /// [`Status::End`] or it fails; then `start` again for the next page.
 ///
-/// Most formats find what a match refers to in the output itself, so a step sees the end of what was produced before. A
-/// host that holds the whole page shows all of it. One that reads a large page through a window shows as much as it keeps,
-/// [`history_bytes`](Decompressor::history_bytes) or more; data that refer to something farther back are then refused.
+/// In most formats a match refers to earlier output, so a step is shown the end of what was produced before. A host
+/// that holds the whole page shows all of it. One that reads a large page through a window shows as much as it keeps,
+/// [`history_bytes`](Decompressor::history_bytes) or more; data that refer farther back are then refused.
 pub trait Decompressor: Send {
     /// Begins a page of `compressed` bytes that should become `uncompressed` bytes.
     ///
-    /// `whole` promises that every step is shown room for the whole page, from its first byte to its last, and each time
-    /// the same memory: then nothing needs a window.
+    /// `whole` promises that every step is shown room for the whole page, from its first byte to its last, in the
+    /// same memory each time. Then no window is needed.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) where no input of that length can become that much.
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if no input of that length can expand to that much.
     fn start(&mut self, compressed: usize, uncompressed: usize, whole: bool) -> Result<()>;
 
-    /// Decompresses on. `input` is what was not yet consumed (`last`: nothing follows it). `output[..history]` is the end of
-    /// what was produced before, `output[history..]` is room. What lies in the room behind what a step produces means
-    /// nothing: copies are faster where they may write some bytes too many.
+    /// Continues to decompress. `input` is what has not been consumed yet (`last`: nothing follows it).
+    /// `output[..history]` is the end of what was produced before, and `output[history..]` is room. The contents of
+    /// the room after what a step produced are undefined: copies are faster if they may write a few bytes too many.
     ///
-    /// All of `input` is consumed before more is asked for. Where units of `budget` were spent before, which was progress, and
-    /// what is left does not pay for the smallest piece of work, nothing is done.
+    /// All of `input` is consumed before more is asked for. If units of `budget` were spent before the call (so
+    /// progress was made), and the rest does not pay for the smallest piece of work, the call does nothing.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for input that is not of this codec or that would become more
-    /// than announced; [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for windows beyond the limit, and for
-    /// what refers to bytes that the host has not kept; [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) for a host that
-    /// does not keep to the order of calls or to what it promised.
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for input that is not of this codec or would expand to more
+    /// than announced; [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for windows beyond the limit,
+    /// and for references to bytes that the host has not kept; [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) for a
+    /// host that breaks the order of calls or its promise.
     fn step(
         &mut self,
         input: &[u8],
@@ -123,43 +123,45 @@ pub trait Decompressor: Send {
         budget: &mut Budget<'_>,
     ) -> Result<Progress>;
 
-    /// How much a host that reads through a window keeps: as far back as the data of known encoders refer; or, once room is asked for, as
-    /// far as those of this page may, if its beginning tells. 0 for codecs with a window of their own.
+    /// Bytes of output that a host must keep if it reads through a window: as far back as the data of known encoders
+    /// refer. Once the decompressor has asked for room, it is as far back as this page may refer, if the page's
+    /// header says so. 0 for codecs with a window of their own.
     fn history_bytes(&self) -> usize;
 
-    /// Bytes of memory that it holds itself: its tables, and its window if it has one.
+    /// Bytes of memory that the decompressor itself holds: its tables, and its window if it has one.
     fn held_bytes(&self) -> usize;
 }
 
-/// Compresses one page at a time, and stops anywhere.
+/// Compresses one page at a time, and can stop anywhere.
 ///
 /// The order of calls: [`start`](Compressor::start), then [`step`](Compressor::step) until its status is [`Status::End`] or
 /// it fails; then `start` again for the next page.
 ///
-/// The same bytes become the same page, however input, room and budgets are cut, and whatever the compressor was used for
-/// before.
+/// The output depends only on the page's bytes: not on how input, room and budgets are cut, nor on what the
+/// compressor was used for before.
 pub trait Compressor: Send {
     /// Begins a page of `uncompressed` bytes.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) for more than a page may have, 2^31 - 1.
+    /// [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) for more than a page may have: 2^31 - 1 bytes.
     fn start(&mut self, uncompressed: usize) -> Result<()>;
 
-    /// Compresses on. `input` is what was not yet consumed (`last`: nothing follows it), never less of it than the step before
-    /// was shown. `output` is room, what lies in it behind what a step produces means nothing.
+    /// Continues to compress. `input` is what has not been consumed yet (`last`: nothing follows it), never less of
+    /// it than the step before was shown. `output` is room; its contents after what a step produced are undefined.
     ///
-    /// Pieces may be of any size. What a codec has to see again it keeps itself, unless the first step is shown the whole page:
-    /// then nothing need be copied, and nothing may be consumed until the page is whole. So a step that comes on may neither
-    /// consume nor produce.
+    /// Pieces may be of any size. A codec keeps what it has to see again, unless the first step is shown the whole
+    /// page: then it need not copy anything, and may consume nothing until the page is complete. So a step may make
+    /// progress although it neither consumes nor produces.
     ///
-    /// Where it wants more input, all that there was is consumed. Where units of `budget` were spent before, which was progress,
-    /// and what is left does not pay for the smallest piece of work, nothing is done.
+    /// If the compressor wants more input, it has consumed all it was shown. If units of `budget` were spent before
+    /// the call (so progress was made), and the rest does not pay for the smallest piece of work, the call does
+    /// nothing.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) for a host that does not keep to the order of calls, or to the length that
-    /// it announced; [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) where memory cannot be had.
+    /// [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) for a host that breaks the order of calls, or the length that
+    /// it announced; [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) if memory cannot be allocated.
     fn step(
         &mut self,
         input: &[u8],
@@ -168,17 +170,17 @@ pub trait Compressor: Send {
         budget: &mut Budget<'_>,
     ) -> Result<Progress>;
 
-    /// The most bytes that a page of `uncompressed` bytes becomes.
+    /// The most bytes that a page of `uncompressed` bytes can compress to.
     fn bound(&self, uncompressed: usize) -> usize;
 
-    /// Bytes of memory that it holds, from page to page.
+    /// Bytes of memory that the compressor holds from page to page.
     fn held_bytes(&self) -> usize;
 }
 
 /// What one [`Decompressor::step`] or [`Compressor::step`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes of the input that are done with.
+    /// Bytes of the input that were consumed.
     pub consumed: usize,
     /// Bytes written to the start of the room.
     pub produced: usize,
@@ -195,6 +197,6 @@ pub enum Status {
     NeedRoom,
     /// The budget is spent.
     Yield,
-    /// The page is whole.
+    /// The page is complete.
     End,
 }

@@ -5,11 +5,11 @@ use core::ops::Range;
 
 /// A thing with bytes that a machine reads or writes: a file, an SSTable's component, a spill file.
 ///
-/// A number that the machine's maker chose; only machine and host need to agree on it.
+/// The number is chosen by whoever constructs the machine; only machine and host need to agree on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Object(pub u32);
 
-/// How badly a range is wanted.
+/// How urgently a range is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
     /// The machine cannot go on without it.
@@ -21,16 +21,16 @@ pub enum Priority {
 /// One thing asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Want {
-    /// The object's length in bytes, to be told by [`Machine::supply_length`](crate::Machine::supply_length).
+    /// The object's length in bytes, answered by [`Machine::supply_length`](crate::Machine::supply_length).
     Length(Object),
     /// Bytes of the object. Never empty.
     Range(Object, Range<u64>, Priority),
 }
 
-/// All that a machine waits for, and what it will want next.
+/// Everything that a machine waits for, and what it will want next.
 ///
-/// Ranges of [`Priority::Now`] come first. The machine makes progress as soon as one of them is whole; a host may
-/// answer them all before the next step, or step after each.
+/// Ranges of [`Priority::Now`] come first. The machine makes progress as soon as one of them is complete; a host may
+/// answer all of them before the next step, or step after each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Demand {
     /// What is wanted, the most urgent first.

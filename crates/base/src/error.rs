@@ -1,4 +1,4 @@
-//! Errors, sorted by blame, with the place where they arose.
+//! Errors, sorted by blame, with the place where they occurred.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -7,7 +7,7 @@ use core::fmt;
 
 use crate::Limit;
 
-/// The workspace's result.
+/// The result type of the workspace.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// Whose fault an [`Error`] is.
@@ -22,11 +22,11 @@ pub enum ErrorKind {
     LimitExceeded,
     /// The host's: input or output failed, as [`Machine::fail`](crate::Machine::fail) reported.
     Io,
-    /// The caller's: the machine was used against its contract, or asked for what cannot be.
+    /// The caller's: the machine was used against its contract, or asked for something impossible.
     Misuse,
-    /// The data's: a value cannot be held by what it is converted to.
+    /// The data's: a value does not fit the type that it is converted to.
     Conversion,
-    /// Nobody's: the caller asked for an end.
+    /// Nobody's: the caller cancelled the work.
     Cancelled,
     /// Ours: a check found a bug.
     Internal,
@@ -36,7 +36,7 @@ pub enum ErrorKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Detail {
-    /// This limit is exceeded; one that is higher would admit it.
+    /// This limit is exceeded; a higher one would admit the file.
     Limit(Limit),
     /// The allocator refused this many bytes.
     OutOfMemory(usize),
@@ -46,13 +46,13 @@ pub enum Detail {
     Encrypted,
     /// The object does not exist.
     NotFound,
-    /// The object exists already, and was not to be replaced.
+    /// The object already exists and may not be replaced.
     AlreadyExists,
     /// This option of the caller's is wrong. Named as in the API: `sort`, `partition_by`.
     Option(&'static str),
 }
 
-/// Where an error arose, as far as it is known.
+/// Where an error occurred, as far as is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     /// The name of the file or object, where the host gave one.
@@ -125,7 +125,7 @@ impl Error {
         Error::new(ErrorKind::Io, message)
     }
 
-    /// A value cannot be held by what it is converted to.
+    /// A value does not fit the type that it is converted to.
     pub fn conversion(message: impl Into<Cow<'static, str>>) -> Error {
         Error::new(ErrorKind::Conversion, message)
     }
@@ -141,12 +141,12 @@ impl Error {
             .with(Detail::OutOfMemory(bytes))
     }
 
-    /// The caller asked for an end.
+    /// The caller cancelled the work.
     pub fn cancelled() -> Error {
         Error::new(ErrorKind::Cancelled, "cancelled")
     }
 
-    /// An option of the caller's is wrong: named as in the API, in `snake_case`.
+    /// One of the caller's options is wrong. `name` is as in the API, in `snake_case`.
     pub fn option(name: &'static str, message: impl Into<Cow<'static, str>>) -> Error {
         Error::misuse(message).with(Detail::Option(name))
     }
@@ -158,7 +158,7 @@ impl Error {
         self
     }
 
-    /// Adds what caused it: [`core::error::Error::source`] returns it.
+    /// Adds the cause, which [`core::error::Error::source`] returns.
     #[must_use]
     pub fn caused_by(mut self, cause: impl core::error::Error + Send + Sync + 'static) -> Error {
         Arc::make_mut(&mut self.0).cause = Some(Arc::new(cause));
@@ -180,12 +180,12 @@ impl Error {
         &self.0.message
     }
 
-    /// Where it arose.
+    /// Where it occurred.
     pub fn place(&self) -> &Place {
         &self.0.place
     }
 
-    /// Fills in what is not yet known of the place. What an inner layer told stays.
+    /// Fills in what is not yet known about the place. What an inner layer filled in stays.
     #[must_use]
     pub fn at(mut self, fill: impl FnOnce(&mut Place)) -> Error {
         let mut outer = Place::default();

@@ -11,13 +11,13 @@ use crate::{Error, Result};
 
 /// Supplied bytes of one object, kept by reference in segments that do not overlap.
 ///
-/// Pieces may come in any order and may overlap what is there already (the first to come is kept).
+/// Pieces may arrive in any order and may overlap earlier ones, whose bytes are then kept.
 #[derive(Debug, Default, Clone)]
 pub struct Input {
     /// Start offset to segment. No segment is empty; none overlaps another.
     segments: BTreeMap<u64, Bytes>,
-    /// Start to end of what is there without a gap, in any number of segments: a host that hands over small pieces asks
-    /// after each of them whether all is there.
+    /// Start to end of each run of adjacent segments. A host that hands over small pieces asks after each of them
+    /// whether a range is complete.
     runs: BTreeMap<u64, u64>,
     held: u64,
 }
@@ -28,7 +28,7 @@ impl Input {
         Input::default()
     }
 
-    /// Keeps `bytes` that stand at `start` in the object.
+    /// Keeps `bytes`, which start at the object's byte `start`.
     ///
     /// # Errors
     ///
@@ -38,7 +38,7 @@ impl Input {
         if at.checked_add(u64_of(bytes.len())).is_none() {
             return Err(Error::misuse("bytes supplied beyond the end of any object"));
         }
-        // What an earlier segment covers already.
+        // What an earlier segment already covers.
         if let Some((&before, segment)) = self.segments.range(..=at).next_back() {
             let covered = (before + u64_of(segment.len())).saturating_sub(at);
             let covered = usize_of(covered).unwrap_or(usize::MAX).min(bytes.len());
@@ -62,7 +62,8 @@ impl Input {
         Ok(())
     }
 
-    /// The first part of `range` that is not there, or `None` when all of it is. The work does not depend on the number of pieces.
+    /// The first part of `range` that is missing, or `None` if none is. The work does not depend on the number of
+    /// pieces.
     pub fn missing(&self, range: Range<u64>) -> Option<Range<u64>> {
         let covered = self.runs.range(..=range.start).next_back().map_or(0, |(_, &end)| end);
         let at = range.start.max(covered);
@@ -73,7 +74,7 @@ impl Input {
         Some(at..next.min(range.end))
     }
 
-    /// Joins a range, of which nothing was there, with the runs beside it.
+    /// Joins a range that was wholly missing with the runs beside it.
     fn cover(&mut self, mut range: Range<u64>) {
         if let Some(end) = self.runs.remove(&range.end) {
             range.end = end;
@@ -104,8 +105,8 @@ impl Input {
         }
     }
 
-    /// Bytes from `start` on that are there without a gap, at most `length`, as far as one segment reaches. Empty when
-    /// the byte at `start` is not there.
+    /// The bytes from `start` to the end of the segment that holds it, at most `length`. Empty if the byte at `start`
+    /// is missing.
     pub fn segment(&self, start: u64, length: u64) -> Bytes {
         let Some((&before, segment)) = self.segments.range(..=start).next_back() else { return Bytes::new() };
         match usize_of(start - before) {
@@ -117,11 +118,12 @@ impl Input {
         }
     }
 
-    /// The bytes of `range` in one piece, or `None` when some are missing. Copies only where `range` spans segments.
+    /// The bytes of `range` in one piece, or `None` if some are missing. Copies only if `range` spans several
+    /// segments.
     ///
     /// # Errors
     ///
-    /// When the memory for a copy cannot be had.
+    /// [`Detail::OutOfMemory`](crate::Detail::OutOfMemory) when the memory for a copy cannot be allocated.
     pub fn contiguous(&self, range: Range<u64>) -> Result<Option<Bytes>> {
         let length = range.end.saturating_sub(range.start);
         let first = self.segment(range.start, length);
@@ -143,7 +145,7 @@ impl Input {
         Ok(Some(Bytes::from(whole)))
     }
 
-    /// Lets go of the bytes of `range`; what stands around it stays.
+    /// Releases the bytes of `range`, and only these.
     pub fn release(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -167,7 +169,7 @@ impl Input {
         }
     }
 
-    /// Keeps the part of a segment at `start` that stands at or behind `from`. True when there is one.
+    /// Keeps the part of a segment at `start` that begins at or after `from`. True if there is such a part.
     fn keep_from(&mut self, start: u64, segment: Bytes, from: u64) -> bool {
         match usize_of(from.saturating_sub(start)).filter(|&skip| skip < segment.len()) {
             Some(skip) => {
@@ -180,7 +182,7 @@ impl Input {
         }
     }
 
-    /// Lets go of everything.
+    /// Releases everything.
     pub fn clear(&mut self) {
         self.segments.clear();
         self.runs.clear();

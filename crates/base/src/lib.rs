@@ -1,26 +1,27 @@
-//! The contract that every Marquetry machine keeps.
+//! The contract that every Marquetry machine fulfils.
 //!
 //! A *machine* reads or writes a format. It is a struct with state: no I/O, no clock, no threads, no async. Its host
 //! calls [`Machine::step`] with a [`Budget`] and does what the returned [`Step`] asks for:
 //!
 //! 1. `step` until it returns something other than [`Step::Yield`];
-//! 2. on [`Step::Need`], fetch the ranges of the [`Demand`] and hand each to [`Machine::supply`] (or report the
-//!    trouble with [`Machine::fail`]), in any order and in pieces of any size, then `step` again;
+//! 2. on [`Step::Need`], fetch the ranges of the [`Demand`] and hand each to [`Machine::supply`] (or report a failure
+//!    with [`Machine::fail`]), in any order and in pieces of any size, then `step` again;
 //! 3. on [`Step::Ready`], use the product, then `step` again;
 //! 4. on [`Step::Append`] (writers), add the bytes to the object's end;
 //! 5. on [`Step::Done`], stop.
 //!
 //! What a machine promises in return:
 //!
-//! * **No step works longer than its budget allows**, but for one slice of a named, bounded size; and every step
+//! * **No step works longer than its budget allows**, except by one slice of a named, bounded size; and every step
 //!   makes progress, even when the budget is spent before it starts.
 //! * **Needing input is a status, never an error.** Asking again gives the same answer.
 //! * **Failure is sticky**: after an error, every later `step` returns the same error.
 //! * **Nothing that a file merely claims is allocated**: buffers grow as bytes arrive, and [`Limits`] bound them.
-//! * **To give memory back is work, too.** What a machine held and is done with, it lets go of in slices that are charged; and before it
-//!   says [`Step::Done`], all that is large. What its host drops is the host's work: a machine that failed or is not wanted any more, the
-//!   bytes it supplied (in pieces of no more than it likes to free at once), a product; those that may be large offer to be taken apart, as
-//!   [`Segmented`] lists do. One allocation that is large by need, a single value or a codec's window, is had and freed at once.
+//! * **Freeing memory is work, too.** A machine releases what it no longer needs in slices that are charged, and
+//!   everything large before it returns [`Step::Done`]. What the host drops is the host's work: a machine that failed
+//!   or is no longer wanted, the bytes the host supplied (in pieces as large as it likes to free at once), a product.
+//!   Products that may be large can be taken apart, as [`Segmented`] lists can. An allocation that must be large (a
+//!   single value, a codec's window) is allocated and freed in one piece.
 #![no_std]
 #![deny(unsafe_code)]
 

@@ -2,7 +2,7 @@
 
 use crate::{Error, ErrorKind, Result};
 
-/// Bounds that keep a hostile or broken file from taking more than it should. The defaults are safe for a server and
+/// Bounds that keep a hostile or broken file from using more than it should. The defaults are safe for a server and
 /// wide enough for the files that real writers make. Exceeding one is an error that names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -10,8 +10,8 @@ pub struct Limits {
     pub footer_bytes: u64,
     /// A page header's length in bytes.
     pub page_header_bytes: u64,
-    /// What is held of one structure of the metadata (a field of the schema, a column chunk, a page header) in bytes, without
-    /// bounds and the values of keys; so names are no longer either, nor are paths of names.
+    /// The bytes held of one metadata structure (a field of the schema, a column chunk, a page header), without
+    /// statistics' bounds and without key-value metadata. This also limits names and paths.
     pub structure_bytes: u64,
     /// The length in bytes of a column chunk's column index, and of its offset index.
     pub page_index_bytes: u64,
@@ -29,7 +29,7 @@ pub struct Limits {
     pub total_bytes: u64,
 }
 
-/// A field of [`Limits`], as an error names it.
+/// A field of [`Limits`], as errors name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Limit {
@@ -61,18 +61,18 @@ const MIB: u64 = 1 << 20;
 impl Limits {
     /// The safe defaults.
     pub const DEFAULT: Limits = Limits {
-        // A footer of 100,000 columns in ten row groups with statistics is near 150 MB.
+        // A footer of 100,000 columns and ten row groups, with statistics, takes nearly 150 MB.
         footer_bytes: 256 * MIB,
         // Headers carry statistics, whose bounds some writers do not truncate.
         page_header_bytes: 16 * MIB,
-        // Most have some hundred bytes; descriptions of coordinate systems have thousands.
+        // Most take some hundred bytes; descriptions of coordinate systems take thousands.
         structure_bytes: 64 << 10,
-        // A chunk of a million pages, with bounds of 16 bytes, has indexes of some 40 MB. In memory they take up to ten times
-        // the room.
+        // A chunk of a million pages, with bounds of 16 bytes, has indexes of some 40 MB. In memory they take up to
+        // ten times that.
         page_index_bytes: 64 * MIB,
         // Writers aim at 1 MiB; one huge value makes a huge page.
         page_bytes: 256 * MIB,
-        // Writers stop dictionaries near 1 to 2 MiB; some allow much more.
+        // Most writers abandon dictionaries at 1 to 2 MiB; some allow much more.
         dictionary_bytes: 256 * MIB,
         // Cassandra's own ceiling for a value is 2 GiB, but it advises less than 1 MiB.
         value_bytes: 256 * MIB,
@@ -82,11 +82,11 @@ impl Limits {
         total_bytes: 4096 * MIB,
     };
 
-    /// No bounds but those of the format itself, and of one structure of the metadata: for files whose maker is trusted.
+    /// Only the bounds of the format itself, and one for each metadata structure: for files from a trusted source.
     pub const TRUSTED: Limits = Limits {
         footer_bytes: i32::MAX as u64,
         page_header_bytes: i32::MAX as u64,
-        // What is read at once.
+        // A structure is parsed in one go, so it needs a bound.
         structure_bytes: MIB,
         page_index_bytes: i32::MAX as u64,
         page_bytes: i32::MAX as u64,

@@ -1,11 +1,11 @@
-//! A long list that is not one piece of memory.
+//! A long list in several allocations.
 
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::{Index, IndexMut};
 
-/// A list that grows without moving what it holds, in segments of at most 128 KiB: for lists that a file may make long, such as
-/// the column chunks of a wide table. Nothing of it is had, or copied, at once.
+/// A list that grows without moving its values, in segments of at most 128 KiB: for lists that a file may make long,
+/// such as the column chunks of a wide table. No operation allocates or copies more than one segment.
 #[derive(Clone)]
 pub struct Segmented<T> {
     /// All but the last hold [`Segmented::SEGMENT`] values.
@@ -13,11 +13,11 @@ pub struct Segmented<T> {
     length: usize,
 }
 
-/// Bytes of a segment, at most.
+/// The most bytes of a segment.
 const SEGMENT_BYTES: usize = 128 << 10;
 
 impl<T> Segmented<T> {
-    /// Values of a segment: a power of two, so that a place is found by shifting.
+    /// Values per segment: a power of two, so that a position is found by shifting.
     const SEGMENT: usize = {
         let size = if size_of::<T>() == 0 { 1 } else { size_of::<T>() };
         let values = if size > SEGMENT_BYTES { 1 } else { SEGMENT_BYTES / size };
@@ -29,7 +29,7 @@ impl<T> Segmented<T> {
         Segmented { segments: Vec::new(), length: 0 }
     }
 
-    /// Values.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.length
     }
@@ -51,13 +51,14 @@ impl<T> Segmented<T> {
 
     #[cold]
     fn push_segment(&mut self, value: T) {
-        // The first grows as any list does, but from one: many lists have no more. The others will be filled.
+        // The first segment grows as a vector does, but from one value: many lists have only one. The others will be
+        // filled.
         let mut segment = Vec::with_capacity(if self.segments.is_empty() { 1 } else { Self::SEGMENT });
         segment.push(value);
         self.segments.push(segment);
     }
 
-    /// Takes the last value: of a long list that is to be dropped, so many at a time as one likes.
+    /// Removes the last value, so that a long list can be dropped in slices.
     pub fn pop(&mut self) -> Option<T> {
         let last = self.segments.last_mut()?;
         let value = last.pop()?;
@@ -68,13 +69,13 @@ impl<T> Segmented<T> {
         Some(value)
     }
 
-    /// A value, if it is there.
+    /// The value at `index`, if there is one.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
         self.segments.get(index / Self::SEGMENT)?.get(index % Self::SEGMENT)
     }
 
-    /// The same, to be changed.
+    /// The value at `index`, mutably.
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         self.segments.get_mut(index / Self::SEGMENT)?.get_mut(index % Self::SEGMENT)
@@ -90,7 +91,7 @@ impl<T> Segmented<T> {
         self.segments.last()?.last()
     }
 
-    /// The last value, to be changed.
+    /// The last value, mutably.
     pub fn last_mut(&mut self) -> Option<&mut T> {
         self.segments.last_mut()?.last_mut()
     }
@@ -105,15 +106,15 @@ impl<T> Segmented<T> {
         SegmentedIter { list: self, next: index.min(self.length), end: self.length }
     }
 
-    /// How many values are before the first for which `is_before` is false: it is true of all before that, and of none behind.
+    /// The number of leading values for which `is_before` is true, given that it is false for all that follow them.
     pub fn partition_point(&self, mut is_before: impl FnMut(&T) -> bool) -> usize {
         let segment = self.segments.partition_point(|segment| segment.last().is_some_and(&mut is_before));
         let within = self.segments.get(segment).map_or(0, |values| values.partition_point(&mut is_before));
-        // Where it is true of all values, the last segment may not be full.
+        // If it is true for all values: the last segment may not be full.
         (segment * Self::SEGMENT + within).min(self.length)
     }
 
-    /// All values, in order, to be changed.
+    /// All values, in order, mutably.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.segments.iter_mut().flatten()
     }

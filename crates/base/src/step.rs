@@ -13,7 +13,7 @@ pub enum Step<T> {
     Ready(T),
     /// The machine cannot go on before the required ranges of this demand are supplied (or failed).
     Need(Demand),
-    /// Writers: these bytes belong at the end of this object.
+    /// Writers: append these bytes to this object.
     Append(Object, Bytes),
     /// The budget is spent; call again.
     Yield,
@@ -22,7 +22,7 @@ pub enum Step<T> {
 }
 
 impl<T> Step<T> {
-    /// Turns the product, if there is one, into another.
+    /// Converts the product, if there is one.
     pub fn map<U>(self, turn: impl FnOnce(T) -> U) -> Step<U> {
         match self {
             Step::Ready(product) => Step::Ready(turn(product)),
@@ -39,7 +39,7 @@ pub trait Machine {
     /// What [`Step::Ready`] carries.
     type Product;
 
-    /// Works until there is an answer or the budget is spent, whichever is first.
+    /// Works until there is an answer or the budget is spent, whichever comes first.
     ///
     /// # Errors
     ///
