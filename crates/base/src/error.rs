@@ -209,6 +209,9 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(Detail::Option(name)) = self.0.detail {
+            write!(f, "{name}: ")?;
+        }
         f.write_str(&self.0.message)?;
         let place = self.place();
         let mut separator = " (";

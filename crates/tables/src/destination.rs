@@ -1,5 +1,7 @@
 //! Where rows go.
 
+use std::path::PathBuf;
+
 use marquetry_base::Result;
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::SortingColumn;
@@ -72,6 +74,8 @@ pub struct Wants {
     pub any_order: bool,
     /// Values of dictionaries may come as indices and the dictionary.
     pub keep_dictionaries: bool,
+    /// A path beside which temporary files may be made. `None`: the system's own folder for them.
+    pub scratch: Option<PathBuf>,
 }
 
 /// What was written.

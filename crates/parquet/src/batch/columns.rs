@@ -24,6 +24,24 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// A part of its rows.
+    ///
+    /// # Panics
+    ///
+    /// When the range reaches beyond the rows, as slices do.
+    #[must_use]
+    pub fn slice(&self, rows: Range<usize>) -> Batch {
+        if rows == (0..self.rows) {
+            return self.clone();
+        }
+        Batch {
+            row_group: self.row_group,
+            first_row: self.first_row + marquetry_base::cast::u64_of(rows.start),
+            rows: rows.len(),
+            columns: self.columns.iter().map(|column| column.slice(rows.clone())).collect(),
+        }
+    }
+
     /// Who takes rows of a table takes all of its leaves.
     ///
     /// # Errors

@@ -1,0 +1,226 @@
+//! The one way that rows travel.
+
+use std::sync::Arc;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Error, ErrorKind, Result};
+use marquetry_parquet::batch::Batch;
+use marquetry_parquet::format::SortingColumn;
+
+use crate::digest::{self, Digest};
+use crate::reading::{Reading, ReadingOptions};
+use crate::sorting::{SORT_MEMORY_BYTES, Sorting};
+use crate::{Cancel, Destination, PieceOptions, Source, Table, Written};
+
+/// How rows are copied.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct CopyOptions {
+    /// Copy at most this many rows, the first ones.
+    pub limit: Option<u64>,
+    /// Sort the rows by these leaves of the source's schema. Rows that are equal stay as they came. Empty: as they come.
+    pub sort: Vec<SortingColumn>,
+    /// About how many bytes of rows are sorted in memory; more wait in a temporary file beside what is written.
+    pub sort_memory_bytes: u64,
+    /// Read what was written again before it is committed, and compare it with what was read.
+    pub verify: bool,
+    /// Threads that read pieces of the source side by side. `None`: one for each processor.
+    pub threads: Option<usize>,
+    /// Ends the copy early.
+    pub cancel: Cancel,
+}
+
+impl Default for CopyOptions {
+    fn default() -> CopyOptions {
+        CopyOptions {
+            limit: None,
+            sort: Vec::new(),
+            sort_memory_bytes: SORT_MEMORY_BYTES,
+            verify: false,
+            threads: None,
+            cancel: Cancel::new(),
+        }
+    }
+}
+
+/// What is reported while rows are copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// Rows were read: so many, of so many where that is known.
+    Read {
+        /// Rows so far.
+        rows: u64,
+        /// Rows in all.
+        of: Option<u64>,
+    },
+    /// Rows were sorted and written: so many. (Without a sort, what was read is written at once.)
+    Sorted {
+        /// Rows so far.
+        rows: u64,
+        /// Rows in all.
+        of: u64,
+    },
+    /// Rows were read again and compared.
+    Verified {
+        /// Rows so far.
+        rows: u64,
+        /// Rows in all.
+        of: u64,
+    },
+}
+
+/// What was copied.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Copied {
+    /// Rows.
+    pub rows: u64,
+    /// What the destination wrote.
+    pub written: Written,
+    /// Rows were sorted: the bytes of them that waited outside of memory.
+    pub sorted_by_way_of: Option<u64>,
+}
+
+/// Copies the rows of a source to a destination. Memory is bounded, whatever the number of rows: some batches a thread, and
+/// [`CopyOptions::sort_memory_bytes`] where rows are sorted.
+///
+/// Pieces of the source are read side by side, each by one thread; the destination is called from the caller's thread only, and
+/// has rows in the source's order unless it [wants](crate::Wants) otherwise. After an error nothing is left of what was
+/// written, as far as the destination can promise that.
+///
+/// # Errors
+///
+/// The source's and the destination's. Each names the object that it is about ([`Place::object`](marquetry_base::Place)): a
+/// value that cannot be written names the object that it came from.
+/// [`Cancelled`](ErrorKind::Cancelled) once [`CopyOptions::cancel`] is set.
+pub fn copy(
+    source: &Arc<dyn Source>,
+    destination: &mut dyn Destination,
+    options: &CopyOptions,
+    report: &mut dyn FnMut(Event),
+) -> Result<Copied> {
+    let mut table = source.table().clone();
+    if !options.sort.is_empty() {
+        table.order.clone_from(&options.sort);
+    }
+    if let (Some(rows), Some(limit)) = (&mut table.rows, options.limit) {
+        *rows = limit.min(*rows);
+    }
+    let wants = destination.begin(&table).map_err(|error| named(error, destination.name()))?;
+    let by = sorted_by(&wants.order, &options.sort);
+    let mut sorting = match &*by {
+        [] => None,
+        by => Some(Sorting::new(&table.schema, by, options, wants.scratch.as_deref())?),
+    };
+    let piece = PieceOptions { limit: options.limit, keep_dictionaries: wants.keep_dictionaries };
+    let is_in_order = !wants.any_order || sorting.is_some() || options.limit.is_some();
+    let reading = ReadingOptions {
+        piece,
+        threads: options.threads,
+        any_order: !is_in_order,
+        cancel: options.cancel.clone(),
+    };
+    let mut reading = Reading::new(Arc::clone(source), reading)?;
+    let mut digest = options.verify.then(|| Digest::new(by.is_empty() && is_in_order));
+    let mut rows = 0;
+    while let Some((piece, batch)) = reading.next()? {
+        rows += u64_of(batch.rows);
+        if let Some(digest) = &mut digest {
+            digest.add(&batch)?;
+        }
+        match &mut sorting {
+            Some(sorting) => sorting.push(batch).map_err(|error| named(error, &table.name))?,
+            None => {
+                let subject = reading.name_of(piece);
+                write(destination, batch, subject)?;
+            }
+        }
+        report(Event::Read { rows, of: table.rows });
+    }
+    if let Some(sorting) = &mut sorting {
+        let mut done = 0;
+        while let Some(batch) = sorting.next().map_err(|error| named(error, &table.name))? {
+            options.cancel.check()?;
+            done += u64_of(batch.rows);
+            write(destination, batch, &table.name)?;
+            report(Event::Sorted { rows: done, of: rows });
+        }
+    }
+    options.cancel.check()?;
+    let written = destination.finish().map_err(|error| named(error, destination.name()))?;
+    if let Some(digest) = &digest {
+        verify(destination, digest, (&table, &by, rows), options, report)
+            .map_err(|error| named(error, destination.name()))?;
+    }
+    options.cancel.check()?;
+    destination.commit().map_err(|error| named(error, destination.name()))?;
+    let sorted_by_way_of = sorting.as_ref().map(Sorting::spilled_bytes);
+    Ok(Copied { rows, written, sorted_by_way_of })
+}
+
+/// The order that rows are sorted in: first as the destination needs them, then as was asked.
+fn sorted_by(wanted: &[SortingColumn], asked: &[SortingColumn]) -> Vec<SortingColumn> {
+    let is_new = |column: &&SortingColumn| wanted.iter().all(|before| before.column != column.column);
+    wanted.iter().chain(asked.iter().filter(is_new)).copied().collect()
+}
+
+fn write(destination: &mut dyn Destination, batch: Batch, subject: &str) -> Result<()> {
+    destination.write(batch).map_err(|error| match error.kind() {
+        // What is wrong with a value is about where it came from, what is wrong with writing about where it goes.
+        ErrorKind::Conversion => named(error, subject),
+        _ => named(error, destination.name()),
+    })
+}
+
+/// Names the object that an error is about, unless it names one.
+pub(crate) fn named(error: Error, name: &str) -> Error {
+    error.at(|place| place.object = (!name.is_empty()).then(|| name.to_string()))
+}
+
+/// Reads what was written, and compares it with what was read.
+fn verify(
+    destination: &dyn Destination,
+    read: &Digest,
+    (table, by, rows): (&Table, &[SortingColumn], u64),
+    options: &CopyOptions,
+    report: &mut dyn FnMut(Event),
+) -> Result<()> {
+    let again = destination
+        .written()?
+        .ok_or_else(|| Error::option("verify", "what is written here cannot be read again"))?;
+    let again: Arc<dyn Source> = Arc::from(again);
+    if again.table().schema.leaves().len() != table.schema.leaves().len() {
+        return Err(Error::internal("what was written has other columns than what was read"));
+    }
+    let reading =
+        ReadingOptions { threads: options.threads, cancel: options.cancel.clone(), ..Default::default() };
+    let mut reading = Reading::new(Arc::clone(&again), reading)?;
+    let mut written = Digest::new(read.is_in_order());
+    let mut order = digest::Order::new(&again.table().schema, by)?;
+    while let Some((_, batch)) = reading.next()? {
+        written.add(&batch)?;
+        order.check(&batch)?;
+        report(Event::Verified { rows: written.rows(), of: rows });
+    }
+    if written == *read {
+        return Ok(());
+    }
+    Err(Error::internal(format!(
+        "what was written ({} rows) is not what was read ({} rows), and is removed",
+        written.rows(),
+        read.rows()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_destination_needs_comes_first() {
+        let by = |column: u32, descending| SortingColumn { column, descending, nulls_first: false };
+        assert_eq!(sorted_by(&[], &[]), []);
+        assert_eq!(sorted_by(&[by(2, false)], &[by(1, true), by(2, true)]), [by(2, false), by(1, true)]);
+    }
+}

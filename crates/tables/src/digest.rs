@@ -1,0 +1,226 @@
+//! Whether what was written is what was read.
+
+use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::{Error, Result};
+use marquetry_kernels::xxh64;
+use marquetry_parquet::batch::{Batch, ColumnBatch, Values};
+use marquetry_parquet::format::SortingColumn;
+use marquetry_parquet::schema::Schema;
+use marquetry_parquet::sort::Keys;
+
+use crate::entries::Entries;
+
+/// What rows are as a whole: how many, and the sum of a hash of each, which has the row's number in it where rows come in the
+/// order that they are compared in. Bits are hashed: NaN is itself, and 0 is not −0.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Digest {
+    is_in_order: bool,
+    rows: u64,
+    sum: u128,
+}
+
+/// Multipliers of Steele and Vigna's "Computationally easy, spectrally good multipliers": a product's two halves, folded, spread
+/// each bit of what is multiplied.
+const MIX: u64 = 0xd134_2543_de82_ef95;
+const SEED: u64 = 0xaf25_1af3_b0f0_25b5;
+/// What a null, and an entry's end, are hashed as.
+const NULL: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Digest {
+    pub(crate) fn new(is_in_order: bool) -> Digest {
+        Digest { is_in_order, ..Digest::default() }
+    }
+
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.is_in_order
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Adds the rows of a batch.
+    pub(crate) fn add(&mut self, batch: &Batch) -> Result<()> {
+        let first = self.rows;
+        let seed = |row: usize| if self.is_in_order { mix(SEED, first + u64_of(row)) } else { SEED };
+        let mut hashes: Vec<u64> = (0..batch.rows).map(seed).collect();
+        for column in &batch.columns {
+            if column.rows != batch.rows {
+                return Err(Error::internal("a column of another number of rows than its batch"));
+            }
+            add_column(column, &mut hashes);
+        }
+        self.rows += u64_of(batch.rows);
+        self.sum = hashes.iter().fold(self.sum, |sum, hash| sum.wrapping_add(u128::from(*hash)));
+        Ok(())
+    }
+}
+
+fn mix(a: u64, b: u64) -> u64 {
+    let product = u128::from(a ^ b.rotate_left(32)) * u128::from(MIX);
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves of a product")]
+    let folded = (product as u64) ^ ((product >> 64) as u64);
+    folded ^ b
+}
+
+/// Mixes each row's values of a column into the row's hash.
+fn add_column(column: &ColumnBatch, hashes: &mut [u64]) {
+    let values = Hashes::of(&column.values);
+    if column.levels.is_none() && column.nulls == 0 {
+        hashes.iter_mut().enumerate().for_each(|(row, hash)| *hash = mix(*hash, values.get(row)));
+        return;
+    }
+    let mut entries = Entries::of(column);
+    let is_nested = column.levels.is_some();
+    for (row, hash) in hashes.iter_mut().enumerate() {
+        for entry in entries.row(row) {
+            if is_nested {
+                *hash = mix(*hash, u64::from(entries.levels_of(entry)));
+            }
+            *hash = mix(*hash, entries.value_of(entry).map_or(NULL, |at| values.get(at)));
+        }
+        if is_nested {
+            *hash = mix(*hash, NULL);
+        }
+    }
+}
+
+/// The hash of each value.
+enum Hashes<'a> {
+    Values(&'a Values),
+    /// Those of a dictionary's entries are known.
+    Indices(&'a [u32], Vec<u64>),
+}
+
+impl Hashes<'_> {
+    fn of(values: &Values) -> Hashes<'_> {
+        match values {
+            Values::Dictionary(indices, dictionary) => {
+                let entries = (0..dictionary.len()).map(|at| of_value(dictionary, at)).collect();
+                Hashes::Indices(&indices[..], entries)
+            }
+            values => Hashes::Values(values),
+        }
+    }
+
+    #[inline]
+    fn get(&self, at: usize) -> u64 {
+        match self {
+            Hashes::Values(values) => of_value(values, at),
+            Hashes::Indices(indices, entries) => {
+                entries.get(usize_of_u32(indices[at])).copied().unwrap_or(NULL)
+            }
+        }
+    }
+}
+
+#[inline]
+fn of_value(values: &Values, at: usize) -> u64 {
+    match values {
+        Values::Boolean(bits) => 1 + u64::from(bits.get(at)),
+        Values::Int32(values) => u64::from(values[at].cast_unsigned()),
+        Values::Int64(values) => values[at].cast_unsigned(),
+        Values::Float(values) => u64::from(values[at].to_bits()),
+        Values::Double(values) => values[at].to_bits(),
+        Values::ByteArray(values) => xxh64::of_bytes(values.get(at)),
+        Values::Int96(values) | Values::FixedLenByteArray(values) => xxh64::of_bytes(values.get(at)),
+        Values::Dictionary(indices, values) => of_value(values, usize_of_u32(indices[at])),
+    }
+}
+
+/// Whether rows come in an order.
+pub(crate) struct Order {
+    keys: Option<Keys>,
+    last: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl Order {
+    /// By these columns; by none, every order is right.
+    ///
+    /// # Errors
+    ///
+    /// As [`Keys::new`].
+    pub(crate) fn new(schema: &Schema, by: &[SortingColumn]) -> Result<Order> {
+        let keys = if by.is_empty() { None } else { Some(Keys::new(schema, by)?) };
+        Ok(Order { keys, last: Vec::new(), key: Vec::new() })
+    }
+
+    /// Looks at the next rows.
+    ///
+    /// # Errors
+    ///
+    /// [`Internal`](marquetry_base::ErrorKind::Internal) for a row that should stand before the one before it.
+    pub(crate) fn check(&mut self, batch: &Batch) -> Result<()> {
+        let Some(keys) = &self.keys else { return Ok(()) };
+        for row in 0..batch.rows {
+            self.key.clear();
+            keys.append(&batch.columns, row, &mut self.key)?;
+            if self.key < self.last {
+                let number = batch.first_row + u64_of(row);
+                let error = Error::internal("what was written is not in order, and is removed");
+                return Err(error.at(|place| place.row = Some(number)));
+            }
+            std::mem::swap(&mut self.key, &mut self.last);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marquetry_parquet::batch::Layout;
+
+    fn batch(values: Vec<i32>) -> Batch {
+        let rows = values.len();
+        let column = ColumnBatch {
+            leaf: 0,
+            rows,
+            nulls: 0,
+            validity: None,
+            values: Values::Int32(values.into()),
+            layout: Layout::Spaced,
+            levels: None,
+            provisional: false,
+        };
+        Batch { row_group: 0, first_row: 0, rows, columns: vec![column] }
+    }
+
+    fn digest(is_in_order: bool, all: &[&[i32]]) -> Digest {
+        let mut digest = Digest::new(is_in_order);
+        all.iter().for_each(|values| digest.add(&batch(values.to_vec())).unwrap());
+        digest
+    }
+
+    #[test]
+    fn rows_in_any_order_are_the_same() {
+        let one = digest(false, &[&[1, 2, 3, 3]]);
+        assert_eq!(one, digest(false, &[&[3, 1], &[3, 2]]));
+        for other in [&[1, 2, 3][..], &[1, 2, 2, 3], &[1, 2, 3, 4]] {
+            assert_ne!(one, digest(false, &[other]));
+        }
+    }
+
+    #[test]
+    fn rows_in_their_order_are_the_same_however_they_are_cut() {
+        let one = digest(true, &[&[1, 2, 3, 3]]);
+        assert_eq!(one, digest(true, &[&[1], &[2, 3, 3]]));
+        assert_ne!(one, digest(true, &[&[2, 1, 3, 3]]));
+        assert_ne!(one, digest(true, &[&[1, 2, 3]]));
+    }
+
+    #[test]
+    fn values_of_two_columns_do_not_change_places() {
+        let of = |a: i32, b: i32| {
+            let (mut one, other) = (batch(vec![a]), batch(vec![b]));
+            one.columns.extend(other.columns);
+            let mut digest = Digest::new(true);
+            digest.add(&one).unwrap();
+            digest
+        };
+        assert_ne!(of(1, 2), of(2, 1));
+        assert_ne!(of(1, 0), of(0, 1));
+        assert_ne!(of(0, 0), of(0, 1));
+    }
+}

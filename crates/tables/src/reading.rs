@@ -1,0 +1,357 @@
+//! The pieces of a source, read side by side.
+
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Error, Result};
+use marquetry_parquet::batch::{Batch, Values};
+
+use crate::copy::named;
+use crate::{Batches, Cancel, PieceOptions, Source};
+
+/// Bytes of batches that wait to be taken, of all pieces together. The piece whose turn it is may have two batches more.
+const WAITING_BYTES_MAX: u64 = 64 << 20;
+/// Pieces that are begun before the one whose turn it is has ended, for each thread: small ones.
+const PIECES_AHEAD: usize = 4;
+/// Rows below which it is not worth a thread to read them.
+const FEW_ROWS: u64 = 8192;
+/// How long a batch is waited for before it is looked whether anybody still wants it.
+const LOOK_UP_AFTER: Duration = Duration::from_millis(100);
+
+/// How the pieces of a source are read.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ReadingOptions {
+    /// Of each piece; a limit is that of all of them together.
+    pub piece: PieceOptions,
+    /// Threads that read. `None`: one for each processor. 0: none, each batch is read when it is asked for.
+    pub threads: Option<usize>,
+    /// Batches may come in any order of the pieces, whichever is there first.
+    pub any_order: bool,
+    /// Ends it early.
+    pub cancel: Cancel,
+}
+
+/// The rows of a source: its pieces are read side by side by threads, and handed out in the source's order.
+///
+/// What waits to be taken is bounded, in bytes, for all threads together. Dropped, it lets its threads end by themselves: one
+/// that waits for input may live a little longer.
+pub struct Reading {
+    source: Arc<dyn Source>,
+    how: How,
+    /// Rows that are still wanted.
+    left: u64,
+    cancel: Cancel,
+    is_over: bool,
+}
+
+enum How {
+    /// One piece after the other, on the thread that asks.
+    Here { options: PieceOptions, piece: usize, open: Option<Box<dyn Batches>> },
+    /// By threads.
+    Elsewhere(Arc<Shared>),
+}
+
+impl Reading {
+    /// Begins to read.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](marquetry_base::ErrorKind::Io) where no thread can be started.
+    pub fn new(source: Arc<dyn Source>, options: ReadingOptions) -> Result<Reading> {
+        let ReadingOptions { piece: piece_options, threads, any_order, cancel } = options;
+        let wanted = wanted_pieces(source.as_ref(), piece_options.limit);
+        let left = piece_options.limit.unwrap_or(u64::MAX);
+        let threads = threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+        let threads = if left <= FEW_ROWS { 0 } else { threads.min(wanted) };
+        if threads == 0 {
+            let how = How::Here { options: piece_options, piece: 0, open: None };
+            return Ok(Reading { source, how, left, cancel, is_over: false });
+        }
+        let state = State { pieces: wanted, any_order, ..State::default() };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), threads });
+        for _ in 0..threads {
+            let (source, shared) = (Arc::clone(&source), Arc::clone(&shared));
+            let options = piece_options.clone();
+            let work = move || shared.work(source.as_ref(), &options);
+            let spawned = thread::Builder::new().name("marquetry-reader".to_string()).spawn(work);
+            if let Err(error) = spawned {
+                return Err(Error::io(format!("cannot start a thread: {error}")).caused_by(error));
+            }
+        }
+        Ok(Reading { source, how: How::Elsewhere(shared), left, cancel, is_over: false })
+    }
+
+    /// The next rows, and the number of their piece. `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// The source's, which name the object that they are about.
+    /// [`Cancelled`](marquetry_base::ErrorKind::Cancelled) where that was wished.
+    pub fn next(&mut self) -> Result<Option<(usize, Batch)>> {
+        self.cancel.check()?;
+        if self.is_over || self.left == 0 {
+            self.end();
+            return Ok(None);
+        }
+        let next = match &mut self.how {
+            How::Here { options, piece, open } => {
+                next_here(self.source.as_ref(), options, piece, open, self.left)
+            }
+            How::Elsewhere(shared) => shared.take(&self.cancel),
+        };
+        let taken = match next {
+            Ok(taken) => taken,
+            Err((piece, error)) => {
+                self.end();
+                // What a thread failed with because it was to end is no error of its own.
+                self.cancel.check()?;
+                return Err(named(error, self.name_of(piece)));
+            }
+        };
+        let Some((piece, mut batch)) = taken else {
+            self.end();
+            return Ok(None);
+        };
+        if u64_of(batch.rows) > self.left {
+            batch = batch.slice(0..usize::try_from(self.left).unwrap_or(usize::MAX));
+        }
+        self.left -= u64_of(batch.rows);
+        Ok(Some((piece, batch)))
+    }
+
+    /// The object that errors about the rows of a piece are about.
+    pub fn name_of(&self, piece: usize) -> &str {
+        let name = self.source.pieces().get(piece).map_or("", |piece| &piece.name);
+        if name.is_empty() { &self.source.table().name } else { name }
+    }
+
+    fn end(&mut self) {
+        self.is_over = true;
+        if let How::Elsewhere(shared) = &self.how {
+            shared.stop();
+        }
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Pieces that have the rows that are wanted: all, where it is not known how many rows they have.
+fn wanted_pieces(source: &dyn Source, limit: Option<u64>) -> usize {
+    let pieces = source.pieces();
+    let Some(limit) = limit else { return pieces.len() };
+    let mut rows = 0_u64;
+    for (number, piece) in pieces.iter().enumerate() {
+        if rows >= limit {
+            return number;
+        }
+        rows = rows.saturating_add(piece.rows.unwrap_or(0));
+    }
+    pieces.len()
+}
+
+/// A batch and the number of its piece, or that with an error.
+type Taken = Result<Option<(usize, Batch)>, (usize, Error)>;
+
+fn next_here(
+    source: &dyn Source,
+    options: &PieceOptions,
+    piece: &mut usize,
+    open: &mut Option<Box<dyn Batches>>,
+    left: u64,
+) -> Taken {
+    loop {
+        let at = *piece;
+        let batches = match open {
+            Some(batches) => batches,
+            None if at == source.pieces().len() => return Ok(None),
+            None => {
+                let limit = options.limit.map(|_| left);
+                let options = PieceOptions { limit, ..options.clone() };
+                open.insert(source.open(at, &options).map_err(|error| (at, error))?)
+            }
+        };
+        match batches.next().map_err(|error| (at, error))? {
+            Some(batch) => return Ok(Some((at, batch))),
+            None => (*open, *piece) = (None, at + 1),
+        }
+    }
+}
+
+/// What the threads that read share with who takes.
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    threads: usize,
+}
+
+#[derive(Default)]
+struct State {
+    /// Pieces to read, the next one to begin, and the one whose turn it is.
+    pieces: usize,
+    next: usize,
+    turn: usize,
+    any_order: bool,
+    /// The pieces that were begun, and are not taken to their end.
+    lanes: BTreeMap<usize, Lane>,
+    /// Bytes that wait.
+    bytes: u64,
+    is_over: bool,
+}
+
+/// What of a piece waits to be taken.
+#[derive(Default)]
+struct Lane {
+    batches: VecDeque<(u64, Batch)>,
+    /// How the piece ended, once it has.
+    ended: Option<Result<()>>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A thread that panicked ends the process or the test; what it left is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads piece after piece, until there are none, or nobody wants more.
+    fn work(&self, source: &dyn Source, options: &PieceOptions) {
+        while let Some(piece) = self.begin() {
+            let read = || {
+                let mut batches = source.open(piece, options)?;
+                while let Some(batch) = batches.next()? {
+                    if !self.put(piece, batch) {
+                        break;
+                    }
+                }
+                Ok(())
+            };
+            // A bug in a source is an error of the copy's, not a wait without an end.
+            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read))
+                .unwrap_or_else(|_| Err(Error::internal("a thread that reads has panicked")));
+            self.lock().lanes.entry(piece).or_default().ended = Some(ended);
+            self.changed.notify_all();
+        }
+    }
+
+    /// The next piece to read.
+    fn begin(&self) -> Option<usize> {
+        let mut state = self.lock();
+        loop {
+            if state.is_over || state.next == state.pieces {
+                return None;
+            }
+            let is_far = state.next >= state.turn + self.threads * PIECES_AHEAD;
+            if state.lanes.is_empty() || !(is_far || state.bytes >= WAITING_BYTES_MAX) {
+                let piece = state.next;
+                state.next += 1;
+                state.lanes.insert(piece, Lane::default());
+                return Some(piece);
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Lets a batch wait to be taken. False when nobody wants more.
+    fn put(&self, piece: usize, batch: Batch) -> bool {
+        let bytes = bytes_of(&batch);
+        let mut state = self.lock();
+        loop {
+            if state.is_over {
+                return false;
+            }
+            let waiting = state.lanes.get(&piece).map_or(0, |lane| lane.batches.len());
+            let is_turn = state.any_order || state.turn == piece;
+            if state.bytes + bytes <= WAITING_BYTES_MAX || (is_turn && waiting < 2) {
+                state.bytes += bytes;
+                state.lanes.entry(piece).or_default().batches.push_back((bytes, batch));
+                self.changed.notify_all();
+                return true;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Takes the next batch.
+    fn take(&self, cancel: &Cancel) -> Taken {
+        let mut state = self.lock();
+        loop {
+            if state.turn == state.pieces {
+                return Ok(None);
+            }
+            let turn = state.turn;
+            let lane = match state.any_order {
+                true => state.lanes.iter().find(|(_, lane)| !lane.is_waited_for()).map(|(piece, _)| *piece),
+                false => {
+                    Some(turn).filter(|turn| state.lanes.get(turn).is_some_and(|lane| !lane.is_waited_for()))
+                }
+            };
+            let Some(piece) = lane else {
+                let (after, timeout) =
+                    self.changed.wait_timeout(state, LOOK_UP_AFTER).unwrap_or_else(PoisonError::into_inner);
+                state = after;
+                if timeout.timed_out() {
+                    cancel.check().map_err(|error| (turn, error))?;
+                }
+                continue;
+            };
+            let taken = state.lanes.get_mut(&piece).and_then(|lane| lane.batches.pop_front());
+            if let Some((bytes, batch)) = taken {
+                state.bytes -= bytes;
+                self.changed.notify_all();
+                return Ok(Some((piece, batch)));
+            }
+            // The piece has ended, and all of it was taken.
+            let ended = state.lanes.remove(&piece).and_then(|lane| lane.ended);
+            state.turn += 1;
+            self.changed.notify_all();
+            if let Some(Err(error)) = ended {
+                return Err((piece, error));
+            }
+        }
+    }
+
+    fn stop(&self) {
+        let mut state = self.lock();
+        state.is_over = true;
+        state.lanes.clear();
+        self.changed.notify_all();
+    }
+}
+
+impl Lane {
+    /// Nothing can be taken yet.
+    fn is_waited_for(&self) -> bool {
+        self.batches.is_empty() && self.ended.is_none()
+    }
+}
+
+/// Bytes that a batch holds, about: what several batches share is counted for each.
+fn bytes_of(batch: &Batch) -> u64 {
+    fn of_values(values: &Values) -> usize {
+        match values {
+            Values::Boolean(bits) => bits.len() / 8,
+            Values::Int32(values) => size_of_val(&values[..]),
+            Values::Int64(values) => size_of_val(&values[..]),
+            Values::Float(values) => size_of_val(&values[..]),
+            Values::Double(values) => size_of_val(&values[..]),
+            Values::Int96(values) | Values::FixedLenByteArray(values) => values.bytes().len(),
+            Values::ByteArray(values) => {
+                values.len() * 16 + values.buffers().iter().map(|buffer| buffer.len()).sum::<usize>()
+            }
+            Values::Dictionary(indices, values) => size_of_val(&indices[..]) + of_values(values),
+        }
+    }
+    let columns = batch.columns.iter().map(|column| {
+        let levels = column.levels.as_ref().map_or(0, |levels| 2 * levels.definition.len());
+        of_values(&column.values) + levels + column.rows / 8
+    });
+    columns.map(u64_of).sum()
+}
