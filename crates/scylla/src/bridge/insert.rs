@@ -3,6 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::borrow::Borrow;
 use core::ops::Range;
 
 use marquetry_base::{Error, Result, cast};
@@ -22,9 +23,17 @@ use crate::cql::{insert_prefix, literal};
 /// It keeps the heads of statements and the text of dictionaries' values between batches, both bounded. Batches are
 /// printed fastest where the reader keeps dictionaries
 /// ([`ReadOptions::keep_dictionaries`](marquetry_parquet::read::ReadOptions::keep_dictionaries)).
+///
+/// The [`Mapping`] is borrowed, shared or its own: `&Mapping`, `Arc<Mapping>`, `Mapping`.
 #[derive(Debug)]
-pub struct InsertWriter<'a> {
-    mapping: &'a Mapping,
+pub struct InsertWriter<M> {
+    mapping: M,
+    state: State,
+}
+
+/// What is kept between batches.
+#[derive(Debug)]
+struct State {
     heads: Heads,
     /// One a column.
     dictionaries: Vec<DictionaryText>,
@@ -38,11 +47,18 @@ pub struct Written {
     pub next_row: usize,
 }
 
-impl<'a> InsertWriter<'a> {
+impl<M: Borrow<Mapping>> InsertWriter<M> {
     /// A writer for one mapping.
-    pub fn new(mapping: &'a Mapping) -> InsertWriter<'a> {
-        let dictionaries = mapping.columns().iter().map(|_| DictionaryText::default()).collect();
-        InsertWriter { mapping, heads: Heads::new(mapping), dictionaries, nested: NestedText::default() }
+    pub fn new(mapping: M) -> InsertWriter<M> {
+        let columns = mapping.borrow();
+        let dictionaries = columns.columns().iter().map(|_| DictionaryText::default()).collect();
+        let state = State { heads: Heads::new(columns), dictionaries, nested: NestedText::default() };
+        InsertWriter { mapping, state }
+    }
+
+    /// The mapping.
+    pub fn mapping(&self) -> &Mapping {
+        self.mapping.borrow()
     }
 
     /// Appends the statements of `rows`, until `out` has `bytes_max` bytes or more; at least one. The caller goes on
@@ -69,12 +85,12 @@ impl<'a> InsertWriter<'a> {
         if rows.start > rows.end || rows.end > batch.rows {
             return Err(Error::misuse(alloc::format!("rows {rows:?} of a batch of {} rows", batch.rows)));
         }
-        let mapping = self.mapping;
+        let mapping = self.mapping.borrow();
         let columns: Vec<Bound<'_>> = (0..mapping.columns().len())
             .map(|column| mapping.bind(column, batch, first_row_number))
             .collect::<Result<_>>()?;
         let nullable: Vec<usize> = (0..columns.len()).filter(|&column| columns[column].has_nulls()).collect();
-        for (text, values) in self.dictionaries.iter_mut().zip(&batch.columns) {
+        for (text, values) in self.state.dictionaries.iter_mut().zip(&batch.columns) {
             if let MappedValues::Flat(column) = values
                 && let Values::Dictionary(_, dictionary) = &column.values
             {
@@ -83,7 +99,7 @@ impl<'a> InsertWriter<'a> {
         }
         for row in rows.clone() {
             let start = out.len();
-            if let Err((column, error)) = self.row(&columns, &nullable, row, out) {
+            if let Err((column, error)) = self.state.row(mapping, &columns, &nullable, row, out) {
                 out.truncate(start);
                 return Err(mapping.at(column, batch, row, error));
             }
@@ -93,10 +109,13 @@ impl<'a> InsertWriter<'a> {
         }
         Ok(Written { next_row: rows.end })
     }
+}
 
+impl State {
     /// Appends a row's statement, or fails with the column.
     fn row(
         &mut self,
+        mapping: &Mapping,
         columns: &[Bound<'_>],
         nullable: &[usize],
         row: usize,
@@ -111,7 +130,7 @@ impl<'a> InsertWriter<'a> {
                 self.heads.nulls[column / 64] |= 1 << (column % 64);
             }
         }
-        let names_nulls = self.mapping.nulls() == Nulls::Null;
+        let names_nulls = mapping.nulls() == Nulls::Null;
         if names_nulls {
             out.extend_from_slice(&self.heads.all);
         } else {
@@ -137,7 +156,7 @@ impl<'a> InsertWriter<'a> {
                     slots.index(row).and_then(|index| text.write(slots, bound.key, index, out))
                 }
                 BoundValues::Nested(nested, array) => {
-                    self.nested.write(self.mapping, nested, array, bound.key, row, out)
+                    self.nested.write(mapping, nested, array, bound.key, row, out)
                 }
             }
             .map_err(|error| (column, error))?;

@@ -1,7 +1,7 @@
 //! From a Parquet schema to a CQL table.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -14,13 +14,13 @@ use marquetry_parquet::schema::{LogicalType, Node, NodeKind, Schema, TimeUnit};
 
 use super::batch::{MappedBatch, MappedValues};
 use super::convert::{Conversion, Slots, Source, Value};
+use super::faults::Faults;
 use super::form::Cells;
 use super::plan::{NestedColumn, Planner};
 use super::render::{Renderer, Rules};
 use super::{Cell, DuplicateKeys, MappingOptions, NullElements, Nulls, cell};
 use crate::cql::ddl::KeyError;
-use crate::cql::identifier::find_duplicate;
-use crate::cql::{ColumnDef, CqlType, Name, TableDef, TableName, TypeDef};
+use crate::cql::{ColumnDef, CqlType, Name, Order, TableDef, TableName, TypeDef};
 
 /// How the columns of a Parquet file become the columns of a CQL table.
 ///
@@ -123,110 +123,62 @@ impl Mapping {
     ///
     /// # Errors
     ///
+    /// All that is wrong, at once: one error as it is, and several in one whose message lists them, each with its column. That one
+    /// has the kind of the first.
+    ///
     /// * `Misuse`: a name in [`MappingOptions`] that is no column, or names one twice; no key; a key of a type that
     ///   cannot be one; a row number with the name of a column.
     /// * `Conversion`: a column or field whose name CQL cannot have, two of one name, a duration in a set or as the key of a map,
-    ///   a nested column that an [existing](MappingOptions::existing) table's types cannot hold.
+    ///   a column that an [existing](MappingOptions::existing) table does not have, or whose values its type cannot hold, and a
+    ///   column of such a table's primary key that is missing.
     /// * `Unsupported`: a group without fields; collections more than 32 deep.
     /// * `Corrupt`, `LimitExceeded`: as [`Schema::shape`].
     pub fn new(schema: &Schema, table: TableName, options: &MappingOptions) -> Result<Mapping> {
+        let mut faults = Faults::default();
         let fields: Vec<(usize, &Node)> =
             schema.children(0).filter_map(|child| Some((child, schema.nodes().get(child)?))).collect();
         let chosen = match &options.columns {
-            Some(wanted) => choose(&fields, wanted)?,
+            Some(wanted) => choose(&fields, wanted, &mut faults),
             None => fields.clone(),
         };
         let mut planner = Planner::new(schema, options, &table);
-        let mut columns = Vec::with_capacity(chosen.len() + 1);
-        let mut plans = Vec::with_capacity(chosen.len() + 1);
-        let mut add = |name: Name, cql_type, kind, source| {
-            columns.push(MappedColumn { name, cql_type, source, in_key: false });
-            plans.push(ColumnPlan { kind, key: KeyRole::None });
-        };
+        let mut made = Columns::with_capacity(chosen.len() + 1);
         if let Some(name) = &options.row_number {
             if chosen.iter().any(|&(_, node)| node.name == name.as_str()) {
                 let message = format!("the row number cannot be called {name}: a column of the file is");
-                return Err(Error::misuse(message));
+                faults.add(Error::misuse(message));
+            } else {
+                planner.row_number(name);
+                made.push(name.clone(), CqlType::Bigint, ColumnKind::RowNumber, ColumnSource::RowNumber);
             }
-            add(name.clone(), CqlType::Bigint, ColumnKind::RowNumber, ColumnSource::RowNumber);
         }
-        let mut position = 0;
         for (number, &(at, node)) in chosen.iter().enumerate() {
-            let name = Name::new(&node.name).map_err(|error| {
-                let number = number + 1;
-                Error::conversion(format!(
-                    "CQL cannot have the name of column {number} (of {}): {error}; choose others with --columns",
+            match Name::new(&node.name) {
+                Ok(name) => made.plan(&mut planner, schema, (at, node), name, options),
+                Err(error) => faults.add(Error::conversion(format!(
+                    "CQL cannot have the name of column {} (of {}): {error}; choose others with --columns",
+                    number + 1,
                     chosen.len()
-                ))
-            })?;
-            let flat = match node.kind {
-                NodeKind::Leaf { leaf } => {
-                    schema.leaves().get(leaf).filter(|leaf| leaf.is_flat()).map(|found| (leaf, found))
-                }
-                NodeKind::Group { .. } => None,
-            };
-            match flat {
-                Some((leaf, found)) => {
-                    planner.flat(&node.name, node.logical_type.as_ref());
-                    let conversion = Conversion::of(found.physical_type, node.logical_type.as_ref(), options);
-                    let source = ColumnSource::Leaf { leaf, position };
-                    add(name, conversion.cql_type(), ColumnKind::Flat(conversion), source);
-                    position += 1;
-                }
-                None => {
-                    let (nested, cql_type) = planner.column(at, &name)?;
-                    let source = ColumnSource::Nested { node: at, position };
-                    position += nested.leaves.len();
-                    add(name, cql_type, ColumnKind::Nested(Box::new(nested)), source);
-                }
+                ))),
             }
         }
-        let planned = planner.finish()?;
+        let planned = planner.finish(&mut faults);
+        let Columns { mut columns, mut plans, .. } = made;
         let names: Vec<Name> = columns.iter().map(|column| column.name.clone()).collect();
-        if let Some((_, second)) = find_duplicate(&names) {
-            let name = names[second].as_str();
-            return Err(Error::conversion(format!("two columns of the file are called {name:?}")));
+        let mut seen = BTreeSet::new();
+        for name in names.iter().filter(|name| !seen.insert(*name)) {
+            let name = name.as_str();
+            faults.add(Error::conversion(format!("two columns of the file are called {name:?}")));
         }
-
-        let (partition_key, clustering) = match (&options.key, &options.row_number) {
-            (Some(key), _) => key.resolve(&names).map_err(|error| {
-                let is_left_out = |name: &str| fields.iter().any(|(_, node)| node.name == name);
-                match &error {
-                    KeyError::NoSuchColumn { name } if is_left_out(name) => Error::misuse(format!(
-                        "the key names {name:?}, which is not among the columns that are taken"
-                    )),
-                    KeyError::NoSuchColumn { .. } => {
-                        Error::misuse(format!("{error}; there are {}", list(&names)))
-                    }
-                    _ => Error::misuse(error.to_string()),
-                }
-            })?,
-            (None, Some(_)) => (alloc::vec![0], Vec::new()),
-            (None, None) => {
-                return Err(Error::misuse("the table needs a primary key: columns or a row number"));
-            }
-        };
+        let (partition_key, clustering) = resolve_key(options, &names, &fields, &mut faults);
         let whole = if partition_key.len() == 1 { KeyRole::WholePartition } else { KeyRole::Partition };
         let roles = partition_key.iter().map(|at| (*at, whole));
         for (at, role) in roles.chain(clustering.iter().map(|(at, _)| (*at, KeyRole::Clustering))) {
-            columns[at].in_key = true;
-            plans[at].key = role;
-            let name = &columns[at].name;
-            match &plans[at].kind {
-                ColumnKind::Flat(Conversion::AlwaysNull) => {
-                    return Err(Error::misuse(format!(
-                        "{name} cannot be in the key: its type UNKNOWN is always null"
-                    )));
-                }
-                ColumnKind::Nested(nested) if nested.plan.has_duration() => {
-                    return Err(Error::misuse(format!(
-                        "{name} cannot be in the key: it has durations, which have no order"
-                    )));
-                }
-                ColumnKind::Nested(_) => columns[at].cql_type = columns[at].cql_type.clone().frozen(),
-                _ => {}
+            if let (Some(column), Some(plan)) = (columns.get_mut(at), plans.get_mut(at)) {
+                faults.take(put_in_key(column, plan, role));
             }
         }
+        faults.into_result()?;
         let table = TableDef {
             table,
             if_not_exists: false,
@@ -276,7 +228,7 @@ impl Mapping {
         &self.columns
     }
 
-    /// The leaves that batches must have, in this order: for
+    /// The leaves that batches must have, in this order, or else all leaves of the schema: for
     /// [`ReadOptions::leaves`](marquetry_parquet::read::ReadOptions::leaves).
     pub fn leaves(&self) -> Vec<usize> {
         let mut leaves = Vec::new();
@@ -298,7 +250,8 @@ impl Mapping {
     /// `LimitExceeded`: more than 2³¹ − 1 elements.
     pub fn assemble(&self, batch: Batch) -> Result<MappedBatch> {
         let Batch { row_group, first_row, rows, columns } = batch;
-        let mut batches = columns.into_iter();
+        let mut batches: Vec<Option<ColumnBatch>> = columns.into_iter().map(Some).collect();
+        let mut taken = 0;
         let mut columns = Vec::with_capacity(self.columns.len());
         for (column, plan) in self.columns.iter().zip(&self.plans) {
             let place = |error: Error| {
@@ -308,9 +261,14 @@ impl Mapping {
                 })
             };
             let mut take = |leaf: usize| {
-                batches
-                    .next()
-                    .filter(|batch| batch.leaf == leaf)
+                // The next one, or that of its number, where the batch has all leaves of the schema.
+                let next = taken;
+                taken += 1;
+                let is_it = |at: &usize| matches!(batches.get(*at), Some(Some(batch)) if batch.leaf == leaf);
+                [next, leaf]
+                    .into_iter()
+                    .find(is_it)
+                    .and_then(|at| batches[at].take())
                     .ok_or_else(|| place(Error::misuse("the batch has not the leaves of Mapping::leaves")))
             };
             columns.push(match (&column.source, &plan.kind) {
@@ -529,8 +487,122 @@ pub(super) fn null_key() -> Error {
     Error::conversion("a column of the primary key is null")
 }
 
+/// Columns of a table while they are planned.
+struct Columns {
+    columns: Vec<MappedColumn>,
+    plans: Vec<ColumnPlan>,
+    /// The leaves that they have.
+    position: usize,
+}
+
+impl Columns {
+    fn with_capacity(capacity: usize) -> Columns {
+        Columns { columns: Vec::with_capacity(capacity), plans: Vec::with_capacity(capacity), position: 0 }
+    }
+
+    fn push(&mut self, name: Name, cql_type: CqlType, kind: ColumnKind, source: ColumnSource) {
+        self.columns.push(MappedColumn { name, cql_type, source, in_key: false });
+        self.plans.push(ColumnPlan { kind, key: KeyRole::None });
+    }
+
+    /// Plans a field of the schema, a child of its root. What is wrong the planner keeps.
+    fn plan(
+        &mut self,
+        planner: &mut Planner<'_>,
+        schema: &Schema,
+        (at, node): (usize, &Node),
+        name: Name,
+        options: &MappingOptions,
+    ) {
+        let leaf = match node.kind {
+            NodeKind::Leaf { leaf } => {
+                schema.leaves().get(leaf).filter(|leaf| leaf.is_flat()).map(|found| (leaf, found))
+            }
+            NodeKind::Group { .. } => None,
+        };
+        if let Some((leaf, found)) = leaf {
+            let conversion = Conversion::of(found.physical_type, node.logical_type.as_ref(), options);
+            planner.flat(&name, node.logical_type.as_ref(), &conversion.cql_type());
+            let source = ColumnSource::Leaf { leaf, position: self.position };
+            self.position += 1;
+            return self.push(name, conversion.cql_type(), ColumnKind::Flat(conversion), source);
+        }
+        match planner.column(at, &name) {
+            Some((nested, cql_type)) => {
+                let source = ColumnSource::Nested { node: at, position: self.position };
+                self.position += nested.leaves.len();
+                self.push(name, cql_type, ColumnKind::Nested(Box::new(nested)), source);
+            }
+            // In its place stands something, so that the key can be looked up; no mapping comes of it.
+            None => self.push(name, CqlType::Blob, ColumnKind::RowNumber, ColumnSource::RowNumber),
+        }
+    }
+}
+
+/// The columns of the primary key, by their positions: those of the partition key, and the clustering columns.
+fn resolve_key(
+    options: &MappingOptions,
+    names: &[Name],
+    fields: &[(usize, &Node)],
+    faults: &mut Faults,
+) -> (Vec<usize>, Vec<(usize, Order)>) {
+    let none = (Vec::new(), Vec::new());
+    let key = match (&options.key, &options.row_number) {
+        (Some(key), _) => key,
+        (None, Some(_)) => return (alloc::vec![0], Vec::new()),
+        (None, None) => {
+            faults.add(Error::misuse("the table needs a primary key: columns or a row number"));
+            return none;
+        }
+    };
+    let mut is_whole = true;
+    for part in key.parts().filter(|part| part.resolve(names).is_none()) {
+        is_whole = false;
+        let name = &part.text;
+        faults.add(if options.existing.is_some() {
+            Error::conversion(format!(
+                "the rows have no column {name:?}, which is in the table's primary key"
+            ))
+        } else if fields.iter().any(|(_, node)| node.name == *name) {
+            Error::misuse(format!("the key names {name:?}, which is not among the columns that are taken"))
+        } else {
+            let error = KeyError::NoSuchColumn { name: name.clone() };
+            Error::misuse(format!("{error}; there are {}", list(names)))
+        });
+    }
+    if !is_whole {
+        return none;
+    }
+    faults.take(key.resolve(names).map_err(|error| Error::misuse(error.to_string()))).unwrap_or(none)
+}
+
+/// Makes a column one of the primary key.
+fn put_in_key(column: &mut MappedColumn, plan: &mut ColumnPlan, role: KeyRole) -> Result<()> {
+    column.in_key = true;
+    plan.key = role;
+    let name = &column.name;
+    match &plan.kind {
+        ColumnKind::Flat(Conversion::AlwaysNull) => {
+            Err(Error::misuse(format!("{name} cannot be in the key: its type UNKNOWN is always null")))
+        }
+        // A flat one is refused, in the same words as any table is.
+        ColumnKind::Nested(nested) if nested.plan.has_duration() => {
+            Err(Error::misuse(format!("{name} cannot be in the key: it has durations, which have no order")))
+        }
+        ColumnKind::Nested(_) => {
+            column.cql_type = column.cql_type.clone().frozen();
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The fields of the names wanted, in their order. The work grows with the number of names, not with its square.
-fn choose<'s>(fields: &[(usize, &'s Node)], wanted: &[String]) -> Result<Vec<(usize, &'s Node)>> {
+fn choose<'s>(
+    fields: &[(usize, &'s Node)],
+    wanted: &[String],
+    faults: &mut Faults,
+) -> Vec<(usize, &'s Node)> {
     let mut by_name: BTreeMap<&str, Field<'s>> = BTreeMap::new();
     for &(at, node) in fields {
         let field =
@@ -538,6 +610,7 @@ fn choose<'s>(fields: &[(usize, &'s Node)], wanted: &[String]) -> Result<Vec<(us
         field.is_ambiguous |= field.at != at;
     }
     let mut chosen: Vec<(usize, &Node)> = Vec::with_capacity(wanted.len());
+    let mut missing: Vec<&String> = Vec::new();
     for name in wanted {
         let folded = || name.to_ascii_lowercase();
         let found = if by_name.contains_key(name.as_str()) {
@@ -546,21 +619,25 @@ fn choose<'s>(fields: &[(usize, &'s Node)], wanted: &[String]) -> Result<Vec<(us
             by_name.get_mut(folded().as_str())
         };
         let Some(field) = found else {
-            let there = list(fields.iter().map(|(_, node)| &node.name));
-            return Err(Error::misuse(format!("there is no column {name:?}; there are {there}")));
+            missing.push(name);
+            continue;
         };
         if field.is_ambiguous {
-            return Err(Error::conversion(format!(
-                "two columns of the file are called {:?}",
-                field.node.name
-            )));
+            let message = format!("two columns of the file are called {:?}", field.node.name);
+            faults.add(Error::conversion(message));
+        } else if core::mem::replace(&mut field.is_chosen, true) {
+            faults.add(Error::misuse(format!("the column {:?} is wanted twice", field.node.name)));
+        } else {
+            chosen.push((field.at, field.node));
         }
-        if core::mem::replace(&mut field.is_chosen, true) {
-            return Err(Error::misuse(format!("the column {:?} is wanted twice", field.node.name)));
-        }
-        chosen.push((field.at, field.node));
     }
-    Ok(chosen)
+    if !missing.is_empty() {
+        let there = list(fields.iter().map(|(_, node)| &node.name));
+        let what = if missing.len() == 1 { "there is no column" } else { "there are no columns" };
+        let missing = list(missing.iter().map(|name| format!("{name:?}")));
+        faults.add(Error::misuse(format!("{what} {missing}; there are {there}")));
+    }
+    chosen
 }
 
 /// A field while some are chosen.

@@ -39,6 +39,7 @@
 mod batch;
 mod cell;
 mod convert;
+mod faults;
 mod form;
 mod insert;
 mod mapping;

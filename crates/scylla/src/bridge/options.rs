@@ -37,14 +37,14 @@ pub struct MappingOptions {
     pub null_elements: NullElements,
     /// What to do about equal keys in a map.
     pub duplicate_keys: DuplicateKeys,
-    /// A table that is there: its types decide what nested columns become.
+    /// A table that is there: its types decide what nested columns become, and all columns must fit it.
     pub existing: Option<Existing>,
 }
 
 /// What a table that is there says of its columns' types.
 ///
 /// A list becomes the list or set that the column is; a group becomes the column's user-defined type, whose fields are found by
-/// their names: one that the file has not is null. Flat columns are mapped as ever.
+/// their names: one that is missing from the file is null. Flat columns are mapped as ever, and their types must be the table's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Existing {
     /// The table's columns.

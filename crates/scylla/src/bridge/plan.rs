@@ -11,6 +11,7 @@ use marquetry_parquet::schema::{LogicalType, NodeKind, Schema, Shape, ShapeKind}
 
 use super::MappingOptions;
 use super::convert::Conversion;
+use super::faults::Faults;
 use super::mapping::list;
 use crate::cql::types::NESTING_MAX;
 use crate::cql::{CqlType, Name, TableName, TypeDef};
@@ -81,6 +82,9 @@ pub(super) struct Planner<'a> {
     types: Vec<TypeDef>,
     leaves: Vec<(String, LogicalType)>,
     has_variants: bool,
+    faults: Faults,
+    /// Some parts were given up.
+    is_partial: bool,
     /// Where it is: names joined with dots.
     path: String,
     /// Lists that it is in, below the last name.
@@ -128,29 +132,47 @@ impl<'a> Planner<'a> {
             types: Vec::new(),
             leaves: Vec::new(),
             has_variants: false,
+            faults: Faults::default(),
+            is_partial: false,
             path: String::new(),
             elements: 0,
         }
     }
 
-    /// Notes a flat column's logical type.
-    pub(super) fn flat(&mut self, name: &str, logical_type: Option<&LogicalType>) {
-        self.leaves.extend(logical_type.map(|logical_type| (name.to_string(), logical_type.clone())));
+    /// Notes a flat column: its logical type, and whether an existing table holds values of this type there.
+    pub(super) fn flat(&mut self, name: &Name, logical_type: Option<&LogicalType>, values: &CqlType) {
+        let noted = logical_type.map(|logical_type| (name.as_str().to_string(), logical_type.clone()));
+        self.leaves.extend(noted);
+        self.enter(name);
+        if let Some(wanted) = self.wanted(name) {
+            self.expect(unfrozen(Some(wanted)), values.clone());
+        }
     }
 
-    /// Plans a column, a child of the root.
-    ///
-    /// # Errors
-    ///
-    /// All name the path. As [`Schema::shape`]; `Unsupported` for a group of no fields, and for collections more than 32 deep;
+    /// Notes the column of row numbers.
+    pub(super) fn row_number(&mut self, name: &Name) {
+        self.flat(name, None, &CqlType::Bigint);
+    }
+
+    /// Plans a nested column, a child of the root. `None` where that cannot be; why is among what [`Planner::finish`] has found,
+    /// with the path. As [`Schema::shape`]; `Unsupported` for a group of no fields, and for collections more than 32 deep;
     /// `Conversion` for what CQL cannot have: a field's name, two fields of one name, a duration in a set or as a key, and what
     /// the types of the existing table cannot hold.
-    pub(super) fn column(&mut self, node: usize, name: &Name) -> Result<(NestedColumn, CqlType)> {
+    pub(super) fn column(&mut self, node: usize, name: &Name) -> Option<(NestedColumn, CqlType)> {
+        self.enter(name);
+        match self.try_column(node, name) {
+            Ok(planned) => Some(planned),
+            Err(error) => {
+                self.give_up(error);
+                None
+            }
+        }
+    }
+
+    fn try_column(&mut self, node: usize, name: &Name) -> Result<(NestedColumn, CqlType)> {
         let shape = self.schema.shape(node, |_| true)?;
         let shape = shape.ok_or_else(|| Error::internal("no shape of all leaves"))?;
-        self.path.clear();
-        self.path.push_str(name.as_str());
-        let wanted = self.existing_columns.get(name).copied();
+        let wanted = self.wanted(name);
         let (plan, mut cql_type) = self.field(&shape, &mut alloc::vec![self.name_of(&shape)], wanted, 0)?;
         if let Some(wanted) = wanted {
             cql_type = wanted.clone();
@@ -162,19 +184,43 @@ impl<'a> Planner<'a> {
         Ok((NestedColumn { shape, plan, leaves }, cql_type))
     }
 
-    /// What was found, when all columns are planned.
-    ///
-    /// # Errors
-    ///
-    /// `Misuse` for a path of [`MappingOptions::sets`] that is no list.
-    pub(super) fn finish(self) -> Result<Planned> {
-        if let Some((path, _)) = self.options.sets.iter().zip(&self.found).find(|(_, found)| !**found) {
-            return Err(Error::misuse(format!(
-                "{path:?} is to be a set, but no list is called so; there are {}",
-                list(&self.lists)
-            )));
+    /// What was found, when all columns are planned. Added to what is wrong is `Misuse` for a path of [`MappingOptions::sets`] that
+    /// is no list.
+    pub(super) fn finish(self, faults: &mut Faults) -> Planned {
+        faults.append(self.faults);
+        // A list may be in what was given up.
+        if !self.is_partial {
+            for (path, _) in self.options.sets.iter().zip(&self.found).filter(|(_, found)| !**found) {
+                faults.add(Error::misuse(format!(
+                    "{path:?} is to be a set, but no list is called so; there are {}",
+                    list(&self.lists)
+                )));
+            }
         }
-        Ok(Planned { types: self.types, has_variants: self.has_variants, leaves: self.leaves })
+        Planned { types: self.types, has_variants: self.has_variants, leaves: self.leaves }
+    }
+
+    /// Begins a column.
+    fn enter(&mut self, name: &Name) {
+        self.path.clear();
+        self.path.push_str(name.as_str());
+        self.elements = 0;
+    }
+
+    /// The type that a column of the existing table has. That it does not have it is noted.
+    fn wanted(&mut self, name: &Name) -> Option<&'a CqlType> {
+        self.options.existing.as_ref()?;
+        let wanted = self.existing_columns.get(name).copied();
+        if wanted.is_none() {
+            self.faults.add(self.at(Error::conversion("the table has no such column")));
+        }
+        wanted
+    }
+
+    /// Notes why a part cannot be planned. The others are, to find what is wrong with them.
+    fn give_up(&mut self, error: Error) {
+        self.is_partial = true;
+        self.faults.add(error);
     }
 
     /// Plans a field; `names` are those of the columns and fields above it and its own, and `depth` is how deep its type stands in
@@ -198,7 +244,7 @@ impl<'a> Planner<'a> {
             ShapeKind::Struct(_) if self.is_variant(shape) => {
                 self.has_variants = true;
                 self.note(shape);
-                self.expect(wanted, CqlType::Text).map(|cql_type| (Plan::Variant, cql_type))
+                Ok((Plan::Variant, self.expect(wanted, CqlType::Text)))
             }
             ShapeKind::Struct(fields) => self.group(fields, names, wanted),
             ShapeKind::List(_, element) => self.list(shape, element, false, names, wanted, depth),
@@ -233,7 +279,7 @@ impl<'a> Planner<'a> {
         };
         let conversion = Conversion::of(leaf.physical_type, node.logical_type.as_ref(), self.options);
         self.note(shape);
-        let cql_type = self.expect(wanted, conversion.cql_type())?;
+        let cql_type = self.expect(wanted, conversion.cql_type());
         Ok((Plan::Leaf(conversion), cql_type))
     }
 
@@ -311,7 +357,11 @@ impl<'a> Planner<'a> {
         let mut types = Vec::with_capacity(fields.len());
         for (at, field) in fields.iter().enumerate() {
             let text = self.name_of(field);
-            let (plan, cql_type) = self.below(text, names, |it, names| it.field(field, names, None, 1))?;
+            let field_plan = self.below(text, names, |it, names| it.field(field, names, None, 1));
+            let (plan, cql_type) = field_plan.unwrap_or_else(|error| {
+                self.give_up(error);
+                (Plan::Leaf(Conversion::AlwaysNull), CqlType::Blob)
+            });
             let name = Name::new(text).map_err(|error| Error::conversion(error.to_string()))?;
             let label = format!("{name}: ").into_bytes();
             types.push((name.clone(), cql_type));
@@ -334,9 +384,9 @@ impl<'a> Planner<'a> {
             return Err(self.at(Error::conversion(format!("the keyspace does not have the type {name}"))));
         };
         let has: BTreeSet<&Name> = found.fields.iter().map(|(name, _)| name).collect();
-        if let Some(missing) = named.keys().find(|name| !has.contains(name)) {
+        for missing in named.keys().filter(|name| !has.contains(name)) {
             let message = format!("the type {name} of the table has no field {missing}");
-            return Err(self.at(Error::conversion(message)));
+            self.give_up(self.at(Error::conversion(message)));
         }
         let mut planned = Vec::with_capacity(found.fields.len());
         for (field, cql_type) in &found.fields {
@@ -344,9 +394,10 @@ impl<'a> Planner<'a> {
             let source = match named.get(field).and_then(|&at| Some((at, fields.get(at)?))) {
                 Some((at, shape)) => {
                     let text = self.name_of(shape);
-                    let (plan, _) =
-                        self.below(text, names, |it, names| it.field(shape, names, Some(cql_type), 1))?;
-                    Some((at, plan))
+                    let field_plan =
+                        self.below(text, names, |it, names| it.field(shape, names, Some(cql_type), 1));
+                    let field_plan = field_plan.map_err(|error| self.give_up(error)).ok();
+                    field_plan.map(|(plan, _)| (at, plan))
                 }
                 None => None,
             };
@@ -406,11 +457,11 @@ impl<'a> Planner<'a> {
         self.path.push_str(name);
         names.push(name);
         let elements = core::mem::take(&mut self.elements);
-        let planned = plan(self, names)?;
+        let planned = plan(self, names);
         self.elements = elements;
         names.pop();
         self.path.truncate(length);
-        Ok(planned)
+        planned
     }
 
     /// Whether a list is to be a set.
@@ -438,11 +489,12 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn expect(&self, wanted: Option<&CqlType>, found: CqlType) -> Result<CqlType> {
-        match wanted {
-            Some(wanted) if *wanted != found => Err(self.misfit(wanted, &found.to_string())),
-            _ => Ok(found),
+    /// Notes where values of a type are not what the table holds there.
+    fn expect(&mut self, wanted: Option<&CqlType>, found: CqlType) -> CqlType {
+        if let Some(wanted) = wanted.filter(|wanted| **wanted != found) {
+            self.faults.add(self.misfit(wanted, &found.to_string()));
         }
+        found
     }
 
     /// CQL refuses durations there: they have no order. (Inside of what stands there it allows them.)

@@ -5,7 +5,7 @@ use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{
     ColumnSource, DuplicateKeys, Existing, Mapping, MappingOptions, NullElements,
 };
-use marquetry_scylla::cql::{CqlType, Name, TableName, TypeDef};
+use marquetry_scylla::cql::{CqlType, KeySpec, Name, TableName, TypeDef};
 
 use crate::batch::{cell, keyed, mapping, numbered};
 use crate::schema::{
@@ -415,7 +415,7 @@ fn existing(cql_type: &str, types: &[(&str, &[(&str, &str)])]) -> MappingOptions
         if_not_exists: false,
         fields: fields.iter().map(|(of, it)| (name(of), CqlType::parse(it).unwrap())).collect(),
     };
-    let columns = vec![(name("c"), CqlType::parse(cql_type).unwrap())];
+    let columns = vec![(name("n"), CqlType::Bigint), (name("c"), CqlType::parse(cql_type).unwrap())];
     MappingOptions {
         existing: Some(Existing { columns, types: types.iter().map(type_def).collect() }),
         ..numbered()
@@ -461,6 +461,45 @@ fn a_table_that_is_there_decides() {
     );
     let types: &[(&str, &[(&str, &str)])] = &[("p", &[("y", "blob"), ("x", "list<int>")])];
     refused("list<frozen<p>>", types, "the table has blob there, the values are text (column c.element.y)");
+}
+
+/// All that does not fit a table that is there is said at once, wherever it is.
+#[test]
+fn all_misfits_are_said_at_once() {
+    let schema = metadata(&[
+        int("flat"),
+        string("fine"),
+        string("nowhere"),
+        group("c", Note::None, [int("a"), list("b", int("e")), list("x", int("e")), string("fine")]),
+        list("deep", map("element", string("key"), int("value"))),
+    ]);
+    let mut options = existing("p", &[("p", &[("a", "text"), ("b", "map<int, int>"), ("fine", "text")])]);
+    let type_of = |text: &str| CqlType::parse(text).unwrap();
+    let there = options.existing.as_mut().unwrap();
+    there.columns[0].1 = CqlType::Int;
+    there.columns.extend(
+        [("flat", "bigint"), ("fine", "text"), ("deep", "set<frozen<map<text, text>>>")]
+            .map(|(of, it)| (name(of), type_of(it))),
+    );
+    options.key = Some(KeySpec::parse("fine, gone, n, away").unwrap());
+    let error = Mapping::new(&schema.schema, TableName::parse("t").unwrap(), &options).unwrap_err();
+    let expected = [
+        "the table has int there, the values are bigint (column n)",
+        "the table has bigint there, the values are int (column flat)",
+        "the table has no such column (column nowhere)",
+        "the type p of the table has no field x (column c)",
+        "the table has text there, the values are int (column c.a)",
+        "the table has map<int, int> there, the values are a list (column c.b)",
+        "the table has text there, the values are int (column deep.element.value)",
+        "the rows have no column \"gone\", which is in the table's primary key",
+        "the rows have no column \"away\", which is in the table's primary key",
+    ];
+    assert_eq!(error.to_string(), expected.join("; "));
+    assert_eq!(error.kind(), ErrorKind::Conversion);
+    // Of many, the first hundred.
+    let many: Vec<_> = (0..300).map(|at| int(&format!("c{at}"))).collect();
+    let error = Mapping::new(&metadata(&many).schema, TableName::parse("t").unwrap(), &options).unwrap_err();
+    assert!(error.message().ends_with("(column c98); and 204 more"), "{error}");
 }
 
 #[test]

@@ -125,6 +125,16 @@ fn what_cannot_be_is_found_before_the_first_row() {
                    choose others with --columns";
     assert_eq!(error.message(), message);
 
+    // All of it is said at once.
+    let wrong =
+        MappingOptions { sets: vec!["s".to_owned()], ..chosen(&["b", "x", "c", "y", "C"], "z, b, a") };
+    let fields = [&twice[..], &[leaf("c", schema::fixed(12), Note::Converted(21))]].concat();
+    let message = "the column \"c\" is wanted twice; there are no columns \"x\", \"y\"; there are a, a, b, c; \
+                   \"s\" is to be a set, but no list is called so; there are none; \
+                   the key names \"z\", which is no column; there are b, c; \
+                   the key names \"a\", which is not among the columns that are taken";
+    refused(&fields, &wrong, Misuse, message);
+
     // Many columns are no trouble, also where they are chosen, and what is said of them is short.
     let names: Vec<String> = (0..5000).map(|number| format!("column {number}")).collect();
     let many: Vec<Field> = names.iter().map(|name| leaf(name, INT32, Note::None)).collect();
