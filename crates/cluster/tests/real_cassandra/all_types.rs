@@ -44,7 +44,7 @@ fn printed(server: &Server, table: &str, nulls: Nulls) {
     let (mapping, batches) = open(&name, &by_id(nulls), true);
     assert_columns(&mapping);
     server.run(&mapping.table().to_string());
-    let mut writer = InsertWriter::new(&mapping);
+    let mut writer = InsertWriter::new(&*mapping);
     let mut statements = 0;
     for batch in batches {
         let batch = mapping.assemble(batch.unwrap()).unwrap();

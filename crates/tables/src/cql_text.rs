@@ -1,0 +1,235 @@
+//! Rows as CQL text.
+
+use std::io::Write;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Error, Result};
+use marquetry_parquet::batch::Batch;
+use marquetry_scylla::bridge::{InsertWriter, Mapping, MappingOptions};
+use marquetry_scylla::cql::TableName;
+
+use crate::{Destination, Progress, Table, Wants, Written};
+
+/// A table as CQL text: `CREATE TYPE` for each user-defined type that it needs, `CREATE TABLE`, then one `INSERT` a row.
+///
+/// The text is written to anything that takes bytes: standard output, a file, a `Vec<u8>`. It is gathered and written in pieces of
+/// some 128 KiB, each of which ends with a whole statement; memory is bounded, whatever the number of rows.
+///
+/// Text cannot be taken back. After an error, and where it is dropped before it is finished, what was written is whole statements,
+/// those of all rows before the one in error; unless the writer itself failed amid one, after which nothing more is written.
+///
+/// Rows are wanted in the source's order: they are numbered by it ([`MappingOptions::row_number`], on over all pieces), and of
+/// rows with one key the last one stays.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
+/// use marquetry_scylla::bridge::MappingOptions;
+/// use marquetry_scylla::cql::{KeySpec, TableName};
+/// use marquetry_tables::{CqlText, CqlTextOptions, Destination, Table};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mapping = MappingOptions { key: Some(KeySpec::parse("id")?), ..MappingOptions::default() };
+/// let mut text = Vec::new();
+/// let mut trips = CqlText::new(&mut text, TableName::parse("ks.trips")?, CqlTextOptions::of(mapping));
+///
+/// // What `copy` does with the table of its source, and then with its rows:
+/// let schema = Schema::of_fields(&[FieldDef::new("id", FieldType::Leaf(PhysicalType::Int64, None))])?;
+/// trips.begin(&Table::new("trips.parquet", Arc::new(schema)))?;
+/// trips.finish()?;
+/// drop(trips);
+/// assert_eq!(text, b"CREATE TABLE ks.trips (\n    id bigint,\n    PRIMARY KEY (id)\n);\n");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct CqlText<W: Write> {
+    name: String,
+    table: TableName,
+    options: CqlTextOptions,
+    out: Statements<W>,
+    /// `None` before it begins.
+    inserts: Option<InsertWriter<Mapping>>,
+    progress: Progress,
+}
+
+/// How a table becomes text.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct CqlTextOptions {
+    /// How its columns become those of CQL, and what the primary key is. One must be there.
+    pub mapping: MappingOptions,
+    /// Which statements are written.
+    pub parts: CqlParts,
+}
+
+/// Which statements are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum CqlParts {
+    /// Those that make the types and the table, and those that fill it.
+    #[default]
+    All,
+    /// Only those that make the types and the table. Rows are ignored; a copy with a limit of 0 rows does not read them.
+    Schema,
+    /// Only those that fill the table.
+    Rows,
+}
+
+impl CqlTextOptions {
+    /// All statements, by this mapping.
+    pub fn of(mapping: MappingOptions) -> CqlTextOptions {
+        CqlTextOptions { mapping, parts: CqlParts::All }
+    }
+
+    /// Only some of the statements.
+    #[must_use]
+    pub fn only(mut self, parts: CqlParts) -> CqlTextOptions {
+        self.parts = parts;
+        self
+    }
+}
+
+impl<W: Write> CqlText<W> {
+    /// Text for a table of this name. Nothing is written yet.
+    pub fn new(writer: W, table: TableName, options: CqlTextOptions) -> CqlText<W> {
+        CqlText {
+            name: "CQL text".to_string(),
+            table,
+            options,
+            out: Statements { gathered: Vec::new(), writer, has_failed: false },
+            inserts: None,
+            progress: Progress::default(),
+        }
+    }
+
+    /// What people call the writer, for messages: `standard output`.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> CqlText<W> {
+        self.name = name.into();
+        self
+    }
+
+    /// Rows and bytes so far, which may be read while rows are copied.
+    pub fn progress(&self) -> Progress {
+        self.progress.clone()
+    }
+
+    fn write_rows(&mut self, batch: Batch) -> Result<()> {
+        let Some(inserts) = &mut self.inserts else {
+            return Err(Error::misuse("rows for CQL text that has not begun"));
+        };
+        if self.options.parts == CqlParts::Schema {
+            return Ok(());
+        }
+        // The columns are looked up once a call, so a call should print some rows of a wide table too.
+        let bytes_max = GATHERED_BYTES.max(inserts.mapping().columns().len() * WIDE_ROW_COLUMN_BYTES);
+        let batch = inserts.mapping().assemble(batch)?;
+        // Numbered on over all pieces.
+        let first_row_number = self.progress.rows();
+        let mut next = 0;
+        while next < batch.rows() {
+            let before = self.out.gathered.len();
+            let rows = next..batch.rows();
+            let written = inserts.write(&batch, rows, first_row_number, &mut self.out.gathered, bytes_max)?;
+            if written.next_row <= next {
+                return Err(Error::internal("a writer of statements makes no progress"));
+            }
+            next = written.next_row;
+            self.progress.add(0, u64_of(self.out.gathered.len() - before));
+            if self.out.gathered.len() >= GATHERED_BYTES {
+                self.out.flush()?;
+            }
+        }
+        self.progress.add(u64_of(batch.rows()), 0);
+        Ok(())
+    }
+}
+
+impl<W: Write + Send> Destination for CqlText<W> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Writes the statements that make the types and the table, where they are wanted.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Mapping::new`], about the source: all that is wrong, at once. Nothing was written then.
+    fn begin(&mut self, table: &Table) -> Result<Wants> {
+        let mapping = Mapping::new(&table.schema, self.table.clone(), &self.options.mapping)
+            .map_err(|error| error.at(|place| place.object = Some(table.name.clone())))?;
+        if self.options.parts != CqlParts::Rows {
+            let types = mapping.types().iter().map(ToString::to_string);
+            let statements: String = types.chain([mapping.table().to_string()]).collect();
+            self.progress.add(0, u64_of(statements.len()));
+            self.out.gathered.extend_from_slice(statements.as_bytes());
+        }
+        self.inserts = Some(InsertWriter::new(mapping));
+        Ok(Wants { keep_dictionaries: true, ..Wants::default() })
+    }
+
+    /// Writes the rows' statements.
+    ///
+    /// # Errors
+    ///
+    /// `Conversion`, with row and column, for a row that cannot be one of CQL: the statements of those before it were written. `Io`
+    /// where the writer fails, with its [`std::io::Error`] as the [cause](std::error::Error::source), whose kind tells that nobody
+    /// reads any more ([`BrokenPipe`](std::io::ErrorKind::BrokenPipe)).
+    fn write(&mut self, batch: Batch) -> Result<()> {
+        let written = self.write_rows(batch);
+        if written.is_err() {
+            // What came before the trouble is whole statements, and is wanted; the first error is.
+            let _ = self.out.flush();
+        }
+        written
+    }
+
+    fn finish(&mut self) -> Result<Written> {
+        self.out.flush()?;
+        Ok(Written { rows: self.progress.rows(), bytes: self.progress.bytes(), ..Written::default() })
+    }
+}
+
+impl<W: Write> Drop for CqlText<W> {
+    /// Writes the statements that were gathered.
+    fn drop(&mut self) {
+        let _ = self.out.flush();
+    }
+}
+
+/// Bytes that are gathered before they are written. At 64 KiB the system calls cost less than one percent; more only costs cache.
+const GATHERED_BYTES: usize = 128 << 10;
+/// Bytes of statements that are printed at a time, for each column: the shortest of statements have about 10.
+const WIDE_ROW_COLUMN_BYTES: usize = 160;
+
+/// Whole statements, and where they go.
+struct Statements<W> {
+    gathered: Vec<u8>,
+    writer: W,
+    /// The writer has: what it has of a statement is not known.
+    has_failed: bool,
+}
+
+impl<W: Write> Statements<W> {
+    fn flush(&mut self) -> Result<()> {
+        if self.gathered.is_empty() || self.has_failed {
+            return Ok(());
+        }
+        let written = self.writer.write_all(&self.gathered).and_then(|()| self.writer.flush());
+        self.gathered.clear();
+        written.map_err(|error| {
+            self.has_failed = true;
+            Error::io(error.to_string()).caused_by(error)
+        })
+    }
+}
+
+impl<W> std::fmt::Debug for Statements<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Statements").field("gathered_bytes", &self.gathered.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;
