@@ -26,6 +26,8 @@ pub enum ErrorKind {
     Misuse,
     /// The data's: a value does not fit the type that it is converted to.
     Conversion,
+    /// The other side's: a server was reached, and refuses or fails.
+    Refused,
     /// Nobody's: the caller cancelled the work.
     Cancelled,
     /// Ours: a check found a bug.
@@ -128,6 +130,11 @@ impl Error {
     /// A value does not fit the type that it is converted to.
     pub fn conversion(message: impl Into<Cow<'static, str>>) -> Error {
         Error::new(ErrorKind::Conversion, message)
+    }
+
+    /// A server was reached, and refuses or fails.
+    pub fn refused(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::Refused, message)
     }
 
     /// A check found a bug in this library.

@@ -123,7 +123,7 @@ pub fn copy(
     };
     let mut reading = Reading::new(Arc::clone(source), reading)?;
     let mut digest = options.verify.then(|| Digest::new(by.is_empty() && is_in_order));
-    let mut rows = 0;
+    let (mut rows, mut of_piece) = (0, None);
     while let Some((piece, batch)) = reading.next()? {
         rows += u64_of(batch.rows);
         if let Some(digest) = &mut digest {
@@ -133,6 +133,10 @@ pub fn copy(
             Some(sorting) => sorting.push(batch).map_err(|error| named(error, &table.name))?,
             None => {
                 let subject = reading.name_of(piece);
+                if of_piece != Some(piece) {
+                    of_piece = Some(piece);
+                    destination.rows_from(subject);
+                }
                 write(destination, batch, subject)?;
             }
         }
@@ -140,6 +144,7 @@ pub fn copy(
     }
     if let Some(sorting) = &mut sorting {
         let mut done = 0;
+        destination.rows_from(&table.name);
         while let Some(batch) = sorting.next().map_err(|error| named(error, &table.name))? {
             options.cancel.check()?;
             done += u64_of(batch.rows);
@@ -167,8 +172,8 @@ fn sorted_by(wanted: &[SortingColumn], asked: &[SortingColumn]) -> Vec<SortingCo
 
 fn write(destination: &mut dyn Destination, batch: Batch, subject: &str) -> Result<()> {
     destination.write(batch).map_err(|error| match error.kind() {
-        // What is wrong with a value is about where it came from, what is wrong with writing about where it goes.
-        ErrorKind::Conversion => named(error, subject),
+        // What is wrong with rows is about where they came from, what is wrong with writing about where it goes.
+        ErrorKind::Conversion | ErrorKind::Corrupt => named(error, subject),
         _ => named(error, destination.name()),
     })
 }

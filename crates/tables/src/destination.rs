@@ -13,7 +13,8 @@ use crate::{Source, Table};
 /// [`copy`](crate::copy) calls, in this order:
 ///
 /// 1. [`begin`](Destination::begin), once;
-/// 2. [`write`](Destination::write), once a batch;
+/// 2. [`write`](Destination::write), once a batch, and before it [`rows_from`](Destination::rows_from), whenever the batch is
+///    of another object than the one before it;
 /// 3. [`finish`](Destination::finish), once;
 /// 4. [`written`](Destination::written), where what was written is verified;
 /// 5. [`commit`](Destination::commit), once.
@@ -30,6 +31,10 @@ pub trait Destination: Send {
     ///
     /// What of the table it cannot hold: everything that can be known before the first row, at once. Nothing was written then.
     fn begin(&mut self, table: &Table) -> Result<Wants>;
+
+    /// The rows that come from now on are of this object: a file, for one. For messages about rows that were taken before; what
+    /// is wrong with those that `write` is just given it need not name.
+    fn rows_from(&mut self, _object: &str) {}
 
     /// Takes rows.
     ///
