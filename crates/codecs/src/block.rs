@@ -1,4 +1,4 @@
-//! Blocks of literals and matches that stop anywhere: what Snappy, LZ4 and LZO have in common.
+//! Decoding of literals and matches that stops anywhere: what Snappy, LZ4 and LZO have in common.
 
 use marquetry_base::{Codec, Error, ErrorKind};
 use marquetry_kernels::lz::{Output, Run};
@@ -9,8 +9,8 @@ use crate::page::corrupt;
 ///
 /// It decodes whole elements by a kernel, and those that the kernel leaves (near an end, long or faulty) itself, with care.
 pub(crate) trait Block: Send + Default {
-    /// Decodes on. The bytes consumed and why it stopped. What it leaves of `input` is the beginning of an element, of less
-    /// than [`HEAD_BYTES_MAX`](crate::pieces::HEAD_BYTES_MAX).
+    /// Continues to decode. Returns the bytes consumed and why it stopped. What it leaves of `input` is the start of
+    /// an element, of less than [`HEAD_BYTES_MAX`](crate::pieces::HEAD_BYTES_MAX).
     fn decode(&mut self, input: &[u8], room: &mut Room<'_>) -> Result<(usize, Stop), Fault>;
 
     /// True where the block may end.
@@ -31,7 +31,7 @@ pub(crate) enum Stop {
 /// What a decoder writes to.
 #[derive(Debug)]
 pub(crate) struct Room<'page> {
-    /// What was produced before, as far as it was kept, and room.
+    /// What was produced before, as far as it is kept, followed by room.
     pub(crate) output: &'page mut [u8],
     /// Where the room starts.
     pub(crate) at: usize,
@@ -41,7 +41,7 @@ pub(crate) struct Room<'page> {
     pub(crate) until: usize,
     /// Elements decoded, and whatever else took as long.
     pub(crate) elements: usize,
-    /// How many of them to stop behind, give or take one.
+    /// The number of elements to stop after, give or take one.
     pub(crate) elements_max: usize,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Room<'page> {
 pub(crate) enum Fault {
     /// A match refers to nothing, or to what is before the block.
     Distance { distance: usize, produced: usize },
-    /// A match refers to what the host has let go of.
+    /// A match refers to bytes that the host no longer keeps.
     Window { distance: usize, kept: usize },
     /// Anything else.
     Malformed(&'static str),
@@ -76,7 +76,8 @@ impl Fault {
 }
 
 impl Room<'_> {
-    /// Runs a kernel; the bytes that it consumed. `produced` is what matches may refer to, counted from the block's start.
+    /// Runs a kernel and returns the bytes that it consumed. `produced` is what matches may refer to, counted from
+    /// the block's start.
     pub(crate) fn run(&mut self, produced: &mut usize, kernel: impl FnOnce(Output<'_>) -> Run) -> usize {
         let output = Output {
             output: &mut self.output[..self.end],
@@ -91,7 +92,7 @@ impl Room<'_> {
         run.consumed
     }
 
-    /// Why an element that is to follow does not begin, if it does not.
+    /// Why no further element can start; `None` if one can.
     pub(crate) fn stop(&self) -> Option<Stop> {
         if self.at >= self.end {
             return Some(Stop::Room);

@@ -1,8 +1,8 @@
-//! GZIP: members as RFC 1952 frames them, one after the other, each a deflate stream with a checksum and a length.
+//! GZIP: consecutive members as in RFC 1952, each a deflate stream with a checksum and a length.
 //!
-//! zlib and its like keep a window of their own, which they copy after each call: in slices of 64 KiB, text took a third more
-//! time than whole. `libdeflate`, the fastest, cannot stop inside a page. So the deflate stream is decoded here, straight into
-//! the page.
+//! zlib and similar libraries keep a window of their own, which they copy after each call: in slices of 64 KiB, text
+//! took a third longer than in one call. `libdeflate`, the fastest, cannot stop inside a page. So the deflate stream
+//! is decoded here, straight into the page.
 
 use crc32fast::Hasher;
 use marquetry_base::cast::low_u32;
@@ -125,7 +125,7 @@ impl Gzip {
         })
     }
 
-    /// Gathers a part of `length` bytes: true when it is whole.
+    /// Gathers a part of `length` bytes; true when it is complete.
     fn gather(&mut self, byte: u8, length: usize) -> bool {
         self.part[self.part_length] = byte;
         self.part_length += 1;
@@ -186,7 +186,9 @@ impl Gzip {
                     self.expect = Expect::Deflate;
                 }
             }
-            Expect::Deflate => return Err(Error::internal("a byte of a GZIP frame in its deflate stream")),
+            Expect::Deflate => {
+                return Err(Error::internal("a byte of a GZIP frame inside its deflate stream"));
+            }
             Expect::Trailer => {
                 if self.gather(byte, TRAILER_BYTES) {
                     self.check_trailer()?;
@@ -198,12 +200,12 @@ impl Gzip {
         Ok(())
     }
 
-    /// The lower half of the CRC-32 of all of the header before it. (zlib checks it, too.)
+    /// The lower half of the CRC-32 of all of the header before it. (zlib also checks it.)
     fn check_header(&mut self) -> Result<()> {
         let crc = u16::from_le_bytes([self.part[0], self.part[1]]);
         let computed = std::mem::take(&mut self.crc).finalize() & 0xffff;
         if u32::from(crc) != computed {
-            let what = format_args!("the CRC of a member's header is {computed:04x}, it says {crc:04x}");
+            let what = format_args!("a member's header has the CRC {computed:04x} but declares {crc:04x}");
             return Err(corrupt(Codec::Gzip, what));
         }
         Ok(())
@@ -218,13 +220,13 @@ impl Gzip {
         if crc != computed {
             return Err(corrupt(
                 Codec::Gzip,
-                format_args!("a member's CRC-32 is {computed:08x}, its trailer says {crc:08x}"),
+                format_args!("a member has the CRC-32 {computed:08x}, but its trailer says {crc:08x}"),
             ));
         }
         if length != produced {
             return Err(corrupt(
                 Codec::Gzip,
-                format_args!("a member has {produced} bytes, its trailer says {length}"),
+                format_args!("a member has {produced} bytes, but its trailer says {length}"),
             ));
         }
         Ok(())

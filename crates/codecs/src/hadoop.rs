@@ -1,9 +1,9 @@
 //! Hadoop's framing of codecs that have none of their own.
 //!
-//! Hadoop's `BlockCompressorStream` writes blocks, one after the other: the uncompressed size of the block, then chunks until
-//! that size is reached, each the size of its compressed bytes and those bytes. Sizes are 32 bits, big-endian. A chunk
-//! refers to nothing outside of it. (Arrow C++ reads and writes blocks of one chunk only; Hadoop cuts a write that
-//! its buffer, 256 KiB by default, does not hold into several chunks of one block.)
+//! Hadoop's `BlockCompressorStream` writes consecutive blocks: the uncompressed size of the block, then chunks until
+//! that size is reached, each with the size of its compressed bytes and those bytes. Sizes are 32 bits, big-endian. A
+//! chunk refers to nothing outside itself. (Arrow C++ reads and writes blocks of one chunk only; Hadoop cuts a write
+//! that its buffer, 256 KiB by default, does not hold into several chunks of one block.)
 
 use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Codec, Result};
@@ -11,7 +11,7 @@ use marquetry_base::{Codec, Result};
 use crate::block::{Block, Room, Stop};
 use crate::page::Page;
 
-/// Reader of a page of such blocks, in whose chunks are blocks of the codec.
+/// Reads a page of such blocks, whose chunks are blocks of the codec.
 #[derive(Debug)]
 pub(crate) struct Hadoop<B> {
     codec: Codec,
@@ -47,7 +47,7 @@ impl<B: Block> Hadoop<B> {
         Hadoop { codec, expect: Expect::BlockSize, chunk: B::default(), block_owed: 0, decoded: 0 }
     }
 
-    /// Decodes on in a page of `compressed` bytes.
+    /// Continues to decode a page of `compressed` bytes.
     pub(crate) fn decode(
         &mut self,
         input: &[u8],
@@ -75,7 +75,7 @@ impl<B: Block> Hadoop<B> {
                     let left = compressed - self.decoded - at;
                     if size > left {
                         break Err(page.corrupt(format_args!(
-                            "a chunk of {size} compressed bytes where {left} are left"
+                            "a chunk of {size} compressed bytes, but only {left} are left"
                         )));
                     }
                     self.chunk = B::default();

@@ -1,4 +1,4 @@
-//! Deflate streams (RFC 1951), which stop anywhere.
+//! Decoding of deflate streams (RFC 1951) that stops anywhere.
 
 use marquetry_base::cast::u64_of;
 use marquetry_kernels::lz::Bits;
@@ -10,7 +10,7 @@ use crate::block::{Block, Fault, Room, Stop};
 
 /// Decoder of a deflate stream.
 ///
-/// It reads up to seven bytes ahead; those behind the stream's end are had by [`Inflate::byte`].
+/// It reads up to seven bytes ahead; [`Inflate::byte`] returns those after the stream's end.
 #[derive(Debug)]
 pub(crate) struct Inflate {
     expect: Expect,
@@ -102,7 +102,7 @@ impl Inflate {
         self.produced
     }
 
-    /// A byte behind the stream that was read ahead.
+    /// A byte after the stream that was read ahead.
     pub(crate) fn byte(&mut self) -> Option<u8> {
         self.bits.take(self.bits.count % 8);
         let [byte, ..] = self.bits.buffer.to_le_bytes();
@@ -135,7 +135,7 @@ impl Inflate {
                 Ok(Expect::Symbol)
             }
             2 => Ok(Expect::Counts),
-            _ => Err(Fault::Malformed("a deflate block of a kind that there is not")),
+            _ => Err(Fault::Malformed("a deflate block of an unknown kind")),
         }
     }
 
@@ -167,7 +167,7 @@ impl Inflate {
         self.tables.set_distances(distances).map_err(|error| Fault::Malformed(told(error)))
     }
 
-    /// Reads on in the lengths of the block's codes: how many were read, if the input does not end before.
+    /// Continues to read the lengths of the block's codes. Returns how many were read, unless the input ends first.
     fn lengths(
         &mut self,
         counts: Counts,

@@ -1,4 +1,4 @@
-//! Decompression and compression of Parquet pages, behind the engine's trait [`Codecs`].
+//! Decompression and compression of Parquet pages, for the engine's trait [`Codecs`].
 //!
 //! | codec | decompression | what matches refer to | compression |
 //! |---|---|---|---|
@@ -10,29 +10,31 @@
 //! | BROTLI | here, with the dictionary of `brotli-decompressor` | the page | `brotli`, qualities 0 to 11 |
 //! | ZSTD | `zstd-safe`, the streaming decoder, a block at a time | the page, or its window where the page is not held | `zstd-safe`, levels to 22 |
 //!
-//! All decompressors keep the same promises (the module `pieces` keeps them for all codecs but ZSTD):
+//! All decompressors give the same guarantees (through the module `pieces`, except ZSTD):
 //!
-//! * A page becomes exactly as many bytes as announced, from exactly the bytes it has, or an error says which it is not.
-//!   Bytes after the end of a page's data are an error. (parquet-rs is as strict; Arrow C++ is for all codecs but GZIP,
-//!   of which it ignores what follows.)
-//! * What a page announces is never allocated by a decompressor, and `start` refuses announcements that the compressed
-//!   bytes cannot become by the codec's largest possible ratio.
-//! * They stop anywhere, and no step costs more than the default budget. There is no other path for small pages: in steps,
-//!   pages of 8 KiB to 1 MiB take -60 % to +15 % more time than in one call of the crates that do no more than that
-//!   (`examples/one_shot.rs`).
-//! * A failed page fails again until the next `start`, which makes the decompressor as good as new.
+//! * A page expands to exactly as many bytes as announced, from exactly the bytes it has; otherwise an error says
+//!   what differs. Bytes after the end of a page's data are an error. (parquet-rs is as strict; Arrow C++ is for all
+//!   codecs but GZIP, of which it ignores what follows.)
+//! * A decompressor never allocates what a page announces, and `start` refuses sizes beyond the codec's largest
+//!   possible ratio.
+//! * They stop anywhere, and no step costs more than the default budget. Small pages take the same path: pages of 8
+//!   KiB to 1 MiB take 60 % less to 15 % more time than one call of the one-shot crates (`examples/one_shot.rs`).
+//! * A failed page keeps failing until the next `start`, which resets the decompressor completely.
 //!
-//! And so do all compressors:
+//! All compressors:
 //!
-//! * The same bytes become the same page, however input, room and budgets are cut, and whatever was compressed before.
-//! * They stop anywhere. No step costs more than the default budget up to [`bounded_level_max`]; above it a step is as long as the
-//!   library takes for a block, which nothing can interrupt.
-//! * Where the whole page is shown nothing is copied; else Snappy and LZ4 keep a window of 192 KiB of it (and LZ4 literals that
-//!   are not written yet: their number comes before them). The libraries are given chunks of 1 to 32 KiB, so that their steps are
-//!   short: beside one call for the whole page that makes pages up to 3 % larger (BROTLI 5; ZSTD 3: 0.7 %, GZIP: 0.1 %).
-//! * Snappy and LZ4 have no levels; Snappy has another compressor, for words. Pages of columns, beside those of `snap` and `lz4_flex`, are up to 9 %
-//!   smaller (small numbers in small pages 28 %) and up to 8 % larger (runs), and take from two fifths less to a quarter longer; what does not
-//!   compress takes twice as long (`examples/compress.rs`).
+//! * The output depends only on the page's bytes: not on how input, room and budgets are cut, nor on what was
+//!   compressed before.
+//! * They stop anywhere. No step costs more than the default budget up to [`bounded_level_max`]; above it a step
+//!   takes as long as the library takes for a block, which cannot be interrupted.
+//! * If the whole page is shown, nothing is copied. Otherwise Snappy and LZ4 keep a window of 192 KiB of it (and LZ4
+//!   the literals that are not written yet, because their number comes first). The libraries get chunks of 1 to 32
+//!   KiB, so that their steps are short; compared with one call for the whole page, this makes pages up to 3 % larger
+//!   (BROTLI 5; ZSTD 3: 0.7 %, GZIP: 0.1 %).
+//! * Snappy and LZ4 have no levels; Snappy has a second compressor, for words. Compared with `snap` and `lz4_flex`,
+//!   pages of columns are up to 9 % smaller (28 % for small numbers in small pages) and up to 8 % larger (runs), and
+//!   take from two fifths less to a quarter more time; incompressible data take twice as long
+//!   (`examples/compress.rs`).
 #![forbid(unsafe_code)]
 
 use marquetry_base::{Codec, Codecs, Compressor, Decompressor, Limits, Result};
@@ -72,7 +74,7 @@ pub struct StandardCodecs {
 }
 
 impl StandardCodecs {
-    /// Codecs whose decompressors keep within `limits` ([`Limits::window_bytes`]).
+    /// Codecs whose decompressors respect `limits` ([`Limits::window_bytes`]).
     pub fn new(limits: Limits) -> StandardCodecs {
         StandardCodecs { limits }
     }

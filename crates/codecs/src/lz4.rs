@@ -1,15 +1,17 @@
-//! LZ4_RAW: one LZ4 block, without a frame. LZ4, deprecated: whatever writers took it for.
+//! LZ4_RAW: one LZ4 block, without a frame. LZ4, deprecated: whatever writers took that to mean.
 //!
-//! Three kinds of LZ4 pages were written, and the first byte tells them apart:
+//! Writers made three kinds of LZ4 pages, which the first byte distinguishes:
 //!
 //! * Hadoop's framing, by Parquet Java, Arrow C++ 1.0 and later, ClickHouse and Spark: the size of the first block, below
 //!   256 MiB, starts with a byte below 16.
 //! * LZ4 frames, by parquet-rs before 27.0: a magic number.
-//! * A bare block, by Arrow C++ before 1.0 and fastparquet: its first byte counts the first literals in its upper half. There
-//!   are some, for a match has nothing to refer to; so it is at least 16, but for the block of nothing, which is one zero.
+//! * A bare block, by Arrow C++ before 1.0 and fastparquet: its first byte counts the first literals in its upper
+//!   half. A block starts with literals, because a match has nothing to refer to yet; so the byte is at least 16,
+//!   except in an empty block, which is one zero byte.
 //!
-//! (Arrow C++ takes what it can decompress as Hadoop's for Hadoop's and everything else for a bare block; parquet-rs tries
-//! Hadoop's, frames and a bare block in turn. So would an error say only that the last attempt failed, and a bomb cost thrice.)
+//! (Arrow C++ reads a page as Hadoop's if that succeeds, otherwise as a bare block; parquet-rs tries Hadoop's, frames
+//! and a bare block in turn. Then an error would only say that the last attempt failed, and a bomb would cost three
+//! times as much.)
 
 use marquetry_base::{Codec, Price, Result};
 use marquetry_kernels::lz::lz4;
@@ -113,7 +115,8 @@ impl Format for Lz4 {
     }
 }
 
-/// Tells the layout by a page's first bytes, so that each page is read in one way and errors are those of that way.
+/// Determines the layout from a page's first bytes, so that each page is read in one way and errors refer to that
+/// way.
 fn layout(input: &[u8], compressed: usize, uncompressed: usize) -> Layout {
     if is_frame(input) {
         return Layout::Frames(Frames::default());
@@ -132,8 +135,8 @@ fn layout(input: &[u8], compressed: usize, uncompressed: usize) -> Layout {
 
 /// Decoder of a block's sequences. lz4/doc/lz4_Block_format.md.
 ///
-/// The rules for the last bytes of a block, which are for encoders, are not checked: a block ends where its bytes end,
-/// behind literals, of which there may be none. (The reference decoder wants the last five bytes to be literals.)
+/// The rules for the last bytes of a block are for encoders and not checked: a block ends where its bytes end, after
+/// literals, which may be empty. (The reference decoder wants the last five bytes to be literals.)
 #[derive(Debug, Default)]
 pub(crate) struct Sequences {
     expect: Expect,
@@ -167,7 +170,7 @@ enum Expect {
     },
 }
 
-/// A length in a token that goes on behind it.
+/// A length in a token that continues after it.
 const LENGTH_GOES_ON: usize = 15;
 
 /// A byte of a length that is not its last.
@@ -177,7 +180,7 @@ const BYTE_GOES_ON: u8 = 255;
 const MATCH_MIN: usize = 4;
 
 impl Sequences {
-    /// Begins a block that may refer to those before it.
+    /// Starts a block that may refer to the blocks before it.
     pub(crate) fn next_block(&mut self) {
         self.expect = Expect::Token;
     }

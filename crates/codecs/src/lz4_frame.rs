@@ -41,8 +41,8 @@ pub(crate) struct Frames {
     content: Option<u64>,
     /// The uncompressed bytes that it has.
     produced: u64,
-    /// Blocks of a frame may refer to those before them. A frame of independent blocks, which refer to nothing, is not told
-    /// from another.
+    /// Blocks of a frame may refer to the blocks before them. Frames of independent blocks are not treated
+    /// differently.
     block: Sequences,
     block_hash: XxHash32,
     content_hash: XxHash32,
@@ -142,13 +142,13 @@ impl Frames {
     fn descriptor(&mut self, input: &[u8]) -> Result<Option<usize>> {
         let magic = &input[..input.len().min(MAGIC.len())];
         if magic != &MAGIC[..magic.len()] {
-            return Err(corrupt(Codec::Lz4, "what follows an LZ4 frame is none"));
+            return Err(corrupt(Codec::Lz4, "an LZ4 frame is followed by bytes that are not a frame"));
         }
         let Some(&flags) = input.get(MAGIC.len()) else { return Ok(None) };
         if flags & VERSION_MASK != VERSION_1 || flags & (FLAG_RESERVED | FLAG_DICTIONARY) != 0 {
             return Err(Error::unsupported(format!("LZ4 frame with flags {flags:#010b}")));
         }
-        // The flags and the largest size of a block, which nobody needs who decompresses in place.
+        // The flags and the largest size of a block, which decompression in place does not need.
         let fixed = MAGIC.len() + 2;
         let size = if flags & FLAG_CONTENT_SIZE != 0 { size_of::<u64>() } else { 0 };
         let Some(&checksum) = input.get(fixed + size) else { return Ok(None) };
@@ -180,7 +180,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Counts what a block's bytes became.
+    /// Counts a block's uncompressed bytes.
     fn count(&mut self, compressed: &[u8], uncompressed: &[u8]) {
         self.produced += marquetry_base::cast::u64_of(uncompressed.len());
         if self.flags & FLAG_BLOCK_CHECKSUM != 0 {
@@ -204,7 +204,7 @@ impl Frames {
         match self.content {
             Some(content) if content != produced => Err(corrupt(
                 Codec::Lz4,
-                format_args!("a frame has {produced} bytes, its descriptor says {content}"),
+                format_args!("a frame has {produced} bytes, but its descriptor says {content}"),
             )),
             _ => {
                 self.expect = Expect::Descriptor;

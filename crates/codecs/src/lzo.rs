@@ -1,13 +1,14 @@
 //! LZO: blocks of LZO1X.
 //!
-//! The format says that pages hold what the LZO library makes, and says nothing of a framing. What writers made of it:
+//! The format says that pages hold the LZO library's output, and does not mention framing. What writers do:
 //!
-//! * Parquet Java takes Hadoop's codec, so its pages are in Hadoop's framing. (Trino, Presto, Velox and StarRocks read that.)
-//! * fastparquet takes python-lzo, which puts a byte and the uncompressed size before the block.
-//! * Nobody is known to write a bare block, but that is what the format's words say.
+//! * Parquet Java uses Hadoop's codec, so its pages are in Hadoop's framing. (Trino, Presto, Velox and StarRocks read
+//!   that.)
+//! * fastparquet uses python-lzo, which puts a byte and the uncompressed size before the block.
+//! * No writer of a bare block is known, but that is what the format literally says.
 //!
-//! A page's first eight bytes tell the three apart: python-lzo's by its byte and a size that is the announced one, Hadoop's by
-//! two sizes that can be true.
+//! A page's first eight bytes distinguish the three: python-lzo's has its byte and the announced size, Hadoop's two
+//! plausible sizes.
 
 use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Codec, Price, Result};
@@ -28,7 +29,7 @@ pub(crate) struct Lzo {
 
 #[derive(Debug, Default)]
 enum Layout {
-    /// Not told yet.
+    /// Not determined yet.
     #[default]
     Unknown,
     Hadoop(Hadoop<Instructions>),
@@ -103,7 +104,7 @@ fn is_python(input: &[u8], uncompressed: usize) -> bool {
     PYTHON_FIRST_BYTES.contains(&first) && usize_of_u32(u32::from_be_bytes([s0, s1, s2, s3])) == uncompressed
 }
 
-/// True for sizes that can be true. Those of a bare block would be a few literals that look like it.
+/// True for plausible sizes. In a bare block these would be a few literals that happen to look so.
 fn is_hadoop(input: &[u8], compressed: usize, uncompressed: usize) -> bool {
     let Some((block, chunk)) = first_sizes(input) else {
         // The size of a block of nothing.
@@ -142,7 +143,7 @@ enum Expect {
         length: usize,
         nearest: usize,
     },
-    /// A match, behind which literals follow.
+    /// A match, followed by literals.
     Match {
         distance: usize,
         left: usize,

@@ -1,4 +1,4 @@
-//! What is announced of a page, and how far it has come.
+//! What a page announces, and how much of it is done.
 
 use marquetry_base::{Codec, Error, ErrorKind, Progress, Result, Status};
 
@@ -33,13 +33,13 @@ impl Page {
         Page { codec, state: State::Idle, compressed: 0, uncompressed: 0, consumed: 0, produced: 0 }
     }
 
-    /// Begins a page, where its sizes can be true.
+    /// Starts a page if its sizes are possible.
     pub(crate) fn start(&mut self, compressed: usize, uncompressed: usize, ratio_max: Ratio) -> Result<()> {
         *self = Page { state: State::Working, compressed, uncompressed, ..Page::none(self.codec) };
         // In 128 bits, neither product overflows.
         if uncompressed as u128 * ratio_max.input as u128 > compressed as u128 * ratio_max.output as u128 {
             let error = self.corrupt(format_args!(
-                "{compressed} compressed bytes cannot become the announced {uncompressed}"
+                "{compressed} compressed bytes cannot expand to the announced {uncompressed}"
             ));
             self.fail(&error);
             return Err(error);
@@ -114,7 +114,7 @@ impl Page {
         corrupt(self.codec, what)
     }
 
-    /// The page ended before it was whole.
+    /// The page ended before it was complete.
     pub(crate) fn too_short(&self) -> Error {
         let (produced, uncompressed) = (self.produced, self.uncompressed);
         self.corrupt(format_args!("it has {produced} uncompressed bytes, not the announced {uncompressed}"))

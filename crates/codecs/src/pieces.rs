@@ -1,5 +1,5 @@
-//! Pages that are read in pieces of any size, into room of any size: the decompressor of the formats that find what matches
-//! refer to in the page itself.
+//! Pages read in pieces of any size, into room of any size: the decompressor of formats whose matches refer to the
+//! page itself.
 
 use marquetry_base::{Budget, Codec, Decompressor, Error, Price, Progress, Result, Status};
 
@@ -13,8 +13,8 @@ pub(crate) trait Format: Send {
     /// The largest possible ratio.
     const RATIO_MAX: Ratio;
 
-    /// What uncompressed or compressed bytes cost, whichever are more, and what elements do: a literal or a match, however
-    /// long, and so many more for what else is done.
+    /// The price of uncompressed or compressed bytes, whichever are more, and of elements: a literal or a match of
+    /// any length; other work counts as a number of elements.
     const PRICE: Price;
 
     /// What matches may refer to, in the data of the format's known encoders.
@@ -23,11 +23,11 @@ pub(crate) trait Format: Send {
     /// Forgets everything and begins a page of `compressed` bytes that should become `uncompressed` bytes.
     fn start(&mut self, compressed: usize, uncompressed: usize);
 
-    /// Decodes on: the bytes consumed, and why it stopped. What it leaves of `input` when it wants more is the beginning of
-    /// something, less than [`HEAD_BYTES_MAX`].
+    /// Continues to decode. Returns the bytes consumed and why it stopped. What it leaves of `input` when it wants
+    /// more is an incomplete head, less than [`HEAD_BYTES_MAX`].
     fn decode(&mut self, input: &[u8], page: &Page, room: &mut Room<'_>) -> Result<(usize, Stop)>;
 
-    /// What matches of the page may refer to, if its beginning was read and tells.
+    /// How far back matches of the page may refer, if its header says so and was read.
     fn history_bytes(&self) -> Option<usize> {
         None
     }
@@ -108,7 +108,7 @@ fn decompress<F: Format>(
     budget: &mut Budget<'_>,
 ) -> Result<Progress> {
     if history > output.len() {
-        return Err(Error::misuse("what a decompressor produced before is more than its output"));
+        return Err(Error::misuse("a decompressor's output is shorter than what it produced before"));
     }
     // A byte takes an element at the worst.
     let worst = Price::per_kib(F::PRICE.kib.saturating_add(F::PRICE.kilovalue));
@@ -165,7 +165,7 @@ fn decompress<F: Format>(
                 }
                 break Status::NeedInput;
             }
-            _ if !went_on => return Err(Error::internal("a decompressor does not come on")),
+            _ if !went_on => return Err(Error::internal("a decompressor makes no progress")),
             _ => {}
         }
     };

@@ -11,7 +11,7 @@ use crate::pieces::Format;
 #[derive(Debug, Default)]
 pub(crate) struct Snappy {
     elements: Elements,
-    /// Bits of the uncompressed length that were read; all of it once it is whole.
+    /// Bits of the uncompressed length that were read; all of it once it is complete.
     length: Option<usize>,
 }
 
@@ -41,7 +41,7 @@ impl Format for Snappy {
             let head = &input[..input.len().min(LENGTH_BYTES_MAX)];
             let Some(last) = head.iter().position(|byte| byte & 0x80 == 0) else {
                 if head.len() == LENGTH_BYTES_MAX {
-                    return Err(page.corrupt("its uncompressed length goes on after five bytes"));
+                    return Err(page.corrupt("its uncompressed length takes more than five bytes"));
                 }
                 return Ok((0, Stop::Input));
             };
@@ -49,8 +49,9 @@ impl Format for Snappy {
                 head[..=last].iter().rev().fold(0u64, |length, byte| length << 7 | u64::from(byte & 0x7f));
             let owed = page.owed();
             if usize::try_from(length) != Ok(owed) {
-                return Err(page
-                    .corrupt(format_args!("its data tells {length} uncompressed bytes, its header {owed}")));
+                return Err(page.corrupt(format_args!(
+                    "its data announce {length} uncompressed bytes, its header {owed}"
+                )));
             }
             self.length = Some(owed);
             consumed = last + 1;
@@ -141,7 +142,7 @@ impl Block for Elements {
     }
 }
 
-/// What a tag and the bytes that belong to it announce, and how many they are. `None` where some are missing.
+/// What a tag and its bytes announce, and their number. `None` if some are missing.
 fn head(input: &[u8]) -> Option<(Expect, usize)> {
     let (&tag, rest) = input.split_first()?;
     let length = usize::from(tag >> 2);

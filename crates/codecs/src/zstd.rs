@@ -1,8 +1,8 @@
-//! ZSTD: Zstandard frames (RFC 8878), one or more a page, skippable ones too.
+//! ZSTD: Zstandard frames (RFC 8878), one or more per page, including skippable ones.
 //!
-//! The library is given a block at a time, for it decodes no less at once. Where the host holds the whole page it decodes
-//! straight into it. Otherwise it keeps a window of its own and copies out of that, which costs up to a tenth for text, and
-//! twice the time for what is not compressed.
+//! The library gets one block at a time, the least that it decodes in one call. If the host holds the whole page, it
+//! decodes straight into it. Otherwise it keeps a window of its own and copies out of that, which costs up to a tenth
+//! for text, and twice the time for incompressible data.
 
 use marquetry_base::{Budget, Codec, Decompressor, Error, ErrorKind, Price, Progress, Result, Status};
 use zstd_safe::zstd_sys::ZSTD_ErrorCode;
@@ -15,7 +15,7 @@ pub(crate) struct Zstd {
     context: DCtx<'static>,
     window_bytes_max: u64,
     page: Page,
-    /// The host holds the whole page, of so many bytes.
+    /// The host holds the whole page, of this many bytes.
     whole: Option<usize>,
     /// The bytes that the library wants next: a header, or a block and the header that follows it.
     wanted: usize,

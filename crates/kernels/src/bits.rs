@@ -3,7 +3,7 @@
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::{Error, need_bits};
 
-/// Bit `bit`, if the bitmap reaches so far.
+/// Bit `bit`; `None` beyond the bitmap.
 #[inline]
 #[must_use]
 pub fn get(bitmap: &[u8], bit: usize) -> Option<bool> {
@@ -14,7 +14,7 @@ pub fn get(bitmap: &[u8], bit: usize) -> Option<bool> {
 ///
 /// # Errors
 ///
-/// `Short` if the bitmap does not reach so far.
+/// `Short` if the bitmap is too short.
 #[inline]
 pub fn set(bitmap: &mut [u8], bit: usize, value: bool) -> Result<(), Error> {
     need(bitmap, bit, 1)?;
@@ -23,7 +23,7 @@ pub fn set(bitmap: &mut [u8], bit: usize, value: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Up to 64 bits from `bit` on; the others are zero, and so is what lies beyond the bitmap.
+/// Up to 64 bits from `bit` on. The other bits of the result, and those beyond the bitmap, are zero.
 #[inline]
 #[must_use]
 pub fn word(bitmap: &[u8], bit: usize, count: usize) -> u64 {
@@ -37,7 +37,7 @@ pub fn word(bitmap: &[u8], bit: usize, count: usize) -> u64 {
 ///
 /// # Errors
 ///
-/// `Short` if either bitmap does not reach so far; then nothing is copied.
+/// `Short` if either bitmap is too short; then nothing is copied.
 pub fn copy(src: &[u8], src_bit: usize, dst: &mut [u8], dst_bit: usize, count: usize) -> Result<(), Error> {
     need(src, src_bit, count)?;
     need(dst, dst_bit, count)?;
@@ -56,7 +56,7 @@ pub fn copy(src: &[u8], src_bit: usize, dst: &mut [u8], dst_bit: usize, count: u
 ///
 /// # Errors
 ///
-/// `Short` if the bitmap does not reach so far; then nothing is set.
+/// `Short` if the bitmap is too short; then nothing is set.
 pub fn fill(bitmap: &mut [u8], bit: usize, count: usize, value: bool) -> Result<(), Error> {
     need(bitmap, bit, count)?;
     let head = ((8 - bit % 8) % 8).min(count);
@@ -74,13 +74,13 @@ pub fn fill(bitmap: &mut [u8], bit: usize, count: usize, value: bool) -> Result<
 ///
 /// # Errors
 ///
-/// `Short` if the bitmap does not reach so far.
+/// `Short` if the bitmap is too short.
 pub fn count_ones(bitmap: &[u8], bit: usize, count: usize) -> Result<usize, Error> {
     need(bitmap, bit, count)?;
     Ok(count_with(isa(), bitmap, bit, count))
 }
 
-/// A definition level as it lies in memory: `u8` or `u16`.
+/// A definition level as stored in memory: `u8` or `u16`.
 pub trait Level: crate::Plain + Ord {}
 impl Level for u8 {}
 impl Level for u16 {}
@@ -92,7 +92,7 @@ impl Level for u16 {}
 ///
 /// # Errors
 ///
-/// `Short` if the bitmap does not reach so far; then nothing is set.
+/// `Short` if the bitmap is too short; then nothing is set.
 pub fn from_levels<L: Level>(
     levels: &[L],
     present: L,
@@ -102,11 +102,11 @@ pub fn from_levels<L: Level>(
     from_levels_with(isa(), levels, present, dst, dst_bit)
 }
 
-/// Makes bytes of bits: `out[i]` is 1 where bit `bit + i` is set, else 0. (PLAIN BOOLEAN values are bits.)
+/// Expands bits to bytes: `out[i]` is 1 where bit `bit + i` is set, else 0. (PLAIN BOOLEAN values are bits.)
 ///
 /// # Errors
 ///
-/// `Short` if the bitmap does not reach so far; then `out` is as it was.
+/// `Short` if the bitmap is too short; then `out` is unchanged.
 pub fn unpack_bool(bitmap: &[u8], bit: usize, out: &mut [u8]) -> Result<(), Error> {
     unpack_bool_with(isa(), bitmap, bit, out)
 }
@@ -116,7 +116,7 @@ fn need(bitmap: &[u8], bit: usize, count: usize) -> Result<(), Error> {
     need_bits(bit.checked_add(count), bitmap.len())
 }
 
-/// `count` bits, 1 to 64, from `bit` on; the higher bits are zero. What lies beyond the bitmap reads as zero.
+/// `count` bits, 1 to 64, from `bit` on; the higher bits are zero. Bits beyond the bitmap read as zero.
 #[inline(always)]
 pub(crate) fn read(bitmap: &[u8], bit: usize, count: usize) -> u64 {
     let (at, shift) = (bit / 8, bit % 8);

@@ -1,40 +1,41 @@
 //! Split-block Bloom filters: blocks of 256 bits, in each of whose eight words a value has one bit (BloomFilter.md, "Technical
 //! Approach").
 //!
-//! The upper half of a value's hash tells its block, the lower half its bits.
+//! The upper half of a value's hash selects its block, the lower half its bits.
 
 use alloc::vec::Vec;
 
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::Error;
 
-/// A block, as it stands in the file on little-endian processors.
+/// A block, in memory as in the file (on little-endian processors).
 pub type Block = [u32; 8];
 
 /// What the lower half of a hash is multiplied by, for each word.
 const SALTS: [u32; 8] =
     [0x47b6_137b, 0x4497_4d91, 0x8824_ad5b, 0xa2b7_289d, 0x7054_95c7, 0x2df1_424b, 0x9efc_4947, 0x5c6b_fb31];
 
-/// The bits of a word are told by the upper five of a product.
+/// The upper five bits of a product select a bit of a word.
 const WORD_SHIFT: u32 = 27;
 
-/// What [`rate`] counts in: a block all of whose bits are set has so many.
+/// The unit of [`rate`]: a block whose bits are all set counts this much.
 pub const RATE_UNIT: u64 = 1 << 40;
 
-/// The number of a hash's block, of `blocks`.
+/// The index of a hash's block, out of `blocks`.
 #[inline(always)]
 #[must_use]
 pub fn block_of(hash: u64, blocks: u32) -> u32 {
     (((hash >> 32) * u64::from(blocks)) >> 32) as u32
 }
 
-/// Whether a block has all bits of a hash: if not, its value was never put there.
+/// Whether a block has all bits of a hash set. If not, the value was never inserted.
 #[must_use]
 pub fn contains(block: &Block, hash: u64) -> bool {
     block.iter().zip(bits_of(hash)).all(|(word, bit)| word & bit != 0)
 }
 
-/// Sets the bits of hashes in a filter of `blocks` blocks. They are in segments: `1 << segment_bits` of them in each, or all in one.
+/// Inserts hashes into a filter of `blocks` blocks. The blocks are in segments of `1 << segment_bits` each, or all in
+/// one.
 ///
 /// # Errors
 ///
@@ -48,20 +49,20 @@ pub fn insert(
     insert_with(isa(), segments, segment_bits, blocks, hashes)
 }
 
-/// Joins each two neighbours: what is left is the first half. A filter of half as many blocks, of which the same hashes were put
-/// into, is that; for a hash's block there is half of what it was.
+/// Joins each pair of neighbours; the result is in the first half. It equals a filter of half as many blocks with the
+/// same hashes, because the index of a hash's block is halved.
 pub fn fold(blocks: &mut [Block]) {
     fold_with(isa(), blocks);
 }
 
-/// How likely it is that a hash which was not put there is found: the sum over all blocks, in [`RATE_UNIT`]s. No more than 2^24
-/// blocks at a time, for the sum.
+/// The false-positive rate: the sum over all blocks, in units of [`RATE_UNIT`]. At most 2^24 blocks at a time, so
+/// that the sum does not overflow.
 #[must_use]
 pub fn rate(blocks: &[Block]) -> u64 {
     rate_with(isa(), blocks)
 }
 
-/// [`rate`] of what [`fold`] would leave.
+/// The [`rate`] of the filter that [`fold`] would leave.
 #[must_use]
 pub fn folded_rate(blocks: &[Block]) -> u64 {
     folded_rate_with(isa(), blocks)

@@ -1,4 +1,4 @@
-//! BYTE_STREAM_SPLIT (Encodings.md, "Byte Stream Split"): byte `k` of value `i` lies at `k * values_total + i`.
+//! BYTE_STREAM_SPLIT (Encodings.md, "Byte Stream Split"): byte `k` of value `i` is at `k * values_total + i`.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -160,7 +160,7 @@ fn any(isa: Isa, width: usize, streams: &[u8], total: usize, out: &mut [u8]) {
 }
 
 /// Joins eight values of eight streams at a time, in general registers; the last eight streams may overlap those before.
-/// Returns how many values were whole. (A byte at a time took nearly twice as long.)
+/// Returns the number of complete values. (A byte at a time took nearly twice as long.)
 fn by_eights(width: usize, streams: &[u8], total: usize, out: &mut [u8]) -> usize {
     let mut done = 0;
     for out in out.chunks_exact_mut(width * 8) {

@@ -11,11 +11,11 @@ use crate::error::{Error, need_bits};
 use crate::plain::Plain;
 
 /// Copies the values whose bit is set to the front of `out`, from bit `first` of `validity` on; returns how many.
-/// What is behind them in `out` may be anything.
+/// The contents of `out` after them are undefined.
 ///
 /// # Errors
 ///
-/// `Short` if `validity` has no bit for each value; `Mismatch` if `out` has not as many places as there are values.
+/// `Short` if `validity` has too few bits; `Mismatch` if `out` and `values` differ in length.
 pub fn values<T: Plain>(values: &[T], validity: &[u8], first: usize, out: &mut [T]) -> Result<usize, Error> {
     values_with(isa(), values, validity, first, out)
 }
@@ -24,7 +24,7 @@ pub fn values<T: Plain>(values: &[T], validity: &[u8], first: usize, out: &mut [
 ///
 /// # Errors
 ///
-/// As [`values`]; `Mismatch`, too, if `values` ends within a string.
+/// As [`values`]; also `Mismatch` if `values` ends within a string.
 pub fn fixed(
     width: usize,
     values: &[u8],

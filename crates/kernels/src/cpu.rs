@@ -2,11 +2,11 @@
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// An instruction-set level, least first.
+/// An instruction-set level, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
-    /// What the compiler was told to assume.
+    /// What the compiler may assume for the target.
     Portable = 1,
     /// x86-64 with AVX2, BMI1, BMI2 and POPCNT (Haswell, Zen 1).
     Avx2 = 2,
@@ -24,8 +24,8 @@ pub fn level() -> Level {
     isa().level()
 }
 
-/// Holds the kernels of this process to `most`, or to what the processor has if that is less; for comparisons, and for
-/// hosts that would rather not run AVX-512. Takes effect for calls that begin later; never changes a result.
+/// Limits the kernels of this process to `most`, or to what the processor has if that is less: for comparisons, and
+/// for hosts that prefer not to run AVX-512. Affects calls that start later; never changes a result.
 pub fn hold_to(most: Level) {
     let level = detect().0.min(most);
     LEVEL.store(level as u8, Ordering::Relaxed);

@@ -55,7 +55,7 @@ pub fn prefix_sum_i64(last: &mut i64, min_delta: i64, deltas: &[u64], out: &mut 
 ///
 /// # Errors
 ///
-/// `Width` beyond 32; `Short` if `input` ends before delta `first + out.len()`. Then `last` and `out` are as they were.
+/// `Width` beyond 32; `Short` if `input` ends before delta `first + out.len()`. Then `last` and `out` are unchanged.
 pub fn miniblock_i32(
     width: u32,
     input: &[u8],
@@ -71,7 +71,7 @@ pub fn miniblock_i32(
 ///
 /// # Errors
 ///
-/// `Width` beyond 64; `Short` if `input` ends before delta `first + out.len()`. Then `last` and `out` are as they were.
+/// `Width` beyond 64; `Short` if `input` ends before delta `first + out.len()`. Then `last` and `out` are unchanged.
 pub fn miniblock_i64(
     width: u32,
     input: &[u8],
@@ -83,13 +83,13 @@ pub fn miniblock_i64(
     miniblock_i64_with(isa(), width, input, first, min_delta, last, out)
 }
 
-/// Decodes a block's miniblocks, of `values` deltas each, which start at `input`, one behind the other; each has its width in
-/// `widths`. Returns how many bytes they are. `last` is the value before the first; it becomes the last of `out`.
+/// Decodes a block's miniblocks, of `values` deltas each, which follow each other in `input`; `widths` has the width
+/// of each. Returns the number of bytes read. `last` is the value before the first; it becomes the last of `out`.
 ///
 /// # Errors
 ///
-/// `Mismatch` unless `out` has room for just these values, whose number is a multiple of 32; `Width` beyond 32; `Short` if `input` ends
-/// before they do. Then `last` and `out` are as they were.
+/// `Mismatch` unless `out` has exactly as many values, a multiple of 32; `Width` beyond 32; `Short` if `input` ends
+/// before they do. Then `last` and `out` are unchanged.
 pub fn block_i32(
     widths: &[u8],
     values: usize,
@@ -105,8 +105,8 @@ pub fn block_i32(
 ///
 /// # Errors
 ///
-/// `Mismatch` unless `out` has room for just these values, whose number is a multiple of 32; `Width` beyond 64; `Short` if `input` ends
-/// before they do. Then `last` and `out` are as they were.
+/// `Mismatch` unless `out` has exactly as many values, a multiple of 32; `Width` beyond 64; `Short` if `input` ends
+/// before they do. Then `last` and `out` are unchanged.
 pub fn block_i64(
     widths: &[u8],
     values: usize,

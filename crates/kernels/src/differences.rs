@@ -8,8 +8,8 @@ mod x86;
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::Error;
 
-/// Makes the differences of `values`, each from the one before it and the first from `before`, less the smallest of them,
-/// which is returned. Of no values it is 0.
+/// Computes the differences of `values`, each from the value before it and the first from `before`, less the smallest
+/// difference, which is returned. Returns 0 for no values.
 ///
 /// # Errors
 ///

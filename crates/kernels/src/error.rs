@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// Why a kernel did nothing. Only slices that do not fit together, or data that points outside them, make an error.
+/// Why a kernel did nothing. Only slices that do not fit together, or data that point outside them, cause an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// A bit or byte width that the kernel does not have.
@@ -19,7 +19,7 @@ pub enum Error {
     },
     /// A dictionary index outside the dictionary.
     OutOfRange {
-        /// The largest index met.
+        /// The largest index found.
         index: u32,
         /// Entries in the dictionary.
         entries: usize,
@@ -32,7 +32,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Width { width } => write!(f, "a width of {width} is not possible here"),
-            Self::Short { needed, given } => write!(f, "{needed} bytes are needed, {given} are there"),
+            Self::Short { needed, given } => write!(f, "{needed} bytes are needed, {given} were given"),
             Self::OutOfRange { index, entries } => {
                 write!(f, "dictionary index {index} in a dictionary of {entries} entries")
             }

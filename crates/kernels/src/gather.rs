@@ -49,8 +49,8 @@ pub fn fixed(dict: &[u8], width: usize, indices: &[u32], out: &mut [u8]) -> Resu
     Ok(())
 }
 
-/// A dictionary in segments of `1 << shift` entries each, of which the last may have fewer: so one of any size needs no large piece of
-/// memory.
+/// A dictionary in segments of `1 << shift` entries each, except that the last may have fewer. So a dictionary of any
+/// size needs no large allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Segmented<'a, T> {
     segments: &'a [Vec<T>],
@@ -59,11 +59,11 @@ pub struct Segmented<'a, T> {
 }
 
 impl<'a, T: Plain> Segmented<'a, T> {
-    /// The dictionary that `segments` are.
+    /// The dictionary in `segments`.
     ///
     /// # Errors
     ///
-    /// `Mismatch` unless each but the last has `1 << shift` entries, and that no more.
+    /// `Mismatch` unless each segment but the last has `1 << shift` entries, and the last at most that many.
     pub fn new(segments: &'a [Vec<T>], shift: u32) -> Result<Segmented<'a, T>, Error> {
         let full = 1usize.checked_shl(shift).filter(|_| shift < u32::BITS).ok_or(Error::Mismatch)?;
         let Some((last, others)) = segments.split_last() else {
@@ -82,7 +82,7 @@ impl<'a, T: Plain> Segmented<'a, T> {
         self.entries
     }
 
-    /// An entry, if there are so many.
+    /// The entry at `index`, if there is one.
     #[must_use]
     pub fn get(&self, index: u32) -> Option<T> {
         let mask = (1u32 << self.shift) - 1;
@@ -158,7 +158,7 @@ fn beyond(segments: &[Vec<u8>], shift: u32, width: usize, index: u32) -> Error {
     Error::OutOfRange { index, entries: (segments.len().saturating_sub(1) << shift) + last }
 }
 
-/// The largest of `values`; 0 of none.
+/// The largest of `values`; 0 for no values.
 #[must_use]
 pub fn max_u32(values: &[u32]) -> u32 {
     max_with(isa(), values)

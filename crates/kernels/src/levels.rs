@@ -1,7 +1,7 @@
 //! Definition and repetition levels, a byte each, to offsets, validity and what else arrays are made of.
 //!
-//! An *entry* has one of each; where all repetition levels are 0 there are none of them. Which entries stand for the slots of an
-//! array, its rows or its elements, is told by two levels: see [`Slots`].
+//! An *entry* has one of each; repetition levels are absent where all are 0. Two levels determine which entries are
+//! the slots of an array (its rows or its elements): see [`Slots`].
 //!
 //! Source: parquet-format's `README.md`, "Nested Encoding".
 
@@ -14,21 +14,21 @@ use crate::error::{Error, need_bits};
 pub struct Entries<'a> {
     /// The definition level of each entry.
     pub definition: &'a [u8],
-    /// The repetition level of each entry. `None` where all are 0.
+    /// The repetition level of each entry. `None` if all are 0.
     pub repetition: Option<&'a [u8]>,
 }
 
-/// Where slots are: entries of at most this repetition level and at least this definition level.
+/// Which entries are slots: those of at most this repetition level and at least this definition level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
-    /// The most.
+    /// The highest repetition level of a slot.
     pub repetition: u8,
-    /// The least.
+    /// The lowest definition level of a slot.
     pub definition: u8,
 }
 
 impl<'a> Entries<'a> {
-    /// How many there are.
+    /// The number of entries.
     #[inline]
     #[must_use]
     pub fn len(self) -> usize {
@@ -42,7 +42,7 @@ impl<'a> Entries<'a> {
         self.definition.is_empty()
     }
 
-    /// Those from `first` on, `count` at most. Entries without a repetition level are not there.
+    /// The entries from `first` on, at most `count`. Entries without a repetition level are left out.
     #[must_use]
     pub fn part(self, first: usize, count: usize) -> Entries<'a> {
         let cut = |levels: &'a [u8]| {
@@ -74,20 +74,20 @@ pub fn count(levels: &[u8], least: u8) -> usize {
     count_with(isa(), levels, least)
 }
 
-/// Where the level is that is below `limit` and has `skip` such levels before it.
+/// The index of the level below `limit` that comes after `skip` such levels.
 #[must_use]
 pub fn find_below(levels: &[u8], limit: u8, skip: usize) -> Option<usize> {
     find_with(isa(), levels, limit, skip, u64::MAX)
 }
 
-/// Where the level is that is at least `least` and has `skip` such levels before it.
+/// The index of the level of at least `least` that comes after `skip` such levels.
 #[must_use]
 pub fn find_from(levels: &[u8], least: u8, skip: usize) -> Option<usize> {
     find_with(isa(), levels, least, skip, 0)
 }
 
-/// The slots among the entries, and how many of them are there: have a definition level of at least `present`. Sets the bits of
-/// `validity` from `first` on: there (1) or null (0), a bit a slot.
+/// Counts the slots among the entries, and how many of them are present: those with a definition level of at least
+/// `present`. Sets the bits of `validity` from `first` on, one per slot: present (1) or null (0).
 ///
 /// # Errors
 ///
@@ -104,13 +104,13 @@ pub fn validity(
     Ok(validity_with(isa(), entries, slots, present, validity, first))
 }
 
-/// The slots among the entries, and the elements of the lists in them. Of each slot, `out` is given the number of elements before it,
-/// and `before`.
+/// Counts the slots among the entries, and the elements of their lists. `out` gets, for each slot, the number of
+/// elements before it plus `before`.
 ///
 /// # Errors
 ///
-/// `Mismatch` for levels of two lengths, `Short` unless `out` has room for each entry, `OutOfRange` when more elements than an `i32`
-/// counts may be before a slot; then `out` is as it was.
+/// `Mismatch` for levels of two lengths, `Short` unless `out` has room for each entry, `OutOfRange` if more elements
+/// may precede a slot than an `i32` can count; then `out` is unchanged.
 pub fn offsets(
     entries: Entries<'_>,
     slots: Slots,
@@ -129,15 +129,15 @@ pub fn offsets(
     Ok(offsets_with(isa(), entries, slots, elements, before, out))
 }
 
-/// The first entry in which two leaves do not say the same: of the repetition level, and of the definition level up to `definition`.
-/// `None` where they agree, for as long as both are.
+/// The first entry in which two leaves differ, in repetition level, or in definition level up to `definition`. `None`
+/// if they agree as far as both reach.
 #[must_use]
 pub fn differ(left: Entries<'_>, right: Entries<'_>, definition: u8) -> Option<usize> {
     differ_with(isa(), left, right, definition)
 }
 
-/// Keeps the entries of at most a repetition level: copies their levels to the start of the room given for both, and says how many
-/// they are.
+/// Keeps the entries of at most a given repetition level: copies their levels to the start of both outputs and
+/// returns their number.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! The hot loops of the Parquet engine: slices in, slices out.
 //!
 //! Every kernel is a plain function over slices that the caller owns. It allocates nothing, keeps no state, and never
-//! panics: lengths are checked once a call, and what does not fit is an [`Error`]. Data from a file can be handed over
+//! panics: lengths are checked once per call, and a mismatch is an [`Error`]. Data from a file can be passed
 //! unchecked.
 //!
 //! | module | does |

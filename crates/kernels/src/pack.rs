@@ -1,9 +1,9 @@
 //! Integers to bits: the inverse of [`unpack`](crate::unpack).
 //!
 //! Value `i` of width `w` begins at bit `i * w`, from the least significant bit of the first byte upwards (Encodings.md,
-//! "Run Length Encoding / Bit-Packing Hybrid"). Bits of a value beyond the width are dropped; those of the last byte
-//! behind the last value are zero. Where `out` is longer than what the values take, what is behind that in it may be
-//! anything afterwards; sixteen bytes more let the last values be packed as fast as the others.
+//! "Run Length Encoding / Bit-Packing Hybrid"). Bits of a value beyond the width are dropped; the bits of the last
+//! byte after the last value are zero. If `out` is longer than the values need, its contents after them are
+//! undefined; sixteen extra bytes let the last values be packed as fast as the others.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

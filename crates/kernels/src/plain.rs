@@ -14,7 +14,7 @@ mod sealed {
 pub unsafe trait Plain:
     sealed::Sealed + Copy + PartialEq + core::fmt::Debug + Send + Sync + 'static
 {
-    /// All bits zero; what fills the slot of a null.
+    /// All bits zero: the value in the slot of a null.
     const ZERO: Self;
 }
 
@@ -48,7 +48,8 @@ unsafe impl<const N: usize> Plain for [u8; N] {
     const ZERO: Self = [0; N];
 }
 
-/// Copies as many whole values as `input` holds and `out` has room for; returns how many. `input` may lie anywhere.
+/// Copies as many complete values as `input` holds and `out` has room for, and returns their number. `input` need not
+/// be aligned.
 pub fn copy<T: Plain>(input: &[u8], out: &mut [T]) -> usize {
     let width = size_of::<T>();
     if width == 0 {
@@ -68,7 +69,7 @@ pub fn as_bytes<T: Plain>(values: &[T]) -> &[u8] {
     unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
-/// The bytes of typed values, to be written.
+/// The bytes of typed values, mutably.
 #[inline]
 #[must_use]
 pub fn as_bytes_mut<T: Plain>(values: &mut [T]) -> &mut [u8] {
@@ -88,7 +89,7 @@ pub fn cast<A: Plain, B: Plain>(values: &[A]) -> &[B] {
     unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
 }
 
-/// [`cast`], to be written.
+/// [`cast`], mutably.
 #[inline]
 #[must_use]
 pub fn cast_mut<A: Plain, B: Plain>(values: &mut [A]) -> &mut [B] {

@@ -1,6 +1,6 @@
-//! What byte strings have in common.
+//! Common prefixes of byte strings.
 
-/// How many of the first bytes are the same.
+/// The length of the common prefix, in bytes.
 #[inline]
 #[must_use]
 pub fn common(a: &[u8], b: &[u8]) -> usize {

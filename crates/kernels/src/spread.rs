@@ -13,7 +13,7 @@ use crate::error::{Error, need_bits};
 /// # Errors
 ///
 /// `Short` if `validity` has fewer bits than there are slots; `Mismatch` unless exactly `dense` of them are set. Then
-/// nothing has moved.
+/// nothing is moved.
 pub fn in_place<T: Plain>(
     values: &mut [T],
     dense: usize,
@@ -29,16 +29,17 @@ pub fn in_place<T: Plain>(
 /// # Errors
 ///
 /// `Short` if `validity` has fewer bits than there are slots; `Mismatch` unless exactly as many are set as there are dense values.
-/// Then `out` is as it was.
+/// Then `out` is unchanged.
 pub fn copy<T: Plain>(dense: &[T], out: &mut [T], validity: &[u8], validity_bit: usize) -> Result<(), Error> {
     copy_with(isa(), dense, out, validity, validity_bit)
 }
 
-/// The same for bits: moves those of `dense`, from the bit given with it on, to the bits of `out` from `out_bit` on, of `count` slots.
+/// The same for bits: moves the bits of `dense`, from its given start on, to `count` slots of `out`, from `out_bit`
+/// on.
 ///
 /// # Errors
 ///
-/// `Short` if any of the three bitmaps has fewer bits than are needed. Then `out` is as it was.
+/// `Short` if any of the three bitmaps has fewer bits than are needed. Then `out` is unchanged.
 pub fn copy_bits(
     (dense, dense_bit): (&[u8], usize),
     out: &mut [u8],

@@ -1,4 +1,4 @@
-//! Byte arrays to Arrow's string views, without copying long ones; and back, to bytes that stand one after the other.
+//! Byte arrays to Arrow's string views, without copying long ones; and back, to consecutive bytes.
 //!
 //! A view is 16 bytes, here a `u128`, from its low end: the length (`u32`); up to 12 bytes of data, zero-padded, or, of a
 //! longer value, its first four bytes, the number of the buffer it lies in (`u32`) and its offset there (`u32`). (Arrow
@@ -14,7 +14,7 @@ use crate::Error;
 /// The most bytes that a view holds itself.
 pub const INLINE_MAX: usize = 12;
 
-/// Why no further view could be made. Positions are within the slice that was given.
+/// Why no further view could be made. Positions are in the slice that was passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StringsError {
     /// The input ends before or within the value that begins at `at`.
@@ -77,7 +77,7 @@ pub fn view(bytes: &[u8], buffer: u32, offset: u32) -> u128 {
 ///
 /// # Errors
 ///
-/// Only when not even one view could be made, so that no value is lost to a fault in a later one: `Truncated` if the
+/// Only if not even one view could be made, so that no value is lost to a fault in a later one: `Truncated` if the
 /// value at `*at` is not all there, also at the input's very end; `TooLong` if it exceeds `value_max`; `BufferTooLong`.
 /// An empty `out` is `Ok(0)`.
 pub fn plain(
@@ -136,8 +136,8 @@ pub fn plain(
     Ok(made)
 }
 
-/// Makes views of values that lie one after the other from `*at` on, their lengths given (DELTA_LENGTH_BYTE_ARRAY);
-/// as many as both `lengths` and `out` have. Returns how many were made, and leaves `*at` behind the last.
+/// Makes views of consecutive values from `*at` on whose lengths are given (DELTA_LENGTH_BYTE_ARRAY), as many as both
+/// `lengths` and `out` have. Returns their number, and leaves `*at` after the last.
 ///
 /// `data` is buffer number `buffer`, or lies at offset `base` in it.
 ///
@@ -192,19 +192,21 @@ pub fn lengths_to_views(
     Ok(made)
 }
 
-/// Bytes that [`append`] may write behind the last string.
+/// The bytes that [`append`] may write after the last string.
 pub const APPEND_SLACK: usize = BLOCK;
 
-/// Strings are copied in blocks of so many bytes, where they are no longer than `BLOCKS_MAX`: faster than copies of any length.
+/// Strings no longer than `BLOCKS_MAX` are copied in blocks of this many bytes, which is faster than copies of any
+/// length.
 const BLOCK: usize = 32;
 const BLOCKS_MAX: usize = 8 * BLOCK;
 
-/// Appends strings, given as views into `buffers`, to `out`: each behind its length if `LENGTHS` (Encodings.md, "Plain"; else
-/// DELTA_LENGTH_BYTE_ARRAY's data). `out` does not grow: it has memory for them, and for [`APPEND_SLACK`] bytes more.
+/// Appends strings, given as views into `buffers`, to `out`: each preceded by its length if `LENGTHS` (Encodings.md,
+/// "Plain"), otherwise without (DELTA_LENGTH_BYTE_ARRAY's data). `out` does not grow: it needs capacity for the
+/// strings and for [`APPEND_SLACK`] bytes more.
 ///
 /// # Errors
 ///
-/// When a view points outside of the buffers (`Mismatch`), or the memory is too short (`Short`). `out` is as it was then.
+/// `Mismatch` if a view points outside the buffers; `Short` if the capacity is too small. Then `out` is unchanged.
 pub fn append<const LENGTHS: bool>(
     views: &[u128],
     buffers: &[impl AsRef<[u8]>],

@@ -2,20 +2,19 @@
 
 /// Whether all of `bytes` is UTF-8.
 ///
-/// Strings that lie one after the other can be checked together only where none begins within a character; see
-/// [`is_boundary`].
+/// Consecutive strings can be checked together only if none of them begins within a character; see [`is_boundary`].
 #[must_use]
 pub fn valid(bytes: &[u8]) -> bool {
     simdutf8::basic::from_utf8(bytes).is_ok()
 }
 
-/// Where the first byte lies that is not UTF-8, if one does not: all before it is.
+/// The position of the first byte that is not UTF-8; everything before it is. `None` if all bytes are valid.
 #[must_use]
 pub fn error_at(bytes: &[u8]) -> Option<usize> {
     simdutf8::compat::from_utf8(bytes).err().map(|error| error.valid_up_to())
 }
 
-/// Whether a byte can begin a character (it is no continuation byte).
+/// Whether a byte can begin a character: it is not a continuation byte.
 #[inline]
 #[must_use]
 pub fn is_boundary(byte: u8) -> bool {

@@ -1,7 +1,7 @@
 //! XXH64 with the seed 0: the hash of Parquet's Bloom filters (BloomFilter.md, "Hash Function").
 //!
-//! Bytes of any number are hashed by the crate `twox-hash`. Its function, compiled for values of four and eight bytes, is a handful of
-//! products, which are done of several values at once where the processor multiplies 64 bits by lanes.
+//! Byte strings of any length are hashed by the crate `twox-hash`. For values of four and eight bytes the function is
+//! only a handful of products, computed for several values at once where the processor multiplies 64-bit lanes.
 
 use core::hash::Hasher;
 
@@ -17,7 +17,7 @@ pub fn of_bytes(bytes: &[u8]) -> u64 {
     XxHash64::oneshot(0, bytes)
 }
 
-/// The hashes of values of four bytes, as they stand in memory.
+/// The hashes of values of four bytes, as they are in memory.
 ///
 /// # Errors
 ///
@@ -26,7 +26,7 @@ pub fn of_fours(values: &[u32], out: &mut [u64]) -> Result<(), Error> {
     of_fours_with(isa(), values, out)
 }
 
-/// The hashes of values of eight bytes, as they stand in memory.
+/// The hashes of values of eight bytes, as they are in memory.
 ///
 /// # Errors
 ///
@@ -35,24 +35,24 @@ pub fn of_eights(values: &[u64], out: &mut [u64]) -> Result<(), Error> {
     of_eights_with(isa(), values, out)
 }
 
-/// The hash of bytes that come in pieces.
+/// The hash of bytes that arrive in pieces.
 #[derive(Debug, Clone)]
 pub struct Pieces(XxHash64);
 
 impl Default for Pieces {
-    /// Of no bytes.
+    /// The hash of no bytes.
     fn default() -> Pieces {
         Pieces(XxHash64::with_seed(0))
     }
 }
 
 impl Pieces {
-    /// Adds a piece behind those before.
+    /// Appends a piece.
     pub fn add(&mut self, bytes: &[u8]) {
         self.0.write(bytes);
     }
 
-    /// The hash of all so far.
+    /// The hash of all pieces so far.
     #[must_use]
     pub fn finish(&self) -> u64 {
         self.0.finish()

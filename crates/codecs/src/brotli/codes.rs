@@ -367,7 +367,7 @@ impl CodeReader {
         let chosen = &chosen[..count];
         let twice = |at: usize| chosen[..at].contains(&chosen[at]);
         if (0..count).any(|at| chosen[at] >= symbols || twice(at)) {
-            return Err(Fault::Malformed("a prefix code has a symbol twice, or one that there is not"));
+            return Err(Fault::Malformed("a prefix code has a repeated symbol, or one out of range"));
         }
         let lengths: &[u8] = match (count, deep) {
             (1, _) => {

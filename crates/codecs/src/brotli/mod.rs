@@ -1,4 +1,4 @@
-//! BROTLI: one stream as RFC 7932 defines it, whole.
+//! BROTLI: exactly one stream (RFC 7932).
 //!
 //! The format puts no frame around a stream and lets none follow another, so whatever comes after it is an error. (The
 //! reference library's one-call decoder, which Arrow C++ uses, ignores it.) The extension with windows of up to 1 GiB, which
@@ -89,7 +89,7 @@ enum Expect {
     Word,
     /// Something that a run left, and why it is bad.
     Bad(&'static str),
-    /// The bits behind the last metablock.
+    /// The bits after the last metablock.
     Padding,
     End,
 }
@@ -111,7 +111,7 @@ const RUN_INPUT_MIN: usize = 2 * run::INPUT_MIN;
 const SHORT_COPY_MAX: usize = 512;
 
 const LITERALS_TOO_MANY: &str = "a metablock has more literals than bytes";
-const COPY_TOO_LONG: &str = "a copy goes on behind its metablock";
+const COPY_TOO_LONG: &str = "a copy extends beyond its metablock";
 
 /// What a command, one that is decoded with care, a switch of blocks and a word cost, in elements.
 const COMMAND_ELEMENTS: usize = 1;
@@ -541,7 +541,7 @@ impl Brotli {
         self.word.length = usize::try_from(length).unwrap_or(0);
         self.word.written = 0;
         if self.word.length > self.left {
-            return Err(Fault::Malformed("a word goes on behind its metablock"));
+            return Err(Fault::Malformed("a word extends beyond its metablock"));
         }
         // Transforms may leave nothing of a word.
         Ok(())

@@ -150,7 +150,12 @@ fn lz4_frames() {
 
     refused(Codec::Lz4, &frame, 116, "more than the announced 116");
     refused(Codec::Lz4, &frame, 118, "117 uncompressed bytes, not the announced 118");
-    refused(Codec::Lz4, &[&frame[..], b"garbage"].concat(), 117, "what follows an LZ4 frame is none");
+    refused(
+        Codec::Lz4,
+        &[&frame[..], b"garbage"].concat(),
+        117,
+        "an LZ4 frame is followed by bytes that are not a frame",
+    );
     refused(Codec::Lz4, &linked, 79_999, "more than the announced 79999");
     for page in [&frame, &linked] {
         let uncompressed = if page.len() == frame.len() { 117 } else { 80_000 };
