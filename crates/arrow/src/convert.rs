@@ -16,8 +16,9 @@ use marquetry_parquet::format::{ARROW_SCHEMA_KEY, FileMetaData, KeyValue};
 use marquetry_parquet::schema::Schema;
 
 use crate::buffers::{nulls, scalars};
+use crate::plan::{Plan, PlanKind};
 use crate::retype;
-use crate::schema::{ArrowOptions, Column, Plan, PlanKind, apply_stored, columns};
+use crate::schema::{ArrowOptions, Column, apply_stored, columns};
 use crate::stored::stored_schema;
 use crate::values::{Fault, array, default_of, keys};
 

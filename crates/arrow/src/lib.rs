@@ -62,6 +62,7 @@
 mod buffers;
 mod convert;
 mod incoming;
+mod plan;
 mod retype;
 mod schema;
 mod stored;

@@ -17,6 +17,7 @@ use marquetry_parquet::schema::{
     EdgeAlgorithm, LogicalType, NodeKind, PhysicalType, Schema, Shape, ShapeKind, TimeUnit,
 };
 
+use crate::plan::{Plan, PlanKind};
 use crate::stored;
 
 /// The key of a field's metadata that holds its Parquet field id, as pyarrow and parquet-rs have it.
@@ -90,26 +91,6 @@ impl Column {
     pub(crate) fn field(&self) -> &FieldRef {
         self.stored.as_ref().unwrap_or(&self.plan.field)
     }
-}
-
-/// A field, and how it is made.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) field: FieldRef,
-    pub(crate) kind: PlanKind,
-}
-
-/// How a field is made.
-#[derive(Debug)]
-pub(crate) enum PlanKind {
-    /// Of a leaf's values.
-    Leaf { leaf: usize, path: String },
-    /// Of its fields.
-    Struct(Vec<Plan>),
-    /// Of its elements.
-    List(Box<Plan>),
-    /// Of its keys and values, and the name of both together.
-    Map { entries: FieldRef, key: Box<Plan>, value: Box<Plan> },
 }
 
 /// The columns that `leaves` make.

@@ -16,7 +16,7 @@ use marquetry_base::{Error, Result};
 use marquetry_parquet::format::{ARROW_SCHEMA_KEY, FileMetaData};
 use marquetry_parquet::schema::{Schema, Shape, ShapeKind};
 
-use crate::schema::{Plan, PlanKind};
+use crate::plan::{Plan, PlanKind};
 
 /// The Arrow schema that a file's writer left in its footer. `None` when it left none.
 ///

@@ -195,6 +195,23 @@ impl Input {
     }
 }
 
+/// Checks what a host supplies: as many bytes as it says, within the object where its length is known. Machines call it before
+/// they take bytes in.
+///
+/// # Errors
+///
+/// [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) where the range and the bytes differ in length, or the range ends beyond the
+/// object.
+pub fn check_supply(range: &Range<u64>, bytes: &Bytes, object_length: Option<u64>) -> Result<()> {
+    if range.end.checked_sub(range.start) != Some(u64_of(bytes.len())) {
+        return Err(Error::misuse(alloc::format!("{} bytes supplied as the range {range:?}", bytes.len())));
+    }
+    if object_length.is_some_and(|length| range.end > length) {
+        return Err(Error::misuse(alloc::format!("bytes supplied beyond the object's end: {range:?}")));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,6 +308,17 @@ mod tests {
                 let starts = (0..END).filter(|&at| model[index(at)] && (at == 0 || !model[index(at) - 1]));
                 assert_eq!(input.runs.len(), starts.count());
             }
+        }
+    }
+
+    #[test]
+    fn what_is_supplied_is_checked() {
+        let bytes = text(0..4);
+        assert!(check_supply(&(2..6), &bytes, None).is_ok());
+        assert!(check_supply(&(2..6), &bytes, Some(6)).is_ok());
+        for (range, length) in [(2..5, None), (2..7, None), (2..6, Some(5)), (6..2, None)] {
+            let error = check_supply(&range, &bytes, length).unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::Misuse, "{range:?} of {length:?}");
         }
     }
 

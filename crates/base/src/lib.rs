@@ -45,7 +45,7 @@ pub use bytes::Bytes;
 pub use codec::{Codec, Codecs, Compressor, Decompressor, Levels, Progress, Status};
 pub use demand::{Demand, Object, Priority, Want};
 pub use error::{Detail, Error, ErrorKind, Place, Result};
-pub use input::Input;
+pub use input::{Input, check_supply};
 pub use limits::{Limit, Limits};
 pub use segmented::{Segmented, SegmentedIter};
 pub use step::{Machine, Step};

@@ -46,6 +46,7 @@ mod gzip;
 mod hadoop;
 mod inflate;
 mod lz4;
+mod lz4_block;
 mod lz4_frame;
 mod lzo;
 mod page;

@@ -6,7 +6,7 @@ use marquetry_base::{Codec, Error, Result};
 use twox_hash::XxHash32;
 
 use crate::block::{Block, Room, Stop};
-use crate::lz4::Sequences;
+use crate::lz4_block::Sequences;
 use crate::page::corrupt;
 
 const MAGIC: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];

@@ -11,6 +11,7 @@
 //! * [`geometry`]: well-known binary as well-known text;
 //! * [`read`]: the machines that read;
 //! * [`sort`]: rows put in order, more than memory holds;
+//! * [`thrift`]: the compact protocol that the structures of `format` are written in;
 //! * [`variant`]: the values of VARIANT columns: looked at, built, put together from shredded columns;
 //! * [`write`](mod@write): the machines that write.
 //!
@@ -62,5 +63,6 @@ pub mod record;
 pub mod scalar;
 pub mod schema;
 pub mod sort;
+pub mod thrift;
 pub mod variant;
 pub mod write;

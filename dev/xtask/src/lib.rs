@@ -9,6 +9,7 @@
 //! * [`rules::sources`]: length, unfinished code, ignored tests, relaxed lints, paths of one machine, scripts.
 //! * [`rules::documents`]: links of Markdown files.
 //! * [`rules::prices`]: that each price of a budget's units is measured.
+//! * [`rules::rooms`]: which module may import which, and that no files import each other in a circle.
 
 #![forbid(unsafe_code)]
 
@@ -21,5 +22,6 @@ pub mod rules {
     pub mod documents;
     pub mod manifests;
     pub mod prices;
+    pub mod rooms;
     pub mod sources;
 }

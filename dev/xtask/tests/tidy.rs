@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use marquetry_xtask::rules::{dependencies, documents, manifests, prices, sources};
+use marquetry_xtask::rules::{dependencies, documents, manifests, prices, rooms, sources};
 use marquetry_xtask::workspace::{File, Workspace};
 
 fn workspace() -> &'static Workspace {
@@ -54,6 +54,20 @@ fn development_tools_are_unpublished() {
 #[test]
 fn scylla_uses_parquet_only_in_its_bridge() {
     none(dependencies::parquet_only_in_bridge(texts(".rs")));
+}
+
+#[test]
+fn rooms_import_from_lower_floors_only() {
+    none(texts(".rs").flat_map(|(path, text)| rooms::upward(path, text)));
+}
+
+#[test]
+fn no_files_import_each_other_in_a_circle() {
+    none(rooms::WITHOUT_CIRCLES.iter().flat_map(|name| {
+        let folder = format!("crates/{name}/src/");
+        assert!(texts(".rs").any(|(path, _)| path.starts_with(&folder)), "{folder}");
+        rooms::circles(&folder, texts(".rs"))
+    }));
 }
 
 #[test]

@@ -11,9 +11,8 @@ use marquetry_base::cast::{bits_i32, bits_i64, low_u32, u64_of};
 use marquetry_base::{Buffer, Bytes, Error, Result};
 use marquetry_parquet::batch::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};
 
-use super::levels::Live;
+use super::live::{Live, live_of, refused};
 use super::types::decimal_bytes;
-use super::{live_of, refused};
 
 /// A dictionary that was seen last, and what became of it.
 pub(super) type LastDictionary = Option<(ArrayRef, Arc<Values>)>;

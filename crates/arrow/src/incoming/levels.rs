@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field};
 use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::Levels;
 
-use super::live_of;
+use super::live::{Live, live_of};
 
 /// Entries of a field: as many as its leaves would have were they here.
 #[derive(Debug, Clone)]
@@ -26,29 +26,6 @@ pub(super) struct Slots {
     level: u8,
     /// Lists around it.
     lists: u8,
-}
-
-/// Slots of an array.
-#[derive(Debug, Clone)]
-pub(super) enum Live {
-    Range(Range<usize>),
-    Picks(Vec<usize>),
-}
-
-impl Live {
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Live::Range(range) => range.len(),
-            Live::Picks(picks) => picks.len(),
-        }
-    }
-
-    pub(super) fn iter(&self) -> Box<dyn Iterator<Item = usize> + '_> {
-        match self {
-            Live::Range(range) => Box::new(range.clone()),
-            Live::Picks(picks) => Box::new(picks.iter().copied()),
-        }
-    }
 }
 
 /// Tells of each leaf below an array of so many rows, in order: its array, its field, and its entries.

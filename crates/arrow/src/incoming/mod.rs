@@ -4,11 +4,12 @@
 
 mod leaf;
 mod levels;
+mod live;
 mod types;
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Bitmap, Error, Result};
@@ -17,7 +18,6 @@ use marquetry_parquet::format::{ARROW_SCHEMA_KEY, KeyValue};
 use marquetry_parquet::schema::Schema;
 
 use crate::stored;
-use levels::Live;
 
 /// Rows of a batch, at most: so that no array has 1 MiB or more.
 const BATCH_ROWS: usize = 8192;
@@ -144,18 +144,5 @@ impl levels::Slots {
     /// The validity of a flat column.
     fn validity(&self) -> Bitmap {
         self.definition.iter().map(|level| *level > 0).collect()
-    }
-}
-
-/// What arrow-rs refuses of arrays that contradict themselves.
-fn refused(error: arrow_schema::ArrowError) -> Error {
-    Error::misuse(format!("an array that contradicts itself: {error}"))
-}
-
-/// A flat array's values that are there.
-fn live_of(array: &dyn Array) -> Live {
-    match array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
-        None => Live::Range(0..array.len()),
-        Some(nulls) => Live::Picks(nulls.valid_indices().collect()),
     }
 }

@@ -4,7 +4,7 @@
 
 use marquetry_base::{Budget, Compressor, Error, Progress, Result, Status};
 
-use super::{Pack, Plain};
+use super::page::{Pack, Plain};
 
 /// The compressor of pages of such blocks, by one of the chunks in them.
 pub(crate) struct Hadoop<C> {

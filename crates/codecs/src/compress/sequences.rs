@@ -8,7 +8,7 @@
 use marquetry_base::{Budget, Error, Price, Progress, Result, Status};
 use marquetry_kernels::lz::pack::{Cursor, DISTANCE_MAX, Input, LENGTH_MAX, MARGIN, Packed, Sequence, Table};
 
-use super::{Pack, Plain};
+use super::page::{Pack, Plain};
 
 /// A format of sequences.
 pub(crate) trait Format: Send + Default {

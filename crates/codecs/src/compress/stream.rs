@@ -6,7 +6,7 @@
 
 use marquetry_base::{Budget, Error, Price, Progress, Result, Status};
 
-use super::{Pack, Plain};
+use super::page::{Pack, Plain};
 
 /// A library's encoder of streams.
 pub(crate) trait Stream: Send {

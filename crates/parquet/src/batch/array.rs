@@ -6,10 +6,9 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use marquetry_base::{Bitmap, Budget, Buffer, Error, Limits, Result};
+use marquetry_base::{Bitmap, Buffer};
 
-use super::{Assembler, ColumnBatch, Values};
-use crate::schema::Shape;
+use super::Values;
 
 /// A field of a batch, in Arrow's layout: one slot a row, or an element of the list it is below.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,22 +36,4 @@ pub enum ArrayKind {
     List(Buffer<i32>, Box<Array>),
     /// `offsets[i]..offsets[i + 1]` are the keys, and the values if there are any, of slot `i`.
     Map(Buffer<i32>, Box<Array>, Option<Box<Array>>),
-}
-
-impl Array {
-    /// The array of a shape, of a batch's columns, which must have all of the shape's leaves; `column_of` finds a leaf's. Of several
-    /// batches an [`Assembler`] makes them quicker, in slices, and names the place of an error.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Assembler::assemble`], but they name no column. Rows are counted from the batch's first.
-    pub fn assemble<'a>(
-        shape: &Shape,
-        rows: usize,
-        column_of: &impl Fn(usize) -> Option<&'a ColumnBatch>,
-    ) -> Result<Array> {
-        let mut assembler = Assembler::of(shape, &Limits::DEFAULT, Vec::new())?;
-        let array = assembler.step_of(rows, 0, column_of, &mut Budget::unlimited())?;
-        array.ok_or_else(|| Error::internal("a budget without an end is spent"))
-    }
 }

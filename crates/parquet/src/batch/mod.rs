@@ -6,10 +6,12 @@
 mod array;
 mod assembler;
 mod columns;
+mod slice;
 pub(crate) mod store;
 mod values;
 
 pub use array::{Array, ArrayKind};
 pub use assembler::Assembler;
 pub use columns::{Batch, ColumnBatch, Layout, Levels};
+pub use slice::Slice;
 pub use values::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};

@@ -1,6 +1,6 @@
 //! The head of a Bloom filter (`BloomFilterHeader`).
 
-use super::thrift::{Kind, Reader, Stop, Thrift};
+use crate::thrift::{Kind, Reader, Stop, Thrift};
 use marquetry_base::{Error, Result};
 
 /// What stands before the blocks of a Bloom filter.

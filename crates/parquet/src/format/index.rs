@@ -8,11 +8,9 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use crate::thrift::{Field, Fields, Kind, Reader, Skim, Stop, Thrift, WHOLE_BYTES_MAX, Wanted};
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
-
-use super::skim::{Fields, Skim, WHOLE_BYTES_MAX, Wanted};
-use super::thrift::{Field, Kind, Reader, Stop, Thrift};
 
 /// Where the data pages of a column chunk are (`OffsetIndex`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

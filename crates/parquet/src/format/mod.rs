@@ -5,9 +5,7 @@ mod index;
 mod metadata;
 mod page;
 mod parse;
-mod skim;
 mod statistics;
-pub mod thrift;
 pub(crate) mod write;
 
 pub(crate) use bloom::BLOOM_HEADER_BYTES_MAX;
@@ -20,7 +18,6 @@ pub use metadata::{
 };
 pub use page::{DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, PageHeader, PageKind};
 pub(crate) use parse::{FooterParser, Parsed};
-pub(crate) use skim::{ANY, Fields, Skim, WHOLE_BYTES_MAX, Wanted};
 pub use statistics::{BoundingBox, GeospatialStatistics, SizeStatistics};
 
 /// The key of a footer's metadata under which Arrow's writers leave their schema.

@@ -5,9 +5,8 @@ use alloc::boxed::Box;
 use marquetry_base::{Error, Limits, Result};
 
 use super::parse;
-use super::skim::{Fields, Skim, Wanted, first_fault};
-use super::thrift::{Kind, Reader, Stop, Thrift};
 use super::{Encoding, Statistics};
+use crate::thrift::{Fields, Kind, Reader, Skim, Stop, Thrift, Wanted, first_fault};
 
 /// A page's header.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,13 +7,14 @@ use alloc::sync::Arc;
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Bytes, Error, Input, Limits, Price, Result, Segmented};
 
-use super::skim::{ANY, Fields, READ_PRICE, Skim, WHOLE_BYTES_MAX, Wanted, first_fault};
-use super::thrift::{Field, Kind, Reader, Stop, Thrift};
 use super::{
     ColumnChunk, ColumnOrder, Compression, Encoding, EncryptionAlgorithm, FileMetaData, KeyValue,
     PageEncodingStats, RowGroup, SortingColumn, Statistics, statistics as more,
 };
 use crate::schema::{ELEMENT_FIELDS, Element, Schema, SchemaBuilder};
+use crate::thrift::{
+    ANY, Field, Fields, Kind, READ_PRICE, Reader, Skim, Stop, Thrift, WHOLE_BYTES_MAX, Wanted, first_fault,
+};
 
 /// What a column chunk or schema element costs to read beside its bytes: some hundred nanoseconds, with its allocations.
 const ELEMENT_UNITS: u64 = 500;

@@ -1,9 +1,7 @@
 //! What a column chunk tells of its values' sizes, levels and places (`SizeStatistics`, `GeospatialStatistics`).
 
+use crate::thrift::{Fields, Kind, Reader, Thrift, Wanted};
 use alloc::vec::Vec;
-
-use super::skim::{Fields, Wanted};
-use super::thrift::{Kind, Reader, Thrift};
 
 /// What is needed to guess how much memory a chunk's values take, and how its lists and structs are filled (`SizeStatistics`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{
-    Budget, Bytes, Demand, Error, Input, Machine, Object, Price, Priority, Result, Step, Want,
+    Budget, Bytes, Demand, Error, Input, Machine, Object, Price, Priority, Result, Step, Want, check_supply,
 };
 
 use crate::bloom::{BLOCK_BYTES, block_contains, block_offset};
@@ -203,7 +203,7 @@ impl Machine for BloomProbe {
         if object != self.object {
             return Err(Error::misuse("an object that is not this machine's"));
         }
-        super::check_supply(&range, &bytes, None)?;
+        check_supply(&range, &bytes, None)?;
         match self.expects {
             Expects::Failed(_) => Ok(()),
             _ => self.input.supply(range.start, bytes),

@@ -5,11 +5,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::{Bitmap, Budget, Bytes, Error, ErrorKind, Result};
-use marquetry_kernels::{bits, spread};
+use marquetry_kernels::{Plain, bits, gather, spread};
 
-use super::dictionary::Entries;
+use super::dictionary::{Entries, Segmented, Segments};
 use crate::batch::store::{ARRAY_BYTES_MAX, Store, disagree, rows_max, value_bytes};
 use crate::batch::{ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
+use crate::encoding::hybrid::{Hybrid, beyond_dictionary};
 use crate::growing::{RELEASE_PRICE, SLICE_BYTES};
 use crate::schema::PhysicalType;
 
@@ -327,6 +328,56 @@ impl Builder {
                 spread_fixed(out, width, there, rows, (validity, at))
             }
         }
+    }
+
+    /// Decodes `count` indices into a large dictionary, or as many as are there, and looks them up to the end of the values; how many.
+    pub(super) fn look_up(
+        &mut self,
+        dictionary: &Segmented,
+        hybrid: &mut Hybrid,
+        count: usize,
+    ) -> Result<usize> {
+        /// The same for each kind of values that are numbers, views among them.
+        fn look_up<T: Plain + Default>(
+            (segments, shift): (&[Vec<T>], u32),
+            hybrid: &mut Hybrid,
+            store: &mut Store<T>,
+            (capacity, at, count): (usize, usize, usize),
+        ) -> Result<usize> {
+            let segmented = gather::Segmented::new(segments, shift)
+                .map_err(|_| Error::internal("a dictionary's segment that is not full"))?;
+            hybrid.look_up_segmented(segmented, store.room(capacity, at, count)?)
+        }
+        let (shift, capacity, at) = (dictionary.shift, self.capacity, self.values);
+        let place = (capacity, at, count);
+        let found = match (&dictionary.segments, &mut self.output) {
+            (Segments::Int32(segments), Output::Int32(store)) => {
+                look_up((segments, shift), hybrid, store, place)?
+            }
+            (Segments::Int64(segments), Output::Int64(store)) => {
+                look_up((segments, shift), hybrid, store, place)?
+            }
+            (Segments::Float(segments), Output::Float(store)) => {
+                look_up((segments, shift), hybrid, store, place)?
+            }
+            (Segments::Double(segments), Output::Double(store)) => {
+                look_up((segments, shift), hybrid, store, place)?
+            }
+            (Segments::ByteArray(segments), Output::ByteArray(store, _)) => {
+                look_up((segments, shift), hybrid, store, place)?
+            }
+            (Segments::Fixed(width, segments), Output::Fixed(_, store)) => {
+                let indices = self.indices.room(capacity, 0, count)?;
+                let found = hybrid.decode(indices)?;
+                let out = store.room(capacity.saturating_mul(*width), at * width, found * width)?;
+                gather::segmented_fixed(segments, shift, *width, &indices[..found], out)
+                    .map_err(|_| beyond_dictionary(dictionary.entries))?;
+                found
+            }
+            _ => return Err(Error::internal("a dictionary of another type than its column")),
+        };
+        self.values += found;
+        Ok(found)
     }
 
     /// Ends the batch of a nested leaf.

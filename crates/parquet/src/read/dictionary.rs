@@ -7,12 +7,10 @@ use alloc::vec::Vec;
 
 use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
-use marquetry_kernels::{Plain, gather, plain, strings, utf8};
+use marquetry_kernels::{Plain, plain, strings, utf8};
 
-use super::builder::{Builder, Output};
-use crate::batch::store::{ARRAY_BYTES_MAX, Store, value_bytes};
+use crate::batch::store::{ARRAY_BYTES_MAX, value_bytes};
 use crate::batch::{ByteArrays, FixedBytes, Values};
-use crate::encoding::hybrid::{Hybrid, beyond_dictionary};
 use crate::encoding::plain::{Accept, check_plain_text, not_text, string_error};
 use crate::encoding::too_few_values;
 use crate::format::Encoding;
@@ -54,16 +52,16 @@ pub(super) enum Entries {
 /// The entries of a large dictionary.
 #[derive(Debug)]
 pub(super) struct Segmented {
-    segments: Segments,
+    pub(super) segments: Segments,
     /// Each segment but the last has `1 << shift` entries.
-    shift: u32,
-    entries: usize,
+    pub(super) shift: u32,
+    pub(super) entries: usize,
     buffers: Arc<Vec<Bytes>>,
 }
 
 /// Arrays of values.
 #[derive(Debug)]
-enum Segments {
+pub(super) enum Segments {
     Int32(Vec<Vec<i32>>),
     Int64(Vec<Vec<i64>>),
     Float(Vec<Vec<f32>>),
@@ -148,53 +146,6 @@ impl Entries {
             Entries::Segmented(segmented) => segmented.segments.held(),
         };
         values + strings
-    }
-}
-
-impl Segmented {
-    /// Decodes `count` indices, or as many as are there, and looks them up to the end of the batch's values; how many.
-    pub(super) fn look_up(&self, hybrid: &mut Hybrid, builder: &mut Builder, count: usize) -> Result<usize> {
-        /// The same for each kind of values that are numbers, views among them.
-        fn look_up<T: Plain + Default>(
-            (segments, shift): (&[Vec<T>], u32),
-            hybrid: &mut Hybrid,
-            store: &mut Store<T>,
-            (capacity, at, count): (usize, usize, usize),
-        ) -> Result<usize> {
-            let segmented = gather::Segmented::new(segments, shift)
-                .map_err(|_| Error::internal("a dictionary's segment that is not full"))?;
-            hybrid.look_up_segmented(segmented, store.room(capacity, at, count)?)
-        }
-        let (shift, capacity, at) = (self.shift, builder.capacity, builder.values);
-        let place = (capacity, at, count);
-        let found = match (&self.segments, &mut builder.output) {
-            (Segments::Int32(segments), Output::Int32(store)) => {
-                look_up((segments, shift), hybrid, store, place)?
-            }
-            (Segments::Int64(segments), Output::Int64(store)) => {
-                look_up((segments, shift), hybrid, store, place)?
-            }
-            (Segments::Float(segments), Output::Float(store)) => {
-                look_up((segments, shift), hybrid, store, place)?
-            }
-            (Segments::Double(segments), Output::Double(store)) => {
-                look_up((segments, shift), hybrid, store, place)?
-            }
-            (Segments::ByteArray(segments), Output::ByteArray(store, _)) => {
-                look_up((segments, shift), hybrid, store, place)?
-            }
-            (Segments::Fixed(width, segments), Output::Fixed(_, store)) => {
-                let indices = builder.indices.room(capacity, 0, count)?;
-                let found = hybrid.decode(indices)?;
-                let out = store.room(capacity.saturating_mul(*width), at * width, found * width)?;
-                gather::segmented_fixed(segments, shift, *width, &indices[..found], out)
-                    .map_err(|_| beyond_dictionary(self.entries))?;
-                found
-            }
-            _ => return Err(Error::internal("a dictionary of another type than its column")),
-        };
-        builder.values += found;
-        Ok(found)
     }
 }
 
@@ -545,6 +496,8 @@ fn check_slice(value: &[u8], checked: &mut usize, budget: &mut Budget<'_>) -> Re
 mod tests {
     use super::*;
     use crate::batch::Layout;
+    use crate::encoding::hybrid::Hybrid;
+    use crate::read::builder::Builder;
     use alloc::string::String;
 
     const ACCEPT: Accept = Accept { value_bytes_max: 1 << 20, only_text: true };
@@ -588,7 +541,7 @@ mod tests {
         let mut hybrid = Hybrid::new(Bytes::from(runs).into(), 32);
         match entries {
             Entries::Segmented(segmented) => {
-                assert_eq!(segmented.look_up(&mut hybrid, &mut builder, indices.len())?, indices.len());
+                assert_eq!(builder.look_up(segmented, &mut hybrid, indices.len())?, indices.len());
             }
             Entries::Whole(_) => panic!("one array"),
         }

@@ -4,7 +4,9 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ops::Range;
 
-use marquetry_base::{Budget, Bytes, Demand, Error, Input, Limits, Machine, Object, Result, Step};
+use marquetry_base::{
+    Budget, Bytes, Demand, Error, Input, Limits, Machine, Object, Result, Step, check_supply,
+};
 
 use crate::format::{
     FILE_BYTES_MIN, FOOTER_TAIL_BYTES, FileMetaData, FooterParser, MAGIC, MAGIC_ENCRYPTED, Parsed,
@@ -145,7 +147,7 @@ impl Machine for FooterReader {
 
     fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
         self.check_object(object)?;
-        super::check_supply(&range, &bytes, self.length)?;
+        check_supply(&range, &bytes, self.length)?;
         match self.expects {
             Expects::Tail | Expects::Footer { .. } if self.failed.is_none() => {
                 self.input.supply(range.start, bytes)

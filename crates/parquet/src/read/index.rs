@@ -8,6 +8,7 @@ use core::ops::Range;
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{
     Budget, Bytes, Demand, Error, Input, Limits, Machine, Object, Price, Priority, Result, Step, Want,
+    check_supply,
 };
 
 use super::ReadOptions;
@@ -366,7 +367,7 @@ impl Machine for PageIndexReader {
         if object != self.object {
             return Err(Error::misuse("an object that is not this machine's"));
         }
-        super::check_supply(&range, &bytes, None)?;
+        check_supply(&range, &bytes, None)?;
         match self.expects {
             Expects::Failed(_) => Ok(()),
             _ => self.input.supply(range.start, bytes),

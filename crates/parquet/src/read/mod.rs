@@ -92,10 +92,6 @@ mod scan;
 mod values;
 mod windowed;
 
-use core::ops::Range;
-
-use marquetry_base::{Bytes, Error, Result};
-
 pub use bloom::BloomProbe;
 pub use conform::{Conform, ConformReader, Conformer};
 pub use footer::FooterReader;
@@ -103,14 +99,3 @@ pub use index::{ChunkIndex, PageIndexReader};
 pub use options::ReadOptions;
 pub use reader::BatchReader;
 pub use scan::{PageInfo, PageScanner};
-
-/// Checks what a host supplies: as many bytes as it says, inside the object where its length is known.
-pub(crate) fn check_supply(range: &Range<u64>, bytes: &Bytes, object_length: Option<u64>) -> Result<()> {
-    if range.end.checked_sub(range.start) != Some(bytes.len() as u64) {
-        return Err(Error::misuse(alloc::format!("{} bytes supplied as the range {range:?}", bytes.len())));
-    }
-    if object_length.is_some_and(|length| range.end > length) {
-        return Err(Error::misuse(alloc::format!("bytes supplied beyond the object's end: {range:?}")));
-    }
-    Ok(())
-}

@@ -15,8 +15,8 @@ use super::ReadOptions;
 use super::body::{Body, Fill};
 use super::decompressors::Decompressors;
 use crate::encoding::stream::Stream;
-use crate::format::thrift::Stop;
-use crate::format::{ColumnChunk, Compression, PageHeader, PageKind, Skim, WHOLE_BYTES_MAX};
+use crate::format::{ColumnChunk, Compression, PageHeader, PageKind};
+use crate::thrift::{Skim, Stop, WHOLE_BYTES_MAX};
 
 /// Bytes asked for to read a page header: most need less than 100; statistics make them longer.
 const HEADER_GUESS_BYTES: u64 = 1 << 10;

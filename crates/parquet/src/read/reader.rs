@@ -7,7 +7,7 @@ use core::ops::Range;
 
 use marquetry_base::{
     Budget, Bytes, Codecs, Demand, Error, Input, Limits, Machine, Object, Price, Priority, Result, Segmented,
-    Step,
+    Step, check_supply,
 };
 
 use super::ReadOptions;
@@ -359,7 +359,7 @@ impl Machine for BatchReader {
 
     fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
         self.check_object(object)?;
-        super::check_supply(&range, &bytes, None)?;
+        check_supply(&range, &bytes, None)?;
         if self.current.is_some() { self.input.supply(range.start, bytes) } else { Ok(()) }
     }
 

@@ -3,7 +3,9 @@
 use alloc::sync::Arc;
 use core::ops::Range;
 
-use marquetry_base::{Budget, Bytes, Demand, Error, Input, Limits, Machine, Object, Priority, Result, Step};
+use marquetry_base::{
+    Budget, Bytes, Demand, Error, Input, Limits, Machine, Object, Priority, Result, Step, check_supply,
+};
 
 use super::ReadOptions;
 use super::page::{Header, PageReader};
@@ -113,7 +115,7 @@ impl Machine for PageScanner {
         if object != self.object {
             return Err(Error::misuse("an object that is not this machine's"));
         }
-        super::check_supply(&range, &bytes, None)?;
+        check_supply(&range, &bytes, None)?;
         self.input.supply(range.start, bytes)
     }
 

@@ -268,7 +268,7 @@ impl ValueDecoder {
         if let (ValueDecoder::Dictionary(hybrid), Some(Entries::Segmented(segmented))) =
             (&mut *self, dictionary)
         {
-            return segmented.look_up(hybrid, builder, count).map(Decoded::values);
+            return builder.look_up(segmented, hybrid, count).map(Decoded::values);
         }
         let dictionary = dictionary.and_then(Entries::whole);
         let decoded = self.decode_into(builder, dictionary, count)?;

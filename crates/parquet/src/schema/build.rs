@@ -10,8 +10,7 @@ use super::{
     ConvertedType, EdgeAlgorithm, Leaf, LogicalType, Node, NodeKind, PhysicalType, Repetition, Schema,
     TimeUnit,
 };
-use crate::format::thrift::{Kind, Reader, Thrift};
-use crate::format::{ANY, Fields, Wanted};
+use crate::thrift::{ANY, Fields, Kind, Reader, Thrift, Wanted};
 
 /// An element as it stands in the footer (`SchemaElement`).
 #[derive(Debug, Clone, Default)]

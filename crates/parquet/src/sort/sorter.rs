@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{Budget, Bytes, Codec, Codecs, Error, Machine, Object, Result, Step};
+use marquetry_base::{Budget, Bytes, Codec, Codecs, Error, Machine, Object, Result, Step, check_supply};
 
 use super::is_paid_for;
 use super::key::Keys;
@@ -426,7 +426,7 @@ impl Machine for Sorter {
         if object != self.common.spill {
             return Err(Error::misuse("an object that this machine does not read"));
         }
-        crate::read::check_supply(&range, &bytes, Some(self.spilled))?;
+        check_supply(&range, &bytes, Some(self.spilled))?;
         match &mut self.state {
             State::Spilling { producer, .. } | State::Sending(producer) => {
                 producer.supply(object, &range, &bytes)

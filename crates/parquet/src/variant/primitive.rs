@@ -127,9 +127,9 @@ pub(super) fn data_bytes(id: u8, data: &[u8]) -> Result<usize> {
         type_id::DECIMAL8 => 9,
         type_id::DECIMAL16 => 17,
         type_id::UUID => 16,
-        type_id::BINARY | type_id::STRING => super::number(data, 0, 4)
-            .and_then(|length| length.checked_add(4))
-            .ok_or_else(super::value::cut_off)?,
+        type_id::BINARY | type_id::STRING => {
+            super::number(data, 0, 4).and_then(|length| length.checked_add(4)).ok_or_else(cut_off)?
+        }
         _ => return Err(Error::unsupported(format!("a variant of primitive type {id}"))),
     })
 }
@@ -166,14 +166,14 @@ pub(super) fn read(id: u8, data: &[u8]) -> Result<Raw<'_>> {
         type_id::TIMESTAMP_NANOS => P::TimestampNanos(int64(data)?),
         type_id::TIMESTAMP_NTZ_NANOS => P::TimestampNtzNanos(int64(data)?),
         type_id::UUID => P::Uuid(array(data)?),
-        type_id::BINARY => P::Binary(data.get(4..).ok_or_else(super::value::cut_off)?),
-        type_id::STRING => return Ok(Raw::Text(data.get(4..).ok_or_else(super::value::cut_off)?)),
+        type_id::BINARY => P::Binary(data.get(4..).ok_or_else(cut_off)?),
+        type_id::STRING => return Ok(Raw::Text(data.get(4..).ok_or_else(cut_off)?)),
         _ => return Err(Error::unsupported(format!("a variant of primitive type {id}"))),
     }))
 }
 
 fn array<const N: usize>(data: &[u8]) -> Result<[u8; N]> {
-    data.try_into().map_err(|_| super::value::cut_off())
+    data.try_into().map_err(|_| cut_off())
 }
 
 fn int64(data: &[u8]) -> Result<i64> {
@@ -184,7 +184,7 @@ fn decimal(data: &[u8]) -> Result<(u8, &[u8])> {
     match data.split_first() {
         Some((&scale, digits)) if scale <= Primitive::SCALE_MAX => Ok((scale, digits)),
         Some((scale, _)) => Err(Error::corrupt(format!("a variant's decimal of scale {scale}"))),
-        None => Err(super::value::cut_off()),
+        None => Err(cut_off()),
     }
 }
 
@@ -255,4 +255,8 @@ fn length(bytes: &[u8]) -> Result<[u8; 4]> {
     u32::try_from(bytes.len()).map(u32::to_le_bytes).map_err(|_| {
         Error::conversion(format!("{} bytes are more than a variant's text can have", bytes.len()))
     })
+}
+
+pub(super) fn cut_off() -> Error {
+    Error::corrupt("a variant's value reaches beyond its end")
 }

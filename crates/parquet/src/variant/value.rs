@@ -5,7 +5,7 @@
 use marquetry_base::{Error, Limits, Result};
 
 use super::metadata::find_sorted;
-use super::primitive::{self, BASIC_ARRAY, BASIC_OBJECT, BASIC_PRIMITIVE, BASIC_SHORT_STRING, Raw};
+use super::primitive::{self, BASIC_ARRAY, BASIC_OBJECT, BASIC_PRIMITIVE, BASIC_SHORT_STRING, Raw, cut_off};
 use super::{Metadata, Primitive, number, utf16_order};
 
 /// A value with the names its fields have.
@@ -401,10 +401,6 @@ impl<'a> Iterator for Fields<'a> {
             }
         }
     }
-}
-
-pub(super) fn cut_off() -> Error {
-    Error::corrupt("a variant's value reaches beyond its end")
 }
 
 pub(super) fn not_utf8() -> Error {

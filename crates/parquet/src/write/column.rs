@@ -9,11 +9,10 @@ use alloc::vec::Vec;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Input, Price, Result};
 
-use self::closing::Closing;
-use super::bloom::BloomBuilder;
-use super::chunk::{Chunk, Sending};
+use super::bloom::{BloomBuilder, Entries};
+use super::chunk::{Chunk, PageRecord, Sending};
 use super::coding::{Chosen, Coding, choose, looks_at_values};
-use super::encoder::{Encoder, LevelEncoder, Slice};
+use super::encoder::{Body, Encoder, LevelEncoder, Slice};
 use super::geospatial::GeospatialBuilder;
 use super::options::{WriteOptions, check_leaf};
 use super::out::Out;
@@ -91,6 +90,22 @@ struct OpenPage {
     bounds: Bounds,
     /// How often each repetition level stands, then each definition level, where there are more than two levels.
     histogram: Vec<u64>,
+}
+
+/// What is being done to end the page.
+#[derive(Debug)]
+enum Closing {
+    No,
+    /// Its values are being finished.
+    Values,
+    /// It is with the maker of pages.
+    Making(Box<PageRecord>),
+    /// The dictionary is being finished.
+    Dictionary,
+    /// Its entries, so many of them, are put into the Bloom filter, out of its page.
+    Entries(Box<(Entries, Body)>, usize),
+    /// The dictionary's page is with the maker of pages.
+    MakingDictionary,
 }
 
 impl ColumnWriter {

@@ -3,6 +3,7 @@
 mod numbers;
 mod strings;
 mod table;
+mod work;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -18,6 +19,8 @@ use crate::growing::COPY_PRICE;
 use crate::schema::PhysicalType;
 use numbers::{Number, Numbers};
 use strings::Strings;
+pub use work::DictionaryLimits;
+use work::{AT_ONCE, Work};
 
 /// What a value costs that is found where it is looked for first; strings by their bytes as well.
 const NUMBER_PRICE: Price = Price::per_kilovalue(5 << 10);
@@ -33,9 +36,6 @@ const FAR_ENTRIES: usize = 1 << 17;
 /// Bytes of an array of entries, which is made at once: enough for a page of 20,000 rows.
 const ARRAY_BYTES_MAX: usize = 320 << 10;
 
-/// Values that are interned at a time.
-const AT_ONCE: usize = 256;
-
 /// The dictionary of a column chunk, while it is built.
 ///
 /// Entries are numbered as they come. What it does at a time is bounded: its table grows a part at a time. For that, some
@@ -48,15 +48,6 @@ pub struct DictionaryBuilder {
     limits: DictionaryLimits,
     /// The page, once it is being made, and how many pieces are in it.
     page: Option<(Output, usize)>,
-}
-
-/// Bounds of a dictionary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DictionaryLimits {
-    /// Entries.
-    pub entries: usize,
-    /// Bytes of its page.
-    pub bytes: usize,
 }
 
 /// What [`DictionaryBuilder::intern`] did.
@@ -77,20 +68,6 @@ enum Kind {
     Strings(Strings),
     /// Booleans, which have no dictionary.
     None,
-}
-
-/// What interning some values did.
-#[derive(Debug, Default)]
-struct Work {
-    /// Slots that were looked at, beside a value's first.
-    probes: usize,
-    /// New entries.
-    new: usize,
-    /// Entries that were moved.
-    moved: usize,
-    /// Bytes of strings that were looked at.
-    bytes: usize,
-    full: bool,
 }
 
 impl DictionaryBuilder {

@@ -8,13 +8,13 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{Bitmap, Budget, Bytes, Error, Price, Result, cast};
-use marquetry_kernels::plain::{as_bytes, cast as cast_slice};
+use marquetry_base::{Bitmap, Budget, Error, Price, Result, cast};
+use marquetry_kernels::plain::cast as cast_slice;
 use marquetry_kernels::{Plain, bits, compact};
 
+pub use crate::batch::Slice;
 pub use crate::encoding::output::Body;
 
-use crate::batch::Values;
 use crate::encoding::alp::encode::AlpEncoder;
 use crate::encoding::byte_stream_split::encode::SplitEncoder;
 use crate::encoding::delta::encode::DeltaEncoder;
@@ -35,134 +35,6 @@ const COMPACT_PRICE: Price = Price { kib: 1024, kilovalue: 2 << 10 };
 
 /// Levels that are compared with the largest at a time.
 const LEVELS_AT_ONCE: usize = 4096;
-
-/// Values of one physical type, as batches and arrays have them, without nulls: those are [compacted](Compacted) first.
-#[derive(Debug, Clone, Copy)]
-pub enum Slice<'a> {
-    /// BOOLEAN: so many bits, from bit `first` of `bits` on, the least significant one first.
-    Boolean {
-        /// The bytes that hold the bits.
-        bits: &'a [u8],
-        /// The first value's bit.
-        first: usize,
-        /// Values.
-        values: usize,
-    },
-    /// INT32.
-    Int32(&'a [i32]),
-    /// INT64.
-    Int64(&'a [i64]),
-    /// FLOAT.
-    Float(&'a [f32]),
-    /// DOUBLE.
-    Double(&'a [f64]),
-    /// BYTE_ARRAY, as views of [`ByteArrays`](crate::batch::ByteArrays), and the buffers that they point into.
-    ByteArray(&'a [u128], &'a [Bytes]),
-    /// INT96 and FIXED_LEN_BYTE_ARRAY: strings of so many bytes, one after the other.
-    Fixed {
-        /// Bytes of a value.
-        width: usize,
-        /// Values; of width 0, nothing else tells.
-        values: usize,
-        /// All bytes.
-        bytes: &'a [u8],
-    },
-    /// Indices into a dictionary.
-    Indices(&'a [u32]),
-}
-
-impl<'a> Slice<'a> {
-    /// The values of a batch. Those with a dictionary are its indices.
-    pub fn of(values: &'a Values) -> Slice<'a> {
-        match values {
-            Values::Boolean(bits) => {
-                Slice::Boolean { bits: bits.bytes(), first: bits.offset(), values: bits.len() }
-            }
-            Values::Int32(values) => Slice::Int32(values),
-            Values::Int64(values) => Slice::Int64(values),
-            Values::Float(values) => Slice::Float(values),
-            Values::Double(values) => Slice::Double(values),
-            Values::ByteArray(values) => Slice::ByteArray(values.views(), values.buffers()),
-            Values::Int96(values) | Values::FixedLenByteArray(values) => {
-                Slice::Fixed { width: values.width(), values: values.len(), bytes: values.bytes() }
-            }
-            Values::Dictionary(indices, _) => Slice::Indices(indices),
-        }
-    }
-
-    /// Values.
-    pub fn len(&self) -> usize {
-        match *self {
-            Slice::Boolean { values, .. } | Slice::Fixed { values, .. } => values,
-            Slice::Int32(values) => values.len(),
-            Slice::Int64(values) => values.len(),
-            Slice::Float(values) => values.len(),
-            Slice::Double(values) => values.len(),
-            Slice::ByteArray(views, _) => views.len(),
-            Slice::Indices(indices) => indices.len(),
-        }
-    }
-
-    /// True when there are no values.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// A part of them.
-    ///
-    /// # Panics
-    ///
-    /// When the range reaches beyond them, as slices do.
-    #[must_use]
-    pub fn part(&self, range: Range<usize>) -> Slice<'a> {
-        match *self {
-            Slice::Boolean { bits, first, values } => {
-                assert!(range.start <= range.end && range.end <= values, "range {range:?} of {values}");
-                Slice::Boolean { bits, first: first + range.start, values: range.len() }
-            }
-            Slice::Int32(values) => Slice::Int32(&values[range]),
-            Slice::Int64(values) => Slice::Int64(&values[range]),
-            Slice::Float(values) => Slice::Float(&values[range]),
-            Slice::Double(values) => Slice::Double(&values[range]),
-            Slice::ByteArray(views, buffers) => Slice::ByteArray(&views[range], buffers),
-            Slice::Fixed { width, values, bytes } => {
-                assert!(range.start <= range.end && range.end <= values, "range {range:?} of {values}");
-                let bytes = &bytes[range.start * width..range.end * width];
-                Slice::Fixed { width, values: range.len(), bytes }
-            }
-            Slice::Indices(indices) => Slice::Indices(&indices[range]),
-        }
-    }
-
-    /// True for values of that type; indices are of none.
-    fn is_of(&self, physical: PhysicalType) -> bool {
-        match (*self, physical) {
-            (Slice::Boolean { .. }, PhysicalType::Boolean)
-            | (Slice::Int32(_), PhysicalType::Int32)
-            | (Slice::Int64(_), PhysicalType::Int64)
-            | (Slice::Float(_), PhysicalType::Float)
-            | (Slice::Double(_), PhysicalType::Double)
-            | (Slice::ByteArray(..), PhysicalType::ByteArray) => true,
-            (Slice::Fixed { width, .. }, PhysicalType::Int96) => width == 12,
-            (Slice::Fixed { width, .. }, PhysicalType::FixedLenByteArray(length)) => {
-                width == cast::usize_of_u32(length)
-            }
-            _ => false,
-        }
-    }
-
-    /// The bytes of numbers and strings of one length, one value after the other, and a value's width.
-    pub(crate) fn fixed(&self) -> Option<(usize, &'a [u8])> {
-        Some(match *self {
-            Slice::Int32(values) => (4, as_bytes(values)),
-            Slice::Int64(values) => (8, as_bytes(values)),
-            Slice::Float(values) => (4, as_bytes(values)),
-            Slice::Double(values) => (8, as_bytes(values)),
-            Slice::Fixed { width, values, bytes } => (width, bytes.get(..width * values)?),
-            Slice::Boolean { .. } | Slice::ByteArray(..) | Slice::Indices(_) => return None,
-        })
-    }
-}
 
 /// An encoder of one column's values in one encoding, page after page.
 ///

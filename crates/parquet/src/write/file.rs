@@ -8,6 +8,7 @@ use core::ops::{Range, RangeInclusive};
 use marquetry_base::cast::u64_of;
 use marquetry_base::{
     Budget, Bytes, Codecs, Demand, Error, Input, Machine, Object, Price, Result, Segmented, Step,
+    check_supply,
 };
 
 use super::column::{ColumnWriter, Shared};
@@ -587,7 +588,7 @@ impl Machine for FileWriter {
         if self.shared.options.spill != Some(object) {
             return Err(Error::misuse("an object that this machine does not read"));
         }
-        crate::read::check_supply(&range, &bytes, Some(self.spill_out.position()))?;
+        check_supply(&range, &bytes, Some(self.spill_out.position()))?;
         if let State::Group(_) = self.state { self.spilled.supply(range.start, bytes) } else { Ok(()) }
     }
 

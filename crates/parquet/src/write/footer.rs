@@ -7,10 +7,11 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Bytes, Error, Machine, Object, Result, Segmented, Step};
 
 use crate::format::write::{
-    ChunkPlaces, FooterSource, FooterSteps, GroupHead, Writer, write_chunk, write_chunk_metadata,
+    ChunkPlaces, FooterSource, FooterSteps, GroupHead, write_chunk, write_chunk_metadata,
 };
 use crate::format::{ColumnOrder, FileMetaData, KeyValue, MAGIC};
 use crate::schema::Schema;
+use crate::thrift::Writer;
 
 /// Writes a footer, with its length and the magic behind it, to the end of an object: for who changes the metadata of a file whose pages
 /// stay.

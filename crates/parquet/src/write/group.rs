@@ -18,7 +18,7 @@ use super::part::Maxima;
 use super::statistics::BoundsOf;
 use crate::bloom::Filter;
 use crate::format::write::{
-    ChunkPlaces, FooterSource, GroupHead, IndexSteps, PageBounds, PageSource, Writer, write_bloom_header,
+    ChunkPlaces, FooterSource, GroupHead, IndexSteps, PageBounds, PageSource, write_bloom_header,
     write_chunk, write_chunk_metadata,
 };
 use crate::format::{
@@ -26,6 +26,7 @@ use crate::format::{
     PageLocation, SizeStatistics, SortingColumn,
 };
 use crate::schema::{PhysicalType, Schema};
+use crate::thrift::Writer;
 
 /// What a chunk costs to be remembered.
 const CHUNK_UNITS: u64 = 1000;

@@ -15,12 +15,12 @@ use marquetry_conformance::craft::*;
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::{self, Manner, Random};
 use marquetry_parquet::batch::{Batch, Layout, Values};
-use marquetry_parquet::format::thrift::Stop;
 use marquetry_parquet::format::{FileMetaData, PageHeader};
 use marquetry_parquet::prune::LeafOrder;
 use marquetry_parquet::read::{
     BatchReader, BloomProbe, ChunkIndex, PageIndexReader, PageScanner, ReadOptions,
 };
+use marquetry_parquet::thrift::Stop;
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]

@@ -6,8 +6,7 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Bitmap, Error, Limits, Result};
 use marquetry_kernels::{Plain, bits, spread};
 
-use super::work::disagree;
-use super::{SLICE, SLICE_BYTES};
+use super::slices::{SLICE, SLICE_BYTES, disagree};
 use crate::batch::store::Store;
 use crate::batch::{ByteArrays, ColumnBatch, FixedBytes, Layout, Values};
 

@@ -6,8 +6,8 @@ use marquetry_base::{Bitmap, Buffer, Error, ErrorKind, Limits, Result};
 use marquetry_kernels::bits;
 use marquetry_kernels::levels::{self, Entries};
 
-use super::SLICE;
 use super::plan::{Field, Kind, Sibling};
+use super::slices::{SLICE, disagree};
 use super::values::Spread;
 use crate::batch::store::Store;
 use crate::batch::{ColumnBatch, Values};
@@ -112,11 +112,6 @@ impl From<Error> for Fault {
     fn from(error: Error) -> Fault {
         Fault { error, leaf: None, row: None }
     }
-}
-
-/// Levels of columns that cannot be of the same rows.
-pub(super) fn disagree() -> Error {
-    Error::corrupt("the levels of a column contradict those of others")
 }
 
 /// How many slots are null, and which are there, unless none is null.

@@ -7,8 +7,8 @@ use marquetry_kernels::bss;
 
 use super::super::other_type;
 use super::super::output::{Body, PIECE_BYTES};
+use crate::batch::Slice;
 use crate::growing::{COPY_PRICE, ROOM_PRICE, ROOM_SLICE_BYTES, SLICE_BYTES};
-use crate::write::encoder::Slice;
 
 /// What splitting costs: by the bytes, and by the piece of a stream.
 const SPLIT_PRICE: Price = Price { kib: 300, kilovalue: 20 << 10 };

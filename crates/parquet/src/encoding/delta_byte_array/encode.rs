@@ -9,8 +9,8 @@ use super::super::delta::encode::{DeltaEncoder, VALUE_PRICE};
 use super::super::output::{Body, Output};
 use super::super::strings::{self, STRINGS_AT_ONCE};
 use super::super::{Part, other_type, view_bytes};
+use crate::batch::Slice;
 use crate::growing::SLICE_BYTES;
-use crate::write::encoder::Slice;
 
 /// What a value costs whose beginning is compared with that of the one before.
 const PREFIX_PRICE: Price = Price { kib: 300, kilovalue: 12 << 10 };

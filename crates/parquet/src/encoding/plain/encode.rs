@@ -5,8 +5,8 @@ use marquetry_kernels::bits;
 
 use super::super::output::{Body, Output};
 use super::super::{Part, other_type, strings};
+use crate::batch::Slice;
 use crate::growing::{COPY_PRICE, SLICE_BYTES};
-use crate::write::encoder::Slice;
 
 /// Room in front of a page for its levels, where they are runs, and its header: so all of it can be one piece.
 const HEAD_BYTES: usize = 64;

@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::thrift::Writer;
 use crate::format::BloomFilterHeader;
+use crate::thrift::Writer;
 
 /// A filter's header.
 pub(crate) fn write_bloom_header(header: BloomFilterHeader) -> Vec<u8> {

@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
-use super::thrift::{Fields, Writer};
-use crate::format::thrift::Kind;
 use crate::format::{
     BoundingBox, ColumnChunk, Compression, GeospatialStatistics, KeyValue, SizeStatistics, Statistics,
 };
 use crate::schema::{Leaf, PhysicalType, Schema};
+use crate::thrift::Kind;
+use crate::thrift::{FieldWriter, Writer};
 
 /// Where the parts of a chunk are that are written after its pages: offset, and bytes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -100,7 +100,7 @@ pub(super) fn write_key_value(writer: &mut Writer, pair: &KeyValue) {
     });
 }
 
-pub(super) fn statistics_fields(fields: &mut Fields<'_>, statistics: &Statistics) {
+pub(super) fn statistics_fields(fields: &mut FieldWriter<'_>, statistics: &Statistics) {
     if let Some(max) = &statistics.deprecated_max {
         fields.shared(1, max);
     }
@@ -130,7 +130,7 @@ pub(super) fn statistics_fields(fields: &mut Fields<'_>, statistics: &Statistics
     }
 }
 
-fn size_fields(fields: &mut Fields<'_>, sizes: &SizeStatistics) {
+fn size_fields(fields: &mut FieldWriter<'_>, sizes: &SizeStatistics) {
     if let Some(bytes) = sizes.unencoded_byte_array_data_bytes {
         fields.u64(1, bytes);
     }
@@ -142,7 +142,7 @@ fn size_fields(fields: &mut Fields<'_>, sizes: &SizeStatistics) {
     }
 }
 
-fn geospatial_fields(fields: &mut Fields<'_>, statistics: &GeospatialStatistics) {
+fn geospatial_fields(fields: &mut FieldWriter<'_>, statistics: &GeospatialStatistics) {
     if let Some(BoundingBox { x, y, z, m }) = statistics.bounding_box {
         fields.structure(1, |fields| {
             for (id, side) in [(1, Some(x)), (3, Some(y)), (5, z), (7, m)] {

@@ -5,10 +5,10 @@ use marquetry_base::{Budget, Price, Result, Segmented};
 
 use super::chunk::write_key_value;
 use super::schema::write_element;
-use super::thrift::Writer;
-use crate::format::thrift::Kind;
 use crate::format::{ColumnOrder, KeyValue, SortingColumn};
 use crate::schema::Schema;
+use crate::thrift::Kind;
+use crate::thrift::Writer;
 
 /// Where a footer comes from.
 pub(crate) trait FooterSource {

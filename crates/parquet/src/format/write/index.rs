@@ -3,9 +3,9 @@
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Price};
 
-use super::thrift::Writer;
-use crate::format::thrift::Kind;
 use crate::format::{BoundaryOrder, PageLocation};
+use crate::thrift::Kind;
+use crate::thrift::Writer;
 
 /// What a column index tells of one page.
 #[derive(Debug, Clone, Copy)]

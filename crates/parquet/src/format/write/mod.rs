@@ -6,11 +6,9 @@ mod footer;
 mod index;
 mod page;
 mod schema;
-mod thrift;
 
 pub(crate) use bloom::write_bloom_header;
 pub(crate) use chunk::{ChunkPlaces, write_chunk, write_chunk_metadata};
 pub(crate) use footer::{FooterSource, FooterSteps, GroupHead};
 pub(crate) use index::{IndexSteps, PageBounds, PageSource};
 pub(crate) use page::write_page_header;
-pub(crate) use thrift::Writer;

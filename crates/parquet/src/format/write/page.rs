@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use super::chunk::statistics_fields;
-use super::thrift::Writer;
 use crate::format::{PageHeader, PageKind};
+use crate::thrift::Writer;
 
 /// A page's header.
 pub(crate) fn write_page_header(header: &PageHeader) -> Vec<u8> {

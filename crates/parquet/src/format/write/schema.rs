@@ -1,10 +1,10 @@
 //! An element of the schema, written (`SchemaElement`, `LogicalType`).
 
 use super::chunk::number_of;
-use super::thrift::{Fields, Writer};
 use crate::schema::{
     ConvertedType, EdgeAlgorithm, LogicalType, Node, NodeKind, PhysicalType, Repetition, Schema, TimeUnit,
 };
+use crate::thrift::{FieldWriter, Writer};
 
 /// Writes a node that has so many children. What only its logical type says is said by a converted type too, if that is asked for.
 pub(super) fn write_element(
@@ -52,7 +52,7 @@ pub(super) fn write_element(
 }
 
 /// Writes the one field of the union `LogicalType`. INTERVAL and `MAP_KEY_VALUE` have none: they are converted types only.
-fn write_logical_type(fields: &mut Fields<'_>, logical_type: &LogicalType) {
+fn write_logical_type(fields: &mut FieldWriter<'_>, logical_type: &LogicalType) {
     let mut time = |id, is_adjusted_to_utc, unit| {
         fields.structure(id, |fields| {
             fields.bool(1, is_adjusted_to_utc);

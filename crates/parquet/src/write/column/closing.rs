@@ -11,7 +11,7 @@ use super::super::encoder::{Body, Encoder, LevelEncoder};
 use super::super::options::PageVersion;
 use super::super::page::Way;
 use super::super::statistics::Short;
-use super::{ColumnWriter, OpenPage, Shared, values_max};
+use super::{Closing, ColumnWriter, OpenPage, Shared, values_max};
 use crate::format::{
     Compression, DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, PageKind,
 };
@@ -20,22 +20,6 @@ use crate::format::{
 const DATA_PAGE: i32 = 0;
 const DICTIONARY_PAGE: i32 = 2;
 const DATA_PAGE_V2: i32 = 3;
-
-/// What is being done to end the page.
-#[derive(Debug)]
-pub(super) enum Closing {
-    No,
-    /// Its values are being finished.
-    Values,
-    /// It is with the maker of pages.
-    Making(Box<PageRecord>),
-    /// The dictionary is being finished.
-    Dictionary,
-    /// Its entries, so many of them, are put into the Bloom filter, out of its page.
-    Entries(Box<(Entries, Body)>, usize),
-    /// The dictionary's page is with the maker of pages.
-    MakingDictionary,
-}
 
 impl ColumnWriter {
     /// Ends the open page, and what is left of the chunk: its dictionary, its Bloom filter. False when the budget is spent before.

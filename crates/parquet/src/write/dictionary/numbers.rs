@@ -6,7 +6,7 @@ use marquetry_base::{Error, Result, cast};
 use marquetry_kernels::Plain;
 
 use super::table::{Found, Table, hash_number};
-use super::{AT_ONCE, Work};
+use super::work::{AT_ONCE, Work};
 
 /// A number that is an entry; floats are by their bits.
 pub(super) trait Number: Plain + Into<u64> {}

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use marquetry_base::{Bytes, Error, Result, cast};
 
 use super::table::{Found, NONE, Table, hash_bytes, hash_words};
-use super::{AT_ONCE, DictionaryLimits, Work};
+use super::work::{AT_ONCE, DictionaryLimits, Work};
 use crate::batch::INLINE_BYTES_MAX;
 use crate::encoding::far_bytes;
 use crate::encoding::strings::length;

@@ -2,8 +2,10 @@
 
 use alloc::vec;
 
+use marquetry_base::Bytes;
+
 use super::*;
-use crate::batch::{ByteArrays, FixedBytes};
+use crate::batch::{ByteArrays, FixedBytes, Values};
 use crate::encoding::alp::Alp;
 use crate::encoding::byte_stream_split::ByteStreamSplit;
 use crate::encoding::delta::{Delta, DeltaInteger};

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
 
-use super::thrift::{Kind, Reader, SKIP_DEPTH_MAX, Stop, Thrift};
+use super::read::{Kind, Reader, SKIP_DEPTH_MAX, Stop, Thrift};
 use crate::growing::Joining;
 
 /// What is wanted of a value. A value of another kind than is wanted is left out, as Thrift's own readers skip it.

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use marquetry_base::Bytes;
 use marquetry_base::cast::{low_u8, u64_of};
 
-use crate::format::thrift::Kind;
+use super::read::Kind;
 
 /// A piece is whole once it has so many bytes: a footer leaves in pieces far below 1 MiB.
 const PIECE_BYTES: usize = 64 << 10;
@@ -244,7 +244,7 @@ impl Fields<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::thrift::Reader;
+    use crate::thrift::Reader;
     use alloc::vec;
 
     #[test]

@@ -1,0 +1,42 @@
+//! Which slots of an array are there.
+
+use std::ops::Range;
+
+use arrow_array::Array;
+use marquetry_base::Error;
+
+/// Slots of an array.
+#[derive(Debug, Clone)]
+pub(super) enum Live {
+    Range(Range<usize>),
+    Picks(Vec<usize>),
+}
+
+impl Live {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Live::Range(range) => range.len(),
+            Live::Picks(picks) => picks.len(),
+        }
+    }
+
+    pub(super) fn iter(&self) -> Box<dyn Iterator<Item = usize> + '_> {
+        match self {
+            Live::Range(range) => Box::new(range.clone()),
+            Live::Picks(picks) => Box::new(picks.iter().copied()),
+        }
+    }
+}
+
+/// A flat array's values that are there.
+pub(super) fn live_of(array: &dyn Array) -> Live {
+    match array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
+        None => Live::Range(0..array.len()),
+        Some(nulls) => Live::Picks(nulls.valid_indices().collect()),
+    }
+}
+
+/// What arrow-rs refuses of arrays that contradict themselves.
+pub(super) fn refused(error: arrow_schema::ArrowError) -> Error {
+    Error::misuse(format!("an array that contradicts itself: {error}"))
+}

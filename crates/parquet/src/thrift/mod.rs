@@ -1,0 +1,11 @@
+//! The Thrift compact protocol, in which Parquet's structures are written: read, skimmed, and written.
+//!
+//! Which structures there are is [`format`](mod@crate::format).
+
+mod read;
+mod skim;
+mod write;
+
+pub use read::{Field, Kind, Reader, Stop, Thrift};
+pub(crate) use skim::{ANY, Fields, READ_PRICE, Skim, WHOLE_BYTES_MAX, Wanted, first_fault};
+pub(crate) use write::{Fields as FieldWriter, Writer};

@@ -1,0 +1,27 @@
+//! How much is interned at a time, and what that did.
+
+/// Values that are interned at a time.
+pub(super) const AT_ONCE: usize = 256;
+
+/// Bounds of a dictionary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DictionaryLimits {
+    /// Entries.
+    pub entries: usize,
+    /// Bytes of its page.
+    pub bytes: usize,
+}
+
+/// What interning some values did.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    /// Slots that were looked at, beside a value's first.
+    pub(super) probes: usize,
+    /// New entries.
+    pub(super) new: usize,
+    /// Entries that were moved.
+    pub(super) moved: usize,
+    /// Bytes of strings that were looked at.
+    pub(super) bytes: usize,
+    pub(super) full: bool,
+}
