@@ -16,7 +16,7 @@ use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer, i256
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{ArrowError, DataType, FieldRef, TimeUnit};
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Error, Limits, Result};
+use marquetry_base::{Error, Limit, Limits, Result};
 
 /// An array as the field wants it; with it the field, which differs from that one where dictionaries were kept.
 ///
@@ -137,9 +137,11 @@ fn strings<'a, T: ByteArrayType>(
     let total =
         values.clone().flatten().fold(0_u64, |sum, value| sum.saturating_add(u64_of(value.as_ref().len())));
     if T::Offset::IS_LARGE {
-        Limits::check("total_bytes", Limits::DEFAULT.total_bytes, total)?;
+        Limits::DEFAULT.check(Limit::TotalBytes, total)?;
     } else {
-        Limits::check("of offsets of 32 bits", i32::MAX.unsigned_abs().into(), total)?;
+        let message =
+            || format!("{total} bytes of strings in a batch, which offsets of 32 bits cannot count");
+        i32::try_from(total).map_err(|_| Error::too_large(message()))?;
     }
     let mut bytes = Vec::with_capacity(usize::try_from(total).map_err(|_| Error::out_of_memory(usize::MAX))?);
     let mut offsets = vec![T::Offset::default()];
@@ -224,7 +226,12 @@ fn fixed_lists(array: &ArrayRef, element: &FieldRef, length: i32) -> Result<Arra
         values.slice(0, size * array.len())
     } else {
         // Null lists become nulls that are not in the file.
-        Limits::check("of entries of lists", SLOTS_MAX, u64_of(array.len()).saturating_mul(u64_of(size)))?;
+        let slots = u64_of(array.len()).saturating_mul(u64_of(size));
+        if slots > SLOTS_MAX {
+            return Err(Error::too_large(format!(
+                "{slots} entries of lists in a batch; at most {SLOTS_MAX} where nulls take room"
+            )));
+        }
         let slots = offsets.windows(2).enumerate().flat_map(|(row, bounds)| {
             let start = bounds[0].as_usize();
             (0..size).map(move |at| (!is_null(row)).then(|| u32::try_from(start + at).unwrap_or(u32::MAX)))

@@ -1,8 +1,9 @@
 //! The traits that bring compression into the engine, so that the engine depends on no codec.
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 
-use crate::{Budget, Error, Result};
+use crate::{Budget, Detail, Error, Result};
 
 /// A compression codec of the Parquet format (`CompressionCodec` in parquet.thrift), except UNCOMPRESSED.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,6 +37,24 @@ impl Codec {
             Codec::Lz4Raw => "LZ4_RAW",
         }
     }
+
+    /// The number that the format gives it.
+    pub const fn number(self) -> i32 {
+        match self {
+            Codec::Snappy => 1,
+            Codec::Gzip => 2,
+            Codec::Lzo => 3,
+            Codec::Brotli => 4,
+            Codec::Lz4 => 5,
+            Codec::Zstd => 6,
+            Codec::Lz4Raw => 7,
+        }
+    }
+
+    /// The error for a codec that is not available.
+    pub fn unsupported(self, message: impl Into<Cow<'static, str>>) -> Error {
+        Error::unsupported(message).with(Detail::Codec(self.number()))
+    }
 }
 
 /// The range of a codec's compression levels. Higher levels compress better, and are slower.
@@ -67,7 +86,7 @@ pub trait Codecs: Send + Sync {
     /// names the range.
     fn compressor(&self, codec: Codec, level: Option<i32>) -> Result<Box<dyn Compressor>> {
         let _ = level;
-        Err(Error::unsupported(alloc::format!("compression by {}", codec.name())))
+        Err(codec.unsupported(alloc::format!("compression by {}", codec.name())))
     }
 
     /// An alternative compressor for `codec`: faster than the default one, and as good for some data, but much worse

@@ -40,16 +40,24 @@ pub enum ErrorKind {
 pub enum Detail {
     /// This limit is exceeded; a higher one would admit the file.
     Limit(Limit),
+    /// More than the format, a layout in memory or this library can take at all. No limit would admit it.
+    TooLarge,
     /// The allocator refused this many bytes.
     OutOfMemory(usize),
     /// A checksum differs from the one stored.
     Checksum,
     /// The file or a part of it is encrypted.
     Encrypted,
+    /// This encoding, by the format's number (`Encoding` in parquet.thrift), is not known.
+    Encoding(i32),
+    /// This codec, by the format's number (`CompressionCodec` in parquet.thrift), is not known or not available.
+    Codec(i32),
     /// The object does not exist.
     NotFound,
     /// The object already exists and may not be replaced.
     AlreadyExists,
+    /// Whoever runs this may not use the object so.
+    PermissionDenied,
     /// This option of the caller's is wrong. Named as in the API: `sort`, `partition_by`.
     Option(&'static str),
 }
@@ -142,6 +150,26 @@ impl Error {
         Error::new(ErrorKind::Internal, message)
     }
 
+    /// More than `limit` admits.
+    pub fn limit(limit: Limit, message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::LimitExceeded, message).with(Detail::Limit(limit))
+    }
+
+    /// More than the format, a layout in memory or this library can take at all.
+    pub fn too_large(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::LimitExceeded, message).with(Detail::TooLarge)
+    }
+
+    /// A checksum differs from the one stored.
+    pub fn checksum(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::corrupt(message).with(Detail::Checksum)
+    }
+
+    /// The file or a part of it is encrypted.
+    pub fn encrypted(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::unsupported(message).with(Detail::Encrypted)
+    }
+
     /// The allocator refused.
     pub fn out_of_memory(bytes: usize) -> Error {
         Error::new(ErrorKind::LimitExceeded, alloc::format!("{bytes} bytes of memory could not be allocated"))
@@ -172,6 +200,20 @@ impl Error {
         self
     }
 
+    /// Blames somebody else: where a layer knows better whose fault it is. All else stays.
+    #[must_use]
+    pub fn blamed(mut self, kind: ErrorKind) -> Error {
+        Arc::make_mut(&mut self.0).kind = kind;
+        self
+    }
+
+    /// Says what is wrong in other words. All else stays.
+    #[must_use]
+    pub fn reworded(mut self, message: impl Into<Cow<'static, str>>) -> Error {
+        Arc::make_mut(&mut self.0).message = message.into();
+        self
+    }
+
     /// Whose fault it is.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
@@ -190,6 +232,13 @@ impl Error {
     /// Where it occurred.
     pub fn place(&self) -> &Place {
         &self.0.place
+    }
+
+    /// Changes what is known of the place: where an outer layer counts or names otherwise than the inner one did.
+    #[must_use]
+    pub fn replaced(mut self, change: impl FnOnce(&mut Place)) -> Error {
+        change(&mut Arc::make_mut(&mut self.0).place);
+        self
     }
 
     /// Fills in what is not yet known about the place. What an inner layer filled in stays.
@@ -281,5 +330,21 @@ mod tests {
         assert_eq!(error.to_string(), "bad level (column a.b, page 3)");
         assert_eq!(error.clone().at_offset(7).to_string(), "bad level (column a.b, page 3, byte 7)");
         assert_eq!(Error::misuse("no").to_string(), "no");
+    }
+
+    #[test]
+    fn detail_and_cause_survive_what_outer_layers_change() {
+        let error = Error::checksum("bad page").caused_by(Error::io("gone")).at(|place| place.row = Some(3));
+        let outer = error
+            .clone()
+            .replaced(|place| place.row = Some(1003))
+            .blamed(ErrorKind::Io)
+            .reworded("a bad page")
+            .at_offset(7);
+        assert_eq!(outer.to_string(), "a bad page (row 1003, byte 7)");
+        assert_eq!((outer.kind(), outer.detail()), (ErrorKind::Io, Some(Detail::Checksum)));
+        let cause = core::error::Error::source(&outer).map(ToString::to_string);
+        assert_eq!(cause.as_deref(), Some("gone"));
+        assert_eq!(error.to_string(), "bad page (row 3)");
     }
 }

@@ -1,6 +1,6 @@
 //! Bounds on what a machine takes from a file.
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// Bounds that keep a hostile or broken file from using more than it should. The defaults are safe for a server and
 /// wide enough for the files that real writers make. Exceeding one is an error that names it.
@@ -97,24 +97,87 @@ impl Limits {
         total_bytes: u64::MAX,
     };
 
-    /// Checks a length against a limit.
+    /// The bound that `limit` names.
+    pub const fn of(&self, limit: Limit) -> u64 {
+        match limit {
+            Limit::FooterBytes => self.footer_bytes,
+            Limit::PageHeaderBytes => self.page_header_bytes,
+            Limit::StructureBytes => self.structure_bytes,
+            Limit::PageIndexBytes => self.page_index_bytes,
+            Limit::PageBytes => self.page_bytes,
+            Limit::DictionaryBytes => self.dictionary_bytes,
+            Limit::ValueBytes => self.value_bytes,
+            Limit::WindowBytes => self.window_bytes,
+            Limit::Nesting => self.nesting as u64,
+            Limit::TotalBytes => self.total_bytes,
+        }
+    }
+
+    /// Checks what is asked for against a limit.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::LimitExceeded`], naming the limit, its value and what was asked.
-    pub fn check(name: &'static str, limit: u64, asked: u64) -> Result<()> {
-        if asked <= limit {
-            return Ok(());
+    /// As [`Limit::check`]'s.
+    pub fn check(&self, limit: Limit, asked: u64) -> Result<()> {
+        limit.check(self.of(limit), asked)
+    }
+}
+
+impl Limit {
+    /// The field's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Limit::FooterBytes => "footer_bytes",
+            Limit::PageHeaderBytes => "page_header_bytes",
+            Limit::StructureBytes => "structure_bytes",
+            Limit::PageIndexBytes => "page_index_bytes",
+            Limit::PageBytes => "page_bytes",
+            Limit::DictionaryBytes => "dictionary_bytes",
+            Limit::ValueBytes => "value_bytes",
+            Limit::WindowBytes => "window_bytes",
+            Limit::Nesting => "nesting",
+            Limit::TotalBytes => "total_bytes",
         }
-        Err(Error::new(
-            ErrorKind::LimitExceeded,
-            alloc::format!("{asked} is more than the limit {name} of {limit}"),
-        ))
+    }
+
+    /// Checks what is asked for against `most`: the limit's bound, where whoever checks has only that.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) with [`Detail::Limit`](crate::Detail::Limit), naming the limit, its
+    /// bound and what was asked.
+    #[inline]
+    pub fn check(self, most: u64, asked: u64) -> Result<()> {
+        if asked <= most { Ok(()) } else { Err(self.exceeded(most, asked)) }
+    }
+
+    #[cold]
+    fn exceeded(self, most: u64, asked: u64) -> Error {
+        Error::limit(self, alloc::format!("{asked} is more than the limit {} of {most}", self.name()))
     }
 }
 
 impl Default for Limits {
     fn default() -> Limits {
         Limits::DEFAULT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Detail, ErrorKind};
+    use alloc::string::ToString;
+
+    #[test]
+    fn an_exceeded_limit_is_named() {
+        let limits = Limits { nesting: 3, ..Limits::DEFAULT };
+        assert!(limits.check(Limit::Nesting, 3).is_ok());
+        let error = limits.check(Limit::Nesting, 4).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.detail()),
+            (ErrorKind::LimitExceeded, Some(Detail::Limit(Limit::Nesting)))
+        );
+        assert_eq!(error.to_string(), "4 is more than the limit nesting of 3");
     }
 }

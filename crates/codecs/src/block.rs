@@ -1,6 +1,6 @@
 //! Decoding of literals and matches that stops anywhere: what Snappy, LZ4 and LZO have in common.
 
-use marquetry_base::{Codec, Error, ErrorKind};
+use marquetry_base::{Codec, Error, Limit};
 use marquetry_kernels::lz::{Output, Run};
 
 use crate::page::corrupt;
@@ -63,8 +63,8 @@ impl Fault {
                 codec,
                 format_args!("a copy from {distance} bytes back where its block has {produced} bytes"),
             ),
-            Fault::Window { distance, kept } => Error::new(
-                ErrorKind::LimitExceeded,
+            Fault::Window { distance, kept } => Error::limit(
+                Limit::WindowBytes,
                 format!(
                     "a copy from {distance} bytes back in a {} page of which a window of {kept} bytes is kept",
                     codec.name()

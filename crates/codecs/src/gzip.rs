@@ -6,7 +6,7 @@
 
 use crc32fast::Hasher;
 use marquetry_base::cast::low_u32;
-use marquetry_base::{Codec, Error, Price, Result};
+use marquetry_base::{Codec, Detail, Error, Price, Result};
 
 use crate::block::{Block, Room, Stop};
 use crate::inflate::Inflate;
@@ -157,7 +157,7 @@ impl Gzip {
                         ));
                     }
                     if method != METHOD_DEFLATE || flags & FLAGS_RESERVED != 0 {
-                        return Err(Error::unsupported(format!(
+                        return Err(Codec::Gzip.unsupported(format!(
                             "GZIP member of method {method} with flags {flags:#010b}"
                         )));
                     }
@@ -206,7 +206,7 @@ impl Gzip {
         let computed = std::mem::take(&mut self.crc).finalize() & 0xffff;
         if u32::from(crc) != computed {
             let what = format_args!("a member's header has the CRC {computed:04x} but declares {crc:04x}");
-            return Err(corrupt(Codec::Gzip, what));
+            return Err(corrupt(Codec::Gzip, what).with(Detail::Checksum));
         }
         Ok(())
     }
@@ -218,10 +218,8 @@ impl Gzip {
         let computed = std::mem::take(&mut self.crc).finalize();
         let produced = low_u32(self.deflate.produced());
         if crc != computed {
-            return Err(corrupt(
-                Codec::Gzip,
-                format_args!("a member has the CRC-32 {computed:08x}, but its trailer says {crc:08x}"),
-            ));
+            let what = format_args!("a member has the CRC-32 {computed:08x}, but its trailer says {crc:08x}");
+            return Err(corrupt(Codec::Gzip, what).with(Detail::Checksum));
         }
         if length != produced {
             return Err(corrupt(

@@ -2,7 +2,7 @@
 
 use core::hash::Hasher;
 
-use marquetry_base::{Codec, Error, Result};
+use marquetry_base::{Codec, Detail, Result};
 use twox_hash::XxHash32;
 
 use crate::block::{Block, Room, Stop};
@@ -146,14 +146,15 @@ impl Frames {
         }
         let Some(&flags) = input.get(MAGIC.len()) else { return Ok(None) };
         if flags & VERSION_MASK != VERSION_1 || flags & (FLAG_RESERVED | FLAG_DICTIONARY) != 0 {
-            return Err(Error::unsupported(format!("LZ4 frame with flags {flags:#010b}")));
+            return Err(Codec::Lz4.unsupported(format!("LZ4 frame with flags {flags:#010b}")));
         }
         // The flags and the largest size of a block, which decompression in place does not need.
         let fixed = MAGIC.len() + 2;
         let size = if flags & FLAG_CONTENT_SIZE != 0 { size_of::<u64>() } else { 0 };
         let Some(&checksum) = input.get(fixed + size) else { return Ok(None) };
         if XxHash32::oneshot(0, &input[MAGIC.len()..fixed + size]).to_le_bytes()[1] != checksum {
-            return Err(corrupt(Codec::Lz4, "the checksum of a frame's descriptor does not match"));
+            let what = "the checksum of a frame's descriptor does not match";
+            return Err(corrupt(Codec::Lz4, what).with(Detail::Checksum));
         }
         *self = Frames { flags, ..Frames::default() };
         if size > 0 {

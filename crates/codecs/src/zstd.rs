@@ -4,7 +4,7 @@
 //! decodes straight into it. Otherwise it keeps a window of its own and copies out of that, which costs up to a tenth
 //! for text, and twice the time for incompressible data.
 
-use marquetry_base::{Budget, Codec, Decompressor, Error, ErrorKind, Price, Progress, Result, Status};
+use marquetry_base::{Budget, Codec, Decompressor, Error, Limit, Price, Progress, Result, Status};
 use zstd_safe::zstd_sys::ZSTD_ErrorCode;
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, ResetDirective, get_error_name};
 
@@ -199,12 +199,13 @@ fn failed(code: usize, page: &Page, window_bytes_max: u64) -> Error {
     // The library's codes are the negated numbers of `ZSTD_ErrorCode`.
     let is = |number: ZSTD_ErrorCode| code.wrapping_neg() == number as usize;
     if is(ZSTD_ErrorCode::ZSTD_error_frameParameter_windowTooLarge) {
-        Error::new(
-            ErrorKind::LimitExceeded,
+        Error::limit(
+            Limit::WindowBytes,
             format!("a ZSTD frame's window is more than the limit window_bytes of {window_bytes_max}"),
         )
     } else if is(ZSTD_ErrorCode::ZSTD_error_memory_allocation) {
-        Error::new(ErrorKind::LimitExceeded, "the memory for a ZSTD frame's window could not be had")
+        Error::out_of_memory(marquetry_base::cast::usize_of(window_bytes_max).unwrap_or(usize::MAX))
+            .reworded("the memory for a ZSTD frame's window could not be allocated")
     } else if is(ZSTD_ErrorCode::ZSTD_error_dstSize_tooSmall) {
         page.too_long()
     } else if is(ZSTD_ErrorCode::ZSTD_error_dstBuffer_wrong) {

@@ -44,10 +44,9 @@ pub fn write_wkt(wkb: &[u8], out: &mut Vec<u8>) -> Result<()> {
     }
     written.map_err(|wrong| match wrong {
         Wrong::Bytes(why) => Error::corrupt(alloc::format!("{why}, at byte {} of a geometry", reader.at)),
-        Wrong::Depth => Error::new(
-            marquetry_base::ErrorKind::LimitExceeded,
-            alloc::format!("a geometry of collections more than {DEPTH_MAX} deep"),
-        ),
+        Wrong::Depth => {
+            Error::too_large(alloc::format!("a geometry of collections more than {DEPTH_MAX} deep"))
+        }
     })
 }
 

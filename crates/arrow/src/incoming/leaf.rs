@@ -165,7 +165,7 @@ fn int64<P: ArrowPrimitiveType>(array: &dyn Array, live: &Live, turn: impl Fn(P:
 }
 
 fn too_large(seconds: i64) -> Error {
-    Error::conversion(format!("{seconds} s, which are not to be had in milliseconds"))
+    Error::conversion(format!("{seconds} s, which milliseconds cannot count"))
 }
 
 fn fixed(width: usize, live: &Live, mut push: impl FnMut(usize, &mut Vec<u8>)) -> Values {

@@ -21,7 +21,7 @@ fn def(field: &Field, depth: usize) -> Result<FieldDef> {
             Some(below) => format!("{}.{below}", field.name()),
             None => field.name().clone(),
         };
-        Error::new(error.kind(), error.message().to_owned()).at(|place| place.column = Some(path))
+        error.replaced(|place| place.column = Some(path))
     })?;
     let field_id = field.metadata().get(FIELD_ID_KEY).and_then(|id| id.parse().ok());
     // Null has no other values than null, whatever its field says.
@@ -32,7 +32,7 @@ fn def(field: &Field, depth: usize) -> Result<FieldDef> {
 fn field_type(field: &Field, depth: usize) -> Result<FieldType> {
     if depth > DEPTH_MAX {
         let what = format!("types that are nested more than {DEPTH_MAX} deep");
-        return Err(Error::new(marquetry_base::ErrorKind::LimitExceeded, what));
+        return Err(Error::too_large(what));
     }
     let extension = field.metadata().get(EXTENSION_TYPE_NAME_KEY).map(String::as_str);
     let below = |field: &Field| def(field, depth + 1).map(Box::new);

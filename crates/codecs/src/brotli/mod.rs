@@ -18,7 +18,7 @@ use brotli_decompressor::dictionary::{
 };
 use brotli_decompressor::transform::{TransformDictionaryWord, kNumTransforms};
 use marquetry_base::cast::usize_of_u32;
-use marquetry_base::{Codec, Error, Price, Result};
+use marquetry_base::{Codec, Price, Result};
 use marquetry_kernels::lz::{Bits, copy_back};
 
 use self::codes::number;
@@ -168,7 +168,7 @@ impl Format for Brotli {
                     match window(&mut ahead) {
                         None => return Ok((at, Stop::Input)),
                         Some(0) => {
-                            return Err(Error::unsupported(
+                            return Err(Codec::Brotli.unsupported(
                                 "BROTLI stream with a large window, which RFC 7932 does not have",
                             ));
                         }

@@ -51,7 +51,7 @@ pub(crate) fn compressor(codec: Codec, level: Option<i32>) -> Result<Box<dyn Com
         Codec::Gzip => Box::new(Paged::new(Streamed::new(gzip::Gzip::new(level)))),
         Codec::Zstd => Box::new(Paged::new(Streamed::new(zstd::Zstd::new(level)?))),
         Codec::Brotli => Box::new(Paged::new(Streamed::new(brotli::Brotli::new(level)))),
-        Codec::Lzo => return Err(Error::unsupported("compression by LZO, which is only read")),
+        Codec::Lzo => return Err(codec.unsupported("compression by LZO, which is only read")),
     })
 }
 

@@ -6,7 +6,7 @@ pub(crate) mod encode;
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Bytes, Error, Limits, Result};
+use marquetry_base::{Budget, Bytes, Error, Limit, Result};
 use marquetry_kernels::{strings, utf8};
 
 use super::delta::{Delta, StreamEnd};
@@ -298,7 +298,7 @@ impl DeltaByteArray {
             return Err(too_few_values());
         }
         let length = prefix + suffix;
-        Limits::check("value_bytes", self.accept.value_bytes_max.into(), length as u64)?;
+        Limit::ValueBytes.check(self.accept.value_bytes_max.into(), length as u64)?;
         if length > BUILT_BYTES {
             let value = Growing::default();
             self.building = Some(Building { value, prefix, length, checked: 0 });
@@ -393,7 +393,7 @@ fn check_lengths(lengths: &[i32], value_bytes_max: u32) -> Result<()> {
     if longest > i32::MAX as u32 {
         return Err(negative_length());
     }
-    Limits::check("value_bytes", value_bytes_max.into(), longest.into())
+    Limit::ValueBytes.check(value_bytes_max.into(), longest.into())
 }
 
 fn negative_length() -> Error {

@@ -209,7 +209,7 @@ pub(crate) fn string_error(error: strings::StringsError, value_bytes_max: u32) -
             Error::corrupt("a value of negative length")
         }
         strings::StringsError::TooLong { len, .. } => {
-            match marquetry_base::Limits::check("value_bytes", value_bytes_max.into(), len.into()) {
+            match marquetry_base::Limit::ValueBytes.check(value_bytes_max.into(), len.into()) {
                 Err(error) => error,
                 Ok(()) => Error::internal("a value within the limit was refused"),
             }

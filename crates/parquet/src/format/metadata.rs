@@ -299,7 +299,7 @@ impl Encoding {
         }
     }
 
-    pub(super) fn number(self) -> i32 {
+    pub(crate) fn number(self) -> i32 {
         match self {
             Encoding::Plain => 0,
             Encoding::PlainDictionary => 2,

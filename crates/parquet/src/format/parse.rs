@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{Budget, Bytes, Error, Input, Limits, Price, Result, Segmented};
+use marquetry_base::{Budget, Bytes, Error, Input, Limit, Limits, Price, Result, Segmented};
 
 use super::{
     ColumnChunk, ColumnOrder, Compression, Encoding, EncryptionAlgorithm, FileMetaData, KeyValue,
@@ -199,7 +199,7 @@ impl FooterParser {
                     Some(skim) => self.skim_on(skim, budget)?,
                     None => self.read_here(budget)?,
                 }
-                Limits::check("total_bytes", self.limits.total_bytes, self.held)?;
+                self.limits.check(Limit::TotalBytes, self.held)?;
             }
             if budget.is_spent() {
                 return Ok(Parsed::Yield);

@@ -165,7 +165,7 @@ fn room_of(chunk: &ColumnChunk, metadata: &FileMetaData) -> Result<Range<u64>> {
     let (start, bytes) =
         chunk.bloom_filter.ok_or_else(|| Error::misuse("a column chunk without a Bloom filter"))?;
     if chunk.encrypted {
-        return Err(Error::unsupported("the Bloom filter of an encrypted column"));
+        return Err(Error::encrypted("the Bloom filter of an encrypted column"));
     }
     if chunk.file_path.is_some() {
         return Err(Error::unsupported("a column chunk in another file"));

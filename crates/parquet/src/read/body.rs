@@ -207,7 +207,7 @@ impl Body {
             }
         }
         if self.checked == self.packed.end && self.sum != expected {
-            return Err(Error::corrupt(format!(
+            return Err(Error::checksum(format!(
                 "the page's CRC is {:08x}, its header says {expected:08x}",
                 self.sum
             )));

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Bitmap, Budget, Bytes, Error, ErrorKind, Result};
+use marquetry_base::{Bitmap, Budget, Bytes, Error, Result};
 use marquetry_kernels::{Plain, bits, gather, spread};
 
 use super::dictionary::{Entries, Segmented, Segments};
@@ -322,7 +322,7 @@ impl Builder {
                 if width > NULL_BYTES_MAX {
                     let message =
                         format!("a null of {width} bytes: at most {NULL_BYTES_MAX} where nulls take room");
-                    return Err(Error::new(ErrorKind::LimitExceeded, message));
+                    return Err(Error::too_large(message));
                 }
                 let out = store.room(self.capacity.saturating_mul(width), at * width, rows * width)?;
                 spread_fixed(out, width, there, rows, (validity, at))

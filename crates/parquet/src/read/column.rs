@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::format;
 
 use marquetry_base::cast::usize_of;
-use marquetry_base::{Budget, Demand, Error, Input, Limits, Object, Pool, Price, Priority, Result};
+use marquetry_base::{Budget, Demand, Error, Input, Limit, Limits, Object, Pool, Price, Priority, Result};
 use marquetry_kernels::levels;
 
 use super::ReadOptions;
@@ -161,7 +161,9 @@ impl ColumnReader {
             u32::try_from(options.limits.value_bytes).unwrap_or(u32::MAX).min(i32::MAX as u32);
         let accept = Accept { value_bytes_max, only_text: is_text && options.verify_utf8 };
         if let PhysicalType::FixedLenByteArray(width) = leaf.physical_type {
-            Limits::check("value_bytes", options.limits.value_bytes, width.into())
+            options
+                .limits
+                .check(Limit::ValueBytes, width.into())
                 .map_err(|error| error.at(|place| place.column = Some(leaf.path.clone())))?;
         }
         Ok(ColumnReader {
@@ -440,7 +442,7 @@ impl ColumnReader {
         let (definition, repetition, rows) = nested.take(entries);
         self.builder.add_levels(definition, repetition)?;
         // A few bytes of runs can stand for a row of billions of entries.
-        Limits::check("total_bytes", self.limits.total_bytes, self.builder.held() as u64)?;
+        self.limits.check(Limit::TotalBytes, self.builder.held() as u64)?;
         self.rows_left -= rows as u64;
         self.builder.rows += rows;
         page.charge_runs(budget);

@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::usize_of_u32;
-use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
+use marquetry_base::{Budget, Bytes, Detail, Error, Limit, Limits, Price, Result};
 use marquetry_kernels::{Plain, plain, strings, utf8};
 
 use crate::batch::store::{ARRAY_BYTES_MAX, value_bytes};
@@ -238,7 +238,8 @@ impl DictionaryDecoder {
         limits: &Limits,
     ) -> Result<DictionaryDecoder> {
         if !matches!(encoding, Encoding::Plain | Encoding::PlainDictionary) {
-            return Err(Error::unsupported(format!("a dictionary encoded as {encoding}")));
+            return Err(Error::unsupported(format!("a dictionary encoded as {encoding}"))
+                .with(Detail::Encoding(encoding.number())));
         }
         let segments = Segments::new(physical_type)?;
         // The least that a value needs; so what is claimed is what the bytes can be.
@@ -252,7 +253,7 @@ impl DictionaryDecoder {
         // Strings are views and the page that these point into. An entry without a byte counts, too.
         let strings = if physical_type == PhysicalType::ByteArray { body_bytes } else { 0 };
         let bytes = entries.saturating_mul(value_bytes(physical_type).max(1));
-        Limits::check("dictionary_bytes", limits.dictionary_bytes, (bytes.saturating_add(strings)) as u64)?;
+        limits.check(Limit::DictionaryBytes, (bytes.saturating_add(strings)) as u64)?;
         Ok(DictionaryDecoder {
             chunk: Bytes::new(),
             position: 0,

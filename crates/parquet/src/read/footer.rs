@@ -4,9 +4,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ops::Range;
 
-use marquetry_base::{
-    Budget, Bytes, Demand, Error, Input, Limits, Machine, Object, Result, Step, check_supply,
-};
+use marquetry_base::{Budget, Bytes, Demand, Error, Input, Limit, Limits, Machine, Object, Result, Step, check_supply};
 
 use crate::format::{
     FILE_BYTES_MIN, FOOTER_TAIL_BYTES, FileMetaData, FooterParser, MAGIC, MAGIC_ENCRYPTED, Parsed,
@@ -95,7 +93,7 @@ impl FooterReader {
         let length: [u8; 4] = tail[..4].try_into().unwrap_or_default();
         let magic: [u8; 4] = tail[4..].try_into().unwrap_or_default();
         if magic == MAGIC_ENCRYPTED {
-            return Err(Error::unsupported("a file with an encrypted footer").at_offset(tail_start + 4));
+            return Err(Error::encrypted("a file with an encrypted footer").at_offset(tail_start + 4));
         }
         if magic != MAGIC {
             return Err(Error::corrupt("not a Parquet file, or one cut off: it does not end with PAR1")
@@ -110,8 +108,7 @@ impl FooterReader {
             ))
             .at_offset(tail_start));
         }
-        Limits::check("footer_bytes", self.limits.footer_bytes, length)
-            .map_err(|error| error.at_offset(tail_start))?;
+        self.limits.check(Limit::FooterBytes, length).map_err(|error| error.at_offset(tail_start))?;
         Ok(length)
     }
 

@@ -6,10 +6,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{
-    Budget, Bytes, Demand, Error, Input, Limits, Machine, Object, Price, Priority, Result, Step, Want,
-    check_supply,
-};
+use marquetry_base::{Budget, Bytes, Demand, Error, Input, Limit, Limits, Machine, Object, Price, Priority, Result, Step, Want, check_supply};
 
 use super::ReadOptions;
 use super::page::FORGOTTEN_BYTES_MAX;
@@ -217,7 +214,7 @@ impl PageIndexReader {
     fn indexes(&self) -> Result<(Range<u64>, Option<Range<u64>>)> {
         let (_, _, chunk) = self.current()?;
         if chunk.encrypted {
-            return Err(Error::unsupported("the page index of an encrypted column"));
+            return Err(Error::encrypted("the page index of an encrypted column"));
         }
         if chunk.file_path.is_some() {
             return Err(Error::unsupported("a column chunk in another file"));
@@ -231,7 +228,7 @@ impl PageIndexReader {
                     "{what} of {length} bytes at {offset}, in a file with room for {room:?}"
                 ))
             })?;
-            Limits::check("page_index_bytes", self.limits.page_index_bytes, length.into())?;
+            self.limits.check(Limit::PageIndexBytes, length.into())?;
             Ok(offset..end)
         };
         let offset =
@@ -239,7 +236,7 @@ impl PageIndexReader {
         let offset = place("an offset index", offset)?;
         let column = chunk.column_index.map(|column| place("a column index", column)).transpose()?;
         let bytes = length(&offset) + column.as_ref().map_or(0, length);
-        Limits::check("total_bytes", self.limits.total_bytes, bytes.saturating_mul(DECODED_BYTES_PER_BYTE))?;
+        self.limits.check(Limit::TotalBytes, bytes.saturating_mul(DECODED_BYTES_PER_BYTE))?;
         if self.read_bytes + bytes > length(&room) {
             return Err(Error::corrupt("page indexes that are longer together than the file"));
         }

@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use marquetry_base::{Error, ErrorKind, Result};
+use marquetry_base::{Error, Result};
 use marquetry_kernels::{levels, unpack};
 
 use super::opening::Part;
@@ -158,7 +158,7 @@ impl NestedLeaf {
     pub(super) fn new(schema: &Schema, leaf: &Leaf) -> Result<NestedLeaf> {
         let level = |max: u16| {
             u8::try_from(max).map_err(|_| {
-                Error::new(ErrorKind::LimitExceeded, "more than 255 levels of nesting")
+                Error::too_large("more than 255 levels of nesting")
                     .at(|place| place.column = Some(leaf.path.clone()))
             })
         };

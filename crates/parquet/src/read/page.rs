@@ -9,7 +9,9 @@ use alloc::format;
 use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Demand, Error, Input, Limits, Object, Pool, Price, Priority, Result, Want};
+use marquetry_base::{
+    Budget, Demand, Detail, Error, Input, Limit, Limits, Object, Pool, Price, Priority, Result, Want,
+};
 
 use super::ReadOptions;
 use super::body::{Body, Fill};
@@ -84,14 +86,15 @@ impl PageReader {
         options: &ReadOptions,
     ) -> Result<PageReader> {
         if chunk.encrypted {
-            return Err(Error::unsupported("an encrypted column"));
+            return Err(Error::encrypted("an encrypted column"));
         }
         // An empty name names no file.
         if let Some(path) = chunk.file_path.as_deref().filter(|path| !path.is_empty()) {
             return Err(Error::unsupported(format!("a column chunk in another file, {path:?}")));
         }
         if let Compression::Unknown(number) = chunk.compression {
-            return Err(Error::unsupported(format!("the unknown compression codec {number}")));
+            return Err(Error::unsupported(format!("the unknown compression codec {number}"))
+                .with(Detail::Codec(number)));
         }
         let start = chunk.first_page_offset();
         let end = start.checked_add(chunk.compressed_bytes).filter(|&end| end <= footer_start).ok_or_else(
@@ -254,7 +257,7 @@ impl PageReader {
     fn check_header(&self, length: u64) -> Result<()> {
         // However it came, the same number is told.
         let limit = self.limits.page_header_bytes;
-        Limits::check("page_header_bytes", limit, length.min(limit.saturating_add(1)))
+        Limit::PageHeaderBytes.check(limit, length.min(limit.saturating_add(1)))
     }
 
     /// Steps over the body of the page whose header was read last.
@@ -284,8 +287,8 @@ impl PageReader {
                         Header::Need => return Ok(Next::Need),
                         Header::Yield => return Ok(Next::Yield),
                     };
-                    Limits::check("page_bytes", self.limits.page_bytes, header.compressed_bytes.into())?;
-                    Limits::check("page_bytes", self.limits.page_bytes, header.uncompressed_bytes.into())?;
+                    self.limits.check(Limit::PageBytes, header.compressed_bytes.into())?;
+                    self.limits.check(Limit::PageBytes, header.uncompressed_bytes.into())?;
                     if let PageKind::Other(_) = header.kind {
                         self.skip_body(&header, input);
                         if budget.is_spent() {

@@ -5,10 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{
-    Budget, Bytes, Codecs, Demand, Error, Input, Limits, Machine, Object, Price, Priority, Result, Segmented,
-    Step, check_supply,
-};
+use marquetry_base::{Budget, Bytes, Codecs, Demand, Error, Input, Limit, Machine, Object, Price, Priority, Result, Segmented, Step, check_supply};
 
 use super::ReadOptions;
 use super::column::{Advance, ColumnReader};
@@ -262,7 +259,7 @@ impl BatchReader {
                     self.held = (self.held + column.held()).saturating_sub(held_before);
                     let total_bytes = self.options.limits.total_bytes;
                     let held = self.held.saturating_add(self.input.held()) + self.decompressors.held();
-                    Limits::check("total_bytes", total_bytes, held)?;
+                    Limit::TotalBytes.check(total_bytes, held)?;
                     match advance {
                         Advance::Full => {
                             group.full += 1;

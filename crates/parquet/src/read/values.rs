@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::format;
 
-use marquetry_base::{Bytes, Error, Price, Result};
+use marquetry_base::{Bytes, Detail, Error, Price, Result};
 use marquetry_kernels::plain::as_bytes_mut;
 use marquetry_kernels::{Plain, bits, gather, strings};
 
@@ -141,7 +141,8 @@ impl ValueDecoder {
             (Encoding::Alp, Float) => ValueDecoder::AlpFloat(Box::new(Alp::new(&values)?)),
             (Encoding::Alp, Double) => ValueDecoder::AlpDouble(Box::new(Alp::new(&values)?)),
             (Encoding::Unknown(_), _) => {
-                return Err(Error::unsupported(format!("the encoding {encoding} is not supported")));
+                return Err(Error::unsupported(format!("the encoding {encoding} is not supported"))
+                    .with(Detail::Encoding(encoding.number())));
             }
             _ => return Err(Error::corrupt(format!("the encoding {encoding} cannot hold {physical_type}"))),
         })

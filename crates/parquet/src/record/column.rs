@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::usize_of_u32;
-use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Error, ErrorKind, Pool, Result};
+use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Error, Pool, Result};
 
 use super::Value;
 use super::program::ProgramLeaf;
@@ -520,6 +520,5 @@ impl Strings {
 
 /// What a view has 32 bits for.
 fn low(number: usize) -> Result<u32> {
-    u32::try_from(number)
-        .map_err(|_| Error::new(ErrorKind::LimitExceeded, "a value, or as many of them, beyond 4 GiB"))
+    u32::try_from(number).map_err(|_| Error::too_large("a value, or as many of them, beyond 4 GiB"))
 }

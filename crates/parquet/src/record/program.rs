@@ -114,11 +114,8 @@ impl Program {
         if !leaves.is_sorted_by(|a, b| a < b) {
             return Err(Error::misuse("leaves that are not in the schema's order"));
         }
-        let level = |level: u16| {
-            u8::try_from(level).map_err(|_| {
-                Error::new(marquetry_base::ErrorKind::LimitExceeded, "more than 255 levels of nesting")
-            })
-        };
+        let level =
+            |level: u16| u8::try_from(level).map_err(|_| Error::too_large("more than 255 levels of nesting"));
         let mut repeated = Vec::new();
         let columns = leaves
             .iter()

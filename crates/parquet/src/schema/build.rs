@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Error, Limits, Result, Segmented};
+use marquetry_base::{Error, Limit, Limits, Result, Segmented};
 
 use super::{
     ConvertedType, EdgeAlgorithm, Leaf, LogicalType, Node, NodeKind, PhysicalType, Repetition, Schema,
@@ -294,7 +294,7 @@ impl SchemaBuilder {
         if is_root && element.physical_type.is_some() && element.children.is_none() {
             return Err(Error::corrupt("a schema whose root is a leaf"));
         }
-        Limits::check("structure_bytes", self.limits.structure_bytes, u64_of(self.path.len()))?;
+        self.limits.check(Limit::StructureBytes, u64_of(self.path.len()))?;
         let repetition = match element.repetition {
             // The root's repetition means nothing, and writers put anything there.
             _ if is_root => Repetition::Required,
@@ -335,7 +335,7 @@ impl SchemaBuilder {
             let physical_type = physical_type(&element)?;
             check_annotation(annotation.as_ref(), physical_type)?;
             self.paths_bytes += u64_of(self.path.len());
-            Limits::check("footer_bytes", self.limits.footer_bytes, self.paths_bytes)?;
+            self.limits.check(Limit::FooterBytes, self.paths_bytes)?;
             let leaf = self.schema.leaves.len();
             self.schema.leaves.push(Leaf {
                 node: index,
@@ -360,7 +360,7 @@ impl SchemaBuilder {
         if !is_leaf {
             // The root is level 0.
             let nesting = self.limits.nesting.min(NESTING_MAX);
-            Limits::check("nesting", nesting.into(), u64_of(self.open.len()))?;
+            Limit::Nesting.check(nesting.into(), u64_of(self.open.len()))?;
             self.open.push(Open {
                 node: index,
                 children_left: children,

@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use marquetry_base::{Error, Limits, Result};
+use marquetry_base::{Error, ErrorKind, Limit, Limits, Result};
 
 use super::build::check_annotation;
 use super::field::{Field, FieldKind, Fields, Writer};
@@ -84,12 +84,12 @@ impl Schema {
 
 /// A field and all below it. It recurses, as deep as the limit lets it.
 fn field(def: &FieldDef, depth: u32) -> Result<Field<()>> {
-    Limits::check("nesting", Limits::DEFAULT.nesting.into(), depth.into())?;
+    Limits::DEFAULT.check(Limit::Nesting, depth.into())?;
     let below = |def: &FieldDef| field(def, depth + 1).map(Box::new);
     let kind = match &def.field_type {
         FieldType::Leaf(physical_type, logical_type) => {
             check_annotation(logical_type.as_ref(), *physical_type)
-                .map_err(|error| Error::misuse(String::from(error.message())))?;
+                .map_err(|error| error.blamed(ErrorKind::Misuse))?;
             FieldKind::Leaf(*physical_type)
         }
         FieldType::Struct(fields, _) if fields.is_empty() => {

@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{Error, ErrorKind, Result};
+use marquetry_base::{Error, Result};
 
 use super::{LogicalType, NodeKind, Repetition, Schema};
 
@@ -109,8 +109,7 @@ impl Schema {
     /// What a node is, its own repetition aside. `levels` are those of a slot that is there.
     fn inner(&self, node: usize, levels: Levels, is_nullable: bool) -> Result<Shape> {
         if levels.depth > DEPTH_MAX || levels.repetition > LISTS_MAX {
-            let error =
-                Error::new(ErrorKind::LimitExceeded, format!("a record of more than {DEPTH_MAX} levels"));
+            let error = Error::too_large(format!("a record of more than {DEPTH_MAX} levels"));
             return Err(error.at(|place| place.column = Some(self.path(node))));
         }
         let found = &self.nodes[node];

@@ -205,10 +205,7 @@ impl KeyColumn {
     }
 
     fn too_long(&self, bytes: usize) -> Error {
-        self.at(Error::new(
-            ErrorKind::LimitExceeded,
-            format!("a sort key of {bytes} bytes; one has {KEY_BYTES_MAX} at most"),
-        ))
+        self.at(Error::too_large(format!("a sort key of {bytes} bytes; one has {KEY_BYTES_MAX} at most")))
     }
 
     fn at(&self, error: Error) -> Error {

@@ -294,11 +294,7 @@ impl Sorter {
         result.map_err(|error| match error.place().row {
             Some(row) => {
                 let number = self.rows + row;
-                let column = error.place().column.clone();
-                Error::new(error.kind(), String::from(error.message())).at(|place| {
-                    place.row = Some(number);
-                    place.column = column;
-                })
+                error.replaced(|place| place.row = Some(number))
             }
             None => error,
         })

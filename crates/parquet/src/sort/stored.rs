@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
-use marquetry_base::{Budget, Buffer, Error, ErrorKind, Price, Result, Segmented};
+use marquetry_base::{Budget, Buffer, Error, Price, Result, Segmented};
 use marquetry_kernels::bits;
 
 use super::collected::{Collected, Compacting, room};
@@ -302,10 +302,8 @@ fn find_starts(
     values: &mut u32,
     budget: &mut Budget<'_>,
 ) -> Result<bool> {
-    let number = |at: usize| {
-        u32::try_from(at)
-            .map_err(|_| Error::new(ErrorKind::LimitExceeded, "a batch of more than 2^32 entries"))
-    };
+    let number =
+        |at: usize| u32::try_from(at).map_err(|_| Error::too_large("a batch of more than 2^32 entries"));
     let all = levels.definition.len();
     let until = all.min(*entry + 16 * SLICE_VALUES);
     budget.charge(START_PRICE, 0, until - *entry);

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
+use marquetry_base::{Budget, Bytes, Error, Limit, Limits, Price, Result};
 
 use super::read::{Kind, Reader, SKIP_DEPTH_MAX, Stop, Thrift};
 use crate::growing::Joining;
@@ -165,7 +165,8 @@ impl Skim {
                 self.tokens(piece, &mut at, budget).map_err(|stop| stop.into_error(self.what, self.start));
             self.at += u64_of(at - before);
             let tokens = tokens?;
-            Limits::check("structure_bytes", self.structure_bytes_max, u64_of(self.digest.len()))
+            Limit::StructureBytes
+                .check(self.structure_bytes_max, u64_of(self.digest.len()))
                 .map_err(|error| error.at_offset(self.start))?;
             let is_joining = matches!(self.expects, Expects::Join(_));
             if tokens == 0 && at == piece.len() && !is_joining {
@@ -244,7 +245,7 @@ impl Skim {
                 }
                 Expects::Join(mut joining) => {
                     let is_whole = joining.join(budget);
-                    let no_memory = |_| Stop::Corrupt(0, "a string that memory cannot be had for");
+                    let no_memory = |_| Stop::Corrupt(0, "a string that no memory could be allocated for");
                     if !is_whole.map_err(no_memory)? {
                         self.expects = Expects::Join(joining);
                         done += 1;

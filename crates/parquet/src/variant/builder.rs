@@ -78,7 +78,8 @@ impl VariantBuilder {
             Some(&id) => id,
             None => {
                 let bytes = self.names.bytes + name.len();
-                Limits::check("value_bytes", u32::MAX.into(), bytes as u64)?;
+                u32::try_from(bytes)
+                    .map_err(|_| Error::too_large("a variant whose names have 4 GiB or more"))?;
                 let id = u32::try_from(self.names.names.len())
                     .map_err(|_| Error::internal("more names than bytes"))?;
                 let name: Arc<str> = name.into();

@@ -5,7 +5,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use marquetry_base::{Error, Limits, Result};
+use marquetry_base::{Error, Limit, Limits, Result};
 
 use super::Primitive;
 use super::primitive::{BASIC_ARRAY, BASIC_OBJECT};
@@ -92,7 +92,7 @@ impl Encoder {
 
     /// Starts an object or array.
     pub(super) fn start(&mut self, is_object: bool) -> Result<()> {
-        Limits::check("nesting", self.limits.nesting.into(), self.open.len() as u64 + 1)?;
+        self.limits.check(Limit::Nesting, self.open.len() as u64 + 1)?;
         self.begin(0)?;
         self.open.push(Open { is_object, start: self.out.len(), children: self.children.len(), named: None });
         Ok(())
@@ -113,7 +113,7 @@ impl Encoder {
     fn begin(&mut self, bytes: usize) -> Result<()> {
         let all = self.out.len() as u64 + bytes as u64;
         // Offsets have four bytes at most.
-        Limits::check("value_bytes", self.limits.value_bytes.min(u32::MAX.into()), all)?;
+        Limit::ValueBytes.check(self.limits.value_bytes.min(u32::MAX.into()), all)?;
         self.out.try_reserve(bytes).map_err(|_| Error::out_of_memory(bytes))?;
         match self.open.last_mut() {
             None if self.out.is_empty() => Ok(()),
@@ -161,7 +161,7 @@ impl Encoder {
         let count_bytes = if is_large { 4 } else { 1 };
         let header = 1 + count_bytes + count * id_bytes + (count + 1) * offset_bytes;
         let all = (self.out.len() + header) as u64;
-        Limits::check("value_bytes", self.limits.value_bytes.min(u32::MAX.into()), all)?;
+        Limit::ValueBytes.check(self.limits.value_bytes.min(u32::MAX.into()), all)?;
         self.out.try_reserve(header).map_err(|_| Error::out_of_memory(header))?;
         self.out.resize(self.out.len() + header, 0);
         self.out.copy_within(open.start..open.start + values, open.start + header);

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Error, Limits, Result};
+use marquetry_base::{Error, Limit, Limits, Result};
 
 use super::text::{self, HEX, MICROS, NANOS};
 use super::value::{Elements, Fields, Shape, not_utf8};
@@ -103,11 +103,9 @@ impl<'a> JsonWriter<'a> {
                 let written = (out.len() - before) as u64;
                 match self.bytes_left.checked_sub(written) {
                     Some(left) => self.bytes_left = left,
-                    None => Limits::check(
-                        "value_bytes",
-                        self.bytes_max,
-                        self.bytes_max - self.bytes_left + written,
-                    )?,
+                    None => {
+                        Limit::ValueBytes.check(self.bytes_max, self.bytes_max - self.bytes_left + written)?
+                    }
                 }
                 Ok(())
             });

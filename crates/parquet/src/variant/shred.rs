@@ -5,7 +5,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use marquetry_base::{Error, Limits, Result};
+use marquetry_base::{Error, Limit, Limits, Result};
 
 use super::encoder::{Encoder, Names, duplicate};
 use super::{Fields, Metadata, Object, Primitive, Variant};
@@ -274,7 +274,7 @@ impl<'a, S: ShreddedValue<'a>> Reassembler<'a, S> {
             Some(left) => self.name_bytes_left = left,
             None => {
                 let all = self.limits.value_bytes - self.name_bytes_left + length;
-                Limits::check("value_bytes", self.limits.value_bytes, all)?;
+                self.limits.check(Limit::ValueBytes, all)?;
             }
         }
         Ok(())

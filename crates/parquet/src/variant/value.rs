@@ -2,7 +2,7 @@
 //!
 //! Source: `VariantEncoding.md`, "Value encoding".
 
-use marquetry_base::{Error, Limits, Result};
+use marquetry_base::{Error, Limit, Limits, Result};
 
 use super::metadata::find_sorted;
 use super::primitive::{self, BASIC_ARRAY, BASIC_OBJECT, BASIC_PRIMITIVE, BASIC_SHORT_STRING, Raw, cut_off};
@@ -140,7 +140,7 @@ impl<'a> Variant<'a> {
             }),
             BASIC_SHORT_STRING => Ok(Shape::Text(data)),
             _ => {
-                Limits::check("nesting", self.depth.limit.into(), u64::from(self.depth.at) + 1)?;
+                Limit::Nesting.check(self.depth.limit.into(), u64::from(self.depth.at) + 1)?;
                 let layout = Layout::read(header, data)?;
                 let depth = Depth { at: self.depth.at + 1, ..self.depth };
                 let children = Children { metadata: self.metadata, data, layout, depth };

@@ -105,10 +105,7 @@ impl Coding {
             let interned = dictionary.intern(values, indices, budget)?;
             values = values.part(interned.values..values.len());
             if interned.full {
-                return Err(Error::new(
-                    marquetry_base::ErrorKind::LimitExceeded,
-                    "a row whose values do not fit a dictionary",
-                ));
+                return Err(Error::too_large("a row whose values do not fit a dictionary"));
             }
             if is_long && !values.is_empty() && budget.is_spent() {
                 return Ok(false);

@@ -33,7 +33,7 @@ impl FooterWriter {
     /// `Unsupported` for a file some of whose columns are encrypted: what is needed to read them is not in `metadata`.
     pub fn new(object: Object, metadata: Arc<FileMetaData>) -> Result<FooterWriter> {
         if metadata.encryption.is_some() {
-            return Err(Error::unsupported("writing the footer of a file that is encrypted in part"));
+            return Err(Error::encrypted("writing the footer of a file that is encrypted in part"));
         }
         Ok(FooterWriter { object, source: Metadata(metadata), tail: Tail::new(), failed: None })
     }
@@ -97,7 +97,7 @@ impl Tail {
     ) -> Result<Option<Bytes>> {
         if !self.is_written && self.steps.step(source, &mut self.writer, budget)? {
             let length = i32::try_from(self.writer.length())
-                .map_err(|_| Error::unsupported("a footer of 2 GiB or more, which no reader could read"))?;
+                .map_err(|_| Error::too_large("a footer of 2 GiB or more, which no reader could read"))?;
             self.writer.raw(&length.to_le_bytes());
             self.writer.raw(&MAGIC);
             self.writer.finish();
@@ -148,12 +148,10 @@ impl FooterSource for Metadata {
         let chunk = &self.0.row_groups[group].columns[leaf];
         let leaf = &self.0.schema.leaves()[leaf];
         if chunk.encrypted {
-            return Err(Error::unsupported("writing the metadata of an encrypted column chunk").at(
-                |place| {
-                    place.row_group = Some(u64_of(group));
-                    place.column = Some(leaf.path.clone());
-                },
-            ));
+            return Err(Error::encrypted("writing the metadata of an encrypted column chunk").at(|place| {
+                place.row_group = Some(u64_of(group));
+                place.column = Some(leaf.path.clone());
+            }));
         }
         let places = ChunkPlaces { offset_index: chunk.offset_index, column_index: chunk.column_index };
         write_chunk(writer, chunk.file_path.as_deref(), places, |writer| {

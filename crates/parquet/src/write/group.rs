@@ -332,7 +332,7 @@ impl Structures {
     /// What was written since is a chunk's.
     fn end(&mut self) -> Result<()> {
         let length = u32::try_from(self.writer.length() - self.length)
-            .map_err(|_| Error::unsupported("the metadata of a column chunk of 4 GiB"))?;
+            .map_err(|_| Error::too_large("the metadata of a column chunk of 4 GiB"))?;
         self.length = self.writer.length();
         self.lengths.push(length);
         Ok(())

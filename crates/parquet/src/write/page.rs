@@ -422,6 +422,6 @@ impl PageMaker {
 fn signed_u32(bytes: usize) -> Result<u32> {
     i32::try_from(bytes).map(i32::cast_unsigned).map_err(|_| {
         let why = alloc::format!("a page of {bytes} bytes: the format counts them with 31 bits");
-        Error::new(marquetry_base::ErrorKind::LimitExceeded, why)
+        Error::too_large(why)
     })
 }

@@ -419,15 +419,17 @@ impl Mapping {
 
     /// An error at a value.
     #[cold]
-    pub(super) fn at(&self, column: usize, batch: &MappedBatch, row: usize, mut error: Error) -> Error {
+    pub(super) fn at(&self, column: usize, batch: &MappedBatch, row: usize, error: Error) -> Error {
         let mut name = self.columns.get(column).map(|column| column.name.as_str().to_string());
         // The renderer tells the path below the column.
         if let (Some(name), Some(path)) = (&mut name, &error.place().column) {
             name.push_str(path);
-            error = Error::new(error.kind(), error.message().to_string());
         }
-        error.at(|place| {
-            place.column = name;
+        let named = match name {
+            Some(name) => error.replaced(|place| place.column = Some(name)),
+            None => error,
+        };
+        named.at(|place| {
             place.row = batch.first_row.checked_add(cast::u64_of(row));
             place.row_group = Some(cast::u64_of(batch.row_group));
         })

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{Error, ErrorKind, Limits, Result};
+use marquetry_base::{Error, Limits, Result};
 use marquetry_parquet::batch::{Array, ArrayKind};
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::variant::{Reassembler, Variant, VariantColumns};
@@ -359,7 +359,7 @@ impl Walk<'_> {
 #[cold]
 fn too_long() -> Box<Fault> {
     let message = format!("a value of more than {VALUE_BYTES_MAX} bytes");
-    Error::new(ErrorKind::LimitExceeded, message).into()
+    Error::too_large(message).into()
 }
 
 /// Characters of a key in a message.

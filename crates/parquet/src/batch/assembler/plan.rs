@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Error, ErrorKind, Result};
+use marquetry_base::{Error, Result};
 use marquetry_kernels::levels::Slots;
 
 use crate::schema::{Repeated, Shape, ShapeKind};
@@ -123,5 +123,5 @@ fn elements(repeated: Repeated) -> Result<Slots> {
 }
 
 fn level(level: u16) -> Result<u8> {
-    u8::try_from(level).map_err(|_| Error::new(ErrorKind::LimitExceeded, "more than 255 levels of nesting"))
+    u8::try_from(level).map_err(|_| Error::too_large("more than 255 levels of nesting"))
 }

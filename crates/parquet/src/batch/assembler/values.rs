@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Bitmap, Error, Limits, Result};
+use marquetry_base::{Bitmap, Error, Limit, Limits, Result};
 use marquetry_kernels::{Plain, bits, spread};
 
 use super::slices::{SLICE, SLICE_BYTES, disagree};
@@ -127,7 +127,7 @@ impl Spread {
         let width = dense.width();
         // Zeros that no byte of the file stands for.
         let bytes = length.saturating_mul(width);
-        Limits::check("total_bytes", limits.total_bytes, u64_of(bytes))?;
+        limits.check(Limit::TotalBytes, u64_of(bytes))?;
         let store = store!(self, Bytes);
         let (out, _) = store.room_of(bytes, part.start * width, part.len() * width)?;
         for at in 0..part.len() {

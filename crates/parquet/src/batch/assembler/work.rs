@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Bitmap, Buffer, Error, ErrorKind, Limits, Result};
+use marquetry_base::{Bitmap, Buffer, Error, Limits, Result};
 use marquetry_kernels::bits;
 use marquetry_kernels::levels::{self, Entries};
 
@@ -268,7 +268,7 @@ impl Work<'_> {
         else {
             return Err(disagree().into());
         };
-        let too_many = || Error::new(ErrorKind::LimitExceeded, "more than 2,147,483,647 elements in a batch");
+        let too_many = || Error::too_large("more than 2,147,483,647 elements in a batch");
         let part = entries.part(self.task.entry, SLICE);
         let before = i32::try_from(self.task.found).map_err(|_| too_many())?;
         let (out, filled) = self.memory.offsets.room_of(self.length + SLICE, self.task.slot, part.len())?;

@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Error, ErrorKind, Price, Result, cast};
+use marquetry_base::{Budget, Error, Price, Result, cast};
 use marquetry_kernels::pack;
 
 use super::super::output::{Body, Output};
@@ -126,7 +126,7 @@ impl<T: AlpValue> AlpEncoder<T> {
     /// Ends the page.
     pub(crate) fn finish(&mut self, budget: &mut Budget<'_>) -> Result<Body> {
         self.close(budget)?;
-        let too_long = |_| Error::new(ErrorKind::LimitExceeded, "an ALP page of 2^31 values or 4 GiB");
+        let too_long = |_| Error::too_large("an ALP page of 2^31 values or 4 GiB");
         let [v0, v1, v2, v3] = i32::try_from(self.values).map_err(too_long)?.to_le_bytes();
         let mut head = Output::default();
         head.put(&[0, 0, VECTOR_LOG, v0, v1, v2, v3])?;

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Bytes, Error, ErrorKind, Price, Result};
+use marquetry_base::{Budget, Bytes, Error, Price, Result};
 use marquetry_kernels::prefix;
 
 use super::super::delta::encode::{DeltaEncoder, VALUE_PRICE};
@@ -160,11 +160,7 @@ impl PrefixEncoder {
 
 /// Lengths are INT32 here.
 fn as_length(length: usize) -> Result<i32> {
-    let too_long = || {
-        Error::new(
-            ErrorKind::LimitExceeded,
-            "a byte string of 2 GiB or more, which this encoding has no length for",
-        )
-    };
+    let too_long =
+        || Error::too_large("a byte string of 2 GiB or more, which this encoding has no length for");
     i32::try_from(length).map_err(|_| too_long())
 }

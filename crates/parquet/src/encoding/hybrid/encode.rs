@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Error, ErrorKind, Price, Result, cast};
+use marquetry_base::{Budget, Error, Price, Result, cast};
 use marquetry_kernels::{bits, pack};
 
 use super::super::output::{Body, Output};
@@ -365,7 +365,7 @@ impl HybridEncoder {
 
 /// A page of more bytes than its length can say.
 fn too_long() -> Error {
-    Error::new(ErrorKind::LimitExceeded, "levels or booleans of 4 GiB or more in one page")
+    Error::too_large("levels or booleans of 4 GiB or more in one page")
 }
 
 /// How many of the first numbers are `value`.

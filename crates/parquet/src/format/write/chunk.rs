@@ -189,16 +189,9 @@ pub(super) fn number_of(physical_type: PhysicalType) -> i32 {
 impl Compression {
     /// Its number (`CompressionCodec`).
     fn number(self) -> i32 {
-        use marquetry_base::Codec;
         match self {
             Compression::Uncompressed => 0,
-            Compression::Codec(Codec::Snappy) => 1,
-            Compression::Codec(Codec::Gzip) => 2,
-            Compression::Codec(Codec::Lzo) => 3,
-            Compression::Codec(Codec::Brotli) => 4,
-            Compression::Codec(Codec::Lz4) => 5,
-            Compression::Codec(Codec::Zstd) => 6,
-            Compression::Codec(Codec::Lz4Raw) => 7,
+            Compression::Codec(codec) => codec.number(),
             Compression::Unknown(number) => number,
         }
     }

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Error, ErrorKind, Price, Result};
+use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Error, Price, Result};
 use marquetry_kernels::strings;
 
 use super::{LeafPlan, LevelPlan};
@@ -204,7 +204,7 @@ impl Partial {
                 let width = u32::try_from(values.width()).ok();
                 let (Some(width), Ok(_)) = (width, u32::try_from(values.bytes().len())) else {
                     let message = "more than 4 GiB of values in a batch";
-                    return Err(Error::new(ErrorKind::LimitExceeded, message));
+                    return Err(Error::too_large(message));
                 };
                 let mut offset = width.saturating_mul(u32::try_from(*at).unwrap_or(u32::MAX));
                 let views = each(at, &mut self.views, values.len(), SLICE, budget, |row, out| {

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Bitmap, Buffer, Error, ErrorKind, Result};
+use marquetry_base::{Bitmap, Buffer, Error, Result};
 
 use super::LeafPlan;
 use crate::batch::store;
@@ -171,7 +171,7 @@ pub(super) fn rows_max(physical_type: PhysicalType, rows: usize) -> Result<usize
     if width > NULL_BYTES_MAX {
         let message =
             alloc::format!("a null of {width} bytes: at most {NULL_BYTES_MAX} where nulls take room");
-        return Err(Error::new(ErrorKind::LimitExceeded, message));
+        return Err(Error::too_large(message));
     }
     Ok(rows.min(store::rows_max(physical_type)))
 }

@@ -399,5 +399,5 @@ fn describe(schema: &Schema, shape: &Shape) -> String {
 }
 
 fn level(level: u16) -> Result<u8> {
-    u8::try_from(level).map_err(|_| Error::new(ErrorKind::LimitExceeded, "more than 255 levels of nesting"))
+    u8::try_from(level).map_err(|_| Error::too_large("more than 255 levels of nesting"))
 }

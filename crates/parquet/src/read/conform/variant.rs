@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Error, ErrorKind, Limits, Price, Result};
+use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
 use marquetry_kernels::strings;
 
 use super::Variant;
@@ -151,7 +151,7 @@ impl Strings {
         let (Ok(number), Ok(offset), Ok(_)) =
             (u32::try_from(self.buffers.len()), u32::try_from(self.last.len()), i32::try_from(value.len()))
         else {
-            return Err(Error::new(ErrorKind::LimitExceeded, "a variant of 2 GiB or more"));
+            return Err(Error::too_large("a variant of 2 GiB or more"));
         };
         self.last.try_reserve(value.len()).map_err(|_| Error::out_of_memory(value.len()))?;
         self.last.extend_from_slice(value);

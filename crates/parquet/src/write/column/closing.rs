@@ -257,7 +257,7 @@ impl ColumnWriter {
 
 /// Counts, which the format has as signed numbers of 32 bits.
 fn count(count: usize) -> Result<u32> {
-    i32::try_from(count).map(i32::cast_unsigned).map_err(|_| {
-        Error::new(marquetry_base::ErrorKind::LimitExceeded, "a page of more than 2,147,483,647 entries")
-    })
+    i32::try_from(count)
+        .map(i32::cast_unsigned)
+        .map_err(|_| Error::too_large("a page of more than 2,147,483,647 entries"))
 }
