@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use marquetry_base::{Error, ErrorKind, Limits, Segmented};
+use marquetry_base::{Error, Limits, Segmented};
 use marquetry_io::files;
 use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::format::{ARROW_SCHEMA_KEY, FileMetaData, KeyValue};
@@ -17,7 +17,7 @@ use marquetry_parquet::read::Conform;
 use marquetry_parquet::schema::{Column, Schema, Unified, Union};
 
 use crate::columns::{self, Chosen};
-use crate::failure::{Failure, Outcome, plain};
+use crate::failure::{Failure, Outcome};
 use crate::input::{self, LimitArgs, ParquetFile};
 use crate::numbers::plural;
 use crate::output::Interrupted;
@@ -472,10 +472,8 @@ fn find_as(paths: &[PathBuf], format: Option<Format>) -> Outcome<Vec<PathBuf>> {
             all.push(path.clone());
             continue;
         }
-        let found = files::find(path, text::extensions(format)).map_err(|error| match error.kind() {
-            ErrorKind::Io => Failure::unreachable(plain(error.message())),
-            _ => Failure::about(&name, &error),
-        })?;
+        let found =
+            files::find(path, text::extensions(format)).map_err(|error| Failure::about(&name, &error))?;
         all.extend(found);
     }
     Ok(all)

@@ -58,7 +58,7 @@ impl Failure {
         Failure::Said(Exit::Refused, message.into())
     }
 
-    /// A file or a server cannot be had.
+    /// A file or a server cannot be reached.
     pub(crate) fn unreachable(message: impl Into<String>) -> Failure {
         Failure::Said(Exit::Unreachable, message.into())
     }
@@ -68,16 +68,21 @@ impl Failure {
         Failure::Said(Exit::Bug, message.into())
     }
 
-    /// An engine's error about `subject`, which is a file or an address.
+    /// An engine's error about `subject`, which is a file or an address, unless the error names another itself.
     pub(crate) fn about(subject: impl Display, error: &Error) -> Failure {
+        let subject = match &error.place().object {
+            Some(object) => object.clone(),
+            None => subject.to_string(),
+        };
         let exit = match error.kind() {
             ErrorKind::Io => Exit::Unreachable,
             ErrorKind::Misuse => Exit::Usage,
             ErrorKind::Internal => Exit::Bug,
+            ErrorKind::Cancelled => return Failure::Interrupted,
             _ => Exit::Refused,
         };
-        let unsupported = error.kind() == ErrorKind::Unsupported && !error.message().contains("support");
-        let not_yet = if unsupported { ", which is not supported" } else { "" };
+        // Their messages name only what it is.
+        let not_yet = if error.kind() == ErrorKind::Unsupported { ", which is not supported" } else { "" };
         Failure::Said(exit, format!("{subject}: {}{not_yet}", located(error)))
     }
 

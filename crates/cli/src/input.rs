@@ -195,13 +195,6 @@ fn open(path: &Path) -> Result<ByteSources<blocking::File>, Error> {
 
 /// An engine's error as a file's, which was read within limits.
 pub(crate) fn failure(name: &str, error: &Error, limits: Limits) -> Failure {
-    // A source's own errors name it, wherever in the sentence.
-    if error.kind() == marquetry_base::ErrorKind::Io {
-        let text = error.message().replace(&format!("cannot open {name}: "), &format!("{name}: "));
-        if text.contains(name) {
-            return Failure::unreachable(plain(&text));
-        }
-    }
     match Failure::about(name, error) {
         Failure::Said(exit, message)
             if error.kind() == marquetry_base::ErrorKind::LimitExceeded && limits != Limits::TRUSTED =>

@@ -323,7 +323,7 @@ mod ended {
                 .args(&arguments[1..])
                 .output()
                 .unwrap();
-            common::Run::of(out).failed(3, &["cannot write", "File too large"]);
+            common::Run::of(out).failed(3, &["could not be written", "File too large"]);
             assert!(folder.names().is_empty(), "{arguments:?}: {:?}", folder.names());
         }
     }

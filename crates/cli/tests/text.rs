@@ -238,13 +238,18 @@ fn what_is_no_table_is_refused_and_leaves_nothing() {
     refused(&wide, &["line 1: a row of 1000001 fields", "more than 100000"]);
     folder.refused(&folder.path("nowhere.csv"), &[], 3, &["nowhere.csv", "no such file"]);
     folder.refused(&text("a.csv", b"a\n1\n"), &["--delimiter", "\""], 2, &["same character"]);
-    folder.refused(&text("a.csv.gz", b"no gzip at all"), &[], 3, &["a.csv.gz: it is no gzip"]);
+    folder.refused(
+        &text("a.csv.gz", b"no gzip at all"),
+        &[],
+        3,
+        &["a.csv.gz: it could not be read: not gzip data"],
+    );
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     packed.write_all(b"a,b\n1,2\n").unwrap();
     let packed = packed.finish().unwrap();
     folder.refused(&text("cut.csv.gz", &packed[..packed.len() - 9]), &[], 3, &["gzip data are cut off"]);
     let followed = [&packed[..], &[0; 20]].concat();
-    folder.refused(&text("followed.csv.gz", &followed), &[], 3, &["something follows that is none"]);
+    folder.refused(&text("followed.csv.gz", &followed), &[], 3, &["not gzip data"]);
     folder.refused(
         &common::data("one.parquet"),
         &["--delimiter", ";"],

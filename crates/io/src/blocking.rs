@@ -12,7 +12,8 @@ use std::path::Path;
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Bytes, Error, Result};
 
-use crate::source::{ByteSource, FileKind, beyond_end, shrank};
+use crate::failure::{about, failed};
+use crate::source::{ByteSource, FileKind, beyond_end, nameless, shrank};
 
 mod directory;
 mod write;
@@ -40,17 +41,17 @@ impl File {
     pub fn open(path: impl AsRef<Path>) -> Result<File> {
         let path = path.as_ref();
         if path.as_os_str().is_empty() {
-            return Err(Error::io("cannot open a file without a name: the path is empty"));
+            return Err(nameless());
         }
         let name = path.display().to_string();
-        let cannot = |what: &dyn std::fmt::Display| Error::io(format!("cannot open {name}: {what}"));
+        let cannot = |error: io::Error| failed("opened", &name, error);
         // Asked before opening, which waits for a writer when the path is a named pipe; and after, for the path may have
         // become another file in between.
-        let before = fs::metadata(path).map_err(|error| cannot(&error))?;
-        expect_regular(&before).map_err(|what| cannot(&what))?;
-        let file = fs::File::open(path).map_err(|error| cannot(&error))?;
-        let metadata = file.metadata().map_err(|error| cannot(&error))?;
-        expect_regular(&metadata).map_err(|what| cannot(&what))?;
+        let before = fs::metadata(path).map_err(cannot)?;
+        expect_regular(&before).map_err(|what| about(&name, what))?;
+        let file = fs::File::open(path).map_err(cannot)?;
+        let metadata = file.metadata().map_err(cannot)?;
+        expect_regular(&metadata).map_err(|what| about(&name, what))?;
         Ok(File { file, length: metadata.len(), name })
     }
 }
@@ -79,7 +80,7 @@ impl ByteSource for File {
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    return Err(Error::io(format!("cannot read {} at byte {at}: {error}", self.name)));
+                    return Err(failed(&format!("read at byte {at}"), &self.name, error));
                 }
             }
         }

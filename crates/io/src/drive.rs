@@ -5,8 +5,9 @@ use std::ops::Range;
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Bytes, Demand, Error, Machine, Object, Priority, Result, Step, Want};
 
+use crate::GAP_BYTES_MAX;
+use crate::failure::named;
 use crate::source::{ByteSource, ByteSources};
-use crate::{GAP_BYTES_MAX, named};
 
 /// Ranges are joined up to this: the memory of a read is held until the last of its ranges is let go. A single range may
 /// be longer.

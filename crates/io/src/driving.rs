@@ -8,7 +8,7 @@ use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Error, Machine, Object, Price, Result, Step};
 
 use crate::async_source::AsyncByteSource;
-use crate::named;
+use crate::failure::named;
 use crate::schedule::{Answer, Ask, ReadAhead, Schedule};
 use crate::source::ByteSources;
 

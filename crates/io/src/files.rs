@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf, is_separator};
 use std::{fs, io};
 
 use globset::GlobBuilder;
-use marquetry_base::{Error, Result};
+use marquetry_base::{Detail, Result};
 use walkdir::WalkDir;
+
+use crate::failure::{about, failed};
 
 /// The endings of the names of Parquet files, in any case: what a directory is looked through for.
 pub const PARQUET_EXTENSIONS: [&str; 3] = ["parquet", "parq", "pq"];
@@ -40,14 +42,15 @@ pub fn find(path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
                 let (name, endings) = (path.display(), endings.join(", "));
                 let what =
                     if *extensions == PARQUET_EXTENSIONS { "a Parquet file" } else { "a file of that kind" };
-                return Err(Error::io(format!("{name}: a directory without {what} ({endings})")));
+                let message = format!("a directory without {what} ({endings})");
+                return Err(about(&name.to_string(), message).with(Detail::NotFound));
             }
             found
         }
         Err(_) if is_pattern(path) => {
             let found = matching(path.to_str().unwrap_or_default(), extensions)?;
             if found.is_empty() {
-                return Err(Error::io(format!("{}: no file matches", path.display())));
+                return Err(about(&path.display().to_string(), "no file matches").with(Detail::NotFound));
             }
             found
         }
@@ -82,7 +85,7 @@ fn below(directory: &Path, extensions: &[&str], found: &mut BTreeSet<PathBuf>) -
 
 /// All files that match a pattern: name by name, the directories that they may be in.
 fn matching(pattern: &str, extensions: &[&str]) -> Result<BTreeSet<PathBuf>> {
-    let wrong = |why: &str| Error::io(format!("{pattern}: a pattern that is none: {why}"));
+    let wrong = |why: &str| about(pattern, format!("not a pattern: {why}"));
     let root = if pattern.starts_with(is_separator) { "/" } else { "" };
     let mut paths = BTreeSet::from([PathBuf::from(root)]);
     let mut names = pattern.split(is_separator).filter(|name| !name.is_empty()).peekable();
@@ -149,8 +152,12 @@ fn walk(directory: &Path, extensions: &[&str], mut each: impl FnMut(PathBuf, boo
                 if is_link && (is_hidden(name) || !has_extension(path, extensions)) {
                     continue;
                 }
-                let why = error.io_error().map_or_else(|| error.to_string(), io::Error::to_string);
-                return Err(Error::io(format!("{}: {why}", path.display())));
+                let name = path.display().to_string();
+                let message = error.to_string();
+                return Err(match error.into_io_error() {
+                    Some(cause) => failed("read", &name, cause),
+                    None => about(&name, message),
+                });
             }
         };
         let is_dir = entry.file_type().is_dir();
@@ -172,7 +179,7 @@ fn walk(directory: &Path, extensions: &[&str], mut each: impl FnMut(PathBuf, boo
 }
 
 fn names_in(directory: &Path) -> Result<Vec<OsString>> {
-    let cannot = |error: io::Error| Error::io(format!("{}: {error}", or_here(directory).display()));
+    let cannot = |error: io::Error| failed("read", &or_here(directory).display().to_string(), error);
     let entries = fs::read_dir(or_here(directory)).map_err(cannot)?;
     entries.map(|entry| Ok(entry.map_err(cannot)?.file_name())).collect()
 }
@@ -228,7 +235,11 @@ mod tests {
                     let names = found.iter().map(|path| path.strip_prefix(self.0.path()).unwrap());
                     names.map(|name| name.to_str().unwrap()).collect::<Vec<_>>().join(" ")
                 }
-                Err(error) => error.message().replace(self.0.path().to_str().unwrap(), "TREE"),
+                Err(error) => {
+                    let object = error.place().object.clone().unwrap_or_default();
+                    let object = object.replace(self.0.path().to_str().unwrap(), "TREE");
+                    format!("{object}: {}", error.message())
+                }
             }
         }
     }
@@ -286,7 +297,7 @@ mod tests {
         assert_eq!(tree.find("q?.parquet"), "q1.parquet");
         assert_eq!(tree.find("z*/x"), "TREE/z*/x: no file matches");
         assert!(tree.find("y={1/m=1,2}/*").contains("a brace that is not closed"));
-        assert!(tree.find("[z-a]").contains("a pattern that is none"), "{}", tree.find("[z-a]"));
+        assert!(tree.find("[z-a]").contains("not a pattern"), "{}", tree.find("[z-a]"));
         assert_eq!(tree.find("nothing.parquet"), "nothing.parquet");
     }
 

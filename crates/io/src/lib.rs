@@ -32,6 +32,7 @@ pub mod blocking;
 mod drive;
 #[cfg(any(feature = "tokio", feature = "uring"))]
 mod driving;
+mod failure;
 #[cfg(feature = "files")]
 pub mod files;
 pub mod memory;
@@ -47,20 +48,11 @@ pub mod uring;
 #[cfg(any(feature = "tokio", feature = "uring"))]
 pub use async_source::AsyncByteSource;
 pub use drive::drive;
+pub use failure::{failed, said};
 #[cfg(any(feature = "tokio", feature = "uring"))]
 pub use schedule::ReadAhead;
 pub use sink::{ByteSink, ByteSinks, drive_into};
 pub use source::{ByteSource, ByteSources};
 
-use marquetry_base::{Error, ErrorKind};
-
 /// Bytes between two wanted ranges that are read along, rather than read around: a seek costs more than these.
 const GAP_BYTES_MAX: u64 = 64 << 10;
-
-/// Says which object an error is about, where there is only one. A source's own errors name it already.
-fn named(error: Error, only: Option<&str>) -> Error {
-    match only {
-        Some(name) if error.kind() != ErrorKind::Io => error.at(|place| place.object = Some(name.to_owned())),
-        _ => error,
-    }
-}

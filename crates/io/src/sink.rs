@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use marquetry_base::{Budget, Bytes, Error, Machine, Object, Priority, Result, Step, Want};
 
-use crate::named;
+use crate::failure::named;
 
 /// The end of one object, to which bytes are added by waiting.
 pub trait ByteSink {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use marquetry_base::{Bytes, Error, Object, Result};
 
+use crate::failure::about;
+
 /// The bytes of one object, to be had by waiting.
 ///
 /// The object does not change while it is read: its length stays what it was first told to be, and a source whose object
@@ -26,7 +28,7 @@ pub trait ByteSource {
     /// # Errors
     ///
     /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also where the object ends before the range does;
-    /// [`ErrorKind::LimitExceeded`](marquetry_base::ErrorKind::LimitExceeded) where the memory cannot be had.
+    /// [`ErrorKind::LimitExceeded`](marquetry_base::ErrorKind::LimitExceeded) where the memory cannot be allocated.
     fn read(&self, range: Range<u64>) -> Result<Bytes>;
 }
 
@@ -119,15 +121,22 @@ impl<S> Default for ByteSources<S> {
 
 /// The error for a range that reaches beyond an object's end.
 pub(crate) fn beyond_end(name: &str, range: &Range<u64>, length: u64) -> Error {
-    Error::io(format!("cannot read bytes {} to {} of {name}: it has {length} bytes", range.start, range.end))
+    about(name, format!("bytes {} to {} could not be read: it has {length} bytes", range.start, range.end))
 }
 
 /// The error for an object that ends earlier than it did when it was opened.
 #[cfg(any(feature = "blocking", feature = "uring"))]
 pub(crate) fn shrank(name: &str, length: u64, at: u64) -> Error {
-    Error::io(format!(
-        "{name} shrank while it was read: it had {length} bytes and now ends at byte {at} or before"
-    ))
+    about(
+        name,
+        format!("it shrank while it was read: it had {length} bytes and now ends at byte {at} or before"),
+    )
+}
+
+/// The error for an empty path.
+#[cfg(any(feature = "blocking", feature = "uring"))]
+pub(crate) fn nameless() -> Error {
+    Error::io("a file without a name: the path is empty")
 }
 
 /// What a path may lead to.

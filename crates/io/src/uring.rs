@@ -56,8 +56,9 @@ use marquetry_base::{Bytes, Error, Machine, Price, Result};
 
 use crate::async_source::AsyncByteSource;
 use crate::driving::{Driving, Event};
+use crate::failure::{about, failed};
 use crate::schedule::ReadAhead;
-use crate::source::{ByteSources, FileKind, beyond_end, shrank};
+use crate::source::{ByteSources, FileKind, beyond_end, nameless, shrank};
 
 /// Bytes of reads that are begun before others have their turn: one read, as a rule. The kernel reads what is in its cache at
 /// once, when the read is submitted, on the thread that submits it: sixteen reads in one go would keep it from everybody for
@@ -155,17 +156,17 @@ impl File {
             return Err(Error::misuse("a file is opened by compio outside of a compio runtime"));
         }
         if path.as_os_str().is_empty() {
-            return Err(Error::io("cannot open a file without a name: the path is empty"));
+            return Err(nameless());
         }
         let name = path.display().to_string();
-        let cannot = |what: &dyn std::fmt::Display| Error::io(format!("cannot open {name}: {what}"));
+        let cannot = |error: io::Error| failed("opened", &name, error);
         // Asked before opening, which waits for a writer when the path is a named pipe; and after, for the path may have
         // become another file in between.
-        let before = fs::metadata(path).await.map_err(|error| cannot(&error))?;
-        kind(&before).expect_regular().map_err(|what| cannot(&what))?;
-        let file = fs::File::open(path).await.map_err(|error| cannot(&error))?;
-        let metadata = file.metadata().await.map_err(|error| cannot(&error))?;
-        kind(&metadata).expect_regular().map_err(|what| cannot(&what))?;
+        let before = fs::metadata(path).await.map_err(cannot)?;
+        kind(&before).expect_regular().map_err(|what| about(&name, what))?;
+        let file = fs::File::open(path).await.map_err(cannot)?;
+        let metadata = file.metadata().await.map_err(cannot)?;
+        kind(&metadata).expect_regular().map_err(|what| about(&name, what))?;
         Ok(File { file, length: metadata.len(), name: name.into() })
     }
 }
@@ -206,7 +207,7 @@ async fn read(source: File, range: Range<u64>) -> Result<Bytes> {
             Ok(0) => return Err(shrank(&name, length, at)),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(Error::io(format!("cannot read {name} at byte {at}: {error}"))),
+            Err(error) => return Err(failed(&format!("read at byte {at}"), &name, error)),
         }
     }
     Ok(Bytes::from(buffer))

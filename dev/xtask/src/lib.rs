@@ -8,6 +8,7 @@
 //! * [`rules::manifests`]: names, licence, MSRV, lints, and the attributes at the root of every crate.
 //! * [`rules::sources`]: length, unfinished code, ignored tests, relaxed lints, paths of one machine, scripts.
 //! * [`rules::documents`]: links of Markdown files.
+//! * [`rules::messages`]: that no code decides by the message of an error.
 //! * [`rules::prices`]: that each price of a budget's units is measured.
 //! * [`rules::rooms`]: which module may import which, and that no files import each other in a circle.
 
@@ -21,6 +22,7 @@ pub mod rules {
     pub mod dependencies;
     pub mod documents;
     pub mod manifests;
+    pub mod messages;
     pub mod prices;
     pub mod rooms;
     pub mod sources;

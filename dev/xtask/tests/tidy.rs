@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use marquetry_xtask::rules::{dependencies, documents, manifests, prices, rooms, sources};
+use marquetry_xtask::rules::{dependencies, documents, manifests, messages, prices, rooms, sources};
 use marquetry_xtask::workspace::{File, Workspace};
 
 fn workspace() -> &'static Workspace {
@@ -44,6 +44,11 @@ fn crates_use_only_what_the_table_allows() {
 #[test]
 fn the_front_takes_drivers_only_by_feature() {
     none(dependencies::front_is_pure(&workspace().packages));
+}
+
+#[test]
+fn no_code_decides_by_a_message() {
+    none(texts(".rs").flat_map(|(path, text)| messages::decisions(path, text)));
 }
 
 #[test]

@@ -251,7 +251,7 @@ impl RowSource for FileRows {
     fn fill(&mut self, block: &mut RowBlock) -> Result<bool, Error> {
         loop {
             if self.interrupted.is_set() {
-                return Err(Error::io("interrupted"));
+                return Err(Error::cancelled());
             }
             let (mut batch, mut next) = match self.batch.take() {
                 Some(at_hand) => at_hand,

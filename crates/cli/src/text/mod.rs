@@ -480,7 +480,7 @@ fn ahead(mut reader: Reader) -> Result<Batches> {
         }
     };
     let spawned = thread::Builder::new().name("reader".to_string()).spawn(read);
-    spawned.map_err(|error| Error::io(format!("no thread can be had: {}", plain(&error.to_string()))))?;
+    spawned.map_err(|error| marquetry_io::failed("read by a thread of its own", "text", error))?;
     Ok(Batches::Ahead(receiver))
 }
 
@@ -507,7 +507,7 @@ impl TextRows {
                     Ok(batch) => break batch?,
                     // Who types does not type on.
                     Err(RecvTimeoutError::Timeout) if self.interrupted.is_set() => {
-                        return Err(Error::io(INTERRUPTED));
+                        return Err(Error::cancelled());
                     }
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => {
@@ -534,17 +534,12 @@ impl TextRows {
     }
 }
 
-/// The error that ends what waited for more text.
-const INTERRUPTED: &str = "interrupted";
 /// How long text is waited for before it is looked whether anybody still wants it.
 const LOOK_UP_AFTER: Duration = Duration::from_millis(100);
 
 /// An engine's error about a text's rows as a command's.
 pub(crate) fn failure(name: &str, error: &Error, limits: Limits) -> Failure {
-    match error.kind() == ErrorKind::Io && error.message() == INTERRUPTED {
-        true => Failure::Interrupted,
-        false => crate::input::failure(name, error, limits),
-    }
+    crate::input::failure(name, error, limits)
 }
 
 /// An error in a line, which is counted from 1.

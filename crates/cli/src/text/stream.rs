@@ -10,8 +10,6 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Bytes, Error, Limits, Pool, Result};
 use zstd_safe::{DCtx, InBuffer, OutBuffer};
 
-use crate::failure::plain;
-
 /// Bytes of a piece: what stays in a core's cache, with what is made of it.
 const PIECE_BYTES: usize = 512 << 10;
 /// Bytes of a piece for each column of a wide table, and of such a piece at most: so that some rows of it are worked on together.
@@ -55,13 +53,14 @@ impl Stream {
     ///
     /// `Source` where it cannot be read.
     pub(super) fn open(path: &Path, name: &str, limits: Limits) -> Result<Stream> {
-        let failed = |error: &io::Error| cannot_read(name, error);
+        let failed = |error: io::Error| cannot_read(name, error);
         let reader: Box<dyn Read + Send> = if is_stdin(path) {
             Box::new(io::stdin())
         } else {
-            let file = File::open(path).map_err(|error| failed(&error))?;
-            if file.metadata().map_err(|error| failed(&error))?.is_dir() {
-                return Err(Error::io(format!("{name}: a directory, where a file is needed")));
+            let file = File::open(path).map_err(failed)?;
+            if file.metadata().map_err(failed)?.is_dir() {
+                let message = "a directory, where a file is needed";
+                return Err(Error::io(message).at(|place| place.object = Some(name.to_owned())));
             }
             let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
             match ending.as_deref().and_then(|ending| ending.to_str()) {
@@ -112,7 +111,7 @@ impl Stream {
         if !self.is_ended {
             let before = bytes.len();
             let read = (&mut self.reader).take(u64_of(wanted)).read_to_end(&mut bytes);
-            let read = read.map_err(|error| cannot_read(&self.name, &error))?;
+            let read = read.map_err(|error| cannot_read(&self.name, error))?;
             self.is_ended = read < wanted;
             self.offset += u64_of(read);
             if let Some(kept) = &mut self.kept {
@@ -126,11 +125,8 @@ impl Stream {
     }
 }
 
-fn cannot_read(name: &str, error: &io::Error) -> Error {
-    if error.kind() == io::ErrorKind::NotFound {
-        return Error::io(format!("{name}: no such file"));
-    }
-    Error::io(format!("{name}: {}", plain(&error.to_string())))
+fn cannot_read(name: &str, error: io::Error) -> Error {
+    marquetry_io::failed("read", name, error)
 }
 
 /// Pieces that are read again.
@@ -158,9 +154,9 @@ impl Read for Gzip {
         self.0.read(out).map_err(|error| {
             let what = match error.kind() {
                 io::ErrorKind::UnexpectedEof => "the gzip data are cut off",
-                // Of a header.
-                io::ErrorKind::InvalidInput if error.to_string().contains("header") => {
-                    "it is no gzip, or something follows that is none"
+                // The decoder does not tell a wrong header from a wrong checksum, but in words.
+                io::ErrorKind::InvalidInput => {
+                    return io::Error::new(error.kind(), format!("not gzip data, or damaged: {error}"));
                 }
                 _ => return error,
             };

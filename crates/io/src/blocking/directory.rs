@@ -6,7 +6,9 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Detail, Result};
+
+use crate::failure::about;
 
 use super::write::{NewFile, beside, cannot_write, directory, is_hidden_name, nameless, sync_directory};
 
@@ -50,15 +52,15 @@ impl NewDirectory {
     pub fn create(path: impl AsRef<Path>, replaces: bool, extensions: &[&str]) -> Result<NewDirectory> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let refused = |why: String| Error::io(format!("cannot write {name}: {why}"));
+        let refused = |why: String| about(&name, why);
         // A link is followed, and `.` has a name of its own.
         let path = match fs::metadata(path) {
             Ok(found) if !found.is_dir() => {
-                return Err(refused("it is a file, and no directory".to_string()));
+                return Err(refused("it is a file, and no directory".to_string()).with(Detail::AlreadyExists));
             }
             Ok(_) => {
-                let path = fs::canonicalize(path).map_err(|error| cannot_write(&name, &error))?;
-                match first_other(&path, replaces, extensions).map_err(|error| cannot_write(&name, &error))? {
+                let path = fs::canonicalize(path).map_err(|error| cannot_write(&name, error))?;
+                match first_other(&path, replaces, extensions).map_err(|error| cannot_write(&name, error))? {
                     None => path,
                     Some(other) if replaces => {
                         let other = other.display();
@@ -66,17 +68,22 @@ impl NewDirectory {
                             "{other} stands there, which is no Parquet file, and is not replaced"
                         )));
                     }
-                    Some(_) => return Err(refused("the directory is not empty".to_string())),
+                    Some(_) => {
+                        return Err(
+                            refused("the directory is not empty".to_string()).with(Detail::AlreadyExists)
+                        );
+                    }
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_path_buf(),
-            Err(error) => return Err(cannot_write(&name, &error)),
+            Err(error) => return Err(cannot_write(&name, error)),
         };
         if path.file_name().is_none() {
             return Err(refused("it cannot be a new directory".to_string()));
         }
         if !directory(&path).is_dir() {
-            return Err(refused(format!("there is no directory {}", directory(&path).display())));
+            let missing = format!("there is no directory {}", directory(&path).display());
+            return Err(refused(missing).with(Detail::NotFound));
         }
         remove_abandoned(&path, extensions);
         let (waiting, waiting_max) = (Vec::new(), files_max() / 2);
@@ -99,7 +106,7 @@ impl NewDirectory {
         if let Some((file, temporary)) = nameless::create_in(directory(&self.path)) {
             return Ok(NewFile::with(file, temporary, false, path, name));
         }
-        self.file_with_name(place, path, &name).map_err(|error| cannot_write(&name, &error))
+        self.file_with_name(place, path, &name).map_err(|error| cannot_write(&name, error))
     }
 
     fn file_with_name(&mut self, place: &Path, path: PathBuf, name: &str) -> io::Result<NewFile> {
@@ -122,7 +129,7 @@ impl NewDirectory {
             self.waiting.push((file, place));
             if self.waiting.len() >= self.waiting_max { self.name_all() } else { Ok(()) }
         };
-        kept.map_err(|error| cannot_write(&self.name, &error))
+        kept.map_err(|error| cannot_write(&self.name, error))
     }
 
     /// Gives the directory its name.
@@ -131,7 +138,7 @@ impl NewDirectory {
     ///
     /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also where there is something at its place by now.
     pub fn commit(mut self) -> Result<()> {
-        self.add().map_err(|error| cannot_write(&self.name, &error))
+        self.add().map_err(|error| cannot_write(&self.name, error))
     }
 
     /// The same, in place of a directory that is there, if there is one: as in [`NewDirectory::create`], nothing but what such a directory
@@ -141,7 +148,7 @@ impl NewDirectory {
     ///
     /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io).
     pub fn replace(mut self, extensions: &[&str]) -> Result<()> {
-        self.put(extensions).map_err(|error| cannot_write(&self.name, &error))
+        self.put(extensions).map_err(|error| cannot_write(&self.name, error))
     }
 
     fn add(&mut self) -> io::Result<()> {

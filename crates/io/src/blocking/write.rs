@@ -11,6 +11,7 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Bytes, Error, Result};
 
 use super::{read_at, zeroed};
+use crate::failure::{about, failed};
 use crate::sink::ByteSink;
 use crate::source::beyond_end;
 
@@ -41,7 +42,7 @@ impl NewFile {
         let path = path.as_ref().to_owned();
         let name = path.display().to_string();
         if path.file_name().is_none() || path.is_dir() {
-            return Err(Error::io(format!("cannot write {name}: it is a directory")));
+            return Err(about(&name, "it is a directory"));
         }
         if let Some((file, temporary)) = nameless::create_in(directory(&path)) {
             return Ok(NewFile { file, temporary, is_named: false, path, name });
@@ -52,7 +53,7 @@ impl NewFile {
     /// A file with a hidden name.
     fn hidden(path: PathBuf, name: String) -> Result<NewFile> {
         let make = |hidden: &Path| OpenOptions::new().write(true).create_new(true).open(hidden);
-        let (file, temporary) = beside(&path, make).map_err(|error| cannot_write(&name, &error))?;
+        let (file, temporary) = beside(&path, make).map_err(|error| cannot_write(&name, error))?;
         Ok(NewFile { file, temporary, is_named: true, path, name })
     }
 
@@ -99,7 +100,7 @@ impl NewFile {
     /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), where there is a file of that name, too. Then this one is gone, unless
     /// it has its name already.
     pub fn commit(mut self) -> Result<()> {
-        self.add().map_err(|error| cannot_write(&self.name, &error))
+        self.add().map_err(|error| cannot_write(&self.name, error))
     }
 
     /// The same, in place of a file of that name, if there is one.
@@ -108,7 +109,7 @@ impl NewFile {
     ///
     /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io). Then the file is gone, unless it has its name already.
     pub fn replace(mut self) -> Result<()> {
-        self.put().map_err(|error| cannot_write(&self.name, &error))
+        self.put().map_err(|error| cannot_write(&self.name, error))
     }
 
     fn add(&mut self) -> io::Result<()> {
@@ -191,11 +192,11 @@ impl ByteSink for NewFile {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).map_err(|error| cannot_write(&self.name, &error))
+        self.file.write_all(bytes).map_err(|error| cannot_write(&self.name, error))
     }
 
     fn read(&mut self, _range: Range<u64>) -> Result<Bytes> {
-        Err(Error::io(format!("{} is being written, and cannot be read", self.name)))
+        Err(about(&self.name, "it is being written, and cannot be read"))
     }
 }
 
@@ -229,7 +230,7 @@ impl SpillFile {
     pub fn create_beside(path: impl AsRef<Path>) -> Result<SpillFile> {
         let path = path.as_ref();
         let name = format!("a temporary file in {}", directory(path).display());
-        let cannot = |error: &io::Error| cannot_write(&name, error);
+        let cannot = |error: io::Error| cannot_write(&name, error);
         let make = |hidden: &Path| OpenOptions::new().read(true).write(true).create_new(true).open(hidden);
         let named = || {
             let (file, path) = beside(path, make)?;
@@ -238,8 +239,7 @@ impl SpillFile {
             Ok((file, path))
         };
         #[cfg_attr(unix, expect(unused_variables, reason = "it has no path any more"))]
-        let (file, path) =
-            nameless::create_in(directory(path)).map_or_else(named, Ok).map_err(|error| cannot(&error))?;
+        let (file, path) = nameless::create_in(directory(path)).map_or_else(named, Ok).map_err(cannot)?;
         Ok(SpillFile {
             file,
             name,
@@ -256,7 +256,7 @@ impl ByteSink for SpillFile {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).map_err(|error| cannot_write(&self.name, &error))?;
+        self.file.write_all(bytes).map_err(|error| cannot_write(&self.name, error))?;
         self.length += u64_of(bytes.len());
         Ok(())
     }
@@ -269,16 +269,16 @@ impl ByteSink for SpillFile {
         let mut filled = 0;
         while filled < bytes.len() {
             match read_at(&self.file, &mut bytes[filled..], range.start + u64_of(filled)) {
-                Ok(0) => return Err(Error::io(format!("{} became shorter", self.name))),
+                Ok(0) => return Err(about(&self.name, "it became shorter")),
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::io(format!("cannot read {}: {error}", self.name))),
+                Err(error) => return Err(failed("read", &self.name, error)),
             }
         }
         // Where reads move the place of writes, it is put back.
         #[cfg(not(unix))]
         io::Seek::seek(&mut self.file, io::SeekFrom::Start(self.length))
-            .map_err(|error| cannot_write(&self.name, &error))?;
+            .map_err(|error| cannot_write(&self.name, error))?;
         Ok(Bytes::from(bytes))
     }
 }
@@ -343,8 +343,8 @@ pub(super) fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn cannot_write(name: &str, error: &io::Error) -> Error {
-    Error::io(format!("cannot write {name}: {error}"))
+pub(super) fn cannot_write(name: &str, error: io::Error) -> Error {
+    failed("written", name, error)
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ops::Range;
 
-use marquetry_base::{Budget, Bytes, Demand, Error, Input, Limit, Limits, Machine, Object, Result, Step, check_supply};
+use marquetry_base::{
+    Budget, Bytes, Demand, Error, Input, Limit, Limits, Machine, Object, Result, Step, check_supply,
+};
 
 use crate::format::{
     FILE_BYTES_MIN, FOOTER_TAIL_BYTES, FileMetaData, FooterParser, MAGIC, MAGIC_ENCRYPTED, Parsed,

@@ -6,7 +6,10 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{Budget, Bytes, Demand, Error, Input, Limit, Limits, Machine, Object, Price, Priority, Result, Step, Want, check_supply};
+use marquetry_base::{
+    Budget, Bytes, Demand, Error, Input, Limit, Limits, Machine, Object, Price, Priority, Result, Step, Want,
+    check_supply,
+};
 
 use super::ReadOptions;
 use super::page::FORGOTTEN_BYTES_MAX;

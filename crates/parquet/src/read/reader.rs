@@ -5,7 +5,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{Budget, Bytes, Codecs, Demand, Error, Input, Limit, Machine, Object, Price, Priority, Result, Segmented, Step, check_supply};
+use marquetry_base::{
+    Budget, Bytes, Codecs, Demand, Error, Input, Limit, Machine, Object, Price, Priority, Result, Segmented,
+    Step, check_supply,
+};
 
 use super::ReadOptions;
 use super::column::{Advance, ColumnReader};

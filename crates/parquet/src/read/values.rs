@@ -141,7 +141,7 @@ impl ValueDecoder {
             (Encoding::Alp, Float) => ValueDecoder::AlpFloat(Box::new(Alp::new(&values)?)),
             (Encoding::Alp, Double) => ValueDecoder::AlpDouble(Box::new(Alp::new(&values)?)),
             (Encoding::Unknown(_), _) => {
-                return Err(Error::unsupported(format!("the encoding {encoding} is not supported"))
+                return Err(Error::unsupported(format!("the encoding {encoding}"))
                     .with(Detail::Encoding(encoding.number())));
             }
             _ => return Err(Error::corrupt(format!("the encoding {encoding} cannot hold {physical_type}"))),

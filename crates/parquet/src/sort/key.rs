@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::{bits_u32, bits_u64, low_u32, u64_of, usize_of_u32};
-use marquetry_base::{Error, ErrorKind, Result};
+use marquetry_base::{Error, Result};
 
 use crate::batch::{ColumnBatch, Layout, Values};
 use crate::format::{ColumnOrder, SortingColumn};
@@ -264,6 +264,7 @@ mod tests {
     use crate::prune::Order;
     use alloc::vec;
     use core::cmp::Ordering;
+    use marquetry_base::ErrorKind;
 
     fn column(order: Order) -> KeyColumn {
         KeyColumn {

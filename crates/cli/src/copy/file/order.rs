@@ -122,7 +122,7 @@ struct Stoppable {
 
 impl Stoppable {
     fn check(&self) -> Result<(), Error> {
-        if self.interrupted.is_set() { Err(Error::io("interrupted")) } else { Ok(()) }
+        if self.interrupted.is_set() { Err(Error::cancelled()) } else { Ok(()) }
     }
 }
 

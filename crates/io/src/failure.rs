@@ -1,0 +1,85 @@
+//! The system's errors as the workspace's.
+
+use std::io;
+
+use marquetry_base::{Detail, Error, ErrorKind};
+
+/// What the system reports about an object, as an [`Error`]: what could not be done with it (`opened`, `read at byte 7`), where
+/// that is (the object's name), what exactly is wrong, where a program may act on it, and the system's error as its cause.
+///
+/// ```
+/// use marquetry_base::{Detail, ErrorKind};
+/// use std::error::Error;
+///
+/// let system = std::fs::read("nowhere/a.parquet").unwrap_err();
+/// let error = marquetry_io::failed("opened", "nowhere/a.parquet", system);
+/// assert_eq!((error.kind(), error.detail()), (ErrorKind::Io, Some(Detail::NotFound)));
+/// assert_eq!(error.to_string(), "no such file or directory (nowhere/a.parquet)");
+/// assert!(error.source().unwrap().is::<std::io::Error>());
+/// ```
+pub fn failed(done: &str, object: &str, cause: io::Error) -> Error {
+    let (detail, message) = match cause.kind() {
+        io::ErrorKind::NotFound => (Some(Detail::NotFound), "no such file or directory".to_owned()),
+        io::ErrorKind::AlreadyExists => (Some(Detail::AlreadyExists), "it already exists".to_owned()),
+        io::ErrorKind::PermissionDenied => {
+            (Some(Detail::PermissionDenied), format!("it could not be {done}: permission denied"))
+        }
+        _ => (None, format!("it could not be {done}: {}", said(&cause))),
+    };
+    let error = Error::io(message).at(|place| place.object = Some(object.to_owned())).caused_by(cause);
+    match detail {
+        Some(detail) => error.with(detail),
+        None => error,
+    }
+}
+
+/// What the system says, without its number, which is of no use to people: the cause has it.
+pub fn said(cause: &io::Error) -> String {
+    let text = cause.to_string();
+    let number = cause.raw_os_error().map(|number| format!(" (os error {number})"));
+    match number.and_then(|number| text.strip_suffix(&number).map(str::to_owned)) {
+        Some(plain) => plain,
+        None => text,
+    }
+}
+
+/// An error about an object that is not the system's.
+pub(crate) fn about(object: &str, message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::io(message).at(|place| place.object = Some(object.to_owned()))
+}
+
+/// Says which object an error is about, where there is only one and the error does not say so itself.
+pub(crate) fn named(error: Error, only: Option<&str>) -> Error {
+    match only {
+        Some(name) if error.kind() != ErrorKind::Io || error.place().object.is_none() => {
+            error.at(|place| place.object = Some(name.to_owned()))
+        }
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_systems_numbers_are_the_causes() {
+        let full = io::Error::from_raw_os_error(28);
+        let numbered = full.to_string();
+        let error = failed("written", "a", full);
+        assert_eq!(format!("{} (os error 28)", said(&io::Error::from_raw_os_error(28))), numbered);
+        assert!(!error.message().contains("28"), "{error}");
+        let cause = std::error::Error::source(&error).and_then(|it| it.downcast_ref::<io::Error>());
+        assert_eq!(cause.and_then(io::Error::raw_os_error), Some(28));
+        assert_eq!(said(&io::Error::other("odd (os error 7)")), "odd (os error 7)");
+    }
+
+    #[test]
+    fn what_a_program_may_act_on_is_a_detail() {
+        let detail = |kind: io::ErrorKind| failed("opened", "a", kind.into()).detail();
+        assert_eq!(detail(io::ErrorKind::NotFound), Some(Detail::NotFound));
+        assert_eq!(detail(io::ErrorKind::AlreadyExists), Some(Detail::AlreadyExists));
+        assert_eq!(detail(io::ErrorKind::PermissionDenied), Some(Detail::PermissionDenied));
+        assert_eq!(detail(io::ErrorKind::BrokenPipe), None);
+    }
+}
