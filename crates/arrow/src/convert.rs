@@ -22,7 +22,7 @@ use crate::schema::{ArrowOptions, Column, apply_stored, columns};
 use crate::stored::stored_schema;
 use crate::values::{Fault, array, default_of, keys};
 
-/// Makes a record batch of each batch of one reader.
+/// Converts each batch of one reader to a record batch.
 ///
 /// ```no_run
 /// # use marquetry_parquet::{format::FileMetaData, batch::Batch};
@@ -40,49 +40,50 @@ pub struct ToArrow {
     schema: SchemaRef,
     columns: Vec<Column>,
     stored_schema_error: Option<Error>,
-    /// Of each leaf of the schema its place in a batch.
+    /// The position of each leaf of the schema in a batch.
     places: Vec<Option<usize>>,
     dictionaries: Dictionaries,
 }
 
-/// Of each leaf the dictionary of its latest batch, and what became of it: the next one mostly has the same.
+/// For each leaf, the dictionary of its latest batch and its array: the next batch usually has the same.
 #[derive(Debug, Default)]
 struct Dictionaries(HashMap<usize, (Arc<Values>, ArrayRef)>);
 
-/// An array, and its field if that is another than the plan's: a dictionary is in it.
+/// An array, and its field if that differs from the plan's, because it has a dictionary.
 type Made = (Option<FieldRef>, ArrayRef);
 
 impl ToArrow {
-    /// For batches of `leaves`, which are those of [`ReadOptions::leaves`](marquetry_parquet::read::ReadOptions::leaves): `None` for
-    /// all.
+    /// For batches of `leaves`, which must be those of
+    /// [`ReadOptions::leaves`](marquetry_parquet::read::ReadOptions::leaves): `None` for all.
     ///
     /// # Errors
     ///
-    /// Those of [`arrow_schema`](crate::arrow_schema()).
+    /// As for [`arrow_schema`](crate::arrow_schema()).
     pub fn new(schema: &Schema, leaves: Option<&[usize]>) -> Result<ToArrow> {
         ToArrow::with_options(schema, leaves, ArrowOptions::default())
     }
 
-    /// [`ToArrow::new`], where a type could become more than one.
+    /// [`ToArrow::new`], with a choice where a Parquet type has more than one Arrow type.
     ///
     /// # Errors
     ///
-    /// Those of [`arrow_schema`](crate::arrow_schema()).
+    /// As for [`arrow_schema`](crate::arrow_schema()).
     pub fn with_options(schema: &Schema, leaves: Option<&[usize]>, options: ArrowOptions) -> Result<ToArrow> {
         ToArrow::of_columns(schema, leaves, columns(schema, leaves, options)?)
     }
 
-    /// For a file: as [`ToArrow::with_options`], and the Arrow schema that its writer left in it (`ARROW:schema`) is applied, where it
-    /// left one: types are then those that the writer had, as far as they hold the values that the file has. The record batches'
-    /// metadata is the footer's, without that schema, and the schema's own.
+    /// For a file: as [`ToArrow::with_options`], and applies the Arrow schema that its writer stored
+    /// (`ARROW:schema`), if any: types are then the writer's, as far as they can hold the file's values. The record
+    /// batches' metadata is the footer's, without that schema, together with the schema's own.
     ///
-    /// A stored schema that cannot be read, or is of another number of columns, is left, and the types are those of the Parquet schema:
-    /// [`ToArrow::stored_schema_error`] then says why. Who wants that to be an error asks for it, or calls
-    /// [`stored_schema`](crate::stored_schema()) before; pyarrow and parquet-rs refuse to read files whose stored schema is broken.
+    /// A stored schema that cannot be read, or has another number of columns, is ignored, and the types are those of
+    /// the Parquet schema; [`ToArrow::stored_schema_error`] then returns the reason. To treat that as an error, check
+    /// it, or call [`stored_schema`](crate::stored_schema()) first; pyarrow and parquet-rs refuse files whose stored
+    /// schema is broken.
     ///
     /// # Errors
     ///
-    /// Those of [`arrow_schema`](crate::arrow_schema()).
+    /// As for [`arrow_schema`](crate::arrow_schema()).
     pub fn of_file(
         metadata: &FileMetaData,
         leaves: Option<&[usize]>,
@@ -110,7 +111,7 @@ impl ToArrow {
         Ok(to_arrow)
     }
 
-    /// Why the Arrow schema that a file's writer left was not applied, if it was not.
+    /// Why the Arrow schema that the file's writer stored was not applied; `None` if it was, or there was none.
     pub fn stored_schema_error(&self) -> Option<&Error> {
         self.stored_schema_error.as_ref()
     }
@@ -132,8 +133,9 @@ impl ToArrow {
         })
     }
 
-    /// Record batches shall have a footer's [`key_values`](marquetry_parquet::format::FileMetaData::key_values) as metadata,
-    /// `ARROW:schema` among them. Those without a value, or whose value is not UTF-8, Arrow cannot hold, and are left out.
+    /// Gives record batches a footer's [`key_values`](marquetry_parquet::format::FileMetaData::key_values) as
+    /// metadata, including `ARROW:schema`. Arrow cannot hold those without a value or whose value is not UTF-8: they
+    /// are left out.
     #[must_use]
     pub fn with_key_values<'a>(mut self, key_values: impl IntoIterator<Item = &'a KeyValue>) -> ToArrow {
         let text = |value: &KeyValue| Some(core::str::from_utf8(value.value.as_ref()?).ok()?.to_string());
@@ -143,19 +145,20 @@ impl ToArrow {
         self
     }
 
-    /// The schema of the record batches, but for dictionaries that were kept.
+    /// The schema of the record batches, except for dictionaries that were kept.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The batch as a record batch.
+    /// Converts a batch.
     ///
     /// # Errors
     ///
     /// `Corrupt` for text that is not UTF-8, integers beyond their width, UNKNOWN columns with values, and levels that contradict each
-    /// other; `Conversion` for values that Arrow's type cannot hold: INT96 timestamps, intervals and decimals out of range, and map keys
-    /// that are null; `LimitExceeded` for lists of more than 2³¹ − 1 elements; `Misuse` for a batch of another schema or of other
-    /// leaves. All but the last name the column, and the row where no list is around the value.
+    /// other; `Conversion` for values that Arrow's type cannot hold: INT96 timestamps, intervals and decimals out of
+    /// range, and null map keys; `LimitExceeded` for lists of more than 2³¹ − 1 elements; `Misuse` for a batch of
+    /// another schema or of other leaves. All but the last name the column, and the row unless the value is in a
+    /// list.
     pub fn record_batch(&mut self, batch: &Batch) -> Result<RecordBatch> {
         let column_of = |leaf: usize| {
             let place = *self.places.get(leaf)?;
@@ -190,7 +193,7 @@ impl ToArrow {
     }
 }
 
-/// The array as the file's own Arrow schema has it.
+/// The array with the type of the file's own Arrow schema.
 fn stored(column: &Column, (other, array): Made) -> Result<Made> {
     let Some(wanted) = &column.stored else { return Ok((other, array)) };
     let (field, array) = retype::apply(array, wanted)?;
@@ -209,7 +212,7 @@ impl Dictionaries {
             let found = column_of(*leaf).ok_or_else(|| {
                 Error::misuse(format!("a batch without the leaf {path}, or of other leaves"))
             })?;
-            // As it stands: nothing is to be assembled.
+            // Used as it is: nothing has to be assembled.
             if found.levels.is_none() && (found.layout == Layout::Spaced || found.nulls == 0) {
                 let validity = found.validity.as_ref();
                 return make.leaf(&column.plan, &found.values, validity, validity, true);
@@ -228,10 +231,11 @@ struct Make<'m, F> {
 }
 
 impl<'a, F: Fn(usize) -> Option<&'a ColumnBatch>> Make<'_, F> {
-    /// `present` tells which slots of the struct around it are there, if it is in one; `is_row`: slots are rows.
+    /// `present` has the slots of the surrounding struct that are not null, if it is in one; `is_row`: slots are
+    /// rows.
     fn array(&mut self, plan: &Plan, array: &Array, present: Option<&Bitmap>, is_row: bool) -> Result<Made> {
         let validity = array.validity.as_ref();
-        // A field that can be null is so where the struct around it is.
+        // A nullable field is null where the struct around it is.
         let present = validity.or(present);
         match (&plan.kind, &array.kind) {
             (PlanKind::Leaf { .. }, ArrayKind::Values(values)) => {
@@ -261,7 +265,7 @@ impl<'a, F: Fn(usize) -> Option<&'a ColumnBatch>> Make<'_, F> {
                 let (key_made, value_made) =
                     (self.array(key, keys, None, false)?, self.array(value, values, None, false)?);
                 if key_made.1.logical_null_count() > 0 {
-                    return Err(Error::conversion("a map key that is null, which Arrow's maps cannot hold"));
+                    return Err(Error::conversion("a null map key, which Arrow's maps cannot hold"));
                 }
                 let (fields, arrays, is_other) =
                     parts([&**key, &**value].into_iter(), vec![key_made, value_made]);
@@ -276,7 +280,7 @@ impl<'a, F: Fn(usize) -> Option<&'a ColumnBatch>> Make<'_, F> {
                     .map_err(refused)?;
                 Ok(typed(plan, Arc::new(map), is_other))
             }
-            _ => Err(Error::internal("an array of another shape than its plan")),
+            _ => Err(Error::internal("an array whose shape differs from its plan")),
         }
     }
 
@@ -352,7 +356,7 @@ impl Dictionaries {
         {
             return Ok(Arc::clone(entries));
         }
-        // The slot of an entry tells of no row.
+        // The slot of an entry is not a row.
         let entries =
             array(dictionary, data_type, None, None).map_err(|fault| Fault { slot: None, ..fault })?;
         self.0.insert(leaf, (Arc::clone(dictionary), Arc::clone(&entries)));

@@ -1,7 +1,9 @@
-//! Batches handed over to [Arrow](https://arrow.apache.org), and back: record batches of arrow-rs, without a copy where the layouts agree.
+//! Batches to [Arrow](https://arrow.apache.org) and back: record batches of arrow-rs, without a copy where the
+//! layouts agree.
 //!
-//! [`ToArrow`] is made for a schema and the leaves that a [`BatchReader`](marquetry_parquet::read::BatchReader) reads, and makes a
-//! [`RecordBatch`] of each [`Batch`]. [`arrow_schema()`] tells the types alone.
+//! [`ToArrow`] is constructed for a schema and the leaves that a
+//! [`BatchReader`](marquetry_parquet::read::BatchReader) reads, and converts each [`Batch`] to a [`RecordBatch`].
+//! [`arrow_schema()`] returns the types alone.
 //!
 //! | Parquet | Arrow | copied? |
 //! |---|---|---|
@@ -11,52 +13,57 @@
 //! | INT(8), INT(16), UINT(8), UINT(16) | the same widths | narrowed; out of range is an error |
 //! | DATE | Date32 | no |
 //! | TIME | Time32(ms), Time64(µs, ns) | no |
-//! | TIMESTAMP | Timestamp, of zone `UTC` if it is an instant, else of none | no |
-//! | INT96 | Timestamp(ns), of no zone ([`ArrowOptions::int96_unit`]) | computed; out of range is an error |
+//! | TIMESTAMP | Timestamp, with the zone `UTC` if it is an instant, otherwise with none | no |
+//! | INT96 | Timestamp(ns), without a zone ([`ArrowOptions::int96_unit`]) | computed; out of range is an error |
 //! | DECIMAL up to 38 digits, up to 76 | Decimal128, Decimal256 | widened; see [`ArrowOptions::narrow_decimals`] |
 //! | STRING, ENUM, JSON (`arrow.json`) | Utf8View | no; checked to be UTF-8 |
 //! | other BYTE_ARRAY, BSON; GEOMETRY, GEOGRAPHY (`geoarrow.wkb`) | BinaryView | no |
 //! | FIXED_LEN_BYTE_ARRAY, UUID (`arrow.uuid`) | FixedSizeBinary | no |
 //! | FLOAT16 | Float16 | no |
 //! | INTERVAL | Interval(MonthDayNano) | computed |
-//! | UNKNOWN | Null | nothing is there |
+//! | UNKNOWN | Null | there are no values |
 //! | groups, VARIANT (`arrow.parquet.variant`) | Struct | no |
 //! | lists, repeated fields, maps without values | List | no |
 //! | maps | Map | no |
 //!
-//! The names in brackets are extension types, in the field's metadata. Field ids are there as `PARQUET:field_id`.
+//! The names in brackets are extension types, in the field's metadata, which also has field ids as
+//! `PARQUET:field_id`.
 //!
-//! **What "no" means**: the values, views, offsets and bitmaps stand in the memory that the reader decoded them into, and strings in
-//! the pages themselves. So a record batch keeps that memory: the reader cannot use it again while the batch lives. Nested columns
-//! come with repetition and definition levels, which [`Array::assemble`](marquetry_parquet::batch::Array::assemble) makes into offsets
-//! and bitmaps, and spreads the values of those with nulls; that happens in the engine, and what it makes is not copied again. So are
-//! the values of a column with nulls that was read in [`Layout::Dense`](marquetry_parquet::batch::Layout::Dense).
+//! **What "no" means**: values, views, offsets and bitmaps stay in the memory that the reader decoded them into, and
+//! strings in the pages themselves. A record batch keeps that memory alive: the reader cannot reuse it meanwhile.
+//! Nested columns have repetition and definition levels, from which
+//! [`Array::assemble`](marquetry_parquet::batch::Array::assemble) makes offsets and bitmaps, spreading the values of
+//! nullable leaves; that happens in the engine, and its result is not copied again. The values of a column with nulls
+//! that was read in [`Layout::Dense`](marquetry_parquet::batch::Layout::Dense) are spread as well.
 //!
-//! **Why views**: the engine's byte strings are Arrow's views already, over the pages that they stand in. `Utf8` and `Binary`, which
-//! pyarrow and parquet-rs give without a hint, would cost a copy of every byte and cannot hold 2 GiB in a batch.
+//! **Why views**: the engine's byte strings already are Arrow views into the pages. `Utf8` and `Binary`, the default
+//! of pyarrow and parquet-rs, would cost a copy of every byte and cannot hold 2 GiB in a batch.
 //!
-//! **UTF-8** is checked here, of every string of every batch, since `Utf8View` promises it and its only constructor without `unsafe`
-//! checks: that views point into their pages (of BinaryView too), and that the text is UTF-8. So
-//! [`ReadOptions::verify_utf8`](marquetry_parquet::read::ReadOptions::verify_utf8) would only check it twice. It is what strings cost:
-//! some 9 ns for the view and 3 ns for 40 bytes of text, where a column of numbers costs 0.3 µs a batch (`examples/cost.rs`).
+//! **UTF-8** is checked here, for every string of every batch, because `Utf8View` guarantees it and its only
+//! constructor without `unsafe` checks that views point into their pages (BinaryView's too) and that the text is
+//! UTF-8. So [`ReadOptions::verify_utf8`](marquetry_parquet::read::ReadOptions::verify_utf8) would only check it
+//! twice. This is the cost of strings: some 9 ns for the view and 3 ns for 40 bytes of text, whereas a column of
+//! numbers costs 0.3 µs per batch (`examples/cost.rs`).
 //!
-//! **Dictionaries**: with [`ReadOptions::keep_dictionaries`](marquetry_parquet::read::ReadOptions::keep_dictionaries) a column whose
-//! batch has kept its dictionary becomes a `Dictionary(UInt32, …)`, and the record batch's own schema says so: writers may give a
-//! dictionary up in the middle of a file, so it can differ between batches. A dictionary is converted, and checked to be UTF-8, once,
-//! and the arrays share it. Extension types stand on plain columns only.
+//! **Dictionaries**: with [`ReadOptions::keep_dictionaries`](marquetry_parquet::read::ReadOptions::keep_dictionaries)
+//! a column whose batch kept its dictionary becomes a `Dictionary(UInt32, …)`, and the record batch's own schema says
+//! so: writers may abandon a dictionary in the middle of a file, so the type can differ between batches. A dictionary
+//! is converted and checked to be UTF-8 once, and the arrays share it. Only plain columns have extension types.
 //!
-//! **`ARROW:schema`**, the Arrow schema that Arrow's writers leave in the footer, is applied by [`ToArrow::of_file`]; [`ToArrow::new`]
-//! goes by the Parquet schema alone. What comes back is what pyarrow gives back, and two types more: zones of timestamps, Duration, Utf8,
-//! LargeUtf8, Binary and LargeBinary (copied), dictionaries of strings with their index type, LargeList and FixedSizeList, the widths of
-//! decimals, Date64, extension types and the fields' metadata. It cannot make a file say what it does not: names, nulls and values
-//! are the file's, and a stored type that does not fit them is left.
+//! **`ARROW:schema`**, the Arrow schema that Arrow's writers store in the footer, is applied by [`ToArrow::of_file`];
+//! [`ToArrow::new`] uses the Parquet schema alone. It restores what pyarrow restores, and two types more: zones of
+//! timestamps, Duration, Utf8, LargeUtf8, Binary and LargeBinary (copied), dictionaries of strings with their index
+//! type, LargeList and FixedSizeList, the widths of decimals, Date64, extension types and the fields' metadata. It
+//! cannot change what a file says: names, nulls and values are the file's, and a stored type that does not fit them
+//! is ignored.
 //!
-//! **The way back**: [`FromArrow`] makes batches for a [`FileWriter`](marquetry_parquet::write::FileWriter) of record batches, by the same
-//! table from right to left, and the `ARROW:schema` for the footer, so that readers of Arrow give back what was written. Where Arrow has
-//! more: Utf8, LargeUtf8, Binary and LargeBinary are STRING and BYTE_ARRAY, Date64 of whole days is DATE, Time32 and Timestamp of seconds have
-//! milliseconds, Duration is INT64, LargeList and FixedSizeList are lists, dictionaries are of what they hold. Decimals take INT32 up to 9
-//! digits, INT64 up to 18, else as few bytes as hold them. Unions, views of lists, arrays of runs, intervals of years or of days, and decimals of a
-//! negative scale are refused.
+//! **The way back**: [`FromArrow`] converts record batches to batches for a
+//! [`FileWriter`](marquetry_parquet::write::FileWriter), by the same table from right to left, and makes the
+//! `ARROW:schema` for the footer, so that Arrow's readers restore what was written. Where Arrow has more types: Utf8,
+//! LargeUtf8, Binary and LargeBinary become STRING and BYTE_ARRAY, Date64 of whole days DATE, Time32 and Timestamp in
+//! seconds milliseconds, Duration INT64, LargeList and FixedSizeList lists, and dictionaries the type of their
+//! values. Decimals take INT32 up to 9 digits, INT64 up to 18, otherwise as few bytes as hold them. Unions, list
+//! views, run-end encoded arrays, intervals of years or of days, and decimals of a negative scale are refused.
 #![forbid(unsafe_code)]
 
 mod buffers;

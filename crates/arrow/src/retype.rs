@@ -1,7 +1,7 @@
-//! Arrays of one type as arrays of the type that a file's writer had: those changes that `stored` asks for, and no others.
+//! Arrays of one type as arrays of the type that the file's writer had: only the conversions that `stored` asks for.
 //!
-//! The crate `arrow-cast` knows them all, and some hundred more; it would take longer to build than the rest of this workspace, and its
-//! strings panic beyond 2 GiB.
+//! The crate `arrow-cast` has them all, and some hundred more; it would take longer to build than the rest of this
+//! workspace, and its strings panic beyond 2 GiB.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,12 +18,13 @@ use arrow_schema::{ArrowError, DataType, FieldRef, TimeUnit};
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Limit, Limits, Result};
 
-/// An array as the field wants it; with it the field, which differs from that one where dictionaries were kept.
+/// An array with the field's type; with it the actual field, which differs if dictionaries were kept.
 ///
 /// # Errors
 ///
-/// `Conversion` for values that the type cannot hold: more entries than a dictionary's index type counts, lists of another length than
-/// the fixed one, decimals beyond the width; `LimitExceeded` for texts that together are too long.
+/// `Conversion` for values that the type cannot hold: more entries than a dictionary's index type can count, lists
+/// whose length is not the fixed one, decimals beyond the width; `LimitExceeded` for strings that together are too
+/// long.
 pub(crate) fn apply(array: ArrayRef, field: &FieldRef) -> Result<(FieldRef, ArrayRef)> {
     let array = convert(array, field.data_type())?;
     if array.data_type() == field.data_type() {
@@ -39,7 +40,7 @@ pub(crate) fn apply(array: ArrayRef, field: &FieldRef) -> Result<(FieldRef, Arra
     Ok((Arc::new(other), array))
 }
 
-/// It recurses, as deep as schemas with shapes are.
+/// Recurses as deep as schemas may be nested.
 fn convert(array: ArrayRef, to: &DataType) -> Result<ArrayRef> {
     use DataType::*;
     if array.data_type() == to {
@@ -72,7 +73,7 @@ fn convert(array: ArrayRef, to: &DataType) -> Result<ArrayRef> {
             let pairs = pairs.as_struct().clone();
             Ok(Arc::new(MapArray::try_new(entries, offsets, pairs, nulls, false).map_err(refused)?))
         }
-        // A dictionary that was kept: as one of the stored type, or else with entries of the stored type.
+        // A kept dictionary: as one of the stored type, or else with entries of the stored type.
         (Dictionary(..), Dictionary(key, value)) => {
             let kept = array.as_dictionary::<UInt32Type>();
             let values = convert(Arc::clone(kept.values()), value)?;
@@ -129,7 +130,7 @@ fn convert(array: ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
 }
 
-/// Strings side by side. As views into pages and dictionaries they may stand for any number of bytes; here they take them.
+/// Contiguous strings. As views into pages and dictionaries they may share bytes; here each takes its own.
 fn strings<'a, T: ByteArrayType>(
     values: impl Iterator<Item = Option<&'a (impl AsRef<[u8]> + ?Sized + 'a)>> + Clone,
     nulls: Option<&NullBuffer>,
@@ -154,7 +155,7 @@ fn strings<'a, T: ByteArrayType>(
     Ok(Arc::new(made.map_err(refused)?))
 }
 
-/// Of each value its number among the distinct ones, and those.
+/// The distinct values, and for each value its index among them.
 fn distinct<T: std::hash::Hash + Eq + Copy>(
     values: impl Iterator<Item = Option<T>>,
 ) -> (Vec<Option<usize>>, Vec<T>) {
@@ -183,7 +184,7 @@ fn dictionary(
         let beyond = |key: usize| {
             let (key, data_type) = (key + 1, K::DATA_TYPE);
             Error::conversion(format!(
-                "at least {key} entries of a dictionary, whose writer had indices of {data_type}"
+                "a dictionary of at least {key} entries, more than the writer's index type {data_type} can count"
             ))
         };
         let key = |key: Option<usize>| {
@@ -205,10 +206,10 @@ fn dictionary(
     }
 }
 
-/// Entries of a column's lists in a batch, where null lists take as many as others: 8,192 rows of 16,384.
+/// The most entries of a column's lists in a batch, where null lists take as many as others: 8,192 rows of 16,384.
 const SLOTS_MAX: u64 = 1 << 27;
 
-/// Lists that all have one length; a null has as many nulls.
+/// Lists of one fixed length; a null list takes as many null entries.
 fn fixed_lists(array: &ArrayRef, element: &FieldRef, length: i32) -> Result<ArrayRef> {
     let (_, offsets, values, nulls) = array.as_list::<i32>().clone().into_parts();
     let size = usize::try_from(length).map_err(|_| Error::internal("lists of a negative length"))?;
@@ -218,7 +219,9 @@ fn fixed_lists(array: &ArrayRef, element: &FieldRef, length: i32) -> Result<Arra
     for (row, bounds) in offsets.windows(2).enumerate() {
         let found = (bounds[1] - bounds[0]).as_usize();
         if !is_null(row) && found != size {
-            return Err(Error::conversion(format!("a list of {found}, whose writer had lists of {length}")));
+            return Err(Error::conversion(format!(
+                "a list of {found} elements, but the writer's type has lists of {length}"
+            )));
         }
         is_dense &= found == size;
     }
@@ -253,9 +256,9 @@ fn decimals<T: ArrowPrimitiveType>(
     let is_null = |row: usize| values.is_null(row);
     let value = |(row, &value): (usize, &i128)| match narrow(value) {
         Some(value) => Ok(value),
-        // What stands in a null's slot means nothing.
+        // The contents of a null's slot are undefined.
         None if is_null(row) => Ok(T::Native::default()),
-        None => Err(Error::conversion(format!("the unscaled decimal {value}, which {to} does not hold"))),
+        None => Err(Error::conversion(format!("the unscaled decimal {value} does not fit {to}"))),
     };
     let narrowed: Vec<T::Native> = values.values().iter().enumerate().map(value).collect::<Result<_>>()?;
     let made = PrimitiveArray::<T>::try_new(narrowed.into(), values.nulls().cloned()).map_err(refused)?;

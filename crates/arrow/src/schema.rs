@@ -26,11 +26,12 @@ pub(crate) const FIELD_ID_KEY: &str = "PARQUET:field_id";
 /// Where a Parquet type could be more than one Arrow type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArrowOptions {
-    /// DECIMALs of up to 9 digits on INT32 become Decimal32, and those of up to 18 on INT64 Decimal64, without a copy. Off by default:
-    /// then they are widened to Decimal128, as by pyarrow and parquet-rs, since many programs know no narrower one.
+    /// DECIMALs of up to 9 digits on INT32 become Decimal32, and those of up to 18 on INT64 Decimal64, without a
+    /// copy. Off by default: they are widened to Decimal128, as in pyarrow and parquet-rs, because many programs do
+    /// not know the narrower types.
     pub narrow_decimals: bool,
-    /// The unit of INT96 timestamps: nanoseconds by default, as by pyarrow and parquet-rs, which reach from 1677 to 2262; an earlier
-    /// or later one is an error. Of a coarser unit what is finer is cut off, towards the past.
+    /// The unit of INT96 timestamps: nanoseconds by default, as in pyarrow and parquet-rs, which reach from 1677 to
+    /// 2262; a timestamp outside is an error. A coarser unit rounds down, towards the past.
     pub int96_unit: TimeUnit,
 }
 
@@ -41,22 +42,23 @@ impl Default for ArrowOptions {
 }
 
 /// The Arrow schema of `leaves`, which are those of [`ReadOptions::leaves`](marquetry_parquet::read::ReadOptions::leaves): `None` for
-/// all. Its fields are the root's children that have any of them, in the order in which their first ones are asked for.
+/// all. Its fields are the root's children that contain any of these leaves, in the order in which their first leaves
+/// are listed.
 ///
 /// # Errors
 ///
-/// `Misuse` for a leaf that is not there or is asked for twice; `Corrupt` for LIST and MAP groups that are neither by any rule;
-/// `Unsupported` for what Arrow has no type for: DECIMALs of more than 76 digits.
+/// `Misuse` for a leaf that does not exist or is listed twice; `Corrupt` for LIST and MAP groups that are neither by
+/// any rule; `Unsupported` for types that Arrow lacks: DECIMALs of more than 76 digits.
 pub fn arrow_schema(schema: &Schema, leaves: Option<&[usize]>) -> Result<arrow_schema::Schema> {
     let columns = columns(schema, leaves, ArrowOptions::default())?;
     Ok(arrow_schema::Schema::new(fields_of(columns.iter().map(|column| &column.plan))))
 }
 
-/// Takes a file's own Arrow schema into account: its fields are those of the root's children.
+/// Applies a file's own Arrow schema, whose fields correspond to the root's children.
 ///
 /// # Errors
 ///
-/// `Corrupt` for one of another number of fields, which is another file's.
+/// `Corrupt` if it has another number of fields.
 pub(crate) fn apply_stored(
     schema: &Schema,
     columns: &mut [Column],
@@ -66,7 +68,9 @@ pub(crate) fn apply_stored(
         schema.children(0).enumerate().map(|(at, child)| (child, at)).collect();
     let (ours, theirs) = (children.len(), stored.fields().len());
     if ours != theirs {
-        return Err(Error::corrupt(format!("an Arrow schema of {theirs} fields in a file of {ours}")));
+        return Err(Error::corrupt(format!(
+            "an Arrow schema with {theirs} fields in a file with {ours} columns"
+        )));
     }
     for column in columns {
         let Some(&at) = children.get(&column.shape.node) else { continue };
@@ -76,13 +80,13 @@ pub(crate) fn apply_stored(
     Ok(())
 }
 
-/// A child of the root: what it is, and what it becomes.
+/// A child of the root, and what it is converted to.
 #[derive(Debug)]
 pub(crate) struct Column {
     pub(crate) shape: Shape,
     pub(crate) plan: Plan,
     pub(crate) assembler: Assembler,
-    /// What the plan's array is turned into at last: the type that the file's writer had, where that is another.
+    /// The type that the file's writer had, to which the plan's array is converted last; `None` if it is the same.
     pub(crate) stored: Option<FieldRef>,
 }
 
@@ -137,7 +141,7 @@ pub(crate) fn fields_of<'a>(plans: impl Iterator<Item = &'a Plan>) -> Fields {
     plans.map(|plan| Arc::clone(&plan.field)).collect()
 }
 
-/// What a shape becomes. `has_id`: the node's field id is this field's, not that of a list around it.
+/// The plan for a shape. `has_id`: the node's field id belongs to this field, not to a list around it.
 fn plan(schema: &Schema, shape: &Shape, options: ArrowOptions, has_id: bool) -> Result<Plan> {
     let node = &schema.nodes()[shape.node];
     let mut metadata = HashMap::new();
@@ -169,7 +173,7 @@ fn plan(schema: &Schema, shape: &Shape, options: ArrowOptions, has_id: bool) -> 
         ShapeKind::Map(_, key, Some(value)) => {
             let name = &schema.nodes()[schema.nodes()[key.node].parent].name;
             let (mut key, value) = (element(key)?, element(value)?);
-            // Arrow's keys are never null. The format's should not be; a key that is in spite of that is an error.
+            // Arrow's keys are never null. The format's should not be either; a key that is null is an error.
             if key.field.is_nullable() {
                 key.field = Arc::new(key.field.as_ref().clone().with_nullable(false));
             }
@@ -190,7 +194,7 @@ fn plan(schema: &Schema, shape: &Shape, options: ArrowOptions, has_id: bool) -> 
     Ok(Plan { field: Arc::new(field), kind })
 }
 
-/// The Arrow type of a leaf. The schema has checked already that the annotation can stand on the physical type.
+/// The Arrow type of a leaf. The schema has already checked that the annotation suits the physical type.
 fn leaf_type(
     physical_type: PhysicalType,
     logical_type: Option<&LogicalType>,
@@ -221,7 +225,8 @@ fn leaf_type(
             (64, false) => DataType::UInt64,
             _ => return Err(Error::unsupported(format!("integers of {bit_width} bits"))),
         },
-        // pyarrow gives the twelve bytes, parquet-rs days and milliseconds without the months. This one means what is meant.
+        // pyarrow returns the twelve bytes, parquet-rs days and milliseconds without the months. This type has all
+        // three.
         Some(LogicalType::Interval) => DataType::Interval(IntervalUnit::MonthDayNano),
         Some(LogicalType::Float16) => DataType::Float16,
         _ => match physical_type {

@@ -1,8 +1,8 @@
-//! `ARROW:schema`: the Arrow schema that Arrow's writers leave in a file, and what of it is taken back.
+//! `ARROW:schema`: the Arrow schema that Arrow's writers store in a file, and what of it is restored.
 //!
-//! Source: what Arrow C++ (`ApplyOriginalMetadata`) and parquet-rs (`apply_hint`) do; the format itself knows nothing of it. The
-//! Parquet schema is authoritative: names, nullability and values are its own, and a stored type is taken only where the same values
-//! can be held by it.
+//! Source: what Arrow C++ (`ApplyOriginalMetadata`) and parquet-rs (`apply_hint`) do; it is not part of the format
+//! itself. The Parquet schema is authoritative: names, nullability and values are its own, and a stored type is used
+//! only if it can hold the same values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use marquetry_parquet::schema::{Schema, Shape, ShapeKind};
 
 use crate::plan::{Plan, PlanKind};
 
-/// The Arrow schema that a file's writer left in its footer. `None` when it left none.
+/// The Arrow schema that a file's writer stored in the footer. `None` if there is none.
 ///
 /// # Errors
 ///
-/// `Corrupt` for what is no base 64, or no message of Arrow's IPC with a schema.
+/// `Corrupt` if it is not base 64, or not an Arrow IPC message with a schema.
 pub fn stored_schema(metadata: &FileMetaData) -> Result<Option<arrow_schema::Schema>> {
     let pair = metadata.key_values.iter().find(|pair| pair.key == ARROW_SCHEMA_KEY);
     let Some(value) = pair.and_then(|pair| pair.value.as_deref()) else { return Ok(None) };
     let corrupt = |why: String| Error::corrupt(format!("{ARROW_SCHEMA_KEY}: {why}"));
     let bytes = STANDARD.decode(value.trim_ascii()).map_err(|error| corrupt(error.to_string()))?;
-    // A message of IPC may begin with a mark and its length.
+    // An IPC message may begin with a marker and its length.
     let message = match bytes.split_at_checked(8) {
         Some((start, rest)) if start.starts_with(&[0xff; 4]) => rest,
         _ => &bytes,
@@ -40,7 +40,7 @@ pub fn stored_schema(metadata: &FileMetaData) -> Result<Option<arrow_schema::Sch
     Ok(Some(schema))
 }
 
-/// A schema as [`stored_schema`] reads it, and as Arrow's other writers leave it.
+/// A schema as [`stored_schema`] reads it, and as Arrow's other writers store it.
 pub(crate) fn encoded(schema: &arrow_schema::Schema) -> Vec<u8> {
     let options = IpcWriteOptions::default();
     let mut dictionaries = DictionaryTracker::new(true);
@@ -52,14 +52,14 @@ pub(crate) fn encoded(schema: &arrow_schema::Schema) -> Vec<u8> {
     STANDARD.encode(marked).into_bytes()
 }
 
-/// What a planned field becomes when the stored one is taken into account.
+/// A planned field, with the stored one applied.
 pub(crate) fn field(schema: &Schema, shape: &Shape, plan: &Plan, stored: &Field) -> FieldRef {
     let ours = plan.field.data_type();
     let data_type = match (&shape.kind, &plan.kind, stored.data_type()) {
         (ShapeKind::Struct(shapes), PlanKind::Struct(plans), DataType::Struct(fields)) => {
             let children: HashMap<usize, usize> =
                 schema.children(shape.node).enumerate().map(|(at, child)| (child, at)).collect();
-            // Other fields than the group has are another group's.
+            // Fields that differ from the group's belong to another group.
             if children.len() != fields.len() {
                 ours.clone()
             } else {
@@ -100,7 +100,7 @@ pub(crate) fn field(schema: &Schema, shape: &Shape, plan: &Plan, stored: &Field)
         _ => ours.clone(),
     };
     let mut metadata = stored.metadata().clone();
-    // An extension type stands on its own storage type only.
+    // An extension type is kept only on its own storage type.
     if !data_type.equals_datatype(stored.data_type()) {
         metadata.remove(EXTENSION_TYPE_NAME_KEY);
         metadata.remove(EXTENSION_TYPE_METADATA_KEY);
@@ -114,7 +114,7 @@ pub(crate) fn field(schema: &Schema, shape: &Shape, plan: &Plan, stored: &Field)
     Arc::new(field)
 }
 
-/// The type of a leaf: the stored one, or what of it holds the same values.
+/// The type of a leaf: the stored one, as far as it holds the same values.
 fn leaf_type(ours: &DataType, stored: &DataType) -> DataType {
     use DataType::*;
     let is_taken = match (ours, stored) {
@@ -125,7 +125,7 @@ fn leaf_type(ours: &DataType, stored: &DataType) -> DataType {
         (Int32, Time32(TimeUnit::Second | TimeUnit::Millisecond)) => true,
         (Date32, Date64) => true,
         (Decimal128(p, s), Decimal32(q, t) | Decimal64(q, t) | Decimal256(q, t)) => (p, s) == (q, t),
-        // Parquet knows instants, but not the zone that they are shown in. What was no instant is none.
+        // Parquet knows instants, but not the zone that they are shown in. Times that are not instants stay so.
         (Timestamp(unit, Some(_)), Timestamp(_, Some(zone))) => {
             return Timestamp(*unit, Some(Arc::clone(zone)));
         }

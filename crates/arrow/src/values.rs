@@ -29,7 +29,7 @@ impl From<Error> for Fault {
     }
 }
 
-/// What arrow-rs refuses of parts that only a batch made by hand can have.
+/// Errors of arrow-rs that only a hand-made batch can cause.
 impl From<ArrowError> for Fault {
     fn from(error: ArrowError) -> Fault {
         Error::misuse(format!("a batch that contradicts itself: {error}")).into()
@@ -40,8 +40,8 @@ fn fault(slot: usize, error: Error) -> Fault {
     Fault { slot: Some(slot), error }
 }
 
-/// Values as an array of `data_type`. `present` tells of each slot whether there is a value, where `nulls` may not: in a required field
-/// of a struct that is null.
+/// Values as an array of `data_type`. `present` has the slots with a value where `nulls` cannot say so: in a required
+/// field of a null struct.
 pub(crate) fn array(
     values: &Values,
     data_type: &DataType,
@@ -52,9 +52,7 @@ pub(crate) fn array(
         (values, DataType::Null) => Ok(Arc::new(NullArray::new(values.len()))),
         (Values::Boolean(values), DataType::Boolean) => {
             if nulls.as_ref().is_some_and(|nulls| nulls.len() != values.len()) {
-                return Err(
-                    Error::misuse("a batch whose validity is of another length than its values").into()
-                );
+                return Err(Error::misuse("a batch whose validity and values differ in length").into());
             }
             Ok(Arc::new(BooleanArray::new(bits(values), nulls)))
         }
@@ -76,7 +74,7 @@ pub(crate) fn array(
 }
 
 fn mismatch(data_type: &DataType) -> Fault {
-    Error::misuse(format!("a batch of another physical type than its schema's, which gives {data_type}"))
+    Error::misuse(format!("a batch whose physical type differs from its schema's, which is {data_type}"))
         .into()
 }
 
@@ -187,14 +185,14 @@ where
         values.iter().map(|&value| P::Native::try_from(value).unwrap_or_default()).collect();
     let differs = narrow.iter().zip(values).position(|(&narrow, &value)| narrow.into() != value);
     if let Some(slot) = differs {
-        // The format leaves open what such a value means; to cut bits off would be to make one up.
+        // The format leaves open what such a value means; cutting bits off would invent a value.
         let error = Error::corrupt(format!("{} in a column of {data_type}", values[slot]));
         return Err(fault(slot, error));
     }
     primitive::<P>(narrow.into(), data_type, nulls)
 }
 
-/// INT96 timestamps, in a coarser unit cut off towards the past.
+/// INT96 timestamps, rounded down in a coarser unit.
 fn int96(
     values: &FixedBytes,
     unit: TimeUnit,
@@ -216,8 +214,7 @@ fn int96(
         }
         let time = i64::try_from(int96_nanos(*bytes).div_euclid(unit_nanos)).map_err(|_| {
             let (_, day) = int96_parts(*bytes);
-            let what =
-                format!("a timestamp of the Julian day {day}, which {unit:?}s in 64 bits do not reach");
+            let what = format!("a timestamp on Julian day {day}, outside the range of {unit:?}s in 64 bits");
             fault(slot, Error::conversion(what))
         })?;
         out.push(time);
@@ -238,8 +235,9 @@ fn intervals(
             u32::from_le_bytes([bytes[at * 4], bytes[at * 4 + 1], bytes[at * 4 + 2], bytes[at * 4 + 3]])
         });
         let (Ok(months_i32), Ok(days_i32)) = (i32::try_from(months), i32::try_from(days)) else {
-            let what =
-                format!("an interval of {months} months and {days} days, of which Arrow has 2,147,483,647");
+            let what = format!(
+                "an interval of {months} months and {days} days; Arrow's limit for each is 2,147,483,647"
+            );
             return Err(fault(slot, Error::conversion(what)));
         };
         out.push(IntervalMonthDayNano::new(months_i32, days_i32, i64::from(millis) * 1_000_000));
@@ -275,7 +273,8 @@ fn widen<'a, N: ArrowNativeType, const WIDTH: usize>(
                 let (more, kept) = bytes.split_at(bytes.len() - WIDTH);
                 wide.copy_from_slice(kept);
                 if more.iter().any(|&byte| byte != sign) || (wide[0] ^ sign) & 0x80 != 0 {
-                    let what = format!("a decimal of {} bytes, which {WIDTH} do not hold", bytes.len());
+                    let what =
+                        format!("a decimal of {} bytes, which does not fit {WIDTH} bytes", bytes.len());
                     return Err(fault(slot, Error::conversion(what)));
                 }
             }

@@ -146,7 +146,7 @@ fn a_directory_of_files() {
     copy(&from, &to, &["--overwrite"]).succeeded();
     assert_eq!(folder.names(), ["out/part-00000.parquet"]);
     fs::write(folder.path("out/notes.txt"), "mine").unwrap();
-    copy(&from, &to, &["--overwrite"]).failed(3, &["notes.txt stands there"]);
+    copy(&from, &to, &["--overwrite"]).failed(3, &["notes.txt, which is not a Parquet file"]);
     assert_eq!(folder.names(), ["out/notes.txt", "out/part-00000.parquet"]);
     // A directory may be replaced by a copy of itself.
     fs::remove_file(folder.path("out/notes.txt")).unwrap();

@@ -8,36 +8,36 @@ use marquetry_base::{Bytes, Result};
 use crate::memory::Memory;
 use crate::source::ByteSource;
 
-/// The bytes of one object, to be had without waiting: a [`ByteSource`] whose answers are futures.
+/// The bytes of one object, read without blocking: a [`ByteSource`] that answers with futures.
 ///
-/// Futures own what they need, and begin when they are first polled. Dropping one cancels its read, or lets it end with nobody
-/// to see it. They are named, so that a driver may change threads exactly where they may; who has no name for one boxes it
-/// (`Pin<Box<dyn Future<Output = …> + Send>>`).
+/// Futures own what they need, and start when first polled. Dropping one cancels its read, or lets it end unseen.
+/// Their types are named, so that a driver is `Send` exactly if they are; a future whose type has no name can be
+/// boxed (`Pin<Box<dyn Future<Output = …> + Send>>`).
 pub trait AsyncByteSource {
-    /// Gives the object's length.
+    /// Resolves to the object's length.
     type Length: Future<Output = Result<u64>> + Unpin;
-    /// Gives bytes.
+    /// Resolves to the bytes read.
     type Read: Future<Output = Result<Bytes>> + Unpin;
 
-    /// What people call it: a path, an address. Part of every error.
+    /// The object's name for people: a path, an address. Part of every error.
     fn name(&self) -> &str;
 
     /// The object's length in bytes.
     ///
     /// # Errors
     ///
-    /// The future's: as [`ByteSource::length`]'s.
+    /// From the future: as for [`ByteSource::length`].
     fn length(&self) -> Self::Length;
 
     /// The bytes of `range`, all of them.
     ///
     /// # Errors
     ///
-    /// The future's: as [`ByteSource::read`]'s.
+    /// From the future: as for [`ByteSource::read`].
     fn read(&self, range: Range<u64>) -> Self::Read;
 }
 
-/// Memory has its answers ready.
+/// Memory answers at once.
 impl AsyncByteSource for Memory {
     type Length = Ready<Result<u64>>;
     type Read = Ready<Result<Bytes>>;

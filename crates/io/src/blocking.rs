@@ -1,8 +1,8 @@
-//! Local files, read by positional reads that wait, and files that are written.
+//! Local files: read by blocking positional reads, and written.
 //!
-//! Each read goes to memory of its own, of which the machine then keeps what it needs. Files are not mapped into memory:
-//! a mapped file that shrinks kills the process, its read errors are signals rather than errors, and a slow disk would
-//! stop a step in its midst, where no budget counts it.
+//! Each read allocates its own memory, of which the machine keeps what it needs. Files are not mapped into memory:
+//! a mapped file that shrinks kills the process, its read errors are signals rather than errors, and a slow disk
+//! would stall a step where no budget counts it.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -23,7 +23,8 @@ pub use write::{NewFile, SpillFile};
 
 /// A local file, open for reading.
 ///
-/// Any number of threads may read it at once: reads do not share a position. (On Windows they move it, but none uses it.)
+/// Any number of threads may read it at the same time: reads do not share a position. (On Windows they move it, but
+/// none uses it.)
 #[derive(Debug)]
 pub struct File {
     file: fs::File,
@@ -36,8 +37,8 @@ impl File {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) where it cannot be opened, or is not a regular file. A pipe
-    /// is none: the machines read from the end of an object and from its middle.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) if it cannot be opened, or is not a regular file. A pipe is
+    /// not: machines read from the end of an object and from its middle.
     pub fn open(path: impl AsRef<Path>) -> Result<File> {
         let path = path.as_ref();
         if path.as_os_str().is_empty() {
@@ -45,8 +46,8 @@ impl File {
         }
         let name = path.display().to_string();
         let cannot = |error: io::Error| failed("opened", &name, error);
-        // Asked before opening, which waits for a writer when the path is a named pipe; and after, for the path may have
-        // become another file in between.
+        // Checked before opening, which waits for a writer if the path is a named pipe; and after, because the path
+        // may lead to another file by then.
         let before = fs::metadata(path).map_err(cannot)?;
         expect_regular(&before).map_err(|what| about(&name, what))?;
         let file = fs::File::open(path).map_err(cannot)?;
@@ -61,13 +62,13 @@ impl ByteSource for File {
         &self.name
     }
 
-    /// The length that the file had when it was opened.
+    /// The file's length when it was opened.
     fn length(&self) -> Result<u64> {
         Ok(self.length)
     }
 
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
-        // Also keeps what is allocated within what the file has.
+        // This also bounds the allocation by the file's length.
         if range.start > range.end || range.end > self.length {
             return Err(beyond_end(&self.name, &range, self.length));
         }
@@ -88,7 +89,7 @@ impl ByteSource for File {
     }
 }
 
-/// Says what it is, unless that is a regular file.
+/// Fails with what it is, unless it is a regular file.
 fn expect_regular(metadata: &Metadata) -> Result<(), &'static str> {
     let kind = metadata.file_type();
     let kind = match () {
@@ -116,8 +117,8 @@ fn special(_: fs::FileType) -> FileKind {
 
 /// Memory for `length` bytes.
 ///
-/// `vec!` gets large memory zeroed from the system without touching it, but aborts where there is none. So that is asked
-/// first; `black_box` keeps the question from being optimised away.
+/// `vec!` gets large zeroed memory from the system without touching it, but aborts if there is none. So a fallible
+/// allocation is tried first; `black_box` keeps it from being optimised away.
 fn zeroed(length: u64) -> Result<Vec<u8>> {
     let length = usize_of(length).ok_or_else(|| Error::out_of_memory(usize::MAX))?;
     let mut probe = Vec::<u8>::new();

@@ -1,4 +1,4 @@
-//! The driver that waits: steps a machine, reads what it asks for, steps it again.
+//! The blocking driver: steps a machine, reads what it asks for, steps it again.
 
 use std::ops::Range;
 
@@ -9,25 +9,26 @@ use crate::GAP_BYTES_MAX;
 use crate::failure::named;
 use crate::source::{ByteSource, ByteSources};
 
-/// Ranges are joined up to this: the memory of a read is held until the last of its ranges is let go. A single range may
-/// be longer.
+/// Ranges are joined into reads of at most this size: the memory of a read is held until the last of its ranges is
+/// released. A single range may be longer.
 const JOINED_BYTES_MAX: u64 = 8 << 20;
 
 /// Works a machine up to its next product. `None` when nothing more will come.
 ///
-/// Wanted ranges that are close to each other are read at once; each is supplied exactly as it was asked for. What is only
-/// worth fetching early ([`Priority::Soon`]) is read where it lies within or next to what is needed now. Elsewhere it is
-/// left: a driver that waits gains nothing from reading early, and the system's own read-ahead covers the rest.
+/// Ranges close to each other are joined into one read; each is supplied exactly as it was asked for. Ranges that are
+/// only worth fetching early ([`Priority::Soon`]) are read if they are within or next to what is needed now.
+/// Otherwise they are left: a blocking driver gains nothing from reading early, and the system's own read-ahead
+/// covers the rest.
 ///
-/// Every step gets an unlimited budget, since nobody else wants the thread.
+/// Every step gets an unlimited budget, because nothing else wants the thread.
 ///
 /// # Errors
 ///
-/// The machine's errors, with the object's name where there is only one object. Trouble of a source is told to the machine
-/// ([`Machine::fail`]; trouble with a length as the empty range), so that it stays failed and can add what it was
-/// reading. [`Misuse`](marquetry_base::ErrorKind::Misuse) for an object without a source, and for machines that write, which
-/// this driver does not drive. [`Internal`](marquetry_base::ErrorKind::Internal) for a machine that asks for nothing, or again
-/// for what it was just given.
+/// The machine's errors, with the object's name if there is only one object. A source's failure is reported to the
+/// machine ([`Machine::fail`]; for a length, with the empty range), so that the machine stays failed and can add what
+/// it was reading. [`Misuse`](marquetry_base::ErrorKind::Misuse) for an object without a source, and for machines
+/// that write: see [`drive_into`](crate::drive_into). [`Internal`](marquetry_base::ErrorKind::Internal) for a machine
+/// that asks for nothing, or again for bytes that it was just given.
 pub fn drive<M: Machine, S: ByteSource>(
     machine: &mut M,
     sources: &ByteSources<S>,
@@ -64,7 +65,7 @@ pub fn drive<M: Machine, S: ByteSource>(
     }
 }
 
-/// Something that a source could not give.
+/// A request that a source could not answer.
 struct Refusal {
     object: Object,
     range: Range<u64>,
@@ -79,7 +80,7 @@ struct Read {
     wants: Vec<(Range<u64>, Priority)>,
 }
 
-/// Gets all that is needed now. The outer error is of the machine, the inner of a source.
+/// Answers everything that is needed now. The outer error is the machine's, the inner one a source's.
 fn answer<M: Machine, S: ByteSource>(
     machine: &mut M,
     sources: &ByteSources<S>,
@@ -113,7 +114,7 @@ fn answer<M: Machine, S: ByteSource>(
         for (range, priority) in read.wants {
             let bytes = match &joined {
                 Ok(bytes) => part(bytes, &read.range, &range),
-                // What was read along may have been the trouble; alone, each range gets the error that is its own.
+                // A range read along may have caused the failure; read alone, each range gets its own error.
                 Err(_) if priority == Priority::Soon => continue,
                 Err(error) if range == read.range => Err(error.clone()),
                 Err(_) => source.read(range.clone()),
@@ -131,8 +132,8 @@ fn answer<M: Machine, S: ByteSource>(
     Ok(Ok(()))
 }
 
-/// Joins the ranges that are needed now to reads, in the order of their place, and adds what lies within or follows at
-/// once of those worth fetching early.
+/// Joins the ranges that are needed now to reads, in order of position, and adds those worth fetching early that lie
+/// within or directly after them.
 fn plan(demand: &Demand) -> Vec<Read> {
     let wanted = |priority: Priority| {
         let mut wants: Vec<_> = demand
@@ -178,7 +179,7 @@ impl Read {
     }
 }
 
-/// The bytes of `range`, of what was read of `whole`.
+/// The bytes of `range`, out of those read for `whole`.
 fn part(bytes: &Bytes, whole: &Range<u64>, range: &Range<u64>) -> Result<Bytes> {
     let start = range.start.checked_sub(whole.start).and_then(usize_of);
     let end = range.end.checked_sub(whole.start).and_then(usize_of);

@@ -1,4 +1,4 @@
-//! What the asynchronous drivers have in common: a machine, the reads it waits for, and when its thread is somebody else's turn.
+//! What the asynchronous drivers share: a machine, the reads it waits for, and when other tasks get the thread.
 
 use std::ops::Range;
 use std::pin::Pin;
@@ -12,12 +12,12 @@ use crate::failure::named;
 use crate::schedule::{Answer, Ask, ReadAhead, Schedule};
 use crate::source::ByteSources;
 
-/// Units that a demand costs beside the work of the step that made it: reads are decided on, begun, and handed over.
+/// Units charged for a demand beside the step that made it: reads are planned, started and handed over.
 const DEMAND_UNITS: u64 = 2_000;
 /// Units that a read costs.
 const READ_UNITS: u64 = 1_000;
 
-/// A machine that is being driven. Its host polls it, and gives others a turn in between, as it is told.
+/// A machine that is being driven. Its host polls it, and lets other tasks run when told to.
 pub(crate) struct Driving<M, S: AsyncByteSource> {
     machine: M,
     sources: ByteSources<S>,
@@ -26,12 +26,12 @@ pub(crate) struct Driving<M, S: AsyncByteSource> {
     lengths: Vec<(Object, S::Length)>,
     /// True while the machine waits for an answer.
     waits: bool,
-    /// Units until somebody else's turn.
+    /// Units left until other tasks run.
     units_left: u64,
-    /// Bytes of reads that may still be begun before somebody else's turn; and of all in a turn.
+    /// Bytes of reads that may still start before other tasks run; and in a whole turn.
     bytes_left: u64,
     turn_bytes: u64,
-    /// What beginning a read costs by its length.
+    /// The price of starting a read, by its length.
     read_price: Price,
 }
 
@@ -46,15 +46,15 @@ struct Flight<F> {
 pub(crate) enum Event<T> {
     /// A product.
     Product(T),
-    /// It is somebody else's turn.
+    /// Other tasks should run.
     Turn,
     /// Nothing more will come.
     Done,
 }
 
 impl<M: Machine, S: AsyncByteSource> Driving<M, S> {
-    /// Begins reads of at most `turn_bytes` (but at least one) between two turns of others. Where the system reads at once, on this
-    /// thread, what it has in its cache, that is a part of a turn, at `read_price`.
+    /// Starts reads of at most `turn_bytes` (but at least one read) per turn. Where the system reads cached data at
+    /// once, on this thread, that counts towards the turn at `read_price`.
     pub(crate) fn new(
         machine: M,
         sources: ByteSources<S>,
@@ -80,9 +80,10 @@ impl<M: Machine, S: AsyncByteSource> Driving<M, S> {
         &self.machine
     }
 
-    /// Works up to the next event, for one step's budget at most. Pending while nothing can be done before a read has ended.
+    /// Works until the next event, for one step's budget at most. Pending while nothing can be done before a read
+    /// ends.
     ///
-    /// Nothing is lost where a caller stops polling in between.
+    /// Nothing is lost if a caller stops polling in between.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event<M::Product>>> {
         loop {
             if self.units_left == 0 {
@@ -96,7 +97,7 @@ impl<M: Machine, S: AsyncByteSource> Driving<M, S> {
             }
             if self.waits && !self.hand_over()? {
                 if self.schedule.has_more() && (moved || self.bytes_left == 0) {
-                    // What came may have made room; or others come first.
+                    // Data that arrived may have made room; or other tasks come first.
                     if self.bytes_left == 0 {
                         self.units_left = 0;
                     }
@@ -132,7 +133,7 @@ impl<M: Machine, S: AsyncByteSource> Driving<M, S> {
         }
     }
 
-    /// Begins reads, as long as there is room for them and it is our turn. True when there was one.
+    /// Starts reads as long as there is room for them and it is our turn. True if any were started.
     fn begin(&mut self) -> bool {
         let mut any = false;
         while self.bytes_left > 0 {
@@ -160,7 +161,7 @@ impl<M: Machine, S: AsyncByteSource> Driving<M, S> {
         any
     }
 
-    /// Takes what has come, and lets go of what nobody waits for any more. True when something has come.
+    /// Collects completed reads, and drops those no longer wanted. True if any completed.
     fn collect(&mut self, cx: &mut Context<'_>) -> bool {
         let schedule = &mut self.schedule;
         let in_flight = self.reads.len() + self.lengths.len();
@@ -186,7 +187,7 @@ impl<M: Machine, S: AsyncByteSource> Driving<M, S> {
         self.reads.len() + self.lengths.len() < in_flight
     }
 
-    /// Tells the machine what has come of what it waits for. True when that is something.
+    /// Hands the machine the bytes that it waits for. True if there were any.
     fn hand_over(&mut self) -> Result<bool> {
         let mut any = false;
         while let Some(answer) = self.schedule.answer() {
@@ -202,14 +203,14 @@ impl<M: Machine, S: AsyncByteSource> Driving<M, S> {
         Ok(any)
     }
 
-    /// Tells the machine what cannot be had; and what it says to that.
+    /// Reports a failed read to the machine, and returns the machine's error.
     fn refuse(&mut self, object: Object, range: Range<u64>, reason: Error) -> Error {
         self.waits = false;
         self.machine.fail(object, range, reason.clone());
         self.machine.step(&mut Budget::default()).err().unwrap_or(reason)
     }
 
-    /// Charges for the driver's own work, which leaves a unit for the machine: each turn has a step.
+    /// Charges for the driver's own work, but leaves one unit for the machine: each turn has a step.
     fn charge(&mut self, units: u64) {
         self.units_left = self.units_left.saturating_sub(units).max(1);
     }

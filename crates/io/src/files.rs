@@ -1,4 +1,4 @@
-//! Files that are named by a directory or a pattern.
+//! Files named by a directory or a pattern.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -11,27 +11,28 @@ use walkdir::WalkDir;
 
 use crate::failure::{about, failed};
 
-/// The endings of the names of Parquet files, in any case: what a directory is looked through for.
+/// The extensions of Parquet files, in any letter case: what is looked for in a directory.
 pub const PARQUET_EXTENSIONS: [&str; 3] = ["parquet", "parq", "pq"];
 
 /// The files that a path names: itself, those below a directory, or those that match a pattern.
 ///
-/// * A path that is there is what it is, whatever characters are in it.
-/// * A directory stands for all files below it whose names end in one of `extensions`.
-/// * Anything else with `*`, `?`, `[` or `{` in it is a pattern: `*` and `?` match within a name, `[a-z]` and `[!a-z]` a character,
-///   `{a,b}` one or the other within a name, and `**` as a whole name any number of directories, none too. In brackets, `[*]`, a
-///   character is itself. A directory that matches stands for the files below it.
-/// * Neither in directories nor by patterns are names found that begin with a dot, or with an underscore unless there is a `=` in them
-///   (`_SUCCESS`, `_temporary`; but `_key=1` is a Hive partition), unless the pattern itself has that dot or underscore.
-/// * Symbolic links are followed; one that leads back to where it is is passed over.
+/// * An existing path is taken literally, whatever characters it has.
+/// * A directory means all files below it whose names end in one of `extensions`.
+/// * Anything else with `*`, `?`, `[` or `{` in it is a pattern: `*` and `?` match within a name, `[a-z]` and
+///   `[!a-z]` match one character, `{a,b}` matches one or the other within a name, and `**` as a complete name
+///   matches any number of directories, including none. In brackets, as in `[*]`, a character is itself. A directory
+///   that matches means the files below it.
+/// * Names that begin with a dot are skipped, and names that begin with an underscore and have no `=` (`_SUCCESS`,
+///   `_temporary`; but `_key=1` is a Hive partition), unless the pattern itself has that dot or underscore.
+/// * Symbolic links are followed, except those that lead back to a directory above them.
 ///
-/// The files are in order of their names, directory by directory, byte by byte. A path that is neither there nor a pattern is
-/// returned as it is: who opens it says what is wrong.
+/// The files are sorted by name, bytewise, directory by directory. A path that neither exists nor is a pattern is
+/// returned as it is; opening it will report the error.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io): a directory that cannot be read, a directory or a pattern without a file, a pattern
-/// that is none.
+/// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io): a directory that cannot be read, a directory or a pattern
+/// without a file, an invalid pattern.
 pub fn find(path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
     let found = match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
@@ -59,7 +60,7 @@ pub fn find(path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
     Ok(found.into_iter().collect())
 }
 
-/// Whether a path names files by a pattern, or as a directory: files that nobody named one by one.
+/// Whether a path is a pattern or a directory, so that its files are not named one by one.
 pub fn is_collective(path: &Path) -> bool {
     match fs::metadata(path) {
         Ok(metadata) => metadata.is_dir(),
@@ -136,17 +137,17 @@ fn matching(pattern: &str, extensions: &[&str]) -> Result<BTreeSet<PathBuf>> {
     Ok(found)
 }
 
-/// Hands out all that is below a directory and not hidden, and whether it is a directory itself.
+/// Visits everything below a directory that is not hidden, with whether it is a directory itself.
 fn walk(directory: &Path, extensions: &[&str], mut each: impl FnMut(PathBuf, bool)) -> Result<()> {
     let mut entries = WalkDir::new(or_here(directory)).follow_links(true).min_depth(1).into_iter();
     while let Some(entry) = entries.next() {
         let entry = match entry {
             Ok(entry) => entry,
-            // A link that leads back to where it is: all below it is found there.
+            // A link back to a directory above it: everything below is found there.
             Err(error) if error.loop_ancestor().is_some() => continue,
             Err(error) => {
                 let path = error.path().unwrap_or(directory);
-                // A link that leads nowhere is no file of the table, unless it has the name of one.
+                // A dangling link is not a file of the table, unless it is named like one.
                 let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
                 let name = path.file_name().unwrap_or_default();
                 if is_link && (is_hidden(name) || !has_extension(path, extensions)) {
@@ -184,7 +185,7 @@ fn names_in(directory: &Path) -> Result<Vec<OsString>> {
     entries.map(|entry| Ok(entry.map_err(cannot)?.file_name())).collect()
 }
 
-/// The path, or the current directory where it is empty.
+/// The path, or the current directory if it is empty.
 fn or_here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
@@ -194,7 +195,7 @@ fn is_hidden(name: &OsStr) -> bool {
     name.starts_with(b".") || (name.starts_with(b"_") && !name.contains(&b'='))
 }
 
-/// Whether a name ends in a dot and one of these, which may have a dot themselves, and something before it.
+/// Whether a name ends in a dot and one of these extensions (which may contain dots), with something before it.
 fn has_extension(path: &Path, extensions: &[&str]) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     extensions.iter().any(|known| {

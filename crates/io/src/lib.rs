@@ -2,19 +2,20 @@
 //!
 //! A machine says what it needs (see [`marquetry_base`]); a driver gets it from [`ByteSource`]s:
 //!
-//! * [`memory::Memory`]: bytes that are there already, handed over without a copy;
+//! * [`memory::Memory`]: bytes that are already in memory, handed over without a copy;
 //! * [`blocking::File`] (feature `blocking`, on by default): a local file, read by positional reads;
-//! * `tokio::File` (feature `tokio`): the same, read on tokio's threads for what waits;
+//! * `tokio::File` (feature `tokio`): the same, read on tokio's threads for blocking work;
 //! * `uring::File` (feature `uring`): a local file, read by Linux's io_uring, on the thread that uses it.
 //!
 //! `files` (feature `files`, on by default) finds what a directory or a pattern names.
 //!
-//! Three drivers work a machine up to its next product. [`drive`] waits in between. `tokio::drive` and `uring::drive` let
-//! others of their thread have it meanwhile, read ahead, and never keep the thread for longer than a step's default budget:
-//! what they share is how an `AsyncByteSource` is read (`ReadAhead`), and when it is whose turn.
+//! Three drivers run a machine up to its next product. [`drive`] blocks in between. `tokio::drive` and `uring::drive`
+//! let other tasks of their thread run meanwhile, read ahead, and never keep the thread for longer than a step's
+//! default budget: they share how an `AsyncByteSource` is read (`ReadAhead`) and when other tasks run.
 //!
-//! What a machine writes goes to [`ByteSink`]s, by [`drive_into`]: [`blocking::NewFile`] is a file that appears when it is whole,
-//! [`blocking::NewDirectory`] a directory of such files, [`blocking::SpillFile`] one that nobody sees.
+//! What a machine writes goes to [`ByteSink`]s, through [`drive_into`]: [`blocking::NewFile`] is a file that appears
+//! when it is complete, [`blocking::NewDirectory`] a directory of such files, [`blocking::SpillFile`] a temporary
+//! file without a name.
 //!
 //! ```
 //! use marquetry_base::{Bytes, Object};

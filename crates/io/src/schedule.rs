@@ -1,4 +1,5 @@
-//! What the asynchronous drivers read, in which pieces and in which order: all of it that can be decided without a runtime.
+//! What the asynchronous drivers read, in which pieces and in which order: everything that can be decided without a
+//! runtime.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -11,26 +12,27 @@ use crate::GAP_BYTES_MAX;
 /// How far ahead of a machine the asynchronous drivers read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadAhead {
-    /// Bytes of one read, at most; longer ranges are several reads. What is in the system's cache is copied by the thread that
-    /// reads it, which does nothing else meanwhile, so this bounds that too.
+    /// The most bytes of one read; longer ranges take several. Cached data are copied by the thread that reads them,
+    /// so this also bounds how long that thread is busy.
     pub piece_bytes: u64,
-    /// Bytes that are in flight, or have come before their turn: as many of what the machine needs now, and as many again of
-    /// what is worth fetching early.
+    /// The most bytes in flight or waiting for the machine: this many that the machine needs now, and this many again
+    /// that are worth fetching early.
     pub ahead_bytes: u64,
 }
 
 impl Default for ReadAhead {
     fn default() -> ReadAhead {
-        // Of 64 KiB to 1 MiB, the largest whose copy takes less than a step's time; and sixteen of them, which keep a disk busy.
+        // Of 64 KiB to 1 MiB, the largest whose copy takes less than a step's time; and sixteen of these keep a disk
+        // busy.
         ReadAhead { piece_bytes: 256 << 10, ahead_bytes: 4 << 20 }
     }
 }
 
-/// Wants of one demand that are looked at. A demand may name more: a machine goes on as soon as one of them is answered, and
-/// asks again.
+/// Wants of one demand that are considered. A demand may name more: a machine continues as soon as one of them is
+/// answered, and asks again.
 const WANTS_MAX: usize = 1024;
 
-/// Something to begin.
+/// A request to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ask {
     /// The length of an object.
@@ -39,37 +41,37 @@ pub(crate) enum Ask {
     Read(Object, Range<u64>),
 }
 
-/// Something to tell the machine.
+/// An answer for the machine.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Answer {
-    /// An object's length, or why it cannot be had.
+    /// An object's length, or why it cannot be read.
     Length(Object, Result<u64>),
-    /// Bytes of an object, or why they cannot be had.
+    /// Bytes of an object, or why they cannot be read.
     Bytes(Object, Range<u64>, Result<Bytes>),
 }
 
-/// Turns a machine's demands into reads, and what they bring into answers.
+/// Turns a machine's demands into reads, and their results into answers.
 ///
 /// 1. [`want`](Schedule::want): the machine's demand, which replaces the one before;
-/// 2. [`begin`](Schedule::begin) says what to read, as long as there is room for it;
-/// 3. [`arrived`](Schedule::arrived) and [`length_arrived`](Schedule::length_arrived) tell how that ended;
-/// 4. [`answer`](Schedule::answer) says what to tell the machine: of each range that it needs now, the bytes from its start on,
-///    in order. What came early stays here until it is needed.
+/// 2. [`begin`](Schedule::begin) returns what to read, as long as there is room for it;
+/// 3. [`arrived`](Schedule::arrived) and [`length_arrived`](Schedule::length_arrived) take the results;
+/// 4. [`answer`](Schedule::answer) returns what to hand to the machine: of each range that it needs now, the bytes
+///    from its start on, in order. Data that arrive early stay here until they are needed.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     read_ahead: ReadAhead,
-    /// The demand that stands.
+    /// The current demand.
     demand: Demand,
-    /// Its ranges, joined where they touch.
+    /// Its ranges, joined where they touch each other.
     now: Vec<Span>,
     soon: Vec<Span>,
-    /// What is known of bytes, by their start. None overlaps another.
+    /// The state of all known segments, by their start. None overlaps another.
     segments: BTreeMap<(Object, u64), Segment>,
     lengths: BTreeMap<Object, Length>,
-    /// Reads to begin, the most urgent first.
+    /// Reads to start, the most urgent first.
     queue: VecDeque<(Object, Range<u64>, Priority)>,
-    /// True after a read failed that more than one want had a part in: from then on each is read alone, so that each gets the
-    /// error that is its own.
+    /// True after a read failed that several wants shared: from then on each is read alone, so that each gets its own
+    /// error.
     apart: bool,
 }
 
@@ -79,7 +81,7 @@ type Span = (Object, Range<u64>);
 struct Segment {
     end: u64,
     state: State,
-    /// How badly the standing demand wants it.
+    /// How urgently the current demand wants it.
     wanted: Option<Priority>,
 }
 
@@ -116,8 +118,8 @@ impl Schedule {
         Schedule { read_ahead: ReadAhead { piece_bytes, ..read_ahead }, ..Schedule::default() }
     }
 
-    /// Takes a demand, which replaces the one before. What is in flight and not wanted any more is let go of when its room is
-    /// needed.
+    /// Takes a demand, which replaces the one before. Reads in flight that are no longer wanted are dropped when
+    /// their room is needed.
     ///
     /// # Errors
     ///
@@ -130,8 +132,8 @@ impl Schedule {
         }
         self.demand = demand;
         let now = spans(&self.demand, Priority::Now);
-        // A machine may ask for all of a range until it has all of it. One that asks for something else, or again for what it
-        // has, has let go of what it was given.
+        // A machine may ask for all of a range until it has all of it. One that asks for something else, or again for
+        // what it has, has released what it was given.
         let is_repeated = now == self.now && !is_answered;
         self.now = now;
         self.soon = spans(&self.demand, Priority::Soon);
@@ -156,7 +158,7 @@ impl Schedule {
         Ok(())
     }
 
-    /// What to begin next; `None` when nothing is left, or there is no room for it now.
+    /// What to start next; `None` if nothing is left, or there is no room now.
     pub(crate) fn begin(&mut self) -> Option<Ask> {
         let wanted = self.lengths.iter_mut().find(|(_, length)| matches!(length, Length::Wanted));
         if let Some((object, length)) = wanted {
@@ -174,19 +176,19 @@ impl Schedule {
         Some(Ask::Read(object, range))
     }
 
-    /// True while something waits to be begun, be there room or not.
+    /// True while something waits to be started, whether or not there is room.
     pub(crate) fn has_more(&self) -> bool {
         !self.queue.is_empty() || self.lengths.values().any(|length| matches!(length, Length::Wanted))
     }
 
-    /// True while somebody waits for this read. One that nobody waits for may be cancelled.
+    /// True while this read is wanted. One that is not may be cancelled.
     pub(crate) fn is_flying(&self, object: Object, range: &Range<u64>) -> bool {
         self.segments
             .get(&(object, range.start))
             .is_some_and(|segment| segment.end == range.end && matches!(segment.state, State::Flying))
     }
 
-    /// How a read ended.
+    /// Takes the result of a read.
     pub(crate) fn arrived(&mut self, object: Object, range: &Range<u64>, bytes: Result<Bytes>) {
         if !self.is_flying(object, range) {
             return;
@@ -210,14 +212,14 @@ impl Schedule {
         }
     }
 
-    /// How the question for a length ended.
+    /// Takes the result of a request for a length.
     pub(crate) fn length_arrived(&mut self, object: Object, found: Result<u64>) {
         if let Some(length @ Length::Flying) = self.lengths.get_mut(&object) {
             *length = Length::Here(found);
         }
     }
 
-    /// Something to tell the machine; `None` when it has to wait.
+    /// The next answer for the machine; `None` if it has to wait.
     pub(crate) fn answer(&mut self) -> Option<Answer> {
         for (object, length) in &mut self.lengths {
             if let Length::Here(found) = length {
@@ -236,7 +238,8 @@ impl Schedule {
         self.give(object, start, range)
     }
 
-    /// The first part of `range` that the machine has not been given, and the start of its segment, if it is here.
+    /// The first part of `range` that the machine has not been given, and the start of its segment, if it has
+    /// arrived.
     fn ready(&self, object: Object, range: &Range<u64>) -> Option<(u64, Range<u64>)> {
         let at = self.given_up_to(object, range);
         let (start, segment) = self.segment_at(object, at).filter(|_| at < range.end)?;
@@ -258,7 +261,7 @@ impl Schedule {
         at
     }
 
-    /// What is known of the byte at `at`, and where that starts.
+    /// The segment with the byte at `at`, and where it starts.
     fn segment_at(&self, object: Object, at: u64) -> Option<(u64, &Segment)> {
         let (&(its, start), segment) = self.segments.range(..=(object, at)).next_back()?;
         (its == object && at < segment.end).then_some((start, segment))
@@ -273,7 +276,7 @@ impl Schedule {
             State::Flying | State::Given => return None,
         };
         for rest in [start..range.start, range.end..segment.end] {
-            // What was read along and is not wanted is let go of.
+            // What was read along and is not wanted is dropped.
             if let (false, Some(wanted)) = (rest.is_empty(), priority(&self.now, &self.soon, object, &rest)) {
                 let state = State::Here(part(&bytes, start, &rest));
                 let segment = Segment { end: rest.end, state, wanted: Some(wanted) };
@@ -286,14 +289,14 @@ impl Schedule {
         Some(Answer::Bytes(object, range, Ok(bytes)))
     }
 
-    /// True when all that the demand needs now was given.
+    /// True when everything that the demand needs now was given.
     fn is_answered(&self) -> bool {
         !self.demand.is_empty()
             && self.lengths.values().all(|length| matches!(length, Length::Given))
             && self.now.iter().all(|(object, range)| self.given_up_to(*object, range) >= range.end)
     }
 
-    /// Decides what to read of what is wanted and neither here nor on its way.
+    /// Decides what to read of what is wanted and neither here nor in flight.
     fn plan(&mut self) {
         self.queue.clear();
         let mut early = VecDeque::new();
@@ -359,7 +362,7 @@ impl Schedule {
         })
     }
 
-    /// True when there is room for a read. What the demand does not want any more gives way to what is worth fetching early.
+    /// True if there is room for a read. What the demand no longer wants gives way to what is worth fetching early.
     fn make_room(&mut self, bytes: u64, priority: Priority) -> bool {
         let ahead_bytes = self.read_ahead.ahead_bytes;
         loop {
@@ -396,7 +399,7 @@ fn spans(demand: &Demand, wanted: Priority) -> Vec<Span> {
     joined(demand.wants.iter().filter_map(of).collect(), 0)
 }
 
-/// Sorts spans by their place, and joins those that have at most `gap` bytes between them.
+/// Sorts spans by position, and joins those with at most `gap` bytes between them.
 fn joined(mut spans: Vec<Span>, gap: u64) -> Vec<Span> {
     spans.sort_unstable_by_key(|(object, range)| (*object, range.start));
     let mut joined: Vec<Span> = Vec::with_capacity(spans.len());
@@ -411,7 +414,7 @@ fn joined(mut spans: Vec<Span>, gap: u64) -> Vec<Span> {
     joined
 }
 
-/// How badly some of `range` is wanted.
+/// How urgently some of `range` is wanted.
 fn priority(now: &[Span], soon: &[Span], object: Object, range: &Range<u64>) -> Option<Priority> {
     let overlaps = |spans: &[Span]| {
         let at = spans.partition_point(|(its, span)| (*its, span.end) <= (object, range.start));
@@ -424,7 +427,7 @@ fn priority(now: &[Span], soon: &[Span], object: Object, range: &Range<u64>) -> 
     }
 }
 
-/// The bytes of `range`, of those that stand at `start`.
+/// The bytes of `range`, out of `bytes`, which begin at `start`.
 fn part(bytes: &Bytes, start: u64, range: &Range<u64>) -> Bytes {
     let index = |at: u64| usize_of(at - start).unwrap_or(usize::MAX).min(bytes.len());
     bytes.slice(index(range.start)..index(range.end))

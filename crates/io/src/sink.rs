@@ -7,23 +7,23 @@ use marquetry_base::{Budget, Bytes, Error, Machine, Object, Priority, Result, St
 
 use crate::failure::named;
 
-/// The end of one object, to which bytes are added by waiting.
+/// The end of one object, to which bytes are appended by blocking writes.
 pub trait ByteSink {
-    /// What people call it: a path, an address. Part of every error.
+    /// The object's name for people: a path, an address. Part of every error.
     fn name(&self) -> &str;
 
     /// Adds bytes to the object's end.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io). What of the bytes was added is then not known.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io). How many of the bytes were added is then unknown.
     fn append(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// Bytes that were added before, all of the range: of a spill object, which is written to be read again.
+    /// Reads bytes that were appended before, the whole range: for spill objects, which are written to be read again.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also for a sink that cannot be read.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also if the sink cannot be read.
     fn read(&mut self, range: Range<u64>) -> Result<Bytes>;
 }
 
@@ -67,7 +67,7 @@ impl<S> ByteSinks<S> {
         ByteSinks { by_object: BTreeMap::new() }
     }
 
-    /// These and one more; the latter replaces one that `object` had.
+    /// Adds a sink, which replaces any that `object` had.
     #[must_use]
     pub fn with(mut self, object: Object, sink: S) -> ByteSinks<S> {
         self.by_object.insert(object, sink);
@@ -87,15 +87,15 @@ impl<S> Default for ByteSinks<S> {
     }
 }
 
-/// Works a machine that writes up to its next product: one that takes batches asks by that for the next one. `None` when all is
-/// written.
+/// Runs a machine that writes up to its next product; a machine that takes batches asks for the next batch in this
+/// way. `None` when everything is written.
 ///
-/// What the machine wants to read is what it wrote before. Every step gets an unlimited budget, since nobody else wants the
-/// thread.
+/// What the machine reads is what it wrote before. Every step gets an unlimited budget, because nothing else wants
+/// the thread.
 ///
 /// # Errors
 ///
-/// The machine's. Trouble of a sink, which the machine is told ([`Machine::fail`]), so that it stays failed.
+/// The machine's errors. A sink's failure is reported to the machine ([`Machine::fail`]), so that it stays failed.
 /// [`Misuse`](marquetry_base::ErrorKind::Misuse) for an object without a sink, and for machines that ask for an object's length.
 pub fn drive_into<M: Machine, S: ByteSink>(
     machine: &mut M,

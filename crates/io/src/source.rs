@@ -8,12 +8,12 @@ use marquetry_base::{Bytes, Error, Object, Result};
 
 use crate::failure::about;
 
-/// The bytes of one object, to be had by waiting.
+/// The bytes of one object, read by blocking.
 ///
-/// The object does not change while it is read: its length stays what it was first told to be, and a source whose object
-/// shrank says so.
+/// The object does not change while it is read: its length stays what was first returned, and a source whose object
+/// shrank fails.
 pub trait ByteSource {
-    /// What people call it: a path, an address. Part of every error.
+    /// The object's name for people: a path, an address. Part of every error.
     fn name(&self) -> &str;
 
     /// The object's length in bytes.
@@ -27,7 +27,7 @@ pub trait ByteSource {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also where the object ends before the range does;
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also if the object ends before the range does;
     /// [`ErrorKind::LimitExceeded`](marquetry_base::ErrorKind::LimitExceeded) where the memory cannot be allocated.
     fn read(&self, range: Range<u64>) -> Result<Bytes>;
 }
@@ -86,7 +86,7 @@ impl<S> ByteSources<S> {
         ByteSources { by_object: BTreeMap::new() }
     }
 
-    /// These and one more; the latter replaces one that `object` had.
+    /// Adds a source, which replaces any that `object` had.
     #[must_use]
     pub fn with(mut self, object: Object, source: S) -> ByteSources<S> {
         self.by_object.insert(object, source);
@@ -97,14 +97,14 @@ impl<S> ByteSources<S> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Misuse`](marquetry_base::ErrorKind::Misuse) where it has none.
+    /// [`ErrorKind::Misuse`](marquetry_base::ErrorKind::Misuse) if it has none.
     pub fn get(&self, object: Object) -> Result<&S> {
         self.by_object
             .get(&object)
             .ok_or_else(|| Error::misuse(format!("the driver was given no source for object {}", object.0)))
     }
 
-    /// The only source, where there is only one: then it is the one that an error is about.
+    /// The source, if there is only one: then every error is about it.
     pub(crate) fn only(&self) -> Option<&S> {
         match self.by_object.len() {
             1 => self.by_object.values().next(),
@@ -152,7 +152,8 @@ pub(crate) enum FileKind {
 
 #[cfg(any(feature = "blocking", feature = "uring"))]
 impl FileKind {
-    /// Says what it is, unless that is a regular file: the machines read from the end of an object and from its middle.
+    /// Fails with what it is, unless it is a regular file: machines read from the end of an object and from its
+    /// middle.
     pub(crate) fn expect_regular(self) -> Result<(), &'static str> {
         match self {
             FileKind::Regular => Ok(()),

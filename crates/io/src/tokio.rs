@@ -1,4 +1,4 @@
-//! The driver for tokio, and files read on its threads for what waits.
+//! The driver for tokio, and files read on tokio's threads for blocking work.
 //!
 //! ```
 //! # use marquetry_base::{Budget, Bytes, Demand, Error, Machine, Object, Result, Step};
@@ -58,19 +58,20 @@ use crate::source::{ByteSource, ByteSources};
 
 /// Drives a machine on tokio, on a runtime of any flavour.
 ///
-/// Between two steps of the default budget, and after each product, tokio's driver is polled and other tasks run. Ranges are
-/// read in pieces, ahead of what the machine is at. What [`Products::next`] returns is `Send` where machine and sources are.
+/// Between two steps of the default budget, and after each product, tokio's driver is polled and other tasks run.
+/// Ranges are read in pieces, ahead of the machine. The future of [`Products::next`] is `Send` if machine and sources
+/// are.
 pub fn drive<M: Machine, S: AsyncByteSource>(machine: M, sources: ByteSources<S>) -> Products<M, S> {
     drive_ahead(machine, sources, ReadAhead::default())
 }
 
-/// The same, with another bound on what is read ahead.
+/// The same, with another limit on what is read ahead.
 pub fn drive_ahead<M: Machine, S: AsyncByteSource>(
     machine: M,
     sources: ByteSources<S>,
     read_ahead: ReadAhead,
 ) -> Products<M, S> {
-    // Other threads read: beginning as many reads as there is room for takes little of this one.
+    // Other threads read: starting as many reads as there is room for takes little time of this one.
     Products(Driving::new(machine, sources, read_ahead, u64::MAX, Price::per_kib(0)))
 }
 
@@ -78,17 +79,17 @@ pub fn drive_ahead<M: Machine, S: AsyncByteSource>(
 pub struct Products<M, S: AsyncByteSource>(Driving<M, S>);
 
 impl<M: Machine, S: AsyncByteSource> Products<M, S> {
-    /// The next product; `None` when nothing more will come. Where it is dropped before its end, nothing is lost.
+    /// The next product; `None` when nothing more will come. Dropping the future before its end loses nothing.
     ///
     /// # Errors
     ///
-    /// As [`drive`](crate::drive())'s.
+    /// As for [`drive`](crate::drive()).
     pub async fn next(&mut self) -> Result<Option<M::Product>> {
         loop {
             match poll_fn(|cx| self.0.poll(cx)).await? {
                 Event::Product(product) => return Ok(Some(product)),
                 Event::Done => return Ok(None),
-                // tokio wakes who yields only after it has looked for timers and I/O that are due.
+                // tokio wakes a task that yields only after it has checked timers and I/O.
                 Event::Turn => yield_now().await,
             }
         }
@@ -100,7 +101,7 @@ impl<M: Machine, S: AsyncByteSource> Products<M, S> {
     }
 }
 
-/// A local file, read on tokio's threads for what waits (tokio has no other reads of files).
+/// A local file, read on tokio's threads for blocking work (tokio has no other way to read files).
 pub type File = Offloaded<blocking::File>;
 
 impl File {
@@ -108,7 +109,7 @@ impl File {
     ///
     /// # Errors
     ///
-    /// As [`blocking::File::open`]'s; `Misuse` outside of a tokio runtime.
+    /// As for [`blocking::File::open`]; `Misuse` outside a tokio runtime.
     pub async fn open(path: impl AsRef<Path>) -> Result<File> {
         let path: PathBuf = path.as_ref().to_owned();
         let opening = Arc::<Lanes>::default().offload(move || blocking::File::open(path));
@@ -116,11 +117,11 @@ impl File {
     }
 }
 
-/// Reads of a source that run at once, at most. Each has a thread.
+/// The most reads of a source that run at the same time, each on its own thread.
 const LANES_MAX: usize = 4;
 
-/// As many as there are processors beside the one of the thread that must not be kept: where threads take turns, it waits for
-/// milliseconds.
+/// As many as there are processors besides the one for the reactor's thread, which waits for milliseconds if threads
+/// must take turns.
 fn lanes() -> usize {
     static LANES: OnceLock<usize> = OnceLock::new();
     *LANES.get_or_init(|| {
@@ -129,7 +130,7 @@ fn lanes() -> usize {
     })
 }
 
-/// A source that waits, asked on tokio's threads for what waits: on few of them at once, in order. Clones share it.
+/// A blocking source, read on a few of tokio's threads for blocking work, in order. Clones share it.
 #[derive(Debug)]
 pub struct Offloaded<S> {
     source: Arc<S>,
@@ -137,7 +138,7 @@ pub struct Offloaded<S> {
 }
 
 impl<S> Offloaded<S> {
-    /// Takes a source that waits.
+    /// Wraps a blocking source.
     pub fn new(source: S) -> Offloaded<S> {
         Offloaded { source: Arc::new(source), lanes: Arc::default() }
     }
@@ -168,7 +169,7 @@ impl<S: ByteSource + Send + Sync + 'static> AsyncByteSource for Offloaded<S> {
     }
 }
 
-/// What is to be asked, in order, and the threads that do so.
+/// Requests, in order, and the threads that execute them.
 #[derive(Default)]
 struct Lanes(Mutex<Queue>);
 
@@ -178,7 +179,7 @@ struct Queue {
     running: usize,
 }
 
-/// Asks, and tells who waits; it does nothing where nobody does any more.
+/// Executes a request and sends its result; does nothing if the result is no longer awaited.
 type Job = Box<dyn FnOnce() + Send>;
 
 impl Lanes {
@@ -187,13 +188,13 @@ impl Lanes {
         ask: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Offload<T> {
         let Ok(runtime) = Handle::try_current() else {
-            return Offload(Err(Error::misuse("a file is read by tokio outside of a tokio runtime")));
+            return Offload(Err(Error::misuse("a tokio file is read outside a tokio runtime")));
         };
         let (tell, told) = oneshot::channel();
         let job = Box::new(move || {
             if !tell.is_closed() {
                 let found = catch_unwind(AssertUnwindSafe(ask));
-                // Who waited may have gone.
+                // The receiver may be gone.
                 let _ = tell.send(found.unwrap_or_else(|_| Err(Error::internal("a source panicked"))));
             }
         });
@@ -219,7 +220,7 @@ impl std::fmt::Debug for Lanes {
     }
 }
 
-/// A thread that asks until there is nothing left to ask.
+/// A thread that works until no request is left.
 struct Lane {
     lanes: Arc<Lanes>,
     is_running: bool,
@@ -244,7 +245,7 @@ impl Lane {
 }
 
 impl Drop for Lane {
-    /// A runtime that is shut down drops what it has not begun: who waits for that is told.
+    /// A runtime that shuts down drops what it has not started, and reports it to whoever waits.
     fn drop(&mut self) {
         if self.is_running {
             let mut queue = self.lanes.lock();
@@ -256,7 +257,7 @@ impl Drop for Lane {
     }
 }
 
-/// An answer of a source that waits. Dropping it takes the question back, if no thread has begun with it.
+/// The answer of a blocking source. Dropping it cancels the request if no thread has started it.
 #[derive(Debug)]
 pub struct Offload<T>(Result<oneshot::Receiver<Result<T>>>);
 
@@ -266,9 +267,7 @@ impl<T> Future for Offload<T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
         match &mut self.0 {
             Ok(told) => Pin::new(told).poll(cx).map(|told| {
-                told.unwrap_or_else(|_| {
-                    Err(Error::io("the tokio runtime was shut down before a read had ended"))
-                })
+                told.unwrap_or_else(|_| Err(Error::io("the tokio runtime was shut down before a read ended")))
             }),
             Err(error) => Poll::Ready(Err(error.clone())),
         }

@@ -1,8 +1,10 @@
-//! The driver for io_uring, one thread a core, on the runtime [compio](https://docs.rs/compio), and files read by it.
+//! The driver for io_uring, one thread per core, on the runtime [compio](https://docs.rs/compio), and files read
+//! through it.
 //!
-//! Reads are submitted to the kernel and come back into the memory that the machine then keeps: nothing is copied but out of
-//! the system's cache, and no other thread has a part in it. Where io_uring is not there or not allowed (other systems, most
-//! containers' rules, `kernel.io_uring_disabled`), compio reads with threads instead: [`is_native`] tells.
+//! Reads are submitted to the kernel and arrive in the memory that the machine then keeps: the only copy is the one
+//! out of the system's cache, and no other thread is involved. Where io_uring is missing or not allowed (other
+//! systems, most containers' rules, `kernel.io_uring_disabled`), compio reads with threads instead; [`is_native`]
+//! reports which.
 //!
 //! ```
 //! # use marquetry_base::{Budget, Bytes, Demand, Error, Machine, Object, Result, Step};
@@ -60,23 +62,22 @@ use crate::failure::{about, failed};
 use crate::schedule::ReadAhead;
 use crate::source::{ByteSources, FileKind, beyond_end, nameless, shrank};
 
-/// Bytes of reads that are begun before others have their turn: one read, as a rule. The kernel reads what is in its cache at
-/// once, when the read is submitted, on the thread that submits it: sixteen reads in one go would keep it from everybody for
-/// milliseconds.
+/// Bytes of reads that start before other tasks run: usually one read. The kernel reads cached data when the read is
+/// submitted, on the submitting thread: sixteen reads in one go would block it for milliseconds.
 const TURN_BYTES: u64 = 256 << 10;
-/// What such a read costs: a copy from memory that no cache has, to memory that is new.
+/// The price of such a read: a copy from uncached to new memory.
 const READ_PRICE: Price = Price::per_kib(400);
 
-/// Drives a machine on compio, on the thread that it is called on.
+/// Drives a machine on compio, on the calling thread.
 ///
-/// Between two steps of the default budget, and after each product, timers and I/O that are due are looked for and other tasks
-/// run: whatever `event_interval` the runtime was made with, a machine is not polled twice without that. Ranges are read in
-/// pieces, ahead of what the machine is at.
+/// Between two steps of the default budget, and after each product, timers and I/O are checked and other tasks run: a
+/// machine is never polled twice without that, whatever the runtime's `event_interval`. Ranges are read in pieces,
+/// ahead of the machine.
 pub fn drive<M: Machine, S: AsyncByteSource>(machine: M, sources: ByteSources<S>) -> Products<M, S> {
     drive_ahead(machine, sources, ReadAhead::default())
 }
 
-/// The same, with another bound on what is read ahead.
+/// The same, with another limit on what is read ahead.
 pub fn drive_ahead<M: Machine, S: AsyncByteSource>(
     machine: M,
     sources: ByteSources<S>,
@@ -85,7 +86,7 @@ pub fn drive_ahead<M: Machine, S: AsyncByteSource>(
     Products(Driving::new(machine, sources, read_ahead, TURN_BYTES, READ_PRICE))
 }
 
-/// True when this thread's runtime reads by io_uring; false when it reads with threads, and outside of a compio runtime.
+/// True if this thread's runtime reads through io_uring; false if it reads with threads, or outside a compio runtime.
 pub fn is_native() -> bool {
     Runtime::try_with_current(|runtime| runtime.driver_type().is_iouring()).unwrap_or(false)
 }
@@ -94,11 +95,11 @@ pub fn is_native() -> bool {
 pub struct Products<M, S: AsyncByteSource>(Driving<M, S>);
 
 impl<M: Machine, S: AsyncByteSource> Products<M, S> {
-    /// The next product; `None` when nothing more will come. Where it is dropped before its end, nothing is lost.
+    /// The next product; `None` when nothing more will come. Dropping the future before its end loses nothing.
     ///
     /// # Errors
     ///
-    /// As [`drive`](crate::drive())'s.
+    /// As for [`drive`](crate::drive()).
     pub async fn next(&mut self) -> Result<Option<M::Product>> {
         loop {
             match poll_fn(|cx| self.0.poll(cx)).await? {
@@ -115,14 +116,14 @@ impl<M: Machine, S: AsyncByteSource> Products<M, S> {
     }
 }
 
-/// Lets everybody else have their turn: what was asked for is submitted, and who waited for what has come since, or for a time
-/// that has come, runs before us.
+/// Lets all other tasks run: requests are submitted, and tasks whose I/O or timer is due run before this one.
 ///
 /// Being woken at once would not do: compio polls up to 61 tasks, or two of them 61 times in turn, before it looks for timers.
 async fn turn() {
-    // Outside of a runtime there is nobody else.
+    // Outside a runtime there are no other tasks.
     let _ = Runtime::try_with_current(|runtime| runtime.poll_with(Some(Duration::ZERO)));
-    // A read of ours that has come wakes us before the timers are looked at; so we stand at the queue's end only the second time.
+    // A completed read of ours wakes us before timers are checked, so we are at the end of the queue only the second
+    // time.
     let mut passes = 0;
     poll_fn(|cx| {
         if passes == 2 {
@@ -148,20 +149,20 @@ impl File {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) where it cannot be opened, or is not a regular file;
-    /// `Misuse` outside of a compio runtime.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) if it cannot be opened, or is not a regular file; `Misuse`
+    /// outside a compio runtime.
     pub async fn open(path: impl AsRef<Path>) -> Result<File> {
         let path = path.as_ref();
         if Runtime::try_with_current(|_| ()).is_err() {
-            return Err(Error::misuse("a file is opened by compio outside of a compio runtime"));
+            return Err(Error::misuse("a compio file is opened outside a compio runtime"));
         }
         if path.as_os_str().is_empty() {
             return Err(nameless());
         }
         let name = path.display().to_string();
         let cannot = |error: io::Error| failed("opened", &name, error);
-        // Asked before opening, which waits for a writer when the path is a named pipe; and after, for the path may have
-        // become another file in between.
+        // Checked before opening, which waits for a writer if the path is a named pipe; and after, because the path
+        // may lead to another file by then.
         let before = fs::metadata(path).await.map_err(cannot)?;
         kind(&before).expect_regular().map_err(|what| about(&name, what))?;
         let file = fs::File::open(path).await.map_err(cannot)?;
@@ -179,7 +180,7 @@ impl AsyncByteSource for File {
         &self.name
     }
 
-    /// The length that the file had when it was opened.
+    /// The file's length when it was opened.
     fn length(&self) -> Self::Length {
         ready(Ok(self.length))
     }
@@ -191,7 +192,7 @@ impl AsyncByteSource for File {
 
 async fn read(source: File, range: Range<u64>) -> Result<Bytes> {
     let File { file, name, length } = source;
-    // Also keeps what is allocated within what the file has.
+    // This also bounds the allocation by the file's length.
     if range.start > range.end || range.end > length {
         return Err(beyond_end(&name, &range, length));
     }

@@ -1,4 +1,4 @@
-//! The values of an array that are there, as a column has them.
+//! The values of an array that are not null, as a column holds them.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use marquetry_parquet::batch::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values}
 use super::live::{Live, live_of, refused};
 use super::types::decimal_bytes;
 
-/// A dictionary that was seen last, and what became of it.
+/// The last dictionary, and its converted values.
 pub(super) type LastDictionary = Option<(ArrayRef, Arc<Values>)>;
 
 /// The values of these slots, none of which is null.
 ///
 /// # Errors
 ///
-/// `Conversion` for what the written type does not hold.
+/// `Conversion` for values that the written type cannot hold.
 pub(super) fn values(
     array: &ArrayRef,
     field: &Field,
@@ -62,7 +62,7 @@ fn plain(array: &ArrayRef, live: &Live) -> Result<Values> {
                 let whole =
                     (value % 86_400_000 == 0).then(|| i32::try_from(value / 86_400_000).ok()).flatten();
                 whole.ok_or_else(|| {
-                    Error::conversion(format!("the date of {value} ms, which is no whole day"))
+                    Error::conversion(format!("the date of {value} ms, which is not a whole day"))
                 })
             };
             Values::Int32(try_of::<Date64Type, _>(array, live, days)?)
@@ -134,7 +134,7 @@ fn plain(array: &ArrayRef, live: &Live) -> Result<Values> {
             let strings = array.as_binary_view();
             views(strings.views(), strings.data_buffers(), live)
         }
-        other => return Err(Error::unsupported(format!("{other}, of which Parquet has no column"))),
+        other => return Err(Error::unsupported(format!("Parquet has no type for {other}"))),
     })
 }
 
@@ -186,7 +186,7 @@ fn intervals(array: &dyn Array, live: &Live) -> Result<Values> {
             let part = part.and_then(|part| u32::try_from(part).ok()).ok_or_else(|| {
                 let (months, days, nanos) = (value.months, value.days, value.nanoseconds);
                 Error::conversion(format!(
-                    "an interval of {months} months, {days} days and {nanos} ns; Parquet's has milliseconds, and nothing negative"
+                    "an interval of {months} months, {days} days and {nanos} ns; Parquet's has milliseconds and no negative parts"
                 ))
             })?;
             bytes.extend(part.to_le_bytes());
@@ -203,7 +203,7 @@ fn decimals<P: ArrowPrimitiveType>(
     wide: impl Fn(P::Native) -> i256,
 ) -> Result<Values> {
     let beyond = |value: i256| {
-        Error::conversion(format!("the unscaled decimal {value}, of more than {precision} digits"))
+        Error::conversion(format!("the unscaled decimal {value} has more than {precision} digits"))
     };
     let narrow = |value: P::Native| {
         let value = wide(value);
@@ -239,7 +239,7 @@ fn bounds<O: ArrowNativeType>(offsets: &[O], slot: usize) -> (usize, usize) {
     (offsets[slot].as_usize(), offsets[slot + 1].as_usize())
 }
 
-/// Strings that stand one after the other: views of them, into the memory that they stand in.
+/// Contiguous strings, as views into their memory.
 fn offset_strings(
     bytes: &arrow_buffer::Buffer,
     live: &Live,
@@ -255,7 +255,7 @@ fn offset_strings(
     Ok(Values::ByteArray(ByteArrays::new(views.into(), Arc::new(vec![shared]))))
 }
 
-/// The view of a string that stands at `offset` in the only buffer.
+/// The view of a string at `offset` in the only buffer.
 fn view(value: &[u8], offset: usize) -> Result<u128> {
     let mut view = [0; 16];
     let (Ok(length), Ok(offset)) = (u32::try_from(value.len()), u32::try_from(offset)) else {
@@ -297,7 +297,7 @@ fn dictionary(array: &ArrayRef, field: &Field, live: &Live, last: &mut LastDicti
             made
         }
     };
-    // Of a dictionary without entries there are no keys.
+    // A dictionary without entries has no keys.
     let keys = if live.len() == 0 { Vec::new() } else { dictionary.normalized_keys() };
     let indices: Vec<u32> = live.iter().map(|slot| low_u32(u64_of(keys[slot]))).collect();
     Ok(Values::Dictionary(indices.into(), made))

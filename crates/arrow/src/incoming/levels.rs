@@ -13,14 +13,14 @@ use marquetry_parquet::batch::Levels;
 
 use super::live::{Live, live_of};
 
-/// Entries of a field: as many as its leaves would have were they here.
+/// Entries of a field: as many as a leaf at this level would have.
 #[derive(Debug, Clone)]
 pub(super) struct Slots {
-    /// How far each is defined.
+    /// The definition level of each.
     pub(super) definition: Vec<u8>,
-    /// Of what is below a list.
+    /// The repetition level of each; only below a list.
     repetition: Option<Vec<u8>>,
-    /// The slots of the array that entries which are defined so far stand for, in order.
+    /// The slots of the array for the entries that are defined at this level, in order.
     pub(super) live: Live,
     /// The definition level of those.
     level: u8,
@@ -28,11 +28,11 @@ pub(super) struct Slots {
     lists: u8,
 }
 
-/// Tells of each leaf below an array of so many rows, in order: its array, its field, and its entries.
+/// Visits each leaf below an array of `rows` rows, in order, with its array, its field and its entries.
 ///
 /// # Errors
 ///
-/// `Misuse` for nulls in a field that has none; those of `leaf`.
+/// `Misuse` for nulls in a field that is not nullable; the errors of `leaf`.
 pub(super) fn walk(
     array: &ArrayRef,
     field: &Field,
@@ -44,7 +44,7 @@ pub(super) fn walk(
     below(array, field, all, leaf)
 }
 
-/// It recurses, as deep as the types are, which are checked.
+/// Recurses as deep as the types are nested, which is checked.
 fn below(
     array: &ArrayRef,
     field: &Field,
@@ -79,7 +79,7 @@ fn below(
         }
         DataType::Map(entries, _) => {
             let (map, DataType::Struct(pair)) = (array.as_map(), entries.data_type()) else {
-                return Err(Error::internal("a map whose entries are no pairs"));
+                return Err(Error::internal("a map whose entries are not pairs"));
             };
             let offsets = map.value_offsets();
             let bounds = |slot: usize| index(offsets[slot].into())..index(offsets[slot + 1].into());
@@ -114,11 +114,11 @@ impl Slots {
         let is_nullable = field.is_nullable() || *array.data_type() == DataType::Null;
         let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         if !is_nullable {
-            // What is null around it may have null slots, which are not there.
+            // A null around it may have null slots, which do not count.
             let is_null = |slot| nulls.as_ref().is_some_and(|nulls| nulls.is_null(slot));
             if self.live.iter().any(is_null) {
                 let name = field.name().clone();
-                let error = Error::misuse("nulls in a field that has none, by its schema");
+                let error = Error::misuse("nulls in a field that is not nullable by its schema");
                 return Err(error.at(|place| place.column = Some(name)));
             }
             return Ok(self);
@@ -152,7 +152,7 @@ impl Slots {
         Ok(self)
     }
 
-    /// The entries of a list's elements, where `bounds` tells those of each slot.
+    /// The entries of a list's elements; `bounds` returns the elements of each slot.
     fn elements(self, bounds: impl Fn(usize) -> Range<usize>) -> Result<Slots> {
         let (level, lists) = (self.level + 1, self.lists + 1);
         let (mut definition, mut repetition) = (Vec::new(), Vec::new());
@@ -174,7 +174,7 @@ impl Slots {
             repetition.resize(definition.len(), lists);
             live.extend(elements);
         }
-        // Mostly they are one after the other.
+        // Usually they are contiguous.
         let live = match (live.first(), live.last()) {
             (Some(&first), Some(&last)) if last - first + 1 == live.len() && live.is_sorted() => {
                 Live::Range(first..last + 1)

@@ -19,10 +19,10 @@ use marquetry_parquet::schema::Schema;
 
 use crate::stored;
 
-/// Rows of a batch, at most: so that no array has 1 MiB or more.
+/// The most rows of a batch, so that no array has 1 MiB or more.
 const BATCH_ROWS: usize = 8192;
 
-/// Makes batches of record batches: the way back of [`ToArrow`](crate::ToArrow).
+/// Converts record batches to batches: the inverse of [`ToArrow`](crate::ToArrow).
 ///
 /// ```no_run
 /// # use arrow_array::RecordBatch;
@@ -39,24 +39,25 @@ const BATCH_ROWS: usize = 8192;
 /// # }
 /// ```
 ///
-/// Numbers, bits and views are copied, the bytes of strings are not: batches keep the record batch's memory. Values stand
-/// [dense](Layout::Dense). A dictionary stays one.
+/// Numbers, bits and views are copied, the bytes of strings are not: batches keep the record batch's memory alive.
+/// Values are [dense](Layout::Dense). A dictionary stays a dictionary.
 #[derive(Debug)]
 pub struct FromArrow {
     arrow: SchemaRef,
     schema: Arc<Schema>,
-    /// Of each leaf the dictionary of its latest batch, and what became of it.
+    /// For each leaf, the dictionary of its latest batch and its converted values.
     dictionaries: Vec<Option<(ArrayRef, Arc<Values>)>>,
     rows: u64,
 }
 
 impl FromArrow {
-    /// For record batches of a schema. How its types are written stands in the crate's table.
+    /// For record batches of a schema. The crate's table says how its types are written.
     ///
     /// # Errors
     ///
-    /// `Unsupported`, naming the column, for types that Parquet has nothing for: unions, views of lists, arrays of runs, intervals of two
-    /// fields, decimals of a negative scale, structs without fields. `LimitExceeded` for types that are nested too deep.
+    /// `Unsupported`, naming the column, for types that Parquet lacks: unions, list views, run-end encoded arrays,
+    /// intervals of years or of days, decimals of a negative scale, structs without fields. `LimitExceeded` for types
+    /// that are nested too deeply.
     pub fn new(schema: &arrow_schema::Schema) -> Result<FromArrow> {
         let fields = types::fields(schema)?;
         let parquet = Arc::new(Schema::of_fields(&fields)?);
@@ -69,18 +70,19 @@ impl FromArrow {
         &self.schema
     }
 
-    /// The Arrow schema as a footer holds it (`ARROW:schema`): with it readers of Arrow give back the types that were written, zones and
-    /// dictionaries too.
+    /// The Arrow schema as a footer holds it (`ARROW:schema`): with it, Arrow's readers restore the types that were
+    /// written, including zones and dictionaries.
     pub fn key_value(&self) -> KeyValue {
         KeyValue { key: ARROW_SCHEMA_KEY.into(), value: Some(stored::encoded(&self.arrow).into()) }
     }
 
-    /// The rows of a record batch, 8,192 at a time at most.
+    /// The rows of a record batch, at most 8,192 at a time.
     ///
     /// # Errors
     ///
-    /// Of each batch: `Misuse` for one of another schema, and nulls in a field that has none; `Conversion`, naming the column, for values
-    /// that the written type does not hold: a Date64 within a day, an interval of nanoseconds.
+    /// From each batch: `Misuse` for another schema, and for nulls in a field that is not nullable; `Conversion`,
+    /// naming the column, for values that the written type cannot hold: a Date64 within a day, an interval of
+    /// nanoseconds.
     pub fn batches<'a>(
         &'a mut self,
         record_batch: &'a RecordBatch,

@@ -7,7 +7,7 @@ use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, 
 
 use crate::schema::FIELD_ID_KEY;
 
-/// Types in each other, at most. A schema of Parquet has a limit of its own, which is told then.
+/// The deepest nesting of types. A Parquet schema has a limit of its own, which is reported first.
 const DEPTH_MAX: usize = 64;
 
 /// The columns of a schema.
@@ -31,7 +31,7 @@ fn def(field: &Field, depth: usize) -> Result<FieldDef> {
 
 fn field_type(field: &Field, depth: usize) -> Result<FieldType> {
     if depth > DEPTH_MAX {
-        let what = format!("types that are nested more than {DEPTH_MAX} deep");
+        let what = format!("types nested more than {DEPTH_MAX} deep");
         return Err(Error::too_large(what));
     }
     let extension = field.metadata().get(EXTENSION_TYPE_NAME_KEY).map(String::as_str);
@@ -53,7 +53,7 @@ fn field_type(field: &Field, depth: usize) -> Result<FieldType> {
                 let key = below(&pair[0])?.required();
                 FieldType::Map(Box::new(key), Some(below(&pair[1])?))
             }
-            _ => return Err(Error::misuse("a map whose entries are no pairs")),
+            _ => return Err(Error::misuse("a map whose entries are not pairs")),
         },
         DataType::Dictionary(_, values) => {
             let (physical, logical) = leaf(values, extension)?;
@@ -126,11 +126,11 @@ fn leaf(data_type: &DataType, extension: Option<&str>) -> Result<(PhysicalType, 
             };
             (physical, Some(decimal))
         }
-        other => return Err(Error::unsupported(format!("{other}, of which Parquet has no column"))),
+        other => return Err(Error::unsupported(format!("Parquet has no type for {other}"))),
     })
 }
 
-/// Bytes that hold all decimals of so many digits, and a sign.
+/// The bytes that hold every decimal of this precision, with its sign.
 pub(super) fn decimal_bytes(precision: u8) -> u32 {
     // log2(10) is less than 3.322.
     let bits = u32::from(precision) * 3322 / 1000 + 2;

@@ -1,4 +1,4 @@
-//! Directories that are written: all of their files appear at once, when all are whole.
+//! Directories that are written: all of their files appear together, when all are complete.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -12,43 +12,45 @@ use crate::failure::about;
 
 use super::write::{NewFile, beside, cannot_write, directory, is_hidden_name, nameless, sync_directory};
 
-/// A directory of files that appears under its name only once all of them are whole.
+/// A directory of files that appears under its name only once all of them are complete.
 ///
-/// Until then the files have no name at all, where the system has such files (Linux, on most file systems): nothing is left of them whatever
-/// becomes of the process. At the end they are linked into a directory with a hidden name, which then gets its own in one step. Only a
-/// process that is killed between the two leaves that hidden directory behind, which readers pass over, and which goes when the next one begins
-/// a directory of that name. Where files must have names, or there are more of them than half of what this process may have open
-/// ([`allow_many_files`] lets it have more), they stand in the hidden directory earlier.
+/// Until then the files have no name at all, where the system allows that (Linux, on most file systems), so nothing
+/// is left of them whatever happens to the process. At the end they are linked into a directory with a hidden name,
+/// which then gets its own name in one step. Only a process killed between the two leaves that hidden directory,
+/// which readers skip and the next `NewDirectory` of that name removes. Where files must have names, or are more than
+/// half of what this process may have open ([`allow_many_files`] raises that limit), they are in the hidden directory
+/// earlier.
 ///
-/// Dropped before it is committed, all of it is gone.
+/// Dropping it before it is committed removes everything.
 #[derive(Debug)]
 pub struct NewDirectory {
     path: PathBuf,
     name: String,
-    /// Files that are whole, and have no name yet, with their places in the directory; and how many there may be.
+    /// Complete files without a name, with their paths in the directory; and how many there may be.
     waiting: Vec<(NewFile, PathBuf)>,
     waiting_max: usize,
-    /// Where files stand that have one.
+    /// The directory of files that have a name.
     hidden: Option<Hidden>,
     /// The directories in it.
     made: BTreeSet<PathBuf>,
 }
 
-/// A directory with a hidden name. That it is locked says that somebody is at work in it, as long as that process lives.
+/// A directory with a hidden name. While it is locked, a living process is working in it.
 #[derive(Debug)]
 struct Hidden {
     path: PathBuf,
-    /// `None` where directories cannot be locked.
+    /// `None` if directories cannot be locked.
     _lock: Option<fs::File>,
 }
 
 impl NewDirectory {
-    /// Begins a directory that shall be at `path`, where there is none, or an empty one; if it `replaces`, one that has nothing in it but
-    /// what such a directory has: files whose names end in one of `extensions`, and directories named as Hive names them (`year=2024`).
+    /// Starts a directory that will appear at `path`. There must be none, or an empty one; or, if it `replaces`, one
+    /// that contains nothing but files whose names end in one of `extensions` and directories with Hive's names
+    /// (`year=2024`).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) where there is anything else, or no directory can be made.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) if there is anything else, or no directory can be created.
     pub fn create(path: impl AsRef<Path>, replaces: bool, extensions: &[&str]) -> Result<NewDirectory> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -56,7 +58,7 @@ impl NewDirectory {
         // A link is followed, and `.` has a name of its own.
         let path = match fs::metadata(path) {
             Ok(found) if !found.is_dir() => {
-                return Err(refused("it is a file, and no directory".to_string()).with(Detail::AlreadyExists));
+                return Err(refused("it is a file, not a directory".to_string()).with(Detail::AlreadyExists));
             }
             Ok(_) => {
                 let path = fs::canonicalize(path).map_err(|error| cannot_write(&name, error))?;
@@ -65,7 +67,7 @@ impl NewDirectory {
                     Some(other) if replaces => {
                         let other = other.display();
                         return Err(refused(format!(
-                            "{other} stands there, which is no Parquet file, and is not replaced"
+                            "it contains {other}, which is not a Parquet file and is not replaced"
                         )));
                     }
                     Some(_) => {
@@ -79,7 +81,7 @@ impl NewDirectory {
             Err(error) => return Err(cannot_write(&name, error)),
         };
         if path.file_name().is_none() {
-            return Err(refused("it cannot be a new directory".to_string()));
+            return Err(refused("it cannot be created as a directory".to_string()));
         }
         if !directory(&path).is_dir() {
             let missing = format!("there is no directory {}", directory(&path).display());
@@ -90,12 +92,12 @@ impl NewDirectory {
         Ok(NewDirectory { path, name, waiting, waiting_max, hidden: None, made: BTreeSet::new() })
     }
 
-    /// Where it will be.
+    /// Where the directory will be.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Begins a file that shall be at a place in the directory.
+    /// Starts a file that will appear at `place` in the directory.
     ///
     /// # Errors
     ///
@@ -115,14 +117,14 @@ impl NewDirectory {
         Ok(NewFile::with(file, hidden, true, path, name.to_string()))
     }
 
-    /// Keeps a file that is whole. All of it is on the disk before the directory has its name.
+    /// Keeps a complete file. It is on disk before the directory gets its name.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io).
     pub fn keep(&mut self, mut file: NewFile, place: PathBuf) -> Result<()> {
         let kept = if file.is_named() {
-            // Its name is the directory's business from now on.
+            // The directory manages its name from now on.
             file.leave();
             file.sync()
         } else {
@@ -136,13 +138,13 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also where there is something at its place by now.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also if something has appeared at its path meanwhile.
     pub fn commit(mut self) -> Result<()> {
         self.add().map_err(|error| cannot_write(&self.name, error))
     }
 
-    /// The same, in place of a directory that is there, if there is one: as in [`NewDirectory::create`], nothing but what such a directory
-    /// has is replaced.
+    /// The same, but replaces an existing directory, if its contents are those that [`NewDirectory::create`] may
+    /// replace.
     ///
     /// # Errors
     ///
@@ -153,7 +155,7 @@ impl NewDirectory {
 
     fn add(&mut self) -> io::Result<()> {
         let hidden = self.finish()?;
-        // It may take the place of an empty directory, and of nothing else.
+        // It may replace an empty directory, and nothing else.
         fs::rename(&hidden, &self.path)?;
         self.hidden = None;
         sync_directory(directory(&self.path))
@@ -164,17 +166,18 @@ impl NewDirectory {
             return self.add();
         }
         if let Some(other) = first_other(&self.path, true, extensions)? {
-            let message = format!("{} stands there by now", other.display());
+            let message = format!("{} has appeared there meanwhile", other.display());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
         self.take_place(extensions)
     }
 
-    /// Changes places with the directory that is there.
+    /// Exchanges places with the existing directory.
     fn take_place(&mut self, extensions: &[&str]) -> io::Result<()> {
         let hidden = self.finish()?;
         exchange(&hidden, &self.path)?;
-        // What was there has the hidden name now, and goes with this; unless somebody has put something there since it was looked at.
+        // The old directory has the hidden name now and is removed with this one, unless something was put there
+        // since it was checked.
         if let Some(other) = first_other(&hidden, true, extensions)? {
             exchange(&hidden, &self.path)?;
             let name = other.strip_prefix(&hidden).unwrap_or(&other).display();
@@ -184,7 +187,7 @@ impl NewDirectory {
         sync_directory(directory(&self.path))
     }
 
-    /// All files are in the hidden directory, and it is on the disk.
+    /// Puts all files into the hidden directory and syncs it.
     fn finish(&mut self) -> io::Result<PathBuf> {
         self.name_all()?;
         let hidden = self.hidden()?;
@@ -198,7 +201,7 @@ impl NewDirectory {
         Ok(hidden)
     }
 
-    /// Gives all files that have none their names in the hidden directory, once they are on the disk.
+    /// Links all nameless files into the hidden directory, once they are on disk.
     fn name_all(&mut self) -> io::Result<()> {
         if let (Some((file, _)), true) = (self.waiting.first(), self.waiting.len() > SYNCED_APART_MAX) {
             write_back(file.file());
@@ -225,7 +228,7 @@ impl NewDirectory {
         Ok(path)
     }
 
-    /// A place in it, whose directory is there.
+    /// A path in it, whose directory exists.
     fn place(&mut self, place: &Path) -> io::Result<PathBuf> {
         let hidden = self.hidden()?;
         let mut below = PathBuf::new();
@@ -242,24 +245,25 @@ impl NewDirectory {
 impl Drop for NewDirectory {
     fn drop(&mut self) {
         if let Some(hidden) = &self.hidden {
-            // Who drops it has other trouble already.
+            // The caller already has another error.
             let _ = fs::remove_dir_all(&hidden.path);
         }
     }
 }
 
-/// Lets this process have as many files open as the system allows it, so that more of them can wait without a name.
+/// Raises the number of files that this process may have open as far as the system allows, so that more of them can
+/// wait without a name.
 pub fn allow_many_files() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let maximum = getrlimit(Resource::Nofile).maximum;
-        // Where it is not allowed, it stays as it was.
+        // If that is not allowed, the limit stays.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     }
 }
 
-/// Files that this process may have open; at most, for each takes memory of the system.
+/// Files that this process may have open, capped because each takes system memory.
 fn files_max() -> usize {
     const MOST: usize = 1 << 17;
     #[cfg(target_os = "linux")]
@@ -269,11 +273,11 @@ fn files_max() -> usize {
     current.and_then(|current| usize::try_from(current).ok()).unwrap_or(MOST).min(MOST)
 }
 
-/// Files and directories that are waited for one by one. Of more, the system had better know at once that all shall be written: that takes
-/// one commit of its journal instead of one each.
+/// The most files and directories that are synced one by one. With more, the whole file system is synced first, which
+/// takes one commit of its journal instead of one each.
 const SYNCED_APART_MAX: usize = 16;
 
-/// Has all of a file system written. Whether that went well is said to those who wait for their files then.
+/// Syncs the whole file system. Errors are reported when the files are synced afterwards.
 fn write_back(any: &fs::File) {
     #[cfg(target_os = "linux")]
     let _ = rustix::fs::syncfs(any);
@@ -281,13 +285,13 @@ fn write_back(any: &fs::File) {
     let _ = any;
 }
 
-/// Locks a hidden directory that was just made. That it is there already, means that somebody took it for abandoned meanwhile.
+/// Locks a hidden directory that was just created. If it has gone, another process took it for abandoned.
 fn lock_new(hidden: &Path) -> io::Result<Option<fs::File>> {
     let taken = || io::ErrorKind::AlreadyExists.into();
     let lock = match fs::File::open(hidden) {
         Ok(lock) => lock,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(taken()),
-        // There are systems that open no directories.
+        // Some systems cannot open directories.
         Err(_) => return Ok(None),
     };
     match lock.try_lock() {
@@ -297,7 +301,7 @@ fn lock_new(hidden: &Path) -> io::Result<Option<fs::File>> {
     }
 }
 
-/// Removes hidden directories for `path` whose processes were killed, if there is nothing in them but what such directories have.
+/// Removes hidden directories for `path` whose processes were killed, if they contain only what such directories may.
 fn remove_abandoned(path: &Path, extensions: &[&str]) {
     let Ok(entries) = fs::read_dir(directory(path)) else { return };
     for entry in entries.flatten() {
@@ -308,13 +312,13 @@ fn remove_abandoned(path: &Path, extensions: &[&str]) {
             && let Some(_lock) = is_free()
             && matches!(first_other(&hidden, true, extensions), Ok(None))
         {
-            // Nobody asked for it, so nobody is told if it cannot be.
+            // Nobody asked for this, so a failure is not reported.
             let _ = fs::remove_dir_all(&hidden);
         }
     }
 }
 
-/// The first thing in a directory that is not to be replaced: anything, unless it `replaces`.
+/// The first entry of a directory that may not be replaced: any entry, unless it `replaces`.
 fn first_other(path: &Path, replaces: bool, extensions: &[&str]) -> io::Result<Option<PathBuf>> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
@@ -339,13 +343,13 @@ fn first_other(path: &Path, replaces: bool, extensions: &[&str]) -> io::Result<O
     Ok(None)
 }
 
-/// Lets two directories change places: at once, where the system can.
+/// Exchanges two directories: atomically, where the system can.
 #[cfg(target_os = "linux")]
 fn exchange(hidden: &Path, path: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     match renameat_with(CWD, hidden, CWD, path, RenameFlags::EXCHANGE) {
         Ok(()) => Ok(()),
-        // There are file systems that cannot.
+        // Some file systems cannot.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => exchange_in_steps(hidden, path),
         Err(error) => Err(error.into()),
     }
@@ -356,14 +360,14 @@ fn exchange(hidden: &Path, path: &Path) -> io::Result<()> {
     exchange_in_steps(hidden, path)
 }
 
-/// The same, by way of a third name. What was there has a hidden one for a moment.
+/// The same, through a third name: the old directory has a hidden name for a moment.
 fn exchange_in_steps(hidden: &Path, path: &Path) -> io::Result<()> {
-    // It is no hidden directory that may be taken for abandoned.
+    // Its name is not one that may be taken for abandoned.
     let mut old = path.as_os_str().to_os_string();
     old.push(".old");
     let ((), aside) = beside(Path::new(&old), |aside| fs::rename(path, aside))?;
     if let Err(error) = fs::rename(hidden, path) {
-        // It is put back.
+        // Put it back.
         let _ = fs::rename(&aside, path);
         return Err(error);
     }
@@ -517,7 +521,7 @@ mod tests {
         fs::write(folder.path().join("file"), "").unwrap();
         assert!(
             said(NewDirectory::create(folder.path().join("file"), true, &EXTENSIONS))
-                .contains("no directory")
+                .contains("not a directory")
         );
         assert!(NewDirectory::create(folder.path().join("no/such"), false, &EXTENSIONS).is_err());
     }
@@ -535,7 +539,7 @@ mod tests {
         fs::create_dir_all(path.join("a=2")).unwrap();
         fs::write(path.join("a=2/notes.txt"), "mine").unwrap();
         let refused = NewDirectory::create(&path, true, &EXTENSIONS).unwrap_err();
-        assert!(refused.message().contains("notes.txt stands there"), "{refused}");
+        assert!(refused.message().contains("notes.txt, which is not a Parquet file"), "{refused}");
         fs::remove_file(path.join("a=2/notes.txt")).unwrap();
         let mut new = NewDirectory::create(&path, true, &EXTENSIONS).unwrap();
         add(&mut new, "z.parquet", "new");

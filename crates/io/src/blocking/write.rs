@@ -1,4 +1,4 @@
-//! Files that are written: one that appears when it is whole, and one that nobody ever sees.
+//! Files that are written: one that appears when it is complete, and a temporary one without a name.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
@@ -15,13 +15,13 @@ use crate::failure::{about, failed};
 use crate::sink::ByteSink;
 use crate::source::beyond_end;
 
-/// A file that appears under its name only once it is whole.
+/// A file that appears under its name only once it is complete.
 ///
-/// Until then it has no name at all, where the system has such files (Linux, on most file systems), so that nothing is left of it
-/// whatever becomes of the process. Elsewhere it stands beside its place, under a hidden name.
+/// Until then it has no name at all, where the system allows that (Linux, on most file systems), so that nothing is
+/// left of it whatever happens to the process. Elsewhere it has a hidden name in the same directory.
 ///
-/// Dropped before it is committed, it is gone: whatever goes wrong, there is never half a file of that name, and one that was
-/// there before stays.
+/// Dropping it before it is committed removes it: whatever goes wrong, no half-written file has that name, and an
+/// existing file stays.
 #[derive(Debug)]
 pub struct NewFile {
     file: fs::File,
@@ -33,11 +33,12 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Begins a file that shall be at `path`.
+    /// Starts a file that will appear at `path`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) where no file can be made in that directory, or `path` is one.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) if no file can be created in that directory, or if `path` is
+    /// a directory.
     pub fn create(path: impl AsRef<Path>) -> Result<NewFile> {
         let path = path.as_ref().to_owned();
         let name = path.display().to_string();
@@ -57,7 +58,7 @@ impl NewFile {
         Ok(NewFile { file, temporary, is_named: true, path, name })
     }
 
-    /// A file that is begun already.
+    /// Wraps a file that is already open.
     pub(super) fn with(
         file: fs::File,
         temporary: PathBuf,
@@ -68,7 +69,7 @@ impl NewFile {
         NewFile { file, temporary, is_named, path, name }
     }
 
-    /// Waits until all of it is on the disk.
+    /// Waits until all of it is on disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_all()
     }
@@ -78,12 +79,12 @@ impl NewFile {
         &self.file
     }
 
-    /// Whether there is a name that goes with it.
+    /// Whether it has a hidden name, removed on drop.
     pub(super) fn is_named(&self) -> bool {
         self.is_named
     }
 
-    /// Leaves that name, when it goes.
+    /// Keeps that name on drop.
     pub(super) fn leave(&mut self) {
         self.is_named = false;
     }
@@ -93,34 +94,34 @@ impl NewFile {
         &self.temporary
     }
 
-    /// Gives the file its name, once all of it is on the disk, unless somebody has that name by now.
+    /// Syncs the file and gives it its name, unless another file has that name by now.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), where there is a file of that name, too. Then this one is gone, unless
-    /// it has its name already.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also if a file of that name exists. Then this file is
+    /// removed, unless it already has its name.
     pub fn commit(mut self) -> Result<()> {
         self.add().map_err(|error| cannot_write(&self.name, error))
     }
 
-    /// The same, in place of a file of that name, if there is one.
+    /// The same, but replaces an existing file of that name.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io). Then the file is gone, unless it has its name already.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io). Then the file is removed, unless it already has its name.
     pub fn replace(mut self) -> Result<()> {
         self.put().map_err(|error| cannot_write(&self.name, error))
     }
 
     fn add(&mut self) -> io::Result<()> {
         self.file.sync_all()?;
-        // A link replaces nothing. The hidden name is removed when this is dropped.
+        // Linking replaces nothing. The hidden name is removed when this is dropped.
         let linked = match self.is_named {
             true => fs::hard_link(&self.temporary, &self.path),
             false => nameless::link(&self.temporary, &self.path),
         };
         match linked {
-            // There are file systems without links.
+            // Some file systems have no links.
             Err(error) if self.is_named && error.kind() != io::ErrorKind::AlreadyExists => {
                 if fs::symlink_metadata(&self.path).is_ok() {
                     return Err(io::ErrorKind::AlreadyExists.into());
@@ -136,7 +137,7 @@ impl NewFile {
     fn put(&mut self) -> io::Result<()> {
         self.file.sync_all()?;
         if !self.is_named {
-            // A renaming replaces what is there, but it needs a name.
+            // Renaming replaces an existing file, but needs a name.
             let ((), hidden) = beside(&self.path, |hidden| nameless::link(&self.temporary, hidden))?;
             (self.temporary, self.is_named) = (hidden, true);
         }
@@ -156,16 +157,16 @@ pub(super) mod nameless {
 
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
 
-    /// A file in a directory, and where it can be read; `None` where there are none.
+    /// A nameless file in a directory, and the path to read it by; `None` if the system has no such files.
     pub(in super::super) fn create_in(directory: &Path) -> Option<(fs::File, PathBuf)> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = fs::File::from(openat(CWD, directory, flags, Mode::from_raw_mode(0o666)).ok()?);
         let place = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-        // It gets its name by that place, which is not there where /proc is not.
+        // It gets its name through that path, which needs /proc.
         place.exists().then_some((file, place))
     }
 
-    /// Gives it a name that nobody has.
+    /// Gives it a name that is free.
     pub(in super::super) fn link(place: &Path, path: &Path) -> io::Result<()> {
         Ok(linkat(CWD, place, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
     }
@@ -209,24 +210,24 @@ impl Drop for NewFile {
     }
 }
 
-/// A file without a name, for what a machine wants to have out of memory for a while. It is gone with its last user, whatever becomes
-/// of the process.
+/// A file without a name, for what a machine wants out of memory for a while. The system frees it with its last user,
+/// whatever happens to the process.
 #[derive(Debug)]
 pub struct SpillFile {
     file: fs::File,
     name: String,
     length: u64,
-    /// Where a file that is open has to keep its name.
+    /// Its path, on systems where an open file must keep its name.
     #[cfg(not(unix))]
     path: PathBuf,
 }
 
 impl SpillFile {
-    /// A file in the directory of `path`: where there is room for as much as is written there, and not in memory.
+    /// Creates a file in the directory of `path`: on the disk where the output goes, not in memory.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) where no file can be made there.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) if no file can be created there.
     pub fn create_beside(path: impl AsRef<Path>) -> Result<SpillFile> {
         let path = path.as_ref();
         let name = format!("a temporary file in {}", directory(path).display());
@@ -275,7 +276,7 @@ impl ByteSink for SpillFile {
                 Err(error) => return Err(failed("read", &self.name, error)),
             }
         }
-        // Where reads move the place of writes, it is put back.
+        // If reads move the position of writes, it is restored.
         #[cfg(not(unix))]
         io::Seek::seek(&mut self.file, io::SeekFrom::Start(self.length))
             .map_err(|error| cannot_write(&self.name, error))?;
@@ -290,10 +291,10 @@ impl Drop for SpillFile {
     }
 }
 
-/// Names tried before it is given up: so many files of one process do not stand in one directory.
+/// Names tried before giving up: one process never has this many hidden files in one directory.
 const TRIES: u32 = 1000;
 
-/// Makes something in the directory of `path`, under a name that nobody has: hidden, as readers of directories leave those out.
+/// Creates something in the directory of `path` under a free, hidden name, which readers of directories skip.
 pub(super) fn beside<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let mut last = None;
@@ -324,7 +325,7 @@ pub(super) fn is_hidden_name(name: &OsStr, path: &Path) -> bool {
     })
 }
 
-/// The directory of a path; of a mere name, the current one.
+/// The directory of a path; the current one for a bare name.
 pub(super) fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -332,7 +333,7 @@ pub(super) fn directory(path: &Path) -> &Path {
     }
 }
 
-/// A name is on the disk once its directory is.
+/// Syncs a directory: a name is on disk once its directory is.
 #[cfg(unix)]
 pub(super) fn sync_directory(directory: &Path) -> io::Result<()> {
     fs::File::open(directory)?.sync_all()
