@@ -2,14 +2,14 @@
 
 use arrow_schema::FieldRef;
 
-/// A field, and how it is made.
+/// A field, and how it is assembled.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) field: FieldRef,
     pub(crate) kind: PlanKind,
 }
 
-/// How a field is made.
+/// How a field is assembled.
 #[derive(Debug)]
 pub(crate) enum PlanKind {
     /// Of a leaf's values.

@@ -23,7 +23,7 @@ use crate::stored;
 /// The key of a field's metadata that holds its Parquet field id, as pyarrow and parquet-rs have it.
 pub(crate) const FIELD_ID_KEY: &str = "PARQUET:field_id";
 
-/// Where a Parquet type could be more than one Arrow type.
+/// The choices for Parquet types that have more than one Arrow type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArrowOptions {
     /// DECIMALs of up to 9 digits on INT32 become Decimal32, and those of up to 18 on INT64 Decimal64, without a

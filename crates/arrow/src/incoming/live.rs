@@ -28,7 +28,7 @@ impl Live {
     }
 }
 
-/// A flat array's values that are there.
+/// The slots of a flat array that are not null.
 pub(super) fn live_of(array: &dyn Array) -> Live {
     match array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
         None => Live::Range(0..array.len()),
@@ -36,7 +36,7 @@ pub(super) fn live_of(array: &dyn Array) -> Live {
     }
 }
 
-/// What arrow-rs refuses of arrays that contradict themselves.
+/// Errors of arrow-rs about arrays that contradict themselves.
 pub(super) fn refused(error: arrow_schema::ArrowError) -> Error {
     Error::misuse(format!("an array that contradicts itself: {error}"))
 }
