@@ -1,11 +1,11 @@
-//! How a copy is ended early.
+//! Cancelling a copy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use marquetry_base::{Error, Result};
 
-/// A wish that may be made on any thread: to end what is going on. Whoever works looks at it between two batches.
+/// A flag that cancels work from any thread. It is checked between batches.
 ///
 /// ```
 /// use marquetry_tables::Cancel;
@@ -19,27 +19,27 @@ use marquetry_base::{Error, Result};
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Not wished yet.
+    /// A flag that is not set.
     pub fn new() -> Cancel {
         Cancel::default()
     }
 
-    /// Wished when this flag is set, as a signal handler does.
+    /// Wraps a flag that is set elsewhere, such as by a signal handler.
     pub fn of_flag(flag: Arc<AtomicBool>) -> Cancel {
         Cancel(flag)
     }
 
-    /// Wishes the end.
+    /// Cancels the work.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the end is wished.
+    /// Whether the work was cancelled.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Fails once the end is wished.
+    /// Fails once the work was cancelled.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The one way that rows travel.
+//! Copying rows from a source to a destination.
 
 use std::sync::Arc;
 
@@ -16,17 +16,18 @@ use crate::{Cancel, Destination, PieceOptions, Source, Table, Written};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CopyOptions {
-    /// Copy at most this many rows, the first ones.
+    /// Copy at most this many rows, from the start.
     pub limit: Option<u64>,
-    /// Sort the rows by these leaves of the source's schema. Rows that are equal stay as they came. Empty: as they come.
+    /// Sort the rows by these leaves of the source's schema. The sort is stable. If empty, rows keep the source's
+    /// order.
     pub sort: Vec<SortingColumn>,
-    /// About how many bytes of rows are sorted in memory; more wait in a temporary file beside what is written.
+    /// About how many bytes of rows are sorted in memory; more go to a temporary file beside the output.
     pub sort_memory_bytes: u64,
-    /// Read what was written again before it is committed, and compare it with what was read.
+    /// Read the output back before it is committed, and compare it with the input.
     pub verify: bool,
-    /// Threads that read pieces of the source side by side. `None`: one for each processor.
+    /// Threads that read pieces of the source in parallel. `None`: one per processor.
     pub threads: Option<usize>,
-    /// Ends the copy early.
+    /// Cancels the copy.
     pub cancel: Cancel,
 }
 
@@ -47,25 +48,25 @@ impl Default for CopyOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// Rows were read: so many, of so many where that is known.
+    /// Rows were read.
     Read {
         /// Rows so far.
         rows: u64,
-        /// Rows in all.
+        /// Rows in total, if known.
         of: Option<u64>,
     },
-    /// Rows were sorted and written: so many. (Without a sort, what was read is written at once.)
+    /// Rows were sorted and written. (Without a sort, rows are written as soon as they are read.)
     Sorted {
         /// Rows so far.
         rows: u64,
-        /// Rows in all.
+        /// Rows in total, if known.
         of: u64,
     },
-    /// Rows were read again and compared.
+    /// Rows were read back and compared.
     Verified {
         /// Rows so far.
         rows: u64,
-        /// Rows in all.
+        /// Rows in total, if known.
         of: u64,
     },
 }
@@ -78,22 +79,22 @@ pub struct Copied {
     pub rows: u64,
     /// What the destination wrote.
     pub written: Written,
-    /// Rows were sorted: the bytes of them that waited outside of memory.
+    /// If rows were sorted, the bytes of them that were spilled to a temporary file.
     pub sorted_by_way_of: Option<u64>,
 }
 
-/// Copies the rows of a source to a destination. Memory is bounded, whatever the number of rows: some batches a thread, and
-/// [`CopyOptions::sort_memory_bytes`] where rows are sorted.
+/// Copies the rows of a source to a destination. Memory is bounded, whatever the number of rows: some batches per
+/// thread, and [`CopyOptions::sort_memory_bytes`] if rows are sorted.
 ///
-/// Pieces of the source are read side by side, each by one thread; the destination is called from the caller's thread only, and
-/// has rows in the source's order unless it [wants](crate::Wants) otherwise. After an error nothing is left of what was
-/// written, as far as the destination can promise that.
+/// Pieces of the source are read in parallel, each by one thread. The destination is called only from the caller's
+/// thread, and gets rows in the source's order unless it [wants](crate::Wants) otherwise. After an error nothing of
+/// the output is left, as far as the destination can guarantee that.
 ///
 /// # Errors
 ///
-/// The source's and the destination's. Each names the object that it is about ([`Place::object`](marquetry_base::Place)): a
-/// value that cannot be written names the object that it came from.
-/// [`Cancelled`](ErrorKind::Cancelled) once [`CopyOptions::cancel`] is set.
+/// The source's and the destination's. Each names its object ([`Place::object`](marquetry_base::Place)): for a value
+/// that cannot be written, the object that it came from. [`Cancelled`](ErrorKind::Cancelled) once
+/// [`CopyOptions::cancel`] is set.
 pub fn copy(
     source: &Arc<dyn Source>,
     destination: &mut dyn Destination,
@@ -164,7 +165,7 @@ pub fn copy(
     Ok(Copied { rows, written, sorted_by_way_of })
 }
 
-/// The order that rows are sorted in: first as the destination needs them, then as was asked.
+/// The sort order: first as the destination needs it, then as requested.
 fn sorted_by(wanted: &[SortingColumn], asked: &[SortingColumn]) -> Vec<SortingColumn> {
     let is_new = |column: &&SortingColumn| wanted.iter().all(|before| before.column != column.column);
     wanted.iter().chain(asked.iter().filter(is_new)).copied().collect()
@@ -172,18 +173,18 @@ fn sorted_by(wanted: &[SortingColumn], asked: &[SortingColumn]) -> Vec<SortingCo
 
 fn write(destination: &mut dyn Destination, batch: Batch, subject: &str) -> Result<()> {
     destination.write(batch).map_err(|error| match error.kind() {
-        // What is wrong with rows is about where they came from, what is wrong with writing about where it goes.
+        // Faults of rows concern the source, faults of writing the destination.
         ErrorKind::Conversion | ErrorKind::Corrupt => named(error, subject),
         _ => named(error, destination.name()),
     })
 }
 
-/// Names the object that an error is about, unless it names one.
+/// Adds the object's name to an error, unless it has one.
 pub(crate) fn named(error: Error, name: &str) -> Error {
     error.at(|place| place.object = (!name.is_empty()).then(|| name.to_string()))
 }
 
-/// Reads what was written, and compares it with what was read.
+/// Reads the output back and compares it with the input.
 fn verify(
     destination: &dyn Destination,
     read: &Digest,

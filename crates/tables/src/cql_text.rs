@@ -10,16 +10,18 @@ use marquetry_scylla::cql::TableName;
 
 use crate::{Destination, Progress, Table, Wants, Written};
 
-/// A table as CQL text: `CREATE TYPE` for each user-defined type that it needs, `CREATE TABLE`, then one `INSERT` a row.
+/// A table as CQL text: `CREATE TYPE` for each user-defined type that it needs, `CREATE TABLE`, then one `INSERT` per
+/// row.
 ///
-/// The text is written to anything that takes bytes: standard output, a file, a `Vec<u8>`. It is gathered and written in pieces of
-/// some 128 KiB, each of which ends with a whole statement; memory is bounded, whatever the number of rows.
+/// The text goes to any writer: standard output, a file, a `Vec<u8>`. It is written in pieces of some 128 KiB, each
+/// of which ends with a complete statement; memory is bounded, whatever the number of rows.
 ///
-/// Text cannot be taken back. After an error, and where it is dropped before it is finished, what was written is whole statements,
-/// those of all rows before the one in error; unless the writer itself failed amid one, after which nothing more is written.
+/// Text cannot be taken back. After an error, or if dropped before it is finished, the output is complete statements,
+/// for all rows before the faulty one; unless the writer itself failed within a statement, after which nothing more
+/// is written.
 ///
-/// Rows are wanted in the source's order: they are numbered by it ([`MappingOptions::row_number`], on over all pieces), and of
-/// rows with one key the last one stays.
+/// Rows are wanted in the source's order: it numbers them ([`MappingOptions::row_number`], continuously over all
+/// pieces), and of several rows with one key the last one stays.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -49,16 +51,16 @@ pub struct CqlText<W: Write> {
     table: TableName,
     options: CqlTextOptions,
     out: Statements<W>,
-    /// `None` before it begins.
+    /// `None` before `begin`.
     inserts: Option<InsertWriter<Mapping>>,
     progress: Progress,
 }
 
-/// How a table becomes text.
+/// How a table is written as text.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CqlTextOptions {
-    /// How its columns become those of CQL, and what the primary key is. One must be there.
+    /// How its columns map to CQL, and what the primary key is, which is required.
     pub mapping: MappingOptions,
     /// Which statements are written.
     pub parts: CqlParts,
@@ -67,17 +69,18 @@ pub struct CqlTextOptions {
 /// Which statements are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CqlParts {
-    /// Those that make the types and the table, and those that fill it.
+    /// Those that create the types and the table, and those that fill it.
     #[default]
     All,
-    /// Only those that make the types and the table. Rows are ignored; a copy with a limit of 0 rows does not read them.
+    /// Only those that create the types and the table. Rows are ignored; a copy with a limit of 0 rows does not read
+    /// them.
     Schema,
     /// Only those that fill the table.
     Rows,
 }
 
 impl CqlTextOptions {
-    /// All statements, by this mapping.
+    /// All statements, with this mapping.
     pub fn of(mapping: MappingOptions) -> CqlTextOptions {
         CqlTextOptions { mapping, parts: CqlParts::All }
     }
@@ -103,7 +106,7 @@ impl<W: Write> CqlText<W> {
         }
     }
 
-    /// What people call the writer, for messages: `standard output`.
+    /// The writer's name in messages: `standard output`.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> CqlText<W> {
         self.name = name.into();
@@ -151,11 +154,11 @@ impl<W: Write + Send> Destination for CqlText<W> {
         &self.name
     }
 
-    /// Writes the statements that make the types and the table, where they are wanted.
+    /// Writes the statements that create the types and the table, if they are wanted.
     ///
     /// # Errors
     ///
-    /// Those of [`Mapping::new`], about the source: all that is wrong, at once. Nothing was written then.
+    /// As for [`Mapping::new`], about the source: everything that is wrong, at once. Nothing is written then.
     fn begin(&mut self, table: &Table) -> Result<Wants> {
         let mapping = Mapping::new(&table.schema, self.table.clone(), &self.options.mapping)
             .map_err(|error| error.at(|place| place.object = Some(table.name.clone())))?;
@@ -173,13 +176,13 @@ impl<W: Write + Send> Destination for CqlText<W> {
     ///
     /// # Errors
     ///
-    /// `Conversion`, with row and column, for a row that cannot be one of CQL: the statements of those before it were written. `Io`
-    /// where the writer fails, with its [`std::io::Error`] as the [cause](std::error::Error::source), whose kind tells that nobody
-    /// reads any more ([`BrokenPipe`](std::io::ErrorKind::BrokenPipe)).
+    /// `Conversion`, with row and column, for a row that CQL cannot hold; the statements of the rows before it are
+    /// written. `Io` if the writer fails, with its [`std::io::Error`] as the [cause](std::error::Error::source),
+    /// whose kind is [`BrokenPipe`](std::io::ErrorKind::BrokenPipe) if the reader has gone.
     fn write(&mut self, batch: Batch) -> Result<()> {
         let written = self.write_rows(batch);
         if written.is_err() {
-            // What came before the trouble is whole statements, and is wanted; the first error is.
+            // What precedes the fault is complete statements, which are wanted; the first error is reported.
             let _ = self.out.flush();
         }
         written

@@ -13,57 +13,59 @@ use crate::{Source, Table};
 /// [`copy`](crate::copy) calls, in this order:
 ///
 /// 1. [`begin`](Destination::begin), once;
-/// 2. [`write`](Destination::write), once a batch, and before it [`rows_from`](Destination::rows_from), whenever the batch is
-///    of another object than the one before it;
+/// 2. [`write`](Destination::write), once per batch, and before it [`rows_from`](Destination::rows_from), whenever
+///    the batch comes from another object than the one before it;
 /// 3. [`finish`](Destination::finish), once;
-/// 4. [`written`](Destination::written), where what was written is verified;
+/// 4. [`written`](Destination::written), if the output is verified;
 /// 5. [`commit`](Destination::commit), once.
 ///
-/// After an error, or where it is dropped before `commit`, nothing is left of what was written. Where that cannot be (rows of a
-/// live table, standard output), its documentation says so.
+/// After an error, or if it is dropped before `commit`, nothing of the output is left. A destination that cannot
+/// guarantee this (rows of a live table, standard output) says so in its documentation.
 pub trait Destination: Send {
-    /// What people call it, for messages.
+    /// The name for messages.
     fn name(&self) -> &str;
 
-    /// Takes note of the table whose rows will come, and says how it wants them.
+    /// Receives the description of the table whose rows will come, and returns how it wants them.
     ///
     /// # Errors
     ///
-    /// What of the table it cannot hold: everything that can be known before the first row, at once. Nothing was written then.
+    /// Everything about the table that it cannot hold, as far as it is known before the first row, in one error.
+    /// Nothing is written then.
     fn begin(&mut self, table: &Table) -> Result<Wants>;
 
-    /// The rows that come from now on are of this object: a file, for one. For messages about rows that were taken before; what
-    /// is wrong with those that `write` is just given it need not name.
+    /// Announces that the following rows come from this object, such as a file: for errors about rows that were taken
+    /// earlier. Errors about the rows just passed to `write` need not name it.
     fn rows_from(&mut self, _object: &str) {}
 
-    /// Takes rows.
+    /// Takes rows. They may be buffered.
     ///
     /// # Errors
     ///
-    /// Why it cannot. Rows are told by the number that they have in the batch's piece ([`Place::row`](marquetry_base::Place)).
+    /// The reason why it cannot. Rows are identified by their number in the batch's piece
+    /// ([`Place::row`](marquetry_base::Place)).
     fn write(&mut self, batch: Batch) -> Result<()>;
 
-    /// All rows have come: writes what is left.
+    /// Writes what is left, after the last row.
     ///
     /// # Errors
     ///
-    /// Why it cannot.
+    /// The reason why it cannot.
     fn finish(&mut self) -> Result<Written>;
 
-    /// What was written, to be read again before it is committed. `None` where it cannot be.
+    /// The output as a source, to be read back before it is committed. `None` if it cannot be read.
     ///
     /// # Errors
     ///
-    /// Why what was written cannot be opened.
+    /// If the output cannot be opened.
     fn written(&self) -> Result<Option<Box<dyn Source>>> {
         Ok(None)
     }
 
-    /// Makes what was written appear, as a whole.
+    /// Makes the output appear, all at once.
     ///
     /// # Errors
     ///
-    /// Why it cannot appear; then nothing is left.
+    /// The reason why it cannot; then nothing is left.
     fn commit(&mut self) -> Result<()> {
         Ok(())
     }
@@ -73,13 +75,13 @@ pub trait Destination: Send {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Wants {
-    /// The order that they must be in, by leaves of the table. Where they come in another, they are sorted.
+    /// The order that they must have, by leaves of the table. Rows in another order are sorted.
     pub order: Vec<SortingColumn>,
-    /// Pieces may come in any order, and mixed: so none waits for another.
+    /// Pieces may come in any order, and mixed, so that none waits for another.
     pub any_order: bool,
     /// Values of dictionaries may come as indices and the dictionary.
     pub keep_dictionaries: bool,
-    /// A path beside which temporary files may be made. `None`: the system's own folder for them.
+    /// A path beside which temporary files may be created. `None`: the system's temporary directory.
     pub scratch: Option<PathBuf>,
 }
 
@@ -89,10 +91,10 @@ pub struct Wants {
 pub struct Written {
     /// Rows.
     pub rows: u64,
-    /// Bytes, where they are counted.
+    /// Bytes, if they are counted.
     pub bytes: u64,
     /// Files.
     pub files: u64,
-    /// Row groups, where what was written has some.
+    /// Row groups, if the output has any.
     pub row_groups: u64,
 }

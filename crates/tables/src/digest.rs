@@ -1,4 +1,4 @@
-//! Whether what was written is what was read.
+//! Comparing what was written with what was read.
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Error, Result};
@@ -10,8 +10,8 @@ use marquetry_parquet::sort::Keys;
 
 use crate::entries::Entries;
 
-/// What rows are as a whole: how many, and the sum of a hash of each, which has the row's number in it where rows come in the
-/// order that they are compared in. Bits are hashed: NaN is itself, and 0 is not −0.
+/// A digest of rows: their number and the sum of a hash of each, which includes the row's number if order matters.
+/// Bits are hashed: NaN equals itself, and 0 differs from −0.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Digest {
     is_in_order: bool,
@@ -136,7 +136,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// By these columns; by none, every order is right.
+    /// Checks the order by these columns; with none, every order is right.
     ///
     /// # Errors
     ///
@@ -146,11 +146,11 @@ impl Order {
         Ok(Order { keys, last: Vec::new(), key: Vec::new() })
     }
 
-    /// Looks at the next rows.
+    /// Checks the next rows.
     ///
     /// # Errors
     ///
-    /// [`Internal`](marquetry_base::ErrorKind::Internal) for a row that should stand before the one before it.
+    /// [`Internal`](marquetry_base::ErrorKind::Internal) for a row that belongs before its predecessor.
     pub(crate) fn check(&mut self, batch: &Batch) -> Result<()> {
         let Some(keys) = &self.keys else { return Ok(()) };
         for row in 0..batch.rows {

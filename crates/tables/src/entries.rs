@@ -1,10 +1,10 @@
-//! The entries of a column: where each row's are, and where their values stand.
+//! The entries of a column: which belong to each row, and where their values are.
 
 use std::ops::Range;
 
 use marquetry_parquet::batch::{ColumnBatch, Layout};
 
-/// Where the rows of a batch are, one after the other.
+/// The entries of a batch's rows, in order.
 pub(crate) struct Entries<'a> {
     column: &'a ColumnBatch,
     /// The entry that comes next.

@@ -1,11 +1,11 @@
-//! Tables: where rows come from, where they go, and the one function that copies between the two.
+//! Tables: sources of rows, destinations for rows, and the one function that copies between them.
 //!
-//! * [`Source`]: a table that rows are read from, in pieces that several threads may read at once;
-//! * [`Destination`]: a table that rows are written to, which appears as a whole or not at all;
-//! * [`copy`]: the one way that rows travel from a source to a destination; sorted and verified on request;
-//! * [`Reading`]: the rows of a source, for whoever wants them one batch after the other;
-//! * [`CqlText`]: a destination, CQL statements;
-//! * [`Cancel`]: how what is going on is ended early.
+//! * [`Source`]: a table that rows are read from, in pieces that several threads can read in parallel;
+//! * [`Destination`]: a table that rows are written to, which appears complete or not at all;
+//! * [`copy`]: copies rows from a source to a destination; sorts and verifies on request;
+//! * [`Reading`]: the rows of a source, batch by batch;
+//! * [`CqlText`]: a destination that writes CQL statements;
+//! * [`Cancel`]: cancels work in progress.
 //!
 //! What travels is a Parquet schema and column batches; nothing else couples the sources to the destinations.
 #![forbid(unsafe_code)]

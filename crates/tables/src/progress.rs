@@ -1,9 +1,10 @@
-//! How far a destination is.
+//! The progress of a destination.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a destination has written so far. It may be read on any thread while rows are copied, as one that draws a bar does.
+/// What a destination has written so far. Any thread may read it while rows are copied, for instance to draw a
+/// progress bar.
 ///
 /// ```
 /// use marquetry_tables::Progress;
@@ -33,7 +34,7 @@ impl Progress {
         self.0.bytes.load(Ordering::Relaxed)
     }
 
-    /// Counts more of both.
+    /// Adds to both counts.
     pub fn add(&self, rows: u64, bytes: u64) {
         self.0.rows.fetch_add(rows, Ordering::Relaxed);
         self.0.bytes.fetch_add(bytes, Ordering::Relaxed);

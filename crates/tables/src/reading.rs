@@ -1,4 +1,4 @@
-//! The pieces of a source, read side by side.
+//! Reading the pieces of a source in parallel.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -13,33 +13,34 @@ use marquetry_parquet::batch::{Batch, Values};
 use crate::copy::named;
 use crate::{Batches, Cancel, PieceOptions, Source};
 
-/// Bytes of batches that wait to be taken, of all pieces together. The piece whose turn it is may have two batches more.
+/// The most bytes of batches that wait to be taken, over all pieces. The piece whose turn it is may have two batches
+/// more.
 const WAITING_BYTES_MAX: u64 = 64 << 20;
-/// Pieces that are begun before the one whose turn it is has ended, for each thread: small ones.
+/// Pieces started ahead of the one whose turn it is, per thread: for small pieces.
 const PIECES_AHEAD: usize = 4;
-/// Rows below which it is not worth a thread to read them.
+/// With fewer rows than this, a thread is not worth its cost.
 const FEW_ROWS: u64 = 8192;
-/// How long a batch is waited for before it is looked whether anybody still wants it.
+/// How long to wait for a batch before checking whether the work was cancelled.
 const LOOK_UP_AFTER: Duration = Duration::from_millis(100);
 
 /// How the pieces of a source are read.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ReadingOptions {
-    /// Of each piece; a limit is that of all of them together.
+    /// How each piece is read; a limit applies to all pieces together.
     pub piece: PieceOptions,
-    /// Threads that read. `None`: one for each processor. 0: none, each batch is read when it is asked for.
+    /// Threads that read. `None`: one per processor. 0: none; each batch is read when it is asked for.
     pub threads: Option<usize>,
-    /// Batches may come in any order of the pieces, whichever is there first.
+    /// Batches may come in any order of the pieces, as they become available.
     pub any_order: bool,
-    /// Ends it early.
+    /// Cancels the reading.
     pub cancel: Cancel,
 }
 
-/// The rows of a source: its pieces are read side by side by threads, and handed out in the source's order.
+/// The rows of a source: threads read its pieces in parallel, and batches are handed out in the source's order.
 ///
-/// What waits to be taken is bounded, in bytes, for all threads together. Dropped, it lets its threads end by themselves: one
-/// that waits for input may live a little longer.
+/// The batches that wait to be taken are bounded in bytes, over all threads. Dropping it lets its threads end by
+/// themselves; one that waits for input may live a little longer.
 pub struct Reading {
     source: Arc<dyn Source>,
     how: How,
@@ -57,11 +58,11 @@ enum How {
 }
 
 impl Reading {
-    /// Begins to read.
+    /// Starts to read.
     ///
     /// # Errors
     ///
-    /// [`Io`](marquetry_base::ErrorKind::Io) where no thread can be started.
+    /// [`Io`](marquetry_base::ErrorKind::Io) if no thread can be started.
     pub fn new(source: Arc<dyn Source>, options: ReadingOptions) -> Result<Reading> {
         let ReadingOptions { piece: piece_options, threads, any_order, cancel } = options;
         let wanted = wanted_pieces(source.as_ref(), piece_options.limit);
@@ -90,8 +91,8 @@ impl Reading {
     ///
     /// # Errors
     ///
-    /// The source's, which name the object that they are about.
-    /// [`Cancelled`](marquetry_base::ErrorKind::Cancelled) where that was wished.
+    /// The source's, which name their object.
+    /// [`Cancelled`](marquetry_base::ErrorKind::Cancelled) if the work was cancelled.
     pub fn next(&mut self) -> Result<Option<(usize, Batch)>> {
         self.cancel.check()?;
         if self.is_over || self.left == 0 {
@@ -124,7 +125,7 @@ impl Reading {
         Ok(Some((piece, batch)))
     }
 
-    /// The object that errors about the rows of a piece are about.
+    /// The object that a piece's rows come from, for errors.
     pub fn name_of(&self, piece: usize) -> &str {
         let name = self.source.pieces().get(piece).map_or("", |piece| &piece.name);
         if name.is_empty() { &self.source.table().name } else { name }
@@ -186,7 +187,7 @@ fn next_here(
     }
 }
 
-/// What the threads that read share with who takes.
+/// The state shared between the reading threads and the consumer.
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,

@@ -1,4 +1,4 @@
-//! Rows put in order on their way.
+//! Sorting rows on their way.
 
 use std::env;
 use std::ops::Range;
@@ -17,10 +17,10 @@ use marquetry_parquet::write::Fed;
 
 use crate::{Cancel, CopyOptions};
 
-/// Bytes of rows that are sorted in memory, unless more or fewer are asked for.
+/// The bytes of rows that are sorted in memory by default.
 pub const SORT_MEMORY_BYTES: u64 = 512 << 20;
 
-/// What rows wait in that are more than memory may hold.
+/// The spill object, for rows beyond the memory limit.
 const SPILL: Object = Object(0);
 
 /// Rows that are being sorted.
@@ -30,11 +30,11 @@ pub(crate) struct Sorting {
 }
 
 impl Sorting {
-    /// By leaves of a schema. What is too much for memory goes to a nameless file beside `scratch`.
+    /// Sorts by leaves of a schema. Rows beyond the memory limit go to a nameless file beside `scratch`.
     ///
     /// # Errors
     ///
-    /// As [`Sorter::new`]; where no file can be made there.
+    /// As for [`Sorter::new`]; and if no file can be created there.
     pub(crate) fn new(
         schema: &Arc<Schema>,
         by: &[SortingColumn],
@@ -50,7 +50,7 @@ impl Sorting {
         Ok(Sorting { sorter, spill: Stoppable { file, cancel: options.cancel.clone() } })
     }
 
-    /// Takes rows in.
+    /// Takes rows.
     pub(crate) fn push(&mut self, batch: Batch) -> Result<()> {
         match drive_into(&mut self.sorter, &mut ByteSinks::new().with(SPILL, &mut self.spill))? {
             Some(Sorted::Room) => {}
@@ -62,7 +62,7 @@ impl Sorting {
         }
     }
 
-    /// The next rows in order, once all were taken in. `None` at the end.
+    /// The next rows in order, after all were taken. `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Batch>> {
         self.sorter.finish();
         match drive_into(&mut self.sorter, &mut ByteSinks::new().with(SPILL, &mut self.spill))? {
@@ -72,13 +72,13 @@ impl Sorting {
         }
     }
 
-    /// Bytes that were written because they were too much for memory.
+    /// The bytes that were spilled.
     pub(crate) fn spilled_bytes(&self) -> u64 {
         self.sorter.spilled_bytes()
     }
 }
 
-/// A file in which rows wait. What is done with it may take long, and ends where that is wished.
+/// The spill file. Operations on it may take long, and end if the work is cancelled.
 struct Stoppable {
     file: SpillFile,
     cancel: Cancel,

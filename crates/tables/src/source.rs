@@ -9,35 +9,35 @@ use marquetry_parquet::schema::Schema;
 
 /// A table that rows are read from: files, a live table, a generator.
 ///
-/// What it tells of itself is known before a row is read. Rows are read in *pieces*, which are independent of each other (files,
-/// row groups, token ranges), so that several threads may read at once: [`copy`](crate::copy) does. Their order is the
-/// table's: all rows of one piece come before those of the next.
+/// Its description is known before a row is read. Rows are read in *pieces* that are independent of each other
+/// (files, row groups, token ranges), so that several threads can read in parallel, as [`copy`](crate::copy) does.
+/// Pieces are in the table's order: all rows of one come before those of the next.
 ///
-/// Methods are called in any order, from any thread. A source with a runtime of its own (a cluster, an object store) keeps it on
-/// its own thread, and hands batches over through a bounded channel.
+/// Methods may be called in any order, from any thread. A source that needs a runtime (a cluster, an object store)
+/// keeps it on a thread of its own, and hands batches over through a bounded channel.
 pub trait Source: Send + Sync {
     /// What is known of the table before its rows are read.
     fn table(&self) -> &Table;
 
-    /// The pieces that it is read in, in the order of its rows. There may be none.
+    /// The pieces of the table, in the order of its rows. There may be none.
     fn pieces(&self) -> &[Piece];
 
-    /// Opens a piece, by its number among the pieces.
+    /// Opens a piece, by its index among [`pieces`](Source::pieces).
     ///
     /// # Errors
     ///
-    /// Why it cannot be opened. An error names the object that it is about ([`Place::object`](marquetry_base::Place)), and so
-    /// do those of [`Batches::next`].
+    /// The reason why it cannot be opened. These errors, and those of [`Batches::next`], name their object
+    /// ([`Place::object`](marquetry_base::Place)).
     fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>>;
 }
 
-/// The rows of a piece. It may wait, and is used by one thread at a time.
+/// The rows of a piece. Calls may block; one thread at a time uses it.
 pub trait Batches: Send {
-    /// The next rows; `None` at the end. Every batch has all leaves of the table's schema, in their order.
+    /// The next rows; `None` at the end. Every batch has all leaves of the table's schema, in order.
     ///
     /// # Errors
     ///
-    /// Why there are no more. What was handed out before stays right; nothing may be asked after an error.
+    /// The reason why reading failed. Batches handed out before stay valid; do not call `next` after an error.
     fn next(&mut self) -> Result<Option<Batch>>;
 }
 
@@ -45,33 +45,33 @@ pub trait Batches: Send {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Table {
-    /// What people call it, for messages: `trips.parquet`, `trips/a.parquet and 2 more files`.
+    /// The name for messages: `trips.parquet`, `trips/a.parquet and 2 more files`.
     pub name: String,
-    /// What its rows are.
+    /// The schema of its rows.
     pub schema: Arc<Schema>,
-    /// The primary key, where the table has one.
+    /// The primary key, if the table has one.
     pub key: Option<Key>,
-    /// The order that its rows are in, by leaves of the schema. Empty where none is known.
+    /// The order of its rows, by leaves of the schema. Empty if unknown.
     pub order: Vec<SortingColumn>,
-    /// Its rows, where they are known.
+    /// The number of rows, if known.
     pub rows: Option<u64>,
-    /// The bytes that it is read from, where they are known.
+    /// The bytes that it is read from, if known.
     pub bytes: Option<u64>,
-    /// What the table says of itself beside its rows, under keys.
+    /// Key-value metadata of the table.
     pub key_values: Vec<KeyValue>,
 }
 
 /// A primary key, by leaves of the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
-    /// The columns of the partition key, in its order.
+    /// The columns of the partition key, in order.
     pub partition: Vec<usize>,
-    /// The clustering columns, and the order that each has.
+    /// The clustering columns, each with its order.
     pub clustering: Vec<SortingColumn>,
 }
 
 impl Table {
-    /// A table of which nothing is known but its name and what its rows are.
+    /// A table of which only the name and the schema are known.
     pub fn new(name: impl Into<String>, schema: Arc<Schema>) -> Table {
         Table {
             name: name.into(),
@@ -89,16 +89,16 @@ impl Table {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Piece {
-    /// The object that it is read from: what errors about its rows are about. Empty where the table is.
+    /// The object that it is read from, for errors about its rows. Empty if that is the table itself.
     pub name: String,
-    /// Its rows, where they are known.
+    /// The number of rows, if known.
     pub rows: Option<u64>,
-    /// The bytes that it is read from, where they are known.
+    /// The bytes that it is read from, if known.
     pub bytes: Option<u64>,
 }
 
 impl Piece {
-    /// A piece of the object of this name.
+    /// A piece of the object with this name.
     pub fn of(name: impl Into<String>) -> Piece {
         Piece { name: name.into(), rows: None, bytes: None }
     }
@@ -110,7 +110,7 @@ impl Piece {
 pub struct PieceOptions {
     /// Read at most this many rows.
     pub limit: Option<u64>,
-    /// Hand out values of dictionaries as indices and the dictionary, where the source has them so.
+    /// Hand out dictionary-encoded values as indices and the dictionary, if the source has them in that form.
     pub keep_dictionaries: bool,
 }
 
@@ -122,7 +122,7 @@ impl PieceOptions {
         self
     }
 
-    /// Hand out values of dictionaries as indices and the dictionary, where the source has them so.
+    /// Hand out dictionary-encoded values as indices and the dictionary, if the source has them in that form.
     #[must_use]
     pub fn keeping_dictionaries(mut self) -> PieceOptions {
         self.keep_dictionaries = true;
