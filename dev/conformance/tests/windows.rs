@@ -11,9 +11,11 @@ use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::craft::*;
 use marquetry_conformance::hostile::{Manner, Random};
 use marquetry_conformance::{canonical, files};
+use marquetry_io::memory::Memory;
+use marquetry_io::{ByteSources, drive};
 use marquetry_parquet::batch::Values;
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{BatchReader, ReadOptions};
+use marquetry_parquet::read::{BatchReader, LargePages, ReadOptions};
 
 /// What a reading gives of each leaf: rows, entries without a value, a sum of the levels, and one of the values.
 type Reading = Result<Vec<(u64, u64, u32, u32)>, Error>;
@@ -79,7 +81,14 @@ fn the_corpus_through_small_windows() {
                 _ => &[(5000, Manner::USUAL)],
             };
             for &(window_bytes, manner) in runs {
-                let options = ReadOptions { window_bytes, verify_first_bytes: 0, ..ReadOptions::default() };
+                let large_pages =
+                    if window_bytes == 64 { LargePages::Provisional } else { LargePages::ReadTwice };
+                let options = ReadOptions {
+                    window_bytes,
+                    verify_first_bytes: 0,
+                    large_pages,
+                    ..ReadOptions::default()
+                };
                 let found = read(&bytes, &options, manner);
                 let what = || format!("{}, windows of {window_bytes}, {manner:?}", path.display());
                 match &expected {
@@ -268,6 +277,11 @@ fn every_layout_through_small_windows() {
                         window_bytes,
                         keep_dictionaries,
                         verify_first_bytes: 0,
+                        large_pages: if window_bytes % 1000 == 0 {
+                            LargePages::ReadTwice
+                        } else {
+                            LargePages::Provisional
+                        },
                         verify_utf8: true,
                         batch_rows: 777,
                         ..ReadOptions::default()
@@ -285,7 +299,7 @@ fn every_layout_through_small_windows() {
 }
 
 #[test]
-fn batches_are_provisional_until_the_crc_is_known() {
+fn batches_are_provisional_until_the_crc_is_known_if_asked_for() {
     let numbers: Vec<i64> = (0..50_000).collect();
     for is_right in [true, false] {
         for codec in [UNCOMPRESSED, SNAPPY] {
@@ -305,6 +319,7 @@ fn batches_are_provisional_until_the_crc_is_known() {
                 let options = ReadOptions {
                     window_bytes: 10_000,
                     verify_first_bytes,
+                    large_pages: LargePages::Provisional,
                     verify_crc,
                     batch_rows: 4000,
                     ..ReadOptions::default()
@@ -332,6 +347,143 @@ fn batches_are_provisional_until_the_crc_is_known() {
             assert!(flags.len() == 13 && !flags.contains(&true) && result.is_ok());
         }
     }
+}
+
+/// Every layout in a file whose only page is larger than is kept, and has a CRC: right, or wrong in its last byte, or over a body with
+/// a bit that was turned at its end. By default no row of it leaves unless the CRC is right, whatever the host.
+#[test]
+fn no_row_of_a_large_page_leaves_before_its_crc_is_known() {
+    for layout in layouts() {
+        for (codec, is_v2) in [(UNCOMPRESSED, false), (SNAPPY, true)] {
+            let right = table(&layout, codec, is_v2);
+            let metadata = canonical::metadata(&right, Manner::KIND).unwrap();
+            let chunk = &metadata.row_groups[0].columns[0];
+            let end = usize_of(chunk.first_page_offset() + chunk.compressed_bytes).unwrap();
+            let mut turned = right.to_vec();
+            turned[end - 1] ^= 1;
+            for (bytes, is_right) in [(right.clone(), true), (turned.into(), false)] {
+                for manner in [Manner::KIND, Manner::USUAL, Manner::DISORDERLY, Manner::ONE_BYTE] {
+                    // Steps without a budget are many, and a megabyte of them takes minutes.
+                    let bytes_max = match manner.budget {
+                        0 => 60_000,
+                        1 => 15_000,
+                        _ => usize::MAX,
+                    };
+                    if bytes.len() > bytes_max {
+                        continue;
+                    }
+                    let options = ReadOptions {
+                        window_bytes: 1000,
+                        verify_first_bytes: 0,
+                        batch_rows: 100,
+                        read_bytes: 5000,
+                        ..ReadOptions::default()
+                    };
+                    let codecs = Arc::new(StandardCodecs::default());
+                    let mut reader = BatchReader::new(FILE, Arc::clone(&metadata), codecs, options).unwrap();
+                    let mut rows = 0;
+                    let result = canonical::read(&mut reader, &bytes, manner, |batch| {
+                        assert!(!batch.columns[0].provisional);
+                        rows += batch.rows;
+                    });
+                    let what = format!("{}, codec {codec}, V2 {is_v2}, {manner:?}", layout.name);
+                    if is_right {
+                        assert_eq!(result.map(|_| rows as u64), Ok(metadata.row_groups[0].rows), "{what}");
+                    } else {
+                        assert!(result.unwrap_err().message().contains("CRC"), "{what}");
+                        assert_eq!(rows, 0, "{what}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The defaults, by the driver that waits: a page of more bytes than are kept, whose CRC is wrong, gives no row.
+#[test]
+fn no_row_of_a_large_page_with_a_wrong_crc_leaves_by_default() {
+    let numbers: Vec<i64> = (0..1_200_000).collect();
+    for (is_right, large_pages) in
+        [(true, LargePages::ReadTwice), (false, LargePages::ReadTwice), (false, LargePages::Provisional)]
+    {
+        let mut page = Page::data(1_200_000, PLAIN, plain_i64(&numbers)).with_crc();
+        if !is_right {
+            page = page.with(4, V::I32(12345));
+        }
+        let chunk = Chunk::new(1_200_000, [page]);
+        let bytes = Table::new([Column::required("v", INT64)]).group(1_200_000, [chunk]).write();
+        let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
+        let options = match large_pages {
+            LargePages::Provisional => ReadOptions { large_pages, ..ReadOptions::default() },
+            _ => ReadOptions::default(),
+        };
+        let codecs = Arc::new(StandardCodecs::default());
+        let mut reader = BatchReader::new(FILE, metadata, codecs, options).unwrap();
+        let file = ByteSources::new().with(FILE, Memory::new("a file", bytes));
+        let (mut rows, mut provisional) = (0, 0);
+        let result = loop {
+            match drive(&mut reader, &file) {
+                Ok(Some(batch)) => {
+                    rows += batch.rows;
+                    provisional += usize::from(batch.columns[0].provisional);
+                }
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        match (is_right, large_pages) {
+            (true, _) => assert_eq!((result, rows, provisional), (Ok(()), 1_200_000, 0)),
+            (false, LargePages::Provisional) => {
+                assert!(result.unwrap_err().message().contains("CRC"));
+                assert!(rows > 1_000_000 && provisional > 100, "{rows} rows, {provisional} provisional");
+            }
+            (false, _) => {
+                assert!(result.unwrap_err().message().contains("CRC"));
+                assert_eq!(rows, 0);
+            }
+        }
+    }
+}
+
+/// A file that is another one when it is read again: the second reading is checked, too.
+#[test]
+fn a_file_that_changes_between_two_readings_is_found() {
+    let numbers: Vec<i64> = (0..20_000).collect();
+    let page = Page::data(20_000, PLAIN, plain_i64(&numbers)).with_crc();
+    let table = Table::new([Column::required("v", INT64)]).group(20_000, [Chunk::new(20_000, [page])]);
+    let bytes = table.write();
+    let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
+    let options = ReadOptions {
+        window_bytes: 10_000,
+        verify_first_bytes: 0,
+        read_bytes: 10_000,
+        ..ReadOptions::default()
+    };
+    let mut reader = BatchReader::new(FILE, metadata, Arc::new(StandardCodecs::default()), options).unwrap();
+    let (mut asked, mut last) = (0, 0);
+    let error = loop {
+        match reader.step(&mut Budget::default()) {
+            Ok(Step::Need(demand)) => {
+                for want in demand.wants {
+                    let Want::Range(object, range, _) = want else { continue };
+                    // Where a range lies before the last one, the page is being read again.
+                    asked += u64::from(range.start < last);
+                    last = range.start;
+                    let mut piece =
+                        bytes.slice(usize_of(range.start).unwrap()..usize_of(range.end).unwrap()).to_vec();
+                    if asked > 0 && range.start > 100_000 {
+                        piece[20] ^= 4;
+                    }
+                    reader.supply(object, range, piece.into()).unwrap();
+                }
+            }
+            Ok(Step::Done) => panic!("a changed file is not found"),
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(asked, 1, "the page is read twice");
+    assert!(error.message().contains("the file has changed"), "{error}");
 }
 
 /// A column chunk of one page that is computed where it is asked for.
@@ -450,6 +602,31 @@ fn a_large_page_is_never_held() {
     let mut next = 0;
     assert_eq!(snappy.read(total_bytes, MIB, counts(&mut next)).unwrap(), length / 8);
     assert_eq!(next, i64::from(values));
+}
+
+/// One with a CRC is read twice, in the same memory.
+#[test]
+fn a_large_page_with_a_crc_is_never_held() {
+    let length = 32 * MIB;
+    let values = i32::try_from(length / 8).unwrap();
+    let (column, page) = (|| Column::required("v", INT64), || Page::data(values, PLAIN, Vec::new()));
+    let plain = Computed::new(column(), page(), UNCOMPRESSED, (length, length), counting);
+    let mut crc = crc32fast::Hasher::new();
+    let head = plain.head.len() as u64;
+    for at in (0..length).step_by(usize_of(MIB).unwrap()) {
+        crc.update(&plain.bytes(head + at..head + at + MIB));
+    }
+    let crc = crc.finalize();
+    for (crc, rows) in [(crc, length / 8), (!crc, 0)] {
+        let page = page().with(4, V::I32(crc.cast_signed()));
+        let plain = Computed::new(column(), page, UNCOMPRESSED, (length, length), counting);
+        for piece_bytes in [MIB - 3, 64 << 20] {
+            let mut next = 0;
+            let read = plain.read(11 * MIB, piece_bytes, counts(&mut next));
+            assert_eq!(read.is_ok(), rows > 0);
+            assert_eq!(next.cast_unsigned(), rows);
+        }
+    }
 }
 
 #[test]

@@ -73,9 +73,11 @@ pub struct ColumnBatch {
     pub layout: Layout,
     /// The levels of a nested leaf, whose values are always dense and which has no validity. `None` for a flat one.
     pub levels: Option<Levels>,
-    /// Some of the values are of a page that is so large that its checksum will be known only at its end: see
-    /// [`ReadOptions::verify_first_bytes`](crate::read::ReadOptions::verify_first_bytes). If it should be wrong, the reader fails
-    /// then. A host that must not act on such values waits for the column's first batch that is not provisional, or for the end.
+    /// Some of the values are of a large page whose CRC is not known yet to be right. If it is wrong, the reader fails at the page's
+    /// end; the column's next batch that is not provisional, or the reader's end, says that it was right.
+    ///
+    /// Never true unless the reader was told
+    /// [`LargePages::Provisional`](crate::read::LargePages::Provisional).
     pub provisional: bool,
 }
 

@@ -8,6 +8,7 @@ use marquetry_base::cast::{u64_of, usize_of, usize_of_u32};
 use marquetry_base::{Budget, Bytes, Codec, Decompressor, Error, Input, Pool, Price, Result, Status};
 
 use super::decompressors::{Chunks, Decompressors};
+use super::options::LargePages;
 use super::values::ValueDecoder;
 use crate::encoding::stream::Stream;
 use crate::format::{Compression, PageHeader, PageKind};
@@ -34,6 +35,7 @@ pub(super) struct Body {
     crc: Option<u32>,
     sum: u32,
     checked: u64,
+    checking: Checking,
     /// Bytes of a chunk at a time, if the body is longer.
     window_bytes: usize,
     /// `None` where they are not compressed.
@@ -53,6 +55,19 @@ pub(super) struct Body {
     before: Bytes,
     /// The last chunk is a part of the input, which still has it.
     is_kept: bool,
+}
+
+/// When a body's bytes are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Checking {
+    /// Before its values leave, while all of it is kept.
+    Whole,
+    /// Before its values leave: it is being read for that alone, and will be read again.
+    Alone,
+    /// It was read alone, and was right; this is the second time.
+    Again,
+    /// As it is taken apart.
+    Along,
 }
 
 /// A chunk that is being decompressed.
@@ -88,18 +103,25 @@ impl Body {
         start: u64,
         crc: Option<u32>,
         window_bytes: usize,
-        verify_first_bytes: u64,
+        (verify_first_bytes, large_pages): (u64, LargePages),
     ) -> Body {
         let bytes = u64::from(header.compressed_bytes);
         let packed = start..start + bytes;
         let fits = bytes.max(header.uncompressed_bytes.into()) <= u64_of(window_bytes);
-        let is_first = fits || (crc.is_some() && bytes <= verify_first_bytes);
+        let checking = if fits || (crc.is_some() && bytes <= verify_first_bytes) {
+            Checking::Whole
+        } else if crc.is_some() && large_pages == LargePages::ReadTwice && leaves_early(&header.kind) {
+            Checking::Alone
+        } else {
+            Checking::Along
+        };
         Body {
-            needs: if is_first { bytes } else { 0 },
+            needs: if checking == Checking::Whole { bytes } else { 0 },
             levels_end: start,
             crc,
             sum: 0,
             checked: start,
+            checking,
             packed,
             header: Some(header),
             window_bytes,
@@ -124,16 +146,33 @@ impl Body {
             + self.long.as_ref().map_or(0, |long| long.pieces.held())
     }
 
-    /// Waits for the whole body, if it is to be had before its values, and checks its CRC.
-    pub(super) fn check_first(&mut self, input: &Input, budget: &mut Budget<'_>) -> Result<Fill> {
+    /// The bytes without which it does not go on, and where those end that are worth asking for with them.
+    pub(super) fn needed(&self) -> (Range<u64>, u64) {
+        let (from, bytes, end) = match self.checking {
+            // What follows the page is wanted after it was read again.
+            Checking::Alone => (self.checked, 1, self.packed.end),
+            _ => (self.packed.start, self.needs, u64::MAX),
+        };
+        (from..from.saturating_add(bytes), end)
+    }
+
+    /// Checks the CRC of a body that is to be checked before its values leave.
+    pub(super) fn check_first(&mut self, input: &mut Input, budget: &mut Budget<'_>) -> Result<Fill> {
         let whole = self.packed.clone();
-        if self.needs < whole.end - whole.start {
-            return Ok(Fill::Filled);
+        match self.checking {
+            Checking::Whole if input.missing(whole.clone()).is_some() => Ok(Fill::Need),
+            Checking::Whole => self.check(input, whole.end, budget),
+            Checking::Alone => {
+                let start = self.checked;
+                let checked = self.check(input, whole.end, budget)?;
+                input.release(start..self.checked);
+                if checked == Fill::Filled {
+                    (self.sum, self.checked, self.checking) = (0, whole.start, Checking::Again);
+                }
+                Ok(checked)
+            }
+            Checking::Again | Checking::Along => Ok(Fill::Filled),
         }
-        if input.missing(whole.clone()).is_some() {
-            return Ok(Fill::Need);
-        }
-        self.check(input, whole.end, budget)
     }
 
     /// Begins to take the body apart: the stream of what it becomes.
@@ -159,9 +198,8 @@ impl Body {
             _ => None,
         };
         let is_held = match &header.kind {
-            PageKind::Data(page) => ValueDecoder::holds(page.encoding),
-            PageKind::DataV2(page) => ValueDecoder::holds(page.encoding),
             PageKind::Dictionary(_) | PageKind::Other(_) => false,
+            kind => !leaves_early(kind),
         };
         self.chunks = match (self.total > self.window_bytes, is_held) {
             (false, _) => Chunks::One,
@@ -183,12 +221,17 @@ impl Body {
 
     /// True while values leave before the CRC is known to be right.
     pub(super) fn is_unverified(&self) -> bool {
+        self.checking == Checking::Along && self.is_unchecked()
+    }
+
+    /// True while bytes are left to be checked.
+    fn is_unchecked(&self) -> bool {
         self.crc.is_some() && self.checked < self.packed.end
     }
 
     /// True when nothing of the body is left to be looked at.
     pub(super) fn is_done(&self) -> bool {
-        self.is_unpacked && !self.is_unverified()
+        self.is_unpacked && !self.is_unchecked()
     }
 
     /// Computes the CRC up to `end`, in slices; at the body's end it must be right.
@@ -207,10 +250,13 @@ impl Body {
             }
         }
         if self.checked == self.packed.end && self.sum != expected {
-            return Err(Error::checksum(format!(
-                "the page's CRC is {:08x}, its header says {expected:08x}",
-                self.sum
-            )));
+            let sum = self.sum;
+            return Err(Error::checksum(match self.checking {
+                Checking::Again => format!(
+                    "the page's CRC is {sum:08x} where it was {expected:08x} before: the file has changed"
+                ),
+                _ => format!("the page's CRC is {sum:08x}, its header says {expected:08x}"),
+            }));
         }
         Ok(Fill::Filled)
     }
@@ -462,7 +508,7 @@ impl Body {
                 self.needs = 1;
                 return Ok(Fill::Need);
             }
-            if self.is_unverified() {
+            if self.is_unchecked() {
                 if self.checked <= start {
                     // No more than a slice, so it is checked at once.
                     let slice = piece.len().min(SLICE_BYTES);
@@ -551,5 +597,14 @@ impl Body {
         self.packed.start = start.max(at);
         self.is_kept = false;
         input.release(start..self.packed.start);
+    }
+}
+
+/// True where values of a page may leave before all of its body is read: those of a dictionary do not, nor those of a page that is held.
+fn leaves_early(kind: &PageKind) -> bool {
+    match kind {
+        PageKind::Data(page) => !ValueDecoder::holds(page.encoding),
+        PageKind::DataV2(page) => !ValueDecoder::holds(page.encoding),
+        PageKind::Dictionary(_) | PageKind::Other(_) => false,
     }
 }

@@ -313,7 +313,11 @@ impl ColumnReader {
             } else if let Dictionary::Decoding { .. } = &self.dictionary {
                 self.dictionary.step(self.physical_type, budget)?;
             } else if self.opening.is_some() {
-                self.open_on()?;
+                match self.open_on(input, decompressors, budget)? {
+                    Fill::Filled => {}
+                    Fill::Need => return Ok(Advance::Need),
+                    Fill::Yield => return Ok(Advance::Yield),
+                }
             } else {
                 match self.pages(|pages, pool| pages.next(input, decompressors, pool, budget))? {
                     Next::Page(kind, body) => self.open(kind, body)?,
@@ -594,14 +598,28 @@ impl ColumnReader {
         Ok(())
     }
 
-    /// Goes on with a page that is being opened.
-    fn open_on(&mut self) -> Result<()> {
+    /// Goes on with a page that is being opened. One that is held is all there: what is wrong at its end is found before its first
+    /// rows leave.
+    fn open_on(
+        &mut self,
+        input: &mut Input,
+        decompressors: &mut Decompressors,
+        budget: &mut Budget<'_>,
+    ) -> Result<Fill> {
         let Some(opening) = &mut self.opening else { return Err(Error::internal("no page to open")) };
-        let is_open = opening.step()?;
-        match self.opening.take_if(|_| is_open) {
-            Some(opening) => self.decode_opened(opening.finish()),
-            None => Ok(()),
+        if !opening.step()? {
+            return Ok(Fill::Filled);
         }
+        if opening.holds_values() {
+            let finished = self.pages(|pages, pool| pages.finish(input, decompressors, pool, budget))?;
+            if finished != Fill::Filled {
+                return Ok(finished);
+            }
+        }
+        if let Some(opening) = self.opening.take() {
+            self.decode_opened(opening.finish())?;
+        }
+        Ok(Fill::Filled)
     }
 
     /// Begins to decode a page that is open.

@@ -96,6 +96,6 @@ pub use bloom::BloomProbe;
 pub use conform::{Conform, ConformReader, Conformer};
 pub use footer::FooterReader;
 pub use index::{ChunkIndex, PageIndexReader};
-pub use options::ReadOptions;
+pub use options::{LargePages, ReadOptions};
 pub use reader::BatchReader;
 pub use scan::{PageInfo, PageScanner};

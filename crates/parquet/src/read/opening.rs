@@ -56,6 +56,11 @@ impl Opening {
         &mut self.body
     }
 
+    /// Whether nothing of the page's body is wanted any more once it is open.
+    pub(super) fn holds_values(&self) -> bool {
+        self.holds_values
+    }
+
     /// Bytes held.
     pub(super) fn held(&self) -> usize {
         self.held + self.taken.len() + self.body.there().len()

@@ -26,9 +26,11 @@ pub struct ReadOptions {
     pub keep_dictionaries: bool,
     /// Check pages' CRCs, where they have one.
     pub verify_crc: bool,
-    /// Pages of so many compressed bytes, or less, have their CRC checked before any of their values leaves; so have all that
-    /// fit a window. The values of larger ones leave before, marked as [provisional](crate::batch::ColumnBatch::provisional).
+    /// A page with a CRC and at most this many compressed bytes is kept until its CRC is checked; only then do its values leave. So are
+    /// all pages that fit a window. What happens to larger ones is [`large_pages`](ReadOptions::large_pages).
     pub verify_first_bytes: u64,
+    /// How pages are read that have a CRC and are too large to be kept until it is checked.
+    pub large_pages: LargePages,
     /// Bytes of a page that are decompressed at a time: a page of more is read through windows of about that size. A value
     /// that is itself longer makes a window of its own.
     pub window_bytes: usize,
@@ -39,6 +41,26 @@ pub struct ReadOptions {
     pub read_bytes: u64,
     /// Bounds.
     pub limits: Limits,
+}
+
+/// How a page is read that has a CRC and more compressed bytes than [`ReadOptions::verify_first_bytes`].
+///
+/// Pages without a CRC are not affected, nor is any page if [`ReadOptions::verify_crc`] is off: nothing is known of them that could be
+/// checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum LargePages {
+    /// The reader asks for the page's bytes once to compute the CRC, drops them, and asks for them again to decode them. No value of
+    /// the page leaves before the CRC is known to be right, and memory stays bounded by [`ReadOptions::read_bytes`]. The CRC is
+    /// computed again the second time, so that a file that changes in between is an error, at the latest at the page's end.
+    ///
+    /// Dictionaries, and pages whose values are several streams, are read once: none of their values leaves before all bytes are read.
+    #[default]
+    ReadTwice,
+    /// The reader asks for the page's bytes once, and hands out its values before the CRC is known, in batches that are marked
+    /// [`provisional`](crate::batch::ColumnBatch::provisional). If the CRC is wrong, the reader fails at the end of the page, and the
+    /// values were wrong, too. For hosts that want the first rows at once and can take them back.
+    Provisional,
 }
 
 /// The default of [`ReadOptions::window_bytes`]: no usual page is much larger, and the memory for it stays below 1 MiB.
@@ -58,6 +80,7 @@ impl Default for ReadOptions {
             verify_crc: true,
             // As many as are asked for at a time.
             verify_first_bytes: 8 << 20,
+            large_pages: LargePages::ReadTwice,
             window_bytes: WINDOW_BYTES,
             verify_utf8: false,
             read_bytes: 8 << 20,

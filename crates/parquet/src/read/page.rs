@@ -16,6 +16,7 @@ use marquetry_base::{
 use super::ReadOptions;
 use super::body::{Body, Fill};
 use super::decompressors::Decompressors;
+use super::options::LargePages;
 use crate::encoding::stream::Stream;
 use crate::format::{ColumnChunk, Compression, PageHeader, PageKind};
 use crate::thrift::{Skim, Stop, WHOLE_BYTES_MAX};
@@ -44,6 +45,7 @@ pub(super) struct PageReader {
     limits: Limits,
     verify_crc: bool,
     verify_first_bytes: u64,
+    large_pages: LargePages,
     window_bytes: usize,
     read_bytes: u64,
 }
@@ -115,6 +117,7 @@ impl PageReader {
             limits: options.limits,
             verify_crc: options.verify_crc,
             verify_first_bytes: options.verify_first_bytes,
+            large_pages: options.large_pages,
             window_bytes: options.window_bytes.max(1),
             read_bytes: options.read_bytes.max(1),
         })
@@ -153,13 +156,14 @@ impl PageReader {
 
     /// Asks for what is missing of the next header or body, and for what follows it, up to `read_bytes`.
     pub(super) fn want(&self, input: &Input, priority: Priority, demand: &mut Demand) {
-        let needed = self.needed();
+        let (needed, end) = self.needed();
         let Some(missing) = input.missing(needed.clone()) else { return };
-        let ahead = needed.start.saturating_add(self.read_bytes).min(self.end).max(needed.end);
+        let ahead = needed.start.saturating_add(self.read_bytes).min(end).max(needed.end);
         demand.push(Want::Range(self.object, missing.start..ahead, priority));
     }
 
-    fn needed(&self) -> Range<u64> {
+    /// What it does not go on without, and where that ends which is worth asking for with it.
+    fn needed(&self) -> (Range<u64>, u64) {
         let (from, bytes) = match &self.expects {
             Expects::Header(None) => (self.at, HEADER_GUESS_BYTES),
             Expects::Header(Some(skim)) => {
@@ -168,9 +172,12 @@ impl PageReader {
                     .saturating_sub(skim.at());
                 (skim.at(), skim.wants().max(HEADER_GUESS_BYTES).min(left))
             }
-            Expects::Body(body) => (body.packed.start, body.needs),
+            Expects::Body(body) => {
+                let (needed, end) = body.needed();
+                return (needed.start..needed.end.min(self.end), end.min(self.end));
+            }
         };
-        from..from.saturating_add(bytes).min(self.end)
+        (from..from.saturating_add(bytes).min(self.end), self.end)
     }
 
     /// Reads the next page header, and leaves the body unread: the next call of this or of `next` follows it.
@@ -296,8 +303,8 @@ impl PageReader {
                         }
                     } else {
                         let crc = header.crc.filter(|_| self.verify_crc);
-                        let (window_bytes, first_bytes) = (self.window_bytes, self.verify_first_bytes);
-                        let body = Body::new(header, self.at, crc, window_bytes, first_bytes);
+                        let first = (self.verify_first_bytes, self.large_pages);
+                        let body = Body::new(header, self.at, crc, self.window_bytes, first);
                         // Errors in the page are told with the place behind it, wherever its chunks end.
                         self.at = body.packed.end;
                         self.expects = Expects::Body(Box::new(body));
