@@ -1,4 +1,55 @@
-//! The proleptic Gregorian calendar.
+//! The proleptic Gregorian calendar, and units of time.
+
+use core::fmt;
+
+/// Seconds of a day.
+pub const DAY_SECONDS: i64 = 86_400;
+
+/// The unit of a time or timestamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TimeUnit {
+    /// 1/1,000 s.
+    Millis,
+    /// 1/1,000,000 s.
+    Micros,
+    /// 1/1,000,000,000 s.
+    Nanos,
+}
+
+impl TimeUnit {
+    /// Units in a second.
+    pub const fn per_second(self) -> i64 {
+        match self {
+            TimeUnit::Millis => 1_000,
+            TimeUnit::Micros => 1_000_000,
+            TimeUnit::Nanos => 1_000_000_000,
+        }
+    }
+
+    /// Units in a day.
+    pub const fn per_day(self) -> i64 {
+        DAY_SECONDS * self.per_second()
+    }
+
+    /// Digits after the point of a second.
+    pub const fn digits(self) -> usize {
+        match self {
+            TimeUnit::Millis => 3,
+            TimeUnit::Micros => 6,
+            TimeUnit::Nanos => 9,
+        }
+    }
+}
+
+impl fmt::Display for TimeUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TimeUnit::Millis => "MILLIS",
+            TimeUnit::Micros => "MICROS",
+            TimeUnit::Nanos => "NANOS",
+        })
+    }
+}
 
 /// Year, month (1 to 12) and day (1 to 31) of a day counted from 1970-01-01. The year before 1 is 0.
 ///

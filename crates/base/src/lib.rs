@@ -36,8 +36,10 @@ mod demand;
 mod error;
 mod input;
 mod limits;
+pub mod print;
 mod segmented;
 mod step;
+pub mod twos_complement;
 
 pub use budget::{Budget, Price};
 pub use buffer::{Bitmap, Buffer, Pool};

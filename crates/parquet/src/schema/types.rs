@@ -3,6 +3,8 @@
 use alloc::string::String;
 use core::fmt;
 
+pub use marquetry_base::calendar::TimeUnit;
+
 /// How a leaf's values are held (`Type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PhysicalType {
@@ -69,38 +71,6 @@ impl fmt::Display for Repetition {
             Repetition::Required => "required",
             Repetition::Optional => "optional",
             Repetition::Repeated => "repeated",
-        })
-    }
-}
-
-/// The unit of a time or timestamp.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TimeUnit {
-    /// 1/1,000 s.
-    Millis,
-    /// 1/1,000,000 s.
-    Micros,
-    /// 1/1,000,000,000 s.
-    Nanos,
-}
-
-impl TimeUnit {
-    /// Units in a second.
-    pub const fn per_second(self) -> i64 {
-        match self {
-            TimeUnit::Millis => 1_000,
-            TimeUnit::Micros => 1_000_000,
-            TimeUnit::Nanos => 1_000_000_000,
-        }
-    }
-}
-
-impl fmt::Display for TimeUnit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            TimeUnit::Millis => "MILLIS",
-            TimeUnit::Micros => "MICROS",
-            TimeUnit::Nanos => "NANOS",
         })
     }
 }
