@@ -3,7 +3,6 @@
 //! Source: parquet-format's `LogicalTypes.md`; Arrow's `Schema.fbs`, and its canonical extension types.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::sync::Arc;
 
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
@@ -11,10 +10,10 @@ use arrow_schema::{
     DECIMAL32_MAX_PRECISION, DECIMAL64_MAX_PRECISION, DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION,
     DataType, Field, FieldRef, Fields, IntervalUnit,
 };
-use marquetry_base::{Error, Limits, Result};
+use marquetry_base::{Error, Limits, Result, print};
 use marquetry_parquet::batch::Assembler;
 use marquetry_parquet::schema::{
-    EdgeAlgorithm, LogicalType, NodeKind, PhysicalType, Schema, Shape, ShapeKind, TimeUnit,
+    EdgeAlgorithm, Leaf, LogicalType, Meaning, NodeKind, PhysicalType, Schema, Shape, ShapeKind, TimeUnit,
 };
 
 use crate::plan::{Plan, PlanKind};
@@ -154,11 +153,10 @@ fn plan(schema: &Schema, shape: &Shape, options: ArrowOptions, has_id: bool) -> 
             let NodeKind::Leaf { leaf } = node.kind else {
                 return Err(Error::internal("the shape of a leaf that is a group"));
             };
-            let data_type =
-                leaf_type(schema.leaves()[leaf].physical_type, node.logical_type.as_ref(), options).map_err(
-                    |error| error.at(|place| place.column = Some(schema.leaves()[leaf].path.clone())),
-                )?;
-            (data_type, PlanKind::Leaf { leaf, path: schema.leaves()[leaf].path.clone() })
+            let (found, path) = (&schema.leaves()[leaf], &schema.leaves()[leaf].path);
+            let data_type = leaf_type(schema, found, options)
+                .map_err(|error| error.at(|place| place.column = Some(path.clone())))?;
+            (data_type, PlanKind::Leaf { leaf, path: path.clone() })
         }
         ShapeKind::Struct(fields) => {
             let fields: Vec<Plan> =
@@ -194,27 +192,21 @@ fn plan(schema: &Schema, shape: &Shape, options: ArrowOptions, has_id: bool) -> 
     Ok(Plan { field: Arc::new(field), kind })
 }
 
-/// The Arrow type of a leaf. The schema has already checked that the annotation suits the physical type.
-fn leaf_type(
-    physical_type: PhysicalType,
-    logical_type: Option<&LogicalType>,
-    options: ArrowOptions,
-) -> Result<DataType> {
-    Ok(match logical_type {
-        Some(LogicalType::Unknown) => DataType::Null,
-        Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) => DataType::Utf8View,
-        Some(LogicalType::Decimal { scale, precision }) => {
-            decimal_type(physical_type, *precision, *scale, options)?
+/// The Arrow type of a leaf.
+fn leaf_type(schema: &Schema, leaf: &Leaf, options: ArrowOptions) -> Result<DataType> {
+    let physical_type = leaf.physical_type;
+    Ok(match schema.meaning_of(leaf).read_as(physical_type) {
+        Meaning::Null => DataType::Null,
+        Meaning::String | Meaning::Enum | Meaning::Json => DataType::Utf8View,
+        Meaning::Decimal { precision, scale } => decimal_type(physical_type, precision, scale, options)?,
+        Meaning::Date => DataType::Date32,
+        Meaning::Time { unit: TimeUnit::Millis, .. } => DataType::Time32(time_unit(TimeUnit::Millis)),
+        Meaning::Time { unit, .. } => DataType::Time64(time_unit(unit)),
+        Meaning::Timestamp { unit, is_adjusted_to_utc } => {
+            DataType::Timestamp(time_unit(unit), is_adjusted_to_utc.then(|| "UTC".into()))
         }
-        Some(LogicalType::Date) => DataType::Date32,
-        Some(LogicalType::Time { unit: TimeUnit::Millis, .. }) => {
-            DataType::Time32(arrow_schema::TimeUnit::Millisecond)
-        }
-        Some(LogicalType::Time { unit, .. }) => DataType::Time64(time_unit(*unit)),
-        Some(LogicalType::Timestamp { is_adjusted_to_utc, unit }) => {
-            DataType::Timestamp(time_unit(*unit), is_adjusted_to_utc.then(|| "UTC".into()))
-        }
-        Some(LogicalType::Integer { bit_width, is_signed }) => match (bit_width, is_signed) {
+        Meaning::Int96 => DataType::Timestamp(time_unit(options.int96_unit), None),
+        Meaning::Integer { bit_width, is_signed } => match (bit_width, is_signed) {
             (8, true) => DataType::Int8,
             (8, false) => DataType::UInt8,
             (16, true) => DataType::Int16,
@@ -227,19 +219,22 @@ fn leaf_type(
         },
         // pyarrow returns the twelve bytes, parquet-rs days and milliseconds without the months. This type has all
         // three.
-        Some(LogicalType::Interval) => DataType::Interval(IntervalUnit::MonthDayNano),
-        Some(LogicalType::Float16) => DataType::Float16,
-        _ => match physical_type {
-            PhysicalType::Boolean => DataType::Boolean,
-            PhysicalType::Int32 => DataType::Int32,
-            PhysicalType::Int64 => DataType::Int64,
-            PhysicalType::Int96 => DataType::Timestamp(time_unit(options.int96_unit), None),
-            PhysicalType::Float => DataType::Float32,
-            PhysicalType::Double => DataType::Float64,
-            PhysicalType::ByteArray => DataType::BinaryView,
+        Meaning::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
+        Meaning::Boolean => DataType::Boolean,
+        Meaning::Float16 => DataType::Float16,
+        Meaning::Float => DataType::Float32,
+        Meaning::Double => DataType::Float64,
+        // Read as what it is stored as, nothing is unrecognised.
+        Meaning::Uuid
+        | Meaning::Bson
+        | Meaning::Bytes
+        | Meaning::Geometry
+        | Meaning::Geography
+        | Meaning::Unrecognised => match physical_type {
             PhysicalType::FixedLenByteArray(width) => DataType::FixedSizeBinary(
                 i32::try_from(width).map_err(|_| Error::unsupported(format!("values of {width} bytes")))?,
             ),
+            _ => DataType::BinaryView,
         },
     })
 }
@@ -292,15 +287,21 @@ fn extension(logical_type: &LogicalType) -> Option<(&'static str, String)> {
 
 /// GeoArrow's metadata, as Arrow C++ writes it: `{"crs":"OGC:CRS84","crs_type":"authority_code","edges":"spherical"}`.
 fn geo_metadata(crs: Option<&str>, edges: Option<EdgeAlgorithm>) -> String {
+    // Only what JSON asks for is escaped, as there.
+    let quoted = |text: &str| {
+        let mut json = Vec::new();
+        print::json::escape(&mut json, text);
+        format!("\"{}\"", String::from_utf8_lossy(&json))
+    };
     let mut json = String::from("{\"crs\":");
     match crs {
         None | Some("") => json.push_str("\"OGC:CRS84\",\"crs_type\":\"authority_code\""),
         Some(crs) => match crs.strip_prefix("srid:") {
             Some(srid) => {
-                quote(&mut json, srid);
+                json.push_str(&quoted(srid));
                 json.push_str(",\"crs_type\":\"srid\"");
             }
-            None => quote(&mut json, crs),
+            None => json.push_str(&quoted(crs)),
         },
     }
     let edges = edges.and_then(|edges| match edges {
@@ -313,22 +314,8 @@ fn geo_metadata(crs: Option<&str>, edges: Option<EdgeAlgorithm>) -> String {
     });
     if let Some(edges) = edges {
         json.push_str(",\"edges\":");
-        quote(&mut json, edges);
+        json.push_str(&quoted(edges));
     }
     json.push('}');
     json
-}
-
-/// Appends a JSON string.
-fn quote(json: &mut String, text: &str) {
-    json.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => json.extend(['\\', c]),
-            // Writing to a string cannot fail.
-            c if c < ' ' => drop(write!(json, "\\u{:04x}", u32::from(c))),
-            c => json.push(c),
-        }
-    }
-    json.push('"');
 }

@@ -11,7 +11,7 @@ mod extent;
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Error, Result, print};
 
 pub(crate) use extent::{Extent, Surface, Walk};
 
@@ -115,7 +115,7 @@ impl Reader<'_> {
             let Head { of: kind, dimensions, srid } = self.head()?;
             if let (Some(srid), true) = (srid, open.is_empty()) {
                 out.extend_from_slice(b"SRID=");
-                out.extend_from_slice(itoa::Buffer::new().format(srid.cast_signed()).as_bytes());
+                print::integer(out, srid.cast_signed());
                 out.push(b';');
             }
             match open.last() {
@@ -379,15 +379,11 @@ impl Type {
 }
 
 fn number(value: f64, out: &mut Vec<u8>) {
-    if value.is_nan() {
-        return out.extend_from_slice(b"NaN");
+    let start = out.len();
+    print::double(out, value);
+    if out[start..].ends_with(b".0") {
+        out.truncate(out.len() - 2);
     }
-    if value.is_infinite() {
-        return out.extend_from_slice(if value > 0.0 { b"Infinity" } else { b"-Infinity" });
-    }
-    let mut buffer = zmij::Buffer::new();
-    let text = buffer.format_finite(value);
-    out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
 }
 
 #[cfg(test)]

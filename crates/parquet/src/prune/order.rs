@@ -4,9 +4,11 @@
 
 use core::cmp::Ordering;
 
+use marquetry_base::twos_complement::shortest;
+
 use crate::format::ColumnOrder;
 use crate::scalar::{float_of_half, int96_parts};
-use crate::schema::{LogicalType, PhysicalType};
+use crate::schema::{LogicalType, Meaning, PhysicalType};
 
 /// How the values of a leaf are ordered. Values are compared as statistics hold them: PLAIN, but BYTE_ARRAY without a length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,46 +51,51 @@ impl Order {
         logical_type: Option<&LogicalType>,
         column_order: ColumnOrder,
     ) -> Option<Order> {
-        let is_type_defined = match column_order {
-            ColumnOrder::TypeDefined => true,
-            ColumnOrder::Ieee754Total | ColumnOrder::Int96Timestamp => false,
+        let is_total = match column_order {
+            ColumnOrder::TypeDefined => false,
+            // "If TYPE_ORDER is used for an INT96 column, readers should ignore all statistics."
+            ColumnOrder::Int96Timestamp => {
+                return (Meaning::of(physical_type, logical_type) == Meaning::Int96).then_some(Order::Int96);
+            }
+            ColumnOrder::Ieee754Total => true,
             ColumnOrder::Unknown(_) => return None,
         };
-        let order = match (physical_type, logical_type) {
+        let order = match Meaning::of(physical_type, logical_type) {
             // "undefined", or unknown here. What is always null has no values to order.
-            (
-                _,
-                Some(
-                    LogicalType::Interval
-                    | LogicalType::Geometry { .. }
-                    | LogicalType::Geography { .. }
-                    | LogicalType::Unknown
-                    | LogicalType::Unrecognised { .. },
-                ),
-            ) => return None,
-            // "If TYPE_ORDER is used for an INT96 column, readers should ignore all statistics."
-            (PhysicalType::Int96, _) => {
-                return (column_order == ColumnOrder::Int96Timestamp).then_some(Order::Int96);
-            }
-            (PhysicalType::Float, _) if is_type_defined => Order::Float,
-            (PhysicalType::Double, _) if is_type_defined => Order::Double,
-            (_, Some(LogicalType::Float16)) if is_type_defined => Order::Float16,
+            Meaning::Interval
+            | Meaning::Geometry
+            | Meaning::Geography
+            | Meaning::Null
+            | Meaning::Int96
+            | Meaning::Unrecognised => return None,
+            Meaning::Float if is_total => Order::FloatTotal,
+            Meaning::Double if is_total => Order::DoubleTotal,
+            Meaning::Float16 if is_total => Order::Float16Total,
             // "Only columns of physical type FLOAT or DOUBLE, or logical type FLOAT16 may use this ordering."
-            _ if !is_type_defined => {
-                return match (column_order, physical_type, logical_type) {
-                    (ColumnOrder::Ieee754Total, PhysicalType::Float, _) => Some(Order::FloatTotal),
-                    (ColumnOrder::Ieee754Total, PhysicalType::Double, _) => Some(Order::DoubleTotal),
-                    (ColumnOrder::Ieee754Total, _, Some(LogicalType::Float16)) => Some(Order::Float16Total),
-                    _ => None,
-                };
+            _ if is_total => return None,
+            Meaning::Float => Order::Float,
+            Meaning::Double => Order::Double,
+            Meaning::Float16 => Order::Float16,
+            Meaning::Boolean => Order::Boolean,
+            Meaning::Integer { bit_width, is_signed } => match (bit_width, is_signed) {
+                (64, true) => Order::Signed64,
+                (64, false) => Order::Unsigned64,
+                (_, true) => Order::Signed32,
+                (_, false) => Order::Unsigned32,
+            },
+            Meaning::Date | Meaning::Time { .. } | Meaning::Timestamp { .. } | Meaning::Decimal { .. } => {
+                match physical_type {
+                    PhysicalType::Int32 => Order::Signed32,
+                    PhysicalType::Int64 => Order::Signed64,
+                    _ => Order::Decimal,
+                }
             }
-            (PhysicalType::Boolean, _) => Order::Boolean,
-            (PhysicalType::Int32, Some(LogicalType::Integer { is_signed: false, .. })) => Order::Unsigned32,
-            (PhysicalType::Int64, Some(LogicalType::Integer { is_signed: false, .. })) => Order::Unsigned64,
-            (PhysicalType::Int32, _) => Order::Signed32,
-            (PhysicalType::Int64, _) => Order::Signed64,
-            (_, Some(LogicalType::Decimal { .. })) => Order::Decimal,
-            _ => Order::Bytes,
+            Meaning::Uuid
+            | Meaning::String
+            | Meaning::Enum
+            | Meaning::Json
+            | Meaning::Bson
+            | Meaning::Bytes => Order::Bytes,
         };
         Some(order)
     }
@@ -205,20 +212,13 @@ fn compare_decimals(left: &[u8], right: &[u8]) -> Option<Ordering> {
         (true, false) => Ordering::Less,
         (false, true) => Ordering::Greater,
         (sign, _) => {
-            let (left, right) = (significant(left, sign), significant(right, sign));
+            let (left, right) = (shortest(left), shortest(right));
             // Of positive numbers the longer is larger, of negative ones the smaller.
             let by_length = left.len().cmp(&right.len());
             let by_length = if sign { by_length.reverse() } else { by_length };
             by_length.then_with(|| left.cmp(right))
         }
     })
-}
-
-/// The bytes of a number without those in front that only repeat its sign.
-fn significant(value: &[u8], sign: bool) -> &[u8] {
-    let fill = if sign { 0xff } else { 0 };
-    let start = value.iter().position(|byte| *byte != fill).unwrap_or(value.len());
-    &value[start..]
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use marquetry_base::cast::usize_of_u32;
 
 use super::Order;
 use crate::format::{ColumnChunk, ColumnIndex, ColumnOrder, FileMetaData, Statistics};
-use crate::schema::{LogicalType, PhysicalType};
+use crate::schema::{LogicalType, Meaning, PhysicalType};
 
 /// A bound of values, PLAIN, but BYTE_ARRAY without a length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +83,7 @@ impl LeafOrder {
             deprecated,
             deprecated_if_equal: matches!(deprecated, Some(Order::Unsigned32 | Order::Unsigned64)),
             is_nullable,
-            is_floating: matches!(physical_type, PhysicalType::Float | PhysicalType::Double)
-                || matches!(logical_type, Some(LogicalType::Float16)),
+            is_floating: Meaning::of(physical_type, logical_type).is_floating(),
         }
     }
 

@@ -26,7 +26,7 @@ use crate::encoding::stream::Stream;
 use crate::format::{ColumnChunk, Encoding, FileMetaData, PageKind};
 use crate::growing::RELEASE_PRICE;
 use crate::growing::ROOM_PRICE;
-use crate::schema::{LogicalType, PhysicalType};
+use crate::schema::PhysicalType;
 
 /// The fewest rows decoded at a time, however small the budget: what a step's progress is made of.
 const SLICE_ROWS_MIN: usize = 64;
@@ -153,9 +153,7 @@ impl ColumnReader {
     pub(super) fn new(number: usize, metadata: &FileMetaData, options: &ReadOptions) -> Result<ColumnReader> {
         let schema = &metadata.schema;
         let leaf = schema.leaves().get(number).ok_or_else(|| Error::internal("a leaf that is not there"))?;
-        let logical_type = schema.node_of(leaf).logical_type.as_ref();
-        let is_text =
-            matches!(logical_type, Some(LogicalType::String | LogicalType::Enum | LogicalType::Json));
+        let is_text = schema.meaning_of(leaf).is_text();
         // The format's own lengths are signed 32-bit numbers.
         let value_bytes_max =
             u32::try_from(options.limits.value_bytes).unwrap_or(u32::MAX).min(i32::MAX as u32);

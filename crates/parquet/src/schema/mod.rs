@@ -5,6 +5,7 @@
 mod build;
 mod field;
 mod make;
+mod meaning;
 mod project;
 mod shape;
 mod types;
@@ -17,6 +18,7 @@ use marquetry_base::Segmented;
 
 pub(crate) use build::{ELEMENT_FIELDS, Element, SchemaBuilder};
 pub use make::{FieldDef, FieldType};
+pub use meaning::Meaning;
 pub use project::{PathError, PathPart, Projection};
 #[cfg(test)]
 pub(crate) use shape::tests::schema as of_lines;

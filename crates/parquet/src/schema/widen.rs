@@ -8,7 +8,7 @@
 
 use alloc::string::{String, ToString};
 
-use super::{LogicalType, PhysicalType, Schema};
+use super::{LogicalType, Meaning, PhysicalType, Schema};
 
 /// The type of a leaf. An annotation that only repeats the physical type is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,17 +40,13 @@ impl LeafType {
     }
 
     pub(crate) fn new(physical: PhysicalType, logical: Option<&LogicalType>) -> LeafType {
-        let repeats = matches!(
-            (logical, physical),
-            (Some(LogicalType::Integer { bit_width: 32, is_signed: true }), PhysicalType::Int32)
-                | (Some(LogicalType::Integer { bit_width: 64, is_signed: true }), PhysicalType::Int64)
-        );
+        let repeats = Meaning::of(physical, logical) == Meaning::of(physical, None);
         LeafType { physical, logical: logical.filter(|_| !repeats).cloned() }
     }
 
     /// True for UNKNOWN, whose values are all null, so that every other type has them.
     pub(crate) fn is_null(&self) -> bool {
-        self.logical == Some(LogicalType::Unknown)
+        self.meaning() == Meaning::Null
     }
 
     /// The narrowest type that holds the values of both.
@@ -82,7 +78,7 @@ impl LeafType {
                 let precision = *one.max(other_precision);
                 Some(LeafType { physical, logical: Some(LogicalType::Decimal { scale: *scale, precision }) })
             }
-            (Some(a), Some(b)) if is_text(a) && is_text(b) => {
+            _ if self.meaning().is_text() && other.meaning().is_text() => {
                 Some(LeafType { physical: ByteArray, logical: Some(LogicalType::String) })
             }
             _ => None,
@@ -106,12 +102,14 @@ impl LeafType {
         })
     }
 
+    fn meaning(&self) -> Meaning {
+        Meaning::of(self.physical, self.logical.as_ref())
+    }
+
     /// Bits and signedness of an integer.
     fn integer(&self) -> Option<(u8, bool)> {
-        match (&self.logical, self.physical) {
-            (Some(LogicalType::Integer { bit_width, is_signed }), _) => Some((*bit_width, *is_signed)),
-            (None, PhysicalType::Int32) => Some((32, true)),
-            (None, PhysicalType::Int64) => Some((64, true)),
+        match self.meaning() {
+            Meaning::Integer { bit_width, is_signed } => Some((bit_width, is_signed)),
             _ => None,
         }
     }
@@ -139,10 +137,6 @@ fn join_integers((a, a_signed): (u8, bool), (b, b_signed): (u8, bool)) -> Option
         _ => return None,
     };
     Some(LeafType::new(physical, Some(&LogicalType::Integer { bit_width, is_signed })))
-}
-
-fn is_text(logical: &LogicalType) -> bool {
-    matches!(logical, LogicalType::String | LogicalType::Enum | LogicalType::Json)
 }
 
 #[cfg(test)]

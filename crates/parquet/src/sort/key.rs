@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::{bits_u32, bits_u64, low_u32, u64_of, usize_of_u32};
+use marquetry_base::twos_complement::shortest;
 use marquetry_base::{Error, Result};
 
 use crate::batch::{ColumnBatch, Layout, Values};
@@ -246,10 +247,8 @@ fn escaped(value: &[u8], out: &mut Vec<u8>) {
 /// A big-endian number in two's complement: its sign, how long it is without bytes that say nothing, and these.
 fn decimal(value: &[u8], out: &mut Vec<u8>) {
     let is_negative = value.first().is_some_and(|byte| *byte >= 0x80);
-    let fill = if is_negative { 0xff } else { 0 };
-    let says_nothing = |pair: &[u8]| pair[0] == fill && (pair[1] >= 0x80) == is_negative;
-    let skipped = value.windows(2).take_while(|pair| says_nothing(pair)).count();
-    let digits = value.get(skipped..).filter(|digits| !digits.is_empty()).unwrap_or(&[0]);
+    // No bytes are 0, too.
+    let digits = if value.is_empty() { &[0] } else { shortest(value) };
     // No key is longer than fits.
     let length = low_u32(u64_of(digits.len()));
     out.push(u8::from(!is_negative));

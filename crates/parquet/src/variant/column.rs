@@ -4,10 +4,10 @@
 
 use alloc::format;
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Error, Result, twos_complement};
 
 use super::Primitive;
-use crate::schema::{LogicalType, PhysicalType, TimeUnit};
+use crate::schema::{LogicalType, Meaning, PhysicalType, TimeUnit};
 
 /// The type of a column `typed_value` that holds primitives: makes [`Primitive`]s of the column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,22 +16,8 @@ pub struct ShreddedType {
     meaning: Meaning,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
-    Plain,
-    Int8,
-    Int16,
-    /// With this scale.
-    Decimal(u8),
-    Date,
-    Time,
-    Timestamp,
-    TimestampNtz,
-    TimestampNanos,
-    TimestampNtzNanos,
-    String,
-    Uuid,
-}
+/// Digits of a decimal, at most.
+const DECIMAL_PRECISION_MAX: i32 = 38;
 
 impl ShreddedType {
     /// The type of a column.
@@ -40,47 +26,28 @@ impl ShreddedType {
     ///
     /// `Unsupported` for a type that the format does not shred as.
     pub fn new(physical_type: PhysicalType, logical_type: Option<&LogicalType>) -> Result<ShreddedType> {
-        use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
-        let meaning = match (physical_type, logical_type) {
-            (Boolean | Int32 | Int64 | Float | Double | ByteArray, None) => Some(Meaning::Plain),
-            (Int32 | Int64, Some(&LogicalType::Integer { bit_width, is_signed: true })) => {
-                match (physical_type, bit_width) {
-                    (Int32, 8) => Some(Meaning::Int8),
-                    (Int32, 16) => Some(Meaning::Int16),
-                    (Int32, 32) | (Int64, 64) => Some(Meaning::Plain),
-                    _ => None,
-                }
-            }
-            (
-                Int32 | Int64 | ByteArray | FixedLenByteArray(_),
-                Some(&LogicalType::Decimal { scale, precision: 1..=38 }),
-            ) => {
-                u8::try_from(scale).ok().filter(|&scale| scale <= Primitive::SCALE_MAX).map(Meaning::Decimal)
-            }
-            (Int32, Some(LogicalType::Date)) => Some(Meaning::Date),
-            (Int64, Some(LogicalType::Time { is_adjusted_to_utc: false, unit: TimeUnit::Micros })) => {
-                Some(Meaning::Time)
-            }
-            (Int64, Some(LogicalType::Timestamp { is_adjusted_to_utc, unit })) => {
-                match (is_adjusted_to_utc, unit) {
-                    (true, TimeUnit::Micros) => Some(Meaning::Timestamp),
-                    (false, TimeUnit::Micros) => Some(Meaning::TimestampNtz),
-                    (true, TimeUnit::Nanos) => Some(Meaning::TimestampNanos),
-                    (false, TimeUnit::Nanos) => Some(Meaning::TimestampNtzNanos),
-                    (_, TimeUnit::Millis) => None,
-                }
-            }
-            (ByteArray, Some(LogicalType::String)) => Some(Meaning::String),
-            (FixedLenByteArray(16), Some(LogicalType::Uuid)) => Some(Meaning::Uuid),
-            _ => None,
+        let meaning = Meaning::of(physical_type, logical_type);
+        let is_shredded = match meaning {
+            Meaning::Boolean
+            | Meaning::Integer { is_signed: true, .. }
+            | Meaning::Float
+            | Meaning::Double
+            | Meaning::Decimal { precision: 1..=DECIMAL_PRECISION_MAX, .. }
+            | Meaning::Date
+            | Meaning::Time { unit: TimeUnit::Micros, is_adjusted_to_utc: false }
+            | Meaning::Timestamp { unit: TimeUnit::Micros | TimeUnit::Nanos, .. }
+            | Meaning::String
+            | Meaning::Uuid => true,
+            Meaning::Bytes => physical_type == PhysicalType::ByteArray,
+            _ => false,
         };
-        match meaning {
-            Some(meaning) => Ok(ShreddedType { physical_type, meaning }),
-            None => Err(Error::unsupported(match logical_type {
-                Some(logical_type) => format!("a variant shredded as {physical_type} {logical_type}"),
-                None => format!("a variant shredded as {physical_type}"),
-            })),
+        if is_shredded {
+            return Ok(ShreddedType { physical_type, meaning });
         }
+        Err(Error::unsupported(match logical_type {
+            Some(logical_type) => format!("a variant shredded as {physical_type} {logical_type}"),
+            None => format!("a variant shredded as {physical_type}"),
+        }))
     }
 
     /// The value that a BOOLEAN is.
@@ -102,13 +69,17 @@ impl ShreddedType {
     /// `Corrupt` for one beyond its logical type's bits; `Misuse` for a column of another type.
     pub fn int32(&self, value: i32) -> Result<Primitive<'static>> {
         let beyond = |_| Error::corrupt(format!("the shredded value {value} has more bits than its type"));
-        match (self.physical_type, self.meaning) {
-            (PhysicalType::Int32, Meaning::Plain) => Ok(Primitive::Int32(value)),
-            (_, Meaning::Int8) => value.try_into().map(Primitive::Int8).map_err(beyond),
-            (_, Meaning::Int16) => value.try_into().map(Primitive::Int16).map_err(beyond),
-            (_, Meaning::Date) => Ok(Primitive::Date(value)),
-            (PhysicalType::Int32, Meaning::Decimal(scale)) => {
-                Ok(Primitive::Decimal4 { unscaled: value, scale })
+        match (self.meaning, self.physical_type) {
+            (Meaning::Integer { bit_width: 8, .. }, _) => {
+                value.try_into().map(Primitive::Int8).map_err(beyond)
+            }
+            (Meaning::Integer { bit_width: 16, .. }, _) => {
+                value.try_into().map(Primitive::Int16).map_err(beyond)
+            }
+            (Meaning::Integer { bit_width: 32, .. }, _) => Ok(Primitive::Int32(value)),
+            (Meaning::Date, _) => Ok(Primitive::Date(value)),
+            (Meaning::Decimal { scale, .. }, PhysicalType::Int32) => {
+                Ok(Primitive::Decimal4 { unscaled: value, scale: self.scale(scale)? })
             }
             _ => Err(self.misused()),
         }
@@ -120,16 +91,18 @@ impl ShreddedType {
     ///
     /// `Misuse` for a column of another type.
     pub fn int64(&self, value: i64) -> Result<Primitive<'static>> {
-        match (self.physical_type, self.meaning) {
-            (PhysicalType::Int64, Meaning::Plain) => Ok(Primitive::Int64(value)),
-            (PhysicalType::Int64, Meaning::Decimal(scale)) => {
-                Ok(Primitive::Decimal8 { unscaled: value, scale })
+        match (self.meaning, self.physical_type) {
+            (Meaning::Integer { bit_width: 64, .. }, _) => Ok(Primitive::Int64(value)),
+            (Meaning::Decimal { scale, .. }, PhysicalType::Int64) => {
+                Ok(Primitive::Decimal8 { unscaled: value, scale: self.scale(scale)? })
             }
-            (_, Meaning::Time) => Ok(Primitive::Time(value)),
-            (_, Meaning::Timestamp) => Ok(Primitive::Timestamp(value)),
-            (_, Meaning::TimestampNtz) => Ok(Primitive::TimestampNtz(value)),
-            (_, Meaning::TimestampNanos) => Ok(Primitive::TimestampNanos(value)),
-            (_, Meaning::TimestampNtzNanos) => Ok(Primitive::TimestampNtzNanos(value)),
+            (Meaning::Time { .. }, _) => Ok(Primitive::Time(value)),
+            (Meaning::Timestamp { unit, is_adjusted_to_utc }, _) => Ok(match (unit, is_adjusted_to_utc) {
+                (TimeUnit::Nanos, true) => Primitive::TimestampNanos(value),
+                (TimeUnit::Nanos, false) => Primitive::TimestampNtzNanos(value),
+                (_, true) => Primitive::Timestamp(value),
+                (_, false) => Primitive::TimestampNtz(value),
+            }),
             _ => Err(self.misused()),
         }
     }
@@ -164,18 +137,24 @@ impl ShreddedType {
     ///
     /// `Corrupt` for text that is not UTF-8, or a decimal of more than 16 bytes; `Misuse` for a column of another type.
     pub fn bytes<'a>(&self, value: &'a [u8]) -> Result<Primitive<'a>> {
-        match (self.physical_type, self.meaning) {
-            (PhysicalType::ByteArray, Meaning::Plain) => Ok(Primitive::Binary(value)),
-            (_, Meaning::String) => match core::str::from_utf8(value) {
+        match (self.meaning, self.physical_type) {
+            (Meaning::Bytes, _) => Ok(Primitive::Binary(value)),
+            (Meaning::String, _) => match core::str::from_utf8(value) {
                 Ok(text) => Ok(Primitive::String(text)),
                 Err(_) => Err(super::value::not_utf8()),
             },
-            (_, Meaning::Uuid) => value.try_into().map(Primitive::Uuid).map_err(|_| self.misused()),
-            (PhysicalType::ByteArray | PhysicalType::FixedLenByteArray(_), Meaning::Decimal(scale)) => {
-                Ok(Primitive::Decimal16 { unscaled: big_endian(value)?, scale })
-            }
+            (Meaning::Uuid, _) => value.try_into().map(Primitive::Uuid).map_err(|_| self.misused()),
+            (
+                Meaning::Decimal { scale, .. },
+                PhysicalType::ByteArray | PhysicalType::FixedLenByteArray(_),
+            ) => Ok(Primitive::Decimal16 { unscaled: big_endian(value)?, scale: self.scale(scale)? }),
             _ => Err(self.misused()),
         }
+    }
+
+    /// A scale is no more than the precision.
+    fn scale(&self, scale: i32) -> Result<u8> {
+        u8::try_from(scale).map_err(|_| self.misused())
     }
 
     fn misused(&self) -> Error {
@@ -185,18 +164,9 @@ impl ShreddedType {
 
 /// A number in two's complement, most significant byte first. Longer ones may only have more of the sign.
 fn big_endian(bytes: &[u8]) -> Result<i128> {
-    let sign = if bytes.first().is_some_and(|byte| byte >> 7 == 1) { 0xff } else { 0 };
-    let (more, low) = bytes.split_at(bytes.len().saturating_sub(16));
-    let mut word = [sign; 16];
-    word[16 - low.len()..].copy_from_slice(low);
-    let number = i128::from_be_bytes(word);
-    if more.iter().any(|&byte| byte != sign) || (number < 0) != (sign == 0xff) {
-        return Err(Error::corrupt(format!(
-            "a shredded decimal of {} bytes is beyond 128 bits",
-            bytes.len()
-        )));
-    }
-    Ok(number)
+    twos_complement::to_i128(bytes).ok_or_else(|| {
+        Error::corrupt(format!("a shredded decimal of {} bytes is beyond 128 bits", bytes.len()))
+    })
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use alloc::vec::Vec;
 
+use marquetry_base::calendar::TimeUnit;
+use marquetry_base::print::{self, Digits};
 use marquetry_base::{Error, Limit, Limits, Result};
 
-use super::text::{self, HEX, MICROS, NANOS};
 use super::value::{Elements, Fields, Shape, not_utf8};
 use super::{Primitive, Variant};
 
@@ -193,7 +194,7 @@ impl<'a> JsonWriter<'a> {
 /// Writes text and the string's end, or a piece of it.
 fn write_text<'a>(out: &mut Vec<u8>, text: &'a [u8]) -> Result<Next<'a>> {
     let (piece, rest) = piece_of(text)?;
-    escaped(out, piece);
+    print::json::escape(out, piece);
     if rest.is_empty() {
         out.push(b'"');
         return Ok(Next::Item);
@@ -204,7 +205,7 @@ fn write_text<'a>(out: &mut Vec<u8>, text: &'a [u8]) -> Result<Next<'a>> {
 /// Writes bytes and the string's end, or a piece of them.
 fn write_base64<'a>(out: &mut Vec<u8>, bytes: &'a [u8]) -> Next<'a> {
     let (piece, rest) = bytes.split_at(bytes.len().min(PIECE_BYTES));
-    text::base64(out, piece);
+    print::base64(out, piece);
     if rest.is_empty() {
         out.push(b'"');
         return Next::Item;
@@ -226,31 +227,6 @@ fn piece_of(text: &[u8]) -> Result<(&str, &[u8])> {
     }
 }
 
-/// Appends text as it is within a JSON string.
-fn escaped(out: &mut Vec<u8>, text: &str) {
-    let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|&byte| byte < b' ' || byte == b'"' || byte == b'\\') {
-        out.extend_from_slice(&rest[..at]);
-        let short = match rest[at] {
-            b'\n' => b'n',
-            b'\r' => b'r',
-            b'\t' => b't',
-            0x08 => b'b',
-            0x0c => b'f',
-            byte @ (b'"' | b'\\') => byte,
-            byte => {
-                out.extend_from_slice(b"\\u00");
-                out.extend([HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
-                rest = &rest[at + 1..];
-                continue;
-            }
-        };
-        out.extend([b'\\', short]);
-        rest = &rest[at + 1..];
-    }
-    out.extend_from_slice(rest);
-}
-
 /// Appends a value that is short.
 fn primitive(out: &mut Vec<u8>, value: Primitive<'_>) {
     let quoted = |out: &mut Vec<u8>, write: &dyn Fn(&mut Vec<u8>)| {
@@ -260,46 +236,42 @@ fn primitive(out: &mut Vec<u8>, value: Primitive<'_>) {
     };
     match value {
         Primitive::Null => out.extend_from_slice(b"null"),
-        Primitive::Boolean(true) => out.extend_from_slice(b"true"),
-        Primitive::Boolean(false) => out.extend_from_slice(b"false"),
-        Primitive::Int8(value) => text::integer(out, value),
-        Primitive::Int16(value) => text::integer(out, value),
-        Primitive::Int32(value) => text::integer(out, value),
-        Primitive::Int64(value) => text::integer(out, value),
-        Primitive::Float(value) => match value.is_finite() {
-            true => out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes()),
-            false => not_finite(out, value.into()),
-        },
-        Primitive::Double(value) => match value.is_finite() {
-            true => out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes()),
-            false => not_finite(out, value),
-        },
-        Primitive::Decimal4 { unscaled, scale } => text::decimal(out, unscaled.into(), scale),
-        Primitive::Decimal8 { unscaled, scale } => text::decimal(out, unscaled.into(), scale),
-        Primitive::Decimal16 { unscaled, scale } => text::decimal(out, unscaled, scale),
-        Primitive::Date(days) => quoted(out, &|out| text::date(out, days.into())),
-        Primitive::Time(micros) => quoted(out, &|out| text::time(out, micros)),
-        Primitive::TimestampNtz(micros) => quoted(out, &|out| text::timestamp(out, micros, MICROS)),
-        Primitive::TimestampNtzNanos(nanos) => quoted(out, &|out| text::timestamp(out, nanos, NANOS)),
+        Primitive::Boolean(value) => print::boolean(out, value),
+        Primitive::Int8(value) => print::integer(out, value),
+        Primitive::Int16(value) => print::integer(out, value),
+        Primitive::Int32(value) => print::integer(out, value),
+        Primitive::Int64(value) => print::integer(out, value),
+        Primitive::Float(value) if value.is_finite() => print::float(out, value),
+        Primitive::Double(value) if value.is_finite() => print::double(out, value),
+        // JSON has no such numbers.
+        Primitive::Float(value) => quoted(out, &|out| print::float(out, value)),
+        Primitive::Double(value) => quoted(out, &|out| print::double(out, value)),
+        Primitive::Decimal4 { unscaled, scale } => decimal(out, unscaled.into(), scale),
+        Primitive::Decimal8 { unscaled, scale } => decimal(out, unscaled.into(), scale),
+        Primitive::Decimal16 { unscaled, scale } => decimal(out, unscaled, scale),
+        Primitive::Date(days) => quoted(out, &|out| print::date(out, days.into())),
+        Primitive::Time(micros) => quoted(out, &|out| print::time(out, micros, TimeUnit::Micros)),
+        Primitive::TimestampNtz(micros) => {
+            quoted(out, &|out| print::timestamp(out, micros, TimeUnit::Micros));
+        }
+        Primitive::TimestampNtzNanos(nanos) => {
+            quoted(out, &|out| print::timestamp(out, nanos, TimeUnit::Nanos));
+        }
         Primitive::Timestamp(micros) => quoted(out, &|out| {
-            text::timestamp(out, micros, MICROS);
+            print::timestamp(out, micros, TimeUnit::Micros);
             out.push(b'Z');
         }),
         Primitive::TimestampNanos(nanos) => quoted(out, &|out| {
-            text::timestamp(out, nanos, NANOS);
+            print::timestamp(out, nanos, TimeUnit::Nanos);
             out.push(b'Z');
         }),
-        Primitive::Binary(bytes) => quoted(out, &|out| text::base64(out, bytes)),
-        Primitive::String(value) => quoted(out, &|out| escaped(out, value)),
-        Primitive::Uuid(bytes) => quoted(out, &|out| text::uuid(out, &bytes)),
+        Primitive::Binary(bytes) => quoted(out, &|out| print::base64(out, bytes)),
+        Primitive::String(value) => quoted(out, &|out| print::json::escape(out, value)),
+        Primitive::Uuid(bytes) => quoted(out, &|out| print::uuid(out, &bytes)),
     }
 }
 
-/// JSON has no such numbers.
-fn not_finite(out: &mut Vec<u8>, value: f64) {
-    out.extend_from_slice(match value {
-        f64::INFINITY => b"\"Infinity\"",
-        f64::NEG_INFINITY => b"\"-Infinity\"",
-        _ => b"\"NaN\"",
-    });
+/// `unscaled × 10^-scale`, every digit of it.
+fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: u8) {
+    Digits::of(unscaled).fixed(out, scale.into());
 }

@@ -43,7 +43,6 @@ mod json;
 mod metadata;
 mod primitive;
 mod shred;
-mod text;
 mod value;
 
 pub use builder::VariantBuilder;

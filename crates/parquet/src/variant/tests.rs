@@ -254,7 +254,7 @@ fn long_texts_are_written_in_pieces() {
         builder.end().unwrap();
         let (metadata, mut value) = builder.finish().unwrap();
         let mut base64 = Vec::new();
-        text::base64(&mut base64, &bytes);
+        marquetry_base::print::base64(&mut base64, &bytes);
         let escaped = text.replace('\n', "\\n");
         let base64 = String::from_utf8(base64).unwrap();
         let fields = [format!("\"{escaped}\":\"{escaped}\""), format!("\"b\":\"{base64}\"")];

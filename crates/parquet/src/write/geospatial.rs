@@ -6,7 +6,7 @@ use super::encoder::Slice;
 use crate::encoding::view_bytes;
 use crate::format::GeospatialStatistics;
 use crate::geometry::{Extent, Surface, Walk};
-use crate::schema::{LogicalType, PhysicalType};
+use crate::schema::{LogicalType, Meaning, PhysicalType};
 
 /// What walking through geometries costs: by their bytes and by their parts, of which a collection of empty ones has most.
 const GEOMETRY_PRICE: Price = Price { kib: 200, kilovalue: 20 << 10 };
@@ -31,9 +31,9 @@ impl GeospatialBuilder {
         physical_type: PhysicalType,
         logical_type: Option<&LogicalType>,
     ) -> Option<GeospatialBuilder> {
-        let surface = match (physical_type, logical_type?) {
-            (PhysicalType::ByteArray, LogicalType::Geometry { .. }) => Surface::Plane,
-            (PhysicalType::ByteArray, LogicalType::Geography { .. }) => Surface::Globe,
+        let surface = match Meaning::of(physical_type, logical_type) {
+            Meaning::Geometry => Surface::Plane,
+            Meaning::Geography => Surface::Globe,
             _ => return None,
         };
         Some(GeospatialBuilder { extent: Extent::new(surface), surface, walk: Walk::default(), taken: 0 })

@@ -12,7 +12,7 @@ use super::encoder::Slice;
 use crate::batch::INLINE_BYTES_MAX;
 use crate::format::{ColumnOrder, Statistics};
 use crate::prune::Order;
-use crate::schema::{LogicalType, PhysicalType};
+use crate::schema::{LogicalType, Meaning, PhysicalType};
 
 /// What looking at a value costs: numbers, and strings, of which no more is compared than bounds may have.
 pub(super) const NUMBER_PRICE: Price = Price::per_kilovalue(2 << 10);
@@ -39,8 +39,7 @@ impl BoundsOf {
         bytes_max: usize,
     ) -> Option<BoundsOf> {
         let order = Order::of(physical_type, logical_type, ColumnOrder::TypeDefined)?;
-        let is_text =
-            matches!(logical_type, Some(LogicalType::String | LogicalType::Enum | LogicalType::Json));
+        let is_text = Meaning::of(physical_type, logical_type).is_text();
         let bytes_max = match physical_type {
             PhysicalType::ByteArray if order == Order::Bytes => bytes_max,
             // Numbers cannot be cut.

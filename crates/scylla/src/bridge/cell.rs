@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use marquetry_base::cast;
+use marquetry_base::twos_complement::shortest;
 
 use super::convert::Value;
 
@@ -60,22 +61,6 @@ pub(super) fn write(out: &mut Vec<u8>, value: &Value<'_>) {
 /// write. They would take others, but then equal keys would not be equal bytes.
 fn varint(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(shortest(bytes));
-}
-
-/// Two's complement bytes without the leading ones that only repeat the sign.
-pub(super) fn shortest(mut bytes: &[u8]) -> &[u8] {
-    while let [first, second, ..] = bytes {
-        let repeats_sign = match first {
-            0x00 => *second < 0x80,
-            0xff => *second >= 0x80,
-            _ => false,
-        };
-        if !repeats_sign {
-            break;
-        }
-        bytes = &bytes[1..];
-    }
-    bytes
 }
 
 /// A part of a duration: zigzag, then the number of further bytes as leading ones of the first, then the number.

@@ -8,7 +8,7 @@ use marquetry_base::{Bitmap, Error, Result, cast};
 use marquetry_kernels::utf8;
 use marquetry_parquet::batch::{ByteArrays, FixedBytes, Values};
 use marquetry_parquet::scalar::{float_of_half, int96_nanos, int96_parts};
-use marquetry_parquet::schema::{LogicalType, PhysicalType, TimeUnit};
+use marquetry_parquet::schema::{Leaf, Meaning, Schema, TimeUnit};
 
 use super::{InvalidUtf8, MappingOptions};
 use crate::cql::CqlType;
@@ -140,49 +140,44 @@ const MILLI_NANOS: i64 = 1_000_000;
 
 impl Conversion {
     /// What becomes of a leaf.
-    pub(super) fn of(
-        physical_type: PhysicalType,
-        logical_type: Option<&LogicalType>,
-        options: &MappingOptions,
-    ) -> Conversion {
-        let text = match options.invalid_utf8 {
-            InvalidUtf8::Error => Conversion::Text { replace: false },
-            InvalidUtf8::Replace => Conversion::Text { replace: true },
-            InvalidUtf8::Blob => Conversion::Blob,
-        };
-        match logical_type {
-            Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) => text,
-            Some(LogicalType::Decimal { scale, .. }) => Conversion::Decimal { scale: *scale },
-            Some(LogicalType::Date) => Conversion::Date,
-            Some(LogicalType::Time { unit, .. }) => Conversion::Time(*unit),
-            Some(LogicalType::Timestamp { unit, .. }) => {
-                if *unit == TimeUnit::Millis || options.timestamps_as_millis {
-                    Conversion::Timestamp(*unit)
-                } else {
-                    Conversion::Int64
-                }
-            }
-            Some(LogicalType::Integer { bit_width: 8, is_signed: true }) => Conversion::Int8,
-            Some(LogicalType::Integer { bit_width: 16, is_signed: true }) => Conversion::Int16,
-            Some(LogicalType::Integer { bit_width: 8, is_signed: false }) => Conversion::Uint8,
-            Some(LogicalType::Integer { bit_width: 16, is_signed: false }) => Conversion::Uint16,
-            Some(LogicalType::Integer { bit_width: 32, is_signed: false }) => Conversion::Uint32,
-            Some(LogicalType::Integer { bit_width: 64, is_signed: false }) => Conversion::Uint64,
-            Some(LogicalType::Interval) => Conversion::Interval,
-            Some(LogicalType::Uuid) => Conversion::Uuid,
-            Some(LogicalType::Float16) => Conversion::Float16,
-            Some(LogicalType::Unknown) => Conversion::AlwaysNull,
-            // INT(32), INT(64), BSON, GEOMETRY and GEOGRAPHY are their physical types, as are types not known; the
-            // annotations of groups do not stand on leaves.
-            _ => match physical_type {
-                PhysicalType::Boolean => Conversion::Boolean,
-                PhysicalType::Int32 => Conversion::Int32,
-                PhysicalType::Int64 => Conversion::Int64,
-                PhysicalType::Int96 => Conversion::Int96,
-                PhysicalType::Float => Conversion::Float,
-                PhysicalType::Double => Conversion::Double,
-                PhysicalType::ByteArray | PhysicalType::FixedLenByteArray(_) => Conversion::Blob,
+    pub(super) fn of(schema: &Schema, leaf: &Leaf, options: &MappingOptions) -> Conversion {
+        match schema.meaning_of(leaf).read_as(leaf.physical_type) {
+            Meaning::String | Meaning::Enum | Meaning::Json => match options.invalid_utf8 {
+                InvalidUtf8::Error => Conversion::Text { replace: false },
+                InvalidUtf8::Replace => Conversion::Text { replace: true },
+                InvalidUtf8::Blob => Conversion::Blob,
             },
+            Meaning::Decimal { scale, .. } => Conversion::Decimal { scale },
+            Meaning::Date => Conversion::Date,
+            Meaning::Time { unit, .. } => Conversion::Time(unit),
+            Meaning::Timestamp { unit, .. } if unit == TimeUnit::Millis || options.timestamps_as_millis => {
+                Conversion::Timestamp(unit)
+            }
+            Meaning::Timestamp { .. } => Conversion::Int64,
+            Meaning::Integer { bit_width, is_signed } => match (bit_width, is_signed) {
+                (8, true) => Conversion::Int8,
+                (16, true) => Conversion::Int16,
+                (64, true) => Conversion::Int64,
+                (_, true) => Conversion::Int32,
+                (8, false) => Conversion::Uint8,
+                (16, false) => Conversion::Uint16,
+                (64, false) => Conversion::Uint64,
+                (_, false) => Conversion::Uint32,
+            },
+            Meaning::Interval => Conversion::Interval,
+            Meaning::Uuid => Conversion::Uuid,
+            Meaning::Float16 => Conversion::Float16,
+            Meaning::Null => Conversion::AlwaysNull,
+            Meaning::Boolean => Conversion::Boolean,
+            Meaning::Int96 => Conversion::Int96,
+            Meaning::Float => Conversion::Float,
+            Meaning::Double => Conversion::Double,
+            // Read as what it is stored as, nothing is unrecognised.
+            Meaning::Bytes
+            | Meaning::Bson
+            | Meaning::Geometry
+            | Meaning::Geography
+            | Meaning::Unrecognised => Conversion::Blob,
         }
     }
 

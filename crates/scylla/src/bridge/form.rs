@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use marquetry_base::{Error, Result, cast};
+use marquetry_base::{Error, Result, cast, twos_complement};
 
 use super::convert::Value;
 use super::{cell, text};
@@ -251,7 +251,7 @@ fn bytes_order(out: &mut Vec<u8>, bytes: &[u8]) {
 
 /// Two's complement: sign, length, and the bytes, of which equal lengths and signs compare as numbers do.
 fn decimal_order(out: &mut Vec<u8>, big_endian: &[u8]) {
-    let bytes = cell::shortest(big_endian);
+    let bytes = twos_complement::shortest(big_endian);
     let length = cast::u64_of(bytes.len());
     let is_negative = bytes.first().is_some_and(|first| *first >= 0x80);
     out.push(u8::from(!is_negative));

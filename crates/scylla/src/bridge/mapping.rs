@@ -523,7 +523,7 @@ impl Columns {
             NodeKind::Group { .. } => None,
         };
         if let Some((leaf, found)) = leaf {
-            let conversion = Conversion::of(found.physical_type, node.logical_type.as_ref(), options);
+            let conversion = Conversion::of(schema, found, options);
             planner.flat(&name, node.logical_type.as_ref(), &conversion.cql_type());
             let source = ColumnSource::Leaf { leaf, position: self.position };
             self.position += 1;

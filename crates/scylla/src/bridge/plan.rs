@@ -269,15 +269,14 @@ impl<'a> Planner<'a> {
     }
 
     fn leaf(&mut self, shape: &Shape, wanted: Option<&CqlType>) -> Result<(Plan, CqlType)> {
-        let node = self.schema.nodes().get(shape.node);
-        let leaf = node.and_then(|node| match node.kind {
+        let leaf = self.schema.nodes().get(shape.node).and_then(|node| match node.kind {
             NodeKind::Leaf { leaf } => self.schema.leaves().get(leaf),
             NodeKind::Group { .. } => None,
         });
-        let (Some(node), Some(leaf)) = (node, leaf) else {
+        let Some(leaf) = leaf else {
             return Err(Error::internal("a leaf that the schema does not have"));
         };
-        let conversion = Conversion::of(leaf.physical_type, node.logical_type.as_ref(), self.options);
+        let conversion = Conversion::of(self.schema, leaf, self.options);
         self.note(shape);
         let cql_type = self.expect(wanted, conversion.cql_type());
         Ok((Plan::Leaf(conversion), cql_type))

@@ -1,7 +1,7 @@
 //! Values as CQL text, appended to a byte buffer.
 //!
-//! Every function appends one whole literal, and nothing when it fails. None of them goes through
-//! formatting machinery, and only numbers of more than 16 bytes allocate.
+//! Every function appends one whole literal, and nothing when it fails. What is CQL's own is here: its quotes, its words, and what
+//! the servers can read; digits, dates and bytes are [`marquetry_base::print`]'s.
 //!
 //! A server must read back the very value that was given. Where the plain literal of a type cannot
 //! carry it (see [`decimal_bytes`], [`varint`], [`inet`]), the value is written as bytes inside the
@@ -19,6 +19,8 @@ pub use temporal::{DAY_NANOS, date, duration, time, timestamp};
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 use core::net::IpAddr;
+
+use marquetry_base::print;
 
 /// Why a value has no CQL literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,32 +66,27 @@ pub fn null(out: &mut Vec<u8>) {
 
 /// `true` or `false`.
 pub fn boolean(out: &mut Vec<u8>, value: bool) {
-    out.extend_from_slice(if value { b"true".as_slice() } else { b"false" });
+    print::boolean(out, value);
 }
 
 /// An integer of any Rust type, for `tinyint`, `smallint`, `int`, `bigint`, `varint` and `counter`.
-pub fn integer(out: &mut Vec<u8>, value: impl itoa::Integer) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+#[inline]
+pub fn integer(out: &mut Vec<u8>, value: impl print::Integer) {
+    print::integer(out, value);
 }
 
 /// A `float`: the shortest digits that both servers' parsers turn into the same bits.
 ///
 /// Not-a-number is `NaN`: CQL has one NaN, so its sign and payload are not kept. Zero keeps its sign.
+#[inline]
 pub fn float(out: &mut Vec<u8>, value: f32) {
-    if value.is_finite() {
-        out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
-    } else {
-        not_finite(out, value.is_nan(), value < 0.0);
-    }
+    print::float(out, value);
 }
 
 /// A `double`; see [`float`].
+#[inline]
 pub fn double(out: &mut Vec<u8>, value: f64) {
-    if value.is_finite() {
-        out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
-    } else {
-        not_finite(out, value.is_nan(), value < 0.0);
-    }
+    print::double(out, value);
 }
 
 /// A `text`: in single quotes, with the single quotes in it doubled. Line ends, NUL and everything else
@@ -128,19 +125,12 @@ pub fn ascii(out: &mut Vec<u8>, value: &str) -> Result<(), LiteralError> {
 
 /// A `blob`: `0x` and lower-case hexadecimal digits, none for an empty one.
 pub fn blob(out: &mut Vec<u8>, value: &[u8]) {
-    out.reserve(value.len() * 2 + 2);
-    out.extend_from_slice(b"0x");
-    hex(out, value);
+    print::bytes(out, value);
 }
 
 /// A `uuid` or `timeuuid`, from its 16 bytes in the order they are written.
 pub fn uuid(out: &mut Vec<u8>, value: &[u8; 16]) {
-    const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
-    let mut digits = [b'-'; 36];
-    for (place, byte) in PLACES.iter().zip(value) {
-        digits[*place..*place + 2].copy_from_slice(&HEX_PAIRS[usize::from(*byte)]);
-    }
-    out.extend_from_slice(&digits);
+    print::uuid(out, value);
 }
 
 /// An `inet`, as a quoted address.
@@ -167,28 +157,9 @@ fn from_blob(out: &mut Vec<u8>, type_name: &str, parts: &[&[u8]]) {
     out.extend_from_slice(type_name.as_bytes());
     out.extend_from_slice(b"(0x");
     for part in parts {
-        hex(out, part);
+        print::hex(out, part);
     }
     out.push(b')');
-}
-
-fn not_finite(out: &mut Vec<u8>, nan: bool, negative: bool) {
-    out.extend_from_slice(match (nan, negative) {
-        (true, _) => b"NaN".as_slice(),
-        (false, false) => b"Infinity",
-        (false, true) => b"-Infinity",
-    });
-}
-
-fn hex(out: &mut Vec<u8>, value: &[u8]) {
-    let mut digits = [0; 64];
-    for chunk in value.chunks(digits.len() / 2) {
-        let filled = &mut digits[..chunk.len() * 2];
-        for (pair, byte) in filled.chunks_exact_mut(2).zip(chunk) {
-            pair.copy_from_slice(&HEX_PAIRS[usize::from(*byte)]);
-        }
-        out.extend_from_slice(filled);
-    }
 }
 
 struct Utf8Sink<'a>(&'a mut Vec<u8>);
@@ -199,15 +170,3 @@ impl Write for Utf8Sink<'_> {
         Ok(())
     }
 }
-
-/// The two lower-case hexadecimal digits of every byte.
-const HEX_PAIRS: [[u8; 2]; 256] = {
-    let digits = b"0123456789abcdef";
-    let mut pairs = [[0; 2]; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        pairs[byte] = [digits[byte >> 4], digits[byte & 15]];
-        byte += 1;
-    }
-    pairs
-};
