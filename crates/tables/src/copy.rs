@@ -59,14 +59,14 @@ pub enum Event {
     Sorted {
         /// Rows so far.
         rows: u64,
-        /// Rows in total, if known.
+        /// Rows in total.
         of: u64,
     },
     /// Rows were read back and compared.
     Verified {
         /// Rows so far.
         rows: u64,
-        /// Rows in total, if known.
+        /// Rows in total.
         of: u64,
     },
 }
