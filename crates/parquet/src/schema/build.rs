@@ -468,7 +468,7 @@ pub(super) fn check_annotation(annotation: Option<&LogicalType>, physical_type: 
     if fits {
         Ok(())
     } else {
-        Err(Error::corrupt(alloc::format!("the logical type {annotation} cannot stand on {physical_type}")))
+        Err(Error::corrupt(alloc::format!("the logical type {annotation} cannot annotate {physical_type}")))
     }
 }
 
@@ -565,7 +565,7 @@ mod tests {
         let mut text = leaf("a", 0, 1);
         text.converted_type = Some(0);
         let error = Schema::build(vec![group("root", 0, 1), text], &Limits::DEFAULT).unwrap_err();
-        assert_eq!(error.message(), "the logical type STRING cannot stand on INT32");
+        assert_eq!(error.message(), "the logical type STRING cannot annotate INT32");
         assert_eq!(error.place().column.as_deref(), Some("a"));
     }
 }

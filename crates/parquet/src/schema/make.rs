@@ -67,7 +67,7 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// `Misuse`, naming the column, for a logical type that cannot stand on its physical one, a group without fields, and keys of a map
+    /// `Misuse`, naming the column, for a logical type that cannot annotate its physical one, a group without fields, and keys of a map
     /// that may be null; `LimitExceeded` for more levels than [`Limits::DEFAULT`] has in `nesting`.
     pub fn of_fields(fields: &[FieldDef]) -> Result<Schema> {
         let mut writer = Writer::new("schema");
@@ -96,7 +96,7 @@ fn field(def: &FieldDef, depth: u32) -> Result<Field<()>> {
             return Err(Error::misuse("a group without fields"));
         }
         FieldType::Struct(_, Some(other)) if !matches!(other, LogicalType::Variant { .. }) => {
-            return Err(Error::misuse(alloc::format!("the logical type {other} cannot stand on a group")));
+            return Err(Error::misuse(alloc::format!("the logical type {other} cannot annotate a group")));
         }
         FieldType::Struct(fields, _) => {
             let list = fields.iter().map(|def| field(def, depth + 1)).collect::<Result<_>>()?;
@@ -159,7 +159,7 @@ mod tests {
             |field_type: FieldType| Schema::of_fields(&[FieldDef::new("c", field_type)]).unwrap_err();
         let wrong = refused(FieldType::Leaf(PhysicalType::Int32, Some(LogicalType::String)));
         assert_eq!(wrong.place().column.as_deref(), Some("c"));
-        assert!(wrong.message().contains("STRING cannot stand on INT32"), "{wrong}");
+        assert!(wrong.message().contains("STRING cannot annotate INT32"), "{wrong}");
         assert!(refused(FieldType::Struct(vec![], None)).message().contains("without fields"));
         assert!(refused(FieldType::Map(Box::new(int("k")), None)).message().contains("keys may be null"));
         let mut deep = int("d").field_type;

@@ -1,4 +1,4 @@
-//! Batches as a mapping has them: flat columns as they are, nested ones assembled.
+//! Batches in the form that a mapping writes: flat columns as they are, nested ones assembled.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! All that is wrong with a mapping, said at once.
+//! Collects everything that is wrong with a mapping, to report it at once.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -6,15 +6,15 @@ use alloc::vec::Vec;
 
 use marquetry_base::{Error, Result};
 
-/// Errors that were found so far. A schema is looked through to its end, so that nobody mends one column to be told of the next.
+/// The errors found so far. A whole schema is checked, so that nobody fixes one column only to hear about the next.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     found: Vec<Error>,
-    /// How many more there are.
+    /// The number of further errors.
     beyond: usize,
 }
 
-/// Errors that a message lists: more than anybody reads, and few enough for a line.
+/// The most errors that a message lists: more than anybody reads, and few enough for a line.
 const LISTED_MAX: usize = 100;
 
 impl Faults {
@@ -26,22 +26,22 @@ impl Faults {
         }
     }
 
-    /// Keeps an error; what was made without one is passed on.
+    /// Keeps an error, or returns the value.
     pub(super) fn take<T>(&mut self, result: Result<T>) -> Option<T> {
         result.map_err(|error| self.add(error)).ok()
     }
 
-    /// Adds those of another, after these.
+    /// Appends another's errors.
     pub(super) fn append(&mut self, other: Faults) {
         self.beyond += other.beyond;
         other.found.into_iter().for_each(|error| self.add(error));
     }
 
-    /// The only error as it is; of several, one whose message lists them, each with its column.
+    /// A single error as it is; several as one whose message lists them, each with its column.
     ///
     /// # Errors
     ///
-    /// That one, unless nothing was found. It has the kind of the first.
+    /// That error, unless none was found. It has the kind of the first.
     pub(super) fn into_result(mut self) -> Result<()> {
         let Some(first) = self.found.first() else { return Ok(()) };
         if self.found.len() == 1 {

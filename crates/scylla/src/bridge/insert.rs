@@ -18,13 +18,13 @@ use super::render::Renderer;
 use super::{Mapping, Nulls, text};
 use crate::cql::{insert_prefix, literal};
 
-/// Prints batches as `INSERT` statements, one a row, each ended by `;` and a line end.
+/// Prints batches as `INSERT` statements, one per row, each ended by `;` and a line feed.
 ///
-/// It keeps the heads of statements and the text of dictionaries' values between batches, both bounded. Batches are
-/// printed fastest where the reader keeps dictionaries
+/// It keeps the heads of statements and the text of dictionary values between batches, both bounded. It is fastest if
+/// the reader keeps dictionaries
 /// ([`ReadOptions::keep_dictionaries`](marquetry_parquet::read::ReadOptions::keep_dictionaries)).
 ///
-/// The [`Mapping`] is borrowed, shared or its own: `&Mapping`, `Arc<Mapping>`, `Mapping`.
+/// The [`Mapping`] may be borrowed, shared or owned: `&Mapping`, `Arc<Mapping>`, `Mapping`.
 #[derive(Debug)]
 pub struct InsertWriter<M> {
     mapping: M,
@@ -43,7 +43,7 @@ struct State {
 /// What [`InsertWriter::write`] has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
-    /// The first row that was not written: the end of the range, or before it where `out` became full.
+    /// The first row that was not written: the end of the range, or an earlier row if `out` became full.
     pub next_row: usize,
 }
 
@@ -61,19 +61,19 @@ impl<M: Borrow<Mapping>> InsertWriter<M> {
         self.mapping.borrow()
     }
 
-    /// Appends the statements of `rows`, until `out` has `bytes_max` bytes or more; at least one. The caller goes on
-    /// with [`Written::next_row`], so memory stays bounded whatever the values' lengths (a short file can hold one long
-    /// value a million times). For all rows at once, say `usize::MAX`.
+    /// Appends the statements of `rows`, at least one, until `out` has `bytes_max` bytes or more. The caller
+    /// continues with [`Written::next_row`], so memory stays bounded whatever the values' lengths (a short file can
+    /// hold one long value a million times). For all rows in one call, pass `usize::MAX`.
     ///
     /// `first_row_number` is the number of the batch's first row (not of the first one in `rows`), for a row number's
     /// column.
     ///
     /// # Errors
     ///
-    /// `Conversion`, with row and column, or the path in it: a value that cannot be held; a null in the key, or an empty
-    /// partition key; a null in a list, set or map, and equal keys of a map. `LimitExceeded`: a nested value of more than 256 MiB.
-    /// `Misuse`: a range beyond the batch, a batch of another mapping or of the layout `Dense` with nulls. `out` then ends
-    /// after the last whole statement.
+    /// `Conversion`, with row and column, or the path in it: a value that its type cannot hold; a null in the key, or
+    /// an empty partition key; a null in a list, set or map; equal keys in a map. `LimitExceeded`: a nested value of
+    /// more than 256 MiB. `Misuse`: a range beyond the batch, a batch of another mapping or of the layout `Dense`
+    /// with nulls. `out` then ends after the last complete statement.
     pub fn write(
         &mut self,
         batch: &MappedBatch,
@@ -174,7 +174,7 @@ fn value(source: &Source<'_>, key: KeyRole, index: usize, out: &mut Vec<u8>) -> 
     text::write(out, &value)
 }
 
-/// What nested values are written with.
+/// The state for writing nested values.
 #[derive(Debug, Default)]
 struct NestedText {
     renderer: Renderer,
@@ -194,7 +194,7 @@ impl NestedText {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         if key.is_of_partition() {
-            // What counts is how long it is as the servers hold it.
+            // The length that counts is the one in the servers' form.
             self.cell.clear();
             self.renderer.write::<Cells>(mapping.rules(), &nested.plan, array, row, &mut self.cell)?;
             key.check_length(self.cell.len())?;
@@ -280,17 +280,17 @@ impl Heads {
     }
 }
 
-/// The text of a dictionary's values, each made when it is first met.
+/// The text of a dictionary's values, each printed when it first occurs.
 #[derive(Debug, Default)]
 struct DictionaryText {
-    /// Whose values they are. It does not keep them alive.
+    /// The dictionary, which is not kept alive.
     dictionary: Weak<Values>,
-    /// Each value's bytes in `text`; none (no literal is empty) for one not met.
+    /// Each value's bytes in `text`; empty (no literal is) for one that has not occurred.
     spans: Vec<Range<u32>>,
     text: Vec<u8>,
 }
 
-/// Bytes of text kept a column: more than writers' dictionaries have as a rule. Beyond it values are printed anew.
+/// Bytes of text kept per column: more than writers' dictionaries usually have. Values beyond are printed each time.
 const DICTIONARY_TEXT_BYTES_MAX: usize = 4 << 20;
 
 impl DictionaryText {

@@ -269,7 +269,7 @@ impl Mapping {
                     .into_iter()
                     .find(is_it)
                     .and_then(|at| batches[at].take())
-                    .ok_or_else(|| place(Error::misuse("the batch has not the leaves of Mapping::leaves")))
+                    .ok_or_else(|| place(Error::misuse("the batch lacks leaves of Mapping::leaves")))
             };
             columns.push(match (&column.source, &plan.kind) {
                 (ColumnSource::Leaf { leaf, .. }, _) => MappedValues::Flat(Box::new(take(*leaf)?)),
@@ -394,10 +394,10 @@ impl Mapping {
                     return wrong("the batch has the layout Dense; Spaced is needed");
                 }
                 if !has_rows(values.values.len()) {
-                    return wrong("the batch has not as many values as rows");
+                    return wrong("the numbers of values and rows of the batch differ");
                 }
                 let Some(slots) = conversion.bind(&values.values) else {
-                    return wrong("the batch has not the types of the schema");
+                    return wrong("the types of the batch differ from the schema's");
                 };
                 let bound = match slots.indices {
                     None => BoundValues::Plain(slots.source),
@@ -411,7 +411,7 @@ impl Mapping {
             _ => return wrong("the batch is of another mapping"),
         };
         if !validity.is_none_or(|validity| has_rows(validity.len())) {
-            return wrong("the batch has not as many values as rows");
+            return wrong("the numbers of values and rows of the batch differ");
         }
         let validity = validity.map(|validity| (&**validity.bytes(), validity.offset()));
         Ok(Bound { validity, values, key: plan.key })

@@ -1,4 +1,4 @@
-//! Parquet to CQL: which CQL type a Parquet column becomes, and its values as CQL text or as cells of the native
+//! Parquet to CQL: the CQL type for each Parquet column, and its values as CQL text or as cells of the native
 //! protocol.
 //!
 //! | Parquet | CQL |
@@ -20,19 +20,20 @@
 //!
 //! | LIST, repeated fields | `list<…>` (or `set<…>`: [`MappingOptions::sets`]) |
 //! | MAP | `map<…, …>`; without values `set<…>` |
-//! | group | a user-defined type of its own, called by the table and the path: `trips_place` |
+//! | group | a user-defined type named after the table and the path: `trips_place` |
 //! | VARIANT | `text`, as JSON |
 //!
-//! A logical type that the reader does not know is its physical type. What is nested in another is frozen, as CQL demands, and so
-//! is what is in the key; the rest is too with [`MappingOptions::frozen`]. For CQL, a list, set or map that is not frozen and has
-//! no element is null, and so is a user-defined type whose fields are all null. Equal elements of a set become one. What CQL cannot hold
-//! is an error that names row and path ([`NullElements`], [`DuplicateKeys`]).
+//! An unknown logical type is taken as its physical type. Nested types inside others are frozen, as CQL demands, and
+//! so is everything in the key; with [`MappingOptions::frozen`] all others are, too. For CQL, an empty list, set or
+//! map that is not frozen is null, and so is a user-defined type whose fields are all null. Equal elements of a set
+//! become one. A value that CQL cannot hold is an error that names row and path ([`NullElements`],
+//! [`DuplicateKeys`]).
 //!
-//! Nothing is lost but what the table says: INT96, and on request micro- and nanoseconds, are rounded down (towards
-//! the past) to milliseconds. A value that its CQL type cannot hold, or that is outside of the range that its
-//! annotation names, is an error of the kind `Conversion` that names row and column.
+//! The only loss is the one that the table states: INT96, and on request micro- and nanoseconds, are rounded down
+//! (towards the past) to milliseconds. A value that its CQL type cannot hold, or that is outside the range of its
+//! annotation, is an error of the kind `Conversion` that names row and column.
 //!
-//! A [`Mapping`] is made from a schema once; whatever can be wrong before the first row is found there. It
+//! A [`Mapping`] is made from a schema once, and reports everything that can be wrong before the first row. It
 //! [assembles](Mapping::assemble) each batch; then an [`InsertWriter`] prints it as `INSERT` statements, and [`Mapping::write_cell`]
 //! serialises single values.
 

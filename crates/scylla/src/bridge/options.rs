@@ -1,50 +1,51 @@
-//! What a mapping is asked for.
+//! Options of a mapping.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::cql::{CqlType, KeySpec, Name, TypeDef};
 
-/// What a [`Mapping`](super::Mapping) is asked for.
+/// Options of a [`Mapping`](super::Mapping).
 ///
 /// It needs a `key`, a `row_number`, or both.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MappingOptions {
-    /// TIMESTAMP(MICROS) and TIMESTAMP(NANOS) become `timestamp`, which has milliseconds: the rest is cut off towards
-    /// the past (−1 µs is −1 ms). Without it they become `bigint` and keep their unit.
+    /// TIMESTAMP(MICROS) and TIMESTAMP(NANOS) become `timestamp`, rounded down to milliseconds (−1 µs becomes −1 ms).
+    /// Otherwise they become `bigint` and keep their unit.
     pub timestamps_as_millis: bool,
     /// What to do about text that is not UTF-8.
     pub invalid_utf8: InvalidUtf8,
-    /// The columns to take, by name, in the order wanted. `None`: all of them.
+    /// The columns to take, by name, in this order. `None`: all of them.
     ///
-    /// A name means the column of exactly this name, or else the one of the name in lower case.
+    /// A name means the column of exactly this name, or else the one of this name in lower case.
     pub columns: Option<Vec<String>>,
-    /// The primary key. It may name the row number's column. `None`: the row number is the key.
+    /// The primary key. It may include the row number's column. `None`: the row number is the key.
     pub key: Option<KeySpec>,
-    /// A `bigint` column of this name, the table's first, that numbers the rows.
+    /// The name of a `bigint` column, the table's first, that numbers the rows.
     pub row_number: Option<Name>,
-    /// How nulls are printed. Cells do not depend on it.
+    /// How nulls are printed. Cells are not affected.
     pub nulls: Nulls,
-    /// The lists that become sets, by their paths, as [`Projection`](marquetry_parquet::schema::Projection) has them: names joined with
-    /// dots, with `element` for what a list holds, `key` and `value` for what a map does, and without `element` before the field of a
-    /// group if one likes: `tags`, `stops.tags`, `stops.element.tags`, `stops.list.element.tags`. A path is that of exactly these
-    /// names, or else the one in lower case. A map without values is a set anyway.
+    /// The lists that become sets, by their paths, as [`Projection`](marquetry_parquet::schema::Projection) has them:
+    /// names joined with dots, with `element` for a list's elements, and `key` and `value` for a map's; `element` may
+    /// be left out before a field's name: `tags`, `stops.tags`, `stops.element.tags`, `stops.list.element.tags`. A
+    /// path matches exactly, or else in lower case. A map without values always becomes a set.
     pub sets: Vec<String>,
-    /// Freeze collections and user-defined types that are columns too. Those inside of others, and those of the key, always
-    /// are frozen.
+    /// Also freeze collections and user-defined types that are columns. Those inside others, and those in the key,
+    /// are always frozen.
     pub frozen: bool,
     /// What to do about nulls in lists, sets and maps.
     pub null_elements: NullElements,
     /// What to do about equal keys in a map.
     pub duplicate_keys: DuplicateKeys,
-    /// A table that is there: its types decide what nested columns become, and all columns must fit it.
+    /// An existing table: its types decide what nested columns become, and all columns must fit it.
     pub existing: Option<Existing>,
 }
 
-/// What a table that is there says of its columns' types.
+/// The columns and types of an existing table.
 ///
-/// A list becomes the list or set that the column is; a group becomes the column's user-defined type, whose fields are found by
-/// their names: one that is missing from the file is null. Flat columns are mapped as ever, and their types must be the table's.
+/// A list becomes a list or a set, like the column; a group becomes the column's user-defined type, with fields
+/// matched by name: a field missing from the file is null. Flat columns are mapped as usual, and must have the
+/// table's types.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Existing {
     /// The table's columns.
@@ -53,7 +54,7 @@ pub struct Existing {
     pub types: Vec<TypeDef>,
 }
 
-/// What to do about nulls in lists, sets and maps, which CQL cannot hold. (Those of a group's fields it can.)
+/// What to do about nulls in lists, sets and maps, which CQL cannot hold. (It can hold null fields of a group.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum NullElements {
     /// It is an error that names row and path.
@@ -63,13 +64,13 @@ pub enum NullElements {
     Drop,
 }
 
-/// What to do about equal keys in a map, of which CQL keeps one.
+/// What to do about equal keys in a map: CQL keeps only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum DuplicateKeys {
     /// It is an error that names row, path and key.
     #[default]
     Error,
-    /// The last entry of a key stays. (Entries that [`NullElements::Drop`] leaves out do not count.)
+    /// The last entry of a key is kept. (Entries that [`NullElements::Drop`] leaves out do not count.)
     Last,
 }
 
@@ -79,9 +80,9 @@ pub enum InvalidUtf8 {
     /// It is an error that names row and column.
     #[default]
     Error,
-    /// What is not UTF-8 is replaced by U+FFFD, `�`.
+    /// Invalid bytes are replaced by U+FFFD, `�`.
     Replace,
-    /// Text columns, all of them, become `blob`, and no text is checked: the table is made before the text is seen.
+    /// All text columns become `blob`, and no text is checked, because the table is created before the text is read.
     Blob,
 }
 

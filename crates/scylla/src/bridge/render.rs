@@ -17,7 +17,7 @@ use super::form::{Form, Order, Text};
 use super::plan::{Field, Plan};
 use super::{DuplicateKeys, NullElements};
 
-/// What nested values are written by.
+/// The rules for writing nested values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules<'a> {
     pub(super) null_elements: NullElements,
@@ -26,14 +26,14 @@ pub(super) struct Rules<'a> {
     pub(super) schema: Option<&'a Schema>,
 }
 
-/// Writes nested values, and keeps the memory that it needs for it.
+/// Writes nested values, and keeps its working memory.
 #[derive(Debug, Default)]
 pub(super) struct Renderer {
     spare: Vec<Keys>,
 }
 
-/// Bytes of a nested value, at most: what a frame of the native protocol holds. A short file can hold a long value a great
-/// many times in one list.
+/// The most bytes of a nested value: what a frame of the native protocol can hold. A short file can repeat a long
+/// value many times in one list.
 const VALUE_BYTES_MAX: usize = 256 << 20;
 
 impl Renderer {
@@ -41,9 +41,9 @@ impl Renderer {
     ///
     /// # Errors
     ///
-    /// `Conversion`: a part cannot be held by its type; a null in a list, set or map; two equal keys. `LimitExceeded`: more than
-    /// 256 MiB. What is wrong with a variant. The place's column is the path below the column, with a dot or bracket before it.
-    /// What was appended before is of no use.
+    /// `Conversion`: a part that its type cannot hold; a null in a list, set or map; two equal keys. `LimitExceeded`:
+    /// more than 256 MiB. Also the errors of variants. The place's column is the path below the column, preceded by a
+    /// dot or bracket. Discard what was appended.
     pub(super) fn write<F: Form>(
         &mut self,
         rules: Rules<'_>,
@@ -100,7 +100,7 @@ impl<'a> Element<'a> {
         match (plan, &array.kind) {
             (Plan::Leaf(conversion), ArrayKind::Values(values)) => match conversion.bind(values) {
                 Some(slots) => Ok(Element::Leaf(slots)),
-                None => Err(Error::misuse("the batch has not the types of the schema")),
+                None => Err(Error::misuse("the types of the batch differ from the schema's")),
             },
             _ => Ok(Element::Nested(plan, array)),
         }
@@ -399,7 +399,7 @@ struct Key {
     end: usize,
 }
 
-/// Which of equal keys stays.
+/// Which of equal keys is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keep {
     First,
@@ -407,9 +407,9 @@ enum Keep {
 }
 
 impl Keys {
-    /// Sorts the keys, and drops all but one of equal ones; says the slots of two that are equal, those that come first.
+    /// Sorts the keys, and drops all but one of equal ones; returns the slots of the first two that are equal.
     ///
-    /// The work is n log n, whatever they are, and n where they are sorted already, as many writers have them.
+    /// Takes n log n comparisons at most, and n if they are already sorted, as many writers have them.
     fn sort(&mut self, keep: Keep) -> Option<(usize, usize)> {
         let (bytes, entries) = (&self.bytes, &mut self.entries);
         let of = |key: &Key| &bytes[key.start..key.end];

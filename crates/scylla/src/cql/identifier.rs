@@ -194,11 +194,11 @@ impl fmt::Display for NameError {
             Self::NotAWord { found } => {
                 write!(
                     f,
-                    "{found:?} cannot stand in a name here (only letters A-Z, digits and underscores can)"
+                    "{found:?} is not allowed in a name here (only letters A-Z, digits and underscores are)"
                 )
             }
             Self::NotAscii { found } => {
-                write!(f, "{found:?} cannot stand in the name of a type (only ASCII can)")
+                write!(f, "{found:?} is not allowed in the name of a type (only ASCII is)")
             }
             Self::BadStart { found } => {
                 write!(f, "a name without quotes starts with a letter, not with {found:?}")

@@ -184,7 +184,7 @@ impl fmt::Display for CqlType {
 pub enum TypeError {
     /// Something stands where it cannot; empty at the end of the text.
     Unexpected {
-        /// What stands there, up to 20 characters.
+        /// The text found, up to 20 characters.
         found: String,
     },
     /// The name of a user-defined type is no name.
@@ -199,7 +199,7 @@ impl fmt::Display for TypeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unexpected { found } if found.is_empty() => f.write_str("the type ends too early"),
-            Self::Unexpected { found } => write!(f, "{found:?} cannot stand there in a type"),
+            Self::Unexpected { found } => write!(f, "unexpected {found:?} in the type"),
             Self::Name(error) => error.fmt(f),
             Self::Dimension => f.write_str("a vector's dimension must be from 1 to 4294967295"),
             Self::TooDeep => write!(f, "types are nested more than {NESTING_MAX} deep"),

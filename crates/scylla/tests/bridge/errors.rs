@@ -123,17 +123,17 @@ fn batches_of_another_make() {
         change(&mut batch);
         batch
     };
-    let message = "the batch has not the leaves of Mapping::leaves";
+    let message = "the batch lacks leaves of Mapping::leaves";
     misused(&mapping, &changed(&|batch| batch.columns[0].leaf = 1), message);
     misused(&mapping, &changed(&|batch| batch.columns.clear()), message);
-    let message = "the batch has not as many values as rows";
+    let message = "the numbers of values and rows of the batch differ";
     misused(&mapping, &changed(&|batch| batch.rows = 3), message);
     misused(
         &mapping,
         &changed(&|batch| batch.columns[0].validity = Some([true].into_iter().collect())),
         message,
     );
-    let message = "the batch has not the types of the schema";
+    let message = "the types of the batch differ from the schema's";
     misused(&mapping, &changed(&|batch| batch.columns[0].values = int64(&[1, 2])), message);
     let nested = Arc::new(dictionary(&[0], &Arc::new(int32(&[1]))));
     misused(&mapping, &changed(&|batch| batch.columns[0].values = dictionary(&[0, 0], &nested)), message);

@@ -525,7 +525,7 @@ fn batches_of_another_shape() {
     let mut other = fine.clone();
     other.columns[0].leaf = 7;
     let error = mapping.assemble(other).unwrap_err();
-    assert_eq!(error.to_string(), "the batch has not the leaves of Mapping::leaves (column c, row group 2)");
+    assert_eq!(error.to_string(), "the batch lacks leaves of Mapping::leaves (column c, row group 2)");
     let mut cut = fine.clone();
     cut.columns[0].levels.as_mut().unwrap().definition = vec![2_u8].into();
     let error = mapping.assemble(cut).unwrap_err();

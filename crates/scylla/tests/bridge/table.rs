@@ -86,7 +86,7 @@ fn what_cannot_be_is_found_before_the_first_row() {
         Misuse,
         "the table needs a primary key: columns or a row number",
     );
-    refused(&ab, &keyed("c"), Misuse, "the key names \"c\", which is no column; there are a, b");
+    refused(&ab, &keyed("c"), Misuse, "the key names \"c\", which is not a column; there are a, b");
     refused(&ab, &keyed("a, A"), Misuse, "the key names \"a\" twice");
     refused(
         &ab,
@@ -131,7 +131,7 @@ fn what_cannot_be_is_found_before_the_first_row() {
     let fields = [&twice[..], &[leaf("c", schema::fixed(12), Note::Converted(21))]].concat();
     let message = "the column \"c\" is wanted twice; there are no columns \"x\", \"y\"; there are a, a, b, c; \
                    \"s\" is to be a set, but no list is called so; there are none; \
-                   the key names \"z\", which is no column; there are b, c; \
+                   the key names \"z\", which is not a column; there are b, c; \
                    the key names \"a\", which is not among the columns that are taken";
     refused(&fields, &wrong, Misuse, message);
 

@@ -133,8 +133,8 @@ fn what_cannot_be_held_is_said_first() {
     let error = text.begin(&table()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "\"s\" is to be a set, but no list is called so; there are none; the key names \"a\", which is no column; there are \
-         id, \"T\"; the key names \"b\", which is no column; there are id, \"T\" (a.parquet)"
+        "\"s\" is to be a set, but no list is called so; there are none; the key names \"a\", which is not a column; there are \
+         id, \"T\"; the key names \"b\", which is not a column; there are id, \"T\" (a.parquet)"
     );
     assert_eq!(text.write(batch(0, &[(1, b"")])).unwrap_err().kind(), ErrorKind::Misuse);
     drop(text);

@@ -34,12 +34,12 @@ pub struct KeyPart {
 }
 
 impl KeySpec {
-    /// Reads what stands between the parentheses of CQL's `PRIMARY KEY (…)`: `a` · `a, b` (partitioned
-    /// by a, clustered by b) · `(a, b), c DESC` · `"A b"`. A pair of parentheses around it all, as in
-    /// `((a, b), c)`, may be there too; `(a, b)` alone is a partition key of two columns.
+    /// Parses the contents of the parentheses of CQL's `PRIMARY KEY (…)`: `a` · `a, b` (partitioned
+    /// by a, clustered by b) · `(a, b), c DESC` · `"A b"`. Another pair of parentheses around everything, as in
+    /// `((a, b), c)`, is allowed; `(a, b)` alone is a partition key of two columns.
     ///
     /// # Errors
-    /// A [`KeyError`] that says what is wrong and where.
+    /// A [`KeyError`], with what is wrong and where.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let mut reader = Reader { rest: text };
         let outer = reader.peek_outer();
@@ -114,9 +114,9 @@ impl KeyPart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// Something stands where it cannot; empty at the end of the text.
+    /// Unexpected text; empty at the end.
     Unexpected {
-        /// What stands there, up to 20 characters.
+        /// The text found, up to 20 characters.
         found: String,
     },
     /// A name is missing, or a quote is not closed.
@@ -137,9 +137,9 @@ impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unexpected { found } if found.is_empty() => f.write_str("the key ends too early"),
-            Self::Unexpected { found } => write!(f, "{found:?} cannot stand there in a key"),
+            Self::Unexpected { found } => write!(f, "unexpected {found:?} in the key"),
             Self::Name(error) => error.fmt(f),
-            Self::NoSuchColumn { name } => write!(f, "the key names {name:?}, which is no column"),
+            Self::NoSuchColumn { name } => write!(f, "the key names {name:?}, which is not a column"),
             Self::Twice { name } => write!(f, "the key names {name:?} twice"),
         }
     }
