@@ -1,7 +1,7 @@
-//! Split-block Bloom filters: which values a column chunk may have, and which it has not.
+//! Split-block Bloom filters: which values a column chunk may have, and which it certainly lacks.
 //!
-//! A value is known by [`hash`]; [`BloomProbe`](crate::read::BloomProbe) asks a file's filter about hashes, and
-//! [`BloomOptions`](crate::write::BloomOptions) tell a writer to make filters.
+//! A value is identified by its [`hash`]; [`BloomProbe`](crate::read::BloomProbe) looks hashes up in a file's filter,
+//! and [`BloomOptions`](crate::write::BloomOptions) make a writer write filters.
 //!
 //! Source: parquet-format's `BloomFilter.md`.
 
@@ -20,7 +20,7 @@ pub const BLOCK_BYTES: u32 = 32;
 /// Bytes of the largest filter that others read.
 pub const FILTER_BYTES_MAX: u32 = 128 << 20;
 
-/// The hash by which filters know a value: of its bytes in PLAIN, without the length of a BYTE_ARRAY.
+/// The hash of a value in filters: of its PLAIN bytes, without the length of a BYTE_ARRAY.
 ///
 /// ```
 /// use marquetry_parquet::bloom;

@@ -1,11 +1,11 @@
-//! Well-known binary, which GEOMETRY and GEOGRAPHY columns hold: as well-known text, and what statistics tell of it.
+//! Well-known binary, which GEOMETRY and GEOGRAPHY columns hold: printed as well-known text, and its statistics.
 //!
 //! Source: parquet-format's `Geospatial.md`, which takes the two forms from OGC's *Simple feature access, part 1* (version 1.2.1,
 //! sections 7 and 8), with ISO's codes for Z and M. PostGIS's extension of the binary form (flags for Z and M, and an SRID) is
 //! unmistakable, and read too.
 //!
-//! Kept crates were looked at. `wkb` reserves memory for as many parts as a value claims, and both it and `geozero` recurse as deep as
-//! it nests; this recurses nowhere and reserves nothing.
+//! Maintained crates were considered. `wkb` reserves memory for as many parts as a value claims, and both it and
+//! `geozero` recurse as deep as it nests; this code does not recurse and reserves nothing.
 
 mod extent;
 
@@ -33,8 +33,8 @@ const GEOMETRY_BYTES_MIN: usize = 9;
 ///
 /// # Errors
 ///
-/// `Corrupt` for what is no such geometry, with the byte in it that is wrong; nothing is then appended. `LimitExceeded` for collections
-/// more than 64 deep.
+/// `Corrupt`, with the offset of the wrong byte, for bytes that are not such a geometry; nothing is then appended.
+/// `LimitExceeded` for collections more than 64 deep.
 pub fn write_wkt(wkb: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     let mut reader = Reader { wkb, at: 0, is_big_endian: false };
@@ -50,7 +50,7 @@ pub fn write_wkt(wkb: &[u8], out: &mut Vec<u8>) -> Result<()> {
     })
 }
 
-/// The name of an ISO WKB code, as the format's statistics list it: 1001 is `POINT Z`. `None` for a code that is none.
+/// The name of an ISO WKB code, as the format's statistics list it: 1001 is `POINT Z`. `None` for an unknown code.
 pub fn type_name(code: i32) -> Option<(&'static str, &'static str)> {
     let code = u32::try_from(code).ok()?;
     let dimensions = Dimensions::of_thousands(code / 1000)?;

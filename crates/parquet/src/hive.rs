@@ -1,4 +1,4 @@
-//! Columns that are in the names of directories: `year=2024/month=2/data.parquet`, as Hive lays out tables.
+//! Columns in the names of directories: `year=2024/month=2/data.parquet`, as Hive lays out tables.
 //!
 //! Source: Hive's layout of partitions has no specification. Names and values are percent-encoded, and a null has a name of its
 //! own, as Hive, Spark and DuckDB write them. What values mean is taken from the values alone: see [`HiveType::of`].
@@ -11,10 +11,10 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 use crate::batch::{ByteArrays, Values};
 use crate::schema::{Column, LogicalType, PhysicalType};
 
-/// The directory's name that stands for a null.
+/// The name that means null.
 pub const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// What a directory's name says of all rows below it.
+/// A column and its value, from a directory's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
     /// The column.
@@ -24,7 +24,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// The partition that a directory's name is: `name=value`. `None` for any other name.
+    /// Parses a directory's name of the form `name=value`. `None` for any other name.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl Partition {
         Ok(Some(Partition { name: decode(name)?, value }))
     }
 
-    /// The directory's name: what [`Partition::of`] reads it from. It is never a hidden one.
+    /// The directory's name, the inverse of [`Partition::of`]. It is never a hidden one.
     pub fn directory(&self) -> String {
         let name = encode(&self.name);
         // Readers of directories pass over what begins with a dot.
@@ -89,7 +89,7 @@ fn encode(text: &str) -> String {
     out
 }
 
-/// What the values of a partition column are.
+/// The type of a partition column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HiveType {
     /// INT64.
@@ -101,8 +101,9 @@ pub enum HiveType {
 }
 
 impl HiveType {
-    /// The type of a column that has these values: integers, if all are as INT64 would be printed (`7`, but neither `07` nor `+7`, of
-    /// which something would be lost); dates, if all are of the form `2024-02-29`; else text. So does DuckDB.
+    /// The type of a column with these values: integers if all look as INT64 is printed (`7`, but neither `07` nor
+    /// `+7`, which would lose something); dates if all have the form `2024-02-29`; otherwise text. DuckDB does the
+    /// same.
     pub fn of<'a>(values: impl Iterator<Item = &'a str> + Clone) -> HiveType {
         if values.clone().next().is_none() {
             HiveType::Text
@@ -125,7 +126,8 @@ impl HiveType {
         Column { name: name.into(), physical_type, logical_type }
     }
 
-    /// A value, as [`ConformReader`](crate::read::ConformReader) takes it for a constant. `None` if it is not of this type.
+    /// A value in the form that [`ConformReader`](crate::read::ConformReader) takes for constants. `None` if it is
+    /// not of this type.
     pub fn value(self, text: &str) -> Option<Values> {
         Some(match self {
             HiveType::Integer => Values::Int64(Buffer::from(alloc::vec![integer(text)?])),

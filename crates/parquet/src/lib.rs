@@ -1,21 +1,21 @@
 //! A Parquet engine that does no I/O, never blocks, and never works longer than its caller allows.
 //!
-//! * [`format`](mod@format): what the file holds beside the data — Thrift structures, the footer, page headers;
-//! * [`scalar`]: values of types that Rust has none for;
+//! * [`format`](mod@format): what a file holds besides data: Thrift structures, the footer, page headers;
+//! * [`scalar`]: values of types that Rust lacks;
 //! * [`schema`]: the tree of types, logical types, levels;
 //! * [`batch`]: what travels: batches of rows, column by column;
-//! * [`bloom`]: Bloom filters, and the hash by which they know values;
-//! * [`encoding`]: one module an encoding;
-//! * [`hive`]: columns that are in the names of directories;
-//! * [`prune`]: what statistics and the page index tell of values before they are read;
+//! * [`bloom`]: Bloom filters and their hash;
+//! * [`encoding`]: one module per encoding;
+//! * [`hive`]: columns in the names of directories;
+//! * [`prune`]: what statistics and the page index say about values before they are read;
 //! * [`geometry`]: well-known binary as well-known text;
 //! * [`read`]: the machines that read;
-//! * [`sort`]: rows put in order, more than memory holds;
+//! * [`sort`]: sorting, even more rows than memory holds;
 //! * [`thrift`]: the compact protocol that the structures of `format` are written in;
-//! * [`variant`]: the values of VARIANT columns: looked at, built, put together from shredded columns;
+//! * [`variant`]: the values of VARIANT columns: read, built, reassembled from shredded columns;
 //! * [`write`](mod@write): the machines that write.
 //!
-//! The machines keep the contract of [`marquetry_base`]. A reader of a whole file in memory:
+//! The machines keep the contract of [`marquetry_base`]. For example, driven by hand over a file in memory:
 //!
 //! ```
 //! # fn main() -> Result<(), marquetry_base::Error> {

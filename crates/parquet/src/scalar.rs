@@ -1,4 +1,4 @@
-//! Values of types that Rust has none for, for whoever shows or converts them: INT96 and FLOAT16.
+//! Values of types that Rust lacks, for printing and conversion: INT96 and FLOAT16.
 
 /// Nanoseconds of a day.
 const DAY_NANOS: i128 = 86_400_000_000_000;
@@ -21,7 +21,7 @@ pub fn int96_nanos(bytes: [u8; 12]) -> i128 {
     if is_overflown { since_epoch + overflow } else { since_epoch }
 }
 
-/// An INT96 timestamp's nanoseconds in the day, and Julian day, as they stand.
+/// An INT96 timestamp's nanoseconds in the day and Julian day, as stored.
 #[must_use]
 pub fn int96_parts(bytes: [u8; 12]) -> (i64, i32) {
     let [a, b, c, d, e, f, g, h, day @ ..] = bytes;

@@ -10,7 +10,7 @@ use marquetry_base::{Bitmap, Buffer};
 
 use super::Values;
 
-/// A field of a batch, in Arrow's layout: one slot a row, or an element of the list it is below.
+/// A field of a batch, in Arrow's layout: one slot per row, or per element of the list around it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Array {
     /// The node of the schema.
@@ -19,7 +19,7 @@ pub struct Array {
     pub length: usize,
     /// Slots that are null.
     pub nulls: usize,
-    /// A bit a slot: there (1) or null (0). `None` when none is null.
+    /// A bit per slot: present (1) or null (0). `None` if none is null.
     pub validity: Option<Bitmap>,
     /// What is in the slots.
     pub kind: ArrayKind,
@@ -28,7 +28,7 @@ pub struct Array {
 /// What an [`Array`] holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ArrayKind {
-    /// Values, one a slot; a null's is zero or empty.
+    /// Values, one per slot; a null's is zero or empty.
     Values(Values),
     /// Fields, each as long as the struct.
     Struct(Vec<Array>),

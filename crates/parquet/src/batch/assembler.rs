@@ -28,10 +28,11 @@ const FIELD_UNITS: u64 = 200;
 
 /// Makes the arrays of one field of the root, batch after batch.
 ///
-/// [`step`](Assembler::step) does a part of the work at a time, [`assemble`](Assembler::assemble) all of it at once: about a nanosecond
-/// for each entry of each leaf, and less than that for each entry of each list, map or struct that can be null. A field's levels are
-/// taken from its first leaf; the other leaves are compared with it, once each. Values without nulls are shared with the batch; others
-/// are copied, with a slot for each null. The memory of arrays that nobody holds any more is used for the next ones.
+/// [`step`](Assembler::step) does a part of the work at a time, [`assemble`](Assembler::assemble) all of it in one
+/// call: about a nanosecond for each entry of each leaf, and less for each entry of each list, map or nullable
+/// struct. A field's levels are taken from its first leaf; the other leaves are compared with it, once each. Values
+/// without nulls are shared with the batch; others are copied, with a slot for each null. The memory of arrays that
+/// are no longer shared is reused.
 #[derive(Debug)]
 pub struct Assembler {
     fields: Vec<Field>,
@@ -45,7 +46,7 @@ pub struct Assembler {
 }
 
 impl Assembler {
-    /// For a shape of a schema. `limits` bound what is made of a batch: nulls take room in values of a fixed length.
+    /// For a shape of a schema. `limits` bound the output: nulls take room in values of a fixed length.
     ///
     /// # Errors
     ///
@@ -76,9 +77,9 @@ impl Assembler {
     ///
     /// # Errors
     ///
-    /// `Misuse` for a leaf that is not there; `Corrupt`, naming the row group, the column and the row, where the columns' levels
-    /// contradict each other; `LimitExceeded` for lists of more than 2³¹ − 1 elements in a batch, and for more bytes than
-    /// [`Limits::total_bytes`]. Errors stay.
+    /// `Misuse` for a missing leaf; `Corrupt`, naming the row group, the column and the row, where the columns'
+    /// levels contradict each other; `LimitExceeded` for lists of more than 2³¹ − 1 elements in a batch, and for more
+    /// bytes than [`Limits::total_bytes`]. Errors are sticky.
     pub fn assemble<'a>(
         &mut self,
         batch: &Batch,
@@ -90,7 +91,7 @@ impl Assembler {
         }
     }
 
-    /// Does a part of that. `None` when the budget is spent: call again, with the same batch.
+    /// Does a part of the work. `None` if the budget is spent: call again, with the same batch.
     ///
     /// # Errors
     ///

@@ -13,13 +13,13 @@ use crate::schema::Schema;
 /// Rows of one row group, column by column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Batch {
-    /// The row group's number.
+    /// The row group's index.
     pub row_group: usize,
     /// The first row's number in the file.
     pub first_row: u64,
     /// Rows; the same in every column.
     pub rows: usize,
-    /// The columns asked for, in the order they were asked for. One list: of more than 6,000 columns it has 1 MiB or more.
+    /// The requested columns, in the requested order. They are one list: more than 6,000 columns take 1 MiB or more.
     pub columns: Vec<ColumnBatch>,
 }
 
@@ -28,7 +28,7 @@ impl Batch {
     ///
     /// # Panics
     ///
-    /// When the range reaches beyond the rows, as slices do.
+    /// When the range reaches beyond the rows, as for slices.
     #[must_use]
     pub fn slice(&self, rows: Range<usize>) -> Batch {
         if rows == (0..self.rows) {
@@ -63,13 +63,13 @@ pub struct ColumnBatch {
     pub leaf: usize,
     /// Rows.
     pub rows: usize,
-    /// Rows that are null; of a nested leaf, entries without a value.
+    /// Null rows; in a nested leaf, entries without a value.
     pub nulls: usize,
-    /// A bit a row: there (1) or null (0). `None` when no row is null.
+    /// A bit per row: present (1) or null (0). `None` if no row is null.
     pub validity: Option<Bitmap>,
     /// The values.
     pub values: Values,
-    /// Where the values stand.
+    /// The layout of the values.
     pub layout: Layout,
     /// The levels of a nested leaf, whose values are always dense and which has no validity. `None` for a flat one.
     pub levels: Option<Levels>,
@@ -86,17 +86,18 @@ pub struct ColumnBatch {
 pub struct Levels {
     /// The definition level of each entry.
     pub definition: Buffer<u8>,
-    /// The repetition level of each entry: 0 begins a row. `None` below no list, where each entry is a row.
+    /// The repetition level of each entry: 0 begins a row. `None` if the leaf is not in a list, where each entry is a
+    /// row.
     pub repetition: Option<Buffer<u8>>,
 }
 
-/// Where values stand in a column with nulls.
+/// The layout of values in a column with nulls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Layout {
-    /// A value a row; a null's is zero or empty. Arrow's layout.
+    /// One value per row; a null's is zero or empty. This is Arrow's layout.
     #[default]
     Spaced,
-    /// Only the values that are there, one after the other: what the file holds.
+    /// Only the values that are not null, in order. This is the file's layout.
     Dense,
 }
 
@@ -111,7 +112,7 @@ impl ColumnBatch {
     ///
     /// # Panics
     ///
-    /// When the range reaches beyond the rows, as slices do.
+    /// When the range reaches beyond the rows, as for slices.
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> ColumnBatch {
         assert!(range.start <= range.end && range.end <= self.rows, "rows {range:?} of {}", self.rows);

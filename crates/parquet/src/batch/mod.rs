@@ -1,7 +1,7 @@
-//! What travels: batches of rows, column by column, as readers make and writers take them.
+//! Batches of rows, column by column, as readers make and writers take them.
 //!
-//! A [`Batch`] has a [`ColumnBatch`] a leaf of its schema. Values stand [dense or spaced](Layout); nested leaves keep their
-//! [`Levels`], of which an [`Assembler`] makes [`Array`]s in Arrow's layout.
+//! A [`Batch`] has one [`ColumnBatch`] per leaf. Values are [dense or spaced](Layout); nested leaves keep their
+//! [`Levels`], from which an [`Assembler`] makes [`Array`]s in Arrow's layout.
 
 mod array;
 mod assembler;

@@ -1,4 +1,4 @@
-//! Values, borrowed: what encoders and dictionaries take.
+//! Borrowed values, which encoders and dictionaries take.
 
 use core::ops::Range;
 
@@ -84,7 +84,7 @@ impl<'a> Slice<'a> {
     ///
     /// # Panics
     ///
-    /// When the range reaches beyond them, as slices do.
+    /// When the range reaches beyond them, as for slices.
     #[must_use]
     pub fn part(&self, range: Range<usize>) -> Slice<'a> {
         match *self {

@@ -9,13 +9,13 @@ use marquetry_base::{Bitmap, Buffer, Bytes};
 /// Values of one physical type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Values {
-    /// BOOLEAN, a bit a value.
+    /// BOOLEAN, one bit per value.
     Boolean(Bitmap),
     /// INT32.
     Int32(Buffer<i32>),
     /// INT64.
     Int64(Buffer<i64>),
-    /// INT96, twelve bytes a value.
+    /// INT96, twelve bytes per value.
     Int96(FixedBytes),
     /// FLOAT.
     Float(Buffer<f32>),
@@ -30,7 +30,7 @@ pub enum Values {
     Dictionary(Buffer<u32>, Arc<Values>),
 }
 
-/// Byte strings as views: 16 bytes a value, in the layout of Arrow's `Utf8View` and `BinaryView`.
+/// Byte strings as views: 16 bytes per value, in the layout of Arrow's `Utf8View` and `BinaryView`.
 ///
 /// A view is a little-endian `u128`: the length in bytes 0..4; then, if it is at most 12, the bytes themselves, padded with
 /// zeros; else the first four bytes, the number of a buffer (4 bytes) and the offset in it (4 bytes).
@@ -40,7 +40,7 @@ pub struct ByteArrays {
     buffers: Arc<Vec<Bytes>>,
 }
 
-/// Byte strings of one length, one after the other.
+/// Contiguous byte strings of one length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FixedBytes {
     width: usize,
@@ -57,7 +57,7 @@ impl ByteArrays {
         ByteArrays { views, buffers }
     }
 
-    /// Values that stand one after the other in `bytes`, each of these lengths. Lengths beyond the end, or beyond 4 GiB, read as
+    /// Contiguous values in `bytes` with these lengths. Values that reach beyond the end, or beyond 4 GiB, read as
     /// empty.
     pub fn from_lengths(bytes: Bytes, lengths: impl IntoIterator<Item = usize>) -> ByteArrays {
         let mut offset = 0usize;
@@ -107,7 +107,7 @@ impl ByteArrays {
     ///
     /// # Panics
     ///
-    /// When `index` is beyond the end, as slices do.
+    /// When `index` is beyond the end, as for slices.
     #[inline]
     pub fn get(&self, index: usize) -> &[u8] {
         let view = &self.views[index];
@@ -177,7 +177,7 @@ impl FixedBytes {
     ///
     /// # Panics
     ///
-    /// When `index` is beyond the end, as slices do.
+    /// When `index` is beyond the end, as for slices.
     #[inline]
     pub fn get(&self, index: usize) -> &[u8] {
         &self.bytes[index * self.width..(index + 1) * self.width]

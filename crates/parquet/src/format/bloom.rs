@@ -1,12 +1,12 @@
-//! The head of a Bloom filter (`BloomFilterHeader`).
+//! The header of a Bloom filter (`BloomFilterHeader`).
 
 use crate::thrift::{Kind, Reader, Stop, Thrift};
 use marquetry_base::{Error, Result};
 
-/// What stands before the blocks of a Bloom filter.
+/// The header before the blocks of a Bloom filter.
 ///
-/// Of algorithms, hashes and compressions the format has one each: split blocks, XXH64, and none. Others are errors where they are
-/// read.
+/// The format has one algorithm, one hash and one compression: split blocks, XXH64, and none. Reading others is an
+/// error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BloomFilterHeader {
     /// Bytes of all blocks, which are 32 each.
@@ -24,8 +24,8 @@ impl BloomFilterHeader {
     ///
     /// # Errors
     ///
-    /// `Corrupt` for what is no header, or one of no whole blocks; `Unsupported` for algorithms, hashes and compressions that this
-    /// version does not know.
+    /// `Corrupt` for an invalid header, or incomplete blocks; `Unsupported` for algorithms, hashes and compressions
+    /// that this version does not know.
     pub fn read(data: &[u8], start: u64) -> Result<(BloomFilterHeader, usize)> {
         let mut reader = Reader::new(data, 0);
         let told = read(&mut reader).map_err(|stop| stop.into_error("a Bloom filter's header", start))?;

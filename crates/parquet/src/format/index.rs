@@ -1,4 +1,5 @@
-//! The page index: where the pages of a column chunk are (`OffsetIndex`), and what bounds their values have (`ColumnIndex`).
+//! The page index: the positions of a column chunk's pages (`OffsetIndex`), and the bounds of their values
+//! (`ColumnIndex`).
 //!
 //! Source: parquet-format's `PageIndex.md`, and the two structures of `parquet.thrift`.
 
@@ -12,16 +13,16 @@ use crate::thrift::{Field, Fields, Kind, Reader, Skim, Stop, Thrift, WHOLE_BYTES
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
 
-/// Where the data pages of a column chunk are (`OffsetIndex`).
+/// The positions of a column chunk's data pages (`OffsetIndex`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OffsetIndex {
     /// The data pages, in order. The dictionary page is not among them.
     pub pages: Vec<PageLocation>,
-    /// Of each page the bytes of its BYTE_ARRAY values, without their lengths, as if none were encoded.
+    /// For each page, the bytes of its BYTE_ARRAY values, without their lengths and before encoding.
     pub unencoded_byte_array_data_bytes: Option<Vec<u64>>,
 }
 
-/// Where a data page is (`PageLocation`).
+/// The position of a data page (`PageLocation`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageLocation {
     /// Where its header starts in the file.
@@ -32,23 +33,23 @@ pub struct PageLocation {
     pub first_row: u64,
 }
 
-/// What bounds the values of each data page have (`ColumnIndex`). How they are ordered is the column's
-/// [`ColumnOrder`](super::ColumnOrder); which of them can be trusted says [`crate::prune`].
+/// The bounds of the values of each data page (`ColumnIndex`). How they are ordered is the column's
+/// [`ColumnOrder`](super::ColumnOrder); [`crate::prune`] says which of them can be trusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ColumnIndex {
-    /// Of each page whether it has nothing but nulls. Its bounds are then empty.
+    /// For each page, whether it has only nulls. Its bounds are then empty.
     pub null_pages: Vec<bool>,
-    /// Of each page the smallest value or a lower bound.
+    /// For each page, the smallest value or a lower bound.
     pub min_values: ByteStrings,
-    /// Of each page the largest value or an upper bound.
+    /// For each page, the largest value or an upper bound.
     pub max_values: ByteStrings,
     /// Whether the bounds of the pages ascend or descend.
     pub boundary_order: BoundaryOrder,
-    /// Of each page its nulls.
+    /// For each page, the number of nulls.
     pub null_counts: Option<Vec<u64>>,
-    /// Of each page its NaNs.
+    /// For each page, the number of NaNs.
     pub nan_counts: Option<Vec<u64>>,
-    /// Of each page how often each repetition level stands in it, one page's counts after the other's.
+    /// For each page, the counts of each repetition level; the pages' counts are concatenated.
     pub repetition_level_histograms: Option<Vec<u64>>,
     /// The same of definition levels.
     pub definition_level_histograms: Option<Vec<u64>>,
@@ -57,7 +58,7 @@ pub struct ColumnIndex {
 /// Whether lower and upper bounds are both sorted, and how (`BoundaryOrder`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BoundaryOrder {
-    /// They are not, or nobody said.
+    /// They are not sorted, or the writer did not say.
     #[default]
     Unordered,
     /// Each of them is at least the one before.
@@ -68,7 +69,7 @@ pub enum BoundaryOrder {
     Unknown(i32),
 }
 
-/// Strings of bytes that stand in one buffer, which they share.
+/// Byte strings in one shared buffer.
 #[derive(Debug, Clone, Default)]
 pub struct ByteStrings {
     bytes: Bytes,
@@ -87,7 +88,7 @@ impl ByteStrings {
         self.ranges.is_empty()
     }
 
-    /// One of them; empty when it is not there.
+    /// One of them; empty if there is no such string.
     pub fn get(&self, at: usize) -> &[u8] {
         let range = self.ranges.get(at).and_then(|&(start, end)| {
             self.bytes.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
@@ -126,7 +127,7 @@ impl PartialEq for ByteStrings {
 impl Eq for ByteStrings {}
 
 impl OffsetIndex {
-    /// Rows of a page, in a row group of `group_rows`. `None` when the page is not there.
+    /// Rows of a page, in a row group of `group_rows`. `None` if there is no such page.
     pub fn rows(&self, page: usize, group_rows: u64) -> Option<u64> {
         let first = self.pages.get(page)?.first_row;
         let end = self.pages.get(page + 1).map_or(group_rows, |next| next.first_row);
@@ -140,12 +141,12 @@ impl ColumnIndex {
         self.null_pages.len()
     }
 
-    /// How often each definition level stands in a page, from 0 on. Empty when the writer did not say.
+    /// The count of each definition level in a page, from 0 on. Empty if the writer did not say.
     pub fn definition_levels(&self, page: usize) -> &[u64] {
         self.histogram(&self.definition_level_histograms, page)
     }
 
-    /// How often each repetition level stands in a page, from 0 on. Empty when the writer did not say.
+    /// The count of each repetition level in a page, from 0 on. Empty if the writer did not say.
     pub fn repetition_levels(&self, page: usize) -> &[u64] {
         self.histogram(&self.repetition_level_histograms, page)
     }

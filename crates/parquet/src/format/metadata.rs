@@ -1,4 +1,4 @@
-//! The footer's structures, as `parquet.thrift` names them, read into Rust's types.
+//! The footer's structures, with the names of `parquet.thrift`, as Rust types.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -13,7 +13,7 @@ use crate::schema::Schema;
 /// The footer (`FileMetaData`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileMetaData {
-    /// The format's version, 1 or 2. It tells nothing of what the file uses.
+    /// The format's version, 1 or 2. It says nothing about which features the file uses.
     pub version: i32,
     /// The tree of types.
     pub schema: Schema,
@@ -21,15 +21,15 @@ pub struct FileMetaData {
     pub rows: u64,
     /// The row groups, in order.
     pub row_groups: Segmented<RowGroup>,
-    /// What the writer wished to keep beside the data.
+    /// The writer's key-value metadata.
     pub key_values: Segmented<KeyValue>,
     /// The writer's name and version.
     pub created_by: Option<String>,
     /// How the bounds of each leaf's statistics are ordered; empty when the writer did not say.
     pub column_orders: Segmented<ColumnOrder>,
-    /// How columns are encrypted, where some are and the footer is not.
+    /// How columns are encrypted, if some are and the footer is not.
     pub encryption: Option<EncryptionAlgorithm>,
-    /// Where the footer starts: the pages, and all else, stand before it.
+    /// Where the footer starts, after the pages and everything else.
     pub footer_start: u64,
     /// The footer's length in bytes, without its length and magic.
     pub footer_bytes: u64,
@@ -39,8 +39,9 @@ pub struct FileMetaData {
 const LET_GO_UNITS: u64 = 500;
 
 impl FileMetaData {
-    /// Lets go of as much as the budget pays for: true once nothing is left. To drop the metadata of a hundred thousand columns, or of
-    /// a million row groups, takes tens of milliseconds; so who must not stall calls this until all is gone.
+    /// Releases as much as the budget pays for; true once nothing is left. Dropping the metadata of a hundred
+    /// thousand columns, or of a million row groups, takes tens of milliseconds; a host that must not stall calls
+    /// this until it returns true.
     pub fn let_go(&mut self, budget: &mut Budget<'_>) -> bool {
         while self.pop() {
             budget.charge_units(LET_GO_UNITS);
@@ -102,11 +103,11 @@ pub struct ColumnChunk {
     pub dictionary_page_offset: Option<u64>,
     /// Bounds and counts.
     pub statistics: Option<Box<Statistics>>,
-    /// Sizes of values, and how often each level stands.
+    /// Sizes of values, and the counts of each level.
     pub size_statistics: Option<Box<SizeStatistics>>,
-    /// Where geometries are.
+    /// The extent of geometries.
     pub geospatial_statistics: Option<Box<GeospatialStatistics>>,
-    /// How many pages have which encoding.
+    /// The number of pages in each encoding.
     pub encoding_stats: Vec<PageEncodingStats>,
     /// The Bloom filter's offset, and length if the writer said.
     pub bloom_filter: Option<(u64, Option<u32>)>,
@@ -114,18 +115,18 @@ pub struct ColumnChunk {
     pub column_index: Option<(u64, u32)>,
     /// The offset index's offset and length.
     pub offset_index: Option<(u64, u32)>,
-    /// What the writer wished to keep beside this column.
+    /// The column's key-value metadata.
     pub key_values: Vec<KeyValue>,
     /// True when the column, or its metadata, is encrypted.
     pub encrypted: bool,
 }
 
 impl ColumnChunk {
-    /// Where the chunk's first page starts: the dictionary's, where there is one.
+    /// Where the chunk's first page starts: the dictionary's, if there is one.
     ///
-    /// Some writers set a dictionary offset of 0, or one behind the data: both mean that there is none to be found there. Arrow C++
-    /// sets a data offset of 0 where a row group without rows has a dictionary page and no other: no page stands at 0, where the
-    /// magic is.
+    /// Some writers set a dictionary offset of 0, or one after the data: both mean that there is no dictionary. Arrow
+    /// C++ sets a data offset of 0 if a row group without rows has only a dictionary page: no page can start at 0,
+    /// where the magic is.
     pub fn first_page_offset(&self) -> u64 {
         match self.dictionary_page_offset {
             Some(offset) if offset > 0 && (offset < self.data_page_offset || self.data_page_offset == 0) => {
@@ -138,7 +139,8 @@ impl ColumnChunk {
 
 /// Bounds and counts of a column chunk or page (`Statistics`).
 ///
-/// Bounds are PLAIN-encoded values, but without a length for BYTE_ARRAY. Long ones share what the host supplied.
+/// Bounds are PLAIN-encoded values, without a length for BYTE_ARRAY. Long ones share the bytes that the host
+/// supplied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// The smallest value or a lower bound, in the column's order.
@@ -166,15 +168,15 @@ pub struct Statistics {
 pub struct KeyValue {
     /// The key.
     pub key: String,
-    /// The value, if any. The format says text; some writers keep bytes, so it is bytes here. A long one shares what the host
-    /// supplied, if it came in one piece.
+    /// The value, if any. The format says text; some writers store bytes, so it is bytes here. A long one shares the
+    /// bytes that the host supplied, if they came in one piece.
     pub value: Option<Bytes>,
 }
 
 /// A column that a row group is sorted by (`SortingColumn`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SortingColumn {
-    /// The leaf's number.
+    /// The leaf's index.
     pub column: u32,
     /// Descending, not ascending.
     pub descending: bool,
@@ -258,7 +260,7 @@ impl fmt::Display for Compression {
 /// How values or levels are encoded (`Encoding`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Encoding {
-    /// One value after the other.
+    /// Values as they are, in order.
     Plain,
     /// The deprecated name of RLE_DICTIONARY, and of PLAIN in dictionary pages.
     PlainDictionary,

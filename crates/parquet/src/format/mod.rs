@@ -1,4 +1,4 @@
-//! What a Parquet file holds beside its data: the structures of `parquet.thrift` and how they are read and written.
+//! What a Parquet file holds besides data: the structures of `parquet.thrift`, read and written.
 
 mod bloom;
 mod index;
@@ -20,7 +20,7 @@ pub use page::{DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, PageHeade
 pub(crate) use parse::{FooterParser, Parsed};
 pub use statistics::{BoundingBox, GeospatialStatistics, SizeStatistics};
 
-/// The key of a footer's metadata under which Arrow's writers leave their schema.
+/// The key of a footer's metadata under which Arrow's writers store their schema.
 pub const ARROW_SCHEMA_KEY: &str = "ARROW:schema";
 /// The four bytes that a file begins and ends with.
 pub const MAGIC: [u8; 4] = *b"PAR1";

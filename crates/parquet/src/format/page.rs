@@ -11,7 +11,7 @@ use crate::thrift::{Fields, Kind, Reader, Skim, Stop, Thrift, Wanted, first_faul
 /// A page's header.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PageHeader {
-    /// What kind of page, and what its own header says.
+    /// The kind of page, with that kind's header.
     pub kind: PageKind,
     /// Bytes of the page before compression, without this header, with V2's levels.
     pub uncompressed_bytes: u32,
@@ -113,7 +113,7 @@ const DATA_V2_FIELDS: Fields = &[
 ];
 
 impl PageHeader {
-    /// Reads a header from the start of `data`, at once; with it, its length in bytes.
+    /// Reads a header from the start of `data`, in one call. Returns it with its length in bytes.
     ///
     /// # Errors
     ///
@@ -144,7 +144,7 @@ impl PageHeader {
         stop.into_error(HEADER, start)
     }
 
-    /// Values in the page, nulls included; of a dictionary, its entries.
+    /// Values in the page, nulls included; for a dictionary, its entries.
     pub fn values(&self) -> u32 {
         match &self.kind {
             PageKind::Data(page) => page.values,

@@ -1,4 +1,5 @@
-//! From the footer's bytes to [`FileMetaData`], in steps: one schema element or column chunk after the other, as the bytes come.
+//! From the footer's bytes to [`FileMetaData`], in steps: one schema element or column chunk at a time, as bytes
+//! arrive.
 
 use alloc::boxed::Box;
 use alloc::string::String;

@@ -1,40 +1,40 @@
-//! What a column chunk tells of its values' sizes, levels and places (`SizeStatistics`, `GeospatialStatistics`).
+//! Sizes, levels and extents of a column chunk's values (`SizeStatistics`, `GeospatialStatistics`).
 
 use crate::thrift::{Fields, Kind, Reader, Thrift, Wanted};
 use alloc::vec::Vec;
 
-/// What is needed to guess how much memory a chunk's values take, and how its lists and structs are filled (`SizeStatistics`).
+/// For estimating how much memory a chunk's values take, and how its lists and structs are filled (`SizeStatistics`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SizeStatistics {
-    /// Bytes of all values of BYTE_ARRAY, without their lengths, as if none were encoded.
+    /// The bytes of all BYTE_ARRAY values, without their lengths and before encoding.
     pub unencoded_byte_array_data_bytes: Option<u64>,
-    /// How often each repetition level stands, from 0 on. Empty when the writer did not say, which it need not where there is
-    /// one level only.
+    /// The count of each repetition level, from 0 on. Empty if the writer did not say; it need not if there is only
+    /// one level.
     pub repetition_level_histogram: Vec<u64>,
-    /// How often each definition level stands, from 0 on. Empty when the writer did not say, which it need not where there are
-    /// no more than two levels.
+    /// The count of each definition level, from 0 on. Empty if the writer did not say; it need not if there are at
+    /// most two levels.
     pub definition_level_histogram: Vec<u64>,
 }
 
-/// Where the geometries of a chunk are, and of what types (`GeospatialStatistics`; Geospatial.md, Statistics).
+/// The extent and types of a chunk's geometries (`GeospatialStatistics`; Geospatial.md, Statistics).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GeospatialStatistics {
     /// A box around all of them.
     pub bounding_box: Option<BoundingBox>,
-    /// The ISO WKB codes of all types that stand in the chunk: 1 is a point, 1001 one with Z. Empty: not known.
+    /// The ISO WKB codes of all types in the chunk: 1 is a point, 1001 a point with Z. Empty if unknown.
     pub geospatial_types: Vec<i32>,
 }
 
 /// The smallest and largest coordinates (`BoundingBox`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoundingBox {
-    /// West to east. The first is larger than the second where the box crosses the antimeridian.
+    /// West to east. The first is larger than the second if the box crosses the antimeridian.
     pub x: (f64, f64),
     /// South to north.
     pub y: (f64, f64),
-    /// Heights, where there are any.
+    /// Heights, if there are any.
     pub z: Option<(f64, f64)>,
-    /// Measures, where there are any.
+    /// Measures, if there are any.
     pub m: Option<(f64, f64)>,
 }
 

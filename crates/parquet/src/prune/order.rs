@@ -23,7 +23,7 @@ pub enum Order {
     Unsigned32,
     /// Unsigned integers of 64 bits.
     Unsigned64,
-    /// FLOAT by value: −0 is +0, and a NaN is nowhere.
+    /// FLOAT by value: −0 equals +0, and NaN has no place.
     Float,
     /// DOUBLE, likewise.
     Double,
@@ -44,8 +44,8 @@ pub enum Order {
 }
 
 impl Order {
-    /// The order of a leaf's statistics. `None` where none is defined, or where the column order is one that cannot be, or is not
-    /// known: then its bounds must be ignored.
+    /// The order of a leaf's statistics. `None` if none is defined, or if the column order is invalid or unknown:
+    /// then its bounds must be ignored.
     pub fn of(
         physical_type: PhysicalType,
         logical_type: Option<&LogicalType>,
@@ -100,7 +100,8 @@ impl Order {
         Some(order)
     }
 
-    /// Whether these bytes can be a value. NaN is one. A bound may be cut shorter than the type only where bytes are compared.
+    /// Whether these bytes can be a value. NaN is one. Only a bound that is compared bytewise may be shorter than the
+    /// type.
     pub fn is_valid(self, value: &[u8]) -> bool {
         match self {
             Order::Boolean => value.len() == 1,
@@ -113,7 +114,7 @@ impl Order {
         }
     }
 
-    /// Compares two values. `None` where one of them is none of the type, or NaN in an order that has no place for it.
+    /// Compares two values. `None` if one of them is not of the type, or is NaN in an order that has no place for it.
     pub fn compare(self, left: &[u8], right: &[u8]) -> Option<Ordering> {
         match self {
             Order::Boolean => Some((bytes::<1>(left)?[0] & 1).cmp(&(bytes::<1>(right)?[0] & 1))),

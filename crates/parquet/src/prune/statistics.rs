@@ -1,7 +1,7 @@
-//! What statistics tell, as far as they can be trusted.
+//! Statistics, as far as they can be trusted.
 //!
-//! Source: `Statistics`, `ColumnOrder` and `ColumnIndex` of parquet.thrift. Each rule says which sentence of theirs it follows, or
-//! which writers' fault it keeps out.
+//! Source: `Statistics`, `ColumnOrder` and `ColumnIndex` of parquet.thrift. Each rule names the sentence that it
+//! follows, or the writers' fault that it guards against.
 
 use core::cmp::Ordering;
 
@@ -14,13 +14,14 @@ use crate::schema::{LogicalType, Meaning, PhysicalType};
 /// A bound of values, PLAIN, but BYTE_ARRAY without a length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound<'a> {
-    /// No value is beyond it. It need not be one of them, and of bytes it may be cut short.
+    /// No value is beyond it. It need not be one of them, and a bound of bytes may be truncated.
     pub value: &'a [u8],
-    /// Whether it is one of the values: `None` when the writer did not say. A zero whose sign was changed to reach farther is not.
+    /// Whether it is one of the values: `None` if the writer did not say. A zero whose sign was changed to widen the
+    /// bound is not.
     pub is_exact: Option<bool>,
 }
 
-/// What is known of the values of a column chunk or page without reading them. What is `None` is not known.
+/// What is known about the values of a column chunk or page without reading them. `None` means unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Known<'a> {
     /// No value that is neither null nor NaN is smaller. With [`Known::is_only_nans`] it is a NaN.
@@ -35,9 +36,9 @@ pub struct Known<'a> {
     pub nans: Option<u64>,
     /// Distinct values.
     pub distinct: Option<u64>,
-    /// Every entry is null. False where that is not known.
+    /// Every entry is null. False if unknown.
     pub is_only_nulls: bool,
-    /// Every entry is null or NaN, and some are NaN. False where that is not known.
+    /// Every entry is null or NaN, and some are NaN. False if unknown.
     pub is_only_nans: bool,
 }
 
@@ -87,8 +88,8 @@ impl LeafOrder {
         }
     }
 
-    /// The order of the bounds of [`LeafOrder::of_statistics`] and [`LeafOrder::of_page`], by which they can be compared. `None`
-    /// where there are none.
+    /// The order of the bounds of [`LeafOrder::of_statistics`] and [`LeafOrder::of_page`], by which they can be
+    /// compared. `None` if there are no bounds.
     pub fn order(&self) -> Option<Order> {
         self.order.or(self.deprecated)
     }
@@ -137,7 +138,7 @@ impl LeafOrder {
         }
     }
 
-    /// What a column index tells of a page. How many entries it has is not known from there.
+    /// What a column index says about a page. It does not have the number of entries.
     pub fn of_page<'a>(&self, index: &'a ColumnIndex, page: usize) -> Known<'a> {
         let count = |counts: &Option<alloc::vec::Vec<u64>>| counts.as_ref()?.get(page).copied();
         let known = self.counted(Known {

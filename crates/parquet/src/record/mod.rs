@@ -1,8 +1,8 @@
 //! Records from columns, as events, and columns from records: Dremel's assembly and striping without a record object.
 //!
-//! A schema's shapes are compiled to a program, which a few instructions a value run over the columns of a [`Batch`]. Its
-//! whole state is its place in the program and in the columns, so it stops and goes on anywhere, however large a record is. The
-//! same events, told to a [`Shredder`], become columns again.
+//! A schema's shapes are compiled to a program that runs over the columns of a [`Batch`], a few instructions per
+//! value. Its whole state is its position in the program and in the columns, so it can stop and continue anywhere,
+//! however large a record is. A [`Shredder`] turns the same events back into columns.
 //!
 //! Source: Melnik et al., "Dremel: Interactive Analysis of Web-Scale Datasets" (VLDB 2010), section 4.3; the levels are
 //! those of parquet-format's `README.md`, "Nested Encoding".
@@ -20,14 +20,14 @@ use program::Op;
 pub use program::{Field, Program};
 pub use shred::{ShredOptions, Shredder};
 
-/// What a record is told to.
+/// Receives the events of records.
 ///
 /// `field` is an index into [`Program::fields`]: what the event is about. In a struct, each field's event follows in the order of
 /// the schema; in a map, keys and values alternate, or there are keys only, where the schema or the projection has no values.
 ///
 /// # Errors
 ///
-/// An error ends the assembly and is handed on.
+/// An error ends the assembly, which returns it.
 pub trait RecordSink {
     /// A row begins.
     fn start_record(&mut self) -> Result<()>;
@@ -102,7 +102,7 @@ struct Cursor<'a> {
 }
 
 impl Program {
-    /// The records of a batch, which must have the program's leaves, in their order.
+    /// The records of a batch, which must have the program's leaves, in order.
     ///
     /// # Errors
     ///
@@ -138,12 +138,12 @@ impl Program {
 }
 
 impl<'a> Records<'a> {
-    /// Tells records until the budget is spent: false; or until the batch ends: true.
+    /// Emits records until the budget is spent (returns false) or the batch ends (returns true).
     ///
     /// # Errors
     ///
-    /// `Corrupt`, naming the row and the column, where the columns' levels contradict each other; and whatever the sink
-    /// returns. Errors stay.
+    /// `Corrupt`, naming the row and the column, if the columns' levels contradict each other; and whatever the sink
+    /// returns. Errors are sticky.
     pub fn step<S: RecordSink>(&mut self, sink: &mut S, budget: &mut Budget<'_>) -> Result<bool> {
         if let Some(error) = &self.failed {
             return Err(error.clone());

@@ -108,8 +108,8 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// `Misuse` for leaves that are not there, or not in order; `Corrupt` for LIST and MAP groups that are neither;
-    /// `LimitExceeded` for a schema that is nested too deep; `Unsupported` for a list whose elements hold nothing.
+    /// `Misuse` for leaves that do not exist or are not in order; `Corrupt` for LIST and MAP groups that are neither;
+    /// `LimitExceeded` for a schema that is nested too deeply; `Unsupported` for a list whose elements hold nothing.
     pub fn new(schema: &Schema, leaves: &[usize]) -> Result<Program> {
         if !leaves.is_sorted_by(|a, b| a < b) {
             return Err(Error::misuse("leaves that are not in the schema's order"));

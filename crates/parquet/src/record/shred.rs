@@ -1,4 +1,4 @@
-//! Columns of records, which are told as events: Dremel's striping, the mirror of assembly.
+//! Columns from records, which arrive as events: Dremel's striping, the inverse of assembly.
 //!
 //! Source: Melnik et al., "Dremel: Interactive Analysis of Web-Scale Datasets" (VLDB 2010), section 4.2; the levels are those of
 //! parquet-format's `README.md`, "Nested Encoding".
@@ -28,7 +28,7 @@ const COLUMN_UNITS: u64 = 150;
 /// 1 MiB.
 const ENTRIES_MAX: usize = 32 << 10;
 
-/// Makes batches of records that it is told as events: a [`RecordSink`] whose batches a
+/// Makes batches from events: a [`RecordSink`] whose batches a
 /// [`FileWriter`](crate::write::FileWriter) takes.
 ///
 /// ```text
@@ -38,12 +38,15 @@ const ENTRIES_MAX: usize = 32 << 10;
 /// take(budget) -> Some(batch) | None   None: the budget is spent, take again
 /// ```
 ///
-/// Events are those that [`Records`](super::Records) tells, in that order; but the fields of a struct, and of the record, may come in
-/// any order, and those that do not come are null. A field of a struct may come once, an element is whatever comes next.
+/// Events are those that [`Records`](super::Records) emits, in that order; but the fields of a struct, and of the
+/// record, may come in any order, and missing ones are null. A field of a struct may come once; every value of a list
+/// is the next element.
 ///
-/// Its work is beside that of whoever tells it: a host that steps [`Records`](super::Records) gives these an eighth of its budget.
+/// Its work adds to that of the event source: a host that steps [`Records`](super::Records) gives those an eighth of
+/// its budget.
 ///
-/// A long value is best given by [`Shredder::shared`], which keeps it. [`RecordSink::value`] copies, all of it at once.
+/// Pass a long value to [`Shredder::shared`], which keeps it by reference. [`RecordSink::value`] copies it, in one
+/// go.
 ///
 /// After an error it stays failed.
 #[derive(Debug)]
@@ -74,7 +77,7 @@ pub struct ShredOptions {
     pub batch_rows: usize,
     /// Bytes of strings.
     pub batch_bytes: usize,
-    /// Where the values of flat columns with nulls stand.
+    /// The layout of flat columns with nulls.
     pub layout: Layout,
 }
 
@@ -144,22 +147,22 @@ impl Shredder {
         &self.program
     }
 
-    /// The path of a field in the schema, dotted. `None` for one that is not there.
+    /// The path of a field in the schema, dotted. `None` if there is no such field.
     pub fn path(&self, field: usize) -> Option<String> {
         self.program.fields().get(field).map(|field| self.schema.path(field.node))
     }
 
-    /// Rows of the batch at hand that are whole.
+    /// The complete rows of the current batch.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Whether the batch at hand should be taken before the next row.
+    /// Whether the current batch should be taken before the next row.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// Charges what the events cost since the last time.
+    /// Charges the cost of the events since the last call.
     pub fn charge(&mut self, budget: &mut Budget<'_>) {
         let Work { events, entries, bytes } = core::mem::take(&mut self.work);
         budget.charge(EVENT_PRICE, 0, events);
@@ -167,11 +170,12 @@ impl Shredder {
         budget.charge(COPY_PRICE, bytes, 0);
     }
 
-    /// Hands out the rows so far, none if there are none. `None` when the budget is spent before: then call again, before any event.
+    /// Hands out the rows so far, which may be none. `None` if the budget is spent: call again, before any event.
     ///
     /// # Errors
     ///
-    /// `Misuse` in the middle of a row; `LimitExceeded` when memory cannot be had; the shredder's own failure.
+    /// `Misuse` in the middle of a row; `LimitExceeded` if memory cannot be allocated; the shredder's earlier
+    /// failure.
     pub fn take(&mut self, budget: &mut Budget<'_>) -> Result<Option<Batch>> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -197,7 +201,7 @@ impl Shredder {
         Ok(Some(batch))
     }
 
-    /// A leaf's value, of bytes that are kept and not copied.
+    /// A leaf's value, from bytes that are kept by reference, not copied.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Schemas that are made of what their fields mean, rather than read from a file.
+//! Schemas that are built from their fields' meaning, rather than read from a file.
 //!
 //! Lists and maps are written in the one shape that the format asks for (`LogicalTypes.md`, "Nested Types").
 
@@ -12,7 +12,7 @@ use super::build::check_annotation;
 use super::field::{Field, FieldKind, Fields, Writer};
 use super::{ConvertedType, LogicalType, PhysicalType, Schema};
 
-/// A field of a schema that is to be made.
+/// A field of a schema to be built.
 ///
 /// ```
 /// use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
@@ -26,7 +26,7 @@ use super::{ConvertedType, LogicalType, PhysicalType, Schema};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldDef {
-    /// Its name. What a list or a map holds has the names that the format gives it, whatever stands here.
+    /// Its name. The contents of lists and maps get the format's names instead.
     pub name: String,
     /// Whether it may be null.
     pub is_nullable: bool,
@@ -39,9 +39,9 @@ pub struct FieldDef {
 /// What a [`FieldDef`] holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldType {
-    /// A value, how it is held and what it means.
+    /// A value: its physical type and its meaning.
     Leaf(PhysicalType, Option<LogicalType>),
-    /// Fields, and what they mean together, if anything: VARIANT.
+    /// Fields, and their meaning together, if any: VARIANT.
     Struct(Vec<FieldDef>, Option<LogicalType>),
     /// Elements.
     List(Box<FieldDef>),

@@ -1,14 +1,15 @@
 //! What the values of a leaf mean.
 //!
-//! Source: `LogicalTypes.md`. This is the one place that reads a physical type and its annotation together: whoever prints values,
-//! orders them, or makes another system's types of them goes by [`Meaning`].
+//! Source: `LogicalTypes.md`. This is the one place that interprets a physical type and its annotation together: code
+//! that prints values, orders them, or maps them to another system's types uses [`Meaning`].
 
 use super::build::check_annotation;
 use super::{Leaf, LogicalType, PhysicalType, Schema, TimeUnit};
 
 /// What the values of a leaf mean: its physical type and its annotation, in one.
 ///
-/// It is no `#[non_exhaustive]` enum: whoever maps values has to decide about each meaning, and the compiler reminds of a new one.
+/// The enum is not `#[non_exhaustive]`: code that maps values has to decide about each meaning, and the compiler
+/// points out a new one.
 ///
 /// ```
 /// use marquetry_parquet::schema::{LogicalType, Meaning, PhysicalType};
@@ -78,14 +79,14 @@ pub enum Meaning {
     Geometry,
     /// GEOGRAPHY, in WKB.
     Geography,
-    /// An annotation that this version does not know, or that cannot stand on the physical type (no schema has one). Values
-    /// are those of the physical type, see [`Meaning::read_as`], but have no order that is known.
+    /// An annotation that this version does not know, or that does not suit the physical type (no schema has such).
+    /// Values are those of the physical type, see [`Meaning::read_as`], but their order is unknown.
     Unrecognised,
 }
 
 impl Meaning {
-    /// What values of a physical type mean under an annotation. The annotation is the one of
-    /// [`Node::logical_type`](super::Node::logical_type), where the older converted types are taken into account already.
+    /// The meaning of values of a physical type with an annotation: that of
+    /// [`Node::logical_type`](super::Node::logical_type), which already accounts for the older converted types.
     pub fn of(physical_type: PhysicalType, logical_type: Option<&LogicalType>) -> Meaning {
         if check_annotation(logical_type, physical_type).is_err() {
             return Meaning::Unrecognised;
@@ -131,7 +132,7 @@ impl Meaning {
         }
     }
 
-    /// What values are read as: where the annotation is not known, what the physical type says.
+    /// The meaning as which values are read: that of the physical type if the annotation is unknown.
     #[must_use]
     pub fn read_as(self, physical_type: PhysicalType) -> Meaning {
         if self == Meaning::Unrecognised { Meaning::of_physical(physical_type) } else { self }

@@ -10,18 +10,20 @@ use marquetry_base::{Error, Result};
 use super::field::{Field, FieldKind, Writer};
 use super::{LogicalType, Schema, Shape, ShapeKind};
 
-/// A part of a schema: some columns, whole or cut anywhere below.
+/// A part of a schema: some columns, complete or in part.
 ///
-/// A path leads from a column down to a field: fields of groups by their names; `element` is what a list holds, `key` and `value`
-/// what a map does, and what is in a list's element can be named without it. So a list `items` of groups with a field `price` has
-/// `items.price`, which is `items.element.price`, and, as the format spells it, `items.list.element.price`.
+/// A path leads from a column down to a field: fields of groups by their names; `element` is a list's element, `key`
+/// and `value` are a map's, and a field of a list's element can be named without `element`. So a list `items` of
+/// groups with a field `price` has `items.price`, which is `items.element.price`, and, as the format spells it,
+/// `items.list.element.price`.
 ///
-/// Columns stand in the order in which they are added, and fields below them in that of the schema. Of a map, keys alone are a map
-/// without values, and values alone a list of them.
+/// Columns are in the order in which they are added, and fields below them in that of the schema. A map's keys alone
+/// are a map without values, and its values alone a list.
 ///
-/// This is work for planning, and is not sliced: [`Projection::new`] and [`Projection::schema`] take about a microsecond for each column,
-/// 0.1 s for a hundred thousand. A host that must not stall does that for wide schemas on another thread; or it reads leaves by their
-/// numbers ([`ReadOptions::leaves`](crate::read::ReadOptions::leaves)), for which no projection is needed.
+/// This is planning work and is not sliced: [`Projection::new`] and [`Projection::schema`] take about a microsecond
+/// per column, 0.1 s for a hundred thousand. A host that must not stall does this on another thread for wide schemas,
+/// or reads leaves by their indices ([`ReadOptions::leaves`](crate::read::ReadOptions::leaves)), for which no
+/// projection is needed.
 #[derive(Debug)]
 pub struct Projection<'a> {
     schema: &'a Schema,
@@ -42,30 +44,30 @@ pub struct Projection<'a> {
 /// A part of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathPart {
-    /// A name, or, where dots are in names, a part of one: of the parts that follow each other the longest name is meant that there is.
+    /// A name, or a part of one: if names contain dots, consecutive parts form the longest name that exists.
     pub text: String,
-    /// Whether it is a whole name, whatever follows.
+    /// Whether it is a complete name, whatever follows.
     pub is_whole: bool,
 }
 
 /// Why a path leads nowhere.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PathError {
-    /// There is no field of this name.
+    /// No field has this name.
     NoSuchField {
         /// The part of the path that leads nowhere, dotted.
         name: String,
         /// The field where it was looked for; `None` for the columns.
         node: Option<usize>,
     },
-    /// All that it leads to is in the projection already.
+    /// Everything that it leads to is already in the projection.
     Twice,
-    /// It leads into a VARIANT, which is taken as a whole.
+    /// It leads into a VARIANT, which is only taken as a whole.
     Variant {
         /// Its node.
         node: usize,
     },
-    /// A column on the way means nothing that the format knows.
+    /// A column on the way has no meaning in the format.
     Broken(Error),
 }
 
@@ -88,11 +90,11 @@ impl<'a> Projection<'a> {
         }
     }
 
-    /// Adds what a path leads to. A name that is not there exactly is looked for in lower case, as CQL does.
+    /// Adds what a path leads to. A name that is not found exactly is looked up in lower case, as in CQL.
     ///
     /// # Errors
     ///
-    /// [`PathError`]; the projection is then as it was.
+    /// [`PathError`]; the projection is then unchanged.
     pub fn add(&mut self, path: &[PathPart]) -> Result<(), PathError> {
         let (column, used) =
             longest(path, |name| self.columns.get(name).copied()).ok_or_else(|| no_such_field(path, None))?;

@@ -14,19 +14,19 @@ use super::{LogicalType, NodeKind, Repetition, Schema};
 
 /// A field and what it means.
 ///
-/// Its *slots* are the places where it could stand: one a row for a field of the root, one an element below a list. A slot is
-/// null when its entry's definition level is below [`Shape::definition`].
+/// Its *slots* are the positions where it can occur: one per row for a field of the root, one per element below a
+/// list. A slot is null when its entry's definition level is below [`Shape::definition`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
     /// The node that gives the field its name, logical type and repetition.
     pub node: usize,
     /// Whether a slot can be null.
     pub is_nullable: bool,
-    /// The definition level from which on the field is there.
+    /// The definition level from which on the field is present.
     pub definition: u16,
     /// The repetition level up to which an entry begins a slot.
     pub repetition: u16,
-    /// The leaves below it, which stand one after the other in the schema. Of a projection, only those of it count.
+    /// The leaves below it, which are consecutive in the schema. In a projection, only its leaves count.
     pub leaves: Range<usize>,
     /// Leaf, struct, list or map.
     pub kind: ShapeKind,
@@ -45,10 +45,10 @@ pub enum ShapeKind {
     Map(Repeated, Box<Shape>, Option<Box<Shape>>),
 }
 
-/// The levels of the repeated field behind a list or a map.
+/// The levels of the repeated field of a list or a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repeated {
-    /// The definition level from which on there is an element.
+    /// The definition level from which on an element is present.
     pub definition: u16,
     /// The repetition level of a further element.
     pub repetition: u16,
@@ -76,8 +76,8 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// `Corrupt` for LIST and MAP groups that are neither by any rule; `LimitExceeded` for more groups in each other than
-    /// 65, lists aside, or lists than 64, however large the limit that the schema was read with.
+    /// `Corrupt` for LIST and MAP groups that are neither by any rule; `LimitExceeded` for more than 65 nested
+    /// groups, not counting lists, or more than 64 nested lists, whatever limit the schema was read with.
     pub fn shape(&self, node: usize, wanted: impl Fn(usize) -> bool) -> Result<Option<Shape>> {
         let shape = self.field(node, Levels { definition: 0, repetition: 0, depth: 1 })?;
         Ok(shape.project(&wanted))
@@ -232,8 +232,8 @@ impl Shape {
         Some(Shape { kind, ..self })
     }
 
-    /// The first leaf that a projection left, which tells what all of them tell of this shape's levels. `None` for a struct of
-    /// nothing.
+    /// The first leaf in the projection, whose levels determine this shape as well as any other leaf's. `None` for an
+    /// empty struct.
     pub fn first_leaf(&self) -> Option<usize> {
         match &self.kind {
             ShapeKind::Leaf => Some(self.leaves.start),

@@ -5,7 +5,7 @@ use core::fmt;
 
 pub use marquetry_base::calendar::TimeUnit;
 
-/// How a leaf's values are held (`Type`).
+/// How a leaf's values are stored (`Type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PhysicalType {
     /// One bit.
@@ -27,7 +27,7 @@ pub enum PhysicalType {
 }
 
 impl PhysicalType {
-    /// The length of a PLAIN value in bytes, where all have the same. Booleans are packed bits: `None`.
+    /// The length of a PLAIN value in bytes, if it is fixed. `None` for booleans, which are bits.
     pub fn width(self) -> Option<usize> {
         match self {
             PhysicalType::Int32 | PhysicalType::Float => Some(4),
@@ -54,7 +54,7 @@ impl fmt::Display for PhysicalType {
     }
 }
 
-/// How often a field stands in its parent (`FieldRepetitionType`).
+/// How often a field occurs in its parent (`FieldRepetitionType`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Repetition {
     /// Once.
@@ -75,7 +75,7 @@ impl fmt::Display for Repetition {
     }
 }
 
-/// What a field means (`LogicalType`, or the `ConvertedType` that says the same).
+/// What a field means (`LogicalType`, or the equivalent `ConvertedType`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogicalType {
     /// UTF-8 text.
@@ -88,7 +88,7 @@ pub enum LogicalType {
     List,
     /// One of a set of texts.
     Enum,
-    /// A decimal number: the unscaled value is held.
+    /// A decimal number, stored as its unscaled value.
     Decimal {
         /// Digits after the point.
         scale: i32,
@@ -224,8 +224,8 @@ fn zone(is_adjusted_to_utc: bool) -> &'static str {
 pub struct ConvertedType(pub i32);
 
 impl ConvertedType {
-    /// The converted type that says the same as a logical type (`LogicalTypes.md`, the compatibility tables). `None` where there is
-    /// none: there are none of local times, of nanoseconds, and of the newer types.
+    /// The converted type that is equivalent to a logical type (`LogicalTypes.md`, the compatibility tables). `None`
+    /// if there is none: as for local times, nanoseconds and the newer types.
     pub fn of(logical_type: &LogicalType) -> Option<ConvertedType> {
         use LogicalType::{Integer, Time, Timestamp};
         use TimeUnit::{Micros, Millis};
@@ -258,8 +258,8 @@ impl ConvertedType {
         }))
     }
 
-    /// The logical type that says the same (`LogicalTypes.md`, the compatibility tables). `None` for a number that the
-    /// format does not have.
+    /// The equivalent logical type (`LogicalTypes.md`, the compatibility tables). `None` for a number that the format
+    /// does not have.
     pub fn logical_type(self, scale: Option<i32>, precision: Option<i32>) -> Option<LogicalType> {
         let integer = |bit_width, is_signed| LogicalType::Integer { bit_width, is_signed };
         Some(match self.0 {

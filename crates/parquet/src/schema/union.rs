@@ -1,7 +1,7 @@
-//! One schema of many: fields are the same where their names are.
+//! One schema from many: fields with the same name are the same.
 //!
-//! Source: there is none in the format. The models are DuckDB's `union_by_name` and Spark's `mergeSchema`, but that names are
-//! compared as they stand, and that nothing is widened that could lose something.
+//! Source: none in the format. The models are DuckDB's `union_by_name` and Spark's `mergeSchema`, except that names
+//! are compared exactly, and that no type is widened if that could lose something.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -17,17 +17,17 @@ use super::{LogicalType, PhysicalType, Schema};
 
 /// Joins schemas by the names of their fields, at every level.
 ///
-/// * A field is as a row of any source needs it: it may be null if it may be in one of them, or is not in one of them.
-/// * Fields stand in the order in which they were first seen.
-/// * How a list or a map is spelt makes no difference; the union has the format's own spelling.
-/// * A type that is narrower in one source becomes the wider one, where that cannot lose anything: integers become wider integers,
-///   FLOAT becomes DOUBLE, decimals of one scale the one of the largest precision, ENUM and JSON become STRING, fixed lengths any
-///   length. UNKNOWN, whose values are all null, becomes what the others have.
-/// * A VARIANT that is shredded otherwise in each source becomes one that is not shredded.
-/// * What cannot be joined is no error here, but a [`Difference`], so that a host who does not want the field need not care.
+/// * A field suits the rows of every source: it is nullable if it is nullable in one of them, or missing from one.
+/// * Fields are in the order in which they first occur.
+/// * The spelling of lists and maps makes no difference; the union has the format's own.
+/// * A type that is narrower in one source becomes the wider one, if that cannot lose anything: integers become wider
+///   integers, FLOAT becomes DOUBLE, decimals of one scale the one of the largest precision, ENUM and JSON become
+///   STRING, fixed lengths any length. UNKNOWN, whose values are all null, becomes the others' type.
+/// * A VARIANT that is shredded differently in the sources becomes one that is not shredded.
+/// * A field that cannot be joined is not an error here but a [`Difference`], because a host may not want the field.
 ///
-/// The work is in proportion to the fields of all the schemas: a microsecond or two for each, at once. A host of many files joins each
-/// different schema once; and one that must not stall does that for wide schemas on another thread.
+/// The work is proportional to the fields of all schemas: a microsecond or two for each, in one call. For many files,
+/// join each different schema once; a host that must not stall does this on another thread for wide schemas.
 #[derive(Debug, Default)]
 pub struct Union {
     root: Fields<Marks>,
@@ -35,27 +35,27 @@ pub struct Union {
     sources: usize,
 }
 
-/// A flat column that is in no schema, but beside them: its value is known for each source.
+/// A flat column that is in no schema, but has a known value for each source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// How its values are held.
+    /// The physical type of its values.
     pub physical_type: PhysicalType,
     /// What they mean.
     pub logical_type: Option<LogicalType>,
 }
 
-/// What sources make together.
+/// The result of a union.
 #[derive(Debug)]
 pub struct Unified {
-    /// Their schema. A field that cannot be read from all has the type that its first source has.
+    /// The joint schema. A field that cannot be read from all sources has the type of its first source.
     pub schema: Schema,
-    /// Where they differ, in the order of the schema.
+    /// The differences between sources, in the order of the schema.
     pub differences: Vec<Difference>,
 }
 
-/// That sources differ in a field.
+/// A difference between sources in one field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
     /// The field's node in [`Unified::schema`].
@@ -64,36 +64,36 @@ pub struct Difference {
     pub kind: DifferenceKind,
 }
 
-/// What sources differ in. They are numbered as they were added, from 0.
+/// How sources differ. They are numbered from 0 in the order in which they were added.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DifferenceKind {
-    /// One has the field, the other has not: there it is null.
+    /// The field is missing from one source, where it is null.
     Missing {
         /// The first that has it.
         with: usize,
         /// One that has not, though it has what the field is in.
         without: usize,
     },
-    /// They have other types, which one type holds.
+    /// The types differ, and one type holds both.
     Widened {
         /// A source, and its type in words.
         one: (usize, String),
         /// Another source, and its type.
         other: (usize, String),
     },
-    /// They have other types, and there is none for both.
+    /// The types differ, and no type holds both.
     Clash {
         /// A source, and its type in words.
         one: (usize, String),
         /// Another source, and its type.
         other: (usize, String),
     },
-    /// A source has two fields of this name in one place, so that none is meant.
+    /// A source has two fields of this name in one place, which is ambiguous.
     Twice {
         /// Which.
         source: usize,
     },
-    /// A source has no meaning for the field that the format knows.
+    /// The field has no meaning in the format in one source.
     Broken {
         /// Which.
         source: usize,
@@ -129,7 +129,7 @@ impl Union {
         Union::default()
     }
 
-    /// Adds a schema; says its number.
+    /// Adds a schema and returns its number.
     pub fn add(&mut self, schema: &Schema) -> usize {
         let source = self.sources;
         self.sources += 1;
@@ -144,8 +144,8 @@ impl Union {
         source
     }
 
-    /// The schema of all, and of these columns behind the others; a column of the sources that has the same name gives way. They
-    /// may all be null.
+    /// The joint schema, with these columns after the others; they replace columns of the same name. All of them are
+    /// nullable.
     pub fn finish_with(mut self, columns: &[Column]) -> Unified {
         let names: BTreeSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         self.root.list.retain(|field| !names.contains(field.name.as_str()));
@@ -162,7 +162,7 @@ impl Union {
         self.finish()
     }
 
-    /// The schema of all.
+    /// The joint schema.
     pub fn finish(mut self) -> Unified {
         settle_fields(&mut self.root);
         let mut writer = Writer::new(self.name.as_deref().unwrap_or("schema"));

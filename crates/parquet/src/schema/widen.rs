@@ -1,4 +1,4 @@
-//! Which types of leaves can be read as which other without losing anything.
+//! Which leaf types can be read as which others without losing anything.
 //!
 //! * Integers become wider ones; unsigned ones also signed ones that are wider. FLOAT becomes DOUBLE.
 //! * DECIMALs of one scale become those of the larger precision: INT32 and INT64 stay integers, other carriers become BYTE_ARRAY.

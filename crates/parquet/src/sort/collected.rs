@@ -1,4 +1,4 @@
-//! Values that are put together of those of batches.
+//! Values collected from several batches.
 
 use alloc::format;
 use alloc::sync::Arc;

@@ -1,4 +1,4 @@
-//! Rows that were picked out of many batches, as one batch.
+//! Gathering rows picked from many batches into one.
 
 use alloc::vec::Vec;
 

@@ -14,13 +14,14 @@ use crate::prune::Order;
 use crate::scalar::{float_of_half, int96_parts};
 use crate::schema::{PhysicalType, Schema};
 
-/// Bytes of a row's key, at most: a comparison is never interrupted. Cassandra's keys have that bound, too.
+/// The most bytes of a row's key, because a comparison is never interrupted. Cassandra's keys have the same limit.
 pub const KEY_BYTES_MAX: usize = 65_535;
 
 /// The columns that rows are sorted by, the first one first.
 ///
-/// Values have the order that the format defines for their type ([`Order`]), and where it leaves something open: −0 is 0, NaN is more than all
-/// numbers, and INT96 timestamps are ordered as such. Nulls are first or last as is asked for, whichever way values go.
+/// Values have the order that the format defines for their type ([`Order`]). Where it leaves something open, −0
+/// equals 0, NaN is greater than all numbers, and INT96 is ordered as timestamps. Nulls are first or last as
+/// requested, in either direction.
 #[derive(Debug, Clone)]
 pub struct Keys {
     columns: Vec<KeyColumn>,
@@ -46,8 +47,8 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// `Misuse` for a leaf that is not there, one that is named twice, or none at all; `Unsupported` for a leaf that is nested, or whose type
-    /// has no order.
+    /// `Misuse` for a leaf that does not exist or is named twice, or if there are none; `Unsupported` for a nested
+    /// leaf, or one whose type has no order.
     pub fn new(schema: &Schema, columns: &[SortingColumn]) -> Result<Keys> {
         if columns.is_empty() {
             return Err(Error::misuse("rows sorted by no column"));
@@ -95,13 +96,13 @@ impl Keys {
         self.columns.is_empty()
     }
 
-    /// Appends the key of a row of a batch, which has all leaves of the schema in their order: of two rows that one is first whose key is, byte
-    /// by byte. No key is the beginning of another.
+    /// Appends the key of a row of a batch that has all leaves of the schema, in order. Rows compare as their keys
+    /// do, bytewise. No key is a prefix of another.
     ///
     /// # Errors
     ///
-    /// `LimitExceeded` for a key of more than [`KEY_BYTES_MAX`] bytes. `Misuse` for a batch of another schema, and one whose key columns have nulls
-    /// and are not [`Layout::Spaced`].
+    /// `LimitExceeded` for a key of more than [`KEY_BYTES_MAX`] bytes. `Misuse` for a batch of another schema, and
+    /// for key columns with nulls that are not [`Layout::Spaced`].
     pub fn append(&self, columns: &[ColumnBatch], row: usize, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         for key in &self.columns {

@@ -20,7 +20,7 @@ use crate::format::{Compression, Encoding, SortingColumn};
 use crate::schema::Schema;
 use crate::write::{ColumnOptions, Fed, FileWriter, WriteOptions};
 
-/// Puts rows in order: batches are fed to it, and once all are it hands out the same rows, sorted. Rows with equal keys stay as they came.
+/// Sorts rows: takes batches, and then hands out the same rows in order. The sort is stable.
 ///
 /// ```text
 /// feed(batch) -> Taken | Full(batch)      when step answers Ready(Sorted::Room)
@@ -28,11 +28,11 @@ use crate::write::{ColumnOptions, Fed, FileWriter, WriteOptions};
 /// step(budget) -> Ready(Sorted::Room) | Ready(Sorted::Rows(batch)) | Append(spill, bytes) | Need(demand) | Yield | Done | error
 /// ```
 ///
-/// Batches have all leaves of the schema, as [`FileWriter::feed`] takes them. What is handed out has flat columns spaced, and nested ones with
-/// their levels.
+/// Batches have all leaves of the schema, as [`FileWriter::feed`] takes them. In the output, flat columns are spaced
+/// and nested ones have levels.
 ///
-/// Rows are held until they take [`SortOptions::memory_bytes`]; then they are appended to the spill object as a run, and read back from there
-/// when all have come. Where they never take as much, nothing is written.
+/// Rows are held until they take [`SortOptions::memory_bytes`]; then they are appended to the spill object as a run,
+/// and read back after the last row has arrived. If they never take as much, nothing is written.
 pub struct Sorter {
     common: Common,
     options: SortOptions,
@@ -59,7 +59,7 @@ pub struct Sorter {
 /// How rows are sorted.
 #[derive(Debug, Clone)]
 pub struct SortOptions {
-    /// Bytes that rows are held in, about, before they are spilled; while runs are merged as much is held of them.
+    /// The approximate bytes of rows held before they are spilled; merging runs takes as much.
     pub memory_bytes: u64,
     /// How runs are compressed.
     pub compression: Compression,
@@ -74,7 +74,7 @@ impl Default for SortOptions {
 /// What a [`Sorter`] answers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sorted {
-    /// There is room for a batch; or it is time to [finish](Sorter::finish).
+    /// There is room for a batch; feed one, or [finish](Sorter::finish).
     Room,
     /// The next rows in order.
     Rows(Batch),
@@ -116,7 +116,7 @@ const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 64 << 20;
 
 impl Sorter {
-    /// A sorter of rows of `schema` by these leaves, the first one first. `spill` is empty.
+    /// A sorter of rows of `schema` by these leaves, the most significant first. `spill` must be empty.
     ///
     /// # Errors
     ///
@@ -152,12 +152,12 @@ impl Sorter {
         })
     }
 
-    /// Hands over rows, if there is room: there is for one batch.
+    /// Hands over rows. There is room for one batch at a time.
     ///
     /// # Errors
     ///
-    /// `Misuse` after [`Sorter::finish`], and for a batch of another number of columns. What else does not fit the schema is told by the steps that
-    /// take it. The sorter's own failure.
+    /// `Misuse` after [`Sorter::finish`], and for a batch of another number of columns. Other mismatches with the
+    /// schema are returned by the steps that process it. Also the sorter's earlier failure.
     pub fn feed(&mut self, batch: Batch) -> Result<Fed> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -175,7 +175,7 @@ impl Sorter {
         Ok(Fed::Taken)
     }
 
-    /// Nothing more will be fed.
+    /// Ends the input: nothing more will be fed.
     pub fn finish(&mut self) {
         self.is_finished = true;
     }
@@ -195,7 +195,7 @@ impl Sorter {
         self.runs.len() + self.merged.len()
     }
 
-    /// Bytes of the rows that it holds, about.
+    /// The approximate bytes of the rows that it holds.
     pub fn held(&self) -> u64 {
         self.held
     }

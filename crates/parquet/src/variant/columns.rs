@@ -103,7 +103,7 @@ impl<'a> VariantColumns<'a> {
         }
     }
 
-    /// What is in a row, to be put together by a [`Reassembler`](super::Reassembler).
+    /// A row's parts, for a [`Reassembler`](super::Reassembler).
     pub fn row(&self, row: usize) -> ShreddedCell<'_> {
         ShreddedCell { columns: self, pair: 0, slot: row }
     }

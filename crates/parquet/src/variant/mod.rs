@@ -3,7 +3,8 @@
 //! * [`Variant`] looks at an encoded value where it lies: nothing is built, everything is checked as it is reached;
 //! * [`JsonWriter`] and [`Variant::to_json`] show one as JSON;
 //! * [`VariantBuilder`] encodes one;
-//! * [`VariantColumns`] are the columns of a VARIANT group, and a [`Reassembler`] puts what is *shredded* in them together.
+//! * [`VariantColumns`] are the columns of a VARIANT group, and a [`Reassembler`] reassembles values that are
+//!   *shredded* in them.
 //!
 //! ```
 //! # fn main() -> Result<(), marquetry_base::Error> {
@@ -28,10 +29,10 @@
 //!
 //! # What a hostile value can cost
 //!
-//! A container's offsets may point anywhere among its values, so two fields could share one value, and a few bytes could
-//! stand for an endless tree. A walk therefore adds up its values' lengths: a container whose values are together longer
-//! than the room they lie in is corrupt, and a whole walk visits no more bytes than the value's length times its depth.
-//! Depth is bounded by [`Limits::nesting`](marquetry_base::Limits::nesting), and nothing here calls itself.
+//! A container's offsets may point anywhere among its values, so two fields could share one value, and a few bytes
+//! could describe an enormous tree. A walk therefore adds up its values' lengths: a container whose values together
+//! are longer than their space is corrupt, and a whole walk visits no more bytes than the value's length times its
+//! depth. Depth is bounded by [`Limits::nesting`](marquetry_base::Limits::nesting), and nothing here recurses.
 //!
 //! Source: parquet-format's `VariantEncoding.md` and `VariantShredding.md`.
 

@@ -1,4 +1,4 @@
-//! Shredded variants, put together again.
+//! Reassembling shredded variants.
 //!
 //! Source: `VariantShredding.md`, "Reconstructing a Shredded Variant".
 
@@ -66,10 +66,10 @@ pub enum TypedValue<'a> {
     Object(usize),
 }
 
-/// Puts shredded variants together, one after the other.
+/// Reassembles shredded variants, one row at a time.
 ///
 /// 1. [`start`](Reassembler::start) with a row;
-/// 2. [`advance`](Reassembler::advance) until it says that the value is whole;
+/// 2. [`advance`](Reassembler::advance) until it returns true: the value is complete;
 /// 3. take it from [`value`](Reassembler::value): with the row's metadata it is a [`Variant`].
 ///
 /// Or [`reassemble`](Reassembler::reassemble), which is all three. The work is proportional to the row's bytes in the columns,
@@ -115,7 +115,7 @@ impl<'a, S: ShreddedValue<'a>> Reassembler<'a, S> {
         }
     }
 
-    /// Puts a row's value together.
+    /// Reassembles a row's value.
     ///
     /// # Errors
     ///
@@ -142,7 +142,7 @@ impl<'a, S: ShreddedValue<'a>> Reassembler<'a, S> {
         self.noted(begun.map(drop))
     }
 
-    /// Goes on for at most so many elements and fields; true when the value is whole.
+    /// Continues for at most `values` elements and fields; true when the value is complete.
     ///
     /// # Errors
     ///
@@ -161,7 +161,7 @@ impl<'a, S: ShreddedValue<'a>> Reassembler<'a, S> {
         Ok(self.open.is_empty() && self.encoder.is_complete())
     }
 
-    /// The value, once it is whole.
+    /// The value, once it is complete.
     pub fn value(&self) -> &[u8] {
         if self.open.is_empty() && self.failed.is_none() { self.encoder.value() } else { &[] }
     }

@@ -1,4 +1,4 @@
-//! An encoded value, looked at where it lies.
+//! An encoded value, read in place.
 //!
 //! Source: `VariantEncoding.md`, "Value encoding".
 
@@ -10,7 +10,7 @@ use super::{Metadata, Primitive, number, utf16_order};
 
 /// A value with the names its fields have.
 ///
-/// Of the value itself only the length is checked; what is in it is checked as it is asked for.
+/// Only the value's length is checked at first; its contents are checked as they are accessed.
 #[derive(Debug, Clone, Copy)]
 pub struct Variant<'a> {
     metadata: Metadata<'a>,

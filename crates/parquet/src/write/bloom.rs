@@ -1,4 +1,4 @@
-//! The Bloom filter of a chunk: hashes of its values, and, once all are there, the filter that is just large enough.
+//! The Bloom filter of a chunk: first the hashes of its values, at the end the filter that is just large enough.
 
 use alloc::boxed::Box;
 

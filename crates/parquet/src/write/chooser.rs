@@ -1,8 +1,9 @@
 //! Which encoding a column chunk's values take.
 //!
-//! A sample of the first values is encoded in each encoding that may be worth it, and the smallest is taken. Only a dictionary's size
-//! cannot be seen in a sample, where most values are new: how many a chunk has is estimated from how many stand in the
-//! sample once, and twice. It has no more than the chunk has values: in a small one a dictionary hardly pays.
+//! A sample of the first values is encoded in each encoding that may be worth it, and the smallest is chosen. Only a
+//! dictionary's size cannot be seen in a sample, where most values are new: the number of distinct values in the
+//! chunk is estimated from how many occur once, and twice, in the sample. It is at most the chunk's number of values:
+//! in a small chunk a dictionary hardly pays.
 
 use alloc::vec::Vec;
 
@@ -40,13 +41,13 @@ const DICTIONARY_BYTES: u64 = 1 << 20;
 pub struct Choice {
     /// The encoding. [`Encoding::RleDictionary`] asks for a dictionary.
     pub encoding: Encoding,
-    /// The encoding of what does not fit the dictionary; without one it is the same.
+    /// The encoding of values that do not fit the dictionary; without a dictionary it is the same.
     pub fallback: Encoding,
-    /// What it was chosen by.
+    /// The reason for the choice.
     pub why: Why,
 }
 
-/// What a choice was made by: what the sample takes in each encoding, in bytes. `None` where the encoding was not tried.
+/// The reason for a choice: the bytes that the sample takes in each encoding. `None` if the encoding was not tried.
 /// BYTE_STREAM_SPLIT takes as much as PLAIN, before a codec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Why {
@@ -54,13 +55,13 @@ pub struct Why {
     pub asked: bool,
     /// Values of the sample.
     pub values: usize,
-    /// Different ones of them, where they were counted.
+    /// Distinct values among them, if they were counted.
     pub distinct: Option<usize>,
     /// PLAIN.
     pub plain: Option<u64>,
     /// RLE of booleans.
     pub rle: Option<u64>,
-    /// RLE_DICTIONARY, with the share of the dictionary that so many values bear, by the estimate of a chunk's.
+    /// RLE_DICTIONARY, with the sample's share of the estimated dictionary of the chunk.
     pub dictionary: Option<u64>,
     /// DELTA_BINARY_PACKED.
     pub delta: Option<u64>,
@@ -70,29 +71,30 @@ pub struct Why {
     pub delta_bytes: Option<u64>,
 }
 
-/// What a choice depends on beside the values.
+/// What a choice depends on besides the values.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Asked {
-    /// The encoding to take, whatever the values. With a dictionary the fallback is still chosen.
+    /// Use this encoding, whatever the values. With a dictionary, the fallback is still chosen.
     pub encoding: Option<Encoding>,
     /// Never a dictionary.
     pub no_dictionary: bool,
     /// A codec follows.
     pub compressed: bool,
-    /// Pages are of version 2: only in these do all readers take RLE for booleans.
+    /// Pages are of version 2: only in these do all readers accept RLE for booleans.
     pub v2: bool,
-    /// The file tells an Arrow schema ([`ARROW_SCHEMA_KEY`](crate::format::ARROW_SCHEMA_KEY)). Where that has a dictionary of strings, Arrow C++ reads neither
-    /// DELTA_LENGTH_BYTE_ARRAY nor DELTA_BYTE_ARRAY.
+    /// The file has an Arrow schema ([`ARROW_SCHEMA_KEY`](crate::format::ARROW_SCHEMA_KEY)). For its dictionaries of
+    /// strings, Arrow C++ reads neither DELTA_LENGTH_BYTE_ARRAY nor DELTA_BYTE_ARRAY.
     pub arrow_schema: bool,
 }
 
 impl Choice {
-    /// The choice for a column chunk of `chunk_values`, as far as that is known, which begins with these values. Of the first 8,192 of them, or
-    /// 64 KiB, 1,024 are looked at, at once. Of no values PLAIN is chosen.
+    /// Chooses for a column chunk of `chunk_values`, as far as that is known, which begins with these values. Of the
+    /// first 8,192, or 64 KiB, it examines 1,024 in one call. For no values it chooses PLAIN.
     ///
     /// # Errors
     ///
-    /// `Misuse` for values of another type, and for an encoding that the type does not have; when memory cannot be had.
+    /// `Misuse` for values of another type, and for an encoding that the type does not have; an error if memory
+    /// cannot be allocated.
     pub fn new(
         physical: PhysicalType,
         asked: Asked,

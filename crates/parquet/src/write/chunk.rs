@@ -1,4 +1,4 @@
-//! The column chunk of the open row group: its pages, and what will be told of them.
+//! The column chunk of the open row group: its pages and their metadata.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! How the values of a chunk are encoded: chosen by its first values, and changed where a dictionary is left.
+//! How the values of a chunk are encoded: chosen by its first values, and changed when a dictionary is abandoned.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! Dictionaries: each value once, and its number wherever it stands.
+//! Dictionaries: each value once, and its index wherever it occurs.
 
 mod numbers;
 mod strings;
@@ -38,9 +38,10 @@ const ARRAY_BYTES_MAX: usize = 320 << 10;
 
 /// The dictionary of a column chunk, while it is built.
 ///
-/// Entries are numbered as they come. What it does at a time is bounded: its table grows a part at a time. For that, some
-/// values are an entry each time they stand there: those longer than 64 KiB, those new beyond 1,048,576 entries, and those
-/// of which hundreds have about the same hash, as if made so. Its size tells soon that it does not pay then.
+/// Entries are numbered in order of arrival. Each call does a bounded amount of work: the hash table grows one part
+/// at a time. Therefore some values become a new entry each time they occur: those longer than 64 KiB, new ones
+/// beyond 1,048,576 entries, and those whose hash hundreds of others nearly share, as if crafted. The dictionary's
+/// size then soon shows that it does not pay.
 #[derive(Debug)]
 pub struct DictionaryBuilder {
     kind: Kind,
@@ -53,9 +54,9 @@ pub struct DictionaryBuilder {
 /// What [`DictionaryBuilder::intern`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interned {
-    /// Values that have an index now.
+    /// The number of values that got an index.
     pub values: usize,
-    /// The value behind them is new, and beyond the limits. Values that are in the dictionary are still found.
+    /// The next value is new and exceeds the limits. Values already in the dictionary are still found.
     pub full: bool,
 }
 
@@ -85,12 +86,12 @@ impl DictionaryBuilder {
         DictionaryBuilder { kind, physical, limits, page: None }
     }
 
-    /// Adds the indices of values to `indices`, values to the dictionary where they are new; floats are the same where their bits
-    /// are. It stops where the budget is spent, but never without having done something, and where the dictionary is full.
+    /// Appends the indices of values to `indices`, and adds new values to the dictionary; floats are equal if their
+    /// bits are. Stops when the budget is spent, but never without progress, or when the dictionary is full.
     ///
     /// # Errors
     ///
-    /// `Misuse` for values of another type; when memory cannot be had.
+    /// `Misuse` for values of another type; an error if memory cannot be allocated.
     pub fn intern(
         &mut self,
         values: Slice<'_>,
@@ -132,7 +133,7 @@ impl DictionaryBuilder {
         self.len() == 0
     }
 
-    /// Bytes of its page.
+    /// The bytes of its page.
     pub fn bytes(&self) -> usize {
         match &self.kind {
             Kind::Fours(numbers) => numbers.len() * 4,
@@ -142,7 +143,7 @@ impl DictionaryBuilder {
         }
     }
 
-    /// Bytes of memory that it takes, about.
+    /// The bytes of memory that it takes, approximately.
     pub fn held(&self) -> usize {
         match &self.kind {
             Kind::Fours(numbers) => numbers.held(),
@@ -152,12 +153,12 @@ impl DictionaryBuilder {
         }
     }
 
-    /// The body of the dictionary's page. `None` where the budget was spent before; then it is to be called again. With the
-    /// body the dictionary is empty, for the next chunk.
+    /// Returns the body of the dictionary's page and empties the dictionary for the next chunk. `None` if the budget
+    /// is spent; call again.
     ///
     /// # Errors
     ///
-    /// When memory cannot be had.
+    /// If memory cannot be allocated.
     pub fn finish(&mut self, budget: &mut Budget<'_>) -> Result<Option<Body>> {
         let page = self.page.get_or_insert_default();
         let finished = match &mut self.kind {
@@ -201,7 +202,7 @@ impl DictionaryBuilder {
     ///
     /// # Errors
     ///
-    /// When memory cannot be had.
+    /// If memory cannot be allocated.
     pub(super) fn into_values(self, budget: &mut Budget<'_>) -> Result<Values> {
         budget.charge(COPY_PRICE, self.array_bytes(), 0);
         let physical = self.physical;

@@ -1,7 +1,7 @@
 //! Values and levels to the bodies of pages.
 //!
-//! An [`Encoder`] takes the values of a page, a slice at a time, and gives the page's body at its end; then it is ready for
-//! the next page. A [`LevelEncoder`] does the same for levels.
+//! An [`Encoder`] takes the values of a page, a slice at a time, and returns the page's body at its end; then it is
+//! ready for the next page. A [`LevelEncoder`] does the same for levels.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -87,8 +87,8 @@ impl Encoder {
     ///
     /// # Errors
     ///
-    /// `Misuse` where the format does not have that type in that encoding; `Unsupported` for BYTE_STREAM_SPLIT of strings of more
-    /// than 64 KiB.
+    /// `Misuse` if the format does not allow that type in that encoding; `Unsupported` for BYTE_STREAM_SPLIT of
+    /// strings of more than 64 KiB.
     pub fn new(encoding: Encoding, physical: PhysicalType) -> Result<Encoder> {
         use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
         let kind = match (encoding, physical) {
@@ -116,13 +116,13 @@ impl Encoder {
         Ok(Encoder { kind, physical, values: 0 })
     }
 
-    /// Takes values; says how many. It stops where the budget is spent, but never without having done something: of a
-    /// value that is long it may have done a part, and then wants that value again, first. What is left is to be given
-    /// again. The same values make the same bytes, however they are cut.
+    /// Takes values and returns how many. Stops when the budget is spent, but never without progress: of a long value
+    /// it may have encoded a part, and then expects that value again, first. Pass the rest again. The same values
+    /// make the same bytes, however they are cut.
     ///
     /// # Errors
     ///
-    /// `Misuse` for values of another type; when memory cannot be had. It stays failed then.
+    /// `Misuse` for values of another type; an error if memory cannot be allocated. The encoder then stays failed.
     pub fn put(&mut self, values: Slice<'_>, budget: &mut Budget<'_>) -> Result<usize> {
         let done = match (&mut self.kind, values) {
             (Kind::Indices(encoder), Slice::Indices(indices)) => encoder.put(indices, budget),
@@ -154,7 +154,7 @@ impl Encoder {
         self.values
     }
 
-    /// Bytes that the page's values would take if it ended here: exactly in PLAIN, else about.
+    /// The bytes that the page's values would take if it ended here: exact for PLAIN, otherwise approximate.
     pub fn bytes(&self) -> usize {
         match &self.kind {
             Kind::Plain(encoder) => encoder.bytes(),
@@ -170,12 +170,12 @@ impl Encoder {
         }
     }
 
-    /// Ends the page: its body, without levels. `None` where the budget was spent before; then it is to be called again. With a body
-    /// the encoder is ready for the next page.
+    /// Ends the page and returns its body, without levels; the encoder is then ready for the next page. `None` if the
+    /// budget is spent; call again.
     ///
     /// # Errors
     ///
-    /// When memory cannot be had; `Misuse` in the middle of a value.
+    /// If memory cannot be allocated; `Misuse` in the middle of a value.
     pub fn finish(&mut self, budget: &mut Budget<'_>) -> Result<Option<Body>> {
         // What the end of a page does in all encodings, beside what is sliced.
         budget.charge_units(FINISH_UNITS);
@@ -208,28 +208,28 @@ pub struct LevelEncoder {
 }
 
 impl LevelEncoder {
-    /// An encoder of levels up to `max`. If that is 0 there are none to encode, and no bytes.
+    /// An encoder of levels up to `max`. If that is 0, there are no levels to encode, and no bytes.
     pub fn new(max: u8) -> LevelEncoder {
         let runs = || Box::new(HybridEncoder::new(u8::BITS - max.leading_zeros(), true));
         LevelEncoder { runs: (max > 0).then(runs), max, levels: 0 }
     }
 
-    /// Takes so many times one level, whatever the number.
+    /// Takes one level `count` times, at a cost that does not depend on `count`.
     ///
     /// # Errors
     ///
-    /// `Misuse` for a level beyond the largest; when memory cannot be had.
+    /// `Misuse` for a level beyond the largest; an error if memory cannot be allocated.
     pub fn put_run(&mut self, level: u8, count: usize) -> Result<()> {
         self.check(level)?;
         self.levels += count;
         self.runs.as_mut().map_or(Ok(()), |runs| runs.put_run(level.into(), count))
     }
 
-    /// Takes levels; says how many. It stops where the budget is spent, but never without having taken some.
+    /// Takes levels and returns how many. Stops when the budget is spent, but never without progress.
     ///
     /// # Errors
     ///
-    /// `Misuse` for a level beyond the largest; when memory cannot be had.
+    /// `Misuse` for a level beyond the largest; an error if memory cannot be allocated.
     pub fn put(&mut self, levels: &[u8], budget: &mut Budget<'_>) -> Result<usize> {
         let mut done = 0;
         while done < levels.len() {
@@ -244,11 +244,13 @@ impl LevelEncoder {
         Ok(done)
     }
 
-    /// Takes definition levels of 0 and 1 from rows' validity; says how many, as [`LevelEncoder::put`] does.
+    /// Takes definition levels of 0 and 1 from the validity of rows, and returns how many, as [`LevelEncoder::put`]
+    /// does.
     ///
     /// # Errors
     ///
-    /// `Misuse` where the largest level is not 1, and for rows beyond the bitmap; when memory cannot be had.
+    /// `Misuse` if the largest level is not 1, and for rows beyond the bitmap; an error if memory cannot be
+    /// allocated.
     pub fn put_validity(
         &mut self,
         validity: &Bitmap,
@@ -269,17 +271,18 @@ impl LevelEncoder {
         self.levels
     }
 
-    /// Bytes that the levels would take if the page ended here, about, without a V1 page's length.
+    /// The approximate bytes that the levels would take if the page ended here, without a V1 page's length.
     pub fn bytes(&self) -> usize {
         self.runs.as_ref().map_or(0, |runs| runs.bytes())
     }
 
-    /// Ends the page's levels: their bytes, behind their length in four bytes if `with_length`, as V1 pages have them. None at
-    /// all where the largest level is 0. The encoder is ready for the next page. What it costs does not depend on the page.
+    /// Ends the page's levels and returns their bytes, preceded by their length in four bytes if `with_length`, as in
+    /// V1 pages; no bytes if the largest level is 0. The encoder is then ready for the next page. The cost does not
+    /// depend on the page.
     ///
     /// # Errors
     ///
-    /// When memory cannot be had.
+    /// If memory cannot be allocated.
     pub fn finish(&mut self, with_length: bool) -> Result<Body> {
         self.levels = 0;
         self.runs.as_mut().map_or_else(|| Ok(Body::default()), |runs| runs.finish(with_length))
@@ -293,7 +296,7 @@ impl LevelEncoder {
     }
 }
 
-/// Room for the values that are there of a slice with nulls ([`Layout::Spaced`](crate::batch::Layout)).
+/// Memory for the values of a slice with nulls ([`Layout::Spaced`](crate::batch::Layout)), without the nulls.
 #[derive(Debug, Default)]
 pub struct Compacted {
     fours: Vec<u32>,
@@ -303,12 +306,12 @@ pub struct Compacted {
 }
 
 impl Compacted {
-    /// The values of `slice` whose bit in `validity` is set, together; `validity` is as long as they are many. To be called with a
-    /// few thousand values at a time, or of long strings with fewer: it does them all at once.
+    /// The values of `slice` whose bit in `validity`, which has one bit per value, is set. Call it with a few
+    /// thousand values at a time, or with fewer long strings: it handles all of them in one go.
     ///
     /// # Errors
     ///
-    /// `Misuse` where the two differ in length; when memory cannot be had.
+    /// `Misuse` if the two differ in length; an error if memory cannot be allocated.
     pub fn compact<'a>(
         &'a mut self,
         slice: Slice<'a>,

@@ -36,7 +36,7 @@ const SPILLED_PART: u64 = 8;
 const BUILD_UNITS: u64 = 500;
 const COLUMN_PRICE: Price = Price::per_kilovalue(40 << 10);
 
-/// Writes a file: batches are fed to it, and it says what is to be appended.
+/// Writes a file: takes batches, and returns the bytes to append.
 ///
 /// ```text
 /// feed(batch) -> Taken | Full(batch)      when step answers Ready(Room); or
@@ -45,15 +45,16 @@ const COLUMN_PRICE: Price = Price::per_kilovalue(40 << 10);
 /// step(budget) -> Ready(Room) | Append(object, bytes) | Need(demand) | Yield | Done | error
 /// ```
 ///
-/// The columns of a batch are the leaves of the schema, all of them, in order; their rows are as the reader hands them out: flat ones with
-/// validity, dense or spaced, nested ones with levels. Batches may be of any size, and need not end where row groups do.
+/// The columns of a batch are the leaves of the schema, all of them, in order; in the form in which the reader hands
+/// them out: flat ones with validity, dense or spaced, nested ones with levels. Batches may be of any size, and need
+/// not end where row groups do.
 ///
-/// Pages are encoded and compressed as rows come, and leave when their row group ends, for the chunks of a column are in one
-/// piece. Until then they are held, or moved to [`WriteOptions::spill`]. Those of a row group's first column leave at once, unless they refer to a
-/// dictionary.
+/// Pages are encoded and compressed as rows arrive, and written when their row group ends, because a column chunk is
+/// contiguous. Until then they are held, or moved to [`WriteOptions::spill`]. Those of a row group's first column are
+/// written at once, unless they refer to a dictionary.
 ///
-/// A row group may also be fed [by columns](FileWriter::feed_column), each of them whole. Then nothing is held but the column that is
-/// written.
+/// A row group may also be fed [by columns](FileWriter::feed_column), each of them complete. Then only the column
+/// being written is held.
 pub struct FileWriter {
     file: Object,
     shared: Shared,
@@ -85,13 +86,13 @@ pub struct FileWriter {
 /// What [`FileWriter::feed`] did with a batch, or [`FileWriter::feed_column`] with a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fed<T = Batch> {
-    /// It is taken.
+    /// It was taken.
     Taken,
-    /// There is no room yet: here it is again. There is when [`Machine::step`] answers [`Room`].
+    /// There is no room yet; the input is returned. There will be room when [`Machine::step`] returns [`Room`].
     Full(T),
 }
 
-/// There is room for a batch; or it is time to [finish](FileWriter::finish).
+/// There is room for a batch; feed one, or [finish](FileWriter::finish).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room;
 
@@ -131,12 +132,12 @@ enum State {
 }
 
 impl FileWriter {
-    /// A writer of a table of `schema` to `file`, which is empty.
+    /// A writer of a table of `schema` to `file`, which must be empty.
     ///
     /// # Errors
     ///
-    /// `Misuse` for options that contradict themselves or the schema. What depends on a single column is told by the first steps: the
-    /// columns are built in steps.
+    /// `Misuse` for options that contradict themselves or the schema. Errors that concern a single column are
+    /// returned by the first steps, which build the columns.
     pub fn new(
         file: Object,
         schema: Arc<Schema>,
@@ -184,12 +185,12 @@ impl FileWriter {
         })
     }
 
-    /// Hands over rows, if there is room: there is for one batch.
+    /// Hands over rows. There is room for one batch at a time.
     ///
     /// # Errors
     ///
-    /// `Misuse` after [`FileWriter::finish`], and for a batch of another number of columns. What else does not fit the schema is told by
-    /// the steps that take it. The writer's own failure.
+    /// `Misuse` after [`FileWriter::finish`], and for a batch of another number of columns. Other mismatches with the
+    /// schema are returned by the steps that process it. Also the writer's earlier failure.
     pub fn feed(&mut self, batch: Batch) -> Result<Fed> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -210,14 +211,15 @@ impl FileWriter {
         Ok(Fed::Taken)
     }
 
-    /// Hands over the next column of a row group, whole, if there is room: there is for one. The columns are the leaves of the schema, in
-    /// order; with the last one the row group ends, whatever [`WriteOptions::row_group_rows`] and
+    /// Hands over the next complete column of a row group. There is room for one at a time. The columns are the
+    /// leaves of the schema, in order; the last one ends the row group, whatever [`WriteOptions::row_group_rows`] and
     /// [`WriteOptions::row_group_bytes`] say. Other row groups may be fed by rows.
     ///
     /// # Errors
     ///
-    /// `Misuse` after [`FileWriter::finish`], for a column of no rows, and while rows are taken that were fed by batches and are not yet a row
-    /// group. What else does not fit is told by the steps that take it. The writer's own failure.
+    /// `Misuse` after [`FileWriter::finish`], for a column of no rows, and while rows fed by batches are not yet a
+    /// complete row group. Other mismatches are returned by the steps that process it. Also the writer's earlier
+    /// failure.
     pub fn feed_column(&mut self, column: ColumnBatch) -> Result<Fed<ColumnBatch>> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -249,7 +251,7 @@ impl FileWriter {
         Ok(Fed::Taken)
     }
 
-    /// Nothing more will be fed.
+    /// Ends the input: nothing more will be fed.
     pub fn finish(&mut self) {
         self.is_finished = true;
     }
@@ -264,7 +266,7 @@ impl FileWriter {
         self.ending.groups()
     }
 
-    /// Bytes that it holds, about: pages that wait for their row group, dictionaries, metadata.
+    /// The approximate bytes that it holds: pages that wait for their row group, dictionaries, metadata.
     pub fn held(&self) -> u64 {
         self.held + self.ending.held() + self.shared.maker.held() + self.spilled.held()
     }

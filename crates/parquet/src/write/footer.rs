@@ -1,4 +1,4 @@
-//! A footer as it was read, written again.
+//! Writing a footer that was read.
 
 use alloc::sync::Arc;
 use core::ops::Range;
@@ -13,10 +13,10 @@ use crate::format::{ColumnOrder, FileMetaData, KeyValue, MAGIC};
 use crate::schema::Schema;
 use crate::thrift::Writer;
 
-/// Writes a footer, with its length and the magic behind it, to the end of an object: for who changes the metadata of a file whose pages
-/// stay.
+/// Writes a footer, followed by its length and the magic, to the end of an object: to change the metadata of a file
+/// and keep its pages.
 ///
-/// What this version does not know of a footer is not in [`FileMetaData`], and is not written.
+/// Parts of a footer that this version does not know are not in [`FileMetaData`], and are not written.
 #[derive(Debug)]
 pub struct FooterWriter {
     object: Object,
@@ -30,7 +30,7 @@ impl FooterWriter {
     ///
     /// # Errors
     ///
-    /// `Unsupported` for a file some of whose columns are encrypted: what is needed to read them is not in `metadata`.
+    /// `Unsupported` if some columns are encrypted: `metadata` lacks what is needed to read them.
     pub fn new(object: Object, metadata: Arc<FileMetaData>) -> Result<FooterWriter> {
         if metadata.encryption.is_some() {
             return Err(Error::encrypted("writing the footer of a file that is encrypted in part"));

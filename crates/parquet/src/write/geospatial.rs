@@ -1,4 +1,4 @@
-//! Where the geometries of a chunk are, found out while they come in.
+//! The extent of a chunk's geometries, computed as they arrive.
 
 use marquetry_base::{Budget, Price, Result};
 

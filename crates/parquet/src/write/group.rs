@@ -1,4 +1,4 @@
-//! The end of a row group: its column chunks, one after the other, and what is remembered of them until the file ends.
+//! The end of a row group: writes its column chunks in order, and keeps their metadata until the file ends.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;

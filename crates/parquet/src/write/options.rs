@@ -1,4 +1,4 @@
-//! What a writer is asked for.
+//! Options of a writer.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -14,43 +14,44 @@ use crate::schema::{LogicalType, PhysicalType, Schema};
 
 /// How a [`FileWriter`](super::FileWriter) writes.
 ///
-/// The defaults keep to what readers have had for ten years: V1 pages, SNAPPY, and encodings of the format's second version. One reader
-/// among those that are tested, fastparquet, misreads DELTA_BINARY_PACKED, which is chosen for integers that it suits: for its sake
-/// such columns are to be told another encoding.
+/// The defaults use what readers have supported for ten years: V1 pages, SNAPPY, and encodings of the format's second
+/// version. One of the tested readers, fastparquet, misreads DELTA_BINARY_PACKED, which is chosen for integers that
+/// it suits; to be read by it, set another encoding for such columns.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
-    /// How columns are written that [`WriteOptions::columns`] does not name.
+    /// How columns that are not in [`WriteOptions::columns`] are written.
     pub column: ColumnOptions,
-    /// How some columns are written, by the number of their leaf.
+    /// How individual columns are written, by the index of their leaf.
     pub columns: BTreeMap<usize, ColumnOptions>,
     /// The kind of data pages.
     pub page_version: PageVersion,
-    /// Rows of a page, at most. Those of DELTA_BINARY_PACKED end with a block of it, up to 255 rows before.
+    /// The most rows of a page. Pages in DELTA_BINARY_PACKED end with one of its blocks, up to 255 rows earlier.
     pub page_rows: usize,
-    /// Bytes of a page before compression, at most, without its header; a single row may take more. Pages of strings in PLAIN,
-    /// and of numbers, keep to it; those of other encodings about.
+    /// The most bytes of a page before compression, without its header; a single row may take more. Exact for PLAIN
+    /// strings and for numbers, approximate for other encodings.
     pub page_bytes: usize,
-    /// Bytes of a dictionary, about: one that would be larger is left, and the rest of the column chunk is written without.
+    /// The approximate limit of a dictionary in bytes: a larger one is abandoned, and the rest of the column chunk is
+    /// written without it.
     pub dictionary_bytes: usize,
-    /// Rows of a row group, at most.
+    /// The most rows of a row group.
     pub row_group_rows: u64,
-    /// Bytes of a row group, about, encoded and compressed: it ends with the rows that reach that.
+    /// The approximate bytes of a row group, encoded and compressed: it ends with the rows that reach this.
     pub row_group_bytes: u64,
     /// Write the checksum of each page.
     pub crc: bool,
-    /// Write the page index: where pages are, and what bounds they have.
+    /// Write the page index: the pages' positions and bounds.
     pub page_index: bool,
-    /// The rows are sorted by these columns, in every row group. They are not looked at: who says so knows.
+    /// Declares that the rows of every row group are sorted by these columns. This is not checked.
     pub sorting_columns: Vec<SortingColumn>,
-    /// What is kept beside the data.
+    /// Key-value metadata.
     pub key_values: Vec<KeyValue>,
-    /// The name and version of who writes; the library's own, unless another is given.
+    /// The writer's name and version; by default the library's own.
     pub created_by: Option<String>,
-    /// An object to which pages of the open row group may be moved, and from which they are read again when it ends: so that memory
-    /// does not grow with row groups. `None`: they stay in memory.
+    /// An object to which pages of the open row group may be moved, and from which they are read back when it ends,
+    /// so that memory does not grow with row groups. `None`: they stay in memory.
     pub spill: Option<Object>,
-    /// Bytes of pages that are held, about, before they are moved to [`WriteOptions::spill`]. Of very many columns it is 1 KiB
-    /// each, but no more than four times this.
+    /// The approximate bytes of pages held before they are moved to [`WriteOptions::spill`]. With very many columns
+    /// it is 1 KiB each, but at most four times this.
     pub held_bytes_max: u64,
 }
 
@@ -61,29 +62,30 @@ pub struct ColumnOptions {
     pub compression: Compression,
     /// The codec's level; its own default if `None`.
     pub level: Option<i32>,
-    /// The encoding of its values. `None`: chosen from them. [`Encoding::RleDictionary`] is left for another where the dictionary
-    /// becomes too large.
+    /// The encoding of its values. `None`: chosen from them. [`Encoding::RleDictionary`] is abandoned if the
+    /// dictionary becomes too large.
     pub encoding: Option<Encoding>,
-    /// A dictionary may be chosen.
+    /// Whether a dictionary may be chosen.
     pub dictionary: bool,
-    /// Bounds are written of its values, of chunks and, with the page index, of pages; of geometries, of chunks, where they are.
+    /// Write the bounds of its values, for chunks and, with the page index, for pages; for geometries, the bounding
+    /// box of each chunk.
     pub bounds: bool,
-    /// Bounds of BYTE_ARRAY are cut to so many bytes: 4,096 at most.
+    /// Bounds of BYTE_ARRAY are truncated to this many bytes, at most 4,096.
     pub bounds_bytes_max: usize,
-    /// A Bloom filter is written of each chunk's values. BOOLEAN has none.
+    /// Write a Bloom filter of each chunk's values. BOOLEAN has none.
     pub bloom: Option<BloomOptions>,
 }
 
-/// What a Bloom filter is to be like.
+/// Options of a Bloom filter.
 ///
-/// It is as small as it may be: of the next power of two of bytes that the chunk's values need, of which those that are repeated count
-/// once. At a hundredth a value needs 10.5 bits, so a million different ones need 2 MiB.
+/// It is as small as possible: the next power of two of the bytes that the chunk's distinct values need. At a rate of
+/// 0.01 a value needs 10.5 bits, so a million distinct values need 2 MiB.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BloomOptions {
-    /// The share of values that it tells to be there, of those that are not: more than 0 and less than 1.
+    /// The target false-positive rate: more than 0 and less than 1.
     pub fpp: f64,
-    /// Bytes of its blocks at most, a power of two from 32 to 128 Mi. Where more were needed, more values than asked for are told to
-    /// be there.
+    /// The most bytes of its blocks, a power of two from 32 to 128 Mi. If more would be needed, the false-positive
+    /// rate is higher.
     pub bytes_max: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The first values of a chunk, until it is chosen how they are encoded.
+//! The first values of a chunk, kept until their encoding is chosen.
 
 use alloc::vec::Vec;
 use core::ops::Range;

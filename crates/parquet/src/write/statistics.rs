@@ -1,4 +1,4 @@
-//! What is told of values beside them: bounds and counts of pages and chunks.
+//! Statistics: bounds and counts of pages and chunks.
 //!
 //! Source: `Statistics`, `ColumnOrder`, `ColumnIndex` and `SizeStatistics` of parquet.thrift.
 
