@@ -19,7 +19,7 @@ use crate::buffers::{nulls, scalars};
 use crate::plan::{Plan, PlanKind};
 use crate::retype;
 use crate::schema::{ArrowOptions, Column, apply_stored, columns};
-use crate::stored::stored_schema;
+use crate::stored::stored_in;
 use crate::values::{Fault, array, default_of, keys};
 
 /// Converts each batch of one reader to a record batch.
@@ -89,9 +89,22 @@ impl ToArrow {
         leaves: Option<&[usize]>,
         options: ArrowOptions,
     ) -> Result<ToArrow> {
-        let schema = &metadata.schema;
+        ToArrow::of_table(&metadata.schema, &metadata.key_values, leaves, options)
+    }
+
+    /// The same for a table of many files, say: what it says of itself has the Arrow schema in it, where there is one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`arrow_schema`](crate::arrow_schema()).
+    pub fn of_table<'a>(
+        schema: &Schema,
+        key_values: impl IntoIterator<Item = &'a KeyValue> + Clone,
+        leaves: Option<&[usize]>,
+        options: ArrowOptions,
+    ) -> Result<ToArrow> {
         let mut columns = columns(schema, leaves, options)?;
-        let (stored, error) = match stored_schema(metadata) {
+        let (stored, error) = match stored_in(key_values.clone()) {
             Ok(Some(stored)) => match apply_stored(schema, &mut columns, &stored) {
                 Ok(()) => (Some(stored), None),
                 Err(error) => (None, Some(error)),
@@ -99,8 +112,7 @@ impl ToArrow {
             Ok(None) => (None, None),
             Err(error) => (None, Some(error)),
         };
-        let mut to_arrow =
-            ToArrow::of_columns(schema, leaves, columns)?.with_key_values(&metadata.key_values);
+        let mut to_arrow = ToArrow::of_columns(schema, leaves, columns)?.with_key_values(key_values);
         to_arrow.stored_schema_error = error;
         if let Some(stored) = stored {
             let mut all = stored.metadata().clone();

@@ -13,7 +13,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use marquetry_base::{Error, Result};
-use marquetry_parquet::format::{ARROW_SCHEMA_KEY, FileMetaData};
+use marquetry_parquet::format::{ARROW_SCHEMA_KEY, FileMetaData, KeyValue};
 use marquetry_parquet::schema::{Schema, Shape, ShapeKind};
 
 use crate::plan::{Plan, PlanKind};
@@ -24,7 +24,14 @@ use crate::plan::{Plan, PlanKind};
 ///
 /// `Corrupt` if it is not base 64, or not an Arrow IPC message with a schema.
 pub fn stored_schema(metadata: &FileMetaData) -> Result<Option<arrow_schema::Schema>> {
-    let pair = metadata.key_values.iter().find(|pair| pair.key == ARROW_SCHEMA_KEY);
+    stored_in(&metadata.key_values)
+}
+
+/// The same of what a table says of itself.
+pub(crate) fn stored_in<'a>(
+    key_values: impl IntoIterator<Item = &'a KeyValue>,
+) -> Result<Option<arrow_schema::Schema>> {
+    let pair = key_values.into_iter().find(|pair| pair.key == ARROW_SCHEMA_KEY);
     let Some(value) = pair.and_then(|pair| pair.value.as_deref()) else { return Ok(None) };
     let corrupt = |why: String| Error::corrupt(format!("{ARROW_SCHEMA_KEY}: {why}"));
     let bytes = STANDARD.decode(value.trim_ascii()).map_err(|error| corrupt(error.to_string()))?;

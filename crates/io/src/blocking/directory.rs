@@ -33,6 +33,8 @@ pub struct NewDirectory {
     hidden: Option<Hidden>,
     /// The directories in it.
     made: BTreeSet<PathBuf>,
+    /// The places of all files that were kept, in the order of that.
+    kept: Vec<PathBuf>,
 }
 
 /// A directory with a hidden name. While it is locked, a living process is working in it.
@@ -89,7 +91,8 @@ impl NewDirectory {
         }
         remove_abandoned(&path, extensions);
         let (waiting, waiting_max) = (Vec::new(), files_max() / 2);
-        Ok(NewDirectory { path, name, waiting, waiting_max, hidden: None, made: BTreeSet::new() })
+        let (made, kept) = (BTreeSet::new(), Vec::new());
+        Ok(NewDirectory { path, name, waiting, waiting_max, hidden: None, made, kept })
     }
 
     /// Where the directory will be.
@@ -123,6 +126,7 @@ impl NewDirectory {
     ///
     /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io).
     pub fn keep(&mut self, mut file: NewFile, place: PathBuf) -> Result<()> {
+        self.kept.push(place.clone());
         let kept = if file.is_named() {
             // The directory manages its name from now on.
             file.leave();
@@ -132,6 +136,17 @@ impl NewDirectory {
             if self.waiting.len() >= self.waiting_max { self.name_all() } else { Ok(()) }
         };
         kept.map_err(|error| cannot_write(&self.name, error))
+    }
+
+    /// The files that were kept: their places in the directory, and where each can be read before the directory has its name.
+    pub fn kept(&self) -> impl Iterator<Item = (&Path, PathBuf)> {
+        // Those that wait are the last.
+        let named = self.kept.len() - self.waiting.len().min(self.kept.len());
+        let hidden = self.hidden.as_ref().map_or(Path::new(""), |hidden| &hidden.path);
+        let named_ones = self.kept[..named].iter().map(|place| (place.as_path(), hidden.join(place)));
+        let waiting =
+            self.waiting.iter().map(|(file, place)| (place.as_path(), file.temporary().to_path_buf()));
+        named_ones.chain(waiting)
     }
 
     /// Gives the directory its name.

@@ -24,6 +24,35 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Rows of these columns, each of which has a value in every row: for a writer, whose columns are those of its schema.
+    ///
+    /// ```
+    /// use marquetry_parquet::batch::Batch;
+    ///
+    /// let batch = Batch::of_values([vec![1_i64, 2].into(), ["a", "b"].into_iter().collect()])?;
+    /// assert_eq!((batch.rows, batch.columns.len()), (2, 2));
+    /// # Ok::<(), marquetry_base::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for columns of different lengths.
+    pub fn of_values(columns: impl IntoIterator<Item = Values>) -> Result<Batch> {
+        let mut batch = Batch { row_group: 0, first_row: 0, rows: 0, columns: Vec::new() };
+        for (leaf, values) in columns.into_iter().enumerate() {
+            let rows = values.len();
+            if leaf > 0 && rows != batch.rows {
+                return Err(Error::misuse(format!("a column of {rows} rows beside one of {}", batch.rows)));
+            }
+            batch.rows = rows;
+            let (validity, layout, levels) = (None, Layout::Spaced, None);
+            let column =
+                ColumnBatch { leaf, rows, nulls: 0, validity, values, layout, levels, provisional: false };
+            batch.columns.push(column);
+        }
+        Ok(batch)
+    }
+
     /// A part of its rows.
     ///
     /// # Panics

@@ -194,6 +194,30 @@ impl FixedBytes {
     }
 }
 
+macro_rules! of_numbers {
+    ($($variant:ident: $number:ty),*) => {$(
+        impl From<Vec<$number>> for Values {
+            fn from(values: Vec<$number>) -> Values {
+                Values::$variant(values.into())
+            }
+        }
+    )*};
+}
+
+of_numbers!(Int32: i32, Int64: i64, Float: f32, Double: f64);
+
+/// Byte strings, copied.
+impl<T: AsRef<[u8]>> FromIterator<T> for Values {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Values {
+        let (mut bytes, mut lengths) = (Vec::new(), Vec::new());
+        for value in values {
+            bytes.extend_from_slice(value.as_ref());
+            lengths.push(value.as_ref().len());
+        }
+        Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths))
+    }
+}
+
 impl Values {
     /// Values.
     pub fn len(&self) -> usize {
