@@ -114,7 +114,8 @@ pub fn copy(
         [] => None,
         by => Some(Sorting::new(&table.schema, by, options, wants.scratch.as_deref())?),
     };
-    let piece = PieceOptions { limit: options.limit, keep_dictionaries: wants.keep_dictionaries };
+    let keep_dictionaries = wants.keep_dictionaries && sorting.is_none();
+    let piece = PieceOptions { limit: options.limit, keep_dictionaries, ..PieceOptions::default() };
     let is_in_order = !wants.any_order || sorting.is_some() || options.limit.is_some();
     let reading = ReadingOptions {
         piece,

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use marquetry_parquet::batch::{ColumnBatch, Layout};
+use marquetry_base::cast::usize_of_u32;
+use marquetry_parquet::batch::{ColumnBatch, Layout, Values};
 
 /// The entries of a batch's rows, in order.
 pub(crate) struct Entries<'a> {
@@ -61,5 +62,27 @@ impl<'a> Entries<'a> {
     /// Where its value is; of a null nowhere.
     pub(crate) fn value_of(&self, entry: usize) -> Option<usize> {
         self.values.get(entry).copied().flatten()
+    }
+}
+
+/// Whether two values of one physical type are the same, bit by bit.
+#[inline]
+pub(crate) fn is_same_value((a, at_a): (&Values, usize), (b, at_b): (&Values, usize)) -> bool {
+    match (a, b) {
+        (Values::Boolean(a), Values::Boolean(b)) => a.get(at_a) == b.get(at_b),
+        (Values::Int32(a), Values::Int32(b)) => a[at_a] == b[at_b],
+        (Values::Int64(a), Values::Int64(b)) => a[at_a] == b[at_b],
+        (Values::Float(a), Values::Float(b)) => a[at_a].to_bits() == b[at_b].to_bits(),
+        (Values::Double(a), Values::Double(b)) => a[at_a].to_bits() == b[at_b].to_bits(),
+        (Values::ByteArray(a), Values::ByteArray(b)) => a.get(at_a) == b.get(at_b),
+        (Values::Int96(a), Values::Int96(b))
+        | (Values::FixedLenByteArray(a), Values::FixedLenByteArray(b)) => a.get(at_a) == b.get(at_b),
+        (Values::Dictionary(indices, entries), _) => {
+            is_same_value((entries, usize_of_u32(indices[at_a])), (b, at_b))
+        }
+        (_, Values::Dictionary(indices, entries)) => {
+            is_same_value((a, at_a), (entries, usize_of_u32(indices[at_b])))
+        }
+        _ => false,
     }
 }

@@ -2,30 +2,48 @@
 //!
 //! * [`Source`]: a table that rows are read from, in pieces that several threads can read in parallel;
 //! * [`Destination`]: a table that rows are written to, which appears complete or not at all;
-//! * [`copy`]: copies rows from a source to a destination; sorts and verifies on request;
+//! * [`copy`](copy()): copies rows from a source to a destination; sorts and verifies on request;
 //! * [`Reading`]: the rows of a source, batch by batch;
 //! * [`CqlText`]: a destination that writes CQL statements;
+//! * [`files`]: Parquet files, directories of them and patterns, as one source;
+//! * [`parquet`]: a new Parquet file, or a directory of them, as a destination;
+//! * [`ColumnPath`], [`SortBy`]: columns and orders, as people write them;
+//! * [`Address`]: what names a table: a path, a URL, standard input;
+//! * [`diff`](diff()): where two tables differ;
 //! * [`Cancel`]: cancels work in progress.
 //!
 //! What travels is a Parquet schema and column batches; nothing else couples the sources to the destinations.
 #![forbid(unsafe_code)]
 
+mod address;
 mod cancel;
 mod copy;
 mod cql_text;
 mod destination;
+mod diff;
 mod digest;
 mod entries;
+pub mod files;
+mod key_values;
+mod names;
+pub mod parquet;
 mod progress;
+mod project;
 mod reading;
+mod sort_by;
 mod sorting;
 mod source;
 
+pub use address::{Address, without_password};
 pub use cancel::Cancel;
 pub use copy::{Copied, CopyOptions, Event, copy};
 pub use cql_text::{CqlParts, CqlText, CqlTextOptions};
 pub use destination::{Destination, Wants, Written};
+pub use diff::{ColumnDifference, DiffOptions, Differences, diff};
+pub use names::ColumnPath;
 pub use progress::Progress;
+pub use project::project;
 pub use reading::{Reading, ReadingOptions};
+pub use sort_by::SortBy;
 pub use sorting::SORT_MEMORY_BYTES;
 pub use source::{Batches, Key, Piece, PieceOptions, Source, Table};

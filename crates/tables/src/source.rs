@@ -7,6 +7,8 @@ use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::{KeyValue, SortingColumn};
 use marquetry_parquet::schema::Schema;
 
+use crate::ColumnPath;
+
 /// A table that rows are read from: files, a live table, a generator.
 ///
 /// Its description is known before a row is read. Rows are read in *pieces* that are independent of each other
@@ -29,6 +31,17 @@ pub trait Source: Send + Sync {
     /// The reason why it cannot be opened. These errors, and those of [`Batches::next`], name their object
     /// ([`Place::object`](marquetry_base::Place)).
     fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>>;
+
+    /// The same table, of which only these columns are read, in this order. `None` where a source has no way of its own to leave
+    /// columns out: then [`project`](crate::project) drops them as they come.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for columns that the table does not have.
+    fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
+        let _ = columns;
+        Ok(None)
+    }
 }
 
 /// The rows of a piece. Calls may block; one thread at a time uses it.
@@ -55,6 +68,8 @@ pub struct Table {
     pub order: Vec<SortingColumn>,
     /// The number of rows, if known.
     pub rows: Option<u64>,
+    /// Its row groups, if it has any.
+    pub row_groups: Option<u64>,
     /// The bytes that it is read from, if known.
     pub bytes: Option<u64>,
     /// Key-value metadata of the table.
@@ -79,6 +94,7 @@ impl Table {
             key: None,
             order: Vec::new(),
             rows: None,
+            row_groups: None,
             bytes: None,
             key_values: Vec::new(),
         }
@@ -112,6 +128,8 @@ pub struct PieceOptions {
     pub limit: Option<u64>,
     /// Hand out dictionary-encoded values as indices and the dictionary, if the source has them in that form.
     pub keep_dictionaries: bool,
+    /// Rows of a batch, at most. `None`: as many as suit the source.
+    pub batch_rows: Option<usize>,
 }
 
 impl PieceOptions {

@@ -1,0 +1,181 @@
+//! What names a table.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// What names a table that rows are read from or written to. [`Display`](fmt::Display) shows no password.
+///
+/// ```
+/// use marquetry_tables::Address;
+///
+/// assert!(matches!(Address::parse("trips/*.parquet"), Address::Path(_)));
+/// assert!(matches!(Address::parse("-"), Address::Standard));
+/// let address = Address::parse("cql://etl:secret@db1/ks.trips");
+/// assert_eq!(address.scheme(), Some("cql"));
+/// assert_eq!(address.to_string(), "cql://etl:***@db1/ks.trips");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Address {
+    /// `-`: standard input or output.
+    Standard,
+    /// A file, a directory or a pattern.
+    Path(PathBuf),
+    /// `SCHEME://…`, or `SCHEME:…` of a scheme that is known (`cql`, `sstable`). The scheme is in lower case.
+    Url {
+        /// What stands before the colon.
+        scheme: String,
+        /// All of it, as it was written.
+        text: String,
+    },
+}
+
+/// Schemes that need no slashes to be meant.
+const SCHEMES: [&str; 2] = ["cql", "sstable"];
+
+impl Address {
+    /// Reads an address. Whatever is no URL is a path.
+    pub fn parse(text: impl AsRef<OsStr>) -> Address {
+        let text = text.as_ref();
+        if text == "-" {
+            return Address::Standard;
+        }
+        let as_text = text.to_string_lossy();
+        if let Some((scheme, rest)) = as_text.split_once(':') {
+            let scheme = scheme.to_ascii_lowercase();
+            let is_word = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+            let is_scheme = !scheme.is_empty() && scheme.chars().all(is_word);
+            if is_scheme && (rest.starts_with("//") || SCHEMES.contains(&&*scheme)) {
+                return Address::Url { scheme, text: as_text.into_owned() };
+            }
+        }
+        Address::Path(PathBuf::from(text))
+    }
+
+    /// The scheme of a URL.
+    pub fn scheme(&self) -> Option<&str> {
+        match self {
+            Address::Url { scheme, .. } => Some(scheme),
+            _ => None,
+        }
+    }
+
+    /// Whether a path means a directory, which is there or is to be: it is one, or ends in a slash.
+    pub fn is_directory(&self) -> bool {
+        match self {
+            Address::Path(path) => path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir(),
+            _ => false,
+        }
+    }
+
+    /// Whether a path has a name that Parquet files have.
+    pub fn is_parquet(&self) -> bool {
+        match self {
+            Address::Path(path) => has_extension(path, &marquetry_io::files::PARQUET_EXTENSIONS),
+            _ => false,
+        }
+    }
+}
+
+fn has_extension(path: &Path, extensions: &[&str]) -> bool {
+    let ending = path.extension().and_then(OsStr::to_str);
+    ending.is_some_and(|ending| extensions.iter().any(|known| known.eq_ignore_ascii_case(ending)))
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Standard => f.write_str("-"),
+            Address::Path(path) => f.write_str(&without_password(&path.to_string_lossy())),
+            Address::Url { text, .. } => f.write_str(&without_password(text)),
+        }
+    }
+}
+
+/// As [`Display`](fmt::Display): a log is no place for passwords either.
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())
+    }
+}
+
+impl From<&str> for Address {
+    fn from(text: &str) -> Address {
+        Address::parse(text)
+    }
+}
+
+impl From<String> for Address {
+    fn from(text: String) -> Address {
+        Address::parse(text)
+    }
+}
+
+impl From<&Path> for Address {
+    fn from(path: &Path) -> Address {
+        Address::parse(path)
+    }
+}
+
+impl From<PathBuf> for Address {
+    fn from(path: PathBuf) -> Address {
+        Address::parse(OsString::from(path))
+    }
+}
+
+/// An address without its password, which may have a slash or an @ in it: `***` stands for it.
+pub fn without_password(address: &str) -> String {
+    let Some(at_sign) = address.rfind('@') else { return address.to_string() };
+    // After the scheme's colon stands a slash, even if one was forgotten; after the user's may stand one too, but then the
+    // scheme's came before.
+    let start = address.find(":/").map_or(0, |colon| {
+        let slashes = address[colon + 1..].bytes().take_while(|byte| *byte == b'/').count();
+        colon + 1 + slashes
+    });
+    match address.get(start..at_sign).and_then(|login| login.find(':')) {
+        Some(colon) => format!("{}***{}", &address[..=start + colon], &address[at_sign..]),
+        None => address.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        for (text, scheme) in [
+            ("cql://host/ks.t", Some("cql")),
+            ("CQL:/host/ks.t", Some("cql")),
+            ("s3://bucket/key", Some("s3")),
+            ("sstable:data/ks/t", Some("sstable")),
+            ("C:\\trips.parquet", None),
+            ("a:b.parquet", None),
+            ("://x", None),
+        ] {
+            assert_eq!(Address::parse(text).scheme(), scheme, "{text}");
+        }
+        for directory in ["out/", "out.parquet/", "."] {
+            assert!(Address::parse(directory).is_directory(), "{directory}");
+        }
+        assert!(Address::parse("a b.Parquet").is_parquet());
+        assert!(!Address::parse("a.csv").is_parquet() && !Address::parse("a.parquet").is_directory());
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        for (address, shown) in [
+            ("cql://me:se/cr@et@host:9042/ks.t", "cql://me:***@host:9042/ks.t"),
+            ("cql://me@host:9042/ks.t", "cql://me@host:9042/ks.t"),
+            ("s3://bucket/a:b", "s3://bucket/a:b"),
+            // A slash forgotten, no scheme at all, a password of slashes.
+            ("cql:/u:p@h", "cql:/u:***@h"),
+            ("u:p@h/k.t", "u:***@h/k.t"),
+            ("cql://u:/p/@h", "cql://u:***@h"),
+        ] {
+            assert_eq!(Address::parse(address).to_string(), shown);
+            assert_eq!(format!("{:?}", Address::parse(address)), format!("{shown:?}"));
+        }
+    }
+}

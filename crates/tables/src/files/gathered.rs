@@ -1,0 +1,352 @@
+//! Many files at a glance: found, their footers read, their schemas joined.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::mem::discriminant;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use marquetry_base::{Error, Limits, Result, Segmented};
+use marquetry_io::files;
+use marquetry_parquet::batch::Values;
+use marquetry_parquet::format::{FileMetaData, KeyValue};
+use marquetry_parquet::read::Conform;
+use marquetry_parquet::schema::{Column, Schema, Unified, Union};
+
+use super::FilesOptions;
+use super::format::FormatFile;
+use super::hive::Partitions;
+use super::parquet::ParquetFile;
+use crate::project::Conformed;
+use crate::{Batches, PieceOptions};
+
+/// Bytes of footers that are kept: read, they take some times as much.
+const KEPT_FOOTERS_BYTES: u64 = 4 << 20;
+
+/// Files, and what they have in common.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Gathered {
+    /// The files, in the order of their rows.
+    pub files: Vec<DataFile>,
+    /// The schemas of all of them, joined by name, and where they differ.
+    pub unified: Unified,
+    /// The columns in their paths.
+    pub partitions: Vec<Column>,
+    /// The different schemas that they have.
+    pub(super) schemas: Vec<FileSchema>,
+    /// What all of them say of themselves: the same value under the same key.
+    pub(super) key_values: Vec<KeyValue>,
+}
+
+/// One schema that files have.
+#[derive(Debug)]
+pub(super) struct FileSchema {
+    what: Described,
+    /// The first file that has it.
+    pub(super) file: usize,
+}
+
+/// What a file says of its rows.
+#[derive(Debug, Clone)]
+enum Described {
+    Footer(Arc<FileMetaData>),
+    Schema(Arc<Schema>),
+}
+
+impl Described {
+    fn schema(&self) -> &Schema {
+        match self {
+            Described::Footer(metadata) => &metadata.schema,
+            Described::Schema(schema) => schema,
+        }
+    }
+}
+
+impl FileSchema {
+    pub(super) fn schema(&self) -> &Schema {
+        self.what.schema()
+    }
+
+    /// The footer of the first file that has it, if that is a Parquet file.
+    pub(super) fn footer(&self) -> Option<&Arc<FileMetaData>> {
+        match &self.what {
+            Described::Footer(metadata) => Some(metadata),
+            Described::Schema(_) => None,
+        }
+    }
+}
+
+/// A file of many.
+#[derive(Debug)]
+pub struct DataFile {
+    name: String,
+    bytes: Option<u64>,
+    rows: Option<u64>,
+    /// Its schema's number.
+    pub(super) schema: usize,
+    /// The values of the columns in its path, in the order of these. `None` for null.
+    pub(super) constants: Vec<Option<Values>>,
+    kind: Kind,
+}
+
+enum Kind {
+    /// A Parquet file. Its footer is kept while those of all do not take much; else it is read again when its turn comes.
+    Parquet { path: PathBuf, limits: Limits, row_groups: usize, opened: Option<ParquetFile> },
+    /// One of another format.
+    Other(Box<dyn FormatFile>),
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Parquet { path, .. } => write!(f, "Parquet({path:?})"),
+            Kind::Other(file) => write!(f, "Other({:?})", file.name()),
+        }
+    }
+}
+
+/// A file that was opened, and its values of the columns in the paths.
+pub(super) struct Opened {
+    pub(super) file: OpenedFile,
+    pub(super) constants: Vec<Option<Values>>,
+}
+
+pub(super) enum OpenedFile {
+    Parquet(PathBuf, ParquetFile),
+    Other(Box<dyn FormatFile>),
+}
+
+/// The files that paths name, each path's in order; of directories those whose names end in one of `extensions`.
+///
+/// # Errors
+///
+/// `Io` for a directory or a pattern without a file, and one that cannot be read.
+pub fn find(paths: &[PathBuf], extensions: &[&str]) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::with_capacity(paths.len());
+    for path in paths {
+        all.extend(files::find(path, extensions)?);
+    }
+    Ok(all)
+}
+
+impl Gathered {
+    /// Finds files, and reads their footers. With [`FilesOptions::union`], columns in paths may be missing from some.
+    ///
+    /// # Errors
+    ///
+    /// As [`find`] and [`ParquetFile::open`]; `Conversion` for paths that do not fit together.
+    pub fn read(paths: &[PathBuf], options: &FilesOptions) -> Result<Gathered> {
+        let found = find(paths, options.extensions)?;
+        let Partitions { columns, values } = Partitions::of(&found, options.hive, options.union)?;
+        let format_of = |path: &PathBuf| options.formats.iter().position(|format| format.is_of(path));
+        let formats: Vec<Option<usize>> = found.iter().map(format_of).collect();
+        let mut others: Vec<std::vec::IntoIter<Box<dyn FormatFile>>> = Vec::new();
+        for (number, format) in options.formats.iter().enumerate() {
+            let is_of = |(path, of): (&PathBuf, &Option<usize>)| (*of == Some(number)).then(|| path.clone());
+            let paths: Vec<PathBuf> = found.iter().zip(&formats).filter_map(is_of).collect();
+            others.push(if paths.is_empty() { Vec::new() } else { format.open(&paths)? }.into_iter());
+        }
+        let open = |((path, format), constants): ((PathBuf, Option<usize>), _)| {
+            options.cancel.check()?;
+            let file = match format {
+                None => {
+                    let file = ParquetFile::open(&path, options.limits)?;
+                    OpenedFile::Parquet(path, file)
+                }
+                Some(format) => {
+                    let file = others.get_mut(format).and_then(Iterator::next);
+                    OpenedFile::Other(file.ok_or_else(|| Error::internal("a file that was not opened"))?)
+                }
+            };
+            Ok(Opened { file, constants })
+        };
+        Gathered::of(found.into_iter().zip(formats).zip(values).map(open), columns)
+    }
+
+    /// Files that were opened, and the columns that stand in no file.
+    pub(super) fn of(
+        opened: impl Iterator<Item = Result<Opened>>,
+        partitions: Vec<Column>,
+    ) -> Result<Gathered> {
+        let mut union = Union::new();
+        let mut schemas: Vec<FileSchema> = Vec::new();
+        let mut by_fingerprint: HashMap<u64, Vec<usize>> = HashMap::new();
+        let mut files = Vec::new();
+        let mut kept_bytes = 0_u64;
+        let mut key_values: Vec<KeyValue> = Vec::new();
+        for (number, opened) in opened.enumerate() {
+            let Opened { file, constants } = opened?;
+            let what = match &file {
+                OpenedFile::Parquet(_, file) => Described::Footer(Arc::clone(file.metadata())),
+                OpenedFile::Other(file) => Described::Schema(Arc::clone(file.schema())),
+            };
+            let said = match &what {
+                Described::Footer(metadata) => Some(&metadata.key_values),
+                Described::Schema(_) => None,
+            };
+            if number == 0 {
+                key_values.extend(said.into_iter().flat_map(Segmented::iter).cloned());
+            } else {
+                key_values.retain(|kept| said.is_some_and(|said| said.iter().any(|it| it == kept)));
+            }
+            let known = by_fingerprint.entry(fingerprint(what.schema())).or_default();
+            let is_same = |&&schema: &&usize| schemas[schema].schema() == what.schema();
+            let schema = match known.iter().find(is_same) {
+                Some(schema) => *schema,
+                None => {
+                    known.push(schemas.len());
+                    union.add(what.schema());
+                    schemas.push(FileSchema { what: what.clone(), file: number });
+                    schemas.len() - 1
+                }
+            };
+            let is_first = schemas[schema].file == number;
+            files.push(match file {
+                OpenedFile::Parquet(path, file) => {
+                    let metadata = file.metadata();
+                    kept_bytes = kept_bytes.saturating_add(metadata.footer_bytes);
+                    let row_groups = metadata.row_groups.len();
+                    let (name, rows, bytes) =
+                        (file.name().to_string(), Some(metadata.rows), Some(file.bytes()));
+                    let limits = file.limits();
+                    let opened = (is_first || kept_bytes <= KEPT_FOOTERS_BYTES).then_some(file);
+                    let kind = Kind::Parquet { path, limits, row_groups, opened };
+                    DataFile { name, rows, bytes, schema, constants, kind }
+                }
+                OpenedFile::Other(file) => {
+                    let (name, rows, bytes) = (file.name().to_string(), file.rows(), file.bytes());
+                    DataFile { name, rows, bytes, schema, constants, kind: Kind::Other(file) }
+                }
+            });
+        }
+        Ok(Gathered { files, schemas, unified: union.finish_with(&partitions), partitions, key_values })
+    }
+
+    /// What people call all of them: `a.parquet`, or `a.parquet and 2 more files`.
+    pub fn name(&self) -> String {
+        match &*self.files {
+            [] => "no file".to_string(),
+            [only] => only.name.clone(),
+            [first, _] => format!("{} and 1 more file", first.name),
+            [first, others @ ..] => format!("{} and {} more files", first.name, others.len()),
+        }
+    }
+
+    /// The number of different schemas.
+    pub fn schemas(&self) -> usize {
+        self.schemas.len()
+    }
+
+    /// The first file that has a schema, by the schema's number, as differences of the schemas have it.
+    pub fn name_of(&self, schema: usize) -> &str {
+        self.schemas.get(schema).map_or("", |schema| &self.files[schema.file].name)
+    }
+}
+
+impl DataFile {
+    /// What people call it: its path.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its length in bytes, where it is known.
+    pub fn bytes(&self) -> Option<u64> {
+        self.bytes
+    }
+
+    /// Its rows, where they are known: those of a Parquet file are.
+    pub fn rows(&self) -> Option<u64> {
+        self.rows
+    }
+
+    /// Its row groups, if it is a Parquet file.
+    pub fn row_groups(&self) -> Option<usize> {
+        match &self.kind {
+            Kind::Parquet { row_groups, .. } => Some(*row_groups),
+            Kind::Other(_) => None,
+        }
+    }
+
+    /// The value of a column in its path, in words that tell it from others. `None` for null.
+    pub fn constant(&self, number: usize) -> Option<String> {
+        self.constants.get(number)?.as_ref().map(|values| match values {
+            Values::ByteArray(values) => String::from_utf8_lossy(values.get(0)).into_owned(),
+            other => format!("{other:?}"),
+        })
+    }
+
+    /// The parts of it that are worth a thread of their own, as row groups, and the rows of each; all of it where its footer is
+    /// not at hand.
+    pub(super) fn pieces(&self) -> Vec<(Range<usize>, Option<u64>)> {
+        match &self.kind {
+            Kind::Parquet { opened: Some(file), .. } => {
+                let groups = &file.metadata().row_groups;
+                let rows = |piece: &Range<usize>| {
+                    piece.clone().filter_map(|group| groups.get(group)).map(|group| group.rows).sum()
+                };
+                file.pieces().into_iter().map(|piece| (piece.clone(), Some(rows(&piece)))).collect()
+            }
+            Kind::Parquet { row_groups, .. } => vec![(0..*row_groups, self.rows)],
+            Kind::Other(_) => vec![(0..0, self.rows)],
+        }
+    }
+
+    /// Checks that its rows can be read so, as far as that is known before.
+    pub(super) fn check(&self, schema: &FileSchema, (conform, constants): Plan) -> Result<()> {
+        if let Kind::Parquet { .. } = &self.kind {
+            let options = PieceOptions::default();
+            self.parquet(schema)?.reader(0..0, conform, constants, &options)?;
+        }
+        Ok(())
+    }
+
+    /// Opens some row groups of it, or all of what has none, as rows of another schema.
+    pub(super) fn open(
+        &self,
+        groups: &Range<usize>,
+        schema: &FileSchema,
+        plan: Plan,
+        options: &PieceOptions,
+    ) -> Result<Box<dyn Batches>> {
+        match (&self.kind, &schema.what) {
+            (Kind::Other(file), _) => {
+                Conformed::open(plan, file.schema(), options, |leaves, options| file.open(leaves, options))
+            }
+            (Kind::Parquet { .. }, _) => {
+                Ok(Box::new(self.parquet(schema)?.rows(groups.clone(), plan, options)?))
+            }
+        }
+    }
+
+    /// The Parquet file with its footer.
+    fn parquet(&self, schema: &FileSchema) -> Result<ParquetFile> {
+        match &self.kind {
+            Kind::Parquet { opened: Some(file), .. } => Ok(file.clone()),
+            Kind::Parquet { path, limits, .. } => {
+                let (bytes, rows) = (self.bytes.unwrap_or(0), self.rows.unwrap_or(0));
+                ParquetFile::again(path, *limits, bytes, rows, schema.schema())
+            }
+            Kind::Other(_) => Err(Error::internal("a file that is no Parquet file")),
+        }
+    }
+}
+
+/// How a file is read as another schema, and its values of the columns that are not in it.
+pub(super) type Plan = (Arc<Conform>, Vec<Option<Values>>);
+
+/// A number that equal schemas have, and others hardly.
+fn fingerprint(schema: &Schema) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for node in schema.nodes() {
+        node.name.hash(&mut hasher);
+        (node.repetition, node.parent, node.field_id).hash(&mut hasher);
+        node.logical_type.as_ref().map(discriminant).hash(&mut hasher);
+    }
+    for leaf in schema.leaves() {
+        leaf.physical_type.hash(&mut hasher);
+    }
+    hasher.finish()
+}

@@ -1,0 +1,233 @@
+//! Many files as one table: found, their footers read, their schemas joined, their columns chosen.
+
+mod choose;
+mod format;
+mod gathered;
+mod hive;
+mod parquet;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Limits, Result};
+use marquetry_io::files::PARQUET_EXTENSIONS;
+use marquetry_parquet::batch::Values;
+use marquetry_parquet::format::KeyValue;
+use marquetry_parquet::read::Conform;
+use marquetry_parquet::schema::Schema;
+
+use crate::copy::named;
+use crate::key_values::holds_for_any_columns;
+use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table};
+
+pub use format::{FileFormat, FormatFile};
+pub use gathered::{DataFile, Gathered, find};
+pub use hive::Hive;
+pub use parquet::ParquetFile;
+
+use gathered::{FileSchema, Opened, OpenedFile, Plan};
+
+/// How files are read as one table.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct FilesOptions {
+    /// Take these columns, in this order. `None`: all.
+    pub columns: Option<Vec<ColumnPath>>,
+    /// Columns missing from a file are null there, and narrower types are read as wider ones. Otherwise files that differ are an
+    /// error.
+    pub union: bool,
+    /// What directories like `year=2024` are.
+    pub hive: Hive,
+    /// The endings of names, without the dot, by which directories are looked through for files.
+    pub extensions: &'static [&'static str],
+    /// Other formats than Parquet, which is what all files are that none of these takes.
+    pub formats: Vec<Arc<dyn FileFormat>>,
+    /// What may be large in the files.
+    pub limits: Limits,
+    /// Ends early what may take long: reading the footers of thousands of files.
+    pub cancel: Cancel,
+}
+
+impl Default for FilesOptions {
+    fn default() -> FilesOptions {
+        FilesOptions {
+            columns: None,
+            union: false,
+            hive: Hive::Auto,
+            extensions: &PARQUET_EXTENSIONS,
+            formats: Vec::new(),
+            limits: Limits::DEFAULT,
+            cancel: Cancel::new(),
+        }
+    }
+}
+
+/// Files that are read as one table: Parquet files, directories of them, and patterns.
+///
+/// Columns are the same where their names are, at every level, in whatever order, however lists and maps are spelt. Directories
+/// like `year=2024` are columns. Rows come in the order of the files' names, bytewise.
+///
+/// ```no_run
+/// use marquetry_tables::{ColumnPath, Source};
+/// use marquetry_tables::files::{Files, FilesOptions};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let mut options = FilesOptions::default();
+/// options.columns = Some(ColumnPath::parse_list("id, place.lat")?);
+/// let trips = Files::open(["trips/"], &options)?;
+/// println!("{} rows of {}", trips.table().rows.unwrap_or(0), trips.table().name);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Files {
+    table: Table,
+    pieces: Vec<Piece>,
+    /// For each piece its file, and the row groups of it.
+    places: Vec<(usize, Range<usize>)>,
+    gathered: Arc<Gathered>,
+    options: FilesOptions,
+    /// How each schema is read as the table's.
+    conforms: Vec<Arc<Conform>>,
+    /// Of the columns in the paths, those that are in the table.
+    constants: Vec<usize>,
+}
+
+impl Files {
+    /// Opens files as one table. Whatever can be wrong before the first row is found here.
+    ///
+    /// # Errors
+    ///
+    /// `Io` for files that are missing or cannot be read, `Corrupt` and `LimitExceeded` for their footers, `Conversion` for files
+    /// that do not fit together ([`Detail::MissingColumn`](marquetry_base::Detail) and
+    /// [`Detail::DifferentTypes`](marquetry_base::Detail) where [`FilesOptions::union`] would admit them), `Misuse` for columns
+    /// that no file has.
+    pub fn open<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>, options: &FilesOptions) -> Result<Files> {
+        let paths: Vec<PathBuf> = paths.into_iter().map(|path| path.as_ref().to_path_buf()).collect();
+        let gathered = Gathered::read(&paths, options)?;
+        Files::of(Arc::new(gathered), options.clone())
+    }
+
+    /// A file that is being written, as rows of the schema that it was written as. Columns that are not in it have the same value
+    /// in all rows.
+    pub(crate) fn of_written(
+        files: impl Iterator<Item = Result<(PathBuf, String, Vec<Option<Values>>)>>,
+        schema: &Arc<Schema>,
+        constants: &[&str],
+        limits: Limits,
+    ) -> Result<Files> {
+        let opened = files.map(|file| {
+            let (path, name, constants) = file?;
+            let file = ParquetFile::open(&path, limits)?.called(name);
+            Ok(Opened { file: OpenedFile::Parquet(path, file), constants })
+        });
+        let gathered = Gathered::of(opened, Vec::new())?;
+        let (numbers, options) = ((0..constants.len()).collect(), FilesOptions::default());
+        Files::with(Arc::new(gathered), options, Arc::clone(schema), constants, numbers)
+    }
+
+    fn of(gathered: Arc<Gathered>, options: FilesOptions) -> Result<Files> {
+        let chosen = choose::choose(&gathered, options.columns.as_deref(), options.union)?;
+        // Files of one schema have it as they spell it.
+        let schema = match (chosen, &*gathered.schemas, gathered.partitions.is_empty()) {
+            (Some(schema), ..) => schema,
+            (None, [only], true) => only.schema().clone(),
+            (None, ..) => gathered.unified.schema.clone(),
+        };
+        let partitions = gathered.partitions.clone();
+        let constants: Vec<usize> = (0..partitions.len())
+            .filter(|&number| schema.child_of_root(&partitions[number].name).is_some())
+            .collect();
+        let names: Vec<&str> = constants.iter().map(|&number| partitions[number].name.as_str()).collect();
+        Files::with(gathered, options, Arc::new(schema), &names, constants)
+    }
+
+    fn with(
+        gathered: Arc<Gathered>,
+        options: FilesOptions,
+        schema: Arc<Schema>,
+        constant_names: &[&str],
+        constants: Vec<usize>,
+    ) -> Result<Files> {
+        let mut table = Table::new(gathered.name(), Arc::clone(&schema));
+        let (files, schemas) = (&gathered.files, &gathered.schemas);
+        let conform = |of: &FileSchema| {
+            let conform = Conform::new(of.schema(), &schema, constant_names);
+            conform.map(Arc::new).map_err(|error| named(error, files[of.file].name()))
+        };
+        let conforms = schemas.iter().map(conform).collect::<Result<Vec<_>>>()?;
+        let sum = |of: fn(&DataFile) -> Option<u64>| {
+            files.iter().try_fold(0_u64, |sum, file| Some(sum.saturating_add(of(file)?)))
+        };
+        table.rows = sum(DataFile::rows);
+        table.bytes = sum(DataFile::bytes);
+        table.row_groups = sum(|file| file.row_groups().map(u64_of));
+        let has_all = matches!(&**schemas, [only] if *only.schema() == *schema);
+        let holds = |it: &&KeyValue| has_all || holds_for_any_columns(it);
+        table.key_values = gathered.key_values.iter().filter(holds).cloned().collect();
+        // Rows that were sorted in one row group are in any part of it; those of two need not be.
+        if let ([_], Some(footer), true) = (&**files, schemas.first().and_then(FileSchema::footer), has_all)
+            && let (1, Some(group)) = (footer.row_groups.len(), footer.row_groups.first())
+        {
+            table.order.clone_from(&group.sorting_columns);
+        }
+        let (mut pieces, mut places) = (Vec::new(), Vec::new());
+        for (number, file) in files.iter().enumerate() {
+            for (groups, rows) in file.pieces() {
+                let mut piece = Piece::of(file.name());
+                piece.rows = rows;
+                pieces.push(piece);
+                places.push((number, groups));
+            }
+        }
+        let opened = Files { table, pieces, places, gathered, options, conforms, constants };
+        // What cannot be read at all is known by the schema.
+        for schema in &opened.gathered.schemas {
+            let file = &opened.gathered.files[schema.file];
+            file.check(schema, opened.plan(file))?;
+        }
+        Ok(opened)
+    }
+
+    /// The files, in the order of their rows.
+    pub fn files(&self) -> &[DataFile] {
+        &self.gathered.files
+    }
+
+    /// The same files, of which these columns are taken, in this order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::open`].
+    pub fn with_columns(&self, columns: Vec<ColumnPath>) -> Result<Files> {
+        let options = FilesOptions { columns: Some(columns), ..self.options.clone() };
+        Files::of(Arc::clone(&self.gathered), options)
+    }
+
+    /// How a file is read, and what it has in the columns in its path.
+    fn plan(&self, file: &DataFile) -> Plan {
+        let constants = self.constants.iter().map(|&at| file.constants.get(at).cloned().flatten());
+        (Arc::clone(&self.conforms[file.schema]), constants.collect())
+    }
+}
+
+impl Source for Files {
+    fn table(&self) -> &Table {
+        &self.table
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
+        let (number, groups) = &self.places[piece];
+        let file = &self.gathered.files[*number];
+        file.open(groups, &self.gathered.schemas[file.schema], self.plan(file), options)
+    }
+
+    fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
+        Ok(Some(Arc::new(self.with_columns(columns.to_vec())?)))
+    }
+}

@@ -1,0 +1,281 @@
+//! A Parquet file: opened, its footer read, its rows read batch by batch.
+
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Codecs, Detail, Error, Limits, Machine, Object, Result};
+use marquetry_codecs::StandardCodecs;
+use marquetry_io::{ByteSource, ByteSources, blocking, drive};
+use marquetry_parquet::batch::{Batch, Values};
+use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::read::{Conform, ConformReader, FooterReader, ReadOptions};
+use marquetry_parquet::schema::Schema;
+
+use crate::copy::named;
+use crate::{Batches, PieceOptions};
+
+/// The only object of each machine here.
+const FILE: Object = Object(0);
+/// Bytes to read of a column chunk at a time when few rows are wanted: a page's usual size.
+const FEW_ROWS_READ_BYTES: u64 = 1 << 20;
+/// Rows that are few.
+const FEW_ROWS: u64 = 100_000;
+/// Bytes of a file that are worth a piece of their own.
+const PIECE_BYTES: u64 = 8 << 20;
+/// Leaves of a schema from which on a file is one piece: each piece has the state of all of its columns.
+const WIDE_LEAVES: usize = 4096;
+
+/// A Parquet file whose footer was read.
+///
+/// It is not kept open: thousands of them may make one table.
+#[derive(Debug, Clone)]
+pub struct ParquetFile {
+    name: String,
+    path: PathBuf,
+    bytes: u64,
+    metadata: Arc<FileMetaData>,
+    limits: Limits,
+}
+
+impl ParquetFile {
+    /// Opens a file and reads its footer.
+    ///
+    /// # Errors
+    ///
+    /// `Io` where it cannot be read ([`Detail::NotFound`] where there is none); `Corrupt` where it is no Parquet file;
+    /// `LimitExceeded` where its footer is larger than the limits admit.
+    pub fn open(path: &Path, limits: Limits) -> Result<ParquetFile> {
+        let name = path.to_string_lossy().into_owned();
+        check_path(path).map_err(|error| named(error, &name))?;
+        let read = || {
+            let sources = sources(path)?;
+            let bytes = sources.get(FILE)?.length()?;
+            let metadata = drive(&mut FooterReader::new(FILE, limits), &sources)?;
+            Ok((bytes, metadata.ok_or_else(|| Error::internal("a footer's reader ended without a footer"))?))
+        };
+        let (bytes, metadata) = read().map_err(|error| named(error, &name))?;
+        Ok(ParquetFile { name, path: path.to_path_buf(), bytes, metadata, limits })
+    }
+
+    /// The same file under another name, for messages.
+    pub(crate) fn called(mut self, name: String) -> ParquetFile {
+        self.name = name;
+        self
+    }
+
+    /// What people call it: its path; what is not UTF-8 in it is replaced.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its length in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Its footer.
+    pub fn metadata(&self) -> &Arc<FileMetaData> {
+        &self.metadata
+    }
+
+    /// What may be large in it.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The object that machines which read this file have to call it.
+    pub const fn object() -> Object {
+        FILE
+    }
+
+    /// Works a machine that reads this file to its end.
+    ///
+    /// # Errors
+    ///
+    /// The machine's, and those of `each`; `Io` where the file cannot be read, or was changed.
+    pub fn run<M: Machine, E: From<Error>>(
+        &self,
+        mut machine: M,
+        mut each: impl FnMut(M::Product) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let sources = self.sources()?;
+        while let Some(product) = drive(&mut machine, &sources).map_err(|error| self.named(error))? {
+            each(product)?;
+        }
+        Ok(())
+    }
+
+    /// Works a machine that reads this file up to the first product that is wanted. `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// The machine's; `Io` where the file cannot be read, or was changed.
+    pub fn find<M: Machine>(
+        &self,
+        mut machine: M,
+        mut is_wanted: impl FnMut(&M::Product) -> bool,
+    ) -> Result<Option<M::Product>> {
+        let sources = self.sources()?;
+        loop {
+            match drive(&mut machine, &sources).map_err(|error| self.named(error))? {
+                Some(product) if !is_wanted(&product) => {}
+                found => return Ok(found),
+            }
+        }
+    }
+
+    /// Row groups that are worth reading by a thread of their own, one after the other.
+    pub(super) fn pieces(&self) -> Vec<Range<usize>> {
+        let groups = &self.metadata.row_groups;
+        let rows = self.metadata.rows.max(1);
+        let is_wide = self.metadata.schema.leaves().len() >= WIDE_LEAVES;
+        let mut pieces: Vec<Range<usize>> = Vec::new();
+        let mut open_bytes = PIECE_BYTES;
+        for (number, group) in groups.iter().enumerate() {
+            // As many bytes of the file as it has rows: chunks are many, and need not be looked at.
+            let bytes = u128::from(self.bytes) * u128::from(group.rows) / u128::from(rows);
+            match pieces.last_mut() {
+                Some(piece) if is_wide || open_bytes < PIECE_BYTES => piece.end = number + 1,
+                _ => {
+                    pieces.push(number..number + 1);
+                    open_bytes = 0;
+                }
+            }
+            open_bytes = open_bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        }
+        pieces
+    }
+
+    /// Opens row groups as rows of another schema.
+    pub(super) fn rows(
+        &self,
+        groups: Range<usize>,
+        (conform, constants): (Arc<Conform>, Vec<Option<Values>>),
+        options: &PieceOptions,
+    ) -> Result<ParquetRows> {
+        let reader = self.reader(groups, conform, constants, options)?;
+        let sources = self.sources()?;
+        let (name, left) = (self.name.clone(), options.limit.unwrap_or(u64::MAX));
+        Ok(ParquetRows { reader, sources, left, name })
+    }
+
+    /// A reader of row groups as rows of another schema.
+    pub(super) fn reader(
+        &self,
+        groups: Range<usize>,
+        conform: Arc<Conform>,
+        constants: Vec<Option<Values>>,
+        options: &PieceOptions,
+    ) -> Result<ConformReader> {
+        let mut read = ReadOptions {
+            keep_dictionaries: options.keep_dictionaries,
+            limits: self.limits,
+            row_groups: Some(groups.clone()),
+            ..ReadOptions::default()
+        };
+        if let Some(limit) = options.limit {
+            // Only the row groups that have them, and no more of each page than needed.
+            let all = &self.metadata.row_groups;
+            let end = all.get(groups.start).map_or(0, |group| group.first_row).saturating_add(limit);
+            let wanted = all.partition_point(|group| group.first_row < end);
+            read.row_groups = Some(groups.start..groups.end.min(wanted.max(groups.start)));
+            read.batch_rows = read.batch_rows.min(usize::try_from(limit).unwrap_or(usize::MAX)).max(1);
+            if limit < FEW_ROWS {
+                read.read_bytes = FEW_ROWS_READ_BYTES;
+            }
+        }
+        if let Some(rows) = options.batch_rows {
+            read.batch_rows = read.batch_rows.min(rows).max(1);
+        }
+        let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(self.limits));
+        ConformReader::new(FILE, Arc::clone(&self.metadata), codecs, read, conform, constants)
+            .map_err(|error| self.named(error))
+    }
+
+    /// Reads the footer again, of a file that was open before with such a one.
+    ///
+    /// # Errors
+    ///
+    /// `Io` where it is another file by now.
+    pub(super) fn again(
+        path: &Path,
+        limits: Limits,
+        bytes: u64,
+        rows: u64,
+        schema: &Schema,
+    ) -> Result<ParquetFile> {
+        let opened = ParquetFile::open(path, limits)?;
+        if (opened.bytes, opened.metadata.rows) != (bytes, rows) || opened.metadata.schema != *schema {
+            return Err(opened.named(Error::io("the file was changed while it was read")));
+        }
+        Ok(opened)
+    }
+
+    /// Opens it again, for its pages.
+    fn sources(&self) -> Result<ByteSources<blocking::File>> {
+        let open = || {
+            let sources = sources(&self.path)?;
+            let bytes = sources.get(FILE)?.length()?;
+            Ok((sources, bytes))
+        };
+        let (sources, bytes) = open().map_err(|error| self.named(error))?;
+        if bytes != self.bytes {
+            let before = self.bytes;
+            return Err(self.named(Error::io(format!(
+                "the file was changed while it was read: it had {before} bytes, and now has {bytes}"
+            ))));
+        }
+        Ok(sources)
+    }
+
+    fn named(&self, error: Error) -> Error {
+        named(error, &self.name)
+    }
+}
+
+/// Batches of a file's rows.
+pub(super) struct ParquetRows {
+    reader: ConformReader,
+    sources: ByteSources<blocking::File>,
+    left: u64,
+    name: String,
+}
+
+impl Batches for ParquetRows {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let next = drive(&mut self.reader, &self.sources).map_err(|error| named(error, &self.name))?;
+        let Some(mut batch) = next else { return Ok(None) };
+        if u64_of(batch.rows) > self.left {
+            batch = batch.slice(0..usize::try_from(self.left).unwrap_or(usize::MAX));
+        }
+        self.left -= u64_of(batch.rows);
+        Ok(Some(batch))
+    }
+}
+
+fn sources(path: &Path) -> Result<ByteSources<blocking::File>> {
+    Ok(ByteSources::new().with(FILE, blocking::File::open(path)?))
+}
+
+/// The mistakes that people make with paths, in their words.
+fn check_path(path: &Path) -> Result<()> {
+    let unreadable = |error: io::Error| Error::io(error.kind().to_string()).caused_by(error);
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(Error::io("no such file").with(Detail::NotFound).caused_by(error))
+        }
+        Err(error) => Err(unreadable(error)),
+        Ok(found) if found.is_dir() => Err(Error::io("a directory, where a file is needed")),
+        Ok(found) if found.is_file() && found.len() == 0 => {
+            Err(Error::corrupt("an empty file, not a Parquet file"))
+        }
+        Ok(_) => Ok(()),
+    }
+}

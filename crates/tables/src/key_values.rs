@@ -1,0 +1,20 @@
+//! What files say of themselves beside their rows.
+
+use marquetry_parquet::format::{ARROW_SCHEMA_KEY, KeyValue};
+
+/// Keys under which writers keep what they know of the columns: it holds for these columns only.
+const SCHEMA_KEYS: [&str; 8] = [
+    ARROW_SCHEMA_KEY,
+    "avro.schema",
+    "iceberg.schema",
+    "org.apache.spark.sql.parquet.row.metadata",
+    "pandas",
+    "parquet.avro.schema",
+    "parquet.proto.descriptor",
+    "thrift.descriptor",
+];
+
+/// Whether it holds whatever the columns are.
+pub(crate) fn holds_for_any_columns(it: &KeyValue) -> bool {
+    !SCHEMA_KEYS.contains(&&*it.key)
+}

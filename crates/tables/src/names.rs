@@ -1,0 +1,204 @@
+//! Columns as people name them: `a, b.c, "d.e".f`.
+
+use marquetry_base::{Error, Result};
+use marquetry_parquet::schema::{PathPart, Schema};
+
+/// A column that a person names: names separated by dots, where one that has a comma, a dot, or a space at an end stands in
+/// double quotes, which are doubled inside.
+///
+/// ```
+/// use marquetry_tables::ColumnPath;
+///
+/// let paths = ColumnPath::parse_list(r#"id, place.lat, "a,b""#).unwrap();
+/// assert_eq!(paths[1].dotted(), "place.lat");
+/// assert_eq!(paths[2].dotted(), "a,b");
+/// assert!(ColumnPath::parse_list("id,").is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnPath {
+    /// As it was written.
+    pub(crate) text: String,
+    pub(crate) parts: Vec<PathPart>,
+}
+
+impl ColumnPath {
+    /// The column, or field of a column, that these names lead to, each as it is.
+    pub fn of<S: Into<String>>(names: impl IntoIterator<Item = S>) -> ColumnPath {
+        let parts: Vec<PathPart> =
+            names.into_iter().map(|name| PathPart { text: name.into(), is_whole: true }).collect();
+        let names: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
+        ColumnPath { text: listed(&names, "."), parts }
+    }
+
+    /// Reads one path.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for what is none, or more than one.
+    pub fn parse(text: &str) -> Result<ColumnPath> {
+        match parse_path(text) {
+            Ok((path, "")) => Ok(path),
+            Ok(_) => Err(Error::misuse(format!("'{text}' names more than one column"))),
+            Err(why) => Err(Error::misuse(format!("'{text}': {why}"))),
+        }
+    }
+
+    /// Reads a list of paths, separated by commas.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for what is none.
+    pub fn parse_list(list: &str) -> Result<Vec<ColumnPath>> {
+        let mut all = Vec::new();
+        let mut rest = list;
+        loop {
+            let (path, after) = parse_path(rest).map_err(|why| Error::misuse(format!("'{list}': {why}")))?;
+            all.push(path);
+            match after.strip_prefix(',') {
+                Some(more) => rest = more,
+                None => return Ok(all),
+            }
+        }
+    }
+
+    /// Its names, joined with dots.
+    pub fn dotted(&self) -> String {
+        self.parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(".")
+    }
+
+    /// The leaves that it means: its own, or all below it.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` where the schema has none.
+    pub fn leaves(&self, schema: &Schema) -> Result<Vec<usize>> {
+        let dotted = self.dotted();
+        let is_in = |path: &str| {
+            path.strip_prefix(&*dotted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let leaves = schema.leaves().iter().enumerate().filter(|(_, leaf)| is_in(&leaf.path));
+        let leaves: Vec<usize> = leaves.map(|(at, _)| at).collect();
+        if leaves.is_empty() {
+            let names: Vec<&str> =
+                schema.leaves().iter().take(NAMES_LISTED_MAX).map(|leaf| &*leaf.path).collect();
+            let message = format!("there is no column {dotted}; columns are {}", names.join(", "));
+            return Err(Error::misuse(message));
+        }
+        Ok(leaves)
+    }
+
+    /// The leaf that it means, if that has one value or null a row.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` where the schema has no such column, or it is nested.
+    pub fn flat_leaf(&self, schema: &Schema) -> Result<usize> {
+        match *self.leaves(schema)? {
+            [leaf] if schema.leaves()[leaf].is_flat() => Ok(leaf),
+            _ => Err(Error::misuse(format!("the column {} is nested", self.dotted()))),
+        }
+    }
+}
+
+/// Names that an error lists. A table of a thousand columns is no help on one line.
+pub(crate) const NAMES_LISTED_MAX: usize = 20;
+
+/// Names as [`ColumnPath::parse_list`] reads them.
+pub(crate) fn listed(names: &[&str], separator: &str) -> String {
+    let is_plain = |name: &str| !name.is_empty() && !name.contains([',', '"']) && name.trim() == name;
+    let quoted = names.iter().map(|name| match is_plain(name) {
+        true => (*name).to_string(),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    });
+    quoted.collect::<Vec<_>>().join(separator)
+}
+
+/// Reads one path, up to a comma outside of quotes; returns what follows it.
+fn parse_path(text: &str) -> Result<(ColumnPath, &str), &'static str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    loop {
+        let part = if parts.is_empty() { rest.trim_start() } else { rest };
+        match part.strip_prefix('"') {
+            Some(inner) => {
+                let (name, after) = unquote(inner).ok_or("a quote is not closed")?;
+                parts.push(PathPart { text: name, is_whole: true });
+                rest = after;
+                if !rest.starts_with('.') {
+                    rest = rest.trim_start();
+                    if !rest.is_empty() && !rest.starts_with(',') {
+                        return Err("a comma or a dot should follow a closing quote");
+                    }
+                }
+            }
+            None => {
+                let end = rest.find([',', '.']).unwrap_or(rest.len());
+                let is_last = !rest[end..].starts_with('.');
+                let name = &part[..end - (rest.len() - part.len())];
+                let name = if is_last { name.trim_end() } else { name };
+                parts.push(PathPart { text: name.to_string(), is_whole: false });
+                rest = &rest[end..];
+            }
+        }
+        match rest.strip_prefix('.') {
+            Some(more) => rest = more,
+            None => break,
+        }
+    }
+    if let [PathPart { text, is_whole: false }] = &parts[..]
+        && text.is_empty()
+    {
+        return Err("a name is empty; a column whose name is empty is written \"\"");
+    }
+    let written = &text[..text.len() - rest.len()];
+    Ok((ColumnPath { text: written.trim().to_string(), parts }, rest))
+}
+
+/// What stands before the closing quote, and what follows it.
+fn unquote(text: &str) -> Option<(String, &str)> {
+    let mut name = String::new();
+    let mut rest = text;
+    loop {
+        let (before, after) = rest.split_once('"')?;
+        name.push_str(before);
+        match after.strip_prefix('"') {
+            Some(more) => {
+                name.push('"');
+                rest = more;
+            }
+            None => return Some((name, after)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_paths() {
+        let parse = |list| match ColumnPath::parse_list(list) {
+            Ok(paths) => {
+                let part = |part: &PathPart| match part.is_whole {
+                    true => format!("<{}>", part.text),
+                    false => part.text.clone(),
+                };
+                let path = |path: &ColumnPath| path.parts.iter().map(part).collect::<Vec<_>>().join("/");
+                paths.iter().map(path).collect::<Vec<_>>().join("|")
+            }
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(parse("a"), "a");
+        assert_eq!(parse("a, b c ,\"d,\"\"e\" , f"), "a|b c|<d,\"e>|f");
+        assert_eq!(parse("a,\"\",b"), "a|<>|b");
+        assert_eq!(parse("a.b, \"x.y\".z ,c.\"d\".e"), "a/b|<x.y>/z|c/<d>/e");
+        assert_eq!(parse(" a. b"), "a/ b");
+        for list in ["", "a,", ",a", " "] {
+            assert!(parse(list).starts_with(&format!("'{list}': a name is empty")), "{list}");
+        }
+        assert_eq!(parse("\"a"), "'\"a': a quote is not closed");
+        assert_eq!(parse("\"a\"b"), "'\"a\"b': a comma or a dot should follow a closing quote");
+        assert_eq!(listed(&["a", "b,c", "it's"], ","), r#"a,"b,c",it's"#);
+        assert_eq!(ColumnPath::of(["a", "b,c"]).text, "a.\"b,c\"");
+    }
+}

@@ -1,0 +1,237 @@
+//! A directory of Parquet files as a destination.
+
+use std::fs;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use marquetry_base::cast::usize_of;
+use marquetry_base::{Detail, Error, Result};
+use marquetry_io::blocking::{NewDirectory, allow_many_files};
+use marquetry_io::files::PARQUET_EXTENSIONS;
+use marquetry_parquet::batch::{Batch, Values};
+
+use super::open_file::{OpenFile, Shape};
+use super::partition::Partitioning;
+use super::{ParquetOptions, WRITTEN_LIMITS};
+use crate::files::Files;
+use crate::{ColumnPath, Destination, Source, Table, Wants, Written};
+
+/// How a directory of Parquet files is written.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct DirectoryOptions {
+    /// How each file is written.
+    pub parquet: ParquetOptions,
+    /// Make a directory of each value of these columns, as Hive names them: `year=2024/month=2/part-00000.parquet`. The columns
+    /// are not in the files. Rows are sorted by them first, so there is any number of directories, and one open file.
+    pub partition_by: Vec<ColumnPath>,
+    /// Rows of a file, at most.
+    pub file_rows: Option<NonZeroU64>,
+    /// Bytes of a file, about.
+    pub file_bytes: Option<NonZeroU64>,
+}
+
+/// A new directory of Parquet files, which appears when all of its files are whole and on the disk. One that it replaces may have
+/// nothing in it but Parquet files and directories like `year=2024`.
+pub struct NewParquetDirectory {
+    path: PathBuf,
+    name: String,
+    options: DirectoryOptions,
+    state: Option<Open>,
+}
+
+/// What is being written.
+struct Open {
+    table: Table,
+    shape: Shape,
+    partitioning: Option<Partitioning>,
+    directory: NewDirectory,
+    /// The file at hand, and its place.
+    file: Option<(OpenFile, PathBuf)>,
+    /// The directory at hand, and files that are begun in it.
+    below: PathBuf,
+    number: usize,
+    /// The values of the columns that are in the path at hand, and those of the files that are whole.
+    constants: Vec<Option<Values>>,
+    kept: Vec<Vec<Option<Values>>>,
+    written: Written,
+}
+
+impl NewParquetDirectory {
+    /// A directory at `path`. Nothing is made yet.
+    ///
+    /// # Errors
+    ///
+    /// `Io` with [`Detail::AlreadyExists`] where there is something at `path` but an empty directory, unless it is to be
+    /// replaced; `Misuse` for options that cannot be.
+    pub fn new(path: impl AsRef<Path>, options: DirectoryOptions) -> Result<NewParquetDirectory> {
+        let path = path.as_ref().to_path_buf();
+        let name = path.display().to_string();
+        options.parquet.check()?;
+        let has_entries = fs::read_dir(&path).is_ok_and(|mut found| found.next().is_some());
+        if !options.parquet.overwrite && has_entries {
+            let error = Error::io("the directory is not empty").with(Detail::AlreadyExists);
+            return Err(error.at(|place| place.object = Some(name)));
+        }
+        Ok(NewParquetDirectory { path, name, options, state: None })
+    }
+
+    fn open(&mut self) -> Result<(&mut Open, &DirectoryOptions)> {
+        match &mut self.state {
+            Some(open) => Ok((open, &self.options)),
+            None => Err(Error::misuse("a directory that was not begun, or is committed")),
+        }
+    }
+}
+
+impl Destination for NewParquetDirectory {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn begin(&mut self, table: &Table) -> Result<Wants> {
+        let partitioning = match &*self.options.partition_by {
+            [] => None,
+            by => Some(Partitioning::new(by, table)?),
+        };
+        let schema = match &partitioning {
+            Some(partitioning) => Arc::clone(partitioning.schema()),
+            None => Arc::clone(&table.schema),
+        };
+        let mut options = self.options.parquet.of_table(&schema, table)?;
+        let order = match &partitioning {
+            Some(partitioning) => partitioning.order_of_files(&table.order),
+            None => table.order.clone(),
+        };
+        if !order.is_empty() {
+            options.sorting_columns = order;
+        }
+        let shape = Shape { schema, options };
+        // Before a directory is made.
+        shape.writer()?;
+        allow_many_files();
+        let directory =
+            NewDirectory::create(&self.path, self.options.parquet.overwrite, &PARQUET_EXTENSIONS)?;
+        let wants = Wants {
+            order: partitioning.as_ref().map(Partitioning::order).unwrap_or_default(),
+            scratch: Some(directory.path().to_path_buf()),
+            ..Wants::default()
+        };
+        self.state = Some(Open {
+            table: table.clone(),
+            shape,
+            partitioning,
+            directory,
+            file: None,
+            below: PathBuf::new(),
+            number: 0,
+            constants: Vec::new(),
+            kept: Vec::new(),
+            written: Written::default(),
+        });
+        Ok(wants)
+    }
+
+    fn write(&mut self, batch: Batch) -> Result<()> {
+        let (open, options) = self.open()?;
+        open.write(&batch, options)
+    }
+
+    fn finish(&mut self) -> Result<Written> {
+        let (open, _) = self.open()?;
+        // A table without rows has a schema.
+        if open.written.files == 0 && open.file.is_none() && open.partitioning.is_none() {
+            open.begin_file()?;
+        }
+        open.end_file()?;
+        Ok(open.written)
+    }
+
+    fn written(&self) -> Result<Option<Box<dyn Source>>> {
+        let Some(open) = &self.state else { return Ok(None) };
+        let names: Vec<&str> = open.partitioning.as_ref().map(Partitioning::names).unwrap_or_default();
+        let files = open.directory.kept().zip(&open.kept).map(|((place, readable), constants)| {
+            let name = open.directory.path().join(place).display().to_string();
+            Ok((readable, name, constants.clone()))
+        });
+        let written = Files::of_written(files, &open.table.schema, &names, WRITTEN_LIMITS)?;
+        Ok(Some(Box::new(written)))
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        let open = self.state.take().ok_or_else(|| Error::misuse("a directory that was not begun"))?;
+        match self.options.parquet.overwrite {
+            true => open.directory.replace(&PARQUET_EXTENSIONS),
+            false => open.directory.commit(),
+        }
+    }
+}
+
+impl Open {
+    fn write(&mut self, batch: &Batch, options: &DirectoryOptions) -> Result<()> {
+        let mut start = 0;
+        while start < batch.rows {
+            let mut end = batch.rows;
+            if let Some(partitioning) = &self.partitioning {
+                let below = partitioning.directory(batch, start)?;
+                end = (start + 1..end).find(|row| !partitioning.is_same(batch, start, *row)).unwrap_or(end);
+                if self.file.is_some() && below != self.below {
+                    self.end_file()?;
+                }
+                if below != self.below || self.constants.is_empty() {
+                    let partitioning = self.partitioning.as_ref();
+                    self.constants = partitioning.map_or_else(Vec::new, |it| it.constants(batch, start));
+                    (self.below, self.number) = (below, 0);
+                }
+            }
+            if let (Some(most), Some((file, _))) = (options.file_rows, &self.file)
+                && file.rows() >= most.get()
+            {
+                self.end_file()?;
+            }
+            if self.file.is_none() {
+                self.begin_file()?;
+            }
+            let Some((file, _)) = &mut self.file else {
+                return Err(Error::internal("a file that is not open"));
+            };
+            if let Some(most) = options.file_rows {
+                let room = usize_of(most.get() - file.rows()).unwrap_or(usize::MAX);
+                end = end.min(start.saturating_add(room));
+            }
+            let part = batch.slice(start..end);
+            file.write(match &self.partitioning {
+                Some(partitioning) => partitioning.kept(part),
+                None => part,
+            })?;
+            start = end;
+            if options.file_bytes.is_some_and(|most| file.size() >= most.get()) {
+                self.end_file()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins the next file of the directory at hand.
+    fn begin_file(&mut self) -> Result<()> {
+        let place = self.below.join(format!("part-{:05}.parquet", self.number));
+        self.number += 1;
+        let file = self.directory.file(&place)?;
+        self.file = Some((OpenFile::new(&self.shape, file, self.directory.path())?, place));
+        Ok(())
+    }
+
+    /// Ends the file at hand, if there is one.
+    fn end_file(&mut self) -> Result<()> {
+        let Some((mut file, place)) = self.file.take() else { return Ok(()) };
+        file.finish()?;
+        let written = file.written();
+        self.written.rows += written.rows;
+        self.written.files += 1;
+        self.written.bytes += written.bytes;
+        self.written.row_groups += written.row_groups;
+        self.kept.push(self.constants.clone());
+        self.directory.keep(file.file, place)
+    }
+}

@@ -1,0 +1,115 @@
+//! One Parquet file as a destination.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use marquetry_base::{Detail, Error, Result};
+use marquetry_io::blocking::NewFile;
+use marquetry_parquet::batch::Batch;
+use marquetry_parquet::schema::Schema;
+
+use super::open_file::{OpenFile, Shape};
+use super::{ParquetOptions, WRITTEN_LIMITS};
+use crate::files::Files;
+use crate::{Destination, Source, Table, Wants, Written};
+
+/// A new Parquet file, which appears under its name when it is whole and on the disk.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use marquetry_tables::files::{Files, FilesOptions};
+/// use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
+/// use marquetry_tables::{CopyOptions, Source, copy};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let trips: Arc<dyn Source> = Arc::new(Files::open(["trips/"], &FilesOptions::default())?);
+/// let mut file = NewParquetFile::new("trips.parquet", ParquetOptions::default())?;
+/// let copied = copy(&trips, &mut file, &CopyOptions::default(), &mut |_| {})?;
+/// println!("{} rows in {} bytes", copied.rows, copied.written.bytes);
+/// # Ok(())
+/// # }
+/// ```
+pub struct NewParquetFile {
+    path: PathBuf,
+    name: String,
+    options: ParquetOptions,
+    state: State,
+}
+
+enum State {
+    New,
+    Open { open: Box<OpenFile>, schema: Arc<Schema> },
+    Committed,
+}
+
+impl NewParquetFile {
+    /// A file at `path`. Nothing is made yet.
+    ///
+    /// # Errors
+    ///
+    /// `Io` with [`Detail::AlreadyExists`] where there is something at `path`, unless it is to be replaced; `Misuse` for options
+    /// that cannot be.
+    pub fn new(path: impl AsRef<Path>, options: ParquetOptions) -> Result<NewParquetFile> {
+        let path = path.as_ref().to_path_buf();
+        let name = path.display().to_string();
+        options.check()?;
+        if !options.overwrite && fs::symlink_metadata(&path).is_ok() {
+            let error = Error::io("already exists").with(Detail::AlreadyExists);
+            return Err(error.at(|place| place.object = Some(name)));
+        }
+        Ok(NewParquetFile { path, name, options, state: State::New })
+    }
+
+    fn open(&mut self) -> Result<&mut OpenFile> {
+        match &mut self.state {
+            State::Open { open, .. } => Ok(open),
+            _ => Err(Error::misuse("a file that was not begun, or is committed")),
+        }
+    }
+}
+
+impl Destination for NewParquetFile {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn begin(&mut self, table: &Table) -> Result<Wants> {
+        let mut options = self.options.of_table(&table.schema, table)?;
+        if !table.order.is_empty() {
+            options.sorting_columns.clone_from(&table.order);
+        }
+        let shape = Shape { schema: Arc::clone(&table.schema), options };
+        // Before a file is made.
+        shape.writer()?;
+        let file = NewFile::create(&self.path)?;
+        let open = Box::new(OpenFile::new(&shape, file, &self.path)?);
+        self.state = State::Open { open, schema: shape.schema };
+        Ok(Wants { scratch: Some(self.path.clone()), ..Wants::default() })
+    }
+
+    fn write(&mut self, batch: Batch) -> Result<()> {
+        self.open()?.write(batch)
+    }
+
+    fn finish(&mut self) -> Result<Written> {
+        let open = self.open()?;
+        open.finish()?;
+        Ok(open.written())
+    }
+
+    fn written(&self) -> Result<Option<Box<dyn Source>>> {
+        let State::Open { open, schema } = &self.state else { return Ok(None) };
+        let file = (open.file.temporary().to_path_buf(), self.name.clone(), Vec::new());
+        let written = Files::of_written([Ok(file)].into_iter(), schema, &[], WRITTEN_LIMITS)?;
+        Ok(Some(Box::new(written)))
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        let State::Open { open, .. } = std::mem::replace(&mut self.state, State::Committed) else {
+            return Err(Error::misuse("a file that was not begun, or is committed"));
+        };
+        if self.options.overwrite { open.file.replace() } else { open.file.commit() }
+    }
+}

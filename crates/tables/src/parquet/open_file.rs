@@ -1,0 +1,114 @@
+//! A Parquet file that is being written.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Bytes, Error, Object, Result};
+use marquetry_codecs::StandardCodecs;
+use marquetry_io::blocking::{NewFile, SpillFile};
+use marquetry_io::{ByteSink, ByteSinks, drive_into};
+use marquetry_parquet::batch::Batch;
+use marquetry_parquet::schema::Schema;
+use marquetry_parquet::write::{Fed, FileWriter, WriteOptions};
+
+use crate::Written;
+
+/// The file that is written, and the one in which pages wait that are too much for memory.
+const FILE: Object = Object(0);
+pub(super) const SPILL: Object = Object(1);
+
+/// What all files of a destination have in common.
+#[derive(Debug)]
+pub(super) struct Shape {
+    pub(super) schema: Arc<Schema>,
+    pub(super) options: WriteOptions,
+}
+
+impl Shape {
+    /// A writer of such a file. What is wrong with the options is found here.
+    pub(super) fn writer(&self) -> Result<FileWriter> {
+        let codecs = Arc::new(StandardCodecs::default());
+        FileWriter::new(FILE, Arc::clone(&self.schema), codecs, self.options.clone())
+    }
+}
+
+pub(super) struct OpenFile {
+    writer: FileWriter,
+    pub(super) file: NewFile,
+    spill: SpillFile,
+    rows: u64,
+    bytes: u64,
+}
+
+impl OpenFile {
+    /// A file that has no name yet; there is room for what waits beside `beside`.
+    pub(super) fn new(shape: &Shape, file: NewFile, beside: &Path) -> Result<OpenFile> {
+        let (writer, spill) = (shape.writer()?, SpillFile::create_beside(beside)?);
+        Ok(OpenFile { writer, file, spill, rows: 0, bytes: 0 })
+    }
+
+    fn drive(&mut self) -> Result<bool> {
+        let mut file = Counting { file: &mut self.file, bytes: &mut self.bytes };
+        let mut sinks =
+            ByteSinks::<&mut dyn ByteSink>::new().with(FILE, &mut file).with(SPILL, &mut self.spill);
+        Ok(drive_into(&mut self.writer, &mut sinks)?.is_some())
+    }
+
+    /// Writes rows.
+    pub(super) fn write(&mut self, batch: Batch) -> Result<()> {
+        self.rows += u64_of(batch.rows);
+        if !self.drive()? {
+            return Err(Error::internal("a writer that ends before its rows"));
+        }
+        match self.writer.feed(batch)? {
+            Fed::Taken => Ok(()),
+            Fed::Full(_) => Err(Error::internal("a writer that asked for rows has no room for them")),
+        }
+    }
+
+    /// Writes the end.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        self.writer.finish();
+        while self.drive()? {}
+        Ok(())
+    }
+
+    /// Rows so far.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Bytes that it has, about, while it is written.
+    pub(super) fn size(&self) -> u64 {
+        self.bytes + self.writer.held()
+    }
+
+    /// What was written, at the end.
+    pub(super) fn written(&self) -> Written {
+        let row_groups = u64_of(self.writer.row_groups());
+        Written { rows: self.rows, files: 1, bytes: self.bytes, row_groups }
+    }
+}
+
+/// Counts what is appended.
+struct Counting<'a> {
+    file: &'a mut NewFile,
+    bytes: &'a mut u64,
+}
+
+impl ByteSink for Counting<'_> {
+    fn name(&self) -> &str {
+        self.file.name()
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        *self.bytes += u64_of(bytes.len());
+        self.file.append(bytes)
+    }
+
+    fn read(&mut self, range: Range<u64>) -> Result<Bytes> {
+        self.file.read(range)
+    }
+}

@@ -1,0 +1,247 @@
+//! Rows by directory.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::{Error, Result, print};
+use marquetry_parquet::batch::{Batch, Values};
+use marquetry_parquet::format::SortingColumn;
+use marquetry_parquet::hive::Partition;
+use marquetry_parquet::schema::{Meaning, PhysicalType, Projection, Schema};
+
+use super::option;
+use crate::entries::is_same_value;
+use crate::{ColumnPath, Table};
+
+/// Bytes of a name, at most: what nearly all file systems take.
+const NAME_BYTES_MAX: usize = 255;
+
+/// The columns whose values become directories.
+#[derive(Debug)]
+pub(super) struct Partitioning {
+    columns: Vec<PartitionColumn>,
+    /// The leaves that stay in the files.
+    kept: Vec<usize>,
+    /// What the files have.
+    schema: Arc<Schema>,
+}
+
+#[derive(Debug)]
+struct PartitionColumn {
+    leaf: usize,
+    name: String,
+    meaning: Meaning,
+    physical_type: PhysicalType,
+}
+
+impl Partitioning {
+    /// By columns of a table.
+    pub(super) fn new(by: &[ColumnPath], table: &Table) -> Result<Partitioning> {
+        let schema = &table.schema;
+        let wrong = |why: String| Error::option("partition_by", why);
+        let mut columns: Vec<PartitionColumn> = Vec::new();
+        for path in by {
+            let dotted = path.dotted();
+            let leaf = path.flat_leaf(schema).map_err(|error| option("partition_by", error))?;
+            let found = &schema.leaves()[leaf];
+            let node = schema.node_of(found);
+            if node.parent != 0 {
+                return Err(wrong(format!("the column {dotted} is nested")));
+            }
+            if columns.iter().any(|column| column.leaf == leaf) {
+                return Err(wrong(format!("the column {dotted} is named twice")));
+            }
+            let meaning = Meaning::of(found.physical_type, node.logical_type.as_ref());
+            if node.name.is_empty() || !makes_names(meaning) {
+                let what =
+                    node.logical_type.as_ref().map_or(found.physical_type.to_string(), ToString::to_string);
+                return Err(wrong(format!(
+                    "the column {dotted}: {what} makes no names of directories; integers, decimals, booleans, text, dates, \
+                     times and UUIDs do"
+                )));
+            }
+            let (name, physical_type) = (node.name.clone(), found.physical_type);
+            columns.push(PartitionColumn { leaf, name, meaning, physical_type });
+        }
+        let is_partition = |leaf: usize| columns.iter().any(|column| column.leaf == leaf);
+        let kept: Vec<usize> = (0..schema.leaves().len()).filter(|leaf| !is_partition(*leaf)).collect();
+        if kept.is_empty() {
+            return Err(wrong("no column is left for the files".to_string()));
+        }
+        let mut projection = Projection::new(schema);
+        for node in schema.children(0) {
+            if schema.leaves_of(node).any(|leaf| !is_partition(leaf)) {
+                // Each node is another one.
+                let _ = projection.add_column(node);
+            }
+        }
+        let schema = projection.schema().map_err(|error| option("partition_by", error))?;
+        if schema.leaves().len() != kept.len() {
+            return Err(Error::internal("a column without leaves"));
+        }
+        Ok(Partitioning { columns, kept, schema: Arc::new(schema) })
+    }
+
+    /// What the files have.
+    pub(super) fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// The names of the columns that become directories.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.columns.iter().map(|column| column.name.as_str()).collect()
+    }
+
+    /// The order in which a directory's rows stand together.
+    pub(super) fn order(&self) -> Vec<SortingColumn> {
+        let by = |column: &PartitionColumn| SortingColumn {
+            // The format counts leaves with 32 bits.
+            column: u32::try_from(column.leaf).unwrap_or(u32::MAX),
+            descending: false,
+            nulls_first: false,
+        };
+        self.columns.iter().map(by).collect()
+    }
+
+    /// The order of a table's rows as that of the rows of each file, where the columns of the directories are the same in all rows.
+    pub(super) fn order_of_files(&self, order: &[SortingColumn]) -> Vec<SortingColumn> {
+        let in_files = |by: &SortingColumn| {
+            let number = self.kept.binary_search(&usize_of_u32(by.column)).ok()?;
+            Some(SortingColumn { column: u32::try_from(number).ok()?, ..*by })
+        };
+        order.iter().filter_map(in_files).collect()
+    }
+
+    /// The directory of a row: `year=2024/month=2`.
+    pub(super) fn directory(&self, batch: &Batch, row: usize) -> Result<PathBuf> {
+        let mut path = PathBuf::new();
+        for column in &self.columns {
+            let directory =
+                Partition { name: column.name.clone(), value: column.text(batch, row)? }.directory();
+            if directory.len() > NAME_BYTES_MAX {
+                let start: String = directory.chars().take(60).collect();
+                let message = format!(
+                    "a directory's name of {} bytes, where {NAME_BYTES_MAX} are the most: {start}…",
+                    directory.len()
+                );
+                return Err(Error::conversion(message).at(|place| place.column = Some(column.name.clone())));
+            }
+            path.push(directory);
+        }
+        Ok(path)
+    }
+
+    /// The values of the columns in a row; `None` for null.
+    pub(super) fn constants(&self, batch: &Batch, row: usize) -> Vec<Option<Values>> {
+        let constant = |column: &PartitionColumn| {
+            let found = batch.columns.get(column.leaf)?.slice(row..row + 1);
+            (found.nulls == 0).then_some(found.values)
+        };
+        self.columns.iter().map(constant).collect()
+    }
+
+    /// Whether two rows are of one directory. Equal values have equal names.
+    pub(super) fn is_same(&self, batch: &Batch, a: usize, b: usize) -> bool {
+        self.columns.iter().all(|column| {
+            batch.columns.get(column.leaf).is_some_and(|found| match (found.is_null(a), found.is_null(b)) {
+                (false, false) => is_same_value((&found.values, a), (&found.values, b)),
+                (a, b) => a && b,
+            })
+        })
+    }
+
+    /// The columns that stay in the files.
+    pub(super) fn kept(&self, mut batch: Batch) -> Batch {
+        let mut columns: Vec<_> = batch.columns.drain(..).map(Some).collect();
+        let kept = self.kept.iter().enumerate().filter_map(|(number, leaf)| {
+            let mut column = columns.get_mut(*leaf)?.take()?;
+            column.leaf = number;
+            Some(column)
+        });
+        batch.columns = kept.collect();
+        batch
+    }
+}
+
+/// Whether values have names by which they are told apart, and that say what they are.
+fn makes_names(meaning: Meaning) -> bool {
+    match meaning {
+        Meaning::Boolean
+        | Meaning::Integer { .. }
+        | Meaning::Decimal { .. }
+        | Meaning::Date
+        | Meaning::Time { .. }
+        | Meaning::Timestamp { .. }
+        | Meaning::Uuid
+        | Meaning::String
+        | Meaning::Enum
+        | Meaning::Json => true,
+        _ => false,
+    }
+}
+
+impl PartitionColumn {
+    /// The text of a row's value; `None` for null.
+    fn text(&self, batch: &Batch, row: usize) -> Result<Option<String>> {
+        let column =
+            batch.columns.get(self.leaf).ok_or_else(|| Error::internal("a column that is not there"))?;
+        if column.is_null(row) {
+            return Ok(None);
+        }
+        let mut out = Vec::new();
+        let integer = match &column.values {
+            Values::Boolean(bits) => {
+                print::boolean(&mut out, bits.get(row));
+                None
+            }
+            Values::Int32(values) => Some(i64::from(values[row])),
+            Values::Int64(values) => Some(values[row]),
+            Values::ByteArray(values) => {
+                self.append_bytes(values.get(row), &mut out);
+                None
+            }
+            Values::FixedLenByteArray(values) => {
+                self.append_bytes(values.get(row), &mut out);
+                None
+            }
+            _ => return Err(Error::internal("a value that makes no name of a directory")),
+        };
+        match (self.meaning, integer) {
+            (_, None) => {}
+            (Meaning::Date, Some(days)) => print::date(&mut out, days),
+            (Meaning::Time { unit, .. }, Some(value)) => print::time(&mut out, value, unit),
+            (Meaning::Timestamp { unit, is_adjusted_to_utc }, Some(value)) => {
+                print::timestamp(&mut out, value, unit);
+                out.extend(is_adjusted_to_utc.then_some(b'Z'));
+            }
+            (Meaning::Decimal { scale, .. }, Some(value)) => {
+                print::Digits::of(i128::from(value)).fixed(&mut out, usize::try_from(scale).unwrap_or(0));
+            }
+            (Meaning::Integer { is_signed: false, .. }, Some(value)) => match self.physical_type {
+                PhysicalType::Int64 => print::integer(&mut out, value.cast_unsigned()),
+                // What it was widened from.
+                _ => print::integer(&mut out, i128::from(value).rem_euclid(1 << 32)),
+            },
+            (_, Some(value)) => print::integer(&mut out, value),
+        }
+        let text = String::from_utf8(out).map_err(|_| {
+            Error::conversion("a value that is not UTF-8 is no name of a directory").at(|place| {
+                place.column = Some(self.name.clone());
+                place.row = Some(batch.first_row + u64_of(row));
+            })
+        });
+        text.map(Some)
+    }
+
+    fn append_bytes(&self, bytes: &[u8], out: &mut Vec<u8>) {
+        match (self.meaning, bytes.try_into()) {
+            (Meaning::Uuid, Ok(uuid)) => print::uuid(out, uuid),
+            (Meaning::Decimal { scale, .. }, _) => match print::Digits::of_bytes(bytes) {
+                Some(digits) => digits.fixed(out, usize::try_from(scale).unwrap_or(0)),
+                None => print::bytes(out, bytes),
+            },
+            _ => out.extend_from_slice(bytes),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Some columns of any table.
+
+use std::sync::Arc;
+
+use marquetry_base::{Budget, Error, Result};
+use marquetry_parquet::batch::{Batch, Layout, Values};
+use marquetry_parquet::format::SortingColumn;
+use marquetry_parquet::read::{Conform, Conformer};
+use marquetry_parquet::schema::{PathError, Projection, Schema};
+
+use crate::copy::named;
+use crate::key_values::holds_for_any_columns;
+use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table};
+
+/// The same table, of which only these columns are read, in this order: by the source itself, where it can leave columns out.
+///
+/// # Errors
+///
+/// `Misuse` for columns that the table does not have.
+pub fn project(source: &Arc<dyn Source>, columns: &[ColumnPath]) -> Result<Arc<dyn Source>> {
+    if let Some(projected) = source.project(columns)? {
+        return Ok(projected);
+    }
+    let all = source.table();
+    let wrong = |message: String| named(Error::option("columns", message), &all.name);
+    let mut projection = Projection::new(&all.schema);
+    for column in columns {
+        projection.add(&column.parts).map_err(|error| match error {
+            PathError::NoSuchField { name, .. } => wrong(format!("there is no column {name:?}")),
+            PathError::Twice => wrong(format!("names {:?} twice", column.text)),
+            PathError::Variant { .. } => wrong(format!("{:?} is a part of a VARIANT", column.text)),
+            PathError::Broken(error) => named(error, &all.name),
+        })?;
+    }
+    let schema = Arc::new(projection.schema().map_err(|error| named(error, &all.name))?);
+    let conform = Arc::new(Conform::new(&all.schema, &schema, &[])?);
+    let mut table = Table::new(all.name.clone(), schema);
+    (table.rows, table.row_groups) = (all.rows, all.row_groups);
+    table.key_values = all.key_values.iter().filter(|it| holds_for_any_columns(it)).cloned().collect();
+    // The order goes on up to the first column that is left out.
+    let place = |by: &SortingColumn| {
+        let leaf = conform.reads().iter().position(|read| u32::try_from(*read) == Ok(by.column))?;
+        Some(SortingColumn { column: u32::try_from(leaf).ok()?, ..*by })
+    };
+    table.order = all.order.iter().map_while(place).collect();
+    Ok(Arc::new(Projected { source: Arc::clone(source), table, conform }))
+}
+
+/// A table whose columns are dropped as they come.
+struct Projected {
+    source: Arc<dyn Source>,
+    table: Table,
+    conform: Arc<Conform>,
+}
+
+impl Source for Projected {
+    fn table(&self) -> &Table {
+        &self.table
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        self.source.pieces()
+    }
+
+    fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
+        let plan = (Arc::clone(&self.conform), Vec::new());
+        Conformed::open(plan, &self.source.table().schema, options, |leaves, options| {
+            let (batches, leaves) = (self.source.open(piece, options)?, leaves.to_vec());
+            Ok(Box::new(Picked { batches, leaves }))
+        })
+    }
+}
+
+/// Takes the leaves that are read out of those that come.
+struct Picked {
+    batches: Box<dyn Batches>,
+    leaves: Vec<usize>,
+}
+
+impl Batches for Picked {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        let Some(mut batch) = self.batches.next()? else { return Ok(None) };
+        let mut columns: Vec<_> = batch.columns.drain(..).map(Some).collect();
+        let pick = |leaf: &usize| columns.get_mut(*leaf).and_then(Option::take);
+        batch.columns = self.leaves.iter().filter_map(pick).collect();
+        Ok(Some(batch))
+    }
+}
+
+/// Batches of the leaves that a [`Conform`] reads, as those of the other schema.
+pub(crate) struct Conformed {
+    batches: Box<dyn Batches>,
+    conformer: Conformer,
+    from: Arc<Schema>,
+}
+
+impl Conformed {
+    /// `open` opens batches, of at most so many rows where that is said.
+    pub(crate) fn open(
+        (conform, constants): (Arc<Conform>, Vec<Option<Values>>),
+        from: &Arc<Schema>,
+        options: &PieceOptions,
+        open: impl FnOnce(&[usize], &PieceOptions) -> Result<Box<dyn Batches>>,
+    ) -> Result<Box<dyn Batches>> {
+        if conform.is_identity() && constants.is_empty() {
+            return open(conform.reads(), options);
+        }
+        let keeps = options.keep_dictionaries;
+        let conformer = Conformer::new(Arc::clone(&conform), constants, Layout::Spaced, keeps)?;
+        let wanted = options.batch_rows.unwrap_or(BATCH_ROWS);
+        let rows = conformer.batch_rows(wanted)?;
+        let options = PieceOptions { batch_rows: Some(rows), ..options.clone() };
+        let batches = open(conform.reads(), &options)?;
+        Ok(Box::new(Conformed { batches, conformer, from: Arc::clone(from) }))
+    }
+}
+
+impl Batches for Conformed {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        let Some(batch) = self.batches.next()? else { return Ok(None) };
+        self.conformer.feed(batch)?;
+        match self.conformer.step(&self.from, &mut Budget::unlimited())? {
+            Some(batch) => Ok(Some(batch)),
+            None => Err(Error::internal("a budget without an end is spent")),
+        }
+    }
+}
+
+/// Rows of a batch, unless fewer are wanted.
+const BATCH_ROWS: usize = 8192;

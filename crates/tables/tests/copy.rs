@@ -1,0 +1,359 @@
+//! Rows on their way: from sources made for this, and from files, to files and directories of them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use marquetry_base::{Bytes, Detail, Error, ErrorKind, Result};
+use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, Layout, Values};
+use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
+use marquetry_tables::files::{Files, FilesOptions};
+use marquetry_tables::parquet::{DirectoryOptions, NewParquetDirectory, NewParquetFile, ParquetOptions};
+use marquetry_tables::{
+    Batches, Cancel, ColumnPath, CopyOptions, Destination, Piece, PieceOptions, Reading, ReadingOptions,
+    SortBy, Source, Table, Wants, Written, copy, project,
+};
+
+/// Rows `(n, n % 3, "text n")`, in pieces.
+struct Generated {
+    table: Table,
+    pieces: Vec<Piece>,
+    rows_of_piece: usize,
+    /// The row that cannot be read.
+    fails_at: Option<usize>,
+    opened: AtomicUsize,
+}
+
+impl Generated {
+    fn new(pieces: usize, rows_of_piece: usize) -> Generated {
+        let leaf = |name: &str, physical, logical| {
+            FieldDef::new(name, FieldType::Leaf(physical, logical)).required()
+        };
+        let fields = [
+            leaf("n", PhysicalType::Int32, None),
+            leaf("third", PhysicalType::Int64, None),
+            leaf("text", PhysicalType::ByteArray, Some(LogicalType::String)),
+        ];
+        let mut table = Table::new("generated", Arc::new(Schema::of_fields(&fields).unwrap()));
+        table.rows = Some((pieces * rows_of_piece) as u64);
+        let piece = |number| Piece::of(format!("piece {number}"));
+        let pieces = (0..pieces).map(piece).collect();
+        Generated { table, pieces, rows_of_piece, fails_at: None, opened: AtomicUsize::new(0) }
+    }
+}
+
+impl Source for Generated {
+    fn table(&self) -> &Table {
+        &self.table
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        let first = piece * self.rows_of_piece;
+        let rows = self.rows_of_piece.min(options.limit.unwrap_or(u64::MAX) as usize);
+        Ok(Box::new(Numbers { next: first, first, end: first + rows, fails_at: self.fails_at }))
+    }
+}
+
+struct Numbers {
+    next: usize,
+    first: usize,
+    end: usize,
+    fails_at: Option<usize>,
+}
+
+impl Batches for Numbers {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        let rows = self.next..self.end.min(self.next + 100);
+        if self.fails_at.is_some_and(|at| rows.contains(&at)) {
+            return Err(Error::corrupt("a row that cannot be read"));
+        }
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let first_row = (self.next - self.first) as u64;
+        self.next = rows.end;
+        let texts: Vec<String> = rows.clone().map(|n| format!("text {n}")).collect();
+        let bytes = Bytes::from(texts.concat());
+        let values = [
+            Values::Int32(rows.clone().map(|n| n as i32).collect::<Vec<_>>().into()),
+            Values::Int64(rows.clone().map(|n| (n % 3) as i64).collect::<Vec<_>>().into()),
+            Values::ByteArray(ByteArrays::from_lengths(bytes, texts.iter().map(String::len))),
+        ];
+        let columns = values.into_iter().enumerate().map(|(leaf, values)| ColumnBatch {
+            leaf,
+            rows: rows.len(),
+            nulls: 0,
+            validity: None,
+            values,
+            layout: Layout::Spaced,
+            levels: None,
+            provisional: false,
+        });
+        Ok(Some(Batch { row_group: 0, first_row, rows: rows.len(), columns: columns.collect() }))
+    }
+}
+
+/// Takes the first column.
+#[derive(Default)]
+struct Taken {
+    numbers: Vec<i32>,
+    any_order: bool,
+    refuses: Option<Error>,
+    is_committed: bool,
+}
+
+impl Destination for Taken {
+    fn name(&self) -> &str {
+        "taken"
+    }
+
+    fn begin(&mut self, _: &Table) -> Result<Wants> {
+        let mut wants = Wants::default();
+        wants.any_order = self.any_order;
+        Ok(wants)
+    }
+
+    fn write(&mut self, batch: Batch) -> Result<()> {
+        if let Some(error) = &self.refuses {
+            return Err(error.clone());
+        }
+        let Values::Int32(numbers) = &batch.columns[0].values else { panic!() };
+        self.numbers.extend_from_slice(numbers);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<Written> {
+        Ok(Written::default())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.is_committed = true;
+        Ok(())
+    }
+}
+
+fn options(set: impl FnOnce(&mut CopyOptions)) -> CopyOptions {
+    let mut options = CopyOptions::default();
+    set(&mut options);
+    options
+}
+
+fn read(source: Arc<dyn Source>) -> Vec<i32> {
+    let mut taken = Taken::default();
+    copy(&source, &mut taken, &CopyOptions::default(), &mut |_| {}).unwrap();
+    taken.numbers
+}
+
+fn open(path: &Path) -> Files {
+    Files::open([path], &FilesOptions::default()).unwrap()
+}
+
+#[test]
+fn rows_come_in_the_order_of_the_source_however_many_read() {
+    for threads in [0, 1, 2, 7] {
+        let source: Arc<dyn Source> = Arc::new(Generated::new(40, 333));
+        let mut taken = Taken::default();
+        let copied =
+            copy(&source, &mut taken, &options(|it| it.threads = Some(threads)), &mut |_| {}).unwrap();
+        assert_eq!(copied.rows, 40 * 333);
+        assert!(taken.is_committed && taken.numbers.iter().copied().eq(0..40 * 333), "{threads} threads");
+    }
+}
+
+#[test]
+fn pieces_come_in_any_order_where_that_is_wanted() {
+    let source: Arc<dyn Source> = Arc::new(Generated::new(40, 333));
+    let mut taken = Taken { any_order: true, ..Taken::default() };
+    copy(&source, &mut taken, &options(|it| it.threads = Some(3)), &mut |_| {}).unwrap();
+    taken.numbers.sort_unstable();
+    assert!(taken.numbers.iter().copied().eq(0..40 * 333));
+}
+
+#[test]
+fn a_limit_is_that_of_all_pieces() {
+    for limit in [0, 1, 332, 333, 334, 9_000, 13_320, 20_000] {
+        let source: Arc<dyn Source> = Arc::new(Generated::new(40, 333));
+        let mut taken = Taken::default();
+        copy(&source, &mut taken, &options(|it| it.limit = Some(limit)), &mut |_| {}).unwrap();
+        assert!(taken.numbers.iter().copied().eq(0..limit.min(40 * 333) as i32), "{limit}");
+    }
+    let few = Arc::new(Generated::new(40, 333));
+    let source: Arc<dyn Source> = few.clone();
+    copy(&source, &mut Taken::default(), &options(|it| it.limit = Some(10)), &mut |_| {}).unwrap();
+    assert_eq!(few.opened.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn an_error_names_its_object_and_nothing_is_committed() {
+    for threads in [0, 2] {
+        let mut source = Generated::new(10, 1_000);
+        source.fails_at = Some(7_300);
+        let source: Arc<dyn Source> = Arc::new(source);
+        let mut taken = Taken::default();
+        let error =
+            copy(&source, &mut taken, &options(|it| it.threads = Some(threads)), &mut |_| {}).unwrap_err();
+        assert_eq!((error.kind(), error.place().object.as_deref()), (ErrorKind::Corrupt, Some("piece 7")));
+        assert!(!taken.is_committed);
+        // What came before it was handed on.
+        assert!(taken.numbers.iter().copied().eq(0..7_300));
+    }
+    let source: Arc<dyn Source> = Arc::new(Generated::new(3, 10));
+    for (refusal, object) in [(Error::conversion("no text"), "piece 0"), (Error::io("full"), "taken")] {
+        let mut taken = Taken { refuses: Some(refusal), ..Taken::default() };
+        let error = copy(&source, &mut taken, &CopyOptions::default(), &mut |_| {}).unwrap_err();
+        assert_eq!(error.place().object.as_deref(), Some(object));
+    }
+}
+
+#[test]
+fn a_copy_is_cancelled() {
+    let source: Arc<dyn Source> = Arc::new(Generated::new(100, 1_000));
+    let (mut taken, cancel) = (Taken::default(), Cancel::new());
+    let wish = cancel.clone();
+    let options = options(|it| it.cancel = cancel);
+    let error = copy(&source, &mut taken, &options, &mut |_| wish.cancel()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+    assert!(!taken.is_committed && taken.numbers.len() < 100_000);
+}
+
+#[test]
+fn columns_of_a_source_that_cannot_leave_any_out() {
+    let source: Arc<dyn Source> = Arc::new(Generated::new(2, 150));
+    let columns = ColumnPath::parse_list("text, n").unwrap();
+    let projected = project(&source, &columns).unwrap();
+    let names: Vec<&str> = projected.table().schema.leaves().iter().map(|leaf| &*leaf.path).collect();
+    assert_eq!(names, ["text", "n"]);
+    let mut reading = Reading::new(projected, ReadingOptions::default()).unwrap();
+    let (piece, batch) = reading.next().unwrap().unwrap();
+    let (Values::ByteArray(texts), Values::Int32(numbers)) =
+        (&batch.columns[0].values, &batch.columns[1].values)
+    else {
+        panic!()
+    };
+    assert_eq!((piece, texts.get(99), numbers[99]), (0, b"text 99".as_slice(), 99));
+    let wrong = project(&source, &ColumnPath::parse_list("m").unwrap()).err().unwrap();
+    assert_eq!(wrong.detail(), Some(Detail::Option("columns")));
+}
+
+#[test]
+fn a_file_is_what_was_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    let source: Arc<dyn Source> = Arc::new(Generated::new(7, 1_000));
+    let mut parquet = ParquetOptions::default();
+    parquet.write.row_group_rows = 1_500;
+    let mut file = NewParquetFile::new(&path, parquet).unwrap();
+    let copied = copy(&source, &mut file, &options(|it| it.verify = true), &mut |_| {}).unwrap();
+    assert_eq!((copied.written.rows, copied.written.row_groups, copied.written.files), (7_000, 5, 1));
+    let file = open(&path);
+    assert_eq!((file.table().rows, file.table().row_groups), (Some(7_000), Some(5)));
+    assert!(read(Arc::new(file)).into_iter().eq(0..7_000));
+    // It is not replaced unasked, and nothing else is there.
+    let refused = NewParquetFile::new(&path, ParquetOptions::default()).err().unwrap();
+    assert_eq!(refused.detail(), Some(Detail::AlreadyExists));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn nothing_is_left_of_a_file_that_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut source = Generated::new(5, 1_000);
+    source.fails_at = Some(4_000);
+    let source: Arc<dyn Source> = Arc::new(source);
+    let mut file = NewParquetFile::new(folder.path().join("a.parquet"), ParquetOptions::default()).unwrap();
+    copy(&source, &mut file, &CopyOptions::default(), &mut |_| {}).unwrap_err();
+    let mut directory =
+        NewParquetDirectory::new(folder.path().join("d"), DirectoryOptions::default()).unwrap();
+    copy(&source, &mut directory, &CopyOptions::default(), &mut |_| {}).unwrap_err();
+    drop((file, directory));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn sorted_and_partitioned_rows_are_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let source: Arc<dyn Source> = Arc::new(Generated::new(7, 1_000));
+    let by = SortBy::resolve(&SortBy::parse_list("n desc").unwrap(), &source.table().schema).unwrap();
+    let sorted = options(|it| {
+        it.sort = by;
+        it.verify = true;
+    });
+    let path = folder.path().join("sorted.parquet");
+    let mut file = NewParquetFile::new(&path, ParquetOptions::default()).unwrap();
+    let copied = copy(&source, &mut file, &sorted, &mut |_| {}).unwrap();
+    assert_eq!(copied.sorted_by_way_of, Some(0));
+    let file = open(&path);
+    assert_eq!(file.table().order, sorted.sort);
+    assert!(read(Arc::new(file)).into_iter().eq((0..7_000).rev()));
+
+    let path = folder.path().join("thirds");
+    let mut by_third = DirectoryOptions::default();
+    by_third.partition_by = ColumnPath::parse_list("third").unwrap();
+    by_third.file_rows = std::num::NonZeroU64::new(2_000);
+    let mut directory = NewParquetDirectory::new(&path, by_third).unwrap();
+    let copied = copy(&source, &mut directory, &sorted, &mut |_| {}).unwrap();
+    assert_eq!(copied.written.files, 6);
+    let wanted = (0..3).flat_map(|third| (0..7_000).rev().filter(move |n| n % 3 == third));
+    assert!(read(Arc::new(open(&path))).into_iter().eq(wanted));
+    assert!(path.join("third=1/part-00001.parquet").is_file());
+}
+
+/// A destination that changes what it writes, as a broken disk or a bug would.
+struct Broken(NewParquetFile);
+
+impl Destination for Broken {
+    fn name(&self) -> &str {
+        "broken"
+    }
+
+    fn begin(&mut self, table: &Table) -> Result<Wants> {
+        self.0.begin(table)
+    }
+
+    fn write(&mut self, mut batch: Batch) -> Result<()> {
+        if let Values::Int32(numbers) = &mut batch.columns[0].values {
+            let mut changed = numbers.to_vec();
+            if changed.contains(&512) {
+                changed.swap(0, 1);
+            }
+            *numbers = changed.into();
+        }
+        self.0.write(batch)
+    }
+
+    fn finish(&mut self) -> Result<Written> {
+        self.0.finish()
+    }
+
+    fn written(&self) -> Result<Option<Box<dyn Source>>> {
+        self.0.written()
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.0.commit()
+    }
+}
+
+#[test]
+fn what_is_not_what_was_read_does_not_appear() {
+    let folder = tempfile::tempdir().unwrap();
+    let source: Arc<dyn Source> = Arc::new(Generated::new(3, 1_000));
+    let by = SortBy::resolve(&SortBy::parse_list("n").unwrap(), &source.table().schema).unwrap();
+    for sort in [Vec::new(), by] {
+        let path = folder.path().join("a.parquet");
+        let mut file = Broken(NewParquetFile::new(&path, ParquetOptions::default()).unwrap());
+        let options = options(|it| {
+            it.verify = true;
+            it.sort = sort;
+        });
+        let error = copy(&source, &mut file, &options, &mut |_| {}).unwrap_err();
+        assert_eq!((error.kind(), error.place().object.as_deref()), (ErrorKind::Internal, Some("broken")));
+        drop(file);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
