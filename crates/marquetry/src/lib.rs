@@ -1,63 +1,77 @@
-//! Apache Parquet for ScyllaDB and Apache Cassandra: the front of Marquetry's libraries.
+//! Apache Parquet for ScyllaDB and Apache Cassandra: the front door.
+//!
+//! All rows of a file, a directory of files, or a pattern:
+//!
+//! ```no_run
+//! # fn main() -> marquetry::Result<()> {
+//! for batch in marquetry::open("trips.parquet")?.batches()? {
+//!     println!("{} rows", batch?.rows);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! From anywhere to anywhere, as `marquetry copy` does it:
+//!
+//! ```no_run
+//! # fn main() -> marquetry::Result<()> {
+//! let copied = marquetry::copy("trips/", "trips.parquet")?;
+//! println!("{} rows", copied.rows);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Reader`] has columns by name, limits, Arrow's record batches (feature `arrow`) and streams (feature `stream`); [`create`] makes
+//! a file; [`tables`] is what these are made of: sources, destinations, and the copy between two of them with all of its
+//! options. `examples/` are programs to begin with.
+//!
+//! Underneath are the machines, which do no I/O, never block, and work no longer than they are allowed, so that they can live
+//! inside a database's reactor. A host with a reactor of its own turns the default features off and drives them itself.
 //!
 //! | module | what it is | waits? |
 //! |---|---|---|
 //! | [`base`] | the step contract: what a machine asks of its host, and promises | no |
 //! | [`parquet`] | the engine: footers, schemas, batches of rows | no |
-//! | [`codecs`] | Snappy, GZIP, Zstandard, LZ4 for the engine | no |
+//! | [`codecs`] | Snappy, GZIP, Zstandard, LZ4 and more for the engine | no |
 //! | [`scylla`] | CQL types, literals and definitions, and Parquet values as CQL | no |
 //! | `arrow` (feature `arrow`) | batches as Arrow's record batches, without a copy where layouts agree | no |
-//! | `io` (feature `io`, on by default; `tokio`, `uring`) | drivers that read files for the machines | yes |
+//! | `io` (feature `io`, on by default; `tokio`, `uring`) | drivers that read and write files for the machines | yes |
+//! | `tables` (feature `tables`, on by default) | sources and destinations of rows, and the copy between them | yes |
 //! | `cluster` (feature `cluster`) | tables of a live cluster: made and loaded | yes |
-//!
-//! A program with a reactor of its own turns `io` off and drives the machines itself; one without lets
-//! `io::drive` do so. A file in memory, read to its rows:
-//!
-//! ```
-//! # #[cfg(feature = "io")]
-//! # fn main() -> marquetry::base::Result<()> {
-//! # let bytes = marquetry::base::Bytes::from_static(EXAMPLE);
-//! use std::sync::Arc;
-//!
-//! use marquetry::base::{Limits, Object};
-//! use marquetry::codecs::StandardCodecs;
-//! use marquetry::io::{ByteSources, drive, memory::Memory};
-//! use marquetry::parquet::batch::Values;
-//! use marquetry::parquet::read::{BatchReader, FooterReader, ReadOptions};
-//!
-//! let file = Object(0);
-//! let sources = ByteSources::new().with(file, Memory::new("numbers.parquet", bytes));
-//!
-//! let metadata = drive(&mut FooterReader::new(file, Limits::DEFAULT), &sources)?.expect("a footer");
-//! assert_eq!((metadata.rows, metadata.schema.leaves()[0].path.as_str()), (3, "n"));
-//!
-//! let codecs = Arc::new(StandardCodecs::default());
-//! let mut reader = BatchReader::new(file, metadata, codecs, ReadOptions::default())?;
-//! while let Some(batch) = drive(&mut reader, &sources)? {
-//!     let Values::Int32(numbers) = &batch.columns[0].values else { panic!() };
-//!     assert_eq!(numbers[..], [1, 2, 3]);
-//! }
-//! # Ok(())
-//! # }
-//! # #[cfg(not(feature = "io"))]
-//! # fn main() {}
-//! # /// One required INT32 column `n` with the values 1, 2 and 3, PLAIN and uncompressed.
-//! # const EXAMPLE: &[u8] = b"\
-//! #     PAR1\x15\0\x15\x18\x15\x18,\x15\x06\x15\0\x15\x06\x15\x06\0\0\x01\0\0\
-//! #     \0\x02\0\0\0\x03\0\0\0\x15\x02\x19,H\x05table\x15\x02\0\x15\
-//! #     \x02%\0\x18\x01n\0\x16\x06\x19\x1c\x19\x1c&\0\x1c\x15\x02\x19\x15\0\x19\x18\x01\
-//! #     n\x15\0\x16\x06\x16:\x16:&\x08\0\0\x16:\x16\x06\0\0:\0\0\0P\
-//! #     AR1";
-//! ```
 #![forbid(unsafe_code)]
 
+#[cfg(all(feature = "arrow", feature = "tables"))]
+mod arrow_door;
+#[cfg(feature = "tables")]
+mod door;
+#[cfg(feature = "tables")]
+mod reader;
+#[cfg(feature = "stream")]
+mod stream;
+#[cfg(feature = "tables")]
+mod writer;
+
+#[cfg(all(feature = "arrow", feature = "tables"))]
+pub use arrow_door::{RecordBatches, create_arrow};
+#[cfg(feature = "tables")]
+pub use door::{copy, create, destination, open};
 #[cfg(feature = "arrow")]
 pub use marquetry_arrow as arrow;
 pub use marquetry_base as base;
+pub use marquetry_base::{Error, Result};
 #[cfg(feature = "cluster")]
 pub use marquetry_cluster as cluster;
 pub use marquetry_codecs as codecs;
 #[cfg(feature = "io")]
 pub use marquetry_io as io;
 pub use marquetry_parquet as parquet;
+pub use marquetry_parquet::{batch, schema};
 pub use marquetry_scylla as scylla;
+#[cfg(feature = "tables")]
+pub use marquetry_tables as tables;
+#[cfg(feature = "tables")]
+pub use reader::{Batches, Reader};
+#[cfg(feature = "stream")]
+pub use stream::BatchStream;
+#[cfg(feature = "tables")]
+pub use writer::Writer;

@@ -1,0 +1,100 @@
+//! Rows as Arrow's record batches.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use marquetry_arrow::{ArrowOptions, FromArrow, ToArrow};
+use marquetry_base::Result;
+use marquetry_tables::parquet::ParquetOptions;
+
+use crate::{Batches, Reader, Writer};
+
+impl Reader {
+    /// The rows as Arrow's record batches, without a copy where the layouts agree. Types are those that the writer had, where it
+    /// left an Arrow schema and no columns are left out.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// for batch in marquetry::open("trips.parquet")?.columns(["id", "fare"])?.record_batches()? {
+    ///     println!("{:?}", batch?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`ToArrow::new`] and [`Reader::batches`].
+    pub fn record_batches(&self) -> Result<RecordBatches> {
+        let table = self.table();
+        let to_arrow = ToArrow::of_table(&table.schema, &table.key_values, None, ArrowOptions::default())?;
+        Ok(RecordBatches { batches: self.batches()?, to_arrow })
+    }
+}
+
+/// The rows of a table as record batches: see [`Reader::record_batches`]. Errors are
+/// [`ArrowError::ExternalError`] around ours.
+pub struct RecordBatches {
+    batches: Batches,
+    to_arrow: ToArrow,
+}
+
+impl Iterator for RecordBatches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
+        let batch = self.batches.next()?.and_then(|batch| self.to_arrow.record_batch(&batch));
+        Some(batch.map_err(|error| ArrowError::ExternalError(Box::new(error))))
+    }
+}
+
+impl RecordBatchReader for RecordBatches {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.to_arrow.schema())
+    }
+}
+
+/// Makes a Parquet file of record batches of this schema, which the file keeps, so that readers of Arrow give its types back.
+///
+/// ```no_run
+/// # fn example(batches: Vec<arrow_array::RecordBatch>) -> marquetry::Result<()> {
+/// let mut writer = marquetry::create_arrow("trips.parquet", &batches[0].schema())?;
+/// for batch in &batches {
+///     writer.write_arrow(batch)?;
+/// }
+/// writer.finish()?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// As [`create`](crate::create); `Unsupported` for types that Parquet has nothing for.
+pub fn create_arrow(path: impl AsRef<Path>, schema: &arrow_schema::Schema) -> Result<Writer> {
+    let from_arrow = FromArrow::new(schema)?;
+    let mut options = ParquetOptions::default();
+    options.write.key_values.push(from_arrow.key_value());
+    let mut writer = Writer::with(path, from_arrow.schema().as_ref().clone(), options)?;
+    writer.from_arrow = Some(from_arrow);
+    Ok(writer)
+}
+
+impl Writer {
+    /// Writes the rows of a record batch, which has the schema that the file was made with, by [`create_arrow`] or
+    /// [`create`](crate::create).
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::write`]; `Conversion` for values that Parquet does not hold.
+    pub fn write_arrow(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut from_arrow = match self.from_arrow.take() {
+            Some(from_arrow) => from_arrow,
+            None => FromArrow::new(&batch.schema())?,
+        };
+        let written = from_arrow.batches(batch).try_for_each(|batch| self.write(batch?));
+        self.from_arrow = Some(from_arrow);
+        written
+    }
+}

@@ -1,0 +1,134 @@
+//! A table that is read.
+
+use std::sync::Arc;
+
+use marquetry_base::Result;
+use marquetry_parquet::batch::Batch;
+use marquetry_parquet::schema::Schema;
+use marquetry_tables::{Cancel, ColumnPath, PieceOptions, Reading, ReadingOptions, Source, Table, project};
+
+/// A table that was opened: what it is, and its rows. Made by [`open`](crate::open).
+///
+/// ```no_run
+/// # fn main() -> marquetry::Result<()> {
+/// let trips = marquetry::open("trips/*.parquet")?.columns(["id", "fare"])?.limit(1_000);
+/// println!("{:?} of {} rows", trips.names(), trips.rows().unwrap_or(0));
+/// for batch in trips.batches()? {
+///     println!("{} rows", batch?.rows);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Reader {
+    source: Arc<dyn Source>,
+    limit: Option<u64>,
+    threads: Option<usize>,
+    cancel: Cancel,
+}
+
+impl Reader {
+    /// The rows of any source: one of your own, for example.
+    pub fn of(source: impl Source + 'static) -> Reader {
+        Reader::of_shared(Arc::new(source))
+    }
+
+    pub(crate) fn of_shared(source: Arc<dyn Source>) -> Reader {
+        Reader { source, limit: None, threads: None, cancel: Cancel::new() }
+    }
+
+    /// Takes only these columns, in this order, by name. A dot leads into nested ones: `place.lat`, `tags.element`.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for columns that the table does not have, with a list of those that it has.
+    pub fn columns<S: AsRef<str>>(mut self, names: impl IntoIterator<Item = S>) -> Result<Reader> {
+        let paths = names.into_iter().map(|name| ColumnPath::parse(name.as_ref()));
+        self.source = project(&self.source, &paths.collect::<Result<Vec<_>>>()?)?;
+        Ok(self)
+    }
+
+    /// Takes only the first rows.
+    #[must_use]
+    pub fn limit(mut self, rows: u64) -> Reader {
+        self.limit = Some(rows);
+        self
+    }
+
+    /// Reads by this many threads; 0: by the one that asks for batches. Unless it is said, one for each processor.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Reader {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Ends early when this is set: then [`Reader::batches`] fails with
+    /// [`Cancelled`](marquetry_base::ErrorKind::Cancelled).
+    #[must_use]
+    pub fn cancel(mut self, cancel: Cancel) -> Reader {
+        self.cancel = cancel;
+        self
+    }
+
+    /// What is known of the table: its name, schema, order, rows and bytes.
+    pub fn table(&self) -> &Table {
+        self.source.table()
+    }
+
+    /// What the rows are.
+    pub fn schema(&self) -> &Schema {
+        &self.source.table().schema
+    }
+
+    /// The columns' names.
+    pub fn names(&self) -> Vec<&str> {
+        let schema = self.schema();
+        schema.children(0).map(|node| schema.nodes()[node].name.as_str()).collect()
+    }
+
+    /// How many rows there are, where that is known before they are read (of text it is not).
+    pub fn rows(&self) -> Option<u64> {
+        let rows = self.source.table().rows?;
+        Some(self.limit.map_or(rows, |limit| rows.min(limit)))
+    }
+
+    /// How many row groups there are, in Parquet files.
+    pub fn row_groups(&self) -> Option<u64> {
+        self.source.table().row_groups
+    }
+
+    /// The source of the rows: for [`copy`](marquetry_tables::copy) with options of your own.
+    pub fn source(&self) -> &Arc<dyn Source> {
+        &self.source
+    }
+
+    /// The rows, batch by batch, in order. Pieces of the table are read side by side by threads of their own.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](marquetry_base::ErrorKind::Io) where no thread can be started.
+    pub fn batches(&self) -> Result<Batches> {
+        let mut options = ReadingOptions::default();
+        options.piece =
+            self.limit.map_or_else(PieceOptions::default, |rows| PieceOptions::default().limited_to(rows));
+        (options.threads, options.cancel) = (self.threads, self.cancel.clone());
+        Ok(Batches { reading: Some(Reading::new(Arc::clone(&self.source), options)?) })
+    }
+}
+
+/// The rows of a table, batch by batch: see [`Reader::batches`]. After an error there are no more.
+pub struct Batches {
+    reading: Option<Reading>,
+}
+
+impl Iterator for Batches {
+    type Item = Result<Batch>;
+
+    fn next(&mut self) -> Option<Result<Batch>> {
+        let next = self.reading.as_mut()?.next();
+        if !matches!(next, Ok(Some(_))) {
+            self.reading = None;
+        }
+        next.map(|next| next.map(|(_, batch)| batch)).transpose()
+    }
+}

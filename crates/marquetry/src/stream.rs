@@ -1,0 +1,63 @@
+//! Rows for programs with a runtime.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::thread;
+
+use futures_core::Stream;
+use marquetry_base::{Error, Result};
+use marquetry_parquet::batch::Batch;
+use tokio::sync::mpsc::{Receiver, channel};
+
+use crate::Reader;
+
+/// Batches that wait to be taken.
+const BATCHES_AHEAD: usize = 2;
+
+impl Reader {
+    /// The rows as a stream, on whatever runtime: a thread of its own waits for them. Dropped, it ends.
+    ///
+    /// ```no_run
+    /// use futures_util::StreamExt;
+    ///
+    /// # async fn example() -> marquetry::Result<()> {
+    /// let mut batches = marquetry::open("trips.parquet")?.stream()?;
+    /// while let Some(batch) = batches.next().await {
+    ///     println!("{} rows", batch?.rows);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](marquetry_base::ErrorKind::Io) where no thread can be started.
+    pub fn stream(&self) -> Result<BatchStream> {
+        let batches = self.batches()?;
+        let (sender, receiver) = channel(BATCHES_AHEAD);
+        let send = move || {
+            for batch in batches {
+                // Nobody may want more.
+                if sender.blocking_send(batch).is_err() {
+                    return;
+                }
+            }
+        };
+        let spawned = thread::Builder::new().name("marquetry-stream".to_string()).spawn(send);
+        spawned.map_err(|error| Error::io(format!("cannot start a thread: {error}")).caused_by(error))?;
+        Ok(BatchStream { receiver })
+    }
+}
+
+/// The rows of a table as a stream: see [`Reader::stream`].
+pub struct BatchStream {
+    receiver: Receiver<Result<Batch>>,
+}
+
+impl Stream for BatchStream {
+    type Item = Result<Batch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Batch>>> {
+        self.receiver.poll_recv(context)
+    }
+}

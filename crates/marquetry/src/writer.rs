@@ -1,0 +1,75 @@
+//! A Parquet file that is written.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use marquetry_base::Result;
+use marquetry_parquet::batch::Batch;
+use marquetry_parquet::schema::Schema;
+use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
+use marquetry_tables::{Destination, Table, Written};
+
+/// A Parquet file that is being written. Made by [`create`](crate::create). It appears under its name when it is
+/// [finished](Writer::finish), whole and on the disk; dropped before that, it is gone.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("copy.parquet");
+/// use marquetry::schema::{FieldDef, FieldType, PhysicalType, Schema};
+///
+/// let id = FieldDef::new("id", FieldType::Leaf(PhysicalType::Int64, None)).required();
+/// let mut writer = marquetry::create(&path, Schema::of_fields(&[id])?)?;
+/// # let rows = std::iter::empty::<marquetry::batch::Batch>();
+/// for batch in rows {
+///     writer.write(batch)?;
+/// }
+/// let written = writer.finish()?;
+/// # assert_eq!(written.rows, 0);
+/// # assert_eq!(marquetry::open(&path)?.names(), ["id"]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Writer {
+    file: NewParquetFile,
+    #[cfg(feature = "arrow")]
+    pub(crate) from_arrow: Option<marquetry_arrow::FromArrow>,
+}
+
+impl Writer {
+    /// A file with options of your own.
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](crate::create).
+    pub fn with(path: impl AsRef<Path>, schema: Schema, options: ParquetOptions) -> Result<Writer> {
+        let mut file = NewParquetFile::new(path, options)?;
+        let table = Table::new(file.name(), Arc::new(schema));
+        file.begin(&table)?;
+        Ok(Writer {
+            file,
+            #[cfg(feature = "arrow")]
+            from_arrow: None,
+        })
+    }
+
+    /// Writes rows, which have all leaves of the schema.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for rows of another schema; [`Io`](marquetry_base::ErrorKind::Io) where the file cannot be written.
+    pub fn write(&mut self, batch: Batch) -> Result<()> {
+        self.file.write(batch)
+    }
+
+    /// Writes the end, and lets the file appear.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](marquetry_base::ErrorKind::Io); then nothing is left of the file.
+    pub fn finish(mut self) -> Result<Written> {
+        let written = self.file.finish()?;
+        self.file.commit()?;
+        Ok(written)
+    }
+}

@@ -1,0 +1,121 @@
+//! The examples, run as a reader of the documentation would; and how few names the everyday ones need.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs an example; returns what it printed.
+fn run(example: &str, arguments: &[&Path]) -> String {
+    // Cargo builds examples with the tests, beside their folder.
+    let test = std::env::current_exe().unwrap();
+    let folder: PathBuf = test.parent().and_then(Path::parent).unwrap().join("examples");
+    let path = folder.join(example);
+    assert!(path.is_file(), "{} is not built: run all targets of this package", path.display());
+    let done = Command::new(path).args(arguments).output().unwrap();
+    assert!(done.status.success(), "{example}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap()
+}
+
+#[test]
+fn examples_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let trips = at("trips.parquet");
+    assert!(run("write", &[&trips]).starts_with("10000 rows in "));
+    assert_eq!(run("read", &[&trips]), "10000 rows\n");
+    let projected = run("project", &[&trips, Path::new("fare,id")]);
+    assert_eq!(projected, "fare, id of 3 rows\nfare: [0.0, 0.25, 0.5]\nid: [0, 1, 2]\n");
+    let record_batches = run("to_arrow", &[&trips]);
+    assert!(record_batches.ends_with(" rows\n") && record_batches.contains("\"fare\""), "{record_batches}");
+    let sorted = at("sorted.parquet");
+    assert_eq!(
+        run("sort", &[&trips, &sorted, Path::new("fare desc, id")]),
+        "10000 rows sorted by fare desc, id\n"
+    );
+    assert_eq!(run("project", &[&sorted, Path::new("id")]), "id of 3 rows\nid: [96, 193, 290]\n");
+    let by_city = at("by-city");
+    assert!(run("many_files", &[&trips, &by_city, Path::new("city")]).ends_with("10000 rows in 2 files\n"));
+    assert!(by_city.join("city=Gent/part-00000.parquet").is_file());
+    assert!(run("reactor", &[&trips]).starts_with("10000 rows, and "));
+    let squares = at("squares.parquet");
+    let statements = run("custom_source", &[&squares]);
+    assert!(statements.ends_with("INSERT INTO demo.squares (n, square) VALUES (2, 4);\n"), "{statements}");
+    assert_eq!(run("read", &[&squares]), "1000000 rows\n");
+}
+
+/// A batch, a stream of batches, record batches: all are the same rows.
+#[test]
+fn every_way_to_read_has_the_same_rows() {
+    use futures_util::StreamExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trips.parquet");
+    run("write", &[&path]);
+    let trips = marquetry::open(&path).unwrap();
+    let batches: usize = trips.batches().unwrap().map(|batch| batch.unwrap().rows).sum();
+    let record_batches: usize = trips.record_batches().unwrap().map(|batch| batch.unwrap().num_rows()).sum();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let streamed = runtime.block_on(async {
+        let (mut rows, mut stream) = (0, trips.stream().unwrap());
+        while let Some(batch) = stream.next().await {
+            rows += batch.unwrap().rows;
+        }
+        rows
+    });
+    assert_eq!([batches, record_batches, streamed], [10_000; 3]);
+    let few = trips.clone().limit(7).threads(0);
+    assert_eq!((few.rows(), few.batches().unwrap().map(|batch| batch.unwrap().rows).sum()), (Some(7), 7));
+    let error = trips.columns(["nothing"]).err().unwrap();
+    assert!(error.to_string().contains("there is no column \"nothing\""), "{error}");
+}
+
+/// Record batches are written and read again the same.
+#[test]
+fn record_batches_go_round() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, again) = (folder.path().join("trips.parquet"), folder.path().join("again.parquet"));
+    run("write", &[&path]);
+    let read = |path: &Path| -> Vec<_> {
+        marquetry::open(path).unwrap().record_batches().unwrap().map(Result::unwrap).collect()
+    };
+    let batches = read(&path);
+    let mut writer = marquetry::create_arrow(&again, &batches[0].schema()).unwrap();
+    batches.iter().for_each(|batch| writer.write_arrow(batch).unwrap());
+    assert_eq!(writer.finish().unwrap().rows, 10_000);
+    assert_eq!(read(&again), batches);
+    let refused = marquetry::create_arrow(&again, &batches[0].schema()).err().unwrap();
+    assert_eq!(refused.detail(), Some(marquetry::base::Detail::AlreadyExists));
+}
+
+/// The names of ours that a program needs: what it takes from `marquetry`, and the methods of what that returns.
+fn names(example: &str, of_others: &[&str]) -> BTreeSet<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(example);
+    let source = fs::read_to_string(path).unwrap();
+    let code: String = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let word =
+        |text: &str| -> String { text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect() };
+    let mut names = BTreeSet::new();
+    for (at, _) in code.match_indices("marquetry::") {
+        names.insert(word(&code[at + "marquetry::".len()..]));
+    }
+    for (at, _) in code.match_indices('.') {
+        let name = word(&code[at + 1..]);
+        let is_method = code[at + 1 + name.len()..].starts_with('(');
+        if is_method && !of_others.contains(&name.as_str()) {
+            names.insert(name);
+        }
+    }
+    // The type that `main` returns is the standard library's with our error.
+    names.remove("Result");
+    names
+}
+
+#[test]
+fn the_everyday_needs_few_names() {
+    const STD: [&str; 3] = ["nth", "unwrap_or_else", "into"];
+    const ARROW: [&str; 5] = ["nth", "unwrap_or_else", "into", "schema", "num_rows"];
+    let read = names("read.rs", &STD);
+    assert!(read.len() <= 4, "to read all rows: {read:?}");
+    let arrow = names("to_arrow.rs", &ARROW);
+    assert!(arrow.len() <= 5, "to read two columns as Arrow: {arrow:?}");
+}
