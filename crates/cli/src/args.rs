@@ -2,12 +2,13 @@
 
 use clap::{Args, ValueEnum};
 
-use marquetry_scylla::bridge::{self, Mapping, MappingOptions};
-use marquetry_scylla::cql::{KeySpec, Name, TableName};
+use marquetry_base::Detail;
+use marquetry_scylla::bridge::{self, MappingOptions};
+use marquetry_scylla::cql::{KeySpec, Name};
+use marquetry_tables::ColumnPath;
 
-use crate::columns::{Wanted, parse_list};
-use crate::dataset::{Dataset, TableArgs};
 use crate::failure::{Failure, Outcome};
+use crate::table_args::TableArgs;
 
 /// How rows of Parquet files become rows of a table.
 #[derive(Debug, Clone, Default, Args)]
@@ -131,7 +132,8 @@ impl RowArgs {
         };
         let mut sets = Vec::new();
         for list in &self.as_set {
-            sets.extend(parse_list("--as-set", list)?.iter().map(Wanted::dotted));
+            let paths = ColumnPath::parse_list(list).map_err(|error| error.with(Detail::Option("as_set")))?;
+            sets.extend(paths.iter().map(ColumnPath::dotted));
         }
         Ok(MappingOptions {
             timestamps_as_millis: self.timestamps_as == TimestampsAs::Millis,
@@ -187,16 +189,5 @@ impl RowArgs {
              told apart by column a), --key '(a, b), c' (partitions by a and b, sorted by c), or --key-row-number id (no \
              column is unique: number the rows in a new column id)",
         ))
-    }
-
-    /// How the table that files are becomes one of the database. Whatever can be wrong before the first row is found here.
-    pub(crate) fn mapping(
-        &self,
-        dataset: &Dataset,
-        table: &TableName,
-        options: &MappingOptions,
-    ) -> Outcome<Mapping> {
-        let mapping = Mapping::new(dataset.schema(), table.clone(), options);
-        mapping.map_err(|error| dataset.failure(&error))
     }
 }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use clap::Args;
 
 use cluster::ClusterArgs;
-use file::{FileArgs, Place};
+use file::FileArgs;
 
 use crate::args::RowArgs;
 use crate::failure::{Failure, Outcome};
@@ -100,11 +100,11 @@ impl Copy {
             Target::File(path) => {
                 elsewhere(self.cluster.given().or(self.rows.given_for_cql()), "tables of a cluster")?;
                 elsewhere(self.file.given_for_directories(), "directories: end the name of one in /")?;
-                self.file.copy(&copying, Place::File(&path))?
+                self.file.copy_to_file(&copying, &path)?
             }
             Target::Directory(path) => {
                 elsewhere(self.cluster.given().or(self.rows.given_for_cql()), "tables of a cluster")?;
-                self.file.copy(&copying, Place::Directory(&path))?
+                self.file.copy_to_directory(&copying, &path)?
             }
         };
         if self.quiet {

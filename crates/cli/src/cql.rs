@@ -1,18 +1,20 @@
 //! `marquetry cql`: files as CQL text.
 
+use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 
-use marquetry_base::cast::u64_of;
-use marquetry_scylla::bridge::{InsertWriter, Mapping};
 use marquetry_scylla::cql::TableName;
+use marquetry_tables::{CopyOptions, CqlParts, CqlText, CqlTextOptions, Source, copy};
 
 use crate::args::RowArgs;
-use crate::dataset::{Dataset, Hive, TableArgs};
 use crate::failure::{Failure, Outcome};
-use crate::output::{Interrupted, Output, WRITE_BYTES};
+use crate::output::Interrupted;
 use crate::progress::{Goes, Progress};
+use crate::rows::rows_wanted;
+use crate::table_args::{Hive, TableArgs};
 use crate::text::{Format, TextArgs};
 
 /// Print Parquet files as CQL: CREATE TYPE and CREATE TABLE, then one INSERT a row
@@ -59,8 +61,7 @@ pub(crate) struct Cql {
 /// What is printed of files, and how.
 pub(crate) struct Options {
     table: TableName,
-    schema: bool,
-    data: bool,
+    parts: CqlParts,
     rows: RowArgs,
     quiet: bool,
 }
@@ -72,7 +73,7 @@ impl Options {
         let table_args = TableArgs { hive: Hive::Off, text, ..TableArgs::default() };
         let rows =
             RowArgs { key_row_number: Some(name.to_string()), table: table_args, ..RowArgs::default() };
-        Options { table, schema: true, data: true, rows, quiet: false }
+        Options { table, parts: CqlParts::All, rows, quiet: false }
     }
 }
 
@@ -80,73 +81,29 @@ impl Cql {
     pub(crate) fn run(self, interrupted: Interrupted) -> Outcome {
         let table = TableName::parse(&self.table)
             .map_err(|error| Failure::usage(format!("--table '{}': {error}", self.table)))?;
-        let options = Options {
-            table,
-            schema: !self.data_only,
-            data: !self.schema_only,
-            rows: self.rows,
-            quiet: self.quiet,
+        let parts = match (self.schema_only, self.data_only) {
+            (true, _) => CqlParts::Schema,
+            (_, true) => CqlParts::Rows,
+            _ => CqlParts::All,
         };
+        let options = Options { table, parts, rows: self.rows, quiet: self.quiet };
         print(&self.files, &options, interrupted)
     }
 }
 
 /// Prints files as CQL.
 pub(crate) fn print(files: &[PathBuf], options: &Options, interrupted: Interrupted) -> Outcome {
-    options.rows.expect_key()?;
-    let mapping_options = options.rows.mapping_options()?;
-    let dataset = Dataset::open(files, &options.rows.table, &interrupted)?;
-    let mapping = options.rows.mapping(&dataset, &options.table, &mapping_options)?;
-    let mut output = Output::new(interrupted);
-    if options.schema {
-        let types = mapping.types().iter().map(ToString::to_string);
-        let table = mapping.table().to_string();
-        output.text().extend(types.chain([table]).flat_map(String::into_bytes));
-    }
-    if options.data {
-        let printed = print_rows(&dataset, &mapping, options, &mut output);
-        // What came before the trouble is whole statements, and is wanted.
-        if matches!(printed, Err(Failure::Said(..))) {
-            output.flush()?;
-        }
-        printed?;
-    }
-    output.flush()
-}
-
-/// Bytes of statements that are printed at a time, for each column: the shortest of statements have about 10.
-const WIDE_ROW_COLUMN_BYTES: usize = 160;
-
-fn print_rows(dataset: &Dataset, mapping: &Mapping, options: &Options, output: &mut Output) -> Outcome {
-    let wanted = dataset.rows(options.rows.limit);
-    let progress = Progress::new(wanted, options.quiet, Goes::ToStdout);
-    let mut done = 0;
-    for file in dataset.files() {
-        if done == wanted {
-            break;
-        }
-        let first_row_number = done;
-        let mut writer = InsertWriter::new(mapping);
-        // The columns are looked up once a call, so a call should print some rows of a wide table too.
-        let bytes_max = WRITE_BYTES.max(mapping.columns().len() * WIDE_ROW_COLUMN_BYTES);
-        let mut rows = dataset.read(file, Some(wanted - done), true)?;
-        while let Some(batch) = rows.next().map_err(|error| file.failure(&error))? {
-            let batch = mapping.assemble(batch).map_err(|error| file.failure(&error))?;
-            let number = first_row_number + batch.first_row();
-            let mut next = 0;
-            while next < batch.rows() {
-                let written = writer
-                    .write(&batch, next..batch.rows(), number, output.text(), bytes_max)
-                    .map_err(|error| file.failure(&error))?;
-                if written.next_row <= next {
-                    return Err(Failure::bug("a writer of statements makes no progress"));
-                }
-                next = written.next_row;
-                output.end_unit()?;
-            }
-            done += u64_of(batch.rows());
-            progress.update(done, output.bytes());
-        }
-    }
+    let Options { table, parts, rows, quiet } = options;
+    rows.expect_key()?;
+    let mapping = rows.mapping_options()?;
+    let source: Arc<dyn Source> = rows.table.open(files, &interrupted)?;
+    let text = CqlTextOptions::of(mapping).only(*parts);
+    let mut text = CqlText::new(io::stdout(), table.clone(), text).named("standard output");
+    let mut copying = CopyOptions::default();
+    copying.limit = if *parts == CqlParts::Schema { Some(0) } else { rows.limit };
+    copying.cancel = interrupted.cancel();
+    let bar = Progress::new(rows_wanted(source.table(), copying.limit), *quiet, Goes::ToStdout);
+    let progress = text.progress();
+    copy(&source, &mut text, &copying, &mut |_| bar.update(progress.rows(), progress.bytes()))?;
     Ok(())
 }

@@ -4,7 +4,9 @@ use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
-use marquetry_base::{Error, ErrorKind};
+use marquetry_base::{Detail, Error, ErrorKind};
+
+use marquetry_tables::without_password;
 
 use crate::table::is_harmful;
 
@@ -68,22 +70,33 @@ impl Failure {
         Failure::Said(Exit::Bug, message.into())
     }
 
-    /// An engine's error about `subject`, which is a file or an address, unless the error names another itself.
+    /// An error about `subject`, which is a file or an address, unless the error names another itself.
     pub(crate) fn about(subject: impl Display, error: &Error) -> Failure {
+        let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
+        if cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe) {
+            return Failure::ClosedPipe;
+        }
+        let exit = match (error.kind(), error.detail()) {
+            (ErrorKind::Cancelled, _) => return Failure::Interrupted,
+            (_, Some(Detail::AlreadyExists)) => Exit::Refused,
+            (ErrorKind::Io, _) => Exit::Unreachable,
+            (ErrorKind::Misuse, _) => Exit::Usage,
+            (ErrorKind::Internal, _) => Exit::Bug,
+            _ => Exit::Refused,
+        };
         let subject = match &error.place().object {
             Some(object) => object.clone(),
             None => subject.to_string(),
         };
-        let exit = match error.kind() {
-            ErrorKind::Io => Exit::Unreachable,
-            ErrorKind::Misuse => Exit::Usage,
-            ErrorKind::Internal => Exit::Bug,
-            ErrorKind::Cancelled => return Failure::Interrupted,
-            _ => Exit::Refused,
+        let subject = if subject.is_empty() { subject } else { format!("{subject}: ") };
+        let option = match error.detail() {
+            Some(Detail::Option(name)) => format!("--{}: ", name.replace('_', "-")),
+            _ => String::new(),
         };
         // Their messages name only what it is.
         let not_yet = if error.kind() == ErrorKind::Unsupported { ", which is not supported" } else { "" };
-        Failure::Said(exit, format!("{subject}: {}{not_yet}", located(error)))
+        let hint = hint(error).map_or_else(String::new, |hint| format!("; {hint}"));
+        Failure::Said(exit, format!("{subject}{option}{}{not_yet}{hint}", located(error)))
     }
 
     /// Output that could not be written.
@@ -110,6 +123,36 @@ impl Failure {
         };
         ExitCode::from(exit as u8)
     }
+}
+
+impl From<Error> for Failure {
+    /// An error about the object that it names.
+    fn from(error: Error) -> Failure {
+        Failure::about(error.place().object.as_deref().unwrap_or_default(), &error)
+    }
+}
+
+/// The option that would help.
+fn hint(error: &Error) -> Option<&'static str> {
+    Some(match error.detail()? {
+        Detail::Limit(_) if error.kind() == ErrorKind::LimitExceeded && !is_trusted() => {
+            "`marquetry` reads it with --trust"
+        }
+        Detail::MissingColumn => "--union reads it as null there, --columns chooses others",
+        Detail::DifferentTypes => "--union reads both as one type that holds all values",
+        Detail::IncompatibleTypes | Detail::DuplicateColumn => "--columns chooses others",
+        Detail::MissingPartition => {
+            "--union reads it as null there, --hive off takes directories for names only"
+        }
+        Detail::PartitionPath => "--hive off takes directories for names only",
+        Detail::AlreadyExists => "--overwrite replaces it",
+        _ => return None,
+    })
+}
+
+/// Whether the limits are raised already.
+fn is_trusted() -> bool {
+    std::env::args_os().any(|argument| argument == "--trust")
 }
 
 /// An error's message and place, but for the file, which stands in front of it.
@@ -184,26 +227,11 @@ fn redact_with(text: &str, arguments: impl Iterator<Item = String>) -> String {
         let value = argument.split_once('=').map_or("", |(_, value)| value);
         for secret in [argument.as_str(), value] {
             if !secret.is_empty() {
-                text = text.replace(secret, &redact_word(secret));
+                text = text.replace(secret, &without_password(secret));
             }
         }
     }
-    text.split_inclusive(char::is_whitespace).map(redact_word).collect()
-}
-
-/// An address, which may have a slash or an @ in its password, without the password.
-pub(crate) fn redact_word(word: &str) -> String {
-    let Some(at_sign) = word.rfind('@') else { return word.to_string() };
-    // After the scheme's colon stands a slash, even if one was forgotten; after the user's may stand one too, but then the
-    // scheme's came before.
-    let start = word.find(":/").map_or(0, |colon| {
-        let slashes = word[colon + 1..].bytes().take_while(|byte| *byte == b'/').count();
-        colon + 1 + slashes
-    });
-    match word.get(start..at_sign).and_then(|login| login.find(':')) {
-        Some(colon) => format!("{}***{}", &word[..=start + colon], &word[at_sign..]),
-        None => word.to_string(),
-    }
+    text.split_inclusive(char::is_whitespace).map(without_password).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use marquetry_tables::Cancel;
+
 use crate::failure::{Exit, Failure, Outcome};
 
 /// Bytes that are gathered before they are written. At 64 KiB the system calls cost less than one percent; more only
@@ -82,6 +84,11 @@ impl Interrupted {
         signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())
             .map_err(|error| Failure::unreachable(format!("signals: {error}")))?;
         Ok(Interrupted(asked))
+    }
+
+    /// The same wish, as what works for long looks at it.
+    pub(crate) fn cancel(&self) -> Cancel {
+        Cancel::of_flag(Arc::clone(&self.0))
     }
 
     /// Whether it was asked to end.

@@ -5,16 +5,15 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use marquetry_base::Error;
 use marquetry_base::cast::u64_of;
+use marquetry_base::{Error, Limits};
 use marquetry_parquet::batch::{Array, Assembler, Batch, ColumnBatch, Layout, Values};
-use marquetry_parquet::schema::Schema;
+use marquetry_parquet::schema::{NodeKind, Schema};
+use marquetry_tables::{Reading, ReadingOptions, Source, Table as SourceTable};
 
 use crate::args::InvalidUtf8;
 use crate::calendar::without_zeros;
 use crate::cells::{Cells, Memo};
-use crate::columns::flat_leaf;
-use crate::dataset::{DataFile, Dataset, TableArgs};
 use crate::failure::{Failure, Outcome};
 use crate::json;
 use crate::nested::{self, NestedColumn, Unprintable, View};
@@ -22,6 +21,7 @@ use crate::numbers::{plural, thousands};
 use crate::output::{Interrupted, Output};
 use crate::progress::{Goes, Progress};
 use crate::table::{Side, Table, printable};
+use crate::table_args::TableArgs;
 use crate::terminal::Terminal;
 use crate::value::{Meaning, Raw, Shown, hex};
 
@@ -104,42 +104,37 @@ enum Format {
 
 impl RowsCommand {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
-        let dataset = Dataset::open(&self.files, &self.table, &interrupted)?;
-        let mut fields = fields(&dataset)?;
-        let all = dataset.known_rows(None);
+        let source = self.table.open(&self.files, &interrupted)?;
+        let table = source.table().clone();
+        let mut fields = fields(&table, self.table.limits.limits())?;
         let limit = self.limit.or((self.format == Format::Table).then_some(TABLE_ROWS));
-        let wanted = dataset.rows(limit);
+        let (all, wanted) = (table.rows, rows_wanted(&table, limit));
         let progress = Progress::new(wanted, self.quiet || self.format == Format::Table, Goes::ToStdout);
+        let mut options = ReadingOptions::default();
+        options.cancel = interrupted.cancel();
+        options.piece.limit = limit;
+        // What a dictionary holds is written as JSON once.
+        options.piece.keep_dictionaries = self.format == Format::Jsonl;
+        let mut reading = Reading::new(source, options)?;
         let mut output = Output::new(interrupted);
-        let mut printer = Printer::new(self.format, &dataset, self.invalid_utf8);
+        let mut printer = Printer::new(self.format, &table, self.invalid_utf8);
         printer.start(output.text());
         let mut done = 0;
-        for file in dataset.files() {
-            if done == wanted {
-                break;
-            }
-            // What a dictionary holds is written as JSON once.
-            let keeps = self.format == Format::Jsonl;
-            let mut rows = dataset.read(file, Some(wanted - done), keeps)?;
-            loop {
-                let batch = match rows.next() {
-                    Ok(Some(batch)) => batch,
-                    Ok(None) => break,
-                    Err(error) => {
-                        printer.end_block(output.text());
-                        output.flush()?;
-                        return Err(file.failure(&error));
-                    }
-                };
-                let printed = printer.batch(file, &batch, &mut fields, &mut output);
-                if printed.is_err() {
-                    printer.end_block(output.text());
-                    output.flush()?;
-                    return printed;
+        loop {
+            let printed = match reading.next() {
+                Ok(None) => break,
+                Ok(Some((piece, batch))) => {
+                    done += u64_of(batch.rows);
+                    printer.batch(reading.name_of(piece), &batch, &mut fields, &mut output)
                 }
-                done += u64_of(batch.rows);
-                progress.update(done, output.bytes());
+                Err(error) => Err(error.into()),
+            };
+            if printed.is_err() {
+                printer.end_block(output.text());
+                output.flush()?;
+                return printed;
             }
+            progress.update(done, output.bytes());
         }
         printer.end(output.text());
         if self.format == Format::Table {
@@ -169,6 +164,19 @@ fn notice(mut line: String, columns_left_out: usize, out: &mut Vec<u8>) {
     }
 }
 
+/// The rows of a table that a limit leaves; as many as there may be, where nobody knows.
+pub(crate) fn rows_wanted(table: &SourceTable, limit: Option<u64>) -> u64 {
+    table.rows.unwrap_or(u64::MAX).min(limit.unwrap_or(u64::MAX))
+}
+
+/// The leaf of a child of the root that has one value or null a row. `None` for what is nested or repeated.
+fn flat_leaf(schema: &Schema, node: usize) -> Option<usize> {
+    match schema.nodes()[node].kind {
+        NodeKind::Leaf { leaf } if schema.leaves()[leaf].is_flat() => Some(leaf),
+        _ => None,
+    }
+}
+
 /// A column of a file.
 enum Field {
     Flat(Meaning, Memo),
@@ -176,18 +184,19 @@ enum Field {
     Nested(Range<usize>, Box<Assembler>),
 }
 
-fn fields(dataset: &Dataset) -> Outcome<Vec<Field>> {
-    let schema = dataset.schema();
+fn fields(table: &SourceTable, limits: Limits) -> Outcome<Vec<Field>> {
+    let schema = &table.schema;
     let columns = schema.children(0).count();
     let field = |node: usize| match flat_leaf(schema, node) {
         Some(leaf) => Ok(Field::Flat(Meaning::of(schema, &schema.leaves()[leaf]), Memo::of(columns))),
         None => {
             let shape = nested::shape(schema, node)?;
-            let assembler = Assembler::new(schema, &shape, &dataset.limits)?;
+            let assembler = Assembler::new(schema, &shape, &limits)?;
             Ok(Field::Nested(shape.leaves, Box::new(assembler)))
         }
     };
-    schema.children(0).map(|node| field(node).map_err(|error: Error| dataset.failure(&error))).collect()
+    let failed = |error: Error| Failure::about(&table.name, &error);
+    schema.children(0).map(|node| field(node).map_err(failed)).collect()
 }
 
 /// The text of single values, as JSON; bytes that are no text as what they are.
@@ -196,29 +205,24 @@ pub(crate) struct RowText {
 }
 
 impl RowText {
-    pub(crate) fn new(dataset: &Dataset) -> Outcome<RowText> {
-        Ok(RowText { fields: fields(dataset)? })
+    pub(crate) fn new(table: &SourceTable, limits: Limits) -> Outcome<RowText> {
+        Ok(RowText { fields: fields(table, limits)? })
     }
 
     /// The value of a column in a row of a batch.
     pub(crate) fn of(
         &mut self,
-        dataset: &Dataset,
-        file: &DataFile,
+        table: &SourceTable,
+        file: &str,
         batch: &Batch,
         row: usize,
         column: usize,
     ) -> Outcome<String> {
-        let only = Batch {
-            row_group: batch.row_group,
-            first_row: batch.first_row + u64_of(row),
-            rows: 1,
-            columns: batch.columns.iter().map(|column| column.slice(row..row + 1)).collect(),
-        };
+        let only = batch.slice(row..row + 1);
         let arrays = arrays(file, &only, &mut self.fields)?;
-        let views = views(dataset.schema(), file, &only, &arrays)?;
+        let views = views(&table.schema, file, &only, &arrays)?;
         let mut columns = columns(&only, &mut self.fields, &views);
-        let printer = Printer::new(Format::Jsonl, dataset, InvalidUtf8::Blob);
+        let printer = Printer::new(Format::Jsonl, table, InvalidUtf8::Blob);
         let mut text = Vec::new();
         let Some(found) = columns.get_mut(column) else {
             return Err(Failure::bug("a column that is not there"));
@@ -247,7 +251,7 @@ enum Column<'a> {
 }
 
 /// The nested columns of a batch.
-fn arrays(file: &DataFile, batch: &Batch, fields: &mut [Field]) -> Outcome<Vec<Array>> {
+fn arrays(file: &str, batch: &Batch, fields: &mut [Field]) -> Outcome<Vec<Array>> {
     let mut arrays = Vec::new();
     let mut next = 0;
     for field in fields {
@@ -258,18 +262,13 @@ fn arrays(file: &DataFile, batch: &Batch, fields: &mut [Field]) -> Outcome<Vec<A
         let columns = batch.columns.get(next..next + leaves.len()).unwrap_or_default();
         next += leaves.len();
         let column_of = |leaf: usize| columns.get(leaf.checked_sub(leaves.start)?);
-        arrays.push(assembler.assemble(batch, &column_of).map_err(|error| file.failure(&error))?);
+        arrays.push(assembler.assemble(batch, &column_of).map_err(|error| Failure::about(file, &error))?);
     }
     Ok(arrays)
 }
 
 /// What is needed to print the nested columns.
-fn views<'a>(
-    schema: &'a Schema,
-    file: &DataFile,
-    batch: &Batch,
-    arrays: &'a [Array],
-) -> Outcome<Vec<View<'a>>> {
+fn views<'a>(schema: &'a Schema, file: &str, batch: &Batch, arrays: &'a [Array]) -> Outcome<Vec<View<'a>>> {
     let view = |array: &'a Array| {
         let view = View::new(schema, array);
         view.map_err(|error| nested_failure(schema, file, batch, array.node, error))
@@ -277,12 +276,15 @@ fn views<'a>(
     arrays.iter().map(view).collect()
 }
 
-fn nested_failure(schema: &Schema, file: &DataFile, batch: &Batch, node: usize, error: Error) -> Failure {
-    file.failure(&error.at(|place| {
-        let name = || schema.path(node);
-        place.column.get_or_insert_with(name);
-        place.row_group.get_or_insert(u64_of(batch.row_group));
-    }))
+fn nested_failure(schema: &Schema, file: &str, batch: &Batch, node: usize, error: Error) -> Failure {
+    Failure::about(
+        file,
+        &error.at(|place| {
+            let name = || schema.path(node);
+            place.column.get_or_insert_with(name);
+            place.row_group.get_or_insert(u64_of(batch.row_group));
+        }),
+    )
 }
 
 fn columns<'a>(batch: &'a Batch, fields: &'a mut [Field], views: &'a [View<'a>]) -> Vec<Column<'a>> {
@@ -322,7 +324,7 @@ const LINES_TOGETHER: usize = 64;
 struct Printer<'a> {
     format: Format,
     schema: &'a Schema,
-    names: &'a [String],
+    names: Vec<&'a str>,
     /// What stands before each value: `{"name":`.
     json_keys: Vec<json::Piece>,
     invalid_utf8: InvalidUtf8,
@@ -345,12 +347,14 @@ struct Cell {
 }
 
 impl<'a> Printer<'a> {
-    fn new(format: Format, dataset: &'a Dataset, invalid_utf8: InvalidUtf8) -> Printer<'a> {
+    fn new(format: Format, table: &'a SourceTable, invalid_utf8: InvalidUtf8) -> Printer<'a> {
+        let schema = &*table.schema;
+        let names: Vec<&str> = schema.children(0).map(|node| schema.nodes()[node].name.as_str()).collect();
         Printer {
             format,
-            schema: dataset.schema(),
-            names: &dataset.names,
-            json_keys: dataset.names.iter().enumerate().map(|(at, name)| json::field(at, name)).collect(),
+            schema,
+            json_keys: names.iter().enumerate().map(|(at, name)| json::field(at, name)).collect(),
+            names,
             invalid_utf8,
             scratch: Vec::new(),
             lines: Vec::new(),
@@ -374,13 +378,7 @@ impl<'a> Printer<'a> {
         out.push(b'\n');
     }
 
-    fn batch(
-        &mut self,
-        file: &DataFile,
-        batch: &Batch,
-        fields: &mut [Field],
-        output: &mut Output,
-    ) -> Outcome {
+    fn batch(&mut self, file: &str, batch: &Batch, fields: &mut [Field], output: &mut Output) -> Outcome {
         let arrays = arrays(file, batch, fields)?;
         let views = views(self.schema, file, batch, &arrays)?;
         let mut columns = columns(batch, fields, &views);
@@ -403,20 +401,23 @@ impl<'a> Printer<'a> {
     }
 
     /// A value that cannot be printed.
-    fn failure(&self, file: &DataFile, row: u64, column: usize, why: Unprintable) -> Failure {
-        let name = &self.names[column];
+    fn failure(&self, file: &str, row: u64, column: usize, why: Unprintable) -> Failure {
+        let name = self.names[column];
         match why {
             Unprintable::NotText(node) => {
-                let column = node.map_or_else(|| name.clone(), |node| self.schema.path(node));
+                let column = node.map_or_else(|| name.to_string(), |node| self.schema.path(node));
                 Failure::refused(format!(
                     "{}: the text is not UTF-8; --invalid-utf8 replace or blob prints it (column {column}, row {row})",
-                    file.name
+                    file
                 ))
             }
-            Unprintable::Engine(error) => file.failure(&error.at(|place| {
-                place.column.get_or_insert_with(|| name.clone());
-                place.row = Some(row);
-            })),
+            Unprintable::Engine(error) => Failure::about(
+                file,
+                &error.at(|place| {
+                    place.column.get_or_insert_with(|| name.to_string());
+                    place.row = Some(row);
+                }),
+            ),
         }
     }
 
@@ -645,7 +646,7 @@ impl<'a> Printer<'a> {
             (false, true) => Side::LeftWhole,
             (false, false) => Side::Left,
         };
-        let titles = self.names.iter().enumerate().map(|(at, name)| (name.clone(), side(at)));
+        let titles = self.names.iter().enumerate().map(|(at, name)| (name.to_string(), side(at)));
         let mut table = Table::new(titles.collect::<Vec<_>>());
         for cells in self.block.drain(..) {
             table.push(cells.into_iter().map(|cell| cell.text).collect());
@@ -733,14 +734,17 @@ mod tests {
         ] {
             let interrupted = Interrupted::listen().unwrap();
             let args = TableArgs::default();
-            let dataset = Dataset::open(&[folder.join(name)], &args, &interrupted).unwrap();
-            let file = &dataset.files()[0];
-            let mut fields = fields(&dataset).unwrap();
-            let batch = dataset.read(file, Some(1000), false).unwrap().next().unwrap().unwrap();
+            let path = folder.join(name);
+            let source = args.open(std::slice::from_ref(&path), &interrupted).unwrap();
+            let (table, file) = (source.table().clone(), name);
+            let mut fields = fields(&table, Limits::DEFAULT).unwrap();
+            let mut reading = Reading::new(source, ReadingOptions::default()).unwrap();
+            let (_, batch) = reading.next().unwrap().unwrap();
+            let batch = batch.slice(0..batch.rows.min(1000));
             let arrays = arrays(file, &batch, &mut fields).unwrap();
-            let views = views(dataset.schema(), file, &batch, &arrays).unwrap();
+            let views = views(&table.schema, file, &batch, &arrays).unwrap();
             for format in [Format::Csv, Format::Jsonl] {
-                let mut printer = Printer::new(format, &dataset, InvalidUtf8::Error);
+                let mut printer = Printer::new(format, &table, InvalidUtf8::Error);
                 for (from, to) in [(0, batch.rows.min(LINES_TOGETHER)), (1, 2), (0, 0)] {
                     let [mut one, mut other] = [(); 2].map(|()| Output::new(Interrupted::listen().unwrap()));
                     let lines =

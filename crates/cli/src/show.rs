@@ -12,12 +12,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use marquetry_io::files;
+use marquetry_io::files::{PARQUET_EXTENSIONS, is_collective};
+use marquetry_tables::files::{self, Gathered, ParquetFile};
 
-use crate::dataset::{Gathered, Hive, find};
 use crate::failure::Outcome;
-use crate::input::{LimitArgs, ParquetFile};
 use crate::output::{Interrupted, Output};
+use crate::table_args::{LimitArgs, TableArgs, in_their_words};
 use crate::terminal::Terminal;
 use crate::text::{Format, TextArgs};
 
@@ -76,16 +76,20 @@ impl Show {
         let terminal = Terminal::of_stdout();
         let mut output = Output::new(interrupted);
         let is_plain = self.pages.is_none() && !self.json && !self.why;
-        if self.summary || (is_plain && self.files.iter().any(|path| files::is_collective(path))) {
-            let (limits, interrupted) = (self.limits.limits(), output.interrupted());
+        if self.summary || (is_plain && self.files.iter().any(|path| is_collective(path))) {
             // What can be shown of files is what Parquet files have.
-            let parquet = TextArgs { from: Some(Format::Parquet), ..TextArgs::default() };
-            let gathered = Gathered::read(&self.files, Hive::Auto, true, &parquet, limits, interrupted)?;
+            let text = TextArgs { from: Some(Format::Parquet), ..TextArgs::default() };
+            let table = TableArgs { union: true, limits: self.limits, text, ..TableArgs::default() };
+            let options = table.options(output.interrupted());
+            let gathered =
+                Gathered::read(&self.files, &options).map_err(|error| in_their_words(&self.files, error))?;
             summary::print(&gathered, terminal, output.text());
             return output.flush();
         }
-        for (nth, path) in find(&self.files)?.into_iter().enumerate() {
-            let file = ParquetFile::open(&path, self.limits.limits())?;
+        let found = files::find(&self.files, &PARQUET_EXTENSIONS)?;
+        for (nth, path) in found.into_iter().enumerate() {
+            let file = ParquetFile::open(&path, self.limits.limits());
+            let file = file.map_err(|error| in_their_words(std::slice::from_ref(&path), error))?;
             let out = output.text();
             if nth > 0 && !self.json {
                 out.push(b'\n');

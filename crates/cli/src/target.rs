@@ -1,17 +1,18 @@
 //! Where `copy` copies to: addresses, and what is said of those that are not supported yet.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use marquetry_cluster::Address;
+use marquetry_cluster::Address as ClusterAddress;
+use marquetry_tables::Address;
 
-use crate::failure::{Failure, Outcome, redact_word};
+use crate::failure::{Failure, Outcome};
 
 /// Where rows go.
 #[derive(Debug)]
 pub(crate) enum Target {
     /// A table of a live cluster.
-    Cluster(Address),
+    Cluster(ClusterAddress),
     /// A new Parquet file.
     File(PathBuf),
     /// A new directory of Parquet files.
@@ -22,44 +23,34 @@ pub(crate) enum Target {
 const SUPPORTED: &str =
     "supported are cql://HOST/KEYSPACE.TABLE, files that end in .parquet, and directories that end in /";
 
-/// What the name of a Parquet file ends in.
-const ENDINGS: [&str; 3] = ["parquet", "parq", "pq"];
-
 /// Reads the address of a table, or the name of a file or of a directory.
 pub(crate) fn parse(to: &OsStr) -> Outcome<Target> {
-    let text = &*to.to_string_lossy();
-    let is_cql = text.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("cql:"));
-    if is_cql {
+    let address = Address::parse(to);
+    let what = match &address {
+        Address::Standard => {
+            return Err(Failure::usage("copying to standard output is what `marquetry cql` does"));
+        }
         // The error holds no password, nor does the address as it is shown.
-        let address = text.parse().map_err(|error| Failure::usage(format!("{}: {error}", redact_word(text))));
-        return address.map(Target::Cluster);
-    }
-    let what = if text == "-" {
-        return Err(Failure::usage("copying to standard output is what `marquetry cql` does"));
-    } else if text.starts_with("sstable:") {
-        "copying to SSTables is not supported yet"
-    } else if let Some((scheme, _)) = text.split_once("://") {
-        return Err(Failure::usage(format!(
-            "{}: copying to {scheme}:// is not supported yet; {SUPPORTED}",
-            redact_word(text)
-        )));
-    } else if text.ends_with('/') || Path::new(to).is_dir() {
-        return Ok(Target::Directory(PathBuf::from(to)));
-    } else if is_parquet(Path::new(to)) {
-        return Ok(Target::File(PathBuf::from(to)));
-    } else {
-        "this is neither a table nor a Parquet file or a directory (the last argument is where to copy to)"
+        Address::Url { scheme, text } if scheme == "cql" => {
+            let parsed = text.parse().map_err(|error| Failure::usage(format!("{address}: {error}")));
+            return parsed.map(Target::Cluster);
+        }
+        Address::Url { scheme, .. } if scheme == "sstable" => {
+            "copying to SSTables is not supported yet".to_string()
+        }
+        Address::Url { scheme, .. } => format!("copying to {scheme}:// is not supported yet"),
+        Address::Path(path) if address.is_directory() => return Ok(Target::Directory(path.clone())),
+        Address::Path(path) if address.is_parquet() => return Ok(Target::File(path.clone())),
+        _ => "this is neither a table nor a Parquet file or a directory (the last argument is where to copy to)"
+            .to_string(),
     };
-    Err(Failure::usage(format!("{}: {what}; {SUPPORTED}", redact_word(text))))
-}
-
-fn is_parquet(path: &Path) -> bool {
-    let ending = path.extension().and_then(OsStr::to_str);
-    ending.is_some_and(|ending| ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending)))
+    Err(Failure::usage(format!("{address}: {what}; {SUPPORTED}")))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

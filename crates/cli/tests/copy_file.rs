@@ -82,7 +82,7 @@ fn encodings_that_are_asked_for() {
 fn what_is_there_stays_unless_it_shall_be_replaced() {
     let (folder, to) = folder();
     fs::write(&to, "mine").unwrap();
-    copy(&data("one.parquet"), &to, &[]).failed(1, &["there is a file already", "--overwrite"]);
+    copy(&data("one.parquet"), &to, &[]).failed(1, &["to.parquet: already exists", "--overwrite"]);
     assert_eq!(fs::read(&to).unwrap(), b"mine");
     copy(&data("one.parquet"), &to, &["--overwrite"]).succeeded();
     assert_eq!(rows(&to), rows(&data("one.parquet")));
@@ -120,9 +120,11 @@ fn options_that_are_for_something_else() {
     copy(&one, &to, &["--key", "id"]).failed(2, &["--key is for tables of a cluster"]);
     copy(&one, &to, &["--create"]).failed(2, &["--create is for tables of a cluster"]);
     copy(&one, "cql://localhost:1/ks.t", &["--codec", "zstd"]).failed(2, &["--codec is for Parquet files"]);
-    copy(&one, &to, &["--level", "99", "--codec", "zstd"]).failed(2, &["--level 99: ZSTD has the levels"]);
-    copy(&one, &to, &["--level", "10", "--codec", "GZIP", "--limit", "0"]).failed(2, &["levels 0 to 9"]);
-    copy(&one, &to, &["--level", "3"]).failed(2, &["--level 3: SNAPPY has no levels", "--codec"]);
+    copy(&one, &to, &["--level", "99", "--codec", "zstd"])
+        .failed(2, &["--level: ZSTD has the levels -131072 to 22, and not 99"]);
+    copy(&one, &to, &["--level", "10", "--codec", "GZIP", "--limit", "0"])
+        .failed(2, &["levels 0 to 9, and not 10"]);
+    copy(&one, &to, &["--level", "3"]).failed(2, &["--level: SNAPPY has no levels"]);
     let said = |more: &[&str]| copy(&one, &to, more).err;
     assert!(said(&["--page-rows", "0"]).contains("a whole number is needed, 1 or more"));
     assert!(said(&["--page-bytes", "1.5M"]).contains("bytes are needed, 1 or more"));
@@ -218,7 +220,7 @@ fn bloom_filters_that_cannot_be() {
     let from = data("types.parquet");
     copy(&from, &to, &["--bloom", "nobody"]).failed(2, &["--bloom: there is no column nobody"]);
     copy(&from, &to, &["--bloom", "flag"]).failed(2, &["a Bloom filter of BOOLEAN", "flag"]);
-    copy(&from, &to, &["--bloom", "id,"]).failed(2, &["--bloom 'id,': a name is empty"]);
+    copy(&from, &to, &["--bloom", "id,"]).failed(2, &["--bloom: 'id,': a name is empty"]);
     for share in ["0", "1", "-1", "2.5", "NaN"] {
         let share = format!("--bloom-fpp={share}");
         copy(&from, &to, &["--bloom", "id", &share]).failed(2, &["more than 0 and less than 1"]);

@@ -171,7 +171,7 @@ fn nested_values_that_cql_cannot_hold() {
             "there are stops, stops.element.fares.value, Place.tags",
         ],
     );
-    cql(&["--as-set", "tags,"]).failed(2, &["--as-set 'tags,': a name is empty"]);
+    cql(&["--as-set", "tags,"]).failed(2, &["--as-set: 'tags,': a name is empty"]);
     for option in [&["--as-set", "tags"][..], &["--frozen"]] {
         let copy = run([&["copy", &path, "cql://localhost:1/ks.t"], option].concat());
         copy.failed(2, &["--as-set and --frozen are for a table that is made: add --create"]);
@@ -220,7 +220,7 @@ fn columns_that_are_not_there() {
     run(["rows", "--columns", "a,c", &path]).failed(2, &["no column \"c\"", "a, b"]);
     run(["rows", "--columns", "a,a", &path]).failed(2, &["\"a\" twice"]);
     run(["rows", "--columns", "a,,b", &path]).failed(2, &["empty"]);
-    run(["rows", "--columns", "", &path]).failed(2, &["--columns ''", "empty"]);
+    run(["rows", "--columns", "", &path]).failed(2, &["--columns: ''", "empty"]);
     assert!(run(["rows", "--limit", "-1", &path]).err.starts_with("error: invalid value '-1' for '--limit"));
     run(["show", "--pages", "c", &path]).failed(2, &["no column \"c\""]);
     run(["show", "--pages", "tags", &data("nested.parquet")]).failed(2, &["in that group are tags."]);

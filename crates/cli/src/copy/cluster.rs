@@ -15,17 +15,18 @@ use marquetry_cluster::{
     Address, CONCURRENCY, ConnectOptions, Consistency, Created, LoadOptions, Loaded, Loader, RowBlock,
     RowSource,
 };
-use marquetry_scylla::bridge::{Cell, Existing, MappedBatch, Mapping};
+use marquetry_scylla::bridge::{Cell, Existing, MappedBatch, Mapping, MappingOptions};
 use marquetry_scylla::cql::ddl::{KeyPart, TableDef};
-use marquetry_scylla::cql::{CqlType, KeySpec, Name, TypeDef};
+use marquetry_scylla::cql::{CqlType, KeySpec, Name, TableName, TypeDef};
+use marquetry_tables::{Reading, ReadingOptions, Source};
 
 use super::Copying;
 use crate::args::Nulls;
-use crate::dataset::{DataFile, Dataset, Rows};
 use crate::failure::{Exit, Failure, Outcome, located, plain};
 use crate::numbers::thousands;
 use crate::output::Interrupted;
 use crate::progress::{Goes, Progress};
+use crate::rows::rows_wanted;
 
 /// How a cluster is talked to.
 #[derive(Debug, Clone, Args)]
@@ -75,10 +76,10 @@ impl ClusterArgs {
             ));
         }
         let connect = self.connect_options(address.user().is_some(), address.password().is_some())?;
-        let dataset = Dataset::open(from, &rows.table, interrupted)?;
+        let source: Arc<dyn Source> = rows.table.open(from, interrupted)?;
         // With --create all that the files themselves can have wrong is found before a cluster is bothered.
         let early =
-            if self.create { Some(rows.mapping(&dataset, address.table(), &mapping_options)?) } else { None };
+            if self.create { Some(mapping_of(&source, address.table(), &mapping_options)?) } else { None };
         interrupted.check()?;
         let table_name = address.table().clone();
         let mut loader = Loader::connect(address, &connect).map_err(|error| {
@@ -107,10 +108,10 @@ impl ClusterArgs {
                 let types = loader.types().map_err(|error| failure(None, &error))?;
                 let columns = table.columns.into_iter().map(|it| (it.name, it.cql_type)).collect();
                 mapping_options.existing = Some(Existing { columns, types });
-                rows.mapping(&dataset, &table_name, &mapping_options)?
+                mapping_of(&source, &table_name, &mapping_options)?
             }
         };
-        let total = self.load(&mut loader, &dataset, mapping, copying)?;
+        let total = self.load(&mut loader, &source, mapping, copying)?;
         Ok(total.summary(&table_name.to_string()))
     }
 
@@ -145,11 +146,11 @@ impl ClusterArgs {
         Ok(options)
     }
 
-    /// Loads one file after the other.
+    /// Loads the rows.
     fn load(
         &self,
         loader: &mut Loader,
-        dataset: &Dataset,
+        source: &Arc<dyn Source>,
         mapping: Mapping,
         copying: &Copying<'_>,
     ) -> Outcome<Total> {
@@ -164,31 +165,25 @@ impl ClusterArgs {
             ..LoadOptions::default()
         };
         let mapping = Arc::new(mapping);
-        let wanted = dataset.rows(rows.limit);
-        let progress = Progress::new(wanted, copying.quiet, Goes::Elsewhere);
+        let mut reading = ReadingOptions::default();
+        reading.piece.limit = rows.limit;
+        reading.cancel = interrupted.cancel();
+        let progress = Progress::new(rows_wanted(source.table(), rows.limit), copying.quiet, Goes::Elsewhere);
+        let rows = ReadRows {
+            name: source.table().name.clone(),
+            columns: mapping.columns().iter().map(|it| (it.name.clone(), it.cql_type.clone())).collect(),
+            mapping,
+            reading: Reading::new(Arc::clone(source), reading)?,
+            batch: None,
+            rows: 0,
+        };
         let mut total = Total { rows: 0, bytes: 0, retries: 0, started: Instant::now() };
-        for file in dataset.files() {
-            if total.rows == wanted {
-                break;
-            }
-            let source = FileRows {
-                name: file.name.clone(),
-                columns: mapping.columns().iter().map(|it| (it.name.clone(), it.cql_type.clone())).collect(),
-                mapping: Arc::clone(&mapping),
-                rows: dataset.read(file, Some(wanted - total.rows), false)?,
-                batch: None,
-                first_row_number: total.rows,
-                interrupted: interrupted.clone(),
-            };
-            let before = (total.rows, total.bytes);
-            let mut report =
-                |loaded: &Loaded| progress.update(before.0 + loaded.rows, before.1 + loaded.bytes);
-            match loader.load(Box::new(source), &options, &mut report) {
-                Ok(loaded) => total.add(&loaded),
-                Err(error) => {
-                    progress.clear();
-                    return Err(stopped(file, &error, before.0, interrupted));
-                }
+        let mut report = |loaded: &Loaded| progress.update(loaded.rows, loaded.bytes);
+        match loader.load(Box::new(rows), &options, &mut report) {
+            Ok(loaded) => total.add(&loaded),
+            Err(error) => {
+                progress.clear();
+                return Err(stopped(&source.table().name, &error, interrupted));
             }
         }
         Ok(total)
@@ -222,20 +217,19 @@ impl Total {
     }
 }
 
-/// A file's rows as cells, for the loader.
-struct FileRows {
+/// A table's rows as cells, for the loader.
+struct ReadRows {
     name: String,
     columns: Vec<(Name, CqlType)>,
     mapping: Arc<Mapping>,
-    rows: Rows,
-    /// The batch at hand, and its next row.
-    batch: Option<(MappedBatch, usize)>,
-    /// The number of the file's first row among the rows of all files.
-    first_row_number: u64,
-    interrupted: Interrupted,
+    reading: Reading,
+    /// The batch at hand, its piece, and its next row.
+    batch: Option<(usize, MappedBatch, usize)>,
+    /// Rows so far.
+    rows: u64,
 }
 
-impl RowSource for FileRows {
+impl RowSource for ReadRows {
     fn name(&self) -> &str {
         &self.name
     }
@@ -250,35 +244,39 @@ impl RowSource for FileRows {
 
     fn fill(&mut self, block: &mut RowBlock) -> Result<bool, Error> {
         loop {
-            if self.interrupted.is_set() {
-                return Err(Error::cancelled());
-            }
-            let (mut batch, mut next) = match self.batch.take() {
+            let (piece, mut batch, mut next) = match self.batch.take() {
                 Some(at_hand) => at_hand,
-                None => match self.rows.next()? {
-                    Some(batch) => (self.mapping.assemble(batch)?, 0),
+                None => match self.reading.next()? {
+                    Some((piece, batch)) => (piece, self.mapping.assemble(batch)?, 0),
                     None => return Ok(false),
                 },
             };
             while next < batch.rows() && !block.is_full() {
-                let number = batch.first_row() + u64_of(next);
-                block.start_row(number);
+                block.start_row(batch.first_row() + u64_of(next));
                 for column in 0..self.columns.len() {
-                    let row_number = self.first_row_number + number;
-                    block.cell(|out| {
-                        self.mapping.write_cell(column, &mut batch, next, row_number, out).map(Cell::is_value)
-                    })?;
+                    let written = block.cell(|out| {
+                        self.mapping.write_cell(column, &mut batch, next, self.rows, out).map(Cell::is_value)
+                    });
+                    let name = self.reading.name_of(piece);
+                    written.map_err(|error| error.at(|place| place.object = Some(name.to_string())))?;
                 }
+                self.rows += 1;
                 next += 1;
             }
             if next < batch.rows() {
-                self.batch = Some((batch, next));
+                self.batch = Some((piece, batch, next));
             }
             if block.is_full() {
                 return Ok(true);
             }
         }
     }
+}
+
+/// How the table becomes one of the database. Whatever can be wrong before the first row is found here.
+fn mapping_of(source: &Arc<dyn Source>, table: &TableName, options: &MappingOptions) -> Outcome<Mapping> {
+    let mapping = Mapping::new(&source.table().schema, table.clone(), options);
+    mapping.map_err(|error| Failure::about(&source.table().name, &error))
 }
 
 /// The primary key of a table that is there, as a person would type it.
@@ -293,22 +291,17 @@ fn key_of(table: &TableDef) -> KeySpec {
     }
 }
 
-/// A load's error: with it, how far it came over all files.
-fn stopped(
-    file: &DataFile,
-    error: &marquetry_cluster::Error,
-    rows_before: u64,
-    interrupted: &Interrupted,
-) -> Failure {
+/// A load's error: with it, how far it came.
+fn stopped(name: &str, error: &marquetry_cluster::Error, interrupted: &Interrupted) -> Failure {
     let (reason, loaded) = match error {
         marquetry_cluster::Error::Stopped { reason, loaded } => (&**reason, loaded.rows),
         other => (other, 0),
     };
-    let had = format!("{} rows had been loaded", thousands(rows_before + loaded));
+    let had = format!("{} rows had been loaded", thousands(loaded));
     if interrupted.is_set() {
         return Failure::Said(Exit::Interrupted, format!("interrupted; {had}"));
     }
-    match failure(Some(&file.name), reason) {
+    match failure(Some(name), reason) {
         Failure::Said(exit, message) => Failure::Said(exit, format!("{message}; {had}")),
         other => other,
     }
@@ -318,7 +311,7 @@ fn stopped(
 fn failure(file: Option<&str>, error: &marquetry_cluster::Error) -> Failure {
     use marquetry_cluster::Error as Cluster;
     match error {
-        Cluster::Row(error) => match file {
+        Cluster::Row(error) => match error.place().object.as_deref().or(file) {
             Some(file) => Failure::about(file, error),
             None => Failure::refused(located(error)),
         },

@@ -1,10 +1,5 @@
 //! Rows into Parquet files.
 
-mod check;
-mod order;
-mod output;
-mod partition;
-
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,23 +7,19 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 
-use marquetry_base::cast::{u64_of, usize_of_u32};
-use marquetry_base::{Codec, Error, ErrorKind};
-use marquetry_codecs::levels;
-use marquetry_parquet::format::{Compression, Encoding, SortingColumn};
-use marquetry_parquet::schema::Schema;
-use marquetry_parquet::write::{BloomOptions, ColumnOptions, WriteOptions};
+use marquetry_base::{Codec, Detail, Error};
+use marquetry_parquet::format::{Compression, Encoding};
+use marquetry_parquet::write::BloomOptions;
+use marquetry_tables::parquet::{DirectoryOptions, NewParquetDirectory, NewParquetFile, ParquetOptions};
+use marquetry_tables::{
+    ColumnPath, CopyOptions, Destination, Event, SORT_MEMORY_BYTES, SortBy, Source, copy,
+};
 
 use super::Copying;
-use crate::columns::{self, Wanted};
-use crate::dataset::Dataset;
 use crate::failure::{Failure, Outcome};
 use crate::numbers::{parse_bytes, parse_count, plural, size};
 use crate::progress::{Goes, Progress};
-use check::Whole;
-use order::{SortBy, Sorting};
-use output::{Directory, OpenFile, Output, SPILL, Shape};
-use partition::Partitioning;
+use crate::rows::rows_wanted;
 
 /// How a Parquet file is written.
 #[derive(Debug, Clone, Default, Args)]
@@ -112,15 +103,6 @@ pub(crate) struct FileArgs {
     overwrite: bool,
 }
 
-/// Where the rows go.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Place<'a> {
-    /// A file.
-    File(&'a Path),
-    /// A directory of files.
-    Directory(&'a Path),
-}
-
 /// Codecs that every reader has, and what each is good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CodecName {
@@ -185,224 +167,101 @@ impl FileArgs {
         given.into_iter().find(|given| given.0).map(|given| given.1)
     }
 
-    /// Copies; says what was done.
-    pub(super) fn copy(&self, copying: &Copying<'_>, place: Place<'_>) -> Outcome<String> {
+    /// Copies into a file; returns what is said of it.
+    pub(super) fn copy_to_file(&self, copying: &Copying<'_>, path: &Path) -> Outcome<String> {
+        let file = NewParquetFile::new(path, self.parquet()?)?;
+        self.copy(copying, Box::new(file), false)
+    }
+
+    /// Copies into a directory of files; returns what is said of it.
+    pub(super) fn copy_to_directory(&self, copying: &Copying<'_>, path: &Path) -> Outcome<String> {
+        let mut options = DirectoryOptions::default();
+        options.parquet = self.parquet()?;
+        options.partition_by = list("partition_by", self.partition_by.as_deref())?;
+        (options.file_rows, options.file_bytes) = (self.file_rows, self.file_bytes);
+        self.copy(copying, Box::new(NewParquetDirectory::new(path, options)?), true)
+    }
+
+    fn copy(
+        &self,
+        copying: &Copying<'_>,
+        mut destination: Box<dyn Destination>,
+        is_directory: bool,
+    ) -> Outcome<String> {
         let started = Instant::now();
-        let wishes = self.wishes()?;
-        let sort = self.sort.as_deref().map(order::parse).transpose()?.unwrap_or_default();
-        let (Place::File(path) | Place::Directory(path)) = place;
-        if !self.overwrite {
-            output::refuse_existing(place)?;
-        }
-        let dataset = Dataset::open(copying.from, &copying.rows.table, copying.interrupted)?;
-        let name = path.display().to_string();
-        let plan = self.plan(&dataset, &wishes, &sort)?;
-        let Plan { shape, partitioning, sorted_by, file_sorted_by } = plan;
-        let leaves = (0..dataset.schema().leaves().len()).collect::<Vec<usize>>();
-        let kept = match &partitioning {
-            Some(partitioning) => {
-                leaves.into_iter().filter(|leaf| !partitioning.leaves().contains(leaf)).collect()
-            }
-            None => leaves,
-        };
-        // Rows that are written to one file as they come can be compared one by one.
-        let is_as_read = matches!(place, Place::File(_)) && sorted_by.is_empty();
-        let mut whole =
-            (self.verify && !is_as_read).then(|| Whole::new(kept, file_sorted_by, partitioning.is_none()));
-        let mut output = match place {
-            Place::File(path) => Output::file(&shape, path)?,
-            Place::Directory(path) => {
-                let (rows, bytes) = (self.file_rows, self.file_bytes);
-                let partitioning = partitioning.clone();
-                let directory = Directory::new(shape, path, partitioning, rows, bytes, self.overwrite)?;
-                Output::Directory(Box::new(directory))
-            }
-        };
-        // What is wrong with rows is told of where they came from, what is with files of where they go.
-        let cannot = |error: Error| match error.kind() {
-            ErrorKind::Io if copying.interrupted.is_set() => Failure::Interrupted,
-            ErrorKind::Io => crate::input::failure(&name, &error, dataset.limits),
-            _ => Failure::about(dataset.subject(), &error),
-        };
-        let mut sorting = match &*sorted_by {
-            [] => None,
-            by => {
-                let memory = self.sort_memory.map_or(SORT_MEMORY_BYTES, NonZeroU64::get);
-                let schema = Arc::new(dataset.schema().clone());
-                Some(Sorting::new(schema, by, memory, path, copying.interrupted).map_err(cannot)?)
-            }
-        };
-        let wanted = dataset.rows(copying.rows.limit);
-        // Sorted rows are done twice.
-        let times = if sorting.is_some() { 2 } else { 1 };
+        let wrong = |error: Error| error.with(Detail::Option("sort"));
+        let sort = self.sort.as_deref().map(SortBy::parse_list).transpose().map_err(wrong)?;
+        let source: Arc<dyn Source> = copying.rows.table.open(copying.from, copying.interrupted)?;
+        let mut options = CopyOptions::default();
+        options.limit = copying.rows.limit;
+        options.sort =
+            SortBy::resolve(sort.as_deref().unwrap_or_default(), &source.table().schema).map_err(wrong)?;
+        options.sort_memory_bytes = self.sort_memory.map_or(SORT_MEMORY_BYTES, NonZeroU64::get);
+        options.verify = self.verify;
+        options.cancel = copying.interrupted.cancel();
+        // Sorted rows are done twice, and verified ones once more.
+        let is_sorted = self.sort.is_some() || self.partition_by.is_some();
+        let times = 1 + u64::from(is_sorted) + u64::from(self.verify);
+        let wanted = rows_wanted(source.table(), options.limit);
         let progress = Progress::new(wanted.saturating_mul(times), copying.quiet, Goes::Elsewhere);
-        let mut rows = 0;
-        for source in dataset.files() {
-            if rows == wanted {
-                break;
-            }
-            let mut batches = dataset.read(source, Some(wanted - rows), false)?;
-            while let Some(batch) = batches.next().map_err(|error| source.failure(&error))? {
-                copying.interrupted.check()?;
-                rows += u64_of(batch.rows);
-                if let Some(whole) = &mut whole {
-                    whole.read(&batch, partitioning.as_deref())?;
-                }
-                match &mut sorting {
-                    Some(sorting) => sorting.push(batch).map_err(cannot)?,
-                    None => output.write(batch, &mut look(copying, &mut whole))?,
-                }
+        let mut before = 0;
+        let copied = copy(&source, destination.as_mut(), &options, &mut |event| match event {
+            Event::Read { rows, .. } => {
+                before = rows;
                 progress.rows(rows);
             }
-        }
-        if let Some(sorting) = &mut sorting {
-            let mut sorted = rows;
-            while let Some(batch) = sorting.next().map_err(cannot)? {
-                copying.interrupted.check()?;
-                sorted += u64_of(batch.rows);
-                output.write(batch, &mut look(copying, &mut whole))?;
-                progress.rows(sorted);
+            Event::Sorted { rows, of } => {
+                before = of + rows;
+                progress.rows(before);
             }
-        }
-        let written = output.finish(&mut look(copying, &mut whole))?;
-        progress.clear();
-        copying.interrupted.check()?;
-        match (&whole, &output) {
-            (Some(whole), _) => whole.finish(&name)?,
-            (None, Output::File(open)) if self.verify => check::rows(copying, &dataset, open)?,
+            Event::Verified { rows, .. } => progress.rows(before + rows),
             _ => {}
-        }
-        output.commit(self.overwrite)?;
-        let files = match place {
-            Place::File(_) => String::new(),
-            Place::Directory(_) => format!("{}, ", plural(written.files, "file")),
+        });
+        progress.clear();
+        let (copied, name) = (copied?, destination.name());
+        let written = copied.written;
+        let files = match is_directory {
+            false => String::new(),
+            true => format!("{}, ", plural(usize::try_from(written.files).unwrap_or(usize::MAX), "file")),
         };
-        let groups = plural(written.row_groups, "row group");
+        let groups = plural(usize::try_from(written.row_groups).unwrap_or(usize::MAX), "row group");
         let what = format!("written to {name}: {files}{} in {groups},", size(written.bytes));
-        let mut more = Vec::new();
-        if let Some(sorting) = &sorting {
-            more.push(match sorting.told() {
-                0 => "sorted in memory".to_string(),
-                bytes => format!("sorted by way of {} on the disk", size(bytes)),
-            });
-        }
-        if self.verify {
-            more.push("verified".to_string());
-        }
-        Ok(super::summary(rows, &what, started, &more.join(", ")))
+        let sorted = copied.sorted_by_way_of.map(|bytes| match bytes {
+            0 => "sorted in memory".to_string(),
+            bytes => format!("sorted by way of {} on the disk", size(bytes)),
+        });
+        let more: Vec<String> =
+            sorted.into_iter().chain(self.verify.then(|| "verified".to_string())).collect();
+        Ok(super::summary(copied.rows, &what, started, &more.join(", ")))
     }
 
-    /// What is written, and in which order.
-    fn plan(&self, dataset: &Dataset, wishes: &[(Wanted, Wish)], sort: &[SortBy]) -> Outcome<Plan> {
-        let all = dataset.schema();
-        let partitioning =
-            self.partition_by.as_deref().map(|list| Partitioning::new(list, all)).transpose()?;
-        let partitioning = partitioning.map(Arc::new);
-        let by = order::resolve(sort, all)?;
-        let (schema, mut sorted_by, without) = match &partitioning {
-            Some(partitioning) => (partitioning.schema.clone(), partitioning.order()?, partitioning.leaves()),
-            None => (all.clone(), Vec::new(), Vec::new()),
-        };
-        let numbers = order::renumbered(all.leaves().len(), &without);
-        let mut file_sorted_by = Vec::new();
-        for column in by {
-            // A column of the directories is the same in all rows of a file.
-            if let Some(number) = numbers.get(usize_of_u32(column.column)).copied().flatten() {
-                sorted_by.push(column);
-                file_sorted_by.push(SortingColumn { column: number, ..column });
-            }
-        }
-        let mut options = self.options(&schema, wishes)?;
-        options.key_values = dataset.key_values_of(&schema).cloned().collect();
-        if let (Some(metadata), None) = (dataset.only_footer(), &partitioning) {
-            // Rows that were sorted in one row group are in any part of it; those of two need not be.
-            if let (1, Some(group), true) =
-                (metadata.row_groups.len(), metadata.row_groups.first(), sorted_by.is_empty())
-            {
-                options.sorting_columns = group.sorting_columns.clone();
-            }
-        }
-        if !file_sorted_by.is_empty() {
-            options.sorting_columns = file_sorted_by.clone();
-        }
-        let shape = Shape { schema: Arc::new(schema), options, limits: dataset.limits };
-        Ok(Plan { shape, partitioning, sorted_by, file_sorted_by })
-    }
-
-    fn options(&self, schema: &Schema, wishes: &[(Wanted, Wish)]) -> Outcome<WriteOptions> {
-        let defaults = WriteOptions::default();
-        let column = ColumnOptions {
-            compression: self.codec.map_or(defaults.column.compression, CodecName::compression),
-            level: self.level,
-            ..defaults.column
-        };
-        let mut options = WriteOptions {
-            row_group_rows: self.row_group_rows.map_or(defaults.row_group_rows, NonZeroU64::get),
-            row_group_bytes: self.row_group_bytes.map_or(defaults.row_group_bytes, NonZeroU64::get),
-            page_rows: self.page_rows.map_or(defaults.page_rows, NonZeroUsize::get),
-            page_bytes: self.page_bytes.map_or(defaults.page_bytes, NonZeroUsize::get),
-            spill: Some(SPILL),
-            column,
-            ..WriteOptions::default()
-        };
-        for (wanted, wish) in wishes {
-            for leaf in leaves_of(wish.option(), schema, wanted)? {
-                let column = options.columns.entry(leaf).or_insert_with(|| options.column.clone());
-                match wish {
-                    Wish::Encoding(encoding) => column.encoding = Some(*encoding),
-                    Wish::Bloom(bloom) => column.bloom = Some(*bloom),
-                }
-            }
-        }
-        Ok(options)
-    }
-
-    /// What is asked of single columns.
-    fn wishes(&self) -> Outcome<Vec<(Wanted, Wish)>> {
+    fn parquet(&self) -> Outcome<ParquetOptions> {
         if self.sort_memory.is_some() && self.sort.is_none() && self.partition_by.is_none() {
             return Err(Failure::usage("--sort-memory: nothing is sorted; --sort says by what"));
         }
-        self.check_level()?;
-        let mut wishes = self.encodings()?;
+        if self.bloom_fpp.is_some() && self.bloom.is_none() {
+            return Err(Failure::usage("--bloom-fpp: of no columns; --bloom names them"));
+        }
+        let mut options = ParquetOptions::default();
+        let write = &mut options.write;
+        if let Some(codec) = self.codec {
+            write.column.compression = codec.compression();
+        }
+        write.column.level = self.level;
+        write.row_group_rows = self.row_group_rows.map_or(write.row_group_rows, NonZeroU64::get);
+        write.row_group_bytes = self.row_group_bytes.map_or(write.row_group_bytes, NonZeroU64::get);
+        write.page_rows = self.page_rows.map_or(write.page_rows, NonZeroUsize::get);
+        write.page_bytes = self.page_bytes.map_or(write.page_bytes, NonZeroUsize::get);
         let defaults = BloomOptions::default();
-        let fpp = self.bloom_fpp.unwrap_or(defaults.fpp);
-        if !(fpp > 0.0 && fpp < 1.0) {
-            return Err(Failure::usage(format!("--bloom-fpp {fpp}: a share is more than 0 and less than 1")));
-        }
-        match (&self.bloom, self.bloom_fpp) {
-            (Some(list), _) => {
-                let bloom = Wish::Bloom(BloomOptions { fpp, ..defaults });
-                wishes
-                    .extend(columns::parse_list("--bloom", list)?.into_iter().map(|column| (column, bloom)));
-            }
-            (None, Some(_)) => return Err(Failure::usage("--bloom-fpp: of no columns; --bloom names them")),
-            (None, None) => {}
-        }
-        Ok(wishes)
+        let bloom = BloomOptions { fpp: self.bloom_fpp.unwrap_or(defaults.fpp), ..defaults };
+        options.bloom =
+            list("bloom", self.bloom.as_deref())?.into_iter().map(|column| (column, bloom)).collect();
+        options.encodings = self.encodings()?;
+        options.overwrite = self.overwrite;
+        Ok(options)
     }
 
-    /// Whether the codec has the level.
-    fn check_level(&self) -> Outcome {
-        let Some(level) = self.level else { return Ok(()) };
-        let compression =
-            self.codec.map_or(WriteOptions::default().column.compression, CodecName::compression);
-        let levels = match compression {
-            Compression::Codec(codec) => levels(codec),
-            _ => None,
-        };
-        match levels {
-            Some(levels) if (levels.least..=levels.most).contains(&level) => Ok(()),
-            Some(levels) => Err(Failure::usage(format!(
-                "--level {level}: {compression} has the levels {} to {}",
-                levels.least, levels.most
-            ))),
-            None => Err(Failure::usage(format!(
-                "--level {level}: {compression} has no levels; gzip, zstd and brotli have (--codec)"
-            ))),
-        }
-    }
-
-    fn encodings(&self) -> Outcome<Vec<(Wanted, Wish)>> {
+    fn encodings(&self) -> Outcome<Vec<(ColumnPath, Encoding)>> {
         let known = [
             Encoding::Plain,
             Encoding::RleDictionary,
@@ -422,67 +281,15 @@ impl FileArgs {
                 let known = known.map(|known| known.to_string()).join(", ");
                 wrong(&format!("there is no encoding {name}; there are {known}"))
             })?;
-            let mut wanted = columns::parse_list("--encoding", column)?;
-            match (wanted.pop(), wanted.is_empty()) {
-                (Some(column), true) => Ok((column, Wish::Encoding(encoding))),
-                _ => Err(wrong("one column at a time")),
-            }
+            let column = ColumnPath::parse(column).map_err(|error| wrong(error.message()))?;
+            Ok((column, encoding))
         };
         self.encoding.iter().map(parse).collect()
     }
 }
 
-/// What is asked of a single column.
-#[derive(Debug, Clone, Copy)]
-enum Wish {
-    Encoding(Encoding),
-    Bloom(BloomOptions),
-}
-
-impl Wish {
-    /// The option that asks it.
-    fn option(self) -> &'static str {
-        match self {
-            Wish::Encoding(_) => "--encoding",
-            Wish::Bloom(_) => "--bloom",
-        }
-    }
-}
-
-/// Bytes of rows that are sorted in memory, unless it is said.
-const SORT_MEMORY_BYTES: u64 = 512 << 20;
-
-/// What is written, and in which order.
-struct Plan {
-    shape: Shape,
-    partitioning: Option<Arc<Partitioning>>,
-    /// The order of all rows, by leaves of what is read; and that of a file's, by its own.
-    sorted_by: Vec<SortingColumn>,
-    file_sorted_by: Vec<SortingColumn>,
-}
-
-/// Looks at each file that is whole, where that is wanted.
-fn look<'a>(
-    copying: &'a Copying<'_>,
-    whole: &'a mut Option<Whole>,
-) -> impl FnMut(&OpenFile, &Path) -> Outcome + 'a {
-    move |file, below| match whole {
-        Some(whole) => whole.written(copying, file, below),
-        None => Ok(()),
-    }
-}
-
-/// The leaves of a column that a person names.
-fn leaves_of(option: &str, schema: &Schema, wanted: &Wanted) -> Outcome<Vec<usize>> {
-    let dotted = wanted.dotted();
-    let is_in =
-        |path: &str| path.strip_prefix(&*dotted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    let leaves: Vec<usize> =
-        schema.leaves().iter().enumerate().filter(|(_, leaf)| is_in(&leaf.path)).map(|(at, _)| at).collect();
-    if leaves.is_empty() {
-        let names: Vec<&str> = schema.leaves().iter().take(20).map(|leaf| &*leaf.path).collect();
-        let message = format!("{option}: there is no column {dotted}; columns are {}", names.join(", "));
-        return Err(Failure::usage(message));
-    }
-    Ok(leaves)
+/// The columns of an option.
+fn list(option: &'static str, list: Option<&str>) -> Outcome<Vec<ColumnPath>> {
+    let parsed = list.map(ColumnPath::parse_list).transpose();
+    Ok(parsed.map_err(|error| error.with(Detail::Option(option)))?.unwrap_or_default())
 }

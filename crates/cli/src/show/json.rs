@@ -12,8 +12,8 @@ use marquetry_parquet::schema::{Leaf, LogicalType, NodeKind, Repetition};
 
 use super::bounds;
 use crate::failure::{Failure, Outcome};
-use crate::input::ParquetFile;
 use crate::value::hex;
+use marquetry_tables::files::ParquetFile;
 
 pub(super) fn print(file: &ParquetFile, out: &mut Vec<u8>) -> Outcome {
     write(&FileJson::of(file), out)
@@ -190,11 +190,11 @@ pub(super) struct StatisticsJson {
 
 impl<'a> FileJson<'a> {
     fn of(file: &'a ParquetFile) -> FileJson<'a> {
-        let metadata = &*file.metadata;
+        let metadata = &**file.metadata();
         let leaves = metadata.schema.leaves().iter().enumerate();
         FileJson {
-            file: &file.name,
-            bytes: file.bytes,
+            file: file.name(),
+            bytes: file.bytes(),
             format_version: metadata.version,
             created_by: metadata.created_by.as_deref(),
             rows: metadata.rows,
@@ -209,7 +209,7 @@ impl<'a> FileJson<'a> {
 }
 
 fn nodes(file: &ParquetFile) -> Vec<NodeJson<'_>> {
-    let schema = &file.metadata.schema;
+    let schema = &file.metadata().schema;
     let mut depths = vec![0; schema.nodes().len()];
     let mut nodes = Vec::with_capacity(depths.len());
     for (at, node) in schema.nodes().iter().enumerate() {
@@ -242,7 +242,7 @@ fn nodes(file: &ParquetFile) -> Vec<NodeJson<'_>> {
 
 impl<'a> ColumnJson<'a> {
     fn of(file: &'a ParquetFile, index: usize, leaf: &'a Leaf) -> ColumnJson<'a> {
-        let metadata = &*file.metadata;
+        let metadata = &**file.metadata();
         let statistics = bounds::Statistics::of(metadata, index, leaf);
         let known = statistics.map(|it| it.of_column(metadata, index)).unwrap_or_default();
         let text = |bound| statistics.and_then(|it| it.exact_text(bound));
@@ -278,7 +278,7 @@ impl<'a> ColumnJson<'a> {
 
 impl<'a> RowGroupJson<'a> {
     fn of(file: &'a ParquetFile, group: &'a RowGroup) -> RowGroupJson<'a> {
-        let leaves = file.metadata.schema.leaves();
+        let leaves = file.metadata().schema.leaves();
         RowGroupJson {
             first_row: group.first_row,
             rows: group.rows,
@@ -309,7 +309,7 @@ impl<'a> RowGroupJson<'a> {
 
 impl<'a> ChunkJson<'a> {
     fn of(file: &'a ParquetFile, index: usize, leaf: &'a Leaf, chunk: &'a ColumnChunk) -> ChunkJson<'a> {
-        let shown = bounds::Statistics::of(&file.metadata, index, leaf);
+        let shown = bounds::Statistics::of(file.metadata(), index, leaf);
         ChunkJson {
             path: &leaf.path,
             codec: chunk.compression.to_string(),

@@ -13,10 +13,10 @@ use marquetry_parquet::read::{BloomProbe, ChunkIndex, PageIndexReader, PageInfo,
 use super::bounds;
 use super::json::{self, StatisticsJson, to_hex};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::input::ParquetFile;
 use crate::numbers::{plural, size, thousands};
 use crate::table::{Side, Table, printable};
 use crate::terminal::Terminal;
+use marquetry_tables::files::ParquetFile;
 
 /// Lists the pages, a line each. What is wrong with the page index, if anything is, is the answer: the pages' headers tell the most
 /// of it, and some writers' indexes are wrong, so that the pages are listed nevertheless, as if there were no index.
@@ -27,10 +27,10 @@ pub(super) fn print(
     terminal: Terminal,
     out: &mut Vec<u8>,
 ) -> Outcome<Option<Failure>> {
-    let schema = &file.metadata.schema;
+    let schema = &file.metadata().schema;
     let leaf_index = find_leaf(file, column)?;
     let leaf = &schema.leaves()[leaf_index];
-    let shown = bounds::Statistics::of(&file.metadata, leaf_index, leaf)
+    let shown = bounds::Statistics::of(file.metadata(), leaf_index, leaf)
         .ok_or_else(|| Failure::bug("a column without an order".to_string()))?;
     let (indexes, fault) = match page_index(file, leaf_index) {
         Ok(indexes) => (indexes, None),
@@ -40,10 +40,10 @@ pub(super) fn print(
     let mut indexes = indexes.iter().peekable();
     let mut lines: Vec<Vec<String>> = Vec::new();
     let mut pages = 0;
-    for row_group in 0..file.metadata.row_groups.len() {
+    for row_group in 0..file.metadata().row_groups.len() {
         let scanner =
-            PageScanner::new(ParquetFile::object(), &file.metadata, row_group, leaf_index, file.limits)
-                .map_err(|error| file.failure(&error))?;
+            PageScanner::new(ParquetFile::object(), file.metadata(), row_group, leaf_index, file.limits())
+                .map_err(|error| Failure::about(file.name(), &error))?;
         let index = indexes.next_if(|index| index.row_group == row_group);
         file.run(scanner, |page| {
             pages += 1;
@@ -57,7 +57,7 @@ pub(super) fn print(
         })?;
     }
     if !as_json {
-        let title = format!("{}, column {}: {}", file.name, leaf.path, plural(pages, "page"));
+        let title = format!("{}, column {}: {}", file.name(), leaf.path, plural(pages, "page"));
         out.extend_from_slice(format!("{}\n", terminal.bold(&printable(&title))).as_bytes());
         table(lines).print(terminal, out);
     }
@@ -75,13 +75,13 @@ pub(super) fn print(
 /// A line of each Bloom filter of the column: where it is, and what its header tells.
 fn bloom_filters(file: &ParquetFile, leaf: usize) -> Outcome<Vec<String>> {
     let mut lines = Vec::new();
-    for (row_group, group) in file.metadata.row_groups.iter().enumerate() {
+    for (row_group, group) in file.metadata().row_groups.iter().enumerate() {
         let Some((offset, _)) = group.columns.get(leaf).and_then(|chunk| chunk.bloom_filter) else {
             continue;
         };
-        let mut probe = BloomProbe::new(ParquetFile::object(), &file.metadata, row_group, leaf, Vec::new())
-            .map_err(|error| file.failure(&error))?;
-        file.run(&mut probe, |_| Ok(()))?;
+        let mut probe = BloomProbe::new(ParquetFile::object(), file.metadata(), row_group, leaf, Vec::new())
+            .map_err(|error| Failure::about(file.name(), &error))?;
+        file.run(&mut probe, |_| Outcome::Ok(()))?;
         let bytes = probe.filter_bytes().unwrap_or_default();
         lines.push(format!(
             "row group {row_group}: a Bloom filter of {} in {}, at {}\n",
@@ -128,9 +128,9 @@ fn table(lines: Vec<Vec<String>>) -> Table {
 
 /// The leaf of this path. A group has no pages, but those below it have.
 fn find_leaf(file: &ParquetFile, column: &str) -> Outcome<usize> {
-    let leaves = || file.metadata.schema.leaves().iter();
+    let leaves = || file.metadata().schema.leaves().iter();
     let mut found = leaves().enumerate().filter(|(_, leaf)| leaf.path == column).map(|(index, _)| index);
-    let wrong = |what: String| Err(Failure::usage(format!("{}: {what}", file.name)));
+    let wrong = |what: String| Err(Failure::usage(format!("{}: {what}", file.name())));
     match (found.next(), found.next()) {
         (Some(index), None) => Ok(index),
         (Some(_), Some(_)) => wrong(format!("two columns have the path {column:?}")),
@@ -190,13 +190,13 @@ impl Facts {
 
 /// The page index of one column, in the order of the row groups that have one.
 fn page_index(file: &ParquetFile, leaf: usize) -> Outcome<Vec<ChunkIndex>> {
-    let options = ReadOptions { leaves: Some(vec![leaf]), limits: file.limits, ..ReadOptions::default() };
-    let reader = PageIndexReader::new(ParquetFile::object(), Arc::clone(&file.metadata), &options)
-        .map_err(|error| file.failure(&error))?;
+    let options = ReadOptions { leaves: Some(vec![leaf]), limits: file.limits(), ..ReadOptions::default() };
+    let reader = PageIndexReader::new(ParquetFile::object(), Arc::clone(file.metadata()), &options)
+        .map_err(|error| Failure::about(file.name(), &error))?;
     let mut indexes = Vec::new();
     file.run(reader, |index| {
         indexes.push(index);
-        Ok(())
+        Outcome::Ok(())
     })?;
     Ok(indexes)
 }
@@ -223,7 +223,7 @@ impl<'a> Page<'a> {
         index: Option<&'a ChunkIndex>,
     ) -> Page<'a> {
         let facts = Facts::of(&info.header);
-        let group = &file.metadata.row_groups[row_group];
+        let group = &file.metadata().row_groups[row_group];
         let index = index.and_then(|index| {
             let pages = &index.offset_index.pages;
             Some((index, pages.binary_search_by_key(&info.offset, |page| page.offset).ok()?))
@@ -368,7 +368,7 @@ impl<'a> PageJson<'a> {
             _ => (None, None),
         };
         PageJson {
-            file: &file.name,
+            file: file.name(),
             path,
             row_group: page.row_group,
             page: info.number,

@@ -6,10 +6,10 @@ use std::fmt::Write;
 use marquetry_parquet::schema::{DifferenceKind, NodeKind, Schema};
 
 use super::text;
-use crate::dataset::Gathered;
 use crate::numbers::{plural, size, thousands};
 use crate::table::{Side, Table, printable};
 use crate::terminal::Terminal;
+use marquetry_tables::files::{DataFile, Gathered};
 
 /// Files that are listed; more say little to a person. `--json` has them all.
 const FILES_SHOWN: usize = 100;
@@ -37,13 +37,16 @@ fn heading(gathered: &Gathered, terminal: Terminal, out: &mut Vec<u8>) {
         // Writing to memory does not fail.
         let _ = writeln!(text, "  {name:<11} {value}");
     };
-    let sum = |of: fn(&crate::dataset::DataFile) -> u64| files.iter().map(of).fold(0, u64::saturating_add);
-    let row_groups = files.iter().fold(0_usize, |sum, file| sum.saturating_add(file.row_groups));
-    fact("rows", format!("{} in {}", thousands(sum(|file| file.rows)), plural(row_groups, "row group")));
-    fact("size", text::size_exact(sum(|file| file.bytes)));
+    let sum = |of: fn(&DataFile) -> u64| files.iter().map(of).fold(0, u64::saturating_add);
+    let row_groups = files.iter().filter_map(DataFile::row_groups).fold(0, usize::saturating_add);
+    fact(
+        "rows",
+        format!("{} in {}", thousands(sum(|file| file.rows().unwrap_or(0))), plural(row_groups, "row group")),
+    );
+    fact("size", text::size_exact(sum(|file| file.bytes().unwrap_or(0))));
     fact(
         "schemas",
-        match gathered.sources.len() {
+        match gathered.schemas() {
             1 => "1, the same in all files".to_string(),
             schemas => format!("{}, joined by name", thousands(marquetry_base::cast::u64_of(schemas))),
         },
@@ -104,10 +107,10 @@ fn files(gathered: &Gathered, terminal: Terminal, out: &mut Vec<u8>) {
     .indented(2);
     for file in gathered.files.iter().take(FILES_SHOWN) {
         table.push(vec![
-            printable(&file.name),
-            thousands(file.rows),
-            file.row_groups.to_string(),
-            size(file.bytes),
+            printable(file.name()),
+            thousands(file.rows().unwrap_or(0)),
+            file.row_groups().unwrap_or(0).to_string(),
+            size(file.bytes().unwrap_or(0)),
         ]);
     }
     text::print_table(&table, terminal, out);

@@ -9,10 +9,10 @@ use marquetry_parquet::schema::{NodeKind, Schema};
 
 use super::json::order_name;
 use super::{bounds, details};
-use crate::input::ParquetFile;
 use crate::numbers::{plural, ratio, size, thousands};
 use crate::table::{Side, Table, cut, printable};
 use crate::terminal::Terminal;
+use marquetry_tables::files::ParquetFile;
 
 /// Width of a name in the schema's tree: the types stand beside it, and a name may have thousands of characters.
 const NAME_WIDTH_MAX: usize = 100;
@@ -24,7 +24,7 @@ const LOGICAL_TYPE_WIDTH_MAX: usize = 100;
 const ROW_GROUPS_SHOWN: usize = 8;
 
 pub(super) fn print(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) {
-    let metadata = &*file.metadata;
+    let metadata = &**file.metadata();
     heading(file, terminal, out);
     section("Schema", terminal, out);
     schema(&metadata.schema, terminal, out);
@@ -50,9 +50,9 @@ pub(super) fn print(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) {
 }
 
 fn heading(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) {
-    let metadata = &*file.metadata;
+    let metadata = &**file.metadata();
     let (compressed, uncompressed) = totals(metadata);
-    let mut text = terminal.bold(&printable(&file.name));
+    let mut text = terminal.bold(&printable(file.name()));
     text.push('\n');
     let mut fact = |name: &str, value: String| {
         // Writing to memory does not fail.
@@ -62,7 +62,7 @@ fn heading(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) {
         "rows",
         format!("{} in {}", thousands(metadata.rows), plural(metadata.row_groups.len(), "row group")),
     );
-    fact("size", size_exact(file.bytes));
+    fact("size", size_exact(file.bytes()));
     if compressed > 0 {
         fact(
             "data",

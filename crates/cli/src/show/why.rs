@@ -11,11 +11,11 @@ use marquetry_parquet::write::chooser::{Asked, Choice, Why};
 use marquetry_parquet::write::encoder::Slice;
 
 use super::text::{print_table, section};
-use crate::failure::Outcome;
-use crate::input::ParquetFile;
+use crate::failure::{Failure, Outcome};
 use crate::numbers::{plural, size, thousands};
 use crate::table::{Side, Table, printable};
 use crate::terminal::Terminal;
+use marquetry_tables::files::ParquetFile;
 
 /// Row groups that are told of; in others things are seldom otherwise.
 const ROW_GROUPS_SHOWN: usize = 8;
@@ -31,8 +31,8 @@ same ones, and \"why\" what a sample of these takes in each encoding (of a dicti
 
 /// Prints a table for each row group.
 pub(super) fn print(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) -> Outcome {
-    let metadata = &file.metadata;
-    out.extend_from_slice(format!("{}\n", terminal.bold(&printable(&file.name))).as_bytes());
+    let metadata = file.metadata();
+    out.extend_from_slice(format!("{}\n", terminal.bold(&printable(file.name()))).as_bytes());
     out.extend_from_slice(PREFACE.as_bytes());
     for (number, group) in metadata.row_groups.iter().enumerate().take(ROW_GROUPS_SHOWN) {
         section(&format!("Row group {number}: {} rows", thousands(group.rows)), terminal, out);
@@ -72,29 +72,31 @@ fn choice(file: &ParquetFile, group: usize, leaf: usize, chunk: &ColumnChunk) ->
         batch_rows: SAMPLE_ROWS,
         layout: Layout::Dense,
         read_bytes: READ_BYTES,
-        limits: file.limits,
+        limits: file.limits(),
         ..ReadOptions::default()
     };
-    let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(file.limits));
-    let reader = BatchReader::new(ParquetFile::object(), Arc::clone(&file.metadata), codecs, options)
-        .map_err(|error| file.failure(&error))?;
+    let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(file.limits()));
+    let reader = BatchReader::new(ParquetFile::object(), Arc::clone(file.metadata()), codecs, options)
+        .map_err(|error| Failure::about(file.name(), &error))?;
     let has_values = |batch: &marquetry_parquet::batch::Batch| {
         batch.columns.iter().any(|column| !column.values.is_empty())
     };
     let batch = file.find(reader, has_values)?;
-    let (Some(batch), Some(leaf)) = (batch, file.metadata.schema.leaves().get(leaf)) else { return Ok(None) };
+    let (Some(batch), Some(leaf)) = (batch, file.metadata().schema.leaves().get(leaf)) else {
+        return Ok(None);
+    };
     let Some(column) = batch.columns.first() else { return Ok(None) };
     let asked = Asked {
         compressed: chunk.compression != Compression::Uncompressed,
         v2: chunk.encoding_stats.iter().any(|stats| stats.page_type == DATA_PAGE_V2),
-        arrow_schema: file.metadata.key_values.iter().any(|it| it.key == ARROW_SCHEMA_KEY),
+        arrow_schema: file.metadata().key_values.iter().any(|it| it.key == ARROW_SCHEMA_KEY),
         ..Asked::default()
     };
     let sample = Slice::of(&column.values);
     let nulls = chunk.statistics.as_ref().and_then(|statistics| statistics.null_count);
     let values = chunk.values.saturating_sub(nulls.unwrap_or(0));
     let choice = Choice::new(leaf.physical_type, asked, sample, values, &mut Budget::unlimited());
-    choice.map(Some).map_err(|error| file.failure(&error))
+    choice.map(Some).map_err(|error| Failure::about(file.name(), &error))
 }
 
 /// A data page of version 2, as `PageType` counts them.

@@ -14,21 +14,20 @@ mod types;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Error, ErrorKind, Limits, Result};
-use marquetry_parquet::batch::{Batch, Layout, Values};
-use marquetry_parquet::read::{Conform, Conformer};
+use marquetry_base::{Error, ErrorKind, Limits, Result};
+use marquetry_parquet::batch::Batch;
 use marquetry_parquet::record::Value;
 use marquetry_parquet::schema::Schema;
 
-use crate::failure::{Failure, Outcome, plain};
+use marquetry_tables::files::{FileFormat, FormatFile};
+use marquetry_tables::{Batches, PieceOptions};
+
+use crate::failure::plain;
 use crate::output::Interrupted;
 use kind::{Kind, Kinds};
 use stream::{Stream, is_stdin};
@@ -183,27 +182,31 @@ impl TextArgs {
         given.into_iter().find(|given| given.0).map(|given| given.1)
     }
 
-    fn told(&self) -> Outcome<Option<Vec<Told>>> {
+    /// The files that are text, wherever files are read.
+    pub(crate) fn format(&self, limits: Limits, interrupted: &Interrupted) -> TextFormat {
+        TextFormat { args: self.clone(), limits, interrupted: interrupted.clone() }
+    }
+
+    fn told(&self) -> Result<Option<Vec<Told>>> {
         let (text, subject) = match (&self.schema, &self.schema_file) {
             (Some(text), _) => (text.clone(), "--schema".to_string()),
             (None, Some(path)) => {
                 let name = path.display().to_string();
-                let text = fs::read_to_string(path).map_err(|error| {
-                    Failure::unreachable(format!("{name}: {}", plain(&error.to_string())))
-                })?;
+                let text = fs::read_to_string(path)
+                    .map_err(|error| named(Error::io(plain(&error.to_string())).caused_by(error), &name))?;
                 (text, name)
             }
             (None, None) => return Ok(None),
         };
-        types::parse(&text).map(Some).map_err(|error| Failure::usage(format!("{subject}: {error}")))
+        types::parse(&text).map(Some).map_err(|error| Error::misuse(format!("{subject}: {error}")))
     }
 
-    fn rules(&self, format: Format) -> Outcome<Rules> {
+    fn rules(&self, format: Format) -> Result<Rules> {
         let is_tsv = format == Format::Tsv;
         let quote = self.quote.map_or((!is_tsv).then_some(b'"'), |quote| quote.0);
         let delimiter = self.delimiter.or(is_tsv.then_some(b'\t'));
         if delimiter.is_some() && delimiter == quote {
-            return Err(Failure::usage("--delimiter and --quote are the same character"));
+            return Err(Error::misuse("--delimiter and --quote are the same character"));
         }
         let nulls = match &*self.null {
             [] => vec![Vec::new()],
@@ -237,15 +240,14 @@ pub(crate) fn extensions(format: Option<Format>) -> &'static [&'static str] {
 }
 
 /// A text file as a table.
-pub(crate) struct TextFile {
-    pub(crate) name: String,
+struct TextFile {
+    name: String,
     path: PathBuf,
-    pub(crate) schema: Arc<Schema>,
+    schema: Arc<Schema>,
     form: Form,
     limits: Limits,
     /// What is read only once: standard input, from its start.
     once: Option<Mutex<Option<Stream>>>,
-    interrupted: Interrupted,
 }
 
 #[derive(Clone)]
@@ -272,15 +274,15 @@ enum Sample {
 /// # Errors
 ///
 /// What cannot be read; texts whose first rows are none; a `--schema` that cannot be.
-pub(crate) fn open(
+fn open(
     paths: &[(PathBuf, Format)],
     args: &TextArgs,
     limits: Limits,
     interrupted: &Interrupted,
-) -> Outcome<Vec<TextFile>> {
+) -> Result<Vec<TextFile>> {
     let told = args.told()?;
     if paths.iter().filter(|(path, _)| is_stdin(path)).count() > 1 {
-        return Err(Failure::usage("standard input is there only once"));
+        return Err(Error::misuse("standard input is there only once"));
     }
     let mut lines = jsonl::Seen::default();
     let mut sampled = Vec::with_capacity(paths.len());
@@ -288,24 +290,21 @@ pub(crate) fn open(
         let name =
             if is_stdin(path) { "standard input".to_string() } else { path.to_string_lossy().into_owned() };
         if args.infer_all && is_stdin(path) {
-            return Err(Failure::usage(
+            return Err(Error::misuse(
                 "--infer-all reads twice, and standard input can be read once: write it to a file first",
             ));
         }
-        let opened = Stream::open(path, &name, limits);
-        let stream = opened.map_err(|error| crate::input::failure(&name, &error, limits))?;
+        let stream = Stream::open(path, &name, limits).map_err(|error| named(error, &name))?;
         let mut sampler = Sampler { stream, format: *format, args, told: told.as_deref(), interrupted };
         let rules = args.rules(*format)?;
-        let what = sampler.run(&rules, &mut lines)?;
-        let what = what.map_err(|error| crate::input::failure(&name, &error, limits))?;
+        let what = sampler.run(&rules, &mut lines).map_err(|error| named(error, &name))?;
         let once = is_stdin(path).then(|| Mutex::new(Some(sampler.stream.again())));
         sampled.push(Sampled { path: path.clone(), name, what, once });
     }
     let mut files = Vec::with_capacity(sampled.len());
     let kinds = joined(&sampled);
     for (number, Sampled { path, name, what, once }) in sampled.into_iter().enumerate() {
-        // The limits of a schema that is made are the same for whoever is trusted.
-        let failed = |error: Error| crate::input::failure(&name, &error, Limits::TRUSTED);
+        let failed = |error: Error| named(error, &name);
         let (form, columns) = match what {
             Sample::Delimited(sample) => {
                 let form = sample.form(&kinds[number], told.as_deref()).map_err(failed)?;
@@ -326,8 +325,7 @@ pub(crate) fn open(
                 Form::Lines(Arc::new(form))
             }
         };
-        let interrupted = interrupted.clone();
-        files.push(TextFile { name, path, schema, form, limits, once, interrupted });
+        files.push(TextFile { name, path, schema, form, limits, once });
     }
     Ok(files)
 }
@@ -366,55 +364,71 @@ struct Sampler<'a> {
 }
 
 impl Sampler<'_> {
-    fn run(&mut self, rules: &Rules, lines: &mut jsonl::Seen) -> Outcome<Result<Sample>> {
+    fn run(&mut self, rules: &Rules, lines: &mut jsonl::Seen) -> Result<Sample> {
         let mut sample = None;
         let mut line = 0;
         let mut rest = marquetry_base::Bytes::new();
         loop {
-            self.interrupted.check()?;
-            let piece = match self.stream.next(&rest) {
-                Ok(piece) => piece,
-                Err(error) => return Ok(Err(error)),
-            };
+            self.interrupted.cancel().check()?;
+            let piece = self.stream.next(&rest)?;
             let added = match (self.format, &mut sample) {
-                (Format::Jsonl, _) if self.told.is_some() => return Ok(Ok(Sample::Lines)),
+                (Format::Jsonl, _) if self.told.is_some() => return Ok(Sample::Lines),
                 (Format::Jsonl, _) => lines.add(&piece, &mut line),
                 (_, Some(sample)) => csv::Sample::add(sample, &piece),
                 (_, none) => match csv::Sample::begin(&piece, rules, self.told) {
-                    Ok(Some(begun)) if self.told.is_some() => return Ok(Ok(Sample::Delimited(begun))),
+                    Ok(Some(begun)) if self.told.is_some() => return Ok(Sample::Delimited(begun)),
                     Ok(Some(begun)) => none.insert(begun).add(&piece),
                     Ok(None) => Ok(0),
                     Err(error) => Err(error),
                 },
             };
-            let at = match added {
-                Ok(at) => at,
-                Err(error) => return Ok(Err(error)),
-            };
+            let at = added?;
             let is_enough = !self.args.infer_all && piece.offset + u64_of(piece.bytes.len()) >= SAMPLE_BYTES;
             if piece.is_last || (is_enough && (sample.is_some() || self.format == Format::Jsonl)) {
-                return Ok(Ok(match sample {
+                return Ok(match sample {
                     Some(sample) => Sample::Delimited(sample),
                     None => Sample::Lines,
-                }));
+                });
             }
             rest = piece.bytes.slice(at..);
         }
     }
 }
 
-impl TextFile {
-    /// Reads it as another schema, of whose columns some are constants, up to `limit` rows.
-    ///
-    /// # Errors
-    ///
-    /// `Source` where it cannot be read; standard input only once.
-    pub(crate) fn read(
-        &self,
-        conform: Arc<Conform>,
-        constants: Vec<Option<Values>>,
-        limit: Option<u64>,
-    ) -> Result<TextRows> {
+/// The files that are text.
+pub(crate) struct TextFormat {
+    args: TextArgs,
+    limits: Limits,
+    interrupted: Interrupted,
+}
+
+impl FileFormat for TextFormat {
+    fn is_of(&self, path: &Path) -> bool {
+        self.args.format_of(path) != Format::Parquet
+    }
+
+    fn open(&self, paths: &[PathBuf]) -> Result<Vec<Box<dyn FormatFile>>> {
+        let formats = paths.iter().map(|path| (path.clone(), self.args.format_of(path)));
+        let files = open(&formats.collect::<Vec<_>>(), &self.args, self.limits, &self.interrupted)?;
+        Ok(files.into_iter().map(|file| Box::new(file) as Box<dyn FormatFile>).collect())
+    }
+}
+
+impl FormatFile for TextFile {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        fs::metadata(&self.path).ok().filter(fs::Metadata::is_file).map(|found| found.len())
+    }
+
+    /// Standard input only once.
+    fn open(&self, leaves: &[usize], options: &PieceOptions) -> Result<Box<dyn Batches>> {
         let stream = match &self.once {
             None => Stream::open(&self.path, &self.name, self.limits)?,
             Some(once) => {
@@ -423,23 +437,16 @@ impl TextFile {
                 })?
             }
         };
-        let conformer = Conformer::new(Arc::clone(&conform), constants, Layout::Spaced, false)?;
-        let limit = limit.unwrap_or(u64::MAX);
-        let wanted = BATCH_ROWS.min(usize::try_from(limit).unwrap_or(usize::MAX)).max(1);
-        let batch_rows = conformer.batch_rows(wanted)?;
-        let reads = conform.reads();
+        let limit = options.limit.unwrap_or(u64::MAX);
+        let rows =
+            options.batch_rows.unwrap_or(BATCH_ROWS).min(usize::try_from(limit).unwrap_or(usize::MAX)).max(1);
         let reader = match &self.form {
             Form::Delimited(form) => {
-                Reader::Delimited(Box::new(csv::Reader::new(Arc::clone(form), stream, reads, batch_rows)?))
+                Reader::Delimited(Box::new(csv::Reader::new(Arc::clone(form), stream, leaves, rows)?))
             }
-            Form::Lines(form) => {
-                Reader::Lines(Box::new(jsonl::Reader::new(form, stream, reads, batch_rows)?))
-            }
+            Form::Lines(form) => Reader::Lines(Box::new(jsonl::Reader::new(form, stream, leaves, rows)?)),
         };
-        let (is_identity, schema) = (conform.is_identity(), Arc::clone(&self.schema));
-        let batches = if limit <= u64_of(BATCH_ROWS) { Batches::Here(reader) } else { ahead(reader)? };
-        let interrupted = self.interrupted.clone();
-        Ok(TextRows { batches, conformer, is_identity, schema, left: limit, interrupted })
+        Ok(Box::new(TextRows { reader, name: self.name.clone(), left: limit }))
     }
 }
 
@@ -457,89 +464,31 @@ impl Reader {
     }
 }
 
-/// Where batches are made.
-enum Batches {
-    Here(Reader),
-    /// On a thread of their own: parsing takes about as long as what is done with the rows.
-    Ahead(mpsc::Receiver<Result<Option<Batch>>>),
-}
-
-/// Batches that wait to be taken.
-const BATCHES_AHEAD: usize = 2;
-
-fn ahead(mut reader: Reader) -> Result<Batches> {
-    let (sender, receiver) = mpsc::sync_channel(BATCHES_AHEAD);
-    let read = move || {
-        loop {
-            let next = reader.next();
-            let is_last = !matches!(next, Ok(Some(_)));
-            // Nobody may want more.
-            if sender.send(next).is_err() || is_last {
-                return;
-            }
-        }
-    };
-    let spawned = thread::Builder::new().name("reader".to_string()).spawn(read);
-    spawned.map_err(|error| marquetry_io::failed("read by a thread of its own", "text", error))?;
-    Ok(Batches::Ahead(receiver))
-}
-
 /// Batches of a text's rows.
-pub(crate) struct TextRows {
-    batches: Batches,
-    conformer: Conformer,
-    is_identity: bool,
-    schema: Arc<Schema>,
+struct TextRows {
+    reader: Reader,
+    name: String,
     left: u64,
-    interrupted: Interrupted,
 }
 
-impl TextRows {
-    /// The next batch, cut to what is left of the limit. `None` at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<Batch>> {
+impl Batches for TextRows {
+    fn next(&mut self) -> Result<Option<Batch>> {
         if self.left == 0 {
             return Ok(None);
         }
-        let batch = match &mut self.batches {
-            Batches::Here(reader) => reader.next()?,
-            Batches::Ahead(batches) => loop {
-                match batches.recv_timeout(LOOK_UP_AFTER) {
-                    Ok(batch) => break batch?,
-                    // Who types does not type on.
-                    Err(RecvTimeoutError::Timeout) if self.interrupted.is_set() => {
-                        return Err(Error::cancelled());
-                    }
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => {
-                        return Err(Error::internal("the thread that reads is gone"));
-                    }
-                }
-            },
-        };
-        let Some(mut batch) = batch else {
-            self.left = 0;
+        let Some(mut batch) = self.reader.next().map_err(|error| named(error, &self.name))? else {
             return Ok(None);
         };
         if u64_of(batch.rows) > self.left {
-            let rows = usize::try_from(self.left).unwrap_or(usize::MAX);
-            batch.columns = batch.columns.iter().map(|column| column.slice(0..rows)).collect();
-            batch.rows = rows;
+            batch = batch.slice(0..usize::try_from(self.left).unwrap_or(usize::MAX));
         }
         self.left -= u64_of(batch.rows);
-        if self.is_identity {
-            return Ok(Some(batch));
-        }
-        self.conformer.feed(batch)?;
-        self.conformer.step(&self.schema, &mut Budget::unlimited())
+        Ok(Some(batch))
     }
 }
 
-/// How long text is waited for before it is looked whether anybody still wants it.
-const LOOK_UP_AFTER: Duration = Duration::from_millis(100);
-
-/// An engine's error about a text's rows as a command's.
-pub(crate) fn failure(name: &str, error: &Error, limits: Limits) -> Failure {
-    crate::input::failure(name, error, limits)
+fn named(error: Error, name: &str) -> Error {
+    error.at(|place| place.object = Some(name.to_string()))
 }
 
 /// An error in a line, which is counted from 1.

@@ -1,0 +1,167 @@
+//! Which files are read together as one table, and how.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+
+use marquetry_base::{Detail, Error, ErrorKind, Limits};
+use marquetry_tables::files::{self, FileFormat, Files, FilesOptions};
+use marquetry_tables::{Address, ColumnPath};
+
+use crate::failure::{Failure, Outcome, plain};
+use crate::output::Interrupted;
+use crate::text::{self, Format, TextArgs};
+
+/// Which files are read together, and which of their columns.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct TableArgs {
+    /// Take these columns, in this order; a dot leads into nested ones: a,b.c
+    ///
+    /// Names are separated by commas. A dot leads to a field of a group; 'element' is what a list holds, and may be left out before
+    /// a field's name; 'key' and 'value' are what a map holds. A name that has a comma or a dot, a space or a quote at an end, or
+    /// nothing in it stands in double quotes, which are doubled inside: 'a,"b,c","d.e".f,""'. But where names have dots in them,
+    /// the longest that there is is meant, without quotes too. A name that no column has exactly is looked for in lower case.
+    #[arg(long, value_name = "A,B.C,…", help_heading = "Rows and columns")]
+    pub(crate) columns: Option<String>,
+
+    /// Take the columns that a file names, one a line, as --columns has them
+    #[arg(long, value_name = "FILE", conflicts_with = "columns", help_heading = "Rows and columns")]
+    pub(crate) columns_file: Option<PathBuf>,
+
+    /// Files may differ: columns that one has not are null there, and narrower numbers become wide ones
+    ///
+    /// Columns are the same where their names are, at every level, in whatever order; lists and maps may be spelt in any way, and be
+    /// optional here and required there, with or without this option. With it, a column may also be missing, and have types of which
+    /// one type holds all values: integers, FLOAT and DOUBLE, decimals of one scale, STRING and ENUM and JSON. Other types stay
+    /// an error.
+    #[arg(long, help_heading = "Files")]
+    pub(crate) union: bool,
+
+    /// What directories like 'year=2024' are: columns typed by their values, columns of text, or just names
+    ///
+    /// They are columns wherever they stand in a path, behind the files' own columns; one of the same name in the files gives
+    /// way. 'auto': bigint, if all values are integers written as usual (not 07), or date, if all are like 2024-02-29, else text.
+    /// __HIVE_DEFAULT_PARTITION__ is null.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Files")]
+    pub(crate) hive: Hive,
+
+    #[command(flatten)]
+    pub(crate) text: TextArgs,
+
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+}
+
+/// What directories like `year=2024` are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Hive {
+    /// Columns: bigint, date or text, by their values
+    #[default]
+    Auto,
+    /// Columns of text
+    Text,
+    /// Just names
+    Off,
+}
+
+/// What may be large in a file.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct LimitArgs {
+    /// Read pages, values, dictionaries and footers of any size, for whoever made the files is trusted
+    ///
+    /// Without it, each may have 256 MiB at most, so that a broken or hostile file cannot take all of the memory.
+    #[arg(long, help_heading = "Files")]
+    pub(crate) trust: bool,
+}
+
+impl LimitArgs {
+    pub(crate) fn limits(self) -> Limits {
+        if self.trust { Limits::TRUSTED } else { Limits::DEFAULT }
+    }
+}
+
+impl TableArgs {
+    /// Opens files as one table. Whatever can be wrong before the first row is found here.
+    pub(crate) fn open(&self, paths: &[PathBuf], interrupted: &Interrupted) -> Outcome<Arc<Files>> {
+        let is_stdin =
+            |path: &&PathBuf| ["-", "/dev/stdin"].iter().any(|stdin| path.as_path() == Path::new(stdin));
+        if let Some(path) = paths.iter().find(is_stdin)
+            && self.text.format_of(path) == Format::Parquet
+        {
+            return Err(Failure::usage(
+                "a Parquet file is read from its end, so it cannot come from standard input: write it to a file first",
+            ));
+        }
+        let columns = self.wanted()?;
+        let mut options = self.options(interrupted);
+        options.columns = columns;
+        let files = open_files(paths, &options)?;
+        let is_parquet = |file: &files::DataFile| file.row_groups().is_some();
+        if let (true, Some(option)) = (files.files().iter().all(is_parquet), self.text.given()) {
+            return Err(Failure::usage(format!(
+                "{option} is for CSV and JSON lines; --from says that files are such"
+            )));
+        }
+        Ok(Arc::new(files))
+    }
+
+    /// What is asked for, but for the columns.
+    pub(crate) fn options(&self, interrupted: &Interrupted) -> FilesOptions {
+        let mut options = FilesOptions::default();
+        options.union = self.union;
+        options.hive = match self.hive {
+            Hive::Auto => files::Hive::Auto,
+            Hive::Text => files::Hive::Text,
+            Hive::Off => files::Hive::Off,
+        };
+        options.limits = self.limits.limits();
+        options.cancel = interrupted.cancel();
+        options.extensions = text::extensions(self.text.from);
+        if self.text.from != Some(Format::Parquet) {
+            let text = self.text.format(options.limits, interrupted);
+            options.formats = vec![Arc::new(text) as Arc<dyn FileFormat>];
+        }
+        options
+    }
+
+    /// The columns that are named; `None` if none are.
+    fn wanted(&self) -> Outcome<Option<Vec<ColumnPath>>> {
+        let Some(path) = &self.columns_file else {
+            let parsed = self.columns.as_deref().map(ColumnPath::parse_list).transpose();
+            return parsed.map_err(|error| error.with(Detail::Option("columns")).into());
+        };
+        let name = path.display();
+        let text = fs::read_to_string(path)
+            .map_err(|error| Failure::unreachable(format!("{name}: {}", plain(&error.to_string()))))?;
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let wanted = lines.map(|(number, line)| {
+            let wrong =
+                |error: Error| Failure::usage(format!("{name}, line {}: {}", number + 1, error.message()));
+            ColumnPath::parse(line).map_err(wrong)
+        });
+        match wanted.collect::<Outcome<Vec<_>>>()? {
+            wanted if wanted.is_empty() => Err(Failure::usage(format!("{name}: names no column"))),
+            wanted => Ok(Some(wanted)),
+        }
+    }
+}
+
+/// Opens files; the mistakes that people make with paths are told in their words.
+pub(crate) fn open_files(paths: &[PathBuf], options: &FilesOptions) -> Outcome<Files> {
+    Files::open(paths, options).map_err(|error| in_their_words(paths, error))
+}
+
+/// An error about files that people named.
+pub(crate) fn in_their_words(paths: &[PathBuf], error: Error) -> Failure {
+    let is_missing = error.kind() == ErrorKind::Io && error.detail() == Some(Detail::NotFound);
+    let is_url = |path: &&PathBuf| Address::parse(path.as_path()).scheme().is_some();
+    match paths.iter().find(is_url) {
+        Some(url) if is_missing => Failure::usage(format!(
+            "{}: addresses are not supported as input yet; supported are local files",
+            Address::parse(url.as_path())
+        )),
+        _ => error.into(),
+    }
+}
