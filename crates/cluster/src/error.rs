@@ -2,12 +2,11 @@
 
 use std::fmt;
 
+use marquetry_base::Detail;
 use marquetry_scylla::cql::ddl::TableError;
 use marquetry_scylla::cql::identifier::{Name, TableName};
 use marquetry_scylla::cql::types::CqlType;
 use scylla::errors::{ExecutionError, NewSessionError, PrepareError};
-
-use crate::load::Loaded;
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -56,20 +55,8 @@ pub enum Error {
     NoTable(TableName),
     /// A table cannot be made from its definition.
     Definition(TableError),
-    /// The table is there already and is another than the one that was to be made.
-    TableDiffers {
-        /// The table.
-        table: TableName,
-        /// The first difference found.
-        difference: Box<Difference>,
-    },
-    /// A user-defined type is there already and is another than the one that is needed.
-    TypeDiffers {
-        /// The type.
-        name: Name,
-        /// The first difference found.
-        difference: Box<Difference>,
-    },
+    /// A table or user-defined types are there already, and are others than those that are needed.
+    Differ(Vec<Differing>),
     /// The keyspace does not have a user-defined type that is needed.
     NoType(Name),
     /// User-defined types were made, and then the next type or the table could not be. They are left.
@@ -79,19 +66,10 @@ pub enum Error {
         /// Why it went no further.
         reason: Box<Error>,
     },
-    /// The rows do not fit the table.
-    Misfit {
-        /// The table.
-        table: TableName,
-        /// The first reason found.
-        reason: Box<Misfit>,
-    },
-    /// The rows could not be read, or one of them cannot be a row of the table. Its place says which.
-    Row(marquetry_base::Error),
     /// The cluster did not take a row.
     Insert {
-        /// Where the rows come from.
-        source: String,
+        /// The object that the row is from: a file, for one.
+        object: String,
         /// The row in it, counted from 0.
         row: u64,
         /// How often it was sent.
@@ -99,15 +77,27 @@ pub enum Error {
         /// What the driver says.
         reason: Box<ExecutionError>,
     },
-    /// A load ended before its last row.
-    Stopped {
-        /// Why.
-        reason: Box<Error>,
-        /// What the cluster has of the rows. Others may have arrived too: those whose answer did not.
-        loaded: Loaded,
-    },
     /// A check found a bug in this library.
     Internal(&'static str),
+}
+
+/// A table or user-defined type that is there, and is another than the one that is needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Differing {
+    /// What it is.
+    pub item: Item,
+    /// All that differs.
+    pub differences: Vec<Difference>,
+}
+
+/// A thing in a keyspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Item {
+    /// A table.
+    Table(TableName),
+    /// A user-defined type.
+    Type(Name),
 }
 
 /// How an existing table or user-defined type differs from a definition.
@@ -149,29 +139,6 @@ pub enum Difference {
     },
 }
 
-/// Why rows do not fit a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Misfit {
-    /// There are no columns to load.
-    NoColumns,
-    /// The rows have two columns of this name.
-    Twice(Name),
-    /// The table lacks a column.
-    Missing(Name),
-    /// A column has another type.
-    Type {
-        /// The column.
-        name: Name,
-        /// Its type in the table.
-        table: CqlType,
-        /// The type of its values.
-        values: CqlType,
-    },
-    /// The rows lack a column of the primary key.
-    KeyMissing(Name),
-}
-
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -196,27 +163,14 @@ impl fmt::Display for Error {
             Error::NoKeyspace(name) => write!(f, "the cluster has no keyspace {name}: create it first"),
             Error::NoTable(table) => write!(f, "the cluster has no table {table}"),
             Error::Definition(error) => error.fmt(f),
-            Error::TableDiffers { table, difference } => {
-                write!(f, "the table {table} exists, and is another: {difference}")
-            }
-            Error::TypeDiffers { name, difference } => {
-                write!(f, "the type {} exists, and is another: {difference}", name.as_type())
-            }
+            Error::Differ(differing) => join(f, differing),
             Error::NoType(name) => write!(f, "the keyspace has no type {}", name.as_type()),
             Error::TypesLeft { types, reason } => {
                 write!(f, "{reason}; types were made before it, and are left: {}", list(types))
             }
-            Error::Misfit { table, reason } => write!(f, "the rows do not fit the table {table}: {reason}"),
-            Error::Row(error) => error.fmt(f),
-            Error::Insert { source, row, tries, reason } => {
+            Error::Insert { tries, reason, .. } => {
                 let times = if *tries == 1 { "time" } else { "times" };
-                write!(
-                    f,
-                    "the cluster did not take a row, sent {tries} {times}: {reason} (row {row}, {source})"
-                )
-            }
-            Error::Stopped { reason, loaded } => {
-                write!(f, "{reason}; {} rows had been loaded", loaded.rows)
+                write!(f, "the cluster did not take a row, sent {tries} {times}: {reason}")
             }
             Error::Internal(what) => write!(f, "a bug in this library: {what}"),
         }
@@ -231,16 +185,53 @@ impl std::error::Error for Error {
             Error::Statement { reason, .. } | Error::Insert { reason, .. } => Some(&**reason),
             Error::Prepare(reason) => Some(&**reason),
             Error::Definition(error) => Some(error),
-            Error::Row(error) => Some(error),
-            Error::Stopped { reason, .. } | Error::TypesLeft { reason, .. } => Some(&**reason),
+            Error::TypesLeft { reason, .. } => Some(&**reason),
             _ => None,
         }
     }
 }
 
-impl From<marquetry_base::Error> for Error {
-    fn from(error: marquetry_base::Error) -> Error {
-        Error::Row(error)
+/// As a destination's error: whose fault it is, the row and its object; and this one as the cause.
+impl From<Error> for marquetry_base::Error {
+    fn from(error: Error) -> marquetry_base::Error {
+        use marquetry_base::Error as Base;
+        let message = error.to_string();
+        let made = match &error {
+            Error::Unsupported(_) => Base::unsupported(message),
+            Error::Start(_) | Error::Connect { .. } | Error::ConnectTimeout { .. } => Base::io(message),
+            Error::NoKeyspace(_) | Error::NoTable(_) | Error::NoType(_) => {
+                Base::refused(message).with(Detail::NotFound)
+            }
+            Error::Differ(_) => Base::refused(message).with(Detail::AlreadyExists),
+            Error::Definition(_) => Base::misuse(message),
+            Error::Insert { object, row, .. } => Base::refused(message).at(|place| {
+                place.row = Some(*row);
+                place.object = (!object.is_empty()).then(|| object.clone());
+            }),
+            Error::Internal(_) => Base::internal(message),
+            Error::Statement { .. } | Error::Prepare(_) | Error::Answer { .. } | Error::TypesLeft { .. } => {
+                Base::refused(message)
+            }
+        };
+        made.caused_by(error)
+    }
+}
+
+/// Clauses of a message.
+fn join<T: fmt::Display>(f: &mut fmt::Formatter<'_>, clauses: &[T]) -> fmt::Result {
+    for (nth, clause) in clauses.iter().enumerate() {
+        write!(f, "{}{clause}", if nth == 0 { "" } else { "; " })?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Differing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.item {
+            Item::Table(table) => write!(f, "the table {table} exists, and is another: ")?,
+            Item::Type(name) => write!(f, "the type {} exists, and is another: ", name.as_type())?,
+        }
+        join(f, &self.differences)
     }
 }
 
@@ -275,16 +266,45 @@ fn list(names: &[Name]) -> String {
     text.join(", ")
 }
 
-impl fmt::Display for Misfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Misfit::NoColumns => f.write_str("they have no columns"),
-            Misfit::Twice(name) => write!(f, "they have two columns {name}"),
-            Misfit::Missing(name) => write!(f, "it has no column {name}"),
-            Misfit::Type { name, table, values } => {
-                write!(f, "its column {name} is {table}, the values are {values}")
-            }
-            Misfit::KeyMissing(name) => write!(f, "they have no {name}, which is in its primary key"),
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marquetry_base::ErrorKind;
+
+    /// Nothing of what was said is lost where it becomes a destination's error.
+    #[test]
+    fn as_a_destinations_error() {
+        let name = |text: &str| Name::new(text).unwrap();
+        let reason = Box::new(ExecutionError::EmptyPlan);
+        let insert = Error::Insert { object: "a.parquet".to_owned(), row: 7, tries: 2, reason };
+        let said = insert.to_string();
+        let error = marquetry_base::Error::from(insert);
+        assert_eq!(
+            (error.kind(), error.to_string()),
+            (ErrorKind::Refused, format!("{said} (row 7, a.parquet)"))
+        );
+        let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<Error>());
+        assert!(matches!(cause, Some(Error::Insert { tries: 2, .. })), "{cause:?}");
+
+        let differing = [
+            Differing {
+                item: Item::Table(TableName::parse("k.t").unwrap()),
+                differences: vec![Difference::Missing(name("a")), Difference::Static(name("b"))],
+            },
+            Differing { item: Item::Type(name("p")), differences: vec![Difference::ExtraField(name("c"))] },
+        ];
+        let error = marquetry_base::Error::from(Error::Differ(differing.to_vec()));
+        assert_eq!((error.kind(), error.detail()), (ErrorKind::Refused, Some(Detail::AlreadyExists)));
+        assert_eq!(
+            error.to_string(),
+            "the table k.t exists, and is another: it has no column a; b is static in only one of them; \
+             the type p exists, and is another: it has a field c, which is not wanted"
+        );
+        let error = marquetry_base::Error::from(Error::NoKeyspace(name("k")));
+        assert_eq!((error.kind(), error.detail()), (ErrorKind::Refused, Some(Detail::NotFound)));
+        let error = Error::ConnectTimeout { address: "cql://h/k.t".to_owned(), timeout_ms: 5 };
+        let error = marquetry_base::Error::from(error);
+        assert_eq!(error.kind(), ErrorKind::Io);
+        assert_eq!(error.message(), "cannot connect to cql://h/k.t: no answer within 5 ms");
     }
 }

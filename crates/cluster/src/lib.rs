@@ -1,38 +1,39 @@
-//! The live database: makes a table in a ScyllaDB or Cassandra cluster and loads rows into it, over the ScyllaDB Rust
-//! driver.
+//! The live database: a table of a ScyllaDB or Cassandra cluster as a destination of rows, over the ScyllaDB Rust driver.
 //!
 //! * [`Address`]: where a table is, `cql://user@host1,host2:9042/keyspace.table`;
-//! * [`Loader`]: a connection to it, which makes the table and loads rows;
-//! * [`RowSource`]: where rows come from; [`BatchSource`] makes them of Parquet batches.
+//! * [`CqlTable`]: a [`Destination`](marquetry_tables::Destination), which makes the table, or takes it as it is, and loads rows;
+//! * [`Cluster`]: a connection, for whoever wants to know or to make a table only.
 //!
 //! What it holds to:
 //!
-//! * **What could be checked is checked before the first row**: the table's columns and types, and that the rows have
-//!   its primary key. A row that no server would take (a null in its key, an empty partition key, too large) is refused
+//! * **What could be checked is checked before the first row, and said at once**: the table's columns and types, and that the
+//!   rows have its primary key. A row that no server would take (a null in its key, an empty partition key, too large) is refused
 //!   here, by number.
 //! * **A value arrives as it is**: values are sent as the native protocol holds them, never as text.
 //! * **Of two rows with one key the later wins**, whatever the order in which they arrive: rows carry write times that
 //!   grow by their order. A row that is sent twice is the same row.
 //! * **Memory is bounded**, in rows and in bytes in flight; it does not grow with the number of rows.
 //! * **No password is shown**: not in messages, not by `Debug`.
+//! * **The runtime has threads of its own.** All that is here may be called on any thread, and makes it wait.
 #![forbid(unsafe_code)]
 
 mod address;
-mod batches;
+mod cluster;
 mod error;
 mod load;
-mod loader;
 mod options;
+mod progress;
 mod rows;
+mod runtime;
 mod schema;
+mod table;
 
 pub use address::{Address, AddressError, Host, PORT_DEFAULT};
-pub use batches::BatchSource;
-pub use error::{Difference, Error, Misfit, Result};
-pub use load::Loaded;
-pub use loader::{Created, Loader};
+pub use cluster::{Cluster, Created};
+pub use error::{Difference, Differing, Error, Item, Result};
 pub use options::{
-    CONCURRENCY, CONCURRENCY_MAX, CONNECT_TIMEOUT, ConnectOptions, Consistency, ConsistencyError,
-    LoadOptions, Nulls, ROW_BYTES_MAX, TRIES,
+    CONCURRENCY, CONCURRENCY_MAX, CONNECT_TIMEOUT, ConnectOptions, Consistency, ConsistencyError, CqlOptions,
+    ROW_BYTES_MAX, TRIES,
 };
-pub use rows::{RowBlock, RowSource};
+pub use progress::{LoadProgress, Loaded};
+pub use table::CqlTable;

@@ -1,39 +1,29 @@
 //! Sending rows: prepared, concurrent, and never more in flight than was asked for.
 //!
-//! A thread of its own fills blocks of rows ([`RowSource`]), checks them, and hands them over through a short channel;
-//! the runtime sends each row as a request of its own, because rows of one block belong to different nodes. Both the
-//! rows and the bytes in flight are bounded, so memory does not depend on how many rows there are or how slow the
-//! cluster is.
+//! Whoever loads fills blocks of rows and hands them over through a short channel; the runtime sends each row as a request of its
+//! own, because rows of one block belong to different nodes. Both the rows and the bytes in flight are bounded, so memory does not
+//! depend on how many rows there are or how slow the cluster is.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use marquetry_scylla::cql::ddl::TableDef;
+use marquetry_scylla::bridge::{Mapping, Nulls};
 use marquetry_scylla::cql::insert_prefix;
 use scylla::client::session::Session;
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 use scylla::statement::Statement;
 use scylla::statement::prepared::PreparedStatement;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::error::{Error, Result};
-use crate::options::{CONCURRENCY_MAX, LoadOptions};
-use crate::rows::{PackedRow, ReadyBlock, RowBlock, RowSource, Rules};
+use crate::options::Consistency;
+use crate::progress::LoadProgress;
+use crate::rows::{Block, PackedRow};
+use crate::runtime::Runtime;
 
-/// What a load has done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Loaded {
-    /// Rows that the cluster has acknowledged. Rows with one key are counted each.
-    pub rows: u64,
-    /// Their bytes, as the protocol holds them.
-    pub bytes: u64,
-    /// Rows that were sent again, counted each time.
-    pub retries: u64,
-}
-
-/// Blocks that wait between the thread that reads and the runtime that sends: enough that neither waits for the
+/// Blocks that wait between the thread that makes them and the runtime that sends: enough that neither waits for the
 /// other at every block.
 const BLOCKS_WAITING: usize = 2;
 /// KiB of rows in flight, the driver's copies not counted: 256 rows of 128 KiB each. A larger row goes alone.
@@ -45,15 +35,14 @@ const BACKOFF_MIN: Duration = Duration::from_millis(100);
 /// The longest wait before a row is sent again.
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
-/// Prepares the `INSERT` for the source's columns.
+/// Prepares the `INSERT` of a mapping's columns.
 pub(crate) async fn prepare(
     session: &Session,
-    table: &TableDef,
-    source: &dyn RowSource,
-    options: &LoadOptions,
+    mapping: &Mapping,
+    consistency: Consistency,
 ) -> Result<PreparedStatement> {
-    let columns = source.columns();
-    let mut text = insert_prefix(&table.table, columns.iter().map(|(name, _)| name));
+    let columns = mapping.columns();
+    let mut text = insert_prefix(&mapping.table().table, columns.iter().map(|column| &column.name));
     text.push_str(&vec!["?"; columns.len()].join(", "));
     text.push(')');
     let statement = Statement::new(text);
@@ -61,56 +50,89 @@ pub(crate) async fn prepare(
     if prepared.get_variable_col_specs().len() != columns.len() {
         return Err(Error::Internal("the INSERT has not as many markers as columns"));
     }
-    prepared.set_consistency(options.consistency.for_driver());
+    prepared.set_consistency(consistency.for_driver());
     prepared.set_request_timeout(Some(REQUEST_TIMEOUT));
     // The same row with the same write time: however often it is applied, the table is the same.
     prepared.set_is_idempotent(true);
     Ok(prepared)
 }
 
-/// Loads all rows of a source. `progress` is told what has been loaded, after every block.
-///
-/// When it returns nothing is in flight any more, and the source's thread has ended.
-pub(crate) async fn load(
-    session: Arc<Session>,
-    prepared: PreparedStatement,
-    table: &TableDef,
-    source: Box<dyn RowSource>,
-    options: &LoadOptions,
-    first_write_time_us: i64,
-    progress: &mut dyn FnMut(&Loaded),
-) -> (Loaded, Result<()>) {
-    let (sender, mut blocks) = mpsc::channel(BLOCKS_WAITING);
-    let name: Arc<str> = source.name().into();
-    let reader = match start_reader(source, table, options.row_bytes_max, sender) {
-        Ok(reader) => reader,
-        Err(error) => return (Loaded::default(), Err(error)),
-    };
-    let concurrency = options.concurrency.get().min(CONCURRENCY_MAX);
-    let run = Arc::new(Run {
-        session,
-        prepared,
-        source: name,
-        tries: options.tries.max(1),
-        failed: AtomicBool::new(false),
-        first_error: Mutex::new(None),
-        rows: AtomicU64::new(0),
-        bytes: AtomicU64::new(0),
-        retries: AtomicU64::new(0),
-    });
+/// How rows are sent.
+pub(crate) struct Sending {
+    pub(crate) session: Arc<Session>,
+    pub(crate) prepared: PreparedStatement,
+    pub(crate) nulls: Nulls,
+    pub(crate) concurrency: usize,
+    pub(crate) tries: u32,
+    pub(crate) first_write_time_us: i64,
+}
+
+/// A load that is going on: blocks are given to it, and sent by tasks of the runtime.
+pub(crate) struct Load {
+    run: Arc<Run>,
+    /// `None` when no more blocks are taken.
+    blocks: Option<mpsc::Sender<Block>>,
+    sender: Option<JoinHandle<()>>,
+}
+
+impl Load {
+    /// Begins: nothing is sent yet.
+    pub(crate) fn start(runtime: &Runtime, sending: Sending, progress: LoadProgress) -> Result<Load> {
+        let (blocks, taken) = mpsc::channel(BLOCKS_WAITING);
+        let run = Arc::new(Run {
+            sending,
+            failed: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
+            first_error: Mutex::new(None),
+            progress,
+        });
+        let sender = runtime.spawn(send_all(Arc::clone(&run), taken))?;
+        Ok(Load { run, blocks: Some(blocks), sender: Some(sender) })
+    }
+
+    /// Gives rows to be sent; waits where others wait already.
+    ///
+    /// # Errors
+    ///
+    /// The first row's that the cluster did not take: then [`Load::end`] returns it. It may be one that was given long before.
+    pub(crate) fn give(&mut self, runtime: &Runtime, block: Block) -> Result<(), Ended> {
+        if self.run.failed.load(Ordering::Relaxed) {
+            return Err(Ended);
+        }
+        let blocks = self.blocks.clone().ok_or(Ended)?;
+        let given = runtime.wait(async move { blocks.send(block).await.is_ok() });
+        if given.is_ok_and(|given| given) { Ok(()) } else { Err(Ended) }
+    }
+
+    /// Takes no more rows, and waits until those that were given have been sent and answered. `hurry` leaves it at one try each.
+    ///
+    /// # Errors
+    ///
+    /// The first row's that the cluster did not take, once.
+    pub(crate) fn end(&mut self, runtime: &Runtime, hurry: bool) -> Result<()> {
+        if hurry {
+            self.run.ending.store(true, Ordering::Relaxed);
+        }
+        self.blocks = None;
+        if let Some(sender) = self.sender.take() {
+            let ended = runtime.wait(sender)?;
+            self.run.note(ended);
+        }
+        self.run.first_error().take().map_or(Ok(()), Err)
+    }
+}
+
+/// A load takes no more rows; why, [`Load::end`] says.
+#[derive(Debug)]
+pub(crate) struct Ended;
+
+/// Sends all rows of all blocks. When it returns nothing is in flight any more.
+async fn send_all(run: Arc<Run>, mut blocks: mpsc::Receiver<Block>) {
+    let Sending { nulls, concurrency, first_write_time_us: mut write_time_us, .. } = run.sending;
     let slots = Arc::new(Semaphore::new(concurrency));
     let room = Arc::new(Semaphore::new(to_usize(IN_FLIGHT_KIB)));
     let mut tasks = JoinSet::new();
-    let mut write_time_us = first_write_time_us;
-
     'send: while let Some(block) = blocks.recv().await {
-        let block: ReadyBlock = match block {
-            Ok(block) => block,
-            Err(error) => {
-                run.fail(error);
-                break;
-            }
-        };
         for (number, cells) in block.rows() {
             let kib =
                 u32::try_from(cells.len() / 1024).unwrap_or(u32::MAX).saturating_add(1).min(IN_FLIGHT_KIB);
@@ -127,143 +149,71 @@ pub(crate) async fn load(
             if run.failed.load(Ordering::Relaxed) {
                 break 'send;
             }
-            let row = PackedRow { cells, nulls: options.nulls };
-            let run = Arc::clone(&run);
+            let row = PackedRow { cells, nulls };
+            let (run, object) = (Arc::clone(&run), Arc::clone(block.object()));
             let at = write_time_us;
             write_time_us = write_time_us.saturating_add(1);
             tasks.spawn(async move {
-                run.insert(number, row, at).await;
+                run.insert(&object, number, row, at).await;
                 drop((slot, kib));
             });
         }
-        progress(&run.loaded());
     }
-    // The reader's next block finds no receiver, and it ends.
+    // Whoever gives the next block finds no receiver.
     drop(blocks);
     while let Some(ended) = tasks.join_next().await {
         run.note(ended);
-        if tasks.len().is_multiple_of(concurrency) {
-            progress(&run.loaded());
-        }
     }
-    if tokio::task::spawn_blocking(|| reader.join()).await.is_ok_and(|joined| joined.is_ok()) {
-        progress(&run.loaded());
-    } else {
-        run.fail(Error::Internal("the thread that reads rows panicked"));
-    }
-    let error = match run.first_error.lock() {
-        Ok(mut first) => first.take(),
-        Err(poisoned) => poisoned.into_inner().take(),
-    };
-    (run.loaded(), error.map_or(Ok(()), Err))
 }
 
 /// What the requests of one load share.
 struct Run {
-    session: Arc<Session>,
-    prepared: PreparedStatement,
-    source: Arc<str>,
-    tries: u32,
+    sending: Sending,
+    /// A row could not be sent.
     failed: AtomicBool,
+    /// Whoever loads has no patience any more.
+    ending: AtomicBool,
     first_error: Mutex<Option<Error>>,
-    rows: AtomicU64,
-    bytes: AtomicU64,
-    retries: AtomicU64,
+    progress: LoadProgress,
 }
 
 impl Run {
-    async fn insert(&self, number: u64, row: PackedRow, write_time_us: i64) {
-        let mut prepared = self.prepared.clone();
+    async fn insert(&self, object: &str, number: u64, row: PackedRow, write_time_us: i64) {
+        let mut prepared = self.sending.prepared.clone();
         prepared.set_timestamp(Some(write_time_us));
         let mut tries = 0;
         loop {
             tries += 1;
-            let Err(reason) = self.session.execute_unpaged(&prepared, &row).await else {
-                self.rows.fetch_add(1, Ordering::Relaxed);
-                self.bytes.fetch_add(row.cells.len() as u64, Ordering::Relaxed);
-                return;
+            let Err(reason) = self.sending.session.execute_unpaged(&prepared, &row).await else {
+                return self.progress.note_row(marquetry_base::cast::u64_of(row.cells.len()));
             };
             // When another row has ended the load, this one is not worth waiting for.
-            if tries >= self.tries || !is_passing(&reason) || self.failed.load(Ordering::Relaxed) {
-                let source = self.source.to_string();
-                return self.fail(Error::Insert { source, row: number, tries, reason: Box::new(reason) });
+            if tries >= self.sending.tries || !is_passing(&reason) || self.is_ending() {
+                let object = object.to_owned();
+                return self.fail(Error::Insert { object, row: number, tries, reason: Box::new(reason) });
             }
-            self.retries.fetch_add(1, Ordering::Relaxed);
+            self.progress.note_retry();
             tokio::time::sleep(backoff(tries, number)).await;
         }
     }
 
+    fn is_ending(&self) -> bool {
+        self.failed.load(Ordering::Relaxed) || self.ending.load(Ordering::Relaxed)
+    }
+
     /// Keeps the first error.
     fn fail(&self, error: Error) {
-        let mut first = match self.first_error.lock() {
-            Ok(first) => first,
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        first.get_or_insert(error);
+        self.first_error().get_or_insert(error);
         self.failed.store(true, Ordering::Relaxed);
+    }
+
+    fn first_error(&self) -> MutexGuard<'_, Option<Error>> {
+        self.first_error.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self, ended: Result<(), tokio::task::JoinError>) {
         if ended.is_err() {
             self.fail(Error::Internal("a request panicked"));
-        }
-    }
-
-    fn loaded(&self) -> Loaded {
-        Loaded {
-            rows: self.rows.load(Ordering::Relaxed),
-            bytes: self.bytes.load(Ordering::Relaxed),
-            retries: self.retries.load(Ordering::Relaxed),
-        }
-    }
-}
-
-type Blocks = mpsc::Sender<Result<ReadyBlock>>;
-
-fn start_reader(
-    source: Box<dyn RowSource>,
-    table: &TableDef,
-    row_bytes_max: usize,
-    blocks: Blocks,
-) -> Result<std::thread::JoinHandle<()>> {
-    let names: Vec<_> = table.columns.iter().map(|column| column.name.clone()).collect();
-    let partition_key = table.partition_key.clone();
-    let clustering: Vec<usize> = table.clustering.iter().map(|(at, _)| *at).collect();
-    let read = move || {
-        let columns = source.columns().to_vec();
-        // From positions in the table to positions in the rows; that all are there was checked before.
-        let find = |at: &usize| columns.iter().position(|(name, _)| *name == names[*at]);
-        let rules = Rules {
-            columns: &columns,
-            partition_key: partition_key.iter().filter_map(find).collect(),
-            clustering: clustering.iter().filter_map(find).collect(),
-            row_bytes_max,
-        };
-        read_blocks(source, &rules, &blocks);
-    };
-    std::thread::Builder::new().name("marquetry-rows".to_owned()).spawn(read).map_err(Error::Start)
-}
-
-/// Ends after the last row, after an error, or when nobody takes blocks any more.
-fn read_blocks(mut source: Box<dyn RowSource>, rules: &Rules<'_>, blocks: &Blocks) {
-    loop {
-        let mut block = RowBlock::default();
-        let filled = source.fill(&mut block).and_then(|more| Ok((more, block.check(rules)?)));
-        let (more, block) = match filled {
-            Ok(filled) => filled,
-            Err(error) => {
-                let name = source.name().to_owned();
-                let error = error.at(|place| place.object = Some(name));
-                // If nobody takes it, the load has failed already.
-                let _ = blocks.blocking_send(Err(Error::Row(error)));
-                return;
-            }
-        };
-        if !block.is_empty() && blocks.blocking_send(Ok(block)).is_err() {
-            return;
-        }
-        if !more {
-            return;
         }
     }
 }

@@ -1,9 +1,11 @@
-//! How to connect, and how to load.
+//! How to connect, and how to write.
 
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::Duration;
+
+use marquetry_scylla::bridge::MappingOptions;
 
 /// How to connect to a cluster.
 #[derive(Clone)]
@@ -35,15 +37,41 @@ impl fmt::Debug for ConnectOptions {
     }
 }
 
-/// How to load rows.
+/// How a table is written.
+///
+/// ```
+/// use marquetry_cluster::{Consistency, CqlOptions};
+/// use marquetry_scylla::bridge::MappingOptions;
+/// use marquetry_scylla::cql::KeySpec;
+///
+/// // Into a table that is there: its columns, types and key are what they are.
+/// let mut options = CqlOptions::default();
+/// options.consistency = Consistency::One;
+/// options.connect.user = Some("etl".to_owned());
+///
+/// // Into one that is made, unless it is there already and the same.
+/// let mapping = MappingOptions { key: Some(KeySpec::parse("day, trip")?), ..MappingOptions::default() };
+/// let options = CqlOptions::create(mapping);
+/// # Ok::<(), marquetry_scylla::cql::ddl::KeyError>(())
+/// ```
 #[derive(Debug, Clone)]
-pub struct LoadOptions {
+#[non_exhaustive]
+pub struct CqlOptions {
+    /// How to connect.
+    pub connect: ConnectOptions,
+    /// Make the table and its types, unless they are there already with the same columns and key. Otherwise the table must be there.
+    pub create: bool,
+    /// How the rows' columns become the table's.
+    ///
+    /// Of a table that is not made here, key and types are its own: `key`, `sets`, `frozen` and `existing` must not be given.
+    /// A null is left unset unless [`Nulls::Null`](marquetry_scylla::bridge::Nulls::Null) asks for a tombstone: a new row has no
+    /// value there either way; a row that was there keeps the one it had, or loses it. Many tombstones make reads slow until they
+    /// are compacted away.
+    pub mapping: MappingOptions,
     /// Rows in flight: sent, and not yet answered. At most [`CONCURRENCY_MAX`] are.
     pub concurrency: NonZeroUsize,
     /// How many replicas must have a row before it counts as loaded.
     pub consistency: Consistency,
-    /// What becomes of a null.
-    pub nulls: Nulls,
     /// How often a row is sent before the load gives up, when the cluster is overloaded or does not answer in time.
     /// The waits between grow from 0.1 s, doubling each time, to 5 s.
     pub tries: u32,
@@ -57,12 +85,14 @@ pub struct LoadOptions {
     pub write_time_us: Option<i64>,
 }
 
-impl Default for LoadOptions {
-    fn default() -> LoadOptions {
-        LoadOptions {
+impl Default for CqlOptions {
+    fn default() -> CqlOptions {
+        CqlOptions {
+            connect: ConnectOptions::default(),
+            create: false,
+            mapping: MappingOptions::default(),
             concurrency: CONCURRENCY,
             consistency: Consistency::LocalQuorum,
-            nulls: Nulls::Unset,
             tries: TRIES,
             row_bytes_max: ROW_BYTES_MAX,
             write_time_us: None,
@@ -70,15 +100,11 @@ impl Default for LoadOptions {
     }
 }
 
-/// What becomes of a null.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Nulls {
-    /// Nothing is written: a new row has no value there, and a row that was there keeps the one it had. No tombstones.
-    #[default]
-    Unset,
-    /// A tombstone is written, as `INSERT … VALUES (null)` does: the row has no value there, whatever it had. Many
-    /// tombstones make reads slow until they are compacted away.
-    Tombstone,
+impl CqlOptions {
+    /// The table is made, by this mapping, which has a key.
+    pub fn create(mapping: MappingOptions) -> CqlOptions {
+        CqlOptions { create: true, mapping, ..CqlOptions::default() }
+    }
 }
 
 /// How many replicas must have a row before the cluster says that it is written.

@@ -1,12 +1,13 @@
-//! A table as the cluster has it, compared with the one wanted and with the rows that are to be loaded.
+//! A table as the cluster has it, compared with the one wanted.
 
 use std::collections::{HashMap, HashSet};
 
-use marquetry_scylla::cql::{ColumnDef, CqlType, Name, Order, TableDef, TableName, TypeDef};
+use marquetry_scylla::cql::ddl::KeyPart;
+use marquetry_scylla::cql::{ColumnDef, CqlType, KeySpec, Name, Order, TableDef, TableName, TypeDef};
 use scylla::client::session::Session;
 use scylla::statement::{Consistency, Statement};
 
-use crate::error::{Difference, Error, Misfit, Result};
+use crate::error::{Difference, Differing, Error, Item, Result};
 
 /// A column's row of `system_schema.columns`: name, kind, position, order, type.
 type ColumnRow = (String, String, i32, String, String);
@@ -55,85 +56,80 @@ pub(crate) async fn read_types(session: &Session, table: &TableName) -> Result<V
     rows.into_iter().map(|row| type_of(keyspace, row)).collect()
 }
 
-/// Compares user-defined types that are to be used with those that are there, by name: the first that is there and has other
+/// Compares user-defined types that are to be used with those that are there, by name: which of them are there with other
 /// fields, or the same in another order.
-pub(crate) fn compare_types(existing: &[TypeDef], wanted: &[TypeDef]) -> Option<(Name, Difference)> {
+pub(crate) fn compare_types(existing: &[TypeDef], wanted: &[TypeDef]) -> Vec<Differing> {
     let has: HashMap<&Name, &TypeDef> = existing.iter().map(|it| (&it.name, it)).collect();
-    wanted.iter().find_map(|wanted| {
-        let there = has.get(&wanted.name)?;
-        Some((wanted.name.clone(), compare_fields(there, wanted)?))
-    })
+    wanted
+        .iter()
+        .filter_map(|wanted| {
+            let differences = compare_fields(has.get(&wanted.name)?, wanted);
+            let item = Item::Type(wanted.name.clone());
+            (!differences.is_empty()).then_some(Differing { item, differences })
+        })
+        .collect()
 }
 
-fn compare_fields(existing: &TypeDef, wanted: &TypeDef) -> Option<Difference> {
+fn compare_fields(existing: &TypeDef, wanted: &TypeDef) -> Vec<Difference> {
     let has: HashMap<&Name, &CqlType> = existing.fields.iter().map(|(name, it)| (name, it)).collect();
+    let mut differences = Vec::new();
     for (name, wanted) in &wanted.fields {
         match has.get(name) {
-            None => return Some(Difference::MissingField(name.clone())),
+            None => differences.push(Difference::MissingField(name.clone())),
             Some(there) if !same_field_type(there, wanted) => {
                 let (table, wanted) = ((*there).clone(), wanted.clone());
-                return Some(Difference::Type { name: name.clone(), table, wanted });
+                differences.push(Difference::Type { name: name.clone(), table, wanted });
             }
             Some(_) => {}
         }
     }
     let wants: HashSet<&Name> = wanted.fields.iter().map(|(name, _)| name).collect();
-    if let Some((extra, _)) = existing.fields.iter().find(|(name, _)| !wants.contains(name)) {
-        return Some(Difference::ExtraField(extra.clone()));
+    let extra = existing.fields.iter().filter(|(name, _)| !wants.contains(name));
+    differences.extend(extra.map(|(name, _)| Difference::ExtraField(name.clone())));
+    if differences.is_empty() {
+        let names = |it: &TypeDef| it.fields.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let (existing, wanted) = (names(existing), names(wanted));
+        differences.extend((existing != wanted).then_some(Difference::Order { existing, wanted }));
     }
-    let names = |it: &TypeDef| it.fields.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-    let (existing, wanted) = (names(existing), names(wanted));
-    (existing != wanted).then_some(Difference::Order { existing, wanted })
+    differences
 }
 
 /// Compares an existing table with the one wanted: columns by name, in any order, types, statics, and the key.
-pub(crate) fn compare(existing: &TableDef, wanted: &TableDef) -> Option<Difference> {
+pub(crate) fn compare(existing: &TableDef, wanted: &TableDef) -> Vec<Difference> {
     let has = by_name(&existing.columns);
+    let mut differences = Vec::new();
     for column in &wanted.columns {
+        let name = || column.name.clone();
         let Some(there) = has.get(&column.name) else {
-            return Some(Difference::Missing(column.name.clone()));
+            differences.push(Difference::Missing(name()));
+            continue;
         };
         if !same_type(&there.cql_type, &column.cql_type) {
-            return Some(Difference::Type {
-                name: column.name.clone(),
-                table: there.cql_type.clone(),
-                wanted: column.cql_type.clone(),
-            });
+            let (table, wanted) = (there.cql_type.clone(), column.cql_type.clone());
+            differences.push(Difference::Type { name: name(), table, wanted });
         }
         if there.is_static != column.is_static {
-            return Some(Difference::Static(column.name.clone()));
+            differences.push(Difference::Static(name()));
         }
     }
     let wants = by_name(&wanted.columns);
-    if let Some(extra) = existing.columns.iter().find(|column| !wants.contains_key(&column.name)) {
-        return Some(Difference::Extra(extra.name.clone()));
-    }
+    let extra = existing.columns.iter().filter(|column| !wants.contains_key(&column.name));
+    differences.extend(extra.map(|column| Difference::Extra(column.name.clone())));
     let (table, wanted) = (key_text(existing), key_text(wanted));
-    if table == wanted { None } else { Some(Difference::Key { table, wanted }) }
+    differences.extend((table != wanted).then_some(Difference::Key { table, wanted }));
+    differences
 }
 
-/// Checks that rows of these columns can be rows of the table.
-pub(crate) fn fit(table: &TableDef, columns: &[(Name, CqlType)]) -> Option<Misfit> {
-    if columns.is_empty() {
-        return Some(Misfit::NoColumns);
+/// The primary key of a table, as a person would type it.
+pub(crate) fn key_of(table: &TableDef) -> KeySpec {
+    let part = |at: &usize| KeyPart {
+        text: table.columns.get(*at).map(|column| column.name.as_str().to_owned()).unwrap_or_default(),
+        quoted: true,
+    };
+    KeySpec {
+        partition: table.partition_key.iter().map(part).collect(),
+        clustering: table.clustering.iter().map(|(at, order)| (part(at), *order)).collect(),
     }
-    let has = by_name(&table.columns);
-    let mut seen = HashSet::new();
-    for (name, values) in columns {
-        if !seen.insert(name) {
-            return Some(Misfit::Twice(name.clone()));
-        }
-        let Some(column) = has.get(name) else {
-            return Some(Misfit::Missing(name.clone()));
-        };
-        if !same_type(&column.cql_type, values) {
-            let table = column.cql_type.clone();
-            return Some(Misfit::Type { name: name.clone(), table, values: values.clone() });
-        }
-    }
-    let key = table.partition_key.iter().chain(table.clustering.iter().map(|(at, _)| at));
-    let mut names = key.map(|at| &table.columns[*at].name);
-    names.find(|name| !seen.contains(name)).map(|name| Misfit::KeyMissing(name.clone()))
 }
 
 fn by_name(columns: &[ColumnDef]) -> HashMap<&Name, &ColumnDef> {
@@ -249,6 +245,10 @@ mod tests {
         Name::new(text).unwrap()
     }
 
+    fn said(differences: &[Difference]) -> String {
+        differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    }
+
     /// As the schema tables tell it: columns by name, positions in the key anywhere.
     fn existing(rows: &[(&str, &str, i32, &str, &str)]) -> TableDef {
         let rows = rows
@@ -302,14 +302,17 @@ mod tests {
         wanted.partition_key.iter_mut().for_each(|at| *at = last - *at);
         wanted.clustering.iter_mut().for_each(|(at, _)| *at = last - *at);
         wanted.comment = Some("another".to_owned());
-        assert_eq!(compare(&table, &wanted), None, "the order of columns is nothing");
+        assert_eq!(compare(&table, &wanted), [], "the order of columns is nothing");
 
         let changed = |change: &dyn Fn(&mut TableDef)| {
             let mut wanted = table.clone();
             change(&mut wanted);
-            compare(&table, &wanted).map(|difference| difference.to_string()).unwrap_or_default()
+            said(&compare(&table, &wanted))
         };
-        assert_eq!(changed(&|table| table.columns[5].name = name("w")), "it has no column w");
+        assert_eq!(
+            changed(&|table| table.columns[5].name = name("w")),
+            "it has no column w; it has a column v, which is not wanted"
+        );
         assert_eq!(changed(&|table| table.columns.truncate(5)), "it has a column v, which is not wanted");
         assert_eq!(
             changed(&|table| table.columns[5].cql_type = CqlType::Int),
@@ -339,47 +342,32 @@ mod tests {
         );
         let difference = |fields: &[(&str, &str)]| {
             let found = compare_types(&[point(&[("a", "int")]), there.clone()], &[point(fields)]);
-            found.map(|(name, difference)| format!("{name}: {difference}")).unwrap_or_default()
+            found.iter().map(ToString::to_string).collect::<String>()
         };
         // Of two types of one name the later counts here; a server has one. What is frozen anyway is the same.
         assert_eq!(difference(&[("x", "int"), ("Y", "list<\"Other\">"), ("z", "text")]), "");
+        let prefix = "the type \"Point\" exists, and is another: ";
         let rest = [("Y", "list<\"Other\">"), ("z", "text")];
         assert_eq!(
             difference(&[&[("x", "bigint")], &rest[..]].concat()),
-            "\"Point\": its x is int, wanted is bigint"
+            format!("{prefix}its x is int, wanted is bigint")
         );
-        assert_eq!(difference(&rest), "\"Point\": it has a field x, which is not wanted");
-        assert_eq!(difference(&[&rest[..], &[("w", "int")]].concat()), "\"Point\": it has no field w");
-        let order = "\"Point\": its fields are in the order x, \"Y\", z, wanted is \"Y\", z, x";
+        assert_eq!(difference(&rest), format!("{prefix}it has a field x, which is not wanted"));
+        assert_eq!(
+            difference(&[&rest[..1], &[("w", "int"), ("z", "int")]].concat()),
+            format!(
+                "{prefix}it has no field w; its z is text, wanted is int; it has a field x, which is not wanted"
+            )
+        );
+        let order = format!("{prefix}its fields are in the order x, \"Y\", z, wanted is \"Y\", z, x");
         assert_eq!(difference(&[&rest[..], &[("x", "int")]].concat()), order);
         // One that is not there is to be made.
-        assert_eq!(compare_types(&[], &[there]), None);
+        assert_eq!(compare_types(&[], &[there]), []);
         for (names, types) in
             [(vec!["a".to_owned()], vec![]), (vec!["a".to_owned()], vec!["int<".to_owned()])]
         {
             let error = type_of(&name("k"), ("p".to_owned(), names, types)).unwrap_err();
             assert!(matches!(error, Error::Answer { .. }), "{error}");
         }
-    }
-
-    #[test]
-    fn misfits() {
-        let table = flights();
-        let key = [("a", "int"), ("b", "text"), ("C", "text"), ("d", "date")];
-        let fits = |columns: &[(&str, &str)]| {
-            let columns: Vec<_> = columns
-                .iter()
-                .map(|(text, cql_type)| (name(text), CqlType::parse(cql_type).unwrap()))
-                .collect();
-            fit(&table, &columns).map(|misfit| misfit.to_string()).unwrap_or_default()
-        };
-        assert_eq!(fits(&key), "");
-        assert_eq!(fits(&[&key[..], &[("v", "bigint")]].concat()), "");
-        assert_eq!(fits(&[]), "they have no columns");
-        assert_eq!(fits(&[&key[..], &[("c", "text")]].concat()), "it has no column c");
-        assert_eq!(fits(&[&key[..], &[("v", "int")]].concat()), "its column v is bigint, the values are int");
-        assert_eq!(fits(&[&key[..], &[("a", "int")]].concat()), "they have two columns a");
-        assert_eq!(fits(&key[1..]), "they have no a, which is in its primary key");
-        assert_eq!(fits(&key[..3]), "they have no d, which is in its primary key");
     }
 }

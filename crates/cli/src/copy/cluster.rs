@@ -1,6 +1,7 @@
 //! Rows into a table of a live cluster.
 
 use std::env;
+use std::error::Error as _;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -10,19 +11,15 @@ use std::time::Instant;
 use clap::Args;
 
 use marquetry_base::Error;
-use marquetry_base::cast::u64_of;
 use marquetry_cluster::{
-    Address, CONCURRENCY, ConnectOptions, Consistency, Created, LoadOptions, Loaded, Loader, RowBlock,
-    RowSource,
+    Address, CONCURRENCY, ConnectOptions, Consistency, CqlOptions, CqlTable, Created, Error as ClusterError,
+    LoadProgress, Loaded,
 };
-use marquetry_scylla::bridge::{Cell, Existing, MappedBatch, Mapping, MappingOptions};
-use marquetry_scylla::cql::ddl::{KeyPart, TableDef};
-use marquetry_scylla::cql::{CqlType, KeySpec, Name, TableName, TypeDef};
-use marquetry_tables::{Reading, ReadingOptions, Source};
+use marquetry_tables::{CopyOptions, Source, copy};
 
 use super::Copying;
-use crate::args::Nulls;
-use crate::failure::{Exit, Failure, Outcome, located, plain};
+use crate::args::RowArgs;
+use crate::failure::{Exit, Failure, Outcome, plain, say};
 use crate::numbers::thousands;
 use crate::output::Interrupted;
 use crate::progress::{Goes, Progress};
@@ -63,7 +60,38 @@ impl ClusterArgs {
     /// Copies; says what was done.
     pub(super) fn copy(&self, copying: &Copying<'_>, address: Address) -> Outcome<String> {
         let Copying { from, rows, quiet, interrupted } = *copying;
-        let mut mapping_options = rows.mapping_options()?;
+        let options = self.options(rows, &address)?;
+        let source: Arc<dyn Source> = rows.table.open(from, interrupted)?;
+        let bar = Progress::new(rows_wanted(source.table(), rows.limit), quiet, Goes::Elsewhere);
+        let name = address.table().to_string();
+        let mut table = CqlTable::new(address, options);
+        let progress = table.progress();
+        let mut note = (!quiet).then(|| format!("note: the table {name} is there already"));
+        let mut report = || {
+            if progress.created() == Some(Created::AlreadyThere)
+                && let Some(note) = note.take()
+            {
+                say("marquetry", &note);
+            }
+            let Loaded { rows, bytes, .. } = progress.loaded();
+            bar.update(rows, bytes);
+        };
+        let mut how = CopyOptions::default();
+        how.limit = rows.limit;
+        how.cancel = interrupted.cancel();
+        let started = Instant::now();
+        let copied = copy(&source, &mut table, &how, &mut |_| report());
+        // Nothing is in flight any more, also where it failed: what is counted is there.
+        table.settle();
+        report();
+        bar.clear();
+        copied.map_err(|error| self.failure(error, &progress, interrupted))?;
+        Ok(summary(&name, &progress.loaded(), started))
+    }
+
+    fn options(&self, rows: &RowArgs, address: &Address) -> Outcome<CqlOptions> {
+        let mut options = CqlOptions::default();
+        options.mapping = rows.mapping_options()?;
         if self.create {
             rows.expect_key()?;
         } else if rows.key.is_some() {
@@ -75,44 +103,43 @@ impl ClusterArgs {
                 "--as-set and --frozen are for a table that is made: add --create; a table that is there has its own types",
             ));
         }
-        let connect = self.connect_options(address.user().is_some(), address.password().is_some())?;
-        let source: Arc<dyn Source> = rows.table.open(from, interrupted)?;
-        // With --create all that the files themselves can have wrong is found before a cluster is bothered.
-        let early =
-            if self.create { Some(mapping_of(&source, address.table(), &mapping_options)?) } else { None };
-        interrupted.check()?;
-        let table_name = address.table().clone();
-        let mut loader = Loader::connect(address, &connect).map_err(|error| {
-            // Whoever does not wait for a timeout is not interested in it.
-            if interrupted.is_set() { Failure::Interrupted } else { failure(None, &error) }
-        })?;
-        interrupted.check()?;
-        let mapping = match early {
-            Some(mapping) => {
-                let created = loader
-                    .create_table(mapping.table(), mapping.types())
-                    .map_err(|error| failure(None, &error))?;
-                if created == Created::AlreadyThere && !quiet {
-                    crate::failure::say(
-                        "marquetry",
-                        &format!("note: the table {table_name} is there already"),
-                    );
-                }
-                mapping
+        options.connect = self.connect_options(address.user().is_some(), address.password().is_some())?;
+        (options.create, options.concurrency) = (self.create, self.concurrency);
+        options.consistency = self.consistency;
+        Ok(options)
+    }
+
+    /// An error, blamed on whom it concerns; with it, how far the load came.
+    fn failure(&self, error: Error, progress: &LoadProgress, interrupted: &Interrupted) -> Failure {
+        let had = || format!("{} rows had been loaded", thousands(progress.loaded().rows));
+        // Whoever does not wait for a timeout is not interested in it.
+        if interrupted.is_set() {
+            return match progress.has_begun() {
+                true => Failure::Said(Exit::Interrupted, format!("interrupted; {}", had())),
+                false => Failure::Interrupted,
+            };
+        }
+        let failure = match error.source().and_then(|cause| cause.downcast_ref::<ClusterError>()) {
+            None => error.into(),
+            Some(cause @ ClusterError::NoTable(_)) if !self.create => {
+                Failure::refused(format!("{cause}; --create makes it"))
             }
-            None => {
-                let table = loader.table().map_err(|error| failure(None, &error))?.ok_or_else(|| {
-                    Failure::refused(format!("the cluster has no table {table_name}; --create makes it"))
-                })?;
-                mapping_options.key = Some(key_of(&table));
-                let types = loader.types().map_err(|error| failure(None, &error))?;
-                let columns = table.columns.into_iter().map(|it| (it.name, it.cql_type)).collect();
-                mapping_options.existing = Some(Existing { columns, types });
-                mapping_of(&source, &table_name, &mapping_options)?
-            }
+            Some(ClusterError::Insert { .. }) => Failure::refused(error.to_string()),
+            Some(cause @ ClusterError::Unsupported(_)) => Failure::usage(cause.to_string()),
+            Some(cause @ ClusterError::Internal(_)) => Failure::bug(cause.to_string()),
+            Some(
+                cause @ (ClusterError::Start(_)
+                | ClusterError::Connect { .. }
+                | ClusterError::ConnectTimeout { .. }),
+            ) => Failure::unreachable(plain(&cause.to_string())),
+            Some(cause) => Failure::refused(cause.to_string()),
         };
-        let total = self.load(&mut loader, &source, mapping, copying)?;
-        Ok(total.summary(&table_name.to_string()))
+        match failure {
+            Failure::Said(exit, message) if progress.has_begun() => {
+                Failure::Said(exit, format!("{message}; {}", had()))
+            }
+            other => other,
+        }
     }
 
     fn connect_options(&self, has_user: bool, has_password: bool) -> Outcome<ConnectOptions> {
@@ -145,181 +172,15 @@ impl ClusterArgs {
         }
         Ok(options)
     }
-
-    /// Loads the rows.
-    fn load(
-        &self,
-        loader: &mut Loader,
-        source: &Arc<dyn Source>,
-        mapping: Mapping,
-        copying: &Copying<'_>,
-    ) -> Outcome<Total> {
-        let Copying { rows, interrupted, .. } = *copying;
-        let options = LoadOptions {
-            concurrency: self.concurrency,
-            consistency: self.consistency,
-            nulls: match rows.nulls {
-                Nulls::Unset => marquetry_cluster::Nulls::Unset,
-                Nulls::Null => marquetry_cluster::Nulls::Tombstone,
-            },
-            ..LoadOptions::default()
-        };
-        let mapping = Arc::new(mapping);
-        let mut reading = ReadingOptions::default();
-        reading.piece.limit = rows.limit;
-        reading.cancel = interrupted.cancel();
-        let progress = Progress::new(rows_wanted(source.table(), rows.limit), copying.quiet, Goes::Elsewhere);
-        let rows = ReadRows {
-            name: source.table().name.clone(),
-            columns: mapping.columns().iter().map(|it| (it.name.clone(), it.cql_type.clone())).collect(),
-            mapping,
-            reading: Reading::new(Arc::clone(source), reading)?,
-            batch: None,
-            rows: 0,
-        };
-        let mut total = Total { rows: 0, bytes: 0, retries: 0, started: Instant::now() };
-        let mut report = |loaded: &Loaded| progress.update(loaded.rows, loaded.bytes);
-        match loader.load(Box::new(rows), &options, &mut report) {
-            Ok(loaded) => total.add(&loaded),
-            Err(error) => {
-                progress.clear();
-                return Err(stopped(&source.table().name, &error, interrupted));
-            }
-        }
-        Ok(total)
-    }
 }
 
 /// The variable that may hold the password.
 const PASSWORD_VARIABLE: &str = "MARQUETRY_PASSWORD";
 
-/// What was loaded of all files.
-struct Total {
-    rows: u64,
-    bytes: u64,
-    retries: u64,
-    started: Instant,
-}
-
-impl Total {
-    fn add(&mut self, loaded: &Loaded) {
-        self.rows += loaded.rows;
-        self.bytes += loaded.bytes;
-        self.retries += loaded.retries;
-    }
-
-    fn summary(&self, table: &str) -> String {
-        let again = match self.retries {
-            0 => String::new(),
-            retries => format!("{} sent again", thousands(retries)),
-        };
-        super::summary(self.rows, &format!("loaded into {table}"), self.started, &again)
-    }
-}
-
-/// A table's rows as cells, for the loader.
-struct ReadRows {
-    name: String,
-    columns: Vec<(Name, CqlType)>,
-    mapping: Arc<Mapping>,
-    reading: Reading,
-    /// The batch at hand, its piece, and its next row.
-    batch: Option<(usize, MappedBatch, usize)>,
-    /// Rows so far.
-    rows: u64,
-}
-
-impl RowSource for ReadRows {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn columns(&self) -> &[(Name, CqlType)] {
-        &self.columns
-    }
-
-    fn types(&self) -> &[TypeDef] {
-        self.mapping.types()
-    }
-
-    fn fill(&mut self, block: &mut RowBlock) -> Result<bool, Error> {
-        loop {
-            let (piece, mut batch, mut next) = match self.batch.take() {
-                Some(at_hand) => at_hand,
-                None => match self.reading.next()? {
-                    Some((piece, batch)) => (piece, self.mapping.assemble(batch)?, 0),
-                    None => return Ok(false),
-                },
-            };
-            while next < batch.rows() && !block.is_full() {
-                block.start_row(batch.first_row() + u64_of(next));
-                for column in 0..self.columns.len() {
-                    let written = block.cell(|out| {
-                        self.mapping.write_cell(column, &mut batch, next, self.rows, out).map(Cell::is_value)
-                    });
-                    let name = self.reading.name_of(piece);
-                    written.map_err(|error| error.at(|place| place.object = Some(name.to_string())))?;
-                }
-                self.rows += 1;
-                next += 1;
-            }
-            if next < batch.rows() {
-                self.batch = Some((piece, batch, next));
-            }
-            if block.is_full() {
-                return Ok(true);
-            }
-        }
-    }
-}
-
-/// How the table becomes one of the database. Whatever can be wrong before the first row is found here.
-fn mapping_of(source: &Arc<dyn Source>, table: &TableName, options: &MappingOptions) -> Outcome<Mapping> {
-    let mapping = Mapping::new(&source.table().schema, table.clone(), options);
-    mapping.map_err(|error| Failure::about(&source.table().name, &error))
-}
-
-/// The primary key of a table that is there, as a person would type it.
-fn key_of(table: &TableDef) -> KeySpec {
-    let part = |at: &usize| KeyPart {
-        text: table.columns.get(*at).map(|column| column.name.as_str().to_string()).unwrap_or_default(),
-        quoted: true,
+fn summary(table: &str, loaded: &Loaded, started: Instant) -> String {
+    let again = match loaded.retries {
+        0 => String::new(),
+        retries => format!("{} sent again", thousands(retries)),
     };
-    KeySpec {
-        partition: table.partition_key.iter().map(part).collect(),
-        clustering: table.clustering.iter().map(|(at, order)| (part(at), *order)).collect(),
-    }
-}
-
-/// A load's error: with it, how far it came.
-fn stopped(name: &str, error: &marquetry_cluster::Error, interrupted: &Interrupted) -> Failure {
-    let (reason, loaded) = match error {
-        marquetry_cluster::Error::Stopped { reason, loaded } => (&**reason, loaded.rows),
-        other => (other, 0),
-    };
-    let had = format!("{} rows had been loaded", thousands(loaded));
-    if interrupted.is_set() {
-        return Failure::Said(Exit::Interrupted, format!("interrupted; {had}"));
-    }
-    match failure(Some(name), reason) {
-        Failure::Said(exit, message) => Failure::Said(exit, format!("{message}; {had}")),
-        other => other,
-    }
-}
-
-/// A cluster's error, blamed on whom it concerns.
-fn failure(file: Option<&str>, error: &marquetry_cluster::Error) -> Failure {
-    use marquetry_cluster::Error as Cluster;
-    match error {
-        Cluster::Row(error) => match error.place().object.as_deref().or(file) {
-            Some(file) => Failure::about(file, error),
-            None => Failure::refused(located(error)),
-        },
-        Cluster::Unsupported(_) => Failure::usage(error.to_string()),
-        Cluster::Start(_) | Cluster::Connect { .. } | Cluster::ConnectTimeout { .. } => {
-            Failure::unreachable(plain(&error.to_string()))
-        }
-        Cluster::Internal(_) => Failure::bug(error.to_string()),
-        _ => Failure::refused(error.to_string()),
-    }
+    super::summary(loaded.rows, &format!("loaded into {table}"), started, &again)
 }

@@ -1,21 +1,16 @@
 //! A file with every scalar type, edge values and nulls, both loaded and printed as CQL, reads back equal to constants.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
-use marquetry_base::{Limits, Object};
-use marquetry_cluster::{BatchSource, ConnectOptions, Created, LoadOptions, Loaded, Loader};
-use marquetry_codecs::StandardCodecs;
-use marquetry_io::blocking::File;
-use marquetry_io::{ByteSources, drive};
-use marquetry_parquet::batch::Batch;
-use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
+use marquetry_cluster::{CqlOptions, CqlTable, Created};
 use marquetry_scylla::bridge::{InsertWriter, Mapping, MappingOptions, Nulls};
 use marquetry_scylla::cql::{KeySpec, Name, TableName};
+use marquetry_tables::{CopyOptions, CqlParts, CqlText, CqlTextOptions, Source, copy};
 use scylla::value::CqlValue;
 
 use crate::expected::{self, ROWS};
+use crate::made::{FileSource, load};
 use crate::server::{KEYSPACE, Server};
 
 pub(crate) fn all(server: &Server) {
@@ -27,27 +22,33 @@ pub(crate) fn all(server: &Server) {
 
 fn loaded(server: &Server) {
     let address = server.address("loaded");
-    let (mapping, batches) = open(address.table(), &by_id(Nulls::Unset), false);
+    let (mapping, source) = open(address.table(), &by_id(Nulls::Unset));
     assert_columns(&mapping);
-    let mut loader = Loader::connect(address, &ConnectOptions::default()).unwrap();
-    assert_eq!(loader.create_table(mapping.table(), mapping.types()).unwrap(), Created::New);
-    assert_eq!(loader.create_table(mapping.table(), mapping.types()).unwrap(), Created::AlreadyThere);
-    let rows = BatchSource::new("all_types.parquet", mapping, batches);
-    let loaded = loader.load(Box::new(rows), &LoadOptions::default(), &mut |_| {}).unwrap();
-    assert_eq!(loaded, Loaded { rows: ROWS as u64, ..loaded });
+    let source: Arc<dyn Source> = source;
+    for created in [Created::New, Created::AlreadyThere] {
+        let mut table = CqlTable::new(address.clone(), CqlOptions::create(by_id(Nulls::Unset)));
+        assert_eq!(table.progress().created(), None);
+        let (loaded, ended) = load(&mut table, &source);
+        assert_eq!(ended, Ok(ROWS as u64));
+        assert_eq!((loaded.rows, table.progress().created()), (ROWS as u64, Some(created)));
+        assert_rows(server, "loaded");
+    }
+    // Its types and its key are known.
+    let mut table = CqlTable::new(address, CqlOptions::default());
+    assert_eq!(load(&mut table, &source).1, Ok(ROWS as u64));
     assert_rows(server, "loaded");
 }
 
 fn printed(server: &Server, table: &str, nulls: Nulls) {
     let name = TableName::parse(&format!("{KEYSPACE}.{table}")).unwrap();
-    // As the command prints: with dictionaries kept.
-    let (mapping, batches) = open(&name, &by_id(nulls), true);
+    let (mapping, source) = open(&name, &by_id(nulls));
     assert_columns(&mapping);
     server.run(&mapping.table().to_string());
-    let mut writer = InsertWriter::new(&*mapping);
-    let mut statements = 0;
-    for batch in batches {
-        let batch = mapping.assemble(batch.unwrap()).unwrap();
+    let mut writer = InsertWriter::new(mapping);
+    let (mut statements, mut text) = (0, String::new());
+    // As the command prints: with dictionaries kept.
+    for batch in source.batches(true) {
+        let batch = writer.mapping().assemble(batch).unwrap();
         for row in 0..batch.rows() {
             let mut out = Vec::new();
             writer.write(&batch, row..row + 1, batch.first_row(), &mut out, usize::MAX).unwrap();
@@ -55,26 +56,35 @@ fn printed(server: &Server, table: &str, nulls: Nulls) {
             assert!(statement.starts_with("INSERT INTO ") && statement.ends_with(";\n"), "{statement}");
             server.run(&statement);
             statements += 1;
+            text.push_str(&statement);
         }
     }
+    // So does the destination.
+    let mut copied = Vec::new();
+    let options = CqlTextOptions::of(by_id(nulls)).only(CqlParts::Rows);
+    let mut destination = CqlText::new(&mut copied, name, options);
+    let source: Arc<dyn Source> = source;
+    copy(&source, &mut destination, &CopyOptions::default(), &mut |_| {}).unwrap();
+    drop(destination);
+    assert_eq!(String::from_utf8(copied).unwrap(), text);
     assert_eq!(statements, ROWS);
     assert_rows(server, table);
 }
 
-/// The row number as the key, from a number on, and only some rows and columns.
+/// The row number as the key, and only some rows and columns.
 fn numbered(server: &Server) {
-    let address = server.address("numbered");
     let options = MappingOptions {
         row_number: Some(Name::new("n").unwrap()),
         columns: Some(vec!["enum".to_owned()]),
         ..MappingOptions::default()
     };
-    let (mapping, batches) = open(address.table(), &options, true);
-    let mut loader = Loader::connect(address, &ConnectOptions::default()).unwrap();
-    assert_eq!(loader.create_table(mapping.table(), mapping.types()).unwrap(), Created::New);
+    let mut table = CqlTable::new(server.address("numbered"), CqlOptions::create(options));
+    let source: Arc<dyn Source> = FileSource::open("all_types.parquet");
     // Five of six rows: beyond the first row group, which has four.
-    let rows = BatchSource::new("all_types.parquet", mapping, batches).numbered_from(100).limited_to(5);
-    assert_eq!(loader.load(Box::new(rows), &LoadOptions::default(), &mut |_| {}).unwrap().rows, 5);
+    let mut only = CopyOptions::default();
+    only.limit = Some(5);
+    assert_eq!(copy(&source, &mut table, &only, &mut |_| {}).unwrap().rows, 5);
+    assert_eq!(table.progress().loaded().rows, 5);
     let read: BTreeMap<i64, Option<CqlValue>> = server
         .select(&format!("SELECT * FROM {KEYSPACE}.numbered"))
         .into_iter()
@@ -85,30 +95,16 @@ fn numbered(server: &Server) {
         .collect();
     let text = |text: &str| Some(CqlValue::Text(text.to_owned()));
     let expected = [text("HEARTS"), text(""), text("'"), text("SPADES"), None];
-    assert_eq!(read, (100..).zip(expected).collect());
+    assert_eq!(read, (0..).zip(expected).collect());
 }
 
 fn by_id(nulls: Nulls) -> MappingOptions {
     MappingOptions { key: Some(KeySpec::parse("id").unwrap()), nulls, ..MappingOptions::default() }
 }
 
-type Batches = Box<dyn Iterator<Item = marquetry_base::Result<Batch>> + Send>;
-
-fn open(table: &TableName, options: &MappingOptions, keep_dictionaries: bool) -> (Arc<Mapping>, Batches) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/all_types.parquet");
-    let file = ByteSources::new().with(Object(0), File::open(path).unwrap());
-    let metadata = drive(&mut FooterReader::new(Object(0), Limits::DEFAULT), &file).unwrap().unwrap();
-    let mapping = Arc::new(Mapping::new(&metadata.schema, table.clone(), options).unwrap());
-    let options = ReadOptions {
-        leaves: Some(mapping.leaves()),
-        // Batches end within row groups too.
-        batch_rows: 3,
-        keep_dictionaries,
-        ..ReadOptions::default()
-    };
-    let codecs = Arc::new(StandardCodecs::default());
-    let mut reader = BatchReader::new(Object(0), metadata, codecs, options).unwrap();
-    (mapping, Box::new(std::iter::from_fn(move || drive(&mut reader, &file).transpose())))
+fn open(table: &TableName, options: &MappingOptions) -> (Mapping, Arc<FileSource>) {
+    let source = FileSource::open("all_types.parquet");
+    (Mapping::new(&source.table().schema, table.clone(), options).unwrap(), source)
 }
 
 fn assert_columns(mapping: &Mapping) {

@@ -6,6 +6,7 @@ mod all_types;
 mod cassandra;
 mod expected;
 mod loading;
+mod made;
 mod nested;
 mod proxy;
 mod server;

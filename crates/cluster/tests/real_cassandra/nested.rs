@@ -1,21 +1,16 @@
 //! A file of nested columns, every scalar type in them, both loaded and printed as CQL, reads back equal to constants.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use marquetry_base::{ErrorKind, Limits, Object};
-use marquetry_cluster::{BatchSource, ConnectOptions, Created, Error, LoadOptions, Loader};
-use marquetry_codecs::StandardCodecs;
-use marquetry_io::blocking::File;
-use marquetry_io::{ByteSources, drive};
-use marquetry_parquet::batch::Batch;
-use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
+use marquetry_base::ErrorKind;
+use marquetry_cluster::{Cluster, ConnectOptions, CqlOptions, CqlTable, Created, Error};
 use marquetry_scylla::bridge::{Existing, InsertWriter, Mapping, MappingOptions};
 use marquetry_scylla::cql::{CqlType, KeySpec, Name, TableName};
+use marquetry_tables::Source;
 use scylla::value::{CqlDate, CqlDecimal, CqlValue};
 
 use crate::expected::{self, ROWS};
+use crate::made::{FileSource, load};
 use crate::server::{KEYSPACE, Server};
 
 pub(crate) fn all(server: &Server) {
@@ -39,30 +34,28 @@ pub(crate) fn all(server: &Server) {
 }
 
 fn loaded(server: &Server, table: &str, frozen: bool) {
-    let address = server.address(table);
-    let (mapping, batches) = open(address.table(), &options(frozen));
-    let mut loader = Loader::connect(address, &ConnectOptions::default()).unwrap();
-    assert_eq!(loader.create_table(mapping.table(), mapping.types()).unwrap(), Created::New);
-    assert_eq!(loader.create_table(mapping.table(), mapping.types()).unwrap(), Created::AlreadyThere);
-    let rows = BatchSource::new("nested.parquet", mapping, batches);
-    let loaded = loader.load(Box::new(rows), &LoadOptions::default(), &mut |_| {}).unwrap();
-    assert_eq!(loaded.rows, ROWS as u64);
+    let source: Arc<dyn Source> = FileSource::open("nested.parquet");
+    for created in [Created::New, Created::AlreadyThere] {
+        let mut into = CqlTable::new(server.address(table), CqlOptions::create(options(frozen)));
+        assert_eq!(load(&mut into, &source).1, Ok(ROWS as u64));
+        assert_eq!(into.progress().created(), Some(created));
+    }
     assert_rows(server, table, frozen);
 }
 
 fn printed(server: &Server, table: &str, frozen: bool) {
     let name = TableName::parse(&format!("{KEYSPACE}.{table}")).unwrap();
-    let (mapping, batches) = open(&name, &options(frozen));
+    let mapping = map(&name, &options(frozen));
     mapping.types().iter().for_each(|cql_type| server.run(&cql_type.to_string()));
     server.run(&mapping.table().to_string());
-    print(server, &mapping, batches);
+    print(server, &mapping);
     assert_rows(server, table, frozen);
 }
 
-fn print(server: &Server, mapping: &Mapping, batches: Batches) {
+fn print(server: &Server, mapping: &Mapping) {
     let mut writer = InsertWriter::new(mapping);
-    for batch in batches {
-        let batch = mapping.assemble(batch.unwrap()).unwrap();
+    for batch in FileSource::open("nested.parquet").batches(true) {
+        let batch = mapping.assemble(batch).unwrap();
         for row in 0..batch.rows() {
             let mut out = Vec::new();
             writer.write(&batch, row..row + 1, batch.first_row(), &mut out, usize::MAX).unwrap();
@@ -79,18 +72,15 @@ fn frozen_keys(server: &Server) {
         columns: Some(vec!["key".to_owned(), "ids".to_owned()]),
         ..MappingOptions::default()
     };
-    let loaded = server.address("nested_keys");
-    let (mapping, batches) = open(loaded.table(), &options);
-    assert!(mapping.table().to_string().contains("    ids frozen<list<bigint>>,\n"), "{}", mapping.table());
-    let mut loader = Loader::connect(loaded, &ConnectOptions::default()).unwrap();
-    loader.create_table(mapping.table(), mapping.types()).unwrap();
-    let rows = BatchSource::new("nested.parquet", mapping, batches);
-    loader.load(Box::new(rows), &LoadOptions::default(), &mut |_| {}).unwrap();
+    let source: Arc<dyn Source> = FileSource::open("nested.parquet");
+    let mut table = CqlTable::new(server.address("nested_keys"), CqlOptions::create(options.clone()));
+    assert_eq!(load(&mut table, &source).1, Ok(ROWS as u64));
     let name = TableName::parse(&format!("{KEYSPACE}.nested_printed_keys")).unwrap();
-    let (mapping, batches) = open(&name, &options);
+    let mapping = map(&name, &options);
+    assert!(mapping.table().to_string().contains("    ids frozen<list<bigint>>,\n"), "{}", mapping.table());
     mapping.types().iter().for_each(|cql_type| server.run(&cql_type.to_string()));
     server.run(&mapping.table().to_string());
-    print(server, &mapping, batches);
+    print(server, &mapping);
     for table in ["nested_keys", "nested_printed_keys"] {
         let rows = server.select(&format!("SELECT * FROM {KEYSPACE}.{table}"));
         assert_eq!(rows.len(), ROWS);
@@ -120,20 +110,14 @@ fn the_tables_own_types(server: &Server) {
          ids set<bigint>, sets list<frozen<set<text>>>)",
     );
     let address = server.address("own");
-    let mut loader = Loader::connect(address.clone(), &ConnectOptions::default()).unwrap();
     let columns = ["id", "place", "stops", "ids", "sets"].map(str::to_owned);
-    let table = loader.table().unwrap().unwrap().columns;
-    let table = table.into_iter().map(|column| (column.name, column.cql_type)).collect();
-    let existing = Existing { columns: table, types: loader.types().unwrap() };
-    let options = MappingOptions {
-        columns: Some(columns.to_vec()),
-        existing: Some(existing),
-        sets: Vec::new(),
-        ..options(false)
+    let source: Arc<dyn Source> = FileSource::open("nested.parquet");
+    let load_own = || {
+        let mut options = CqlOptions::default();
+        options.mapping.columns = Some(columns.to_vec());
+        load(&mut CqlTable::new(address.clone(), options), &source)
     };
-    let (mapping, batches) = open(address.table(), &options);
-    let rows = BatchSource::new("nested.parquet", Arc::clone(&mapping), batches);
-    loader.load(Box::new(rows), &LoadOptions::default(), &mut |_| {}).unwrap();
+    assert_eq!(load_own().1, Ok(ROWS as u64));
     let of = |row: i32| {
         let mut rows =
             server.select(&format!("SELECT place, stops, ids, sets FROM {KEYSPACE}.own WHERE id = {row}"));
@@ -160,21 +144,33 @@ fn the_tables_own_types(server: &Server) {
     // As statements, to the same values.
     let before = [of(0), of(3)];
     server.run("TRUNCATE cluster_test.own");
-    let (mapping, batches) = open(address.table(), &options);
-    print(server, &mapping, batches);
+    let cluster = Cluster::connect(address.clone(), &ConnectOptions::default()).unwrap();
+    let table = cluster.table().unwrap().unwrap().columns;
+    let table = table.into_iter().map(|column| (column.name, column.cql_type)).collect();
+    let existing = Existing { columns: table, types: cluster.types().unwrap() };
+    let options = MappingOptions {
+        columns: Some(columns.to_vec()),
+        existing: Some(existing),
+        sets: Vec::new(),
+        ..options(false)
+    };
+    print(server, &map(address.table(), &options));
     assert_eq!([of(0), of(3)], before);
 
     // The type is changed: rows that fitted it before do not.
     server.run("ALTER TYPE cluster_test.\"N\" RENAME n TO m");
-    let (mapping, batches) = open(address.table(), &options);
-    let rows = BatchSource::new("nested.parquet", mapping, batches);
-    let error = loader.load(Box::new(rows), &LoadOptions::default(), &mut |_| {}).unwrap_err();
-    assert_eq!(error.to_string(), "the type \"N\" exists, and is another: it has no field n");
-    let existing = Existing { types: loader.types().unwrap(), ..options.existing.clone().unwrap() };
-    let options = MappingOptions { existing: Some(existing), ..options };
-    let error = Mapping::new(&metadata().1.schema, address.table().clone(), &options).unwrap_err();
-    let message = "the type \"N\" of the table has no field n (column place.groups.element)";
-    assert_eq!((error.to_string().as_str(), error.kind()), (message, ErrorKind::Conversion));
+    let (loaded, ended) = load_own();
+    let error = ended.unwrap_err();
+    assert_eq!(
+        (error.to_string().as_str(), error.kind()),
+        (
+            "the rows do not fit the table cluster_test.own: the type \"N\" of the table has no field n \
+             (column place.groups.element); the type \"N\" of the table has no field n \
+             (column stops.element.groups.element) (nested.parquet)",
+            ErrorKind::Conversion
+        )
+    );
+    assert_eq!(loaded.rows, 0);
 }
 
 /// Nothing is made when a type is there and is another.
@@ -185,42 +181,46 @@ fn types_that_differ(server: &Server) {
     };
     let place = MappingOptions { sets: Vec::new(), ..place };
     let address = server.address("differ");
-    let (mapping, _) = open(address.table(), &place);
-    let loader = Loader::connect(address, &ConnectOptions::default()).unwrap();
+    let mapping = map(address.table(), &place);
+    let cluster = Cluster::connect(address, &ConnectOptions::default()).unwrap();
     for (fields, difference) in [
         ("a int", "it has no field b"),
         ("a int, b frozen<list<text>>, c int", "it has a field c, which is not wanted"),
         ("a bigint, b frozen<list<text>>", "its a is bigint, wanted is int"),
         ("b frozen<list<text>>, a int", "its fields are in the order b, a, wanted is a, b"),
+        (
+            "a text, c int",
+            "its a is text, wanted is int; it has no field b; it has a field c, which is not wanted",
+        ),
     ] {
         server.run(&format!("CREATE TYPE cluster_test.differ_by_group_key ({fields})"));
-        let error = loader.create_table(mapping.table(), mapping.types()).unwrap_err();
+        let error = cluster.create_table(mapping.table(), mapping.types()).unwrap_err();
         let message = format!("the type differ_by_group_key exists, and is another: {difference}");
         assert_eq!(error.to_string(), message);
         server.run("DROP TYPE cluster_test.differ_by_group_key");
     }
-    assert_eq!(loader.table().unwrap(), None);
-    assert!(loader.types().unwrap().iter().all(|it| !it.name.as_str().starts_with("differ_")));
+    assert_eq!(cluster.table().unwrap(), None);
+    assert!(cluster.types().unwrap().iter().all(|it| !it.name.as_str().starts_with("differ_")));
     // One that is there as it should be is no trouble.
     server.run(&mapping.types()[0].to_string());
-    assert_eq!(loader.create_table(mapping.table(), mapping.types()).unwrap(), Created::New);
+    assert_eq!(cluster.create_table(mapping.table(), mapping.types()).unwrap(), Created::New);
 }
 
 /// A table that cannot be made, after its types were.
 fn types_that_are_left(server: &Server) {
     let address = server.address("left");
     let columns = Some(vec!["id".to_owned(), "key".to_owned()]);
-    let (mapping, _) = open(address.table(), &MappingOptions { columns, sets: Vec::new(), ..options(false) });
-    let loader = Loader::connect(address, &ConnectOptions::default()).unwrap();
+    let mapping = map(address.table(), &MappingOptions { columns, sets: Vec::new(), ..options(false) });
+    let cluster = Cluster::connect(address, &ConnectOptions::default()).unwrap();
     let mut table = mapping.table().clone();
     table.columns[1].cql_type = CqlType::parse("list<frozen<nowhere>>").unwrap();
-    let error = loader.create_table(&table, mapping.types()).unwrap_err();
+    let error = cluster.create_table(&table, mapping.types()).unwrap_err();
     let Error::TypesLeft { types, reason } = &error else { panic!("{error}") };
     assert_eq!(types.iter().map(ToString::to_string).collect::<Vec<_>>(), ["left_key"]);
     assert!(matches!(**reason, Error::Statement { purpose: "create the table", .. }), "{reason}");
     assert!(error.to_string().ends_with("; types were made before it, and are left: left_key"), "{error}");
     // Now with a table that can be.
-    assert_eq!(loader.create_table(mapping.table(), mapping.types()).unwrap(), Created::New);
+    assert_eq!(cluster.create_table(mapping.table(), mapping.types()).unwrap(), Created::New);
 }
 
 fn options(frozen: bool) -> MappingOptions {
@@ -237,28 +237,8 @@ fn options(frozen: bool) -> MappingOptions {
     }
 }
 
-type Batches = Box<dyn Iterator<Item = marquetry_base::Result<Batch>> + Send>;
-
-fn metadata() -> (ByteSources<File>, Arc<FileMetaData>) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/nested.parquet");
-    let file = ByteSources::new().with(Object(0), File::open(path).unwrap());
-    let metadata = drive(&mut FooterReader::new(Object(0), Limits::DEFAULT), &file).unwrap().unwrap();
-    (file, metadata)
-}
-
-fn open(table: &TableName, options: &MappingOptions) -> (Arc<Mapping>, Batches) {
-    let (file, metadata) = metadata();
-    let mapping = Arc::new(Mapping::new(&metadata.schema, table.clone(), options).unwrap());
-    // Batches end within row groups too.
-    let options = ReadOptions {
-        leaves: Some(mapping.leaves()),
-        batch_rows: 3,
-        keep_dictionaries: true,
-        ..ReadOptions::default()
-    };
-    let codecs = Arc::new(StandardCodecs::default());
-    let mut reader = BatchReader::new(Object(0), metadata, codecs, options).unwrap();
-    (mapping, Box::new(std::iter::from_fn(move || drive(&mut reader, &file).transpose())))
+fn map(table: &TableName, options: &MappingOptions) -> Mapping {
+    Mapping::new(&FileSource::open("nested.parquet").table().schema, table.clone(), options).unwrap()
 }
 
 fn assert_rows(server: &Server, table: &str, frozen: bool) {

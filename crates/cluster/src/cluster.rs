@@ -1,0 +1,241 @@
+//! A connection to a cluster, for one table.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use marquetry_scylla::cql::ddl::{TableDef, TypeDef};
+use marquetry_scylla::cql::{Name, TableName};
+use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
+use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
+
+use crate::address::Address;
+use crate::error::{Differing, Error, Item, Result};
+use crate::options::ConnectOptions;
+use crate::runtime::Runtime;
+use crate::schema;
+
+/// A connection to a cluster, for one table: tells its definition, and makes it.
+///
+/// Each call waits until it is done. The connection has a runtime on threads of its own.
+///
+/// ```no_run
+/// use marquetry_cluster::{Cluster, ConnectOptions};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let cluster = Cluster::connect("cql://localhost/ks.trips".parse()?, &ConnectOptions::default())?;
+/// match cluster.table()? {
+///     Some(table) => print!("{table}"),
+///     None => println!("there is no such table"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Cluster {
+    // Before the runtime, which its tasks run on.
+    session: Arc<Session>,
+    runtime: Runtime,
+    address: Address,
+}
+
+/// How a table came to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    /// It was made.
+    New,
+    /// It was there already, with the same columns, types and key.
+    AlreadyThere,
+}
+
+impl Cluster {
+    /// Connects to the cluster, and logs in when the address or the options have a user.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Connect`] and [`Error::ConnectTimeout`] tell the address without the password.
+    /// [`Error::Unsupported`] when TLS is asked for.
+    pub fn connect(address: Address, options: &ConnectOptions) -> Result<Cluster> {
+        if options.tls {
+            return Err(Error::Unsupported("TLS connections to a cluster are not supported yet"));
+        }
+        let runtime = Runtime::start()?;
+        let mut builder = SessionBuilder::new()
+            .known_nodes(address.hosts().iter().map(ToString::to_string))
+            .connection_timeout(options.timeout)
+            // Requests go to the replicas of their row; for that the driver need not know any columns.
+            .fetch_full_schema_metadata(false)
+            .keyspaces_to_fetch([address.keyspace()])
+            .refresh_metadata_on_auto_schema_agreement(false);
+        if let Some(user) = options.user.as_deref().or(address.user()) {
+            let password = options.password.as_deref().or(address.password()).unwrap_or_default();
+            builder = builder.user(user, password);
+        }
+        let timeout = options.timeout;
+        let connecting = async move { tokio::time::timeout(timeout, builder.build()).await };
+        let session = match runtime.wait(connecting)? {
+            Ok(Ok(session)) => Arc::new(session),
+            Ok(Err(reason)) => {
+                return Err(Error::Connect { address: address.to_string(), reason: Box::new(reason) });
+            }
+            Err(_) => {
+                let timeout_ms = options.timeout.as_millis();
+                return Err(Error::ConnectTimeout { address: address.to_string(), timeout_ms });
+            }
+        };
+        Ok(Cluster { session, runtime, address })
+    }
+
+    /// Where the table is.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The table as the cluster has it, without its comment. `None`: the keyspace has no such table.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoKeyspace`], or the cluster's trouble.
+    pub fn table(&self) -> Result<Option<TableDef>> {
+        let (session, name) = self.shared();
+        self.runtime.wait(async move { schema::read(&session, &name).await })?
+    }
+
+    /// The user-defined types of the table's keyspace.
+    ///
+    /// # Errors
+    ///
+    /// The cluster's trouble.
+    pub fn types(&self) -> Result<Vec<TypeDef>> {
+        let (session, name) = self.shared();
+        self.runtime.wait(async move { schema::read_types(&session, &name).await })?
+    }
+
+    /// Makes the table, under the address's name whatever name the definition has, and waits until all nodes know
+    /// it; before it the user-defined types that it needs, in their order, in its keyspace. A table or type that is there already is
+    /// left as it is when it has the same columns or fields, types and key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Differ`] when it is there and has not, with all that differs, [`Error::NoKeyspace`], [`Error::Definition`]: then
+    /// nothing was made. The cluster's trouble; in [`Error::TypesLeft`] when types were made before it.
+    pub fn create_table(&self, definition: &TableDef, types: &[TypeDef]) -> Result<Created> {
+        let (session, name) = self.shared();
+        let mut wanted = definition.clone();
+        wanted.table = name;
+        wanted.if_not_exists = false;
+        wanted.check().map_err(Error::Definition)?;
+        let types: Vec<TypeDef> = types
+            .iter()
+            .map(|it| TypeDef { keyspace: wanted.table.keyspace.clone(), if_not_exists: true, ..it.clone() })
+            .collect();
+        types.iter().try_for_each(TypeDef::check).map_err(Error::Definition)?;
+        self.runtime.wait(async move { create(&session, &wanted, &types).await })?
+    }
+
+    fn shared(&self) -> (Arc<Session>, TableName) {
+        (Arc::clone(&self.session), self.address.table().clone())
+    }
+
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+async fn create(session: &Session, wanted: &TableDef, types: &[TypeDef]) -> Result<Created> {
+    // All that can differ is found before anything is made.
+    let existing = schema::read(session, &wanted.table).await?;
+    let existing_types = match types {
+        [] => Vec::new(),
+        _ => schema::read_types(session, &wanted.table).await?,
+    };
+    let mut differing = schema::compare_types(&existing_types, types);
+    differing.splice(0..0, existing.as_ref().and_then(|existing| differing_table(existing, wanted)));
+    if !differing.is_empty() {
+        return Err(Error::Differ(differing));
+    }
+    let mut made = Vec::new();
+    let done = async {
+        create_types(session, &wanted.table, types, &existing_types, &mut made).await?;
+        match existing {
+            Some(_) => Ok(Created::AlreadyThere),
+            None => create_missing_table(session, wanted).await,
+        }
+    };
+    let done = done.await;
+    match done {
+        Err(reason) if !made.is_empty() => Err(Error::TypesLeft { types: made, reason: Box::new(reason) }),
+        done => done,
+    }
+}
+
+/// Makes those types that are not there; `made` has them, also after an error.
+async fn create_types(
+    session: &Session,
+    table: &TableName,
+    types: &[TypeDef],
+    existing: &[TypeDef],
+    made: &mut Vec<Name>,
+) -> Result<()> {
+    let existing: HashSet<&Name> = existing.iter().map(|it| &it.name).collect();
+    for missing in types.iter().filter(|it| !existing.contains(&it.name)) {
+        session
+            .query_unpaged(missing.to_string(), ())
+            .await
+            .map_err(|error| Error::Statement { purpose: "create a type", reason: Box::new(error) })?;
+        made.push(missing.name.clone());
+    }
+    if made.is_empty() {
+        return Ok(());
+    }
+    // Where somebody else was faster with one, it is theirs.
+    let existing = schema::read_types(session, table).await?;
+    let differing = schema::compare_types(&existing, types);
+    if !differing.is_empty() {
+        return Err(Error::Differ(differing));
+    }
+    let existing: HashSet<&Name> = existing.iter().map(|it| &it.name).collect();
+    match types.iter().find(|it| !existing.contains(&it.name)) {
+        Some(missing) => Err(Error::NoType(missing.name.clone())),
+        None => Ok(()),
+    }
+}
+
+async fn create_missing_table(session: &Session, wanted: &TableDef) -> Result<Created> {
+    match session.query_unpaged(wanted.to_string(), ()).await {
+        // The driver has waited until the nodes agree on the schema.
+        Ok(_) => Ok(Created::New),
+        // Somebody else was faster.
+        Err(error) if already_exists(&error) => {
+            let existing = schema::read(session, &wanted.table).await?;
+            let existing = existing.ok_or_else(|| Error::NoTable(wanted.table.clone()))?;
+            match differing_table(&existing, wanted) {
+                Some(differing) => Err(Error::Differ(vec![differing])),
+                None => Ok(Created::AlreadyThere),
+            }
+        }
+        Err(error) => Err(Error::Statement { purpose: "create the table", reason: Box::new(error) }),
+    }
+}
+
+fn differing_table(existing: &TableDef, wanted: &TableDef) -> Option<Differing> {
+    let differences = schema::compare(existing, wanted);
+    let item = Item::Table(wanted.table.clone());
+    (!differences.is_empty()).then_some(Differing { item, differences })
+}
+
+fn already_exists(error: &ExecutionError) -> bool {
+    matches!(
+        error,
+        ExecutionError::LastAttemptError(RequestAttemptError::DbError(DbError::AlreadyExists { .. }, _))
+    )
+}

@@ -1,0 +1,118 @@
+use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, Layout, Values};
+use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
+use marquetry_scylla::bridge::MappingOptions;
+use marquetry_scylla::cql::{KeySpec, TableName};
+
+use super::*;
+
+/// Blobs `a`, `B` and `c`.
+fn mapping(key: &str) -> Mapping {
+    let blob = FieldType::Leaf(PhysicalType::ByteArray, None);
+    let fields = ["a", "B", "c"].map(|name| FieldDef::new(name, blob.clone()));
+    let options = MappingOptions { key: Some(KeySpec::parse(key).unwrap()), ..MappingOptions::default() };
+    let table = TableName::parse("k.t").unwrap();
+    Mapping::new(&Schema::of_fields(&fields).unwrap(), table, &options).unwrap()
+}
+
+type Row<'a> = [Option<&'a [u8]>; 3];
+
+/// The rows of an object from its row 100 on.
+fn batch(mapping: &Mapping, rows: &[Row<'_>]) -> MappedBatch {
+    let column = |leaf: usize| {
+        let cells = || rows.iter().map(move |row| row[leaf]);
+        let bytes: Vec<u8> = cells().flatten().flatten().copied().collect();
+        let lengths = cells().map(|cell| cell.map_or(0, <[u8]>::len));
+        ColumnBatch {
+            leaf,
+            rows: rows.len(),
+            nulls: cells().filter(Option::is_none).count(),
+            validity: Some(cells().map(|cell| cell.is_some()).collect()),
+            values: Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths)),
+            layout: Layout::Spaced,
+            levels: None,
+            provisional: false,
+        }
+    };
+    let batch =
+        Batch { row_group: 0, first_row: 100, rows: rows.len(), columns: (0..3).map(column).collect() };
+    mapping.assemble(batch).unwrap()
+}
+
+/// The first error of the rows under a key, and how many rows come before it.
+fn refusal(key: &str, rows: &[Row<'_>]) -> Option<(String, usize)> {
+    let mapping = mapping(key);
+    let mut filling = Filling::new(&mapping, 70_000);
+    let error = filling.add(&mapping, &mut batch(&mapping, rows), 0, 0).err()?;
+    let before = filling.take(&Arc::from("")).map_or(0, |block| block.rows().count());
+    Some((error.to_string(), before))
+}
+
+#[test]
+fn cells_come_back() {
+    let mapping = mapping("a");
+    let rows: [Row<'_>; 2] = [[Some(b"k"), None, Some(b"")], [Some(b"l"), Some(b"xyz"), None]];
+    let mut filling = Filling::new(&mapping, 100);
+    assert_eq!(filling.add(&mapping, &mut batch(&mapping, &rows), 0, 0).unwrap(), 2);
+    let block = filling.take(&Arc::from("o")).unwrap();
+    assert_eq!(&**block.object(), "o");
+    let got: Vec<(u64, Bytes)> = block.rows().collect();
+    assert_eq!(got.len(), 2);
+    for (nth, (number, cells)) in got.iter().enumerate() {
+        assert_eq!(*number, 100 + nth as u64);
+        assert_eq!(Cells(cells).collect::<Vec<_>>(), rows[nth]);
+    }
+    assert!(filling.take(&Arc::from("o")).is_none());
+}
+
+#[test]
+fn keys_are_checked() {
+    let whole: Row<'_> = [Some(b"k"), Some(b"l"), Some(b"")];
+    assert_eq!(refusal("a, B", &[whole, [Some(b"k"), Some(b""), None]]), None);
+    let refused = |key: &str, row: Row<'_>| {
+        let (message, before) = refusal(key, &[whole, row]).unwrap();
+        assert_eq!(before, 1);
+        message
+    };
+    let null = "a column of the primary key is null";
+    assert_eq!(refused("a, B", [None, Some(b"l"), None]), format!("{null} (column a, row 101, row group 0)"));
+    assert_eq!(refused("a, B", [Some(b"k"), None, None]), format!("{null} (column B, row 101, row group 0)"));
+    assert_eq!(
+        refused("a", [Some(b""), None, None]),
+        "the partition key is empty (column a, row 101, row group 0)"
+    );
+    // A component of a composite key may be empty.
+    assert_eq!(refusal("(c, a)", &[whole]), None);
+    let long = [b'x'; 65_536];
+    assert_eq!(refusal("a", &[[Some(&long[1..]), None, None]]), None);
+    let error = "a partition key of 65536 bytes, more than 65535 (column a, row 101, row group 0)";
+    assert_eq!(refused("a", [Some(&long), None, None]), error);
+    assert_eq!(refusal("(a, B)", &[[Some(&long[7..]), Some(b""), None]]), None);
+    let error =
+        "the partition key has more than 65535 bytes, the most that the databases take (column B, row 101)";
+    assert_eq!(refused("(a, B)", [Some(&long[6..]), Some(b""), None]), error);
+}
+
+#[test]
+fn large_rows_are_refused_by_their_largest_column() {
+    let (small, large) = ([0; 30_000], [0; 39_988]);
+    assert_eq!(refusal("a", &[[Some(b"k"), Some(&small), Some(&large[1..])]]), None);
+    let message =
+        "the row has 70001 bytes, 39988 of them in this column; the cluster takes 70000 (column c, row 100)";
+    assert_eq!(refusal("a", &[[Some(b"k"), Some(&small), Some(&large)]]), Some((message.to_owned(), 0)));
+}
+
+#[test]
+fn blocks_are_full_by_rows_or_bytes() {
+    let mapping = mapping("a");
+    let mut filling = Filling::new(&mapping, usize::MAX);
+    let row: Row<'_> = [Some(b"k"), None, None];
+    let mut rows = batch(&mapping, &vec![row; BLOCK_ROWS + 5]);
+    assert_eq!(filling.add(&mapping, &mut rows, 0, 0).unwrap(), BLOCK_ROWS);
+    assert_eq!(filling.take(&Arc::from("")).unwrap().rows().count(), BLOCK_ROWS);
+    assert_eq!(filling.add(&mapping, &mut rows, BLOCK_ROWS, 0).unwrap(), BLOCK_ROWS + 5);
+    // Rows of several batches may be in one block.
+    let large = vec![0; BLOCK_BYTES];
+    let row: Row<'_> = [Some(b"k"), Some(&large), None];
+    assert_eq!(filling.add(&mapping, &mut batch(&mapping, &[row, row]), 0, 0).unwrap(), 1);
+    assert_eq!(filling.take(&Arc::from("")).unwrap().rows().count(), 6);
+}

@@ -1,0 +1,325 @@
+//! A live table as a destination.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Error, Result};
+use marquetry_parquet::batch::Batch;
+use marquetry_scylla::bridge::{Existing, Mapping, MappingOptions};
+use marquetry_tables::{Destination, Table, Wants, Written};
+
+use crate::address::Address;
+use crate::cluster::Cluster;
+use crate::error::Error as ClusterError;
+use crate::load::{self, Ended, Load, Sending};
+use crate::options::{CONCURRENCY_MAX, CqlOptions};
+use crate::progress::{LoadProgress, Loaded};
+use crate::rows::Filling;
+use crate::schema;
+
+/// A table of a live cluster, as a [`Destination`]: made on request, or taken as it is.
+///
+/// 1. [`begin`](Destination::begin) connects, and finds all that can be wrong before the first row. It makes the table and its
+///    types, where that is wanted.
+/// 2. [`write`](Destination::write) makes cells of rows on the thread that calls it, and gives them to the connection's own threads,
+///    which send them: prepared, and many at a time. Where too many wait, it waits. Rows that the cluster does not take are told by
+///    a later `write`, or by `finish`.
+/// 3. [`finish`](Destination::finish) waits for all answers. `commit` has nothing to do.
+///
+/// **Rows of a live table cannot be taken back.** After an error the table has the rows that [`CqlTable::settle`] counts, and maybe
+/// others: those that were sent and whose answer was lost. Where it ends with a row that cannot be one of the table, all before
+/// it are there. It can be run again: rows that were there are written again as they are, with a later write time.
+///
+/// Rows are wanted in the source's order: of rows with one key the last one wins, also over those of earlier loads, and they are
+/// numbered by it ([`row_number`](MappingOptions::row_number), on over all pieces).
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use marquetry_cluster::{CqlOptions, CqlTable};
+/// use marquetry_scylla::bridge::MappingOptions;
+/// use marquetry_scylla::cql::KeySpec;
+/// use marquetry_tables::{CopyOptions, Source, copy};
+///
+/// fn load(trips: &Arc<dyn Source>) -> Result<(), Box<dyn std::error::Error>> {
+///     let mapping = MappingOptions { key: Some(KeySpec::parse("day, trip")?), ..MappingOptions::default() };
+///     let mut table = CqlTable::new("cql://localhost/ks.trips".parse()?, CqlOptions::create(mapping));
+///     let progress = table.progress();
+///     let copied = copy(trips, &mut table, &CopyOptions::default(), &mut |_| {
+///         eprint!("\r{} rows", progress.loaded().rows);
+///     })?;
+///     println!("{} rows", copied.rows);
+///     Ok(())
+/// }
+/// ```
+pub struct CqlTable {
+    name: String,
+    address: Address,
+    options: CqlOptions,
+    progress: LoadProgress,
+    state: State,
+    /// The object that rows are from.
+    object: Arc<str>,
+}
+
+enum State {
+    New,
+    Loading(Box<Loading>),
+    Ended,
+}
+
+/// What there is between `begin` and the end.
+struct Loading {
+    mapping: Mapping,
+    filling: Filling,
+    load: Load,
+    /// Rows that came so far: the number of the next one.
+    rows: u64,
+    first_write_time_us: i64,
+    cluster: Cluster,
+}
+
+impl CqlTable {
+    /// The table of this address. Nothing is connected yet.
+    pub fn new(address: Address, options: CqlOptions) -> CqlTable {
+        CqlTable {
+            name: address.to_string(),
+            address,
+            options,
+            progress: LoadProgress::default(),
+            state: State::New,
+            object: Arc::from(""),
+        }
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// How far it is, which may be read on any thread while rows are copied.
+    pub fn progress(&self) -> LoadProgress {
+        self.progress.clone()
+    }
+
+    /// Takes no more rows, and waits until those that were given have been sent and answered: when it returns, nothing is in flight
+    /// any more. For the end of a copy that failed; [`finish`](Destination::finish) and [`Drop`] do so too. Rows that a cluster
+    /// does not take now are not sent again.
+    pub fn settle(&mut self) -> Loaded {
+        if let State::Loading(mut loading) = std::mem::replace(&mut self.state, State::Ended) {
+            // The error that ended the copy is known already.
+            let _ = loading.end(true);
+        }
+        self.progress.loaded()
+    }
+
+    /// Connects; makes the table, or reads what it is.
+    fn open(&mut self, table: &Table) -> Result<Loading> {
+        self.check_options()?;
+        let name = self.address.table();
+        let about = |error: Error| error.at(|place| place.object = Some(table.name.clone()));
+        let map =
+            |options: &MappingOptions| Mapping::new(&table.schema, name.clone(), options).map_err(about);
+        // All that can be wrong with the rows alone is found before a cluster is bothered.
+        let early = self.options.create.then(|| map(&self.options.mapping)).transpose()?;
+        let cluster = Cluster::connect(self.address.clone(), &self.options.connect)?;
+        let mapping = match early {
+            Some(mapping) => {
+                self.progress.note_created(cluster.create_table(mapping.table(), mapping.types())?);
+                mapping
+            }
+            None => {
+                let existing = cluster.table()?.ok_or_else(|| ClusterError::NoTable(name.clone()))?;
+                let options = MappingOptions {
+                    key: Some(schema::key_of(&existing)),
+                    existing: Some(Existing {
+                        columns: existing.columns.into_iter().map(|it| (it.name, it.cql_type)).collect(),
+                        types: cluster.types()?,
+                    }),
+                    ..self.options.mapping.clone()
+                };
+                map(&options).map_err(|error| misfit(name, error))?
+            }
+        };
+        self.start(cluster, mapping)
+    }
+
+    fn start(&self, cluster: Cluster, mapping: Mapping) -> Result<Loading> {
+        let CqlOptions { concurrency, consistency, tries, row_bytes_max, write_time_us, .. } = self.options;
+        let (session, for_insert) = (Arc::clone(cluster.session()), mapping.clone());
+        let preparing = async move { load::prepare(&session, &for_insert, consistency).await };
+        let first_write_time_us = write_time_us.unwrap_or_else(next_write_time_us);
+        let sending = Sending {
+            prepared: cluster.runtime().wait(preparing)??,
+            session: Arc::clone(cluster.session()),
+            nulls: self.options.mapping.nulls,
+            concurrency: concurrency.get().min(CONCURRENCY_MAX),
+            tries: tries.max(1),
+            first_write_time_us,
+        };
+        let load = Load::start(cluster.runtime(), sending, self.progress.clone())?;
+        let filling = Filling::new(&mapping, row_bytes_max);
+        Ok(Loading { mapping, filling, load, rows: 0, first_write_time_us, cluster })
+    }
+
+    /// What the options have no meaning for, each by its name.
+    fn check_options(&self) -> Result<()> {
+        let CqlOptions { create, mapping, .. } = &self.options;
+        let given =
+            [(mapping.key.is_some(), "key"), (!mapping.sets.is_empty(), "sets"), (mapping.frozen, "frozen")];
+        match given.into_iter().find(|(is_given, _)| *is_given && !*create) {
+            Some((_, name)) => {
+                let message = format!(
+                    "{name} is for a table that is made; one that is there has its own key and types"
+                );
+                Err(Error::option(name, message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Why rows were not taken, after everything in flight was answered.
+    fn failed(&mut self, error: Option<Error>) -> Error {
+        let State::Loading(mut loading) = std::mem::replace(&mut self.state, State::Ended) else {
+            return error.unwrap_or_else(|| Error::internal("a load ended without a reason"));
+        };
+        match (error, loading.end(true)) {
+            // A row that the cluster did not take came before the one that cannot be.
+            (_, Err(first)) => first.into(),
+            (Some(error), Ok(())) => error,
+            (None, Ok(())) => Error::internal("a load ended without a reason"),
+        }
+    }
+}
+
+impl Destination for CqlTable {
+    /// Its address, without a password.
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Connects, checks, and makes the table and its types where that is wanted.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Mapping::new`], about the source: all that does not fit, at once. Those of the cluster, with a
+    /// [`cluster::Error`](crate::Error) as the [cause](std::error::Error::source): [`Io`](marquetry_base::ErrorKind::Io) where it
+    /// cannot be reached, [`Refused`](marquetry_base::ErrorKind::Refused) otherwise. No row was sent then; of types that were made,
+    /// [`TypesLeft`](crate::Error::TypesLeft) tells.
+    fn begin(&mut self, table: &Table) -> Result<Wants> {
+        if !matches!(self.state, State::New) {
+            return Err(Error::misuse("a load that has begun already"));
+        }
+        self.state = State::Ended;
+        self.state = State::Loading(Box::new(self.open(table)?));
+        self.progress.note_begun();
+        Ok(Wants::default())
+    }
+
+    fn rows_from(&mut self, object: &str) {
+        self.object = Arc::from(object);
+    }
+
+    /// Gives rows to be sent.
+    ///
+    /// # Errors
+    ///
+    /// `Conversion`, with row and column, for a row that cannot be one of the table; all before it were loaded.
+    /// [`Refused`](marquetry_base::ErrorKind::Refused), with row and object, for one that the cluster did not take; it may be of an
+    /// earlier batch. After it nothing is in flight any more.
+    fn write(&mut self, batch: Batch) -> Result<()> {
+        let State::Loading(loading) = &mut self.state else {
+            return Err(Error::misuse("rows for a load that has not begun, or has ended"));
+        };
+        match loading.add(batch, &self.object) {
+            Ok(()) => Ok(()),
+            Err(Stop::Row(error)) => Err(self.failed(Some(error))),
+            Err(Stop::Load(Ended)) => Err(self.failed(None)),
+        }
+    }
+
+    /// Waits until all rows were answered.
+    ///
+    /// # Errors
+    ///
+    /// As [`write`](CqlTable::write).
+    fn finish(&mut self) -> Result<Written> {
+        let State::Loading(mut loading) = std::mem::replace(&mut self.state, State::Ended) else {
+            return Err(Error::misuse("the end of a load that has not begun, or has ended"));
+        };
+        loading.end(false)?;
+        let Loaded { rows, bytes, .. } = self.progress.loaded();
+        let mut written = Written::default();
+        (written.rows, written.bytes) = (rows, bytes);
+        Ok(written)
+    }
+}
+
+impl Drop for CqlTable {
+    /// Waits until nothing is in flight any more.
+    fn drop(&mut self) {
+        self.settle();
+    }
+}
+
+impl fmt::Debug for CqlTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CqlTable")
+            .field("address", &self.address)
+            .field("loaded", &self.progress.loaded())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a load takes no more rows.
+enum Stop {
+    /// A row cannot be one of the table.
+    Row(Error),
+    /// The cluster did not take one.
+    Load(Ended),
+}
+
+impl Loading {
+    fn add(&mut self, batch: Batch, object: &Arc<str>) -> Result<(), Stop> {
+        let mut batch = self.mapping.assemble(batch).map_err(Stop::Row)?;
+        let mut next = 0;
+        while next < batch.rows() {
+            let added = self.filling.add(&self.mapping, &mut batch, next, self.rows);
+            // Those before a row that cannot be are loaded.
+            if let Some(block) = self.filling.take(object) {
+                self.load.give(self.cluster.runtime(), block).map_err(Stop::Load)?;
+            }
+            next = added.map_err(Stop::Row)?;
+        }
+        self.rows += u64_of(batch.rows());
+        Ok(())
+    }
+
+    fn end(&mut self, hurry: bool) -> Result<(), ClusterError> {
+        let rows = i64::try_from(self.rows).unwrap_or(i64::MAX);
+        NEXT_WRITE_TIME_US.fetch_max(self.first_write_time_us.saturating_add(rows), Ordering::Relaxed);
+        self.load.end(self.cluster.runtime(), hurry)
+    }
+}
+
+/// What does not fit, with the table's name before it.
+fn misfit(table: &impl fmt::Display, error: Error) -> Error {
+    let message = format!("the rows do not fit the table {table}: {}", error.message());
+    Error::new(error.kind(), message).at(|place| *place = error.place().clone())
+}
+
+/// A write time that no row of this program's loads has had yet, so that later loads win over earlier ones.
+static NEXT_WRITE_TIME_US: AtomicI64 = AtomicI64::new(i64::MIN);
+
+fn next_write_time_us() -> i64 {
+    now_us().max(NEXT_WRITE_TIME_US.load(Ordering::Relaxed))
+}
+
+/// Microseconds since 1970 by this machine's clock.
+fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
