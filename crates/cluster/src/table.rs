@@ -109,9 +109,10 @@ impl CqlTable {
     /// any more. For the end of a copy that failed; [`finish`](Destination::finish) and [`Drop`] do so too. Rows that a cluster
     /// does not take now are not sent again.
     pub fn settle(&mut self) -> Loaded {
-        if let State::Loading(mut loading) = std::mem::replace(&mut self.state, State::Ended) {
+        if let State::Loading(loading) = &mut self.state {
             // The error that ended the copy is known already.
             let _ = loading.end(true);
+            self.state = State::Ended;
         }
         self.progress.loaded()
     }
@@ -186,7 +187,7 @@ impl CqlTable {
         let State::Loading(mut loading) = std::mem::replace(&mut self.state, State::Ended) else {
             return error.unwrap_or_else(|| Error::internal("a load ended without a reason"));
         };
-        match (error, loading.end(true)) {
+        match (error, loading.end(false)) {
             // A row that the cluster did not take came before the one that cannot be.
             (_, Err(first)) => first.into(),
             (Some(error), Ok(())) => error,
