@@ -140,7 +140,7 @@ fn misfits_come_before_the_first_row(server: &Server) {
     assert_eq!((loaded.rows, loaded.bytes, loaded.retries), (1, 8 + 5 + 12, 0));
     assert_eq!(ended, Ok(1));
     // It is over.
-    let error = table.begin(&marquetry_tables::Source::table(&Made::new(&[("k", "int")], []))).unwrap_err();
+    let error = table.begin(marquetry_tables::Source::table(&Made::new(&[("k", "int")], []))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Misuse);
 
     let mut nowhere = existing(server, "misfit2");
