@@ -119,7 +119,7 @@ fn special(_: fs::FileType) -> FileKind {
 ///
 /// `vec!` gets large zeroed memory from the system without touching it, but aborts if there is none. So a fallible
 /// allocation is tried first; `black_box` keeps it from being optimised away.
-fn zeroed(length: u64) -> Result<Vec<u8>> {
+pub(crate) fn zeroed(length: u64) -> Result<Vec<u8>> {
     let length = usize_of(length).ok_or_else(|| Error::out_of_memory(usize::MAX))?;
     let mut probe = Vec::<u8>::new();
     probe.try_reserve_exact(length).map_err(|_| Error::out_of_memory(length))?;

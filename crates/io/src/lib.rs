@@ -15,7 +15,8 @@
 //!
 //! What a machine writes goes to [`ByteSink`]s, through [`drive_into`]: [`blocking::NewFile`] is a file that appears
 //! when it is complete, [`blocking::NewDirectory`] a directory of such files, [`blocking::SpillFile`] a temporary
-//! file without a name.
+//! file without a name. `tokio::drive_into` and `uring::drive_into` share their thread here, too; their files
+//! (`tokio::NewFile`, `uring::NewFile`, …) are `AsyncByteSink`s.
 //!
 //! ```
 //! use marquetry_base::{Bytes, Object};
@@ -26,6 +27,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg(any(feature = "tokio", feature = "uring"))]
+mod async_sink;
 #[cfg(any(feature = "tokio", feature = "uring"))]
 mod async_source;
 #[cfg(feature = "blocking")]
@@ -38,6 +41,8 @@ mod failure;
 pub mod files;
 pub mod memory;
 #[cfg(any(feature = "tokio", feature = "uring"))]
+mod objects;
+#[cfg(any(feature = "tokio", feature = "uring"))]
 mod schedule;
 mod sink;
 mod source;
@@ -46,6 +51,8 @@ pub mod tokio;
 #[cfg(feature = "uring")]
 pub mod uring;
 
+#[cfg(any(feature = "tokio", feature = "uring"))]
+pub use async_sink::AsyncByteSink;
 #[cfg(any(feature = "tokio", feature = "uring"))]
 pub use async_source::AsyncByteSource;
 pub use drive::drive;

@@ -74,10 +74,19 @@ impl<S> ByteSinks<S> {
         self
     }
 
-    fn get(&mut self, object: Object) -> Result<&mut S> {
+    pub(crate) fn get(&mut self, object: Object) -> Result<&mut S> {
         self.by_object
             .get_mut(&object)
             .ok_or_else(|| Error::misuse(format!("the driver was given no sink for object {}", object.0)))
+    }
+
+    /// The only sink, where there is only one: then it is the one that an error is about.
+    #[cfg(any(feature = "tokio", feature = "uring"))]
+    pub(crate) fn only(&self) -> Option<&S> {
+        match self.by_object.len() {
+            1 => self.by_object.values().next(),
+            _ => None,
+        }
     }
 }
 

@@ -1,4 +1,6 @@
-//! The driver for tokio, and files read on tokio's threads for blocking work.
+//! The driver for tokio, and files read and written on tokio's threads for blocking work.
+//!
+//! [`drive`] is for machines that read, [`drive_into`] for machines that write.
 //!
 //! ```
 //! # use marquetry_base::{Budget, Bytes, Demand, Error, Machine, Object, Result, Step};
@@ -50,6 +52,10 @@ use ::tokio::sync::oneshot;
 use ::tokio::task::yield_now;
 use marquetry_base::{Bytes, Error, Machine, Price, Result};
 
+mod write;
+
+pub use write::{NewFile, OffloadedSink, Sink, SpillFile, Writing, drive_into, drive_into_ahead};
+
 use crate::async_source::AsyncByteSource;
 use crate::blocking;
 use crate::driving::{Driving, Event};
@@ -76,7 +82,7 @@ pub fn drive_ahead<M: Machine, S: AsyncByteSource>(
 }
 
 /// The products of a machine that is driven on tokio. Dropping it cancels the reads that are in flight.
-pub struct Products<M, S: AsyncByteSource>(Driving<M, S>);
+pub struct Products<M, S: AsyncByteSource>(Driving<M, ByteSources<S>>);
 
 impl<M: Machine, S: AsyncByteSource> Products<M, S> {
     /// The next product; `None` when nothing more will come. Dropping the future before its end loses nothing.
@@ -188,14 +194,15 @@ impl Lanes {
         ask: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Offload<T> {
         let Ok(runtime) = Handle::try_current() else {
-            return Offload(Err(Error::misuse("a tokio file is read outside a tokio runtime")));
+            return Offload(Err(Error::misuse("a file is used by tokio outside of a tokio runtime")));
         };
         let (tell, told) = oneshot::channel();
         let job = Box::new(move || {
             if !tell.is_closed() {
                 let found = catch_unwind(AssertUnwindSafe(ask));
-                // The receiver may be gone.
-                let _ = tell.send(found.unwrap_or_else(|_| Err(Error::internal("a source panicked"))));
+                // Who waited may have gone.
+                let _ =
+                    tell.send(found.unwrap_or_else(|_| Err(Error::internal("a source or a sink panicked"))));
             }
         });
         let mut queue = self.lock();
@@ -267,7 +274,9 @@ impl<T> Future for Offload<T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
         match &mut self.0 {
             Ok(told) => Pin::new(told).poll(cx).map(|told| {
-                told.unwrap_or_else(|_| Err(Error::io("the tokio runtime was shut down before a read ended")))
+                told.unwrap_or_else(|_| {
+                    Err(Error::io("the tokio runtime was shut down before a read or an append had ended"))
+                })
             }),
             Err(error) => Poll::Ready(Err(error.clone())),
         }

@@ -56,6 +56,10 @@ use compio::runtime::Runtime;
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Bytes, Error, Machine, Price, Result};
 
+mod write;
+
+pub use write::{NewFile, Sink, SpillFile, Writing, drive_into, drive_into_ahead};
+
 use crate::async_source::AsyncByteSource;
 use crate::driving::{Driving, Event};
 use crate::failure::{about, failed};
@@ -92,7 +96,7 @@ pub fn is_native() -> bool {
 }
 
 /// The products of a machine that is driven on compio. Dropping it cancels the reads that are in flight.
-pub struct Products<M, S: AsyncByteSource>(Driving<M, S>);
+pub struct Products<M, S: AsyncByteSource>(Driving<M, ByteSources<S>>);
 
 impl<M: Machine, S: AsyncByteSource> Products<M, S> {
     /// The next product; `None` when nothing more will come. Dropping the future before its end loses nothing.

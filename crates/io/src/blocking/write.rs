@@ -75,7 +75,7 @@ impl NewFile {
     }
 
     /// The file itself.
-    pub(super) fn file(&self) -> &fs::File {
+    pub(crate) fn file(&self) -> &fs::File {
         &self.file
     }
 
@@ -248,6 +248,14 @@ impl SpillFile {
             #[cfg(not(unix))]
             path,
         })
+    }
+}
+
+impl SpillFile {
+    /// The file itself.
+    #[cfg(feature = "uring")]
+    pub(crate) fn file(&self) -> &fs::File {
+        &self.file
     }
 }
 

@@ -22,6 +22,7 @@ const UNMEASURED: &[(&str, &str)] = &[
         "uring.rs READ_PRICE",
         "what the kernel copies is no loop of ours; bench-lateness sees what a turn takes",
     ),
+    ("uring/write.rs APPEND_PRICE", "as uring.rs READ_PRICE"),
     ("read/bloom.rs PROBE_PRICE", "a probe is a look at 32 bytes that were asked for alone"),
     ("write/bloom.rs HASH_PRICE", WRITER),
     ("write/geospatial.rs GEOMETRY_PRICE", WRITER),
