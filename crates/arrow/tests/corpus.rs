@@ -181,18 +181,10 @@ fn batches(file: &Bytes, metadata: &Arc<FileMetaData>, options: ReadOptions) -> 
     Ok(batches)
 }
 
-/// The files of a folder of the corpus: that of `MARQUETRY_CORPUS`, or the one beside the repository. None, said aloud, when there is
-/// no such folder.
+/// The files of a folder of the corpus; none, put on record, when that part of it is not there.
 fn corpus(folder: &str) -> Vec<PathBuf> {
-    let root = match std::env::var_os("MARQUETRY_CORPUS") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"),
-    };
-    let folder = root.join(folder);
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("skipped: there is no {} (set MARQUETRY_CORPUS)", folder.display());
-        return Vec::new();
-    };
+    let Some(folder) = marquetry_testing::corpus_file(folder) else { return Vec::new() };
+    let entries = std::fs::read_dir(&folder).unwrap();
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|extension| extension == "parquet"))

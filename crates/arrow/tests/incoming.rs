@@ -375,10 +375,7 @@ fn what_changes_its_type() {
 /// What pyarrow has in memory, written here, is the same to pyarrow when it reads it.
 #[test]
 fn what_pyarrow_has() {
-    let Some(python) = std::env::var_os("MARQUETRY_PYTHON") else {
-        println!("skipped: no Python with the peers (make test sets MARQUETRY_PYTHON)");
-        return;
-    };
+    let Some(python) = marquetry_testing::python() else { return };
     let folder = tempfile::tempdir().unwrap();
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let run = |script: &str| {

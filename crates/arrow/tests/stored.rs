@@ -39,10 +39,7 @@ fn read(bytes: &Bytes, metadata: &Arc<FileMetaData>, keep_dictionaries: bool) ->
 
 /// Files that `stored.py` writes: each column's name. `None` without pyarrow.
 fn written_by_pyarrow(folder: &Path) -> Option<Vec<PathBuf>> {
-    let Some(python) = std::env::var_os("MARQUETRY_PYTHON") else {
-        println!("skipped: no Python with the peers (make test sets MARQUETRY_PYTHON)");
-        return None;
-    };
+    let python = marquetry_testing::python()?;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stored.py");
     let status = Command::new(python).arg(script).arg(folder).status().expect("Python runs");
     assert!(status.success(), "{status}");

@@ -17,10 +17,7 @@ struct Server {
 impl Server {
     /// `None`, said aloud, when there is no server.
     fn connect() -> Option<Server> {
-        let Ok(address) = std::env::var("MARQUETRY_CASSANDRA") else {
-            println!("skipped: no server (MARQUETRY_CASSANDRA)");
-            return None;
-        };
+        let address = marquetry_testing::cassandra()?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         let session =
             runtime.block_on(SessionBuilder::new().known_node(&address).build()).expect("the server answers");

@@ -64,10 +64,7 @@ fn in_any_order(mut rows: Vec<String>) -> Vec<String> {
 
 #[test]
 fn sorted_as_duckdb_sorts() {
-    let Some(python) = std::env::var_os("MARQUETRY_PYTHON") else {
-        println!("skipped: no Python with the peers (make test sets MARQUETRY_PYTHON)");
-        return;
-    };
+    let Some(python) = marquetry_testing::python() else { return };
     let folder = Folder::new();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/sorted.py");
     let status = std::process::Command::new(python).arg(script).arg(folder.0.path()).status();

@@ -288,10 +288,7 @@ fn variants_of_all_shreddings_are_one_column() {
 
 #[test]
 fn tables_read_as_the_peers_read_them() {
-    let Some(python) = std::env::var_os("MARQUETRY_PYTHON") else {
-        println!("skipped: no Python with the peers (make test sets MARQUETRY_PYTHON)");
-        return;
-    };
+    let Some(python) = marquetry_testing::python() else { return };
     let folder = tempfile::tempdir().unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/many.py");
     let status = std::process::Command::new(python).arg(script).arg(folder.path()).status();

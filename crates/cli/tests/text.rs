@@ -393,10 +393,7 @@ fn doubles_bit_by_bit() {
 /// Whatever JSON lines say, a file has it, as Python and pyarrow read them.
 #[test]
 fn any_json_lines() {
-    let Some(python) = std::env::var_os("MARQUETRY_PYTHON") else {
-        println!("skipped: no Python with the peers (make test sets MARQUETRY_PYTHON)");
-        return;
-    };
+    let Some(python) = marquetry_testing::python() else { return };
     const FILES: usize = 60;
     let folder = Folder::new();
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/peers/json_lines.py");
@@ -602,10 +599,7 @@ fn events_of_gdelt() {
 
 /// Compares every value with what Python's csv module reads, through pyarrow's and DuckDB's eyes.
 fn compare_with_python(text: &str, parquet: &str, delimiter: &str) {
-    let Some(python) = std::env::var_os("MARQUETRY_PYTHON") else {
-        println!("skipped: no Python with the peers (make test sets MARQUETRY_PYTHON)");
-        return;
-    };
+    let Some(python) = marquetry_testing::python() else { return };
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/compare_text.py");
     let out =
         std::process::Command::new(python).arg(script).args([text, parquet, delimiter]).output().unwrap();

@@ -194,13 +194,13 @@ impl Lanes {
         ask: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Offload<T> {
         let Ok(runtime) = Handle::try_current() else {
-            return Offload(Err(Error::misuse("a file is used by tokio outside of a tokio runtime")));
+            return Offload(Err(Error::misuse("a tokio file is used outside a tokio runtime")));
         };
         let (tell, told) = oneshot::channel();
         let job = Box::new(move || {
             if !tell.is_closed() {
                 let found = catch_unwind(AssertUnwindSafe(ask));
-                // Who waited may have gone.
+                // The receiver may be gone.
                 let _ =
                     tell.send(found.unwrap_or_else(|_| Err(Error::internal("a source or a sink panicked"))));
             }

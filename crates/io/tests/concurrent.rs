@@ -39,7 +39,8 @@ fn runtimes() -> Vec<Runtime> {
         proactor.driver_type(driver);
         Runtime::builder().with_proactor(proactor).build()
     };
-    let native = of(DriverType::IoUring).inspect_err(|error| println!("skipped: no io_uring here: {error}"));
+    let native =
+        of(DriverType::IoUring).inspect_err(|_| marquetry_testing::skipped(marquetry_testing::Need::Uring));
     native.ok().into_iter().chain([of(DriverType::Poll).unwrap()]).collect()
 }
 

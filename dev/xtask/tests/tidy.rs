@@ -52,6 +52,11 @@ fn no_code_decides_by_a_message() {
 }
 
 #[test]
+fn no_test_is_skipped_off_the_record() {
+    none(texts(".rs").flat_map(|(path, text)| sources::skips(path, text)));
+}
+
+#[test]
 fn development_tools_are_unpublished() {
     none(dependencies::dev_is_unpublished(&workspace().packages));
 }

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 /// The command, without the settings of whoever runs the tests.
@@ -70,18 +70,8 @@ pub(crate) fn data(name: &str) -> String {
     path.to_str().expect("a path in UTF-8").to_string()
 }
 
-/// A file of the corpus: that of `MARQUETRY_CORPUS`, or the one beside the repository. `None`, said aloud, when there is no
-/// corpus.
+/// A file of the corpus; `None`, put on record, when that part of it is not there.
 pub(crate) fn corpus(name: &str) -> Option<String> {
-    let root = match std::env::var_os("MARQUETRY_CORPUS") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"),
-    };
-    if !root.is_dir() {
-        println!("skipped: no corpus");
-        return None;
-    }
-    let path = root.join(name);
-    assert!(path.is_file(), "the corpus has no {name}");
+    let path = marquetry_testing::corpus_file(name)?;
     Some(path.to_str().expect("a path in UTF-8").to_string())
 }

@@ -24,7 +24,7 @@ impl Cassandra {
         let possible = succeeds(script().arg("java"))
             && (succeeds(script().arg("fetched")) || succeeds(Command::new("mvn").arg("--version")));
         if !possible {
-            eprintln!("skipped: there is no Java, or no Maven, to run a Cassandra with");
+            marquetry_testing::skipped(marquetry_testing::Need::Cassandra);
             return None;
         }
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cassandra");

@@ -16,19 +16,9 @@ use marquetry_parquet::variant::{Metadata, Primitive, Value, Variant};
 
 const LIMITS: Limits = Limits::DEFAULT;
 
-/// The corpus of files by others: that of `MARQUETRY_CORPUS`, or the one beside the repository. `None`, said aloud, when there
-/// is none.
+/// A folder of parquet-testing. `None`, put on record, without it.
 fn corpus(folder: &str) -> Option<PathBuf> {
-    let root = match std::env::var_os("MARQUETRY_CORPUS") {
-        Some(path) => PathBuf::from(path),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"),
-    };
-    let path = root.join("parquet-testing").join(folder);
-    if path.is_dir() {
-        return Some(path);
-    }
-    println!("skipped: there is no {} (set MARQUETRY_CORPUS)", path.display());
-    None
+    marquetry_testing::corpus_file(&format!("parquet-testing/{folder}"))
 }
 
 fn to_json(metadata: &[u8], value: &[u8]) -> Result<String> {

@@ -303,8 +303,9 @@ fn legacy_file(children: i32, elements: &[Struct]) -> Bytes {
 /// Compares them, once. `None` without pyarrow.
 pub(crate) fn legacy_outcome() -> Option<&'static Outcome> {
     static OUTCOME: OnceLock<Option<Outcome>> = OnceLock::new();
+    // Asked by every test, so that each is on record that does without.
+    let python = files::python()?;
     let compare = || {
-        let python = files::python()?;
         let folder = folder("nested-legacy");
         let mut paths = Vec::new();
         for (name, children, elements) in legacy_shapes() {

@@ -112,7 +112,9 @@ pub(crate) fn by_pyarrow(python: &Path, folder: &Path, paths: &[PathBuf]) -> Out
 /// Everything there is to write, as others read it. `None` without them.
 pub(crate) fn outcome() -> Option<&'static Outcome> {
     static OUTCOME: OnceLock<Option<Outcome>> = OnceLock::new();
-    OUTCOME.get_or_init(|| files::python().map(|python| made(&python, "written", ways()))).as_ref()
+    // Asked by every test, so that each is on record that does without.
+    let python = files::python()?;
+    OUTCOME.get_or_init(|| Some(made(&python, "written", ways()))).as_ref()
 }
 
 /// Writes in these ways into a folder, and asks all about what is there.

@@ -1,7 +1,6 @@
 //! What is written, and the files of others written again, are read equal by Apache Spark 4.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use marquetry_conformance::files;
 
@@ -34,9 +33,7 @@ const NO_TYPE: &str = "it has no such type, and no schema of a file with one";
 #[test]
 #[ignore = "soak: Spark reads some 500 files, in minutes"]
 fn spark_reads_what_is_written() {
-    let Some(spark) = std::env::var_os("MARQUETRY_SPARK").map(PathBuf::from) else {
-        return println!("skipped: no Python with Spark (make soak sets MARQUETRY_SPARK)");
-    };
+    let Some(spark) = files::spark() else { return };
     let (Some(made), Some(kept)) = (others::outcome(), kept::outcome()) else { return };
     let (mut wrong, mut columns, mut row_by_row) = (Vec::new(), 0, 0);
     let mut refused = BTreeMap::<&str, usize>::new();

@@ -9,6 +9,15 @@ pub const LINES_MAX: usize = 1000;
 /// Macros that stand for code which is not written, or was written to look at something.
 const UNFINISHED: &[&str] = &["todo!", "unimplemented!", "dbg!"];
 
+/// How tests would skip, or look for what they need, past `marquetry_testing`.
+const OWN_SKIPS: &[&str] = &[
+    "println!(\"skip",
+    "println!(\"not tried",
+    "(\"MARQUETRY_PYTHON\")",
+    "(\"MARQUETRY_SPARK\")",
+    "(\"MARQUETRY_CORPUS\")",
+];
+
 /// Where people's files, or a workplace's, are. (In pieces, so that this file passes its own rule.)
 const MACHINE_PATHS: &[&str] =
     &[concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/Us", "ers/")];
@@ -48,6 +57,25 @@ pub fn ignored_tests(path: &str, text: &str) -> Vec<String> {
         })
         .map(|found| format!("{path}:{}: `#[ignore]` without a reason", found.first_line + 1))
         .collect()
+}
+
+/// Tests that are skipped in a manner of their own, in a Rust file: `marquetry_testing` puts on record what did not run.
+pub fn skips(path: &str, text: &str) -> Vec<String> {
+    if path.starts_with("dev/testing/") || path.starts_with("dev/xtask/") {
+        return Vec::new();
+    }
+    let code = code_only(text);
+    let mut faults = Vec::new();
+    for own in OWN_SKIPS {
+        for (at, _) in text.match_indices(own) {
+            // Not in a comment: its quote is code.
+            if code.as_bytes()[at + own.find('"').unwrap_or(0)] == b'"' {
+                let line = line_of(text, at) + 1;
+                faults.push(format!("{path}:{line}: a test is skipped by marquetry_testing, or runs"));
+            }
+        }
+    }
+    faults
 }
 
 /// Lints that are relaxed in a Rust file without saying why: by `reason = "…"`, or by a comment on the line or above.
@@ -144,6 +172,18 @@ mod tests {
         assert_eq!(ignored_tests("a.rs", "#[ignore = \"takes an hour\"]\n/// ```ignore\nfn f() {}"), NONE);
         assert_eq!(ignored_tests("a.rs", "#[test]\n#[ignore]\nfn f() {}").len(), 1);
         assert_eq!(ignored_tests("a.rs", "#[cfg_attr(miri, ignore)]").len(), 1);
+    }
+
+    #[test]
+    fn skips_past_the_record_are_found() {
+        let own = "fn f() {\n    println!(\"skipped: no peers\");\n}";
+        assert_eq!(skips("crates/a/tests/b.rs", own).len(), 1);
+        assert_eq!(skips("crates/a/tests/b.rs", "env::var_os(\"MARQUETRY_PYTHON\")").len(), 1);
+        assert_eq!(
+            skips("crates/a/tests/b.rs", "// println!(\"skipped\")\nmarquetry_testing::python()"),
+            NONE
+        );
+        assert_eq!(skips("dev/testing/src/lib.rs", own), NONE);
     }
 
     #[test]

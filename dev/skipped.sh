@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Says which tests and checks did not run, what each lacks, and how to get it.
+#
+#   dev/skipped.sh FILE    FILE has lines of a word, a test program and a test, with tabs between them
+#
+# In CI (CI=true) it fails, unless WITHOUT="word word" names everything that is missing.
+set -euo pipefail
+
+main() {
+  local record=$1 words word
+  if [ ! -s "$record" ]; then
+    echo "Every test ran."
+    return
+  fi
+  words=$(cut -f 1 "$record" | sort -u)
+  echo "$(sort -u "$record" | wc -l) tests did not run, or not all of them:"
+  for word in $words; do
+    echo "  $word: $(how "$word")"
+    grep -P "^$word\t" "$record" | sort -u | cut -f 2,3 | sed 's/\t/: /; s/^/    /'
+  done
+  [ -n "${CI:-}" ] || return 0
+  for word in $words; do
+    case " ${WITHOUT:-} " in
+      *" $word "*) ;;
+      *) echo "In CI nothing is skipped that WITHOUT does not name: \"$word\" is missing." >&2; exit 1 ;;
+    esac
+  done
+}
+
+how() {
+  case $1 in
+    corpus) echo "parquet-testing at its pinned commit; dev/setup.sh corpus fetches it" ;;
+    real) echo "real files, which are not ours to pass on; CONTRIBUTING.md names them (MARQUETRY_CORPUS)" ;;
+    peers) echo "other implementations of Parquet; dev/setup.sh peers installs them, make test does" ;;
+    spark) echo "Apache Spark; dev/setup.sh spark installs it, make soak does" ;;
+    cassandra) echo "a Cassandra; dev/setup.sh cassandra installs it, make test does" ;;
+    uring) echo "Linux's io_uring, which this system or its container does not allow; sysctl kernel.io_uring_disabled=0" ;;
+    fifo) echo "mkfifo; apt-get install coreutils" ;;
+    msrv) echo "the oldest supported Rust; rustup toolchain install $(sed -nE 's/^rust-version = "([0-9.]+)"/\1/p' "$(dirname "$0")/../Cargo.toml") --profile minimal" ;;
+    aarch64) echo "the standard library for aarch64; rustup target add aarch64-unknown-linux-gnu" ;;
+    miri) echo "Miri; rustup toolchain install nightly --profile minimal --component miri,rust-src" ;;
+    shellcheck) echo "shellcheck; apt-get install shellcheck" ;;
+    deny) echo "cargo-deny; make deny builds it" ;;
+    semver) echo "cargo-semver-checks and a release to compare with; make semver builds the former" ;;
+    *) echo "unknown" ;;
+  esac
+}
+
+main "$@"

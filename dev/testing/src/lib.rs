@@ -1,0 +1,171 @@
+//! What tests need from outside, and the one way to say that they were skipped without it.
+//!
+//! A test asks here for what not every machine has, and returns where it gets `None`. That it did not run is then on record: under
+//! `make test` in the file that `MARQUETRY_SKIPPED` names, which `dev/skipped.sh` turns into a list at the end (and, in CI, into a failure
+//! unless `WITHOUT` names what is missing); elsewhere on standard error.
+//!
+//! ```
+//! # fn test() {
+//! let Some(corpus) = marquetry_testing::corpus() else { return };
+//! assert!(corpus.join("parquet-testing/data").is_dir());
+//! # }
+//! # test();
+//! ```
+
+#![forbid(unsafe_code)]
+
+use std::env;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Something that a machine may lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// parquet-testing, at the commit of `dev/setup.sh`.
+    Corpus,
+    /// Real files, which nobody may pass on.
+    Real,
+    /// Python with the other implementations of Parquet.
+    Peers,
+    /// Python with Spark.
+    Spark,
+    /// A Cassandra, or what it takes to run one.
+    Cassandra,
+    /// Linux's io_uring, allowed.
+    Uring,
+    /// `mkfifo`.
+    Fifo,
+}
+
+impl Need {
+    /// The word for it in `WITHOUT`, and in the list of what was skipped. `dev/skipped.sh` says how to get it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Need::Corpus => "corpus",
+            Need::Real => "real",
+            Need::Peers => "peers",
+            Need::Spark => "spark",
+            Need::Cassandra => "cassandra",
+            Need::Uring => "uring",
+            Need::Fifo => "fifo",
+        }
+    }
+}
+
+/// Puts on record that the test which runs on this thread does not do all it should, for want of something.
+///
+/// # Panics
+///
+/// When the record cannot be written: a test that is skipped must not be forgotten.
+pub fn skipped(need: Need) {
+    let word = need.word();
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a thread of a test");
+    match env::var_os("MARQUETRY_SKIPPED") {
+        Some(path) => {
+            // One write, so that lines of tests that run side by side stay apart.
+            let line = format!("{word}\t{}\t{test}\n", program());
+            let file = OpenOptions::new().create(true).append(true).open(&path);
+            let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+            written.unwrap_or_else(|error| panic!("{} cannot be written: {error}", path.display()));
+        }
+        None => eprintln!("skipped without `{word}`: {}: {test}", program()),
+    }
+}
+
+/// The repository's root.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The corpus of files by others, with parquet-testing in it: `MARQUETRY_CORPUS`; or `../shared/corpus` beside the repository; or what
+/// `dev/setup.sh corpus` fetches. `None`, put on record, without one.
+pub fn corpus() -> Option<PathBuf> {
+    let found = corpora().into_iter().find(|path| path.join("parquet-testing/data").is_dir());
+    recorded(found, Need::Corpus)
+}
+
+/// A file or folder of the corpus: `parquet-testing/data/…` or `real/…`. `None`, put on record, without that part of it.
+///
+/// # Panics
+///
+/// Where that part is there, and the file is not.
+pub fn corpus_file(name: &str) -> Option<PathBuf> {
+    let (part, need) = match name.split_once('/') {
+        Some(("real", _)) => ("real", Need::Real),
+        Some(("parquet-testing", _)) => ("parquet-testing/data", Need::Corpus),
+        _ => panic!("{name} is in no part of the corpus"),
+    };
+    let root = recorded(corpora().into_iter().find(|path| path.join(part).is_dir()), need)?;
+    let path = root.join(name);
+    assert!(path.exists(), "the corpus has no {name}");
+    Some(path)
+}
+
+/// A Python that has the other implementations: `MARQUETRY_PYTHON`. `None`, put on record, when it is not set.
+pub fn python() -> Option<PathBuf> {
+    recorded(variable("MARQUETRY_PYTHON").map(PathBuf::from), Need::Peers)
+}
+
+/// A Python that has Spark: `MARQUETRY_SPARK`. `None`, put on record, when it is not set.
+pub fn spark() -> Option<PathBuf> {
+    recorded(variable("MARQUETRY_SPARK").map(PathBuf::from), Need::Spark)
+}
+
+/// `HOST:PORT` of a Cassandra: `MARQUETRY_CASSANDRA`. `None`, put on record, when it is not set.
+pub fn cassandra() -> Option<String> {
+    recorded(variable("MARQUETRY_CASSANDRA"), Need::Cassandra)
+}
+
+/// Where a corpus may be. One that is named is the only one.
+fn corpora() -> Vec<PathBuf> {
+    match env::var_os("MARQUETRY_CORPUS") {
+        Some(path) => vec![PathBuf::from(path)],
+        None => vec![root().join("../shared/corpus"), root().join("target/corpus")],
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn recorded<T>(found: Option<T>, need: Need) -> Option<T> {
+    if found.is_none() {
+        skipped(need);
+    }
+    found
+}
+
+/// The package and the test program: `marquetry-cli, copy`.
+fn program() -> String {
+    let package = env::var("CARGO_PKG_NAME").unwrap_or_default();
+    let path = env::current_exe().unwrap_or_default();
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let stem = match stem.rsplit_once('-') {
+        Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => name,
+        _ => &*stem,
+    };
+    format!("{package}, {stem}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words are those that the scripts know.
+    #[test]
+    fn every_need_is_in_the_list_of_ways_to_get_it() {
+        let script = std::fs::read_to_string(root().join("dev/skipped.sh")).unwrap();
+        let needs =
+            [Need::Corpus, Need::Real, Need::Peers, Need::Spark, Need::Cassandra, Need::Uring, Need::Fifo];
+        for need in needs {
+            assert!(script.contains(&format!("\n    {})", need.word())), "{need:?} is not in dev/skipped.sh");
+        }
+    }
+
+    #[test]
+    fn programs_have_no_hash() {
+        assert_eq!(program(), "marquetry-testing, marquetry_testing");
+    }
+}
