@@ -6,6 +6,7 @@
 mod array;
 mod assembler;
 mod columns;
+mod selection;
 mod slice;
 pub(crate) mod store;
 mod values;
@@ -13,5 +14,6 @@ mod values;
 pub use array::{Array, ArrayKind};
 pub use assembler::Assembler;
 pub use columns::{Batch, ColumnBatch, Layout, Levels};
+pub use selection::{Combine, Combining, RowSelection};
 pub use slice::Slice;
 pub use values::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};

@@ -49,6 +49,13 @@ impl ByteStreamSplit {
         if count <= self.values - self.next || self.width == 0 { Ok(()) } else { Err(too_few_values()) }
     }
 
+    /// Steps over values.
+    pub(crate) fn skip(&mut self, count: usize) -> Result<()> {
+        self.check_left(count)?;
+        self.next += count;
+        Ok(())
+    }
+
     /// True where a value is made of so many streams that they are taken a few at a time, by [`Self::decode_bytes`].
     pub(crate) fn is_wide(&self) -> bool {
         self.width > if self.page.is_last() { SLICE_BYTES } else { STREAMS_AT_ONCE }

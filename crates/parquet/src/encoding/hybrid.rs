@@ -154,6 +154,39 @@ impl Hybrid {
         Ok(done)
     }
 
+    /// Steps over numbers, as many as are there: by runs.
+    pub(crate) fn skip(&mut self, values: usize) -> Result<usize> {
+        let mut done = 0;
+        while done < values {
+            let Some(Run::Repeated { left, .. } | Run::Packed { left, .. }) = self.run()? else { break };
+            let take = left.min(values - done);
+            self.advance(take);
+            done += take;
+        }
+        Ok(done)
+    }
+
+    /// Steps over numbers of one bit, as many as are there; says how many, and how many are ones.
+    pub(crate) fn skip_bits(&mut self, values: usize) -> Result<(usize, usize)> {
+        let (mut done, mut ones) = (0, 0);
+        while done < values {
+            let Some(run) = self.run()? else { break };
+            let (Run::Repeated { left, .. } | Run::Packed { left, .. }) = run;
+            let take = left.min(values - done);
+            ones += match run {
+                Run::Repeated { value: 0, .. } => 0,
+                Run::Repeated { value: 1, .. } => take,
+                Run::Repeated { .. } => return Err(Error::corrupt("a level or boolean beyond 1")),
+                Run::Packed { first, .. } => {
+                    bits::count_ones(self.stream.there(), first, take).map_err(|_| no_room())?
+                }
+            };
+            self.advance(take);
+            done += take;
+        }
+        Ok((done, ones))
+    }
+
     /// Decodes levels, of which `max` is the largest, as many as are there.
     pub(crate) fn decode_levels(&mut self, max: u8, out: &mut [u8]) -> Result<usize> {
         let mut done = 0;
@@ -386,6 +419,39 @@ mod tests {
                 assert_eq!(all, expected());
                 assert!(hybrid.decode(&mut [0]).is_err());
             }
+        }
+    }
+
+    #[test]
+    fn numbers_are_stepped_over() {
+        for first in 0..311 {
+            for segment in [1, 3, 9] {
+                let mut hybrid = Hybrid::new(in_segments(&RUNS, segment), 3);
+                let mut skipped = 0;
+                while skipped < first {
+                    skipped += hybrid.skip(first - skipped).unwrap();
+                    feed(hybrid.stream());
+                }
+                let mut next = [0];
+                while hybrid.decode(&mut next).unwrap() == 0 {
+                    feed(hybrid.stream());
+                }
+                assert_eq!(next[0], expected()[first]);
+            }
+        }
+        // Ones are counted: 20 times 1, eight packed bits, of which three are set, and 7 times 0.
+        let bits: [u8; 6] = [40, 1, 3, 0b0010_0110, 14, 0];
+        for first in 0..35 {
+            let mut hybrid = Hybrid::new(in_segments(&bits, 2), 1);
+            let (mut rows, mut ones) = (0, 0);
+            for end in [first, 35] {
+                while rows < end {
+                    let (some, set) = hybrid.skip_bits(end - rows).unwrap();
+                    (rows, ones) = (rows + some, ones + set);
+                    feed(hybrid.stream());
+                }
+            }
+            assert_eq!(ones, 23);
         }
     }
 

@@ -15,12 +15,14 @@ use crate::growing::SLICE_BYTES;
 #[derive(Debug, Clone)]
 pub(crate) struct PlainFixed {
     stream: Stream,
+    /// Bytes of the next value that were stepped over, while values are.
+    skipped: usize,
 }
 
 impl PlainFixed {
     /// A decoder of the values that `stream` is.
     pub(crate) fn new(stream: Stream) -> PlainFixed {
-        PlainFixed { stream }
+        PlainFixed { stream, skipped: 0 }
     }
 
     /// The stream that it reads.
@@ -49,6 +51,26 @@ impl PlainFixed {
         let bytes = values * size_of::<T>();
         plain::copy(&self.stream.there()[..bytes], &mut out[..values]);
         self.stream.advance(bytes);
+        Ok(values)
+    }
+
+    /// Steps over values of `width` bytes, as many as are there; they can be decoded again when all are stepped over.
+    pub(crate) fn skip(&mut self, count: usize, width: usize) -> Result<usize> {
+        if width == 0 {
+            return Ok(count);
+        }
+        let bytes = count.saturating_mul(width) - self.skipped;
+        if bytes > self.stream.left() {
+            return Err(too_few_values());
+        }
+        let there = self.stream.there().len().min(bytes);
+        self.stream.advance(there);
+        if there < bytes {
+            self.stream.has(1);
+        }
+        self.skipped += there;
+        let values = self.skipped / width;
+        self.skipped %= width;
         Ok(values)
     }
 

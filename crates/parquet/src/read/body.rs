@@ -139,6 +139,22 @@ impl Body {
         }
     }
 
+    /// The entries of a data page that was not begun yet.
+    pub(super) fn entries(&self) -> Option<u32> {
+        match &self.header.as_ref()?.kind {
+            PageKind::Data(page) => Some(page.values),
+            PageKind::DataV2(page) => Some(page.values),
+            PageKind::Dictionary(_) | PageKind::Other(_) => None,
+        }
+    }
+
+    /// Gives back what a page has that is not read to its end.
+    pub(super) fn give_back(self, decompressors: &mut Decompressors) {
+        if let (Some(codec), Some(decompressor)) = (self.codec, self.decompressor) {
+            decompressors.put_back(codec, self.chunks, decompressor);
+        }
+    }
+
     /// Bytes held, beside what the input and the page's stream hold.
     pub(super) fn held(&self) -> usize {
         self.window.as_ref().map_or(0, |window| window.bytes.held())

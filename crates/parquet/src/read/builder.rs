@@ -220,6 +220,16 @@ impl Builder {
         }
     }
 
+    /// Bytes of a value, where all have as many; else 0.
+    pub(super) fn value_width(&self) -> usize {
+        match &self.output {
+            Output::Int32(_) | Output::Float(_) => 4,
+            Output::Int64(_) | Output::Double(_) => 8,
+            Output::Fixed(width, _) => *width,
+            Output::Boolean(_) | Output::ByteArray(..) => 0,
+        }
+    }
+
     /// Makes room for a slice: `rows` more rows, or entries of a nested leaf, each perhaps with a value. False when the budget is spent
     /// before; then call again. (Values that are long are looked for before room is made for them: see
     /// [`ValueDecoder::decode`](super::values::ValueDecoder::decode).)

@@ -1,22 +1,25 @@
 //! One column: from its pages to its part of a batch.
 
+mod decoding;
+mod selecting;
+
 use alloc::boxed::Box;
 use alloc::format;
 
-use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Demand, Error, Input, Limit, Limits, Object, Pool, Price, Priority, Result};
 use marquetry_kernels::levels;
 
 use super::ReadOptions;
 use super::body::Fill;
 use super::builder::Builder;
-use super::data_page::{DataPage, Levels, RUN_PRICE, RowsAhead, before_value};
+use super::data_page::{DataPage, Levels, RowsAhead};
 use super::decompressors::Decompressors;
 use super::dictionary::{Decoded, DictionaryDecoder, Entries};
 use super::levels::{NestedLeaf, part_of_v1};
 use super::opening::{Opened, Opening, Part};
 use super::page::{Next, PageReader};
 use super::released::Released;
+use super::selected::Selected;
 use super::values::ValueDecoder;
 use crate::batch::ColumnBatch;
 use crate::encoding::delta_byte_array::{Value, prefixes_go_on};
@@ -57,8 +60,11 @@ pub(super) struct ColumnReader {
     row_group: usize,
     /// The levels, of a leaf that is not flat.
     nested: Option<NestedLeaf>,
-    /// Rows of the chunk that are in no batch yet.
+    /// Rows of the chunk, and those of them that are neither in a batch nor stepped over.
+    chunk_rows: u64,
     rows_left: u64,
+    /// The rows that are wanted, if not all are.
+    selected: Option<Box<Selected>>,
     /// Entries of the chunk that no page has given yet: values, nulls, and lists without an element. Of a flat leaf, rows.
     entries_left: u64,
     pages: Option<PageReader>,
@@ -174,7 +180,9 @@ impl ColumnReader {
             accept,
             row_group: 0,
             nested: if leaf.is_flat() { None } else { Some(NestedLeaf::new(schema, leaf)?) },
+            chunk_rows: 0,
             rows_left: 0,
+            selected: None,
             entries_left: 0,
             pages: None,
             dictionary: Dictionary::None,
@@ -210,9 +218,11 @@ impl ColumnReader {
         chunk: &ColumnChunk,
         footer_start: u64,
         options: &ReadOptions,
+        selected: Option<Selected>,
     ) -> Result<()> {
         self.row_group = row_group;
-        self.rows_left = rows;
+        (self.chunk_rows, self.rows_left) = (rows, rows);
+        self.selected = selected.map(Box::new);
         self.entries_left = chunk.values;
         self.opening = None;
         self.close();
@@ -230,7 +240,7 @@ impl ColumnReader {
         }
         self.pages =
             Some(PageReader::new(object, chunk, footer_start, options).map_err(|error| self.place(error))?);
-        Ok(())
+        self.seek(None).map_err(|error| self.place(error))
     }
 
     /// Rows that are decoded and not handed out.
@@ -254,8 +264,10 @@ impl ColumnReader {
 
     /// Asks for what [`Advance::Need`] waits for.
     pub(super) fn want(&self, input: &Input, priority: Priority, demand: &mut Demand) {
-        if let Some(pages) = &self.pages {
-            pages.want(input, priority, demand);
+        let Some(pages) = &self.pages else { return };
+        pages.want(input, priority, demand);
+        if let Some(selected) = self.selected.as_ref().filter(|_| !self.decodes_all()) {
+            pages.want_ahead(|end, bytes| selected.wanted_ahead(end, bytes), input, demand);
         }
     }
 
@@ -282,11 +294,19 @@ impl ColumnReader {
         }
         let target = target.min(self.builder.capacity);
         loop {
+            if self.selected.is_some() {
+                self.pass_unwanted(input, decompressors)?;
+            }
             let ahead = self.nested.as_ref().map_or(0, NestedLeaf::ahead);
-            if self.page.as_ref().is_some_and(|page| page.entries_left + ahead == 0) {
+            if self.page.as_ref().is_some_and(|page| page.entries_left + ahead == 0)
+                && !self.has_values_behind()
+            {
                 // What is wrong at a page's end is found before its last rows leave.
                 match self.pages(|pages, pool| pages.finish(input, decompressors, pool, budget))? {
-                    Fill::Filled => self.close(),
+                    Fill::Filled => {
+                        self.check_page_end()?;
+                        self.close();
+                    }
                     Fill::Need => return Ok(Advance::Need),
                     Fill::Yield => return Ok(Advance::Yield),
                 }
@@ -317,7 +337,12 @@ impl ColumnReader {
                     Fill::Yield => return Ok(Advance::Yield),
                 }
             } else {
-                match self.pages(|pages, pool| pages.next(input, decompressors, pool, budget))? {
+                let is_selected = self.selected.is_some();
+                if is_selected {
+                    self.seek(Some(input))?;
+                }
+                match self.pages(|pages, pool| pages.next(is_selected, input, decompressors, pool, budget))? {
+                    Next::Header(entries) => self.pass_page(entries, input, decompressors)?,
                     Next::Page(kind, body) => self.open(kind, body)?,
                     Next::Need => return Ok(Advance::Need),
                     Next::Yield => return Ok(Advance::Yield),
@@ -379,9 +404,14 @@ impl ColumnReader {
         }
         match &self.nested {
             Some(nested) if nested.repetition_max > 0 => {
-                // The last row is whole when the next one begins, or the chunk ends.
+                // The last row is whole when the next one begins, or the chunk ends; or a page ends that the page index has.
                 let page_left = self.page.as_ref().map_or(0, |page| page.entries_left);
-                if nested.ahead() > 0 && self.rows_left > 0 {
+                if let Some(selected) = &self.selected
+                    && (!selected.takes_row
+                        || (selected.page_end().is_some() && nested.ahead() + page_left == 0))
+                {
+                    true
+                } else if nested.ahead() > 0 && self.rows_left > 0 {
                     nested.begins_row()
                 } else {
                     nested.ahead() == 0 && page_left == 0 && self.entries_left == 0
@@ -389,131 +419,6 @@ impl ColumnReader {
             }
             _ => true,
         }
-    }
-
-    /// Decodes one slice of the current page of a nested leaf. False when the batch must end first.
-    fn decode_nested(&mut self, target: usize, budget: &mut Budget<'_>) -> Result<bool> {
-        let (Some(page), Some(nested)) = (&mut self.page, &mut self.nested) else {
-            return Err(Error::internal("no page to decode"));
-        };
-        if !page.prepare(&mut self.last_value, budget)? {
-            return Ok(true);
-        }
-        let dictionary = self.dictionary.entries();
-        let price = page.values.price(dictionary);
-        let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
-        let affordable = affordable.min(self.builder.slice_entries());
-        if nested.ahead() == 0 {
-            let entries = page.entries_left.min(affordable);
-            let Levels::Nested(levels) = &mut page.levels else {
-                return Err(Error::internal("a nested leaf without levels"));
-            };
-            let decoded = nested.decode_ahead(levels, entries)?;
-            budget.charge_units(LEVEL_PRICE.of(0, entries * 2));
-            budget.charge(RUN_PRICE, 0, levels.take_runs());
-            let Some(entries) = decoded else { return Ok(true) };
-            page.entries_left -= entries;
-        }
-        let is_admitted =
-            self.builder.admits_dictionary(buffers_of(dictionary)) || !page.values.is_dictionary();
-        let is_heavy = self.builder.is_heavy(page.values.chunk());
-        if nested.begins_row() && (is_heavy || self.builder.is_large() || !is_admitted) {
-            return Ok(false);
-        }
-        if !is_admitted {
-            return Err(Error::corrupt("a dictionary in the middle of a row"));
-        }
-        if nested.begins_row() && self.rows_left == 0 {
-            return Err(Error::corrupt("a column chunk of more rows than its row group"));
-        }
-        // Where a row is large, it is taken slice by slice; a batch ends only between rows. So it is in a slice of large values.
-        let rows_max = usize_of(self.rows_left).unwrap_or(usize::MAX).min(target - self.builder.rows);
-        let entries = nested.within(rows_max, affordable);
-        let left = self.builder.entries_left();
-        let entries = if entries > left { nested.whole_rows(entries, left) } else { entries };
-        let there = nested.values_in(entries);
-        if !self.builder.prepare_levels(entries, nested.repetition_max > 0, budget)?
-            || !self.builder.prepare(there, budget)?
-        {
-            return Ok(true);
-        }
-        // Room has its price.
-        let slice = there.min(budget.values_left(price).max(SLICE_ROWS_MIN));
-        let decoded = page.values.decode(&mut self.builder, dictionary, slice)?;
-        let entries = if decoded.values < there { nested.entries_of(decoded.values) } else { entries };
-        let (definition, repetition, rows) = nested.take(entries);
-        self.builder.add_levels(definition, repetition)?;
-        // A few bytes of runs can stand for a row of billions of entries.
-        self.limits.check(Limit::TotalBytes, self.builder.held() as u64)?;
-        self.rows_left -= rows as u64;
-        self.builder.rows += rows;
-        page.charge_runs(budget);
-        budget.charge(price, decoded.bytes, decoded.values);
-        budget.charge_units(SLICE_UNITS);
-        Ok(true)
-    }
-
-    /// Decodes one slice of the current page. False when the batch must end first.
-    fn decode(&mut self, target: usize, budget: &mut Budget<'_>) -> Result<bool> {
-        let Some(page) = &mut self.page else { return Err(Error::internal("no page to decode")) };
-        if !page.prepare(&mut self.last_value, budget)? {
-            return Ok(true);
-        }
-        if self.builder.is_heavy(page.values.chunk()) {
-            return Ok(false);
-        }
-        let dictionary = self.dictionary.entries();
-        let wants_indices = self.keep_dictionaries
-            && page.values.is_dictionary()
-            && dictionary.is_some_and(|entries| entries.kept().is_some());
-        let has_values = !matches!(page.values, ValueDecoder::Nothing);
-        if has_values && self.builder.holds_indices.is_some_and(|holds| holds != wants_indices) {
-            return Ok(false);
-        }
-        if !self.builder.admits_dictionary(buffers_of(dictionary)) && page.values.is_dictionary() {
-            return Ok(false);
-        }
-        let price = page.values.price(dictionary);
-        let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
-        let rows = (target - self.builder.rows).min(page.entries_left).min(affordable);
-        let rows = page.values.slice_values(&self.builder, rows);
-        if !self.builder.prepare(rows, budget)? {
-            return Ok(true);
-        }
-        // Room has its price.
-        let rows = rows.min(budget.values_left(price).max(SLICE_ROWS_MIN));
-        let at = self.builder.rows;
-        let (rows, there) = page.levels_of(&mut self.builder, rows, self.is_nullable)?;
-        if there > 0 && self.builder.holds_indices.is_none() {
-            let filled = self.builder.hold(wants_indices)?;
-            budget.charge(ROOM_PRICE, filled, 0);
-        }
-        let decoded = page.values.decode(&mut self.builder, dictionary, there)?;
-        // Rows behind the values that are there come again.
-        let done = if decoded.values < there && there < rows {
-            before_value(self.builder.validity(at + rows)?, at, rows, decoded.values)
-        } else {
-            rows - (there - decoded.values)
-        };
-        page.keep_ahead(&mut self.builder, at + done..at + rows, done)?;
-        self.builder.end_slice(done, decoded.values)?;
-        page.entries_left -= done;
-        self.rows_left = self.rows_left.saturating_sub(done as u64);
-        if page.entries_left == 0 && page.nulls_left.is_some_and(|nulls| nulls > 0) {
-            return Err(Error::corrupt("a page with fewer nulls than its header says"));
-        }
-        page.charge_runs(budget);
-        budget.charge(price, decoded.bytes, decoded.values);
-        if decoded.values < done {
-            match self.physical_type {
-                PhysicalType::Int96 | PhysicalType::FixedLenByteArray(_) => {
-                    budget.charge(FIXED_SPREAD_PRICE, decoded.bytes, done);
-                }
-                _ => budget.charge(SPREAD_PRICE, 0, done),
-            }
-        }
-        budget.charge_units(LEVEL_PRICE.of(0, rows) + SLICE_UNITS);
-        Ok(true)
     }
 
     /// Lets go of a page whose entries are all decoded.
@@ -678,6 +583,8 @@ impl ColumnReader {
             entries: entries as usize,
             entries_left: entries as usize,
             ahead: RowsAhead::default(),
+            behind: 0,
+            is_used: false,
             nulls_left: nulls,
             held,
             segments,
@@ -773,6 +680,10 @@ impl Cut {
             }
         }
     }
+}
+
+fn too_many_rows() -> Error {
+    Error::corrupt("a column chunk of more rows than its row group")
 }
 
 /// The buffers of a dictionary's views.

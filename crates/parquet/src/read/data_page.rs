@@ -19,6 +19,9 @@ pub(super) const RUN_PRICE: Price = Price::per_kilovalue(13 << 10);
 /// The price of a block of deltas that is stepped over.
 const BLOCK_PRICE: Price = Price::per_kilovalue(30 << 10);
 
+/// What stepping over values costs, beside those that are decoded for it, and runs.
+const SKIP_UNITS: u64 = 50;
+
 /// A data page, somewhere in its middle.
 pub(super) struct DataPage {
     pub(super) levels: Levels,
@@ -29,6 +32,10 @@ pub(super) struct DataPage {
     pub(super) entries_left: usize,
     /// Rows of a flat leaf whose levels are decoded, but not their values.
     pub(super) ahead: RowsAhead,
+    /// Values of rows that were stepped over, which are stepped over before the next value is decoded; never, if none is.
+    pub(super) behind: usize,
+    /// Some of its rows are in a batch.
+    pub(super) is_used: bool,
     /// Nulls still to come, where the header counts them.
     pub(super) nulls_left: Option<usize>,
     /// Bytes held of it in segments, and these.
@@ -134,6 +141,58 @@ impl DataPage {
                 .ok_or_else(|| Error::corrupt("a page with more nulls than its header says"))?;
         }
         Ok((rows, there))
+    }
+
+    /// Steps over the levels of the next `rows` rows of a flat leaf, or less of them; how many these are, and how many have values.
+    pub(super) fn skip_levels(&mut self, rows: usize) -> Result<(usize, usize)> {
+        let no_room = |_| Error::internal("no room for validity");
+        let RowsAhead { bits: ahead, next, rows: rows_ahead } = &mut self.ahead;
+        if *rows_ahead > 0 {
+            let rows = rows.min(*rows_ahead);
+            let there = bits::count_ones(ahead, *next, rows).map_err(no_room)?;
+            *next += rows;
+            *rows_ahead -= rows;
+            return Ok((rows, there));
+        }
+        let (rows, there) = match &mut self.levels {
+            Levels::Nested(_) => return Err(Error::internal("a flat leaf with levels of a nested one")),
+            Levels::Required => (rows, rows),
+            Levels::Hybrid(hybrid) => hybrid.skip_bits(rows)?,
+            Levels::Bits(stream, bit) => {
+                let there = (stream.there().len() * 8).saturating_sub(*bit).min(rows);
+                if there == 0 && stream.has(1) {
+                    return Err(Error::corrupt("the page ends before its last level"));
+                }
+                let packed = stream.there().get(..(*bit + there).div_ceil(8)).unwrap_or_default();
+                let usual: Vec<u8> = packed.iter().map(|byte| byte.reverse_bits()).collect();
+                let ones = bits::count_ones(&usual, *bit, there).map_err(no_room)?;
+                stream.advance((*bit + there) / 8);
+                *bit = (*bit + there) % 8;
+                (there, ones)
+            }
+        };
+        if let Some(nulls_left) = &mut self.nulls_left {
+            *nulls_left = nulls_left
+                .checked_sub(rows - there)
+                .ok_or_else(|| Error::corrupt("a page with more nulls than its header says"))?;
+        }
+        Ok((rows, there))
+    }
+
+    /// Steps over values that are [behind](DataPage::behind), at most `decoded_max` of those that must be decoded for it.
+    pub(super) fn skip_values(
+        &mut self,
+        builder: &Builder,
+        decoded_max: usize,
+        price: Price,
+        budget: &mut Budget<'_>,
+    ) -> Result<()> {
+        let skipped = self.values.skip(self.behind, builder.value_width(), decoded_max)?;
+        self.behind -= skipped.values;
+        self.charge_runs(budget);
+        budget.charge(price, skipped.bytes, skipped.decoded);
+        budget.charge_units(SKIP_UNITS);
+        Ok(())
     }
 
     /// Keeps the rows of the builder's validity that have no values yet, behind `done` others.

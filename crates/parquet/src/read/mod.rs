@@ -89,6 +89,8 @@ mod page;
 mod reader;
 mod released;
 mod scan;
+mod selected;
+mod skip;
 mod values;
 mod windowed;
 

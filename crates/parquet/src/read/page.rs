@@ -6,6 +6,7 @@
 
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
@@ -48,6 +49,8 @@ pub(super) struct PageReader {
     large_pages: LargePages,
     window_bytes: usize,
     read_bytes: u64,
+    /// Where that ends which is wanted, as far as it is known that what follows is not.
+    wanted_end: u64,
 }
 
 enum Expects {
@@ -69,6 +72,8 @@ pub(super) enum Header {
 
 /// What [`PageReader::next`] answers.
 pub(super) enum Next {
+    /// The header of a data page of so many entries: the next call begins to read its body, unless the page is [passed](PageReader::pass).
+    Header(u32),
     /// A page: its kind, and the stream of its body. V2: repetition levels, then definition levels, then values.
     Page(PageKind, Stream),
     /// A page is wanted, but its bytes are not there: see [`PageReader::want`].
@@ -120,6 +125,7 @@ impl PageReader {
             large_pages: options.large_pages,
             window_bytes: options.window_bytes.max(1),
             read_bytes: options.read_bytes.max(1),
+            wanted_end: u64::MAX,
         })
     }
 
@@ -162,6 +168,24 @@ impl PageReader {
         demand.push(Want::Range(self.object, missing.start..ahead, priority));
     }
 
+    /// Asks early for what `ranges` says: told where that ends which is asked for already, and how many bytes these may be.
+    pub(super) fn want_ahead(
+        &self,
+        ranges: impl FnOnce(u64, u64) -> Vec<Range<u64>>,
+        input: &Input,
+        demand: &mut Demand,
+    ) {
+        if self.wanted_end == u64::MAX {
+            return;
+        }
+        for range in ranges(self.wanted_end, self.read_bytes) {
+            let range = range.start..range.end.min(self.end);
+            if let Some(missing) = input.missing(range.clone()) {
+                demand.push(Want::Range(self.object, missing.start..range.end, Priority::Soon));
+            }
+        }
+    }
+
     /// What it does not go on without, and where that ends which is worth asking for with it.
     fn needed(&self) -> (Range<u64>, u64) {
         let (from, bytes) = match &self.expects {
@@ -174,10 +198,12 @@ impl PageReader {
             }
             Expects::Body(body) => {
                 let (needed, end) = body.needed();
-                return (needed.start..needed.end.min(self.end), end.min(self.end));
+                return (needed.start..needed.end.min(self.end), end.min(self.end).min(self.wanted_end));
             }
         };
-        (from..from.saturating_add(bytes).min(self.end), self.end)
+        // A header that reaches beyond is wanted nevertheless.
+        let end = if from < self.wanted_end { self.end.min(self.wanted_end) } else { self.end };
+        (from..from.saturating_add(bytes).min(end), end)
     }
 
     /// Reads the next page header, and leaves the body unread: the next call of this or of `next` follows it.
@@ -275,9 +301,39 @@ impl PageReader {
         self.expects = Expects::Header(None);
     }
 
-    /// Begins the next page that holds data or a dictionary. What is left of the one before is looked at, and dropped.
+    /// True between two pages.
+    pub(super) fn is_between(&self) -> bool {
+        matches!(self.expects, Expects::Header(None))
+    }
+
+    /// Goes on at `to`, where the page of this number begins: what is before it is not wanted, nor is what stands at or behind
+    /// `wanted_end`.
+    pub(super) fn jump(&mut self, to: u64, page: u64, wanted_end: u64) -> Result<()> {
+        if to < self.at || to >= self.end {
+            let (at, end) = (self.at, self.end);
+            let message = format!("the page index has a page at {to}, beyond what is left, {at} to {end}");
+            return Err(Error::corrupt(message));
+        }
+        if to > self.at {
+            (self.at, self.pages) = (to, page);
+        }
+        self.wanted_end = wanted_end;
+        Ok(())
+    }
+
+    /// Steps over the rest of the page whose header was read last: nothing of it is wanted any more.
+    pub(super) fn pass(&mut self, input: &mut Input, decompressors: &mut Decompressors) {
+        if let Expects::Body(body) = core::mem::replace(&mut self.expects, Expects::Header(None)) {
+            input.release(body.packed.clone());
+            body.give_back(decompressors);
+        }
+    }
+
+    /// Begins the next page that holds data or a dictionary; where `by_header`, it stops behind the header of each that holds data. What
+    /// is left of the page before is looked at, and dropped.
     pub(super) fn next(
         &mut self,
+        by_header: bool,
         input: &mut Input,
         decompressors: &mut Decompressors,
         pool: &mut Pool<u8>,
@@ -307,7 +363,11 @@ impl PageReader {
                         let body = Body::new(header, self.at, crc, self.window_bytes, first);
                         // Errors in the page are told with the place behind it, wherever its chunks end.
                         self.at = body.packed.end;
+                        let entries = body.entries();
                         self.expects = Expects::Body(Box::new(body));
+                        if let Some(entries) = entries.filter(|_| by_header) {
+                            return Ok(Next::Header(entries));
+                        }
                     }
                 }
                 Expects::Body(body) => {

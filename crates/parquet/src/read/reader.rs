@@ -1,5 +1,6 @@
 //! Batches of rows from a file's column chunks.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,9 +14,10 @@ use marquetry_base::{
 use super::ReadOptions;
 use super::column::{Advance, ColumnReader};
 use super::decompressors::Decompressors;
-use crate::batch::Batch;
+use super::selected::Selected;
 use crate::batch::store::{rows_max, value_bytes};
-use crate::format::FileMetaData;
+use crate::batch::{Batch, RowSelection};
+use crate::format::{FileMetaData, OffsetIndex};
 use crate::schema::Leaf;
 
 /// Columns behind the one that waits whose bytes are asked for with it.
@@ -77,17 +79,32 @@ pub struct BatchReader {
     input: Input,
     /// Row groups not begun.
     row_groups: Range<usize>,
+    /// What is known of them, by their numbers.
+    selections: BTreeMap<usize, Selection>,
     current: Option<RowGroup>,
     failed: Option<Error>,
     /// Bytes that the columns hold.
     held: u64,
 }
 
+/// What is known of a row group before it begins.
+#[derive(Default)]
+struct Selection {
+    /// The rows that are wanted, if not all are.
+    rows: Option<Arc<RowSelection>>,
+    /// Where the pages of a leaf are.
+    pages: BTreeMap<usize, Arc<OffsetIndex>>,
+}
+
 /// The row group that is being read.
 struct RowGroup {
     number: usize,
-    /// The file's row that the next batch begins with.
-    next_row: u64,
+    /// What is wanted of it; and the first of its rows that may be in the next batch.
+    selection: Selection,
+    position: u64,
+    /// The file's row that it begins with.
+    first_row: u64,
+    /// Rows that are wanted and in no batch.
     rows_left: u64,
     /// Columns whose chunks are begun.
     started: usize,
@@ -143,6 +160,7 @@ impl BatchReader {
             row_bytes: 0,
             input: Input::new(),
             row_groups,
+            selections: BTreeMap::new(),
             current: None,
             failed: None,
             held: 0,
@@ -152,6 +170,88 @@ impl BatchReader {
     /// What is read.
     pub fn metadata(&self) -> &Arc<FileMetaData> {
         &self.metadata
+    }
+
+    /// The row group that the next step begins, if it begins one: the last moment to [`select`](BatchReader::select) its rows.
+    pub fn begins(&self) -> Option<usize> {
+        let is_over = self.current.as_ref().is_none_or(|group| group.rows_left == 0);
+        self.row_groups.clone().next().filter(|_| is_over && self.failed.is_none())
+    }
+
+    /// Reads only these rows of a row group, which has not begun. Of one for which this is never called all rows are read.
+    ///
+    /// Pages without a wanted row are not decoded, and their values are not checked. Where [`locate`](BatchReader::locate) has said
+    /// where the pages of a leaf are, those are not asked for either; else all of a chunk is, up to its last wanted row. Batches go on
+    /// over what is left out: they have as many rows as ever, and begin at [`first_row`](Batch::first_row).
+    ///
+    /// # Errors
+    ///
+    /// `Misuse`, and nothing is changed, for a row group that has begun or is not to be read, and for rows that it does not have.
+    ///
+    /// # Example
+    ///
+    /// The selection of each row group is made when that is about to begin: after what is found in the one before, say.
+    ///
+    /// ```
+    /// # use marquetry_base::{Budget, Machine, Result, Step};
+    /// # use marquetry_parquet::batch::{Batch, RowSelection};
+    /// # use marquetry_parquet::read::{BatchReader, ChunkIndex};
+    /// # fn example(
+    /// #     mut reader: BatchReader,
+    /// #     wanted: impl Fn(usize) -> RowSelection,
+    /// #     index: impl Fn(usize) -> Vec<ChunkIndex>,
+    /// #     take: impl Fn(Batch),
+    /// #     mut supply: impl FnMut(&mut BatchReader, marquetry_base::Demand) -> Result<()>,
+    /// # ) -> Result<()> {
+    /// loop {
+    ///     if let Some(row_group) = reader.begins() {
+    ///         reader.select(row_group, wanted(row_group))?;
+    ///         for chunk in index(row_group) {
+    ///             reader.locate(row_group, chunk.leaf, chunk.offset_index.into())?;
+    ///         }
+    ///     }
+    ///     match reader.step(&mut Budget::default())? {
+    ///         Step::Ready(batch) => take(batch),
+    ///         Step::Need(demand) => supply(&mut reader, demand)?,
+    ///         Step::Done => return Ok(()),
+    ///         Step::Yield | Step::Append(..) => {}
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub fn select(&mut self, row_group: usize, rows: RowSelection) -> Result<()> {
+        self.check_ahead(row_group)?;
+        let there = self.metadata.row_groups[row_group].rows;
+        if rows.end() > there {
+            let end = rows.end();
+            return Err(Error::misuse(format!("rows before {end} selected of a row group of {there}")));
+        }
+        self.selections.entry(row_group).or_default().rows = Some(Arc::new(rows));
+        Ok(())
+    }
+
+    /// Says where the pages of a leaf are in a row group, which has not begun: what a [`PageIndexReader`](super::PageIndexReader) read.
+    /// It is used where rows are [selected](BatchReader::select). An index that contradicts the pages is an error when it is noticed,
+    /// but not everything can be: of a wrong one, wrong rows may be read.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse`, and nothing is changed, for a row group that has begun or is not to be read, and for a leaf that is not there.
+    pub fn locate(&mut self, row_group: usize, leaf: usize, pages: Arc<OffsetIndex>) -> Result<()> {
+        self.check_ahead(row_group)?;
+        let leaves = self.metadata.schema.leaves().len();
+        if leaf >= leaves {
+            return Err(Error::misuse(format!("leaf {leaf} of {leaves}")));
+        }
+        self.selections.entry(row_group).or_default().pages.insert(leaf, pages);
+        Ok(())
+    }
+
+    fn check_ahead(&self, row_group: usize) -> Result<()> {
+        if self.row_groups.contains(&row_group) {
+            return Ok(());
+        }
+        Err(Error::misuse(format!("row group {row_group} has begun, or is not read")))
     }
 
     /// Builds the columns: true once all are. First all leaves are measured, for the rows of a batch depend on all of them.
@@ -210,11 +310,14 @@ impl BatchReader {
             let Some(group) = &mut self.current else {
                 let Some(number) = self.row_groups.next() else { return Ok(self.let_go(budget)) };
                 let found = &self.metadata.row_groups[number];
+                let selection = self.selections.remove(&number).unwrap_or_default();
                 self.input.clear();
                 self.current = Some(RowGroup {
                     number,
-                    next_row: found.first_row,
-                    rows_left: found.rows,
+                    first_row: found.first_row,
+                    position: 0,
+                    rows_left: selection.rows.as_ref().map_or(found.rows, |rows| rows.rows()),
+                    selection,
                     started: 0,
                     full: 0,
                     full_rows: usize::MAX,
@@ -222,6 +325,10 @@ impl BatchReader {
                     taken: Vec::new(),
                 });
                 budget.charge_units(GROUP_UNITS);
+                if self.current.as_ref().is_some_and(|group| group.rows_left == 0) {
+                    // The host may want to select the rows of the next one.
+                    return Ok(Step::Yield);
+                }
                 continue;
             };
             if group.rows_left == 0 {
@@ -236,6 +343,10 @@ impl BatchReader {
                 let column = &mut self.columns[group.started];
                 let chunk = &found.columns[column.leaf()];
                 let held_before = column.held();
+                let selected = group.selection.rows.as_ref().map(|rows| {
+                    let pages = group.selection.pages.get(&column.leaf()).cloned();
+                    Selected::new(Arc::clone(rows), pages, found.rows)
+                });
                 column.start(
                     self.object,
                     group.number,
@@ -243,6 +354,7 @@ impl BatchReader {
                     chunk,
                     self.metadata.footer_start,
                     &self.options,
+                    selected,
                 )?;
                 self.held = (self.held + column.held()).saturating_sub(held_before);
                 group.started += 1;
@@ -308,13 +420,19 @@ impl BatchReader {
                     return Ok(Step::Yield);
                 }
             }
+            let mut first = group.position;
+            group.position += rows as u64;
+            if let Some(selected) = &group.selection.rows {
+                first = selected.next_run(first).map_or(first, |run| run.start);
+                group.position = selected.after(first, rows as u64);
+                budget.charge_units(RowSelection::units_of(rows));
+            }
             let batch = Batch {
                 row_group: group.number,
-                first_row: group.next_row,
+                first_row: group.first_row + first,
                 rows,
                 columns: core::mem::take(&mut group.taken),
             };
-            group.next_row += rows as u64;
             group.rows_left -= rows as u64;
             (group.full, group.full_rows) = (0, usize::MAX);
             return Ok(Step::Ready(batch));

@@ -11,6 +11,7 @@ mod kept;
 mod matrix;
 mod others;
 mod rewritten;
+mod selected;
 mod shredded;
 mod sorting;
 mod spark;

@@ -11,8 +11,8 @@ use super::nulls::{Constant, Zeros, rows_max};
 use super::variant::{Reassembled, Reassembling};
 use super::{Conform, LeafSource, Structure, VariantPart, cast};
 use crate::batch::store;
-use crate::batch::{Batch, ColumnBatch, Layout, Levels, Values};
-use crate::format::FileMetaData;
+use crate::batch::{Batch, ColumnBatch, Layout, Levels, RowSelection, Values};
+use crate::format::{FileMetaData, OffsetIndex};
 use crate::growing::ROOM_PRICE;
 use crate::read::{BatchReader, ReadOptions};
 use crate::schema::{Schema, Widening};
@@ -264,6 +264,29 @@ impl ConformReader {
     /// What is read.
     pub fn metadata(&self) -> &Arc<FileMetaData> {
         self.reader.metadata()
+    }
+
+    /// The row group that the next step begins, if it begins one: see [`BatchReader::begins`].
+    pub fn begins(&self) -> Option<usize> {
+        self.reader.begins().filter(|_| self.conformer.current.is_none() && self.failed.is_none())
+    }
+
+    /// Reads only these rows of a row group: see [`BatchReader::select`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn select(&mut self, row_group: usize, rows: RowSelection) -> Result<()> {
+        self.reader.select(row_group, rows)
+    }
+
+    /// Says where the pages of a leaf of the file are: see [`BatchReader::locate`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn locate(&mut self, row_group: usize, leaf: usize, pages: Arc<OffsetIndex>) -> Result<()> {
+        self.reader.locate(row_group, leaf, pages)
     }
 
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Batch>> {

@@ -1,0 +1,198 @@
+//! A slice of a page: levels and values, into the batch.
+
+use marquetry_base::cast::usize_of;
+use marquetry_base::{Budget, Error, Limit, Result};
+
+use super::super::data_page::{Levels, RUN_PRICE, before_value};
+use super::super::values::ValueDecoder;
+use super::{
+    ColumnReader, FIXED_SPREAD_PRICE, LEVEL_PRICE, SLICE_ROWS_MAX, SLICE_ROWS_MIN, SLICE_UNITS, SPREAD_PRICE,
+    buffers_of, too_many_rows,
+};
+use crate::growing::ROOM_PRICE;
+use crate::schema::PhysicalType;
+
+/// Rows that are stepped over at a time, and how many cost a unit: their levels are counted by runs and words.
+const SKIPPED_ROWS_MAX: usize = 256 << 10;
+const SKIPPED_ROWS_A_UNIT: usize = 32;
+
+impl ColumnReader {
+    /// Decodes one slice of the current page of a nested leaf. False when the batch must end first.
+    pub(super) fn decode_nested(&mut self, target: usize, budget: &mut Budget<'_>) -> Result<bool> {
+        let (Some(page), Some(nested)) = (&mut self.page, &mut self.nested) else {
+            return Err(Error::internal("no page to decode"));
+        };
+        if !page.prepare(&mut self.last_value, budget)? {
+            return Ok(true);
+        }
+        let dictionary = self.dictionary.entries();
+        let price = page.values.price(dictionary);
+        let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
+        let affordable = affordable.min(self.builder.slice_entries());
+        if page.behind > 0 && page.entries_left + nested.ahead() == 0 {
+            page.skip_values(&self.builder, affordable, price, budget)?;
+            return Ok(true);
+        }
+        if nested.ahead() == 0 {
+            let entries = page.entries_left.min(affordable);
+            let Levels::Nested(levels) = &mut page.levels else {
+                return Err(Error::internal("a nested leaf without levels"));
+            };
+            let decoded = nested.decode_ahead(levels, entries)?;
+            budget.charge_units(LEVEL_PRICE.of(0, entries * 2));
+            budget.charge(RUN_PRICE, 0, levels.take_runs());
+            let Some(entries) = decoded else { return Ok(true) };
+            page.entries_left -= entries;
+        }
+        let mut wanted = u64::MAX;
+        if let Some(selected) = &mut self.selected {
+            let begins = nested.begins_row();
+            let position = self.chunk_rows - self.rows_left;
+            let run = selected.next(position);
+            let is_next = run.as_ref().is_some_and(|run| run.start == position);
+            if if begins { !is_next } else { !selected.takes_row } {
+                let gap = run.map_or(usize::MAX, |run| usize_of(run.start - position).unwrap_or(usize::MAX));
+                let entries = nested.within(gap, affordable);
+                page.behind += nested.values_in(entries);
+                let (_, _, rows) = nested.take(entries);
+                self.rows_left = self.rows_left.checked_sub(rows as u64).ok_or_else(too_many_rows)?;
+                selected.takes_row &= rows == 0;
+                budget.charge_units(LEVEL_PRICE.of(0, entries) + SLICE_UNITS);
+                return Ok(true);
+            }
+            wanted = if is_next { run.map_or(0, |run| run.end - run.start) } else { 0 };
+            if page.behind > 0 {
+                page.skip_values(&self.builder, affordable, price, budget)?;
+                return Ok(true);
+            }
+        }
+        let is_admitted =
+            self.builder.admits_dictionary(buffers_of(dictionary)) || !page.values.is_dictionary();
+        let is_heavy = self.builder.is_heavy(page.values.chunk());
+        if nested.begins_row() && (is_heavy || self.builder.is_large() || !is_admitted) {
+            return Ok(false);
+        }
+        if !is_admitted {
+            return Err(Error::corrupt("a dictionary in the middle of a row"));
+        }
+        if nested.begins_row() && self.rows_left == 0 {
+            return Err(too_many_rows());
+        }
+        // Where a row is large, it is taken slice by slice; a batch ends only between rows. So it is in a slice of large values.
+        let rows_max = self.rows_left.min(wanted);
+        let rows_max = usize_of(rows_max).unwrap_or(usize::MAX).min(target - self.builder.rows);
+        let entries = nested.within(rows_max, affordable);
+        let left = self.builder.entries_left();
+        let entries = if entries > left { nested.whole_rows(entries, left) } else { entries };
+        let there = nested.values_in(entries);
+        if !self.builder.prepare_levels(entries, nested.repetition_max > 0, budget)?
+            || !self.builder.prepare(there, budget)?
+        {
+            return Ok(true);
+        }
+        // Room has its price.
+        let slice = there.min(budget.values_left(price).max(SLICE_ROWS_MIN));
+        let decoded = page.values.decode(&mut self.builder, dictionary, slice)?;
+        let entries = if decoded.values < there { nested.entries_of(decoded.values) } else { entries };
+        let (definition, repetition, rows) = nested.take(entries);
+        self.builder.add_levels(definition, repetition)?;
+        // A few bytes of runs can stand for a row of billions of entries.
+        self.limits.check(Limit::TotalBytes, self.builder.held() as u64)?;
+        self.rows_left -= rows as u64;
+        self.builder.rows += rows;
+        page.is_used |= entries > 0;
+        if let Some(selected) = &mut self.selected {
+            selected.takes_row |= rows > 0;
+        }
+        page.charge_runs(budget);
+        budget.charge(price, decoded.bytes, decoded.values);
+        budget.charge_units(SLICE_UNITS);
+        Ok(true)
+    }
+
+    /// Decodes one slice of the current page. False when the batch must end first.
+    pub(super) fn decode(&mut self, target: usize, budget: &mut Budget<'_>) -> Result<bool> {
+        let Some(page) = &mut self.page else { return Err(Error::internal("no page to decode")) };
+        if !page.prepare(&mut self.last_value, budget)? {
+            return Ok(true);
+        }
+        let dictionary = self.dictionary.entries();
+        let mut wanted = usize::MAX;
+        if let Some(selected) = &mut self.selected {
+            let position = self.chunk_rows - self.rows_left;
+            let run = selected.next(position).unwrap_or(u64::MAX..u64::MAX);
+            let gap = usize_of(run.start - position).unwrap_or(usize::MAX).min(page.entries_left);
+            if gap > 0 {
+                let (rows, there) = page.skip_levels(gap.min(SKIPPED_ROWS_MAX))?;
+                page.behind += there;
+                page.entries_left -= rows;
+                self.rows_left = self.rows_left.saturating_sub(rows as u64);
+                page.charge_runs(budget);
+                budget.charge_units((rows / SKIPPED_ROWS_A_UNIT) as u64 + SLICE_UNITS);
+                return Ok(true);
+            }
+            if page.behind > 0 {
+                let price = page.values.price(dictionary);
+                let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
+                page.skip_values(&self.builder, affordable, price, budget)?;
+                return Ok(true);
+            }
+            wanted = usize_of(run.end - run.start).unwrap_or(usize::MAX);
+        }
+        if self.builder.is_heavy(page.values.chunk()) {
+            return Ok(false);
+        }
+        let wants_indices = self.keep_dictionaries
+            && page.values.is_dictionary()
+            && dictionary.is_some_and(|entries| entries.kept().is_some());
+        let has_values = !matches!(page.values, ValueDecoder::Nothing);
+        if has_values && self.builder.holds_indices.is_some_and(|holds| holds != wants_indices) {
+            return Ok(false);
+        }
+        if !self.builder.admits_dictionary(buffers_of(dictionary)) && page.values.is_dictionary() {
+            return Ok(false);
+        }
+        let price = page.values.price(dictionary);
+        let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
+        let rows = (target - self.builder.rows).min(page.entries_left).min(affordable).min(wanted);
+        let rows = page.values.slice_values(&self.builder, rows);
+        if !self.builder.prepare(rows, budget)? {
+            return Ok(true);
+        }
+        // Room has its price.
+        let rows = rows.min(budget.values_left(price).max(SLICE_ROWS_MIN));
+        let at = self.builder.rows;
+        let (rows, there) = page.levels_of(&mut self.builder, rows, self.is_nullable)?;
+        if there > 0 && self.builder.holds_indices.is_none() {
+            let filled = self.builder.hold(wants_indices)?;
+            budget.charge(ROOM_PRICE, filled, 0);
+        }
+        let decoded = page.values.decode(&mut self.builder, dictionary, there)?;
+        // Rows behind the values that are there come again.
+        let done = if decoded.values < there && there < rows {
+            before_value(self.builder.validity(at + rows)?, at, rows, decoded.values)
+        } else {
+            rows - (there - decoded.values)
+        };
+        page.keep_ahead(&mut self.builder, at + done..at + rows, done)?;
+        self.builder.end_slice(done, decoded.values)?;
+        page.entries_left -= done;
+        page.is_used |= done > 0;
+        self.rows_left = self.rows_left.saturating_sub(done as u64);
+        if page.entries_left == 0 && page.nulls_left.is_some_and(|nulls| nulls > 0) {
+            return Err(Error::corrupt("a page with fewer nulls than its header says"));
+        }
+        page.charge_runs(budget);
+        budget.charge(price, decoded.bytes, decoded.values);
+        if decoded.values < done {
+            match self.physical_type {
+                PhysicalType::Int96 | PhysicalType::FixedLenByteArray(_) => {
+                    budget.charge(FIXED_SPREAD_PRICE, decoded.bytes, done);
+                }
+                _ => budget.charge(SPREAD_PRICE, 0, done),
+            }
+        }
+        budget.charge_units(LEVEL_PRICE.of(0, rows) + SLICE_UNITS);
+        Ok(true)
+    }
+}
