@@ -11,6 +11,7 @@
 //! * [`rules::messages`]: that no code decides by the message of an error.
 //! * [`rules::prices`]: that each price of a budget's units is measured.
 //! * [`rules::rooms`]: which module may import which, and that no files import each other in a circle.
+//! * [`rules::speed`]: that README's figures of speed are those of the last results.
 
 #![forbid(unsafe_code)]
 
@@ -26,4 +27,5 @@ pub mod rules {
     pub mod prices;
     pub mod rooms;
     pub mod sources;
+    pub mod speed;
 }

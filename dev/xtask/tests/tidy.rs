@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use marquetry_xtask::rules::{dependencies, documents, manifests, messages, prices, rooms, sources};
+use marquetry_xtask::rules::{dependencies, documents, manifests, messages, prices, rooms, sources, speed};
 use marquetry_xtask::workspace::{File, Workspace};
 
 fn workspace() -> &'static Workspace {
@@ -163,4 +163,31 @@ fn prices_are_measured() {
             .into_iter()
             .chain(prices::unknown(sources(), &measurements)),
     );
+}
+
+fn results(name: &str) -> Result<serde_json::Value, String> {
+    let path = format!("docs/bench/{name}.json");
+    let text = workspace().text(&path).ok_or_else(|| format!("there is no {path}"))?;
+    serde_json::from_str(text).map_err(|error| format!("{path}: {error}"))
+}
+
+/// `MARQUETRY_UPDATE=1` writes that part of README anew.
+#[test]
+fn speed_in_the_readme_is_that_of_the_last_results() {
+    let readme = workspace().text("README.md").expect("a README");
+    if std::env::var_os("MARQUETRY_UPDATE").is_some_and(|value| value == "1") {
+        let section = speed::section(&results).expect("the results");
+        let start = readme.find(speed::BEGIN).expect("the first marker");
+        let end = readme.find(speed::END).expect("the last marker") + speed::END.len();
+        let new = format!("{}{section}{}", &readme[..start], &readme[end..]);
+        return std::fs::write(workspace().root.join("README.md"), new).expect("README.md is written");
+    }
+    none(speed::stale(readme, &results));
+}
+
+#[test]
+fn every_case_of_the_benchmarks_is_in_a_line_of_the_readme() {
+    for name in ["read", "nested", "write"] {
+        none(speed::left_out(name, &results(name).expect("the results")));
+    }
 }
