@@ -3,22 +3,26 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint soak fuzz bench bench-stall deny
+.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall deny
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
 
-# What the tests find their peers by; without these variables the tests that need them say so and pass by.
+# What the tests find their peers by. A test that lacks something is skipped, and on record: dev/testing, dev/skipped.sh.
 PEERS_PYTHON := $(CURDIR)/target/peers-venv/bin/python
 SPARK_PYTHON := $(CURDIR)/target/spark-venv/bin/python
-# make test WITHOUT="peers cassandra" leaves out what this machine cannot have; make soak WITHOUT="spark", too.
-WITHOUT ?=
+# make test WITHOUT="peers cassandra corpus" leaves out what this machine cannot have; make soak WITHOUT="spark", too.
+# The words are those of dev/skipped.sh; in CI (CI=true) what is missing and not named fails.
+export WITHOUT ?=
+export MARQUETRY_SKIPPED := $(CURDIR)/target/skipped.txt
 PEERS := $(filter-out $(WITHOUT),peers)
 CASSANDRA := $(filter-out $(WITHOUT),cassandra)
 SPARK := $(filter-out $(WITHOUT),spark)
 WITH_PEERS := $(if $(PEERS),MARQUETRY_PYTHON=$(PEERS_PYTHON))
 WITH_SPARK := $(if $(SPARK),MARQUETRY_SPARK=$(SPARK_PYTHON))
 WITH_CASSANDRA := $(if $(CASSANDRA),dev/cassandra.sh with target/test-cassandra --)
+WITH_CORPUS := $(if $(filter corpus,$(WITHOUT)),MARQUETRY_CORPUS=$(CURDIR)/target/no-corpus)
+WITH_ALL := $(WITH_PEERS) $(WITH_CORPUS) $(WITH_CASSANDRA)
 # In CI the versions of Cargo.lock are the only ones.
 LOCKED := $(if $(CI),--locked)
 
@@ -31,9 +35,27 @@ demo: ## three million real flights: a Parquet file becomes rows of a real Cassa
 # Lint is a part of CI's tests only: a newer toolchain's new warnings must not fail them on a user's machine.
 test: ## all tests, with the peers and a real Cassandra (WITHOUT="peers cassandra" leaves these out)
 	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA)
+	@mkdir -p target && rm -f $(MARQUETRY_SKIPPED)
 	cargo test $(LOCKED) --workspace --no-run
-	$(WITH_PEERS) $(WITH_CASSANDRA) cargo test $(LOCKED) --workspace
-	$(if $(CI),@$(MAKE) --no-print-directory lint)
+	$(WITH_ALL) cargo test $(LOCKED) --workspace
+	$(if $(CI),@$(MAKE) --no-print-directory without-corpus lint builds semver)
+	@dev/skipped.sh $(MARQUETRY_SKIPPED)
+
+# Those that use the corpus, as in a clone that has none: they are skipped, all others pass. What they lack is no fault here.
+without-corpus: ## the tests that use the corpus, without it
+	@mkdir -p target && rm -f target/skipped-without-corpus.txt
+	MARQUETRY_CORPUS=$(CURDIR)/target/no-corpus MARQUETRY_SKIPPED=$(CURDIR)/target/skipped-without-corpus.txt \
+	$(WITH_PEERS) cargo test $(LOCKED) --quiet -p marquetry-conformance --test metadata --test drivers --test hostile --test union --test windows
+	MARQUETRY_CORPUS=$(CURDIR)/target/no-corpus MARQUETRY_SKIPPED=$(CURDIR)/target/skipped-without-corpus.txt \
+	cargo test $(LOCKED) --quiet -p marquetry-conformance --test reading --test writing
+	@grep -q '^corpus' target/skipped-without-corpus.txt
+
+builds: ## other builds: each feature alone, none, all; the oldest Rust; aarch64
+	@dev/setup.sh rust-dev
+	dev/builds.sh
+
+semver: ## the public interface beside that of the last release (cargo-semver-checks; dev/setup.sh semver builds it)
+	dev/builds.sh semver
 
 lint: ## formatting, clippy, documentation, shell scripts, licences
 	@dev/setup.sh rust-dev lint
@@ -41,20 +63,23 @@ lint: ## formatting, clippy, documentation, shell scripts, licences
 	cargo clippy $(LOCKED) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) --workspace --no-deps
 	@if command -v shellcheck >/dev/null; then set -x; shellcheck .ci/run dev/*.sh; \
-	else echo "NOT CHECKED: shell scripts; there is no shellcheck (apt-get install shellcheck)"; fi
+	else dev/skipped.sh --add shellcheck "make lint" "shell scripts"; fi
 	@if command -v cargo-deny >/dev/null; then set -x; cargo deny check --hide-inclusion-graph bans licenses sources; \
-	else echo "NOT CHECKED: licences and sources of dependencies; there is no cargo-deny (make deny builds it)"; fi
+	else dev/skipped.sh --add deny "make lint" "licences and sources of dependencies"; fi
 
 deny: ## dependencies: licences, sources, advisories (from the network); builds cargo-deny when there is none
 	@dev/setup.sh rust deny
 	cargo deny check --hide-inclusion-graph
 
-soak: ## the long tests, those marked #[ignore], as make test builds them; then fuzz and deny
+soak: ## the long tests, those marked #[ignore], as make test builds them; then Miri, fuzz and deny
 	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA) $(SPARK)
+	@mkdir -p target && rm -f $(MARQUETRY_SKIPPED)
 	cargo test $(LOCKED) --workspace --lib --bins --tests --no-run
-	$(WITH_PEERS) $(WITH_SPARK) $(WITH_CASSANDRA) cargo test $(LOCKED) --workspace --lib --bins --tests -- --ignored
+	$(WITH_SPARK) $(WITH_ALL) cargo test $(LOCKED) --workspace --lib --bins --tests -- --ignored
+	dev/builds.sh miri
 	@$(MAKE) --no-print-directory fuzz
 	@$(MAKE) --no-print-directory deny
+	@dev/skipped.sh $(MARQUETRY_SKIPPED)
 
 fuzz: ## the fuzz targets under libFuzzer: MINUTES=5 for each, TARGET="page codec" for some of them
 	@dev/setup.sh rust-dev c++

@@ -10,8 +10,10 @@
 #   peers      the Parquet implementations of dev/peers.txt, in target/peers-venv
 #   spark      Apache Spark as dev/spark.txt has it, in target/spark-venv (760 MB), and Java
 #   cassandra  Java and Maven, and Cassandra's jars
+#   corpus     parquet-testing at a pinned commit, in target/corpus (16 MB)
 #   flights    the demo's file, target/demo/flights-3m.parquet
 #   deny       cargo-deny, built from source (minutes)
+#   semver     cargo-semver-checks, built from source (minutes)
 #
 # As root on a Debian machine it installs the missing packages itself; anybody else is told exactly what is
 # missing and which commands mend it, and the exit code is 1. It never calls sudo.
@@ -26,6 +28,10 @@ spark=target/spark-venv
 flights_package=vega-datasets@3.2.1
 flights_sha256=dbeb920c90f59b6ccaff823dcc3d08f25a97fa1ce128d93f40be4e931f5900b0
 flights=target/demo/flights-3m.parquet
+# Apache-2.0. The tests list every file of it; a newer commit is taken on purpose, with its new files.
+corpus_url=https://github.com/apache/parquet-testing
+corpus_commit=1a2a75127be06fc0123f03ebd36c966f7beda27d
+corpus=target/corpus/parquet-testing
 
 packages=() # Debian packages that are missing
 advice=()   # commands that mend what packages alone do not
@@ -34,7 +40,7 @@ main() {
   local part
   for part in "$@"; do
     case $part in
-      rust | rust-dev | lint | c++ | peers | spark | cassandra | flights | deny) ;;
+      rust | rust-dev | lint | c++ | peers | spark | cassandra | corpus | flights | deny | semver) ;;
       *) sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; fail "unknown part '$part'" ;;
     esac
   done
@@ -188,6 +194,23 @@ make_cassandra() {
   dev/cassandra.sh fetch
 }
 
+# --- corpus
+
+need_corpus() { [ -d "$corpus/data" ] || have git || missing git; }
+
+make_corpus() {
+  if [ -d "$corpus/data" ] && [ "$(git -C "$corpus" rev-parse HEAD)" = "$corpus_commit" ]; then return; fi
+  say "fetching parquet-testing at $corpus_commit (16 MB, once)"
+  local new=target/corpus/new
+  rm -rf "$new"
+  mkdir -p "$new"
+  git -C "$new" init --quiet
+  quietly git -C "$new" fetch --quiet --depth 1 "$corpus_url" "$corpus_commit"
+  git -C "$new" checkout --quiet FETCH_HEAD
+  rm -rf "$corpus"
+  mv "$new" "$corpus"
+}
+
 # --- flights
 
 need_flights() {
@@ -216,6 +239,16 @@ make_deny() {
   if have cargo-deny || [ -x "$cache/tools/bin/cargo-deny" ]; then return; fi
   say "building cargo-deny in $cache/tools (minutes, once)"
   cargo install cargo-deny --locked --root "$cache/tools" </dev/null >&2
+}
+
+# --- semver
+
+need_semver() { :; }
+
+make_semver() {
+  if have cargo-semver-checks || [ -x "$cache/tools/bin/cargo-semver-checks" ]; then return; fi
+  say "building cargo-semver-checks in $cache/tools (minutes, once)"
+  cargo install cargo-semver-checks --locked --root "$cache/tools" </dev/null >&2
 }
 
 main "$@"

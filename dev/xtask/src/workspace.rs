@@ -34,6 +34,8 @@ pub struct Package {
     pub rust_version: String,
     /// Whether a registry may have it.
     pub published: bool,
+    /// The names of its features, sorted.
+    pub features: Vec<String>,
     /// All its dependencies, inside and outside, of every kind.
     pub dependencies: Vec<Dependency>,
     /// The root files, relative to the workspace, of its libraries and binaries: `crates/base/src/lib.rs`
@@ -157,6 +159,7 @@ fn read_package(root: &Path, package: &Value) -> Result<Package, String> {
         license: text(&package["license"]),
         rust_version: text(&package["rust_version"]),
         published: package["publish"].as_array().is_none_or(|registries| !registries.is_empty()),
+        features: package["features"].as_object().into_iter().flat_map(|all| all.keys().cloned()).collect(),
         dependencies: list(&package["dependencies"])
             .map(|dependency| Dependency {
                 name: text(&dependency["name"]),
