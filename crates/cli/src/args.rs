@@ -10,118 +10,118 @@ use marquetry_tables::ColumnPath;
 use crate::failure::{Failure, Outcome};
 use crate::table_args::TableArgs;
 
-/// How rows of Parquet files become rows of a table.
+/// How rows are mapped to rows of a CQL table.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RowArgs {
-    /// The primary key: 'a' · 'a, b' (partitions by a, sorted by b) · '(a, b), c DESC'
+    /// Primary key: 'a' · 'a, b' (partitioned by a, clustered by b) · '(a, b), c DESC'
     ///
-    /// What stands between the parentheses of CQL's PRIMARY KEY. Rows with the same key become one row: the last one wins.
+    /// The contents of the parentheses of CQL's PRIMARY KEY. Of rows with the same key, the last one wins.
     #[arg(long, value_name = "KEY", help_heading = "Primary key")]
     pub(crate) key: Option<String>,
 
-    /// Number the rows from 0 in a bigint column of this name, the table's first; the key, unless --key says otherwise
+    /// Name of a bigint column that numbers the rows from 0; it is the key unless --key is given
     ///
-    /// Numbers run on from one file to the next.
+    /// It becomes the table's first column. Numbers continue from one file to the next.
     #[arg(long, value_name = "NAME", help_heading = "Primary key")]
     pub(crate) key_row_number: Option<String>,
 
     #[command(flatten)]
     pub(crate) table: TableArgs,
 
-    /// Take at most N rows
+    /// Maximum number of rows
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Rows and columns")]
     pub(crate) limit: Option<u64>,
 
-    /// What timestamps of micro- and nanoseconds become
+    /// CQL type of timestamps in micro- and nanoseconds
     #[arg(long, value_enum, value_name = "TYPE", default_value_t, help_heading = "Values")]
     pub(crate) timestamps_as: TimestampsAs,
 
-    /// What to do with text that is not UTF-8
+    /// Handling of text that is not UTF-8
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Values")]
     pub(crate) invalid_utf8: InvalidUtf8,
 
-    /// What to do with nulls
+    /// Handling of nulls
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Values")]
     pub(crate) nulls: Nulls,
 
-    /// Make these lists sets: equal elements become one
+    /// Lists to store as sets; equal elements become one
     ///
-    /// They are named as --columns names columns: tags,stops.tags. A list in a list is its element: routes.element.
+    /// Named as in --columns: tags,stops.tags. A list inside a list is its element: routes.element.
     #[arg(long, value_name = "A,B.C,…", help_heading = "Lists, maps and groups")]
     pub(crate) as_set: Vec<String>,
 
-    /// Freeze the types of all such columns, so that what is empty is not null
+    /// Frozen types for all these columns, so that empty ones are not null
     ///
-    /// For CQL, a list, set or map that is not frozen and has no elements is null, and so is a user-defined type whose fields are
-    /// all null; and each INSERT of one leaves a tombstone, for it replaces what was there. What is frozen is one value, is as it was
-    /// written, and leaves none; but a statement cannot change a part of it. What is nested in another and what is in the key are
-    /// always frozen.
+    /// In CQL, an empty list, set or map that is not frozen is null, and so is a user-defined type whose fields
+    /// are all null; inserting one leaves a tombstone, because it replaces what was there. A frozen value is
+    /// stored as written, without a tombstone, but a statement cannot change a part of it. Types nested inside
+    /// others, and those in the key, are always frozen.
     #[arg(long, help_heading = "Lists, maps and groups")]
     pub(crate) frozen: bool,
 
-    /// What to do with nulls in lists, sets and maps, which CQL cannot hold
+    /// Handling of nulls in lists, sets and maps, which CQL cannot hold
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Lists, maps and groups")]
     pub(crate) null_elements: NullElements,
 
-    /// What to do with equal keys in a map
+    /// Handling of duplicate keys in a map
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Lists, maps and groups")]
     pub(crate) duplicate_keys: DuplicateKeys,
 }
 
-/// What timestamps of micro- and nanoseconds become. CQL's own timestamp has milliseconds.
+/// The CQL type of timestamps in micro- and nanoseconds. CQL's own timestamp has milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum TimestampsAs {
-    /// A bigint, the number as the file has it
+    /// A bigint: the number as stored in the file
     #[default]
     Bigint,
-    /// A timestamp, cut to milliseconds, towards the past
+    /// A timestamp, rounded down to milliseconds
     Millis,
 }
 
 /// What to do with text that is not UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum InvalidUtf8 {
-    /// Stop, and name the row and the column
+    /// Stop with an error that names row and column
     #[default]
     Error,
-    /// Put U+FFFD in place of what is not UTF-8
+    /// Replace invalid bytes by U+FFFD
     Replace,
-    /// Take bytes for text: 0x and hexadecimal digits (in CQL, all text columns become blob)
+    /// Treat text as bytes: 0x and hexadecimal digits (in CQL, all text columns become blob)
     Blob,
 }
 
 /// What to do with nulls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Nulls {
-    /// Write nothing: a new row has no value there, and no tombstone
+    /// Leave the column out: no value and no tombstone
     #[default]
     Unset,
-    /// Write null: a value that an older row of the same key has there is deleted
+    /// Write null, which deletes an older row's value and leaves a tombstone
     Null,
 }
 
 /// What to do with nulls in lists, sets and maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum NullElements {
-    /// Stop, and name the row and the place in it
+    /// Stop with an error that names row and path
     #[default]
     Error,
-    /// Leave them out; of a map the whole entry
+    /// Leave them out; in a map, the whole entry
     Drop,
 }
 
 /// What to do with equal keys in a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum DuplicateKeys {
-    /// Stop, and name the row, the place in it and the key
+    /// Stop with an error that names row, path and key
     #[default]
     Error,
-    /// Take the last entry
+    /// Keep the last entry
     Last,
 }
 
 impl RowArgs {
-    /// What a bridge is asked for, but for the columns. All mistakes of the options themselves are found here, before a
+    /// The mapping's options, except the columns. Mistakes in the options themselves are found here, before a
     /// file is opened.
     pub(crate) fn mapping_options(&self) -> Outcome<MappingOptions> {
         let key = |text: &String| {

@@ -14,7 +14,7 @@ Examples:
   marquetry completions zsh > \"${fpath[1]}/_marquetry\"
   marquetry completions fish > ~/.config/fish/completions/marquetry.fish")]
 pub(crate) struct Completions {
-    /// The shell
+    /// Name of the shell
     #[arg(value_enum, value_name = "SHELL")]
     shell: Shell,
 }

@@ -18,26 +18,26 @@ use crate::numbers::{plural, thousands};
 use crate::output::{Interrupted, Output};
 use crate::target::{self, Target};
 
-/// Copy Parquet files into a table of ScyllaDB or Cassandra, or into other Parquet files
+/// Copy rows into a table of ScyllaDB or Cassandra, or into Parquet files
 // No `Debug`: an address may hold a password.
 #[derive(Args)]
 #[command(
     override_usage = "marquetry copy [OPTIONS] <FILE>... cql://HOST/KEYSPACE.TABLE\n       marquetry copy [OPTIONS] <FILE>... TO.parquet\n       marquetry copy [OPTIONS] <FILE>... DIRECTORY/",
     long_about = "Copy Parquet files into a table of a live ScyllaDB or Cassandra cluster, or into a Parquet file or a directory of them.
 
-A table is made with --create, and with it the user-defined types that groups become; or it must be there with the same column \
-names and types (then its key is known, and --key is not needed; its types tell a list from a set, and groups are matched with \
-user-defined types by the names of their fields). Values are sent as the database keeps them, prepared, many at a time, and bounded in memory. Of rows with the \
-same key the last one wins. A copy that failed can be run again: rows that were there are written again as they are. CSV, TSV and JSON \
-lines are copied as Parquet files are; see --from and --schema.
+With --create, the table is created, and with it the user-defined types for groups. Otherwise it must exist with the same column \
+names and types: its key is known, so --key is not needed; its types decide between list and set, and groups are matched with \
+user-defined types by field names. Values are sent in the database's own form, prepared, many at a time, in bounded memory. Of rows \
+with the same key, the last one wins. A failed copy can be run again: rows already there are written again unchanged. CSV, TSV and \
+JSON lines are copied like Parquet files; see --from and --schema.
 
-A file appears under its name only when it is whole and on the disk; one that is there is not replaced without --overwrite. Values \
-are copied as they are, bit by bit. How they are encoded is chosen by what they are, column by column.
+A file appears under its name only when it is complete and on disk; an existing file is not replaced without --overwrite. Values \
+are copied bit by bit. Their encoding is chosen from the data, column by column.
 
-A directory appears when all of its files are whole; then it replaces one that is there, with --overwrite, and if that has nothing in it but Parquet \
-files and directories like year=2024.",
+A directory appears when all of its files are complete. With --overwrite it replaces an existing directory, if that contains only \
+Parquet files and directories such as year=2024.",
     after_help = "\
-Passwords: rather than in the address, where other users of this machine can see it, put the password in the variable \
+Passwords: rather than in the address, where other users of this machine can see it, put the password in the environment variable \
 MARQUETRY_PASSWORD or in a file (--password-file). In an address, write %40 for @, %2F for / and %25 for %.
 
 Examples:
@@ -50,9 +50,11 @@ Examples:
   marquetry copy trips.parquet by-day/ --partition-by day --sort trip"
 )]
 pub(crate) struct Copy {
-    /// Parquet files (CSV, JSON lines), directories of them, and patterns ('trips/**/*.parquet'); then where to: the address of a table, a new file or a new directory
+    /// Sources (Parquet files, CSV, JSON lines, directories, patterns such as 'trips/**/*.parquet'), then the
+    /// destination
     ///
-    /// cql://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE, a path that ends in .parquet, or one that ends in / or is a directory
+    /// The destination is cql://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE, a path that ends
+    /// in .parquet, or a path that ends in / or is a directory.
     #[arg(value_name = "FILE… TO", required = true)]
     from_and_to: Vec<OsString>,
 
@@ -65,7 +67,7 @@ pub(crate) struct Copy {
     #[command(flatten)]
     rows: RowArgs,
 
-    /// No progress bar, and no summary
+    /// No progress bar and no summary
     #[arg(long, short)]
     quiet: bool,
 }
@@ -83,7 +85,7 @@ impl Copy {
     pub(crate) fn run(self, interrupted: Interrupted) -> Outcome {
         let Some((to, from)) = self.from_and_to.split_last().filter(|(_, from)| !from.is_empty()) else {
             return Err(Failure::usage(
-                "what is copied comes first, then where to: the address of a table, a new Parquet file, or a new directory",
+                "name the sources first, then the destination: the address of a table, a new Parquet file, or a new directory",
             ));
         };
         let from: Vec<PathBuf> = from.iter().map(PathBuf::from).collect();
@@ -94,7 +96,7 @@ impl Copy {
         };
         let summary = match target::parse(to)? {
             Target::Cluster(address) => {
-                elsewhere(self.file.given(), "Parquet files that are written")?;
+                elsewhere(self.file.given(), "writing Parquet files")?;
                 self.cluster.copy(&copying, address)?
             }
             Target::File(path) => {

@@ -17,16 +17,16 @@ use crate::rows::rows_wanted;
 use crate::table_args::{Hive, TableArgs};
 use crate::text::{Format, TextArgs};
 
-/// Print Parquet files as CQL: CREATE TYPE and CREATE TABLE, then one INSERT a row
+/// Print rows as CQL: CREATE TYPE and CREATE TABLE, then one INSERT per row
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Print Parquet files as CQL for ScyllaDB and Cassandra: CREATE TABLE, then one INSERT a row. Lists, maps and groups become lists, \
+    long_about = "Print Parquet files as CQL for ScyllaDB and Cassandra: CREATE TABLE, then one INSERT per row. Lists, maps and groups become lists, \
 maps and user-defined types, for which CREATE TYPE comes first.
 
-Several files become one table: see --union and --hive. A directory stands for all Parquet files below it (*.parquet, *.parq, *.pq), \
-in the order of their names; names that begin with a dot or an underscore are passed over. Everything that can be wrong before \
-the first row (names, types, the key, a file that differs) is found before the first line is printed. If something is \
-wrong later, what was printed before is whole statements, and the exit code says so.",
+Several files become one table: see --union and --hive. A directory means all Parquet files below it (*.parquet, *.parq, *.pq), \
+sorted by name, bytewise; names that begin with a dot or an underscore are skipped. Everything that can be wrong before \
+the first row (names, types, the key, a file that differs) is reported before the first line is printed. After a later error, \
+the output so far is complete statements, and the exit code reports the error.",
     after_help = "\
 Examples:
   marquetry cql trips.parquet --table ks.trips --key-row-number id | cqlsh
@@ -34,11 +34,11 @@ Examples:
   marquetry cql trips/ --table ks.trips --key trip --columns trip,fare,tip"
 )]
 pub(crate) struct Cql {
-    /// Parquet files, directories of them, and patterns ('trips/**/*.parquet'); or CSV and JSON lines
+    /// Parquet files, directories, patterns ('trips/**/*.parquet'), CSV or JSON lines
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// The table; as in CQL, names without double quotes are folded to lower case
+    /// Table name; as in CQL, names without double quotes are folded to lower case
     #[arg(long, value_name = "[KEYSPACE.]TABLE")]
     table: String,
 

@@ -15,34 +15,34 @@ use crate::rows::{RowText, rows_wanted};
 use crate::table::printable;
 use crate::table_args::TableArgs;
 
-/// Say where two tables differ
+/// Compare two tables and print their differences
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Say where two tables differ.
+    long_about = "Compare two tables and print their differences.
 
-Columns are the same where their names and types are, values where their bits are: NaN equals itself, and 0 is not -0. Rows are \
-compared in their order. How files are made (encodings, codecs, pages, row groups) makes no difference.
+Columns are equal if their names and types are, values if their bits are: NaN equals itself, and 0 differs from -0. Rows are \
+compared in order. How files are written (encodings, codecs, pages, row groups) makes no difference.
 
-Of each column that differs it is said in how many rows, and what the first of them hold. The exit code is 1 where there is a \
-difference.",
+For each column that differs, the number of different rows is printed, and the values of the first ones. The exit code is 1 if \
+there is a difference.",
     after_help = "\
 Examples:
   marquetry diff trips.parquet copy.parquet
   marquetry diff trips/ 'copies/*.parquet' --columns id,fare"
 )]
 pub(crate) struct Diff {
-    /// A Parquet file, a directory of them, or a pattern; or CSV or JSON lines
+    /// First table: a Parquet file, a directory, a pattern, CSV or JSON lines
     #[arg(value_name = "A")]
     a: PathBuf,
 
-    /// Another
+    /// Second table
     #[arg(value_name = "B")]
     b: PathBuf,
 
     #[command(flatten)]
     table: TableArgs,
 
-    /// Rows to show of each column that differs
+    /// Number of rows to print for each column that differs
     #[arg(long, value_name = "N", default_value_t = 3)]
     show: usize,
 

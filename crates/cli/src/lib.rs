@@ -38,8 +38,8 @@ use output::Interrupted;
 
 const EXAMPLES: &str = "\
 Examples:
-  marquetry show trips.parquet                   what is in a file
-  marquetry rows trips.parquet --limit 5         its first rows
+  marquetry show trips.parquet                   describe a file
+  marquetry rows trips.parquet --limit 5         print its first rows
   marquetry cql trips.parquet --table ks.trips --key-row-number id | cqlsh
   marquetry copy trips.parquet cql://localhost/ks.trips --create --key trip";
 

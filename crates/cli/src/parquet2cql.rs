@@ -13,7 +13,7 @@ use crate::cql;
 use crate::failure::{EXIT_HELP, Failure, Outcome};
 use crate::output::Interrupted;
 
-/// Print a Parquet file as CQL: CREATE TABLE, then one INSERT a row
+/// Print a Parquet file as CQL: CREATE TABLE, then one INSERT per row
 #[derive(Debug, Parser)]
 #[command(
     name = "parquet2cql",
@@ -31,7 +31,7 @@ pub(crate) struct Parquet2Cql {
     #[arg(long, value_name = "FILE")]
     file: PathBuf,
 
-    /// CQL table name, kept as it stands, capitals too; a keyspace and a dot may precede it
+    /// CQL table name, kept as written, capitals included; a keyspace and a dot may precede it
     #[arg(long, value_name = "[KEYSPACE.]TABLE")]
     table: String,
 

@@ -36,8 +36,8 @@ const TABLE_BLOCK_ROWS: usize = 1000;
 #[command(
     long_about = "Print rows of Parquet files: as a table for people, or as JSON lines or CSV for other programs.
 
-Several files are printed one after the other, as one table: see --union and --hive. A directory stands for all Parquet files below \
-it (*.parquet, *.parq, *.pq), in the order of their names; names that begin with a dot or an underscore are passed over.",
+Several files are printed as one table: see --union and --hive. A directory means all Parquet files below it \
+(*.parquet, *.parq, *.pq), sorted by name, bytewise; names that begin with a dot or an underscore are skipped.",
     after_long_help = "\
 How values are written:
   integers, floats   all digits; of floats, as few as read back to the same bits
@@ -68,22 +68,22 @@ Examples:
   marquetry rows --columns 'id,items.price' 'orders/year=2024/**/*.parquet'"
 )]
 pub(crate) struct RowsCommand {
-    /// Parquet files, directories of them, and patterns ('trips/year=*/**/*.parquet'); or CSV and JSON lines
+    /// Parquet files, directories, patterns ('trips/year=*/**/*.parquet'), CSV or JSON lines
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// How to print them
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 
-    /// Print at most N rows [default: 10 in a table, all otherwise]
+    /// Maximum number of rows [default: 10 in a table, otherwise all]
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Rows and columns")]
     limit: Option<u64>,
 
     #[command(flatten)]
     table: TableArgs,
 
-    /// What to do with text that is not UTF-8
+    /// Handling of text that is not UTF-8
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Values")]
     invalid_utf8: InvalidUtf8,
 
@@ -94,9 +94,9 @@ pub(crate) struct RowsCommand {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Aligned, and cut to the terminal's width
+    /// Aligned columns, cut to the terminal's width
     Table,
-    /// One JSON object a line
+    /// One JSON object per line
     Jsonl,
     /// Comma-separated values
     Csv,

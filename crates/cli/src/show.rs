@@ -21,18 +21,18 @@ use crate::table_args::{LimitArgs, TableArgs, in_their_words};
 use crate::terminal::Terminal;
 use crate::text::{Format, TextArgs};
 
-/// Show what is in Parquet files: schema, sizes, encodings, statistics
+/// Describe Parquet files: schema, sizes, encodings, statistics
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Show what is in Parquet files: rows, size, writer, the schema as a tree, and for every column its encodings, \
-codec, sizes, nulls, and smallest and largest value. Only the footer is read (with --pages, page headers too; with --why, a page of each column \
-chunk), so it is fast for files of any size; nested columns and encrypted columns are shown as well as others.
+    long_about = "Describe Parquet files: rows, size, writer, the schema as a tree, and for every column its encodings, \
+codec, sizes, nulls, minimum and maximum. Only the footer is read (with --pages also page headers; with --why also a page of each \
+column chunk), so files of any size are fast. Nested and encrypted columns are included.
 
-Bounds are shown where the format says that they can be trusted: the deprecated ones of unsigned columns and texts cannot. \
-A bound that the writer cut short ends in an ellipsis. With --pages, the page index is shown with the headers, where there is one.
+Bounds are shown if the format says that they can be trusted: the deprecated ones of unsigned columns and text cannot. \
+A bound that the writer truncated ends in an ellipsis. With --pages, the page index is shown with the headers, if there is one.
 
-Of a directory or a pattern, and with --summary of any files, it shows what the files are together: rows, sizes, the columns in \
-their paths, their schemas joined by name, where they differ, and each file on a line.",
+For a directory or a pattern, and with --summary for any files, it describes the files together: rows, sizes, the columns in \
+their paths, their schemas joined by name, their differences, and each file on a line.",
     after_help = "\
 Examples:
   marquetry show trips.parquet
@@ -42,25 +42,25 @@ Examples:
   marquetry show --json trips.parquet | jq '.columns[] | {path, compressed_bytes}'"
 )]
 pub(crate) struct Show {
-    /// Parquet files, directories of them, and patterns ('trips/year=*/**/*.parquet')
+    /// Parquet files, directories, patterns ('trips/year=*/**/*.parquet')
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// What the files are together; for directories and patterns it is the default
+    /// Summary of all files together; the default for directories and patterns
     #[arg(long, conflicts_with_all = ["pages", "json"])]
     summary: bool,
 
-    /// List the pages of one column (by its dotted path, as the schema tree spells it)
+    /// Pages of one column, named by its dotted path in the schema tree
     #[arg(long, value_name = "COLUMN")]
     pages: Option<String>,
 
-    /// Say why columns are encoded as they are: what their first values take in each encoding
+    /// Size of each column's first values in every encoding: why columns are encoded as they are
     ///
-    /// Values are read for it: of each column chunk a page, or some.
+    /// This reads values: a page, or several, of each column chunk.
     #[arg(long, conflicts_with_all = ["pages", "json", "summary"])]
     why: bool,
 
-    /// Everything, as JSON: one object a file, one a line
+    /// JSON output with everything: one object per file, each on a line
     ///
     /// Keys are stable. Sizes and offsets are bytes. A bound has its bytes in hexadecimal and, where its order is defined, its
     /// text.

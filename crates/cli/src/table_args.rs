@@ -1,4 +1,4 @@
-//! Which files are read together as one table, and how.
+//! The options that select files and read them as one table.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,36 +14,37 @@ use crate::failure::{Failure, Outcome, plain};
 use crate::output::Interrupted;
 use crate::text::{self, Format, TextArgs};
 
-/// Which files are read together, and which of their columns.
+/// The files that are read as one table, and their columns.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct TableArgs {
-    /// Take these columns, in this order; a dot leads into nested ones: a,b.c
+    /// Columns to take, in this order, with dots for nested ones: a,b.c
     ///
-    /// Names are separated by commas. A dot leads to a field of a group; 'element' is what a list holds, and may be left out before
-    /// a field's name; 'key' and 'value' are what a map holds. A name that has a comma or a dot, a space or a quote at an end, or
-    /// nothing in it stands in double quotes, which are doubled inside: 'a,"b,c","d.e".f,""'. But where names have dots in them,
-    /// the longest that there is is meant, without quotes too. A name that no column has exactly is looked for in lower case.
+    /// Names are separated by commas. A dot selects a field of a group; 'element' is a list's element, and may
+    /// be left out before a field's name; 'key' and 'value' are a map's. If names contain dots, the longest
+    /// match wins. A name that contains a comma or a dot, begins or ends with a space or a quote, or is empty
+    /// can be put in double quotes, which are doubled inside: 'a,"b,c","d.e".f,""'. A name without an exact
+    /// match is looked up in lower case.
     #[arg(long, value_name = "A,B.C,…", help_heading = "Rows and columns")]
     pub(crate) columns: Option<String>,
 
-    /// Take the columns that a file names, one a line, as --columns has them
+    /// File of column names, one per line, as in --columns
     #[arg(long, value_name = "FILE", conflicts_with = "columns", help_heading = "Rows and columns")]
     pub(crate) columns_file: Option<PathBuf>,
 
-    /// Files may differ: columns that one has not are null there, and narrower numbers become wide ones
+    /// Union of schemas that differ: columns missing from a file are null, narrower numbers are widened
     ///
-    /// Columns are the same where their names are, at every level, in whatever order; lists and maps may be spelt in any way, and be
-    /// optional here and required there, with or without this option. With it, a column may also be missing, and have types of which
-    /// one type holds all values: integers, FLOAT and DOUBLE, decimals of one scale, STRING and ENUM and JSON. Other types stay
-    /// an error.
+    /// Columns are matched by name at every level. Their order, the spelling of lists and maps, and nullability
+    /// may always differ. With this option a column may also be missing from a file, and have different types
+    /// if one type holds all values: integers, FLOAT and DOUBLE, decimals of one scale, STRING and ENUM and
+    /// JSON. Other types are still an error.
     #[arg(long, help_heading = "Files")]
     pub(crate) union: bool,
 
-    /// What directories like 'year=2024' are: columns typed by their values, columns of text, or just names
+    /// Columns from Hive partition directories such as 'year=2024'
     ///
-    /// They are columns wherever they stand in a path, behind the files' own columns; one of the same name in the files gives
-    /// way. 'auto': bigint, if all values are integers written as usual (not 07), or date, if all are like 2024-02-29, else text.
-    /// __HIVE_DEFAULT_PARTITION__ is null.
+    /// They come after the files' own columns and replace those of the same name, wherever the directory is in
+    /// a path. 'auto' infers bigint if all values are integers in their usual form (not 07), date if all look
+    /// like 2024-02-29, otherwise text. __HIVE_DEFAULT_PARTITION__ is null.
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Files")]
     pub(crate) hive: Hive,
 
@@ -54,24 +55,25 @@ pub(crate) struct TableArgs {
     pub(crate) limits: LimitArgs,
 }
 
-/// What directories like `year=2024` are.
+/// What directories such as `year=2024` mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Hive {
-    /// Columns: bigint, date or text, by their values
+    /// Columns of type bigint, date or text, inferred from the values
     #[default]
     Auto,
-    /// Columns of text
+    /// Columns of type text
     Text,
-    /// Just names
+    /// No columns: plain directories
     Off,
 }
 
-/// What may be large in a file.
+/// Limits on sizes in a file.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct LimitArgs {
-    /// Read pages, values, dictionaries and footers of any size, for whoever made the files is trusted
+    /// Lift the size limits, for files from a trusted source
     ///
-    /// Without it, each may have 256 MiB at most, so that a broken or hostile file cannot take all of the memory.
+    /// By default, footers, pages, dictionaries and values may have at most 256 MiB each, so that a broken or
+    /// hostile file cannot use all memory.
     #[arg(long, help_heading = "Files")]
     pub(crate) trust: bool,
 }
@@ -83,7 +85,7 @@ impl LimitArgs {
 }
 
 impl TableArgs {
-    /// Opens files as one table. Whatever can be wrong before the first row is found here.
+    /// Opens files as one table. Everything that can be wrong before the first row is found here.
     pub(crate) fn open(&self, paths: &[PathBuf], interrupted: &Interrupted) -> Outcome<Arc<Files>> {
         let is_stdin =
             |path: &&PathBuf| ["-", "/dev/stdin"].iter().any(|stdin| path.as_path() == Path::new(stdin));
@@ -142,13 +144,13 @@ impl TableArgs {
             ColumnPath::parse(line).map_err(wrong)
         });
         match wanted.collect::<Outcome<Vec<_>>>()? {
-            wanted if wanted.is_empty() => Err(Failure::usage(format!("{name}: names no column"))),
+            wanted if wanted.is_empty() => Err(Failure::usage(format!("{name}: no column is named"))),
             wanted => Ok(Some(wanted)),
         }
     }
 }
 
-/// Opens files; the mistakes that people make with paths are told in their words.
+/// Opens files; common mistakes with paths are reported in the user's words.
 pub(crate) fn open_files(paths: &[PathBuf], options: &FilesOptions) -> Outcome<Files> {
     Files::open(paths, options).map_err(|error| in_their_words(paths, error))
 }

@@ -128,11 +128,12 @@ fn options_that_are_for_something_else() {
     let said = |more: &[&str]| copy(&one, &to, more).err;
     assert!(said(&["--page-rows", "0"]).contains("a whole number is needed, 1 or more"));
     assert!(said(&["--page-bytes", "1.5M"]).contains("bytes are needed, 1 or more"));
-    copy(&one, &to, &["--sort-memory", "9"]).failed(2, &["--sort-memory: nothing is sorted"]);
+    copy(&one, &to, &["--sort-memory", "9"]).failed(2, &["--sort-memory has no effect"]);
     copy(&one, &to, &["--short-rows", "null"]).failed(2, &["--short-rows is for CSV and JSON lines"]);
     copy(&one, &to, &["--sort", "a, a desc"]).failed(2, &["--sort: the column a is named twice"]);
     copy(&one, &to, &["--encoding", "id"]).failed(2, &["a column, '=', and an encoding"]);
-    copy(&one, &to, &["--encoding", "id=MORSE"]).failed(2, &["no encoding MORSE", "DELTA_BINARY_PACKED"]);
+    copy(&one, &to, &["--encoding", "id=MORSE"])
+        .failed(2, &["unknown encoding MORSE", "DELTA_BINARY_PACKED"]);
     copy(&one, &to, &["--encoding", "nobody=PLAIN"]).failed(2, &["no column nobody"]);
     copy(&one, &to, &["--encoding", "id=DELTA_BYTE_ARRAY"]).failed(2, &["id"]);
     assert!(names(folder.path()).is_empty());
@@ -225,7 +226,7 @@ fn bloom_filters_that_cannot_be() {
         let share = format!("--bloom-fpp={share}");
         copy(&from, &to, &["--bloom", "id", &share]).failed(2, &["more than 0 and less than 1"]);
     }
-    copy(&from, &to, &["--bloom-fpp", "0.1"]).failed(2, &["--bloom names them"]);
+    copy(&from, &to, &["--bloom-fpp", "0.1"]).failed(2, &["no effect without --bloom"]);
     copy(&from, "cql://localhost:1/ks.t", &["--bloom", "id"]).failed(2, &["--bloom is for Parquet files"]);
     assert!(names(folder.path()).is_empty());
 }

@@ -307,7 +307,7 @@ fn what_can_be_copied_where() {
     ] {
         run(["copy", &path, to, "--create", "--key", "a"]).failed(2, &[part]);
     }
-    run(["copy", "cql://h/k.t", "--create", "--key", "a"]).failed(2, &["what is copied comes first"]);
+    run(["copy", "cql://h/k.t", "--create", "--key", "a"]).failed(2, &["name the sources first"]);
     run(["copy", "s3://b/k", "cql://h/k.t", "--create", "--key", "a"]).failed(2, &["not supported as input"]);
     run(["copy", &path, "cql://h/k.t", "--key", "a"]).failed(2, &["--create"]);
     run(["copy", &path, "cql://127.0.0.1:1/k.t", "--create", "--key", "a"])

@@ -225,7 +225,7 @@ fn columns_that_a_file_names() {
     assert_eq!(jsonl("place.lat\r\n\n \"id\" \n").succeeded(), "{\"place\":{\"lat\":1.5},\"id\":1}\n");
     jsonl("id,tags\n").failed(2, &["columns, line 1: 'id,tags' names more than one column"]);
     jsonl("id\n\"tags\n").failed(2, &["columns, line 2: ", "a quote is not closed"]);
-    jsonl("\n").failed(2, &["names no column"]);
+    jsonl("\n").failed(2, &["no column is named"]);
     jsonl("id\nnope\n").failed(2, &["no column \"nope\""]);
     run(["rows", "--columns-file", "/nonexistent/x", &path]).failed(3, &["/nonexistent/x"]);
     assert_eq!(run(["rows", "--columns-file", list_path, "--columns", "id", &path]).code, Some(2));

@@ -158,7 +158,7 @@ impl fmt::Display for Error {
             Error::Statement { purpose, reason } => write!(f, "the cluster would not {purpose}: {reason}"),
             Error::Prepare(reason) => write!(f, "the cluster would not prepare the INSERT: {reason}"),
             Error::Answer { purpose, reason } => {
-                write!(f, "the cluster's answer makes no sense, when asked to {purpose}: {reason}")
+                write!(f, "unexpected answer from the cluster, asked to {purpose}: {reason}")
             }
             Error::NoKeyspace(name) => write!(f, "the cluster has no keyspace {name}: create it first"),
             Error::NoTable(table) => write!(f, "the cluster has no table {table}"),
@@ -166,11 +166,11 @@ impl fmt::Display for Error {
             Error::Differ(differing) => join(f, differing),
             Error::NoType(name) => write!(f, "the keyspace has no type {}", name.as_type()),
             Error::TypesLeft { types, reason } => {
-                write!(f, "{reason}; types were made before it, and are left: {}", list(types))
+                write!(f, "{reason}; types created before it remain: {}", list(types))
             }
             Error::Insert { tries, reason, .. } => {
                 let times = if *tries == 1 { "time" } else { "times" };
-                write!(f, "the cluster did not take a row, sent {tries} {times}: {reason}")
+                write!(f, "the cluster rejected a row, sent {tries} {times}: {reason}")
             }
             Error::Internal(what) => write!(f, "a bug in this library: {what}"),
         }
@@ -228,8 +228,10 @@ fn join<T: fmt::Display>(f: &mut fmt::Formatter<'_>, clauses: &[T]) -> fmt::Resu
 impl fmt::Display for Differing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.item {
-            Item::Table(table) => write!(f, "the table {table} exists, and is another: ")?,
-            Item::Type(name) => write!(f, "the type {} exists, and is another: ", name.as_type())?,
+            Item::Table(table) => write!(f, "the table {table} exists with a different definition: ")?,
+            Item::Type(name) => {
+                write!(f, "the type {} exists with a different definition: ", name.as_type())?
+            }
         }
         join(f, &self.differences)
     }
@@ -238,19 +240,19 @@ impl fmt::Display for Differing {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Difference::Missing(name) => write!(f, "it has no column {name}"),
-            Difference::Extra(name) => write!(f, "it has a column {name}, which is not wanted"),
-            Difference::MissingField(name) => write!(f, "it has no field {name}"),
-            Difference::ExtraField(name) => write!(f, "it has a field {name}, which is not wanted"),
+            Difference::Missing(name) => write!(f, "missing column {name}"),
+            Difference::Extra(name) => write!(f, "extra column {name}"),
+            Difference::MissingField(name) => write!(f, "missing field {name}"),
+            Difference::ExtraField(name) => write!(f, "extra field {name}"),
             Difference::Order { existing, wanted } => {
-                write!(f, "its fields are in the order {}, wanted is {}", list(existing), list(wanted))
+                write!(f, "its fields are ordered {}, expected {}", list(existing), list(wanted))
             }
             Difference::Type { name, table, wanted } => {
-                write!(f, "its {name} is {table}, wanted is {wanted}")
+                write!(f, "{name} is {table}, expected {wanted}")
             }
             Difference::Static(name) => write!(f, "{name} is static in only one of them"),
             Difference::Key { table, wanted } => {
-                write!(f, "its PRIMARY KEY is ({table}), wanted is ({wanted})")
+                write!(f, "PRIMARY KEY is ({table}), expected ({wanted})")
             }
         }
     }
@@ -297,8 +299,8 @@ mod tests {
         assert_eq!((error.kind(), error.detail()), (ErrorKind::Refused, Some(Detail::AlreadyExists)));
         assert_eq!(
             error.to_string(),
-            "the table k.t exists, and is another: it has no column a; b is static in only one of them; \
-             the type p exists, and is another: it has a field c, which is not wanted"
+            "the table k.t exists with a different definition: missing column a; b is static in only one of them; \
+             the type p exists with a different definition: extra field c"
         );
         let error = marquetry_base::Error::from(Error::NoKeyspace(name("k")));
         assert_eq!((error.kind(), error.detail()), (ErrorKind::Refused, Some(Detail::NotFound)));

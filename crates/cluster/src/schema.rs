@@ -12,7 +12,7 @@ use crate::error::{Difference, Differing, Error, Item, Result};
 /// A column's row of `system_schema.columns`: name, kind, position, order, type.
 type ColumnRow = (String, String, i32, String, String);
 
-const PURPOSE: &str = "tell its schema";
+const PURPOSE: &str = "describe its schema";
 
 /// Reads a table's definition. `None`: the keyspace has no such table.
 pub(crate) async fn read(session: &Session, table: &TableName) -> Result<Option<TableDef>> {
@@ -309,17 +309,11 @@ mod tests {
             change(&mut wanted);
             said(&compare(&table, &wanted))
         };
-        assert_eq!(
-            changed(&|table| table.columns[5].name = name("w")),
-            "it has no column w; it has a column v, which is not wanted"
-        );
-        assert_eq!(changed(&|table| table.columns.truncate(5)), "it has a column v, which is not wanted");
-        assert_eq!(
-            changed(&|table| table.columns[5].cql_type = CqlType::Int),
-            "its v is bigint, wanted is int"
-        );
+        assert_eq!(changed(&|table| table.columns[5].name = name("w")), "missing column w; extra column v");
+        assert_eq!(changed(&|table| table.columns.truncate(5)), "extra column v");
+        assert_eq!(changed(&|table| table.columns[5].cql_type = CqlType::Int), "v is bigint, expected int");
         assert_eq!(changed(&|table| table.columns[4].is_static = false), "s is static in only one of them");
-        let is = "its PRIMARY KEY is ((a, b), \"C\", d DESC), wanted is";
+        let is = "PRIMARY KEY is ((a, b), \"C\", d DESC), expected";
         assert_eq!(changed(&|table| table.partition_key.reverse()), format!("{is} ((b, a), \"C\", d DESC)"));
         assert_eq!(changed(&|table| table.clustering.truncate(1)), format!("{is} ((a, b), \"C\")"));
         assert_eq!(
@@ -346,20 +340,18 @@ mod tests {
         };
         // Of two types of one name the later counts here; a server has one. What is frozen anyway is the same.
         assert_eq!(difference(&[("x", "int"), ("Y", "list<\"Other\">"), ("z", "text")]), "");
-        let prefix = "the type \"Point\" exists, and is another: ";
+        let prefix = "the type \"Point\" exists with a different definition: ";
         let rest = [("Y", "list<\"Other\">"), ("z", "text")];
         assert_eq!(
             difference(&[&[("x", "bigint")], &rest[..]].concat()),
-            format!("{prefix}its x is int, wanted is bigint")
+            format!("{prefix}x is int, expected bigint")
         );
-        assert_eq!(difference(&rest), format!("{prefix}it has a field x, which is not wanted"));
+        assert_eq!(difference(&rest), format!("{prefix}extra field x"));
         assert_eq!(
             difference(&[&rest[..1], &[("w", "int"), ("z", "int")]].concat()),
-            format!(
-                "{prefix}it has no field w; its z is text, wanted is int; it has a field x, which is not wanted"
-            )
+            format!("{prefix}missing field w; z is text, expected int; extra field x")
         );
-        let order = format!("{prefix}its fields are in the order x, \"Y\", z, wanted is \"Y\", z, x");
+        let order = format!("{prefix}its fields are ordered x, \"Y\", z, expected \"Y\", z, x");
         assert_eq!(difference(&[&rest[..], &[("x", "int")]].concat()), order);
         // One that is not there is to be made.
         assert_eq!(compare_types(&[], &[there]), []);

@@ -28,19 +28,19 @@ use crate::rows::rows_wanted;
 /// How a cluster is talked to.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ClusterArgs {
-    /// Make the table and its types, unless they are there already with the same columns and key
+    /// Create the table and its types, unless they exist with the same columns and key
     #[arg(long, help_heading = "Table")]
     create: bool,
 
-    /// Rows in flight at most
+    /// Maximum number of rows in flight
     #[arg(long, value_name = "N", default_value_t = CONCURRENCY, help_heading = "Cluster")]
     concurrency: NonZeroUsize,
 
-    /// How many replicas must have a row: ONE, TWO, QUORUM, LOCAL_QUORUM, ALL, …
+    /// Consistency level of writes: ONE, TWO, QUORUM, LOCAL_QUORUM, ALL, …
     #[arg(long, value_name = "LEVEL", default_value = "LOCAL_QUORUM", help_heading = "Cluster")]
     consistency: Consistency,
 
-    /// Read the password from the first line of this file
+    /// File whose first line is the password
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
     password_file: Option<PathBuf>,
 }
@@ -66,7 +66,7 @@ impl ClusterArgs {
         let name = address.table().to_string();
         let mut table = CqlTable::new(address, options);
         let progress = table.progress();
-        let mut note = (!quiet).then(|| format!("note: the table {name} is there already"));
+        let mut note = (!quiet).then(|| format!("note: the table {name} already exists"));
         let mut report = || {
             if progress.created() == Some(Created::AlreadyThere)
                 && let Some(note) = note.take()
@@ -122,7 +122,7 @@ impl ClusterArgs {
         let failure = match error.source().and_then(|cause| cause.downcast_ref::<ClusterError>()) {
             None => error.into(),
             Some(cause @ ClusterError::NoTable(_)) if !self.create => {
-                Failure::refused(format!("{cause}; --create makes it"))
+                Failure::refused(format!("{cause}; --create creates it"))
             }
             Some(ClusterError::Insert { .. }) => Failure::refused(error.to_string()),
             Some(cause @ ClusterError::Unsupported(_)) => Failure::usage(cause.to_string()),

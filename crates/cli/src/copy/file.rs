@@ -24,101 +24,104 @@ use crate::rows::rows_wanted;
 /// How a Parquet file is written.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FileArgs {
-    /// Compress pages [default: snappy]
+    /// Compression codec [default: snappy]
     #[arg(long, value_enum, ignore_case = true, value_name = "CODEC", help_heading = "Parquet file")]
     codec: Option<CodecName>,
 
-    /// The codec's level: the higher, the smaller and slower [default: 6 of gzip (0 to 9), 3 of zstd (to 22), 5 of brotli (0 to 11)]
+    /// Compression level; higher is smaller and slower [default: gzip 6 (0 to 9), zstd 3 (to 22), brotli 5 (0
+    /// to 11)]
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Parquet file")]
     level: Option<i32>,
 
-    /// Encode a column so, rather than by what its values are: 'id=DELTA_BINARY_PACKED'
+    /// Encoding of a column, instead of one chosen from its values: 'id=DELTA_BINARY_PACKED'
     ///
-    /// Encodings are PLAIN, RLE_DICTIONARY, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT,
-    /// for booleans RLE, and for FLOAT and DOUBLE ALP, which few readers have. Columns are named as --columns names them; all that is in a nested one is meant.
+    /// Encodings are PLAIN, RLE_DICTIONARY, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY,
+    /// BYTE_STREAM_SPLIT, RLE (for booleans), and ALP (for FLOAT and DOUBLE; few readers support it). Columns
+    /// are named as in --columns; a nested column includes everything in it.
     #[arg(long, value_name = "COLUMN=ENCODING", help_heading = "Parquet file")]
     encoding: Vec<String>,
 
-    /// Write Bloom filters of columns, by which readers pass over row groups without a value: 'id,name'
+    /// Columns with Bloom filters, which let readers skip row groups without a value: 'id,name'
     ///
-    /// Columns are named as --columns names them; all that is in a nested one is meant. BOOLEAN has none. A filter is as small as the
-    /// values of a row group allow: 10.5 bits for each that is different, and more, for its bytes are a power of two.
+    /// Columns are named as in --columns; a nested column includes everything in it. BOOLEAN has none. A filter
+    /// takes 10.5 bits per distinct value of a row group, rounded up to a power of two of bytes.
     #[arg(long, value_name = "COLUMNS", help_heading = "Parquet file")]
     bloom: Option<String>,
 
-    /// The share of values that are not there, and that a Bloom filter does not tell from those that are [default: 0.01]
+    /// Target false-positive rate of Bloom filters [default: 0.01]
     #[arg(long, value_name = "N", help_heading = "Parquet file")]
     bloom_fpp: Option<f64>,
 
-    /// Rows of a row group at most [default: 1048576]
+    /// Maximum rows per row group [default: 1048576]
     #[arg(long, value_parser = parse_count::<NonZeroU64>, value_name = "N", help_heading = "Parquet file")]
     row_group_rows: Option<NonZeroU64>,
 
-    /// Bytes of a row group, about, encoded and compressed: 128M or 134217728 [default: 256M]
+    /// Approximate size of a row group, encoded and compressed: 128M or 134217728 [default: 256M]
     #[arg(long, value_parser = parse_bytes::<NonZeroU64>, value_name = "BYTES", help_heading = "Parquet file")]
     row_group_bytes: Option<NonZeroU64>,
 
-    /// Rows of a page at most [default: 20000]
+    /// Maximum rows per page [default: 20000]
     #[arg(long, value_parser = parse_count::<NonZeroUsize>, value_name = "N", help_heading = "Parquet file")]
     page_rows: Option<NonZeroUsize>,
 
-    /// Bytes of a page, before compression, about [default: 896K]
+    /// Approximate size of a page before compression [default: 896K]
     #[arg(long, value_parser = parse_bytes::<NonZeroUsize>, value_name = "BYTES", help_heading = "Parquet file")]
     page_bytes: Option<NonZeroUsize>,
 
-    /// Sort the rows: 'day, fare desc nulls first'
+    /// Sort order of the rows: 'day, fare desc nulls first'
     ///
-    /// Columns are named as --columns names them, and are no nested ones. Values have the order that the format defines for their type: text byte by
-    /// byte, numbers by value, and NaN is more than any. Nulls are last, unless 'nulls first' says otherwise. Rows that are equal stay as they came.
+    /// Columns are named as in --columns and cannot be nested. Text is ordered bytewise, numbers by value, and
+    /// NaN is greater than all numbers. Nulls are last, unless 'nulls first' is given. The sort is stable.
     #[arg(long, value_name = "COLUMN [desc],…", help_heading = "Parquet file")]
     sort: Option<String>,
 
-    /// Make a directory of each value of these columns: year=2024/month=2/part-00000.parquet
+    /// Partition columns, with a directory for each value: year=2024/month=2/part-00000.parquet
     ///
-    /// The columns are not in the files; --hive reads them from the directories' names. Rows are sorted by them first, so that there is one file for
-    /// each directory, and any number of directories.
+    /// These columns are not stored in the files; --hive reads them from the directories' names. Rows are
+    /// sorted by them first, so there is one file per directory, and any number of directories.
     #[arg(long, value_name = "A,B,…", help_heading = "Parquet file")]
     partition_by: Option<String>,
 
-    /// Rows of a file of a directory, at most [default: all]
+    /// Maximum rows per file of a directory [default: all]
     #[arg(long, value_parser = parse_count::<NonZeroU64>, value_name = "N", help_heading = "Parquet file")]
     file_rows: Option<NonZeroU64>,
 
-    /// Bytes of a file of a directory, about [default: all]
+    /// Approximate size of a file of a directory [default: all]
     #[arg(long, value_parser = parse_bytes::<NonZeroU64>, value_name = "BYTES", help_heading = "Parquet file")]
     file_bytes: Option<NonZeroU64>,
 
-    /// Bytes of rows that are sorted in memory, about; more wait in a temporary file beside the target [default: 512M]
+    /// Approximate memory for sorting; more rows go to a temporary file beside the destination [default: 512M]
     #[arg(long, value_parser = parse_bytes::<NonZeroU64>, value_name = "BYTES", help_heading = "Parquet file")]
     sort_memory: Option<NonZeroU64>,
 
-    /// Read the file back and compare it with what was copied, before it has its name
+    /// Verify the output: read it back and compare it with the input before moving it into place
     ///
-    /// Rows that are sorted, or go to many files, are compared as a whole: the sum of a hash of each has to be the same; and they have to be in order.
+    /// Rows that are sorted, or go to many files, are compared as a whole: by the sum of a hash of each row,
+    /// and by their order.
     #[arg(long, help_heading = "Parquet file")]
     verify: bool,
 
-    /// Replace the file or directory, if there is one
+    /// Replace an existing file or directory: its old contents are deleted
     #[arg(long, help_heading = "Parquet file")]
     overwrite: bool,
 }
 
-/// Codecs that every reader has, and what each is good for.
+/// Codecs that every reader supports, and what each is good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CodecName {
-    /// None
+    /// No compression
     #[value(alias = "none")]
     Uncompressed,
     /// Fast
     Snappy,
-    /// Small, and slow
+    /// Small, but slow
     Gzip,
-    /// Small, and fast
+    /// Small and fast
     Zstd,
-    /// Fast; older readers do not have it
+    /// Fast; older readers lack it
     #[value(name = "lz4_raw")]
     Lz4Raw,
-    /// Smallest, and slow
+    /// Smallest, but slow
     Brotli,
 }
 
@@ -228,7 +231,7 @@ impl FileArgs {
         let what = format!("written to {name}: {files}{} in {groups},", size(written.bytes));
         let sorted = copied.sorted_by_way_of.map(|bytes| match bytes {
             0 => "sorted in memory".to_string(),
-            bytes => format!("sorted by way of {} on the disk", size(bytes)),
+            bytes => format!("sorted with {} on disk", size(bytes)),
         });
         let more: Vec<String> =
             sorted.into_iter().chain(self.verify.then(|| "verified".to_string())).collect();
@@ -237,10 +240,10 @@ impl FileArgs {
 
     fn parquet(&self) -> Outcome<ParquetOptions> {
         if self.sort_memory.is_some() && self.sort.is_none() && self.partition_by.is_none() {
-            return Err(Failure::usage("--sort-memory: nothing is sorted; --sort says by what"));
+            return Err(Failure::usage("--sort-memory has no effect without --sort"));
         }
         if self.bloom_fpp.is_some() && self.bloom.is_none() {
-            return Err(Failure::usage("--bloom-fpp: of no columns; --bloom names them"));
+            return Err(Failure::usage("--bloom-fpp has no effect without --bloom"));
         }
         let mut options = ParquetOptions::default();
         let write = &mut options.write;
@@ -279,7 +282,7 @@ impl FileArgs {
             let encoding = known.into_iter().find(|known| known.to_string().eq_ignore_ascii_case(name));
             let encoding = encoding.ok_or_else(|| {
                 let known = known.map(|known| known.to_string()).join(", ");
-                wrong(&format!("there is no encoding {name}; there are {known}"))
+                wrong(&format!("unknown encoding {name}; known are {known}"))
             })?;
             let column = ColumnPath::parse(column).map_err(|error| wrong(error.message()))?;
             Ok((column, encoding))

@@ -78,21 +78,18 @@ fn tables_are_made_once(server: &Server) {
     let error = |wanted: &TableDef| cluster.create_table(wanted, &[]).unwrap_err().to_string();
     let mut other = wanted.clone();
     other.columns[3].cql_type = CqlType::Double;
-    let prefix = "the table cluster_test.\"Order\" exists, and is another:";
-    assert_eq!(error(&other), format!("{prefix} its d is decimal, wanted is double"));
+    let prefix = "the table cluster_test.\"Order\" exists with a different definition:";
+    assert_eq!(error(&other), format!("{prefix} d is decimal, expected double"));
     let mut other = wanted.clone();
     other.clustering[0].1 = Order::Ascending;
-    assert_eq!(
-        error(&other),
-        format!("{prefix} its PRIMARY KEY is (a, \"C c\" DESC), wanted is (a, \"C c\")")
-    );
+    assert_eq!(error(&other), format!("{prefix} PRIMARY KEY is (a, \"C c\" DESC), expected (a, \"C c\")"));
     let mut other = wanted.clone();
     other.columns.pop();
-    assert_eq!(error(&other), format!("{prefix} it has a column d, which is not wanted"));
+    assert_eq!(error(&other), format!("{prefix} extra column d"));
     other.columns[1].cql_type = CqlType::Int;
     other.clustering.clear();
-    let all = "its select is text, wanted is int; it has a column d, which is not wanted; \
-               its PRIMARY KEY is (a, \"C c\" DESC), wanted is (a)";
+    let all = "select is text, expected int; extra column d; \
+               PRIMARY KEY is (a, \"C c\" DESC), expected (a)";
     assert_eq!(error(&other), format!("{prefix} {}", all.replace("select", "\"select\"")));
     let mut other = wanted.clone();
     other.partition_key.clear();
@@ -284,7 +281,7 @@ fn trouble_stops_the_load(server: &Server) {
     let Error::Insert { object, row: 2000, tries: 1, .. } = cause(&error) else { panic!("{error}") };
     assert_eq!(object, "made 1");
     let text = error.to_string();
-    assert!(text.starts_with("the cluster did not take a row, sent 1 time: "), "{text}");
+    assert!(text.starts_with("the cluster rejected a row, sent 1 time: "), "{text}");
     assert!(text.ends_with(" (row 2000, made 1)"), "{text}");
     assert!((4700..12_000).contains(&loaded.rows), "{loaded:?}");
     // All that was sent is counted: nothing arrives later.

@@ -184,18 +184,16 @@ fn types_that_differ(server: &Server) {
     let mapping = map(address.table(), &place);
     let cluster = Cluster::connect(address, &ConnectOptions::default()).unwrap();
     for (fields, difference) in [
-        ("a int", "it has no field b"),
-        ("a int, b frozen<list<text>>, c int", "it has a field c, which is not wanted"),
-        ("a bigint, b frozen<list<text>>", "its a is bigint, wanted is int"),
-        ("b frozen<list<text>>, a int", "its fields are in the order b, a, wanted is a, b"),
-        (
-            "a text, c int",
-            "its a is text, wanted is int; it has no field b; it has a field c, which is not wanted",
-        ),
+        ("a int", "missing field b"),
+        ("a int, b frozen<list<text>>, c int", "extra field c"),
+        ("a bigint, b frozen<list<text>>", "a is bigint, expected int"),
+        ("b frozen<list<text>>, a int", "its fields are ordered b, a, expected a, b"),
+        ("a text, c int", "a is text, expected int; missing field b; extra field c"),
     ] {
         server.run(&format!("CREATE TYPE cluster_test.differ_by_group_key ({fields})"));
         let error = cluster.create_table(mapping.table(), mapping.types()).unwrap_err();
-        let message = format!("the type differ_by_group_key exists, and is another: {difference}");
+        let message =
+            format!("the type differ_by_group_key exists with a different definition: {difference}");
         assert_eq!(error.to_string(), message);
         server.run("DROP TYPE cluster_test.differ_by_group_key");
     }
@@ -218,7 +216,7 @@ fn types_that_are_left(server: &Server) {
     let Error::TypesLeft { types, reason } = &error else { panic!("{error}") };
     assert_eq!(types.iter().map(ToString::to_string).collect::<Vec<_>>(), ["left_key"]);
     assert!(matches!(**reason, Error::Statement { purpose: "create the table", .. }), "{reason}");
-    assert!(error.to_string().ends_with("; types were made before it, and are left: left_key"), "{error}");
+    assert!(error.to_string().ends_with("; types created before it remain: left_key"), "{error}");
     // Now with a table that can be.
     assert_eq!(cluster.create_table(mapping.table(), mapping.types()).unwrap(), Created::New);
 }
