@@ -15,9 +15,9 @@ use crate::options::ConnectOptions;
 use crate::runtime::Runtime;
 use crate::schema;
 
-/// A connection to a cluster, for one table: tells its definition, and makes it.
+/// A connection to a cluster, for one table: reads the table's definition, and creates it.
 ///
-/// Each call waits until it is done. The connection has a runtime on threads of its own.
+/// Each call blocks until it is done. The connection has a runtime on threads of its own.
 ///
 /// ```no_run
 /// use marquetry_cluster::{Cluster, ConnectOptions};
@@ -38,12 +38,12 @@ pub struct Cluster {
     address: Address,
 }
 
-/// How a table came to be there.
+/// How a table came to exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Created {
-    /// It was made.
+    /// It was created.
     New,
-    /// It was there already, with the same columns, types and key.
+    /// It already existed, with the same columns, types and key.
     AlreadyThere,
 }
 
@@ -52,8 +52,8 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// [`Error::Connect`] and [`Error::ConnectTimeout`] tell the address without the password.
-    /// [`Error::Unsupported`] when TLS is asked for.
+    /// [`Error::Connect`] and [`Error::ConnectTimeout`] have the address without the password.
+    /// [`Error::Unsupported`] if TLS is requested.
     pub fn connect(address: Address, options: &ConnectOptions) -> Result<Cluster> {
         if options.tls {
             return Err(Error::Unsupported("TLS connections to a cluster are not supported yet"));
@@ -94,7 +94,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// [`Error::NoKeyspace`], or the cluster's trouble.
+    /// [`Error::NoKeyspace`], or the cluster's errors.
     pub fn table(&self) -> Result<Option<TableDef>> {
         let (session, name) = self.shared();
         self.runtime.wait(async move { schema::read(&session, &name).await })?
@@ -103,21 +103,21 @@ impl Cluster {
     /// The user-defined types of the table's keyspace.
     ///
     /// # Errors
-    ///
-    /// The cluster's trouble.
+    /// The cluster's errors.
     pub fn types(&self) -> Result<Vec<TypeDef>> {
         let (session, name) = self.shared();
         self.runtime.wait(async move { schema::read_types(&session, &name).await })?
     }
 
-    /// Makes the table, under the address's name whatever name the definition has, and waits until all nodes know
-    /// it; before it the user-defined types that it needs, in their order, in its keyspace. A table or type that is there already is
-    /// left as it is when it has the same columns or fields, types and key.
+    /// Creates the table, under the address's name whatever name the definition has, and waits until all nodes know
+    /// it. Before it, creates the user-defined types that it needs, in order, in its keyspace. An existing table or
+    /// type is left unchanged if it has the same columns or fields, types and key.
     ///
     /// # Errors
     ///
-    /// [`Error::Differ`] when it is there and has not, with all that differs, [`Error::NoKeyspace`], [`Error::Definition`]: then
-    /// nothing was made. The cluster's trouble; in [`Error::TypesLeft`] when types were made before it.
+    /// [`Error::Differ`] if it exists and differs, with all differences; [`Error::NoKeyspace`],
+    /// [`Error::Definition`]: then nothing is created. The cluster's errors; in [`Error::TypesLeft`] if types were
+    /// created before.
     pub fn create_table(&self, definition: &TableDef, types: &[TypeDef]) -> Result<Created> {
         let (session, name) = self.shared();
         let mut wanted = definition.clone();

@@ -1,20 +1,21 @@
 //! The live database: a table of a ScyllaDB or Cassandra cluster as a destination of rows, over the ScyllaDB Rust driver.
 //!
 //! * [`Address`]: where a table is, `cql://user@host1,host2:9042/keyspace.table`;
-//! * [`CqlTable`]: a [`Destination`](marquetry_tables::Destination), which makes the table, or takes it as it is, and loads rows;
-//! * [`Cluster`]: a connection, for whoever wants to know or to make a table only.
+//! * [`CqlTable`]: a [`Destination`](marquetry_tables::Destination), which creates the table, or uses it as it is,
+//!   and loads rows;
+//! * [`Cluster`]: a connection, only to inspect or create a table.
 //!
-//! What it holds to:
+//! What it guarantees:
 //!
-//! * **What could be checked is checked before the first row, and said at once**: the table's columns and types, and that the
-//!   rows have its primary key. A row that no server would take (a null in its key, an empty partition key, too large) is refused
-//!   here, by number.
-//! * **A value arrives as it is**: values are sent as the native protocol holds them, never as text.
-//! * **Of two rows with one key the later wins**, whatever the order in which they arrive: rows carry write times that
-//!   grow by their order. A row that is sent twice is the same row.
+//! * **Everything that can be checked is checked before the first row, and reported at once**: the table's columns
+//!   and types, and that the rows have its primary key. A row that no server would take (a null in its key, an empty
+//!   partition key, too large) is refused here, by number.
+//! * **Values arrive unchanged**: they are sent in the native protocol's form, never as text.
+//! * **Of two rows with one key the later wins**, whatever the order in which they arrive: rows carry write times
+//!   that grow in their order. A row that is sent twice is the same row.
 //! * **Memory is bounded**, in rows and in bytes in flight; it does not grow with the number of rows.
 //! * **No password is shown**: not in messages, not by `Debug`.
-//! * **The runtime has threads of its own.** All that is here may be called on any thread, and makes it wait.
+//! * **The runtime has threads of its own.** Every function may be called on any thread, and blocks it.
 #![forbid(unsafe_code)]
 
 mod address;

@@ -14,9 +14,10 @@ pub struct ConnectOptions {
     pub user: Option<String>,
     /// The password, in place of the address's. `Debug` does not show it.
     pub password: Option<String>,
-    /// Encrypt the connection. Not supported yet: connecting with it is an error, and never in the clear instead.
+    /// Encrypt the connection. Not supported yet: connecting with it is an error, never a silent fallback to plain
+    /// text.
     pub tls: bool,
-    /// The time for the whole of connecting: names, connections, login, and the cluster's metadata.
+    /// The timeout for connecting: names, connections, login, and the cluster's metadata.
     pub timeout: Duration,
 }
 
@@ -59,18 +60,19 @@ impl fmt::Debug for ConnectOptions {
 pub struct CqlOptions {
     /// How to connect.
     pub connect: ConnectOptions,
-    /// Make the table and its types, unless they are there already with the same columns and key. Otherwise the table must be there.
+    /// Create the table and its types, unless they exist with the same columns and key. Otherwise the table must
+    /// exist.
     pub create: bool,
-    /// How the rows' columns become the table's.
+    /// How the rows' columns map to the table's.
     ///
-    /// Of a table that is not made here, key and types are its own: `key`, `sets`, `frozen` and `existing` must not be given.
-    /// A null is left unset unless [`Nulls::Null`](marquetry_scylla::bridge::Nulls::Null) asks for a tombstone: a new row has no
-    /// value there either way; a row that was there keeps the one it had, or loses it. Many tombstones make reads slow until they
-    /// are compacted away.
+    /// A table that is not created here has its own key and types: `key`, `sets`, `frozen` and `existing` must not be
+    /// given. A null is left unset unless [`Nulls::Null`](marquetry_scylla::bridge::Nulls::Null) asks for a
+    /// tombstone: a new row has no value either way; an existing row keeps its value, or loses it.
+    /// Many tombstones make reads slow until they are compacted away.
     pub mapping: MappingOptions,
     /// Rows in flight: sent, and not yet answered. At most [`CONCURRENCY_MAX`] are.
     pub concurrency: NonZeroUsize,
-    /// How many replicas must have a row before it counts as loaded.
+    /// The consistency level: how many replicas must have a row before it counts as loaded.
     pub consistency: Consistency,
     /// How often a row is sent before the load gives up, when the cluster is overloaded or does not answer in time.
     /// The waits between grow from 0.1 s, doubling each time, to 5 s.
@@ -80,8 +82,8 @@ pub struct CqlOptions {
     pub row_bytes_max: usize,
     /// The write time of the first row, in microseconds since 1970; each later row's is one larger. `None`: now.
     ///
-    /// So of two rows with one key the later one wins, however they overtake each other on their way. The clock is
-    /// this machine's: what others write with a later clock's time wins over the load, as everywhere in these databases.
+    /// So of two rows with one key the later one wins, even if they overtake each other. The clock is
+    /// this machine's: writes by others with a later clock win over the load, as always in these databases.
     pub write_time_us: Option<i64>,
 }
 
@@ -101,13 +103,13 @@ impl Default for CqlOptions {
 }
 
 impl CqlOptions {
-    /// The table is made, by this mapping, which has a key.
+    /// Creates the table, by this mapping, which has a key.
     pub fn create(mapping: MappingOptions) -> CqlOptions {
         CqlOptions { create: true, mapping, ..CqlOptions::default() }
     }
 }
 
-/// How many replicas must have a row before the cluster says that it is written.
+/// How many replicas must have a row before the cluster acknowledges it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Consistency {
@@ -132,17 +134,17 @@ pub enum Consistency {
     LocalOne,
 }
 
-/// Rows in flight unless told otherwise: enough to keep a small cluster busy over a network of a few ms.
+/// Rows in flight by default: enough to keep a small cluster busy over a network with a few ms of latency.
 pub const CONCURRENCY: NonZeroUsize = NonZeroUsize::new(256).expect("is not zero");
 /// The most rows in flight: a connection has 32768 stream ids.
 pub const CONCURRENCY_MAX: usize = 32_768;
-/// How often a row is sent unless told otherwise.
+/// How often a row is sent by default.
 pub const TRIES: u32 = 6;
 /// The largest row that servers take unless configured otherwise, in bytes: half of a commit log segment of 32 MiB
 /// (Cassandra's `max_mutation_size`, ScyllaDB's the same), and Cassandra's largest frame
 /// (`native_transport_max_frame_size`), less 64 KiB for the names, write times and headers that go with it.
 pub const ROW_BYTES_MAX: usize = (16 << 20) - (64 << 10);
-/// The time for connecting unless told otherwise.
+/// The default timeout for connecting.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Consistency {
@@ -182,7 +184,7 @@ impl fmt::Display for Consistency {
     }
 }
 
-/// A text is no [`Consistency`].
+/// A text that is not a [`Consistency`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConsistencyError;
 

@@ -1,11 +1,12 @@
-//! How far a load is.
+//! The progress of a load.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::cluster::Created;
 
-/// How far a load is. It may be read on any thread while rows are copied, as one that draws a bar does, and after an error.
+/// The progress of a load. Any thread may read it while rows are copied, for instance to draw a progress bar, and
+/// after an error.
 ///
 /// ```no_run
 /// # fn copy(table: &mut marquetry_cluster::CqlTable) {}
@@ -31,7 +32,7 @@ struct Counts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Loaded {
-    /// Rows that the cluster has acknowledged. Rows with one key are counted each.
+    /// Rows that the cluster has acknowledged. Several rows with one key count as several.
     pub rows: u64,
     /// Their bytes, as the protocol holds them.
     pub bytes: u64,
@@ -40,7 +41,7 @@ pub struct Loaded {
 }
 
 impl LoadProgress {
-    /// What was loaded so far. Other rows may have arrived too: those in flight.
+    /// What was loaded so far. Rows in flight may have arrived as well.
     pub fn loaded(&self) -> Loaded {
         Loaded {
             rows: self.0.rows.load(Ordering::Relaxed),
@@ -49,12 +50,12 @@ impl LoadProgress {
         }
     }
 
-    /// Whether the table takes rows: all that can be wrong before the first one is found.
+    /// Whether the table takes rows: everything that can be wrong before the first row was checked.
     pub fn has_begun(&self) -> bool {
         self.0.has_begun.load(Ordering::Relaxed)
     }
 
-    /// How the table came to be there, once that is known, where it was to be made.
+    /// How the table came to exist, once known, if it was to be created.
     pub fn created(&self) -> Option<Created> {
         self.0.created.get().copied()
     }

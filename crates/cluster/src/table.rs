@@ -20,21 +20,21 @@ use crate::progress::{LoadProgress, Loaded};
 use crate::rows::Filling;
 use crate::schema;
 
-/// A table of a live cluster, as a [`Destination`]: made on request, or taken as it is.
+/// A table of a live cluster, as a [`Destination`]: created on request, or used as it is.
 ///
-/// 1. [`begin`](Destination::begin) connects, and finds all that can be wrong before the first row. It makes the table and its
-///    types, where that is wanted.
-/// 2. [`write`](Destination::write) makes cells of rows on the thread that calls it, and gives them to the connection's own threads,
-///    which send them: prepared, and many at a time. Where too many wait, it waits. Rows that the cluster does not take are told by
-///    a later `write`, or by `finish`.
+/// 1. [`begin`](Destination::begin) connects, and checks everything that can be wrong before the first row. It
+///    creates the table and its types if requested.
+/// 2. [`write`](Destination::write) converts rows to cells on the calling thread, and hands them to the connection's
+///    own threads, which send them: prepared, and many at a time. It blocks while too many are waiting. Rows that the
+///    cluster rejects are reported by a later `write`, or by `finish`.
 /// 3. [`finish`](Destination::finish) waits for all answers. `commit` has nothing to do.
 ///
-/// **Rows of a live table cannot be taken back.** After an error the table has the rows that [`CqlTable::settle`] counts, and maybe
-/// others: those that were sent and whose answer was lost. Where it ends with a row that cannot be one of the table, all before
-/// it are there. It can be run again: rows that were there are written again as they are, with a later write time.
+/// **Rows of a live table cannot be taken back.** After an error the table has the rows that [`CqlTable::settle`]
+/// counts, and possibly others whose answers were lost. If the error is a row that the table cannot hold, all rows
+/// before it are loaded. The load can be run again: rows are written again unchanged, with a later write time.
 ///
-/// Rows are wanted in the source's order: of rows with one key the last one wins, also over those of earlier loads, and they are
-/// numbered by it ([`row_number`](MappingOptions::row_number), on over all pieces).
+/// Rows are wanted in the source's order: of rows with one key the last one wins, also over those of earlier loads,
+/// and it numbers the rows ([`row_number`](MappingOptions::row_number), continuously over all pieces).
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -95,19 +95,19 @@ impl CqlTable {
         }
     }
 
-    /// Where it is.
+    /// The table's address.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// How far it is, which may be read on any thread while rows are copied.
+    /// Its progress, which any thread may read while rows are copied.
     pub fn progress(&self) -> LoadProgress {
         self.progress.clone()
     }
 
-    /// Takes no more rows, and waits until those that were given have been sent and answered: when it returns, nothing is in flight
-    /// any more. For the end of a copy that failed; [`finish`](Destination::finish) and [`Drop`] do so too. Rows that a cluster
-    /// does not take now are not sent again.
+    /// Takes no more rows, and waits until all rows handed over were sent and answered: when it returns, nothing is
+    /// in flight. For the end of a failed copy; [`finish`](Destination::finish) and [`Drop`] do the same. Rows that
+    /// the cluster rejects now are not sent again.
     pub fn settle(&mut self) -> Loaded {
         if let State::Loading(loading) = &mut self.state {
             // The error that ended the copy is known already.

@@ -12,8 +12,8 @@ use marquetry_tables::parquet::ParquetOptions;
 use crate::{Batches, Reader, Writer};
 
 impl Reader {
-    /// The rows as Arrow's record batches, without a copy where the layouts agree. Types are those that the writer had, where it
-    /// left an Arrow schema and no columns are left out.
+    /// The rows as Arrow's record batches, without a copy where the layouts agree. Types are the writer's, if it
+    /// stored an Arrow schema and no columns are left out.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -56,7 +56,8 @@ impl RecordBatchReader for RecordBatches {
     }
 }
 
-/// Makes a Parquet file of record batches of this schema, which the file keeps, so that readers of Arrow give its types back.
+/// Creates a Parquet file for record batches of this schema, which is stored in the file, so that Arrow's readers
+/// restore the types.
 ///
 /// ```no_run
 /// # fn example(batches: Vec<arrow_array::RecordBatch>) -> marquetry::Result<()> {
@@ -71,7 +72,7 @@ impl RecordBatchReader for RecordBatches {
 ///
 /// # Errors
 ///
-/// As [`create`](crate::create); `Unsupported` for types that Parquet has nothing for.
+/// As [`create`](crate::create); `Unsupported` for types that Parquet lacks.
 pub fn create_arrow(path: impl AsRef<Path>, schema: &arrow_schema::Schema) -> Result<Writer> {
     let from_arrow = FromArrow::new(schema)?;
     let mut options = ParquetOptions::default();
@@ -82,12 +83,12 @@ pub fn create_arrow(path: impl AsRef<Path>, schema: &arrow_schema::Schema) -> Re
 }
 
 impl Writer {
-    /// Writes the rows of a record batch, which has the schema that the file was made with, by [`create_arrow`] or
-    /// [`create`](crate::create).
+    /// Writes the rows of a record batch, which must have the schema that the file was created with, by
+    /// [`create_arrow`] or [`create`](crate::create).
     ///
     /// # Errors
     ///
-    /// As [`Writer::write`]; `Conversion` for values that Parquet does not hold.
+    /// As [`Writer::write`]; `Conversion` for values that Parquet cannot hold.
     pub fn write_arrow(&mut self, batch: &RecordBatch) -> Result<()> {
         let mut from_arrow = match self.from_arrow.take() {
             Some(from_arrow) => from_arrow,

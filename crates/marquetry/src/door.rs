@@ -1,4 +1,4 @@
-//! What addresses mean: which sources and destinations are compiled in.
+//! Resolves addresses to the sources and destinations that are compiled in.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -11,11 +11,11 @@ use marquetry_tables::{Address, Copied, CopyOptions, Destination};
 
 use crate::{Reader, Writer};
 
-/// Opens a table: a Parquet file, a directory of them, or a pattern (`trips/year=20*/**/*.parquet`). Whatever can be wrong before
-/// the first row is found here.
+/// Opens a table: a Parquet file, a directory of them, or a pattern (`trips/year=20*/**/*.parquet`). Everything that
+/// can be wrong before the first row is found here.
 ///
-/// Several files are one table, as [`Files`] describes; with options of your own, open [`Files`] and make a [`Reader`] of them
-/// ([`Reader::of`]).
+/// Several files are one table, as [`Files`] describes; for other options, open [`Files`] and wrap them in a
+/// [`Reader`] ([`Reader::of`]).
 ///
 /// # Errors
 ///
@@ -27,17 +27,17 @@ pub fn open(address: impl AsRef<OsStr>) -> Result<Reader> {
     }
 }
 
-/// Makes a Parquet file, which appears when it is [finished](Writer::finish). With options of your own: [`Writer::with`].
+/// Creates a Parquet file, which appears when it is [finished](Writer::finish). For other options: [`Writer::with`].
 ///
 /// # Errors
 ///
-/// [`Io`](marquetry_base::ErrorKind::Io), with [`AlreadyExists`](marquetry_base::Detail::AlreadyExists) where there is something
-/// at `path` already.
+/// [`Io`](marquetry_base::ErrorKind::Io), with [`AlreadyExists`](marquetry_base::Detail::AlreadyExists) if something
+/// already exists at `path`.
 pub fn create(path: impl AsRef<Path>, schema: Schema) -> Result<Writer> {
     Writer::with(path, schema, ParquetOptions::default())
 }
 
-/// Copies a table: from whatever [`open`] opens to whatever [`destination`] makes. With options of your own (sorting,
+/// Copies a table from any address that [`open`] accepts to any that [`destination`] accepts. For options (sorting,
 /// verification, progress): [`tables::copy`](marquetry_tables::copy).
 ///
 /// # Errors
@@ -49,13 +49,13 @@ pub fn copy(from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> Result<Copied> {
     marquetry_tables::copy(from.source(), to.as_mut(), &CopyOptions::default(), &mut |_| {})
 }
 
-/// The destination that an address means: a new Parquet file (a name that ends in `.parquet`), or a new directory of them (one
-/// that ends in `/`, or is a directory). Nothing is made yet.
+/// The destination that an address means: a new Parquet file (a name that ends in `.parquet`), or a new directory of
+/// them (a path that ends in `/`, or is a directory). Nothing is created yet.
 ///
 /// # Errors
 ///
-/// `Io` with [`AlreadyExists`](marquetry_base::Detail::AlreadyExists) for what exists; `Unsupported` for addresses of a kind that
-/// is not compiled in, and names that do not tell what they are.
+/// `Io` with [`AlreadyExists`](marquetry_base::Detail::AlreadyExists) if it exists; `Unsupported` for addresses of a
+/// kind that is not compiled in, and for names of an unknown kind.
 pub fn destination(address: impl AsRef<OsStr>) -> Result<Box<dyn Destination>> {
     let address = Address::parse(address);
     match &address {

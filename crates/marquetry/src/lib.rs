@@ -21,12 +21,12 @@
 //! # }
 //! ```
 //!
-//! [`Reader`] has columns by name, limits, Arrow's record batches (feature `arrow`) and streams (feature `stream`); [`create`] makes
-//! a file; [`tables`] is what these are made of: sources, destinations, and the copy between two of them with all of its
-//! options. `examples/` are programs to begin with.
+//! [`Reader`] has columns by name, limits, Arrow's record batches (feature `arrow`) and streams (feature `stream`);
+//! [`create`] creates a file. [`tables`] has what these are built on: sources, destinations, and the copy between
+//! them with all of its options. `examples/` has programs to start from.
 //!
-//! Underneath are the machines, which do no I/O, never block, and work no longer than they are allowed, so that they can live
-//! inside a database's reactor. A host with a reactor of its own turns the default features off and drives them itself.
+//! Underneath are machines, which do no I/O, never block, and work no longer than their budget, so that they can live
+//! inside a database's reactor. A host with its own reactor turns the default features off and drives them itself.
 //!
 //! | module | what it is | waits? |
 //! |---|---|---|
@@ -37,7 +37,7 @@
 //! | `arrow` (feature `arrow`) | batches as Arrow's record batches, without a copy where layouts agree | no |
 //! | `io` (feature `io`, on by default; `tokio`, `uring`) | drivers that read and write files for the machines | yes |
 //! | `tables` (feature `tables`, on by default) | sources and destinations of rows, and the copy between them | yes |
-//! | `cluster` (feature `cluster`) | tables of a live cluster: made and loaded | yes |
+//! | `cluster` (feature `cluster`) | tables of a live cluster: created and loaded | yes |
 #![forbid(unsafe_code)]
 
 #[cfg(all(feature = "arrow", feature = "tables"))]

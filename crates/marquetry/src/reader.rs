@@ -1,4 +1,4 @@
-//! A table that is read.
+//! Reading a table.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_tables::{Cancel, ColumnPath, PieceOptions, Reading, ReadingOptions, Source, Table, project};
 
-/// A table that was opened: what it is, and its rows. Made by [`open`](crate::open).
+/// An open table: its description and its rows. Returned by [`open`](crate::open).
 ///
 /// ```no_run
 /// # fn main() -> marquetry::Result<()> {
@@ -28,7 +28,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// The rows of any source: one of your own, for example.
+    /// The rows of any source, such as one of your own.
     pub fn of(source: impl Source + 'static) -> Reader {
         Reader::of_shared(Arc::new(source))
     }
@@ -37,11 +37,11 @@ impl Reader {
         Reader { source, limit: None, threads: None, cancel: Cancel::new() }
     }
 
-    /// Takes only these columns, in this order, by name. A dot leads into nested ones: `place.lat`, `tags.element`.
+    /// Takes only these columns, in this order, by name. Dots select nested columns: `place.lat`, `tags.element`.
     ///
     /// # Errors
     ///
-    /// `Misuse` for columns that the table does not have, with a list of those that it has.
+    /// `Misuse` for columns that the table lacks, with a list of those that it has.
     pub fn columns<S: AsRef<str>>(mut self, names: impl IntoIterator<Item = S>) -> Result<Reader> {
         let paths = names.into_iter().map(|name| ColumnPath::parse(name.as_ref()));
         self.source = project(&self.source, &paths.collect::<Result<Vec<_>>>()?)?;
@@ -86,27 +86,27 @@ impl Reader {
         schema.children(0).map(|node| schema.nodes()[node].name.as_str()).collect()
     }
 
-    /// How many rows there are, where that is known before they are read (of text it is not).
+    /// The number of rows, if known before they are read (for text it is not).
     pub fn rows(&self) -> Option<u64> {
         let rows = self.source.table().rows?;
         Some(self.limit.map_or(rows, |limit| rows.min(limit)))
     }
 
-    /// How many row groups there are, in Parquet files.
+    /// The number of row groups, for Parquet files.
     pub fn row_groups(&self) -> Option<u64> {
         self.source.table().row_groups
     }
 
-    /// The source of the rows: for [`copy`](marquetry_tables::copy) with options of your own.
+    /// The source of the rows, for [`copy`](marquetry_tables::copy) with other options.
     pub fn source(&self) -> &Arc<dyn Source> {
         &self.source
     }
 
-    /// The rows, batch by batch, in order. Pieces of the table are read side by side by threads of their own.
+    /// The rows, batch by batch, in order. Pieces of the table are read in parallel, by threads of their own.
     ///
     /// # Errors
     ///
-    /// [`Io`](marquetry_base::ErrorKind::Io) where no thread can be started.
+    /// [`Io`](marquetry_base::ErrorKind::Io) if no thread can be started.
     pub fn batches(&self) -> Result<Batches> {
         let mut options = ReadingOptions::default();
         options.piece =

@@ -1,4 +1,4 @@
-//! Rows for programs with a runtime.
+//! Rows as a stream, for asynchronous programs.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,7 +15,7 @@ use crate::Reader;
 const BATCHES_AHEAD: usize = 2;
 
 impl Reader {
-    /// The rows as a stream, on whatever runtime: a thread of its own waits for them. Dropped, it ends.
+    /// The rows as a stream, for any runtime: a thread of its own waits for them. Dropping the stream ends it.
     ///
     /// ```no_run
     /// use futures_util::StreamExt;
@@ -31,7 +31,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// [`Io`](marquetry_base::ErrorKind::Io) where no thread can be started.
+    /// [`Io`](marquetry_base::ErrorKind::Io) if no thread can be started.
     pub fn stream(&self) -> Result<BatchStream> {
         let batches = self.batches()?;
         let (sender, receiver) = channel(BATCHES_AHEAD);

@@ -1,4 +1,4 @@
-//! A Parquet file that is written.
+//! Writing a Parquet file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use marquetry_parquet::schema::Schema;
 use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
 use marquetry_tables::{Destination, Table, Written};
 
-/// A Parquet file that is being written. Made by [`create`](crate::create). It appears under its name when it is
-/// [finished](Writer::finish), whole and on the disk; dropped before that, it is gone.
+/// A Parquet file that is being written. Returned by [`create`](crate::create). It appears under its name when it is
+/// [finished](Writer::finish), complete and on disk; dropping it earlier removes it.
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
@@ -37,7 +37,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A file with options of your own.
+    /// Creates a file with other options.
     ///
     /// # Errors
     ///
@@ -53,16 +53,16 @@ impl Writer {
         })
     }
 
-    /// Writes rows, which have all leaves of the schema.
+    /// Writes rows, which must have all leaves of the schema.
     ///
     /// # Errors
     ///
-    /// `Misuse` for rows of another schema; [`Io`](marquetry_base::ErrorKind::Io) where the file cannot be written.
+    /// `Misuse` for rows of another schema; [`Io`](marquetry_base::ErrorKind::Io) if the file cannot be written.
     pub fn write(&mut self, batch: Batch) -> Result<()> {
         self.file.write(batch)
     }
 
-    /// Writes the end, and lets the file appear.
+    /// Completes the file, and gives it its name.
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
-//! What names a table.
+//! Addresses of tables.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What names a table that rows are read from or written to. [`Display`](fmt::Display) shows no password.
+/// The address of a table that rows are read from or written to. [`Display`](fmt::Display) shows no password.
 ///
 /// ```
 /// use marquetry_tables::Address;
@@ -22,7 +22,7 @@ pub enum Address {
     Standard,
     /// A file, a directory or a pattern.
     Path(PathBuf),
-    /// `SCHEME://…`, or `SCHEME:…` of a scheme that is known (`cql`, `sstable`). The scheme is in lower case.
+    /// `SCHEME://…`, or `SCHEME:…` with a known scheme (`cql`, `sstable`). The scheme is in lower case.
     Url {
         /// What stands before the colon.
         scheme: String,
@@ -35,7 +35,7 @@ pub enum Address {
 const SCHEMES: [&str; 2] = ["cql", "sstable"];
 
 impl Address {
-    /// Reads an address. Whatever is no URL is a path.
+    /// Parses an address. Anything that is not a URL is a path.
     pub fn parse(text: impl AsRef<OsStr>) -> Address {
         let text = text.as_ref();
         if text == "-" {
@@ -61,7 +61,7 @@ impl Address {
         }
     }
 
-    /// Whether a path means a directory, which is there or is to be: it is one, or ends in a slash.
+    /// Whether a path means a directory, existing or new: it is one, or ends in a slash.
     pub fn is_directory(&self) -> bool {
         match self {
             Address::Path(path) => path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir(),
@@ -69,7 +69,7 @@ impl Address {
         }
     }
 
-    /// Whether a path has a name that Parquet files have.
+    /// Whether a path has an extension of Parquet files.
     pub fn is_parquet(&self) -> bool {
         match self {
             Address::Path(path) => has_extension(path, &marquetry_io::files::PARQUET_EXTENSIONS),
@@ -124,7 +124,7 @@ impl From<PathBuf> for Address {
     }
 }
 
-/// An address without its password, which may have a slash or an @ in it: `***` stands for it.
+/// An address with its password, which may contain a slash or an @, replaced by `***`.
 pub fn without_password(address: &str) -> String {
     let Some(at_sign) = address.rfind('@') else { return address.to_string() };
     // After the scheme's colon stands a slash, even if one was forgotten; after the user's may stand one too, but then the

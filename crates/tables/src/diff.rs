@@ -1,4 +1,4 @@
-//! Where two tables differ.
+//! Comparing two tables.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -16,9 +16,9 @@ use crate::{Cancel, Reading, ReadingOptions, Source};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DiffOptions {
-    /// Rows that are kept of each column that differs, the first ones.
+    /// How many of the first differing rows are kept for each column.
     pub rows_shown: usize,
-    /// Ends it early.
+    /// Cancels the comparison.
     pub cancel: Cancel,
 }
 
@@ -28,17 +28,17 @@ impl Default for DiffOptions {
     }
 }
 
-/// Where two tables differ. Each pair has the first table's and the second's.
+/// The differences of two tables. Each pair has the first table's item, then the second's.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Differences {
     /// Rows that both have.
     pub compared: u64,
-    /// The numbers of rows, where one table has more than the other.
+    /// The numbers of rows, if they differ.
     pub rows: Option<[u64; 2]>,
-    /// Columns that only the first, or only the second has.
+    /// Columns that only the first table has, and columns that only the second has.
     pub only: [Vec<String>; 2],
-    /// Columns of different types, and what these are.
+    /// Columns whose types differ, with these types.
     pub types: Vec<(String, [String; 2])>,
     /// Columns whose values differ.
     pub values: Vec<ColumnDifference>,
@@ -50,16 +50,16 @@ pub struct Differences {
 pub struct ColumnDifference {
     /// Its name.
     pub name: String,
-    /// Its number among the columns of each table.
+    /// Its index among the columns of each table.
     pub column: [usize; 2],
     /// Rows that differ.
     pub rows: u64,
-    /// The first of them: the row's number in both tables, and that row of each, as a batch of one.
+    /// The first of them: the row's number in both tables, and that row of each table, as a batch of one row.
     pub shown: Vec<(u64, [Batch; 2])>,
 }
 
 impl Differences {
-    /// True where there are none.
+    /// True if there are no differences.
     pub fn is_none(&self) -> bool {
         self.rows.is_none()
             && self.only.iter().all(Vec::is_empty)
@@ -68,13 +68,13 @@ impl Differences {
     }
 }
 
-/// Compares two tables, row by row in their order. Columns are the same where their names and types are, values where their bits
-/// are: NaN equals itself, and 0 is not −0. How files are made (encodings, codecs, pages, row groups) makes no difference.
-/// `report` hears how many rows are compared.
+/// Compares two tables, row by row, in order. Columns are equal if their names and types are, values if their bits
+/// are: NaN equals itself, and 0 differs from −0. How files are written (encodings, codecs, pages, row groups) makes
+/// no difference. `report` receives the number of rows compared so far.
 ///
 /// # Errors
 ///
-/// Those of the sources; [`Cancelled`](marquetry_base::ErrorKind::Cancelled).
+/// The sources' errors; [`Cancelled`](marquetry_base::ErrorKind::Cancelled).
 pub fn diff(
     [a, b]: [&Arc<dyn Source>; 2],
     options: &DiffOptions,

@@ -1,4 +1,4 @@
-//! What files say of themselves beside their rows.
+//! Key-value metadata of files.
 
 use marquetry_parquet::format::{ARROW_SCHEMA_KEY, KeyValue};
 

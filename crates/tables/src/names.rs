@@ -1,9 +1,9 @@
-//! Columns as people name them: `a, b.c, "d.e".f`.
+//! Columns as users write them: `a, b.c, "d.e".f`.
 
 use marquetry_base::{Error, Result};
 use marquetry_parquet::schema::{PathPart, Schema};
 
-/// A column that a person names: names separated by dots, where one that has a comma, a dot, or a space at an end stands in
+/// A column as a user writes it: names separated by dots. A name with a comma, a dot, or a space at an end is put in
 /// double quotes, which are doubled inside.
 ///
 /// ```
@@ -22,7 +22,7 @@ pub struct ColumnPath {
 }
 
 impl ColumnPath {
-    /// The column, or field of a column, that these names lead to, each as it is.
+    /// The column, or field of a column, with exactly these names.
     pub fn of<S: Into<String>>(names: impl IntoIterator<Item = S>) -> ColumnPath {
         let parts: Vec<PathPart> =
             names.into_iter().map(|name| PathPart { text: name.into(), is_whole: true }).collect();
@@ -30,11 +30,11 @@ impl ColumnPath {
         ColumnPath { text: listed(&names, "."), parts }
     }
 
-    /// Reads one path.
+    /// Parses one path.
     ///
     /// # Errors
     ///
-    /// `Misuse` for what is none, or more than one.
+    /// `Misuse` for text that is not a path, or more than one.
     pub fn parse(text: &str) -> Result<ColumnPath> {
         match parse_path(text) {
             Ok((path, "")) => Ok(path),
@@ -43,11 +43,11 @@ impl ColumnPath {
         }
     }
 
-    /// Reads a list of paths, separated by commas.
+    /// Parses a list of paths, separated by commas.
     ///
     /// # Errors
     ///
-    /// `Misuse` for what is none.
+    /// `Misuse` for text that is not a list of paths.
     pub fn parse_list(list: &str) -> Result<Vec<ColumnPath>> {
         let mut all = Vec::new();
         let mut rest = list;
@@ -66,11 +66,11 @@ impl ColumnPath {
         self.parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(".")
     }
 
-    /// The leaves that it means: its own, or all below it.
+    /// The leaves of this column: itself, or all leaves below it.
     ///
     /// # Errors
     ///
-    /// `Misuse` where the schema has none.
+    /// `Misuse` if the schema has no such column.
     pub fn leaves(&self, schema: &Schema) -> Result<Vec<usize>> {
         let dotted = self.dotted();
         let is_in = |path: &str| {
@@ -87,11 +87,11 @@ impl ColumnPath {
         Ok(leaves)
     }
 
-    /// The leaf that it means, if that has one value or null a row.
+    /// The leaf of this column, if it has one value or null per row.
     ///
     /// # Errors
     ///
-    /// `Misuse` where the schema has no such column, or it is nested.
+    /// `Misuse` if the schema has no such column, or it is nested.
     pub fn flat_leaf(&self, schema: &Schema) -> Result<usize> {
         match *self.leaves(schema)? {
             [leaf] if schema.leaves()[leaf].is_flat() => Ok(leaf),

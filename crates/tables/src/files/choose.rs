@@ -1,4 +1,4 @@
-//! Which columns are meant, in all files.
+//! Resolving the chosen columns in all files.
 
 use marquetry_base::{Detail, Error, Result};
 use marquetry_parquet::schema::{DifferenceKind, NodeKind, PathError, Projection, Schema};

@@ -8,7 +8,7 @@ use marquetry_parquet::schema::Schema;
 
 use crate::{Batches, PieceOptions};
 
-/// A format of files that are read wherever Parquet files are: CSV, say, or one of your own.
+/// A format whose files are read wherever Parquet files are: CSV, or one of your own.
 pub trait FileFormat: Send + Sync {
     /// Whether a file is of this format, by its name or because it was said.
     fn is_of(&self, path: &Path) -> bool;
@@ -21,7 +21,7 @@ pub trait FileFormat: Send + Sync {
     fn open(&self, paths: &[PathBuf]) -> Result<Vec<Box<dyn FormatFile>>>;
 }
 
-/// A file of a [`FileFormat`], which is a table by itself.
+/// A file of a [`FileFormat`], a table by itself.
 pub trait FormatFile: Send + Sync {
     /// What people call it.
     fn name(&self) -> &str;

@@ -1,4 +1,4 @@
-//! Many files at a glance: found, their footers read, their schemas joined.
+//! Many files together: found, with their footers read and their schemas joined.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -31,7 +31,7 @@ const KEPT_FOOTERS_BYTES: u64 = 4 << 20;
 pub struct Gathered {
     /// The files, in the order of their rows.
     pub files: Vec<DataFile>,
-    /// The schemas of all of them, joined by name, and where they differ.
+    /// Their schemas joined by name, with the differences.
     pub unified: Unified,
     /// The columns in their paths.
     pub partitions: Vec<Column>,
@@ -119,11 +119,11 @@ pub(super) enum OpenedFile {
     Other(Box<dyn FormatFile>),
 }
 
-/// The files that paths name, each path's in order; of directories those whose names end in one of `extensions`.
+/// The files that paths name, path by path; in directories, those whose names end in one of `extensions`.
 ///
 /// # Errors
 ///
-/// `Io` for a directory or a pattern without a file, and one that cannot be read.
+/// `Io` for a directory or a pattern without a file, or one that cannot be read.
 pub fn find(paths: &[PathBuf], extensions: &[&str]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::with_capacity(paths.len());
     for path in paths {
@@ -133,7 +133,7 @@ pub fn find(paths: &[PathBuf], extensions: &[&str]) -> Result<Vec<PathBuf>> {
 }
 
 impl Gathered {
-    /// Finds files, and reads their footers. With [`FilesOptions::union`], columns in paths may be missing from some.
+    /// Finds files and reads their footers. With [`FilesOptions::union`], columns in paths may be missing from some.
     ///
     /// # Errors
     ///
@@ -225,7 +225,7 @@ impl Gathered {
         Ok(Gathered { files, schemas, unified: union.finish_with(&partitions), partitions, key_values })
     }
 
-    /// What people call all of them: `a.parquet`, or `a.parquet and 2 more files`.
+    /// A name for all of them: `a.parquet`, or `a.parquet and 2 more files`.
     pub fn name(&self) -> String {
         match &*self.files {
             [] => "no file".to_string(),
@@ -240,24 +240,24 @@ impl Gathered {
         self.schemas.len()
     }
 
-    /// The first file that has a schema, by the schema's number, as differences of the schemas have it.
+    /// The name of the first file with a schema, given the schema's number in differences.
     pub fn name_of(&self, schema: usize) -> &str {
         self.schemas.get(schema).map_or("", |schema| &self.files[schema.file].name)
     }
 }
 
 impl DataFile {
-    /// What people call it: its path.
+    /// Its path, as a name for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its length in bytes, where it is known.
+    /// Its length in bytes, if known.
     pub fn bytes(&self) -> Option<u64> {
         self.bytes
     }
 
-    /// Its rows, where they are known: those of a Parquet file are.
+    /// Its number of rows, if known; for Parquet files it is.
     pub fn rows(&self) -> Option<u64> {
         self.rows
     }
@@ -270,7 +270,7 @@ impl DataFile {
         }
     }
 
-    /// The value of a column in its path, in words that tell it from others. `None` for null.
+    /// The value of a column in its path, as unambiguous text. `None` for null.
     pub fn constant(&self, number: usize) -> Option<String> {
         self.constants.get(number)?.as_ref().map(|values| match values {
             Values::ByteArray(values) => String::from_utf8_lossy(values.get(0)).into_owned(),

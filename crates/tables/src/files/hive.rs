@@ -10,16 +10,16 @@ use marquetry_parquet::schema::Column;
 
 use crate::copy::named;
 
-/// What directories like `year=2024` are.
+/// What directories such as `year=2024` mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Hive {
-    /// Columns: INT64, DATE or STRING, by their values.
+    /// Columns of type INT64, DATE or STRING, inferred from their values.
     #[default]
     Auto,
-    /// Columns of text.
+    /// Columns of type STRING.
     Text,
-    /// Just names.
+    /// No columns: plain directories.
     Off,
 }
 

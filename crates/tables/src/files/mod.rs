@@ -35,18 +35,18 @@ use gathered::{FileSchema, Opened, OpenedFile, Plan};
 pub struct FilesOptions {
     /// Take these columns, in this order. `None`: all.
     pub columns: Option<Vec<ColumnPath>>,
-    /// Columns missing from a file are null there, and narrower types are read as wider ones. Otherwise files that differ are an
+    /// Columns missing from a file are null, and narrower types are widened. Otherwise files that differ are an
     /// error.
     pub union: bool,
-    /// What directories like `year=2024` are.
+    /// What directories such as `year=2024` mean.
     pub hive: Hive,
-    /// The endings of names, without the dot, by which directories are looked through for files.
+    /// The extensions, without the dot, of the files to find in directories.
     pub extensions: &'static [&'static str],
-    /// Other formats than Parquet, which is what all files are that none of these takes.
+    /// Formats besides Parquet; files that none of them accepts are Parquet files.
     pub formats: Vec<Arc<dyn FileFormat>>,
-    /// What may be large in the files.
+    /// Limits on sizes in the files.
     pub limits: Limits,
-    /// Ends early what may take long: reading the footers of thousands of files.
+    /// Cancels what may take long, such as reading the footers of thousands of files.
     pub cancel: Cancel,
 }
 
@@ -64,10 +64,10 @@ impl Default for FilesOptions {
     }
 }
 
-/// Files that are read as one table: Parquet files, directories of them, and patterns.
+/// Files read as one table: Parquet files, directories of them, and patterns.
 ///
-/// Columns are the same where their names are, at every level, in whatever order, however lists and maps are spelt. Directories
-/// like `year=2024` are columns. Rows come in the order of the files' names, bytewise.
+/// Columns are matched by name at every level, whatever their order and the spelling of lists and maps. Directories
+/// such as `year=2024` are columns. Rows are in the order of the files' names, sorted bytewise.
 ///
 /// ```no_run
 /// use marquetry_tables::{ColumnPath, Source};
@@ -95,14 +95,14 @@ pub struct Files {
 }
 
 impl Files {
-    /// Opens files as one table. Whatever can be wrong before the first row is found here.
+    /// Opens files as one table. Everything that can be wrong before the first row is found here.
     ///
     /// # Errors
     ///
     /// `Io` for files that are missing or cannot be read, `Corrupt` and `LimitExceeded` for their footers, `Conversion` for files
     /// that do not fit together ([`Detail::MissingColumn`](marquetry_base::Detail) and
-    /// [`Detail::DifferentTypes`](marquetry_base::Detail) where [`FilesOptions::union`] would admit them), `Misuse` for columns
-    /// that no file has.
+    /// [`Detail::DifferentTypes`](marquetry_base::Detail) if [`FilesOptions::union`] would admit them), `Misuse` for
+    /// columns that no file has.
     pub fn open<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>, options: &FilesOptions) -> Result<Files> {
         let paths: Vec<PathBuf> = paths.into_iter().map(|path| path.as_ref().to_path_buf()).collect();
         let gathered = Gathered::read(&paths, options)?;
@@ -195,7 +195,7 @@ impl Files {
         &self.gathered.files
     }
 
-    /// The same files, of which these columns are taken, in this order.
+    /// The same files with only these columns, in this order.
     ///
     /// # Errors
     ///

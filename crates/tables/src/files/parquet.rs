@@ -31,7 +31,7 @@ const WIDE_LEAVES: usize = 4096;
 
 /// A Parquet file whose footer was read.
 ///
-/// It is not kept open: thousands of them may make one table.
+/// It is not kept open, because one table may have thousands of files.
 #[derive(Debug, Clone)]
 pub struct ParquetFile {
     name: String,
@@ -46,8 +46,8 @@ impl ParquetFile {
     ///
     /// # Errors
     ///
-    /// `Io` where it cannot be read ([`Detail::NotFound`] where there is none); `Corrupt` where it is no Parquet file;
-    /// `LimitExceeded` where its footer is larger than the limits admit.
+    /// `Io` if it cannot be read ([`Detail::NotFound`] if it does not exist); `Corrupt` if it is not a Parquet file;
+    /// `LimitExceeded` if its footer exceeds the limits.
     pub fn open(path: &Path, limits: Limits) -> Result<ParquetFile> {
         let name = path.to_string_lossy().into_owned();
         check_path(path).map_err(|error| named(error, &name))?;
@@ -67,7 +67,7 @@ impl ParquetFile {
         self
     }
 
-    /// What people call it: its path; what is not UTF-8 in it is replaced.
+    /// Its path, as a name for messages; bytes that are not UTF-8 are replaced.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -82,21 +82,21 @@ impl ParquetFile {
         &self.metadata
     }
 
-    /// What may be large in it.
+    /// The limits that it is read with.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// The object that machines which read this file have to call it.
+    /// The object by which machines that read this file must refer to it.
     pub const fn object() -> Object {
         FILE
     }
 
-    /// Works a machine that reads this file to its end.
+    /// Runs a machine that reads this file to its end.
     ///
     /// # Errors
     ///
-    /// The machine's, and those of `each`; `Io` where the file cannot be read, or was changed.
+    /// The machine's, and those of `each`; `Io` if the file cannot be read, or was changed.
     pub fn run<M: Machine, E: From<Error>>(
         &self,
         mut machine: M,
@@ -109,11 +109,11 @@ impl ParquetFile {
         Ok(())
     }
 
-    /// Works a machine that reads this file up to the first product that is wanted. `None` where there is none.
+    /// Runs a machine that reads this file up to the first product that is wanted. `None` if there is none.
     ///
     /// # Errors
     ///
-    /// The machine's; `Io` where the file cannot be read, or was changed.
+    /// The machine's; `Io` if the file cannot be read, or was changed.
     pub fn find<M: Machine>(
         &self,
         mut machine: M,

@@ -23,17 +23,18 @@ use crate::{ColumnPath, Destination, Source, Table, Wants, Written};
 pub struct DirectoryOptions {
     /// How each file is written.
     pub parquet: ParquetOptions,
-    /// Make a directory of each value of these columns, as Hive names them: `year=2024/month=2/part-00000.parquet`. The columns
-    /// are not in the files. Rows are sorted by them first, so there is any number of directories, and one open file.
+    /// Create a directory for each value of these columns, named as Hive does:
+    /// `year=2024/month=2/part-00000.parquet`. The columns are not stored in the files. Rows are sorted by them
+    /// first, so only one file is open, however many directories there are.
     pub partition_by: Vec<ColumnPath>,
-    /// Rows of a file, at most.
+    /// The most rows of a file.
     pub file_rows: Option<NonZeroU64>,
-    /// Bytes of a file, about.
+    /// The approximate bytes of a file.
     pub file_bytes: Option<NonZeroU64>,
 }
 
-/// A new directory of Parquet files, which appears when all of its files are whole and on the disk. One that it replaces may have
-/// nothing in it but Parquet files and directories like `year=2024`.
+/// A new directory of Parquet files, which appears when all of its files are complete and on disk. A directory that
+/// it replaces may contain only Parquet files and directories such as `year=2024`.
 pub struct NewParquetDirectory {
     path: PathBuf,
     name: String,
@@ -59,12 +60,12 @@ struct Open {
 }
 
 impl NewParquetDirectory {
-    /// A directory at `path`. Nothing is made yet.
+    /// A directory at `path`. Nothing is created yet.
     ///
     /// # Errors
     ///
-    /// `Io` with [`Detail::AlreadyExists`] where there is something at `path` but an empty directory, unless it is to be
-    /// replaced; `Misuse` for options that cannot be.
+    /// `Io` with [`Detail::AlreadyExists`] if something other than an empty directory exists at `path`, unless it may
+    /// be replaced; `Misuse` for invalid options.
     pub fn new(path: impl AsRef<Path>, options: DirectoryOptions) -> Result<NewParquetDirectory> {
         let path = path.as_ref().to_path_buf();
         let name = path.display().to_string();

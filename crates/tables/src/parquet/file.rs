@@ -14,7 +14,7 @@ use super::{ParquetOptions, WRITTEN_LIMITS};
 use crate::files::Files;
 use crate::{Destination, Source, Table, Wants, Written};
 
-/// A new Parquet file, which appears under its name when it is whole and on the disk.
+/// A new Parquet file, which appears under its name when it is complete and on disk.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -45,12 +45,12 @@ enum State {
 }
 
 impl NewParquetFile {
-    /// A file at `path`. Nothing is made yet.
+    /// A file at `path`. Nothing is created yet.
     ///
     /// # Errors
     ///
-    /// `Io` with [`Detail::AlreadyExists`] where there is something at `path`, unless it is to be replaced; `Misuse` for options
-    /// that cannot be.
+    /// `Io` with [`Detail::AlreadyExists`] if something exists at `path`, unless it may be replaced; `Misuse` for
+    /// invalid options.
     pub fn new(path: impl AsRef<Path>, options: ParquetOptions) -> Result<NewParquetFile> {
         let path = path.as_ref().to_path_buf();
         let name = path.display().to_string();

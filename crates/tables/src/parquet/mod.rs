@@ -1,4 +1,4 @@
-//! Parquet files that are written: one, or a directory of them.
+//! Parquet files as destinations: one file, or a directory of them.
 
 mod directory;
 mod file;
