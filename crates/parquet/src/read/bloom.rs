@@ -1,4 +1,4 @@
-//! What a Bloom filter of a file tells of values.
+//! Looking values up in a file's Bloom filter.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -12,10 +12,10 @@ use marquetry_base::{
 use crate::bloom::{BLOCK_BYTES, block_contains, block_offset};
 use crate::format::{BLOOM_HEADER_BYTES_MAX, BloomFilterHeader, ColumnChunk, FileMetaData, MAGIC};
 
-/// Asks the Bloom filter of a column chunk about hashes: a product for each, in order, whether a value of that
+/// Looks hashes up in the Bloom filter of a column chunk: one product per hash, in order, whether a value with that
 /// [hash](crate::bloom::hash) may be in the chunk. False is certain.
 ///
-/// Of the filter no more is read than its header and, for each hash, a block of 32 bytes.
+/// It reads only the filter's header and one block of 32 bytes per hash.
 #[derive(Debug)]
 pub struct BloomProbe {
     object: Object,
@@ -54,8 +54,8 @@ impl BloomProbe {
     ///
     /// # Errors
     ///
-    /// `Misuse` for a chunk that is not there or has no filter ([`ColumnChunk::bloom_filter`]); `Unsupported` for one that is encrypted
-    /// or in another file; `Corrupt` for a filter that is not within the file.
+    /// `Misuse` if the chunk does not exist or has no filter ([`ColumnChunk::bloom_filter`]); `Unsupported` if it is
+    /// encrypted or in another file; `Corrupt` if the filter is not within the file.
     pub fn new(
         object: Object,
         metadata: &FileMetaData,

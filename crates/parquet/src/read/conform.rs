@@ -1,7 +1,7 @@
-//! Batches of a file as batches of another schema: one that other files have too.
+//! Batches of a file as batches of another schema, which several files share.
 //!
-//! What a file lacks is null, what it has narrower is widened, and what it spells otherwise has the levels of the other spelling.
-//! Where file and schema agree, nothing is copied and nothing looked at.
+//! Columns missing from a file are null, narrower ones are widened, and those with another spelling get the schema's
+//! levels. Where file and schema agree, batches pass untouched.
 
 mod cast;
 mod nulls;
@@ -19,10 +19,10 @@ pub use reader::{ConformReader, Conformer};
 
 /// How the leaves of one schema are read as those of another.
 ///
-/// Made once for each schema that files have, and shared by them: see [`ConformReader`].
+/// Made once for each different schema and shared by its files: see [`ConformReader`].
 ///
-/// Fields are the same where their names are. Of lists, maps and variants, what they mean is read, not how they are spelt. What the
-/// other schema has and this has not is null; what this has and the other has not is not read.
+/// Fields are matched by name. Lists, maps and variants are matched by meaning, not by spelling. Fields missing from
+/// the file's schema are null; fields missing from the other schema are not read.
 ///
 /// ```
 /// # fn main() -> Result<(), marquetry_base::Error> {
@@ -122,7 +122,7 @@ impl Conform {
         &self.reads
     }
 
-    /// Whether the file's batches are what is wanted as they are.
+    /// Whether the file's batches already have the other schema.
     pub fn is_identity(&self) -> bool {
         self.is_identity
     }

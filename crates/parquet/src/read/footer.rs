@@ -20,8 +20,8 @@ const WINDOW_BYTES: u64 = 8 << 20;
 
 /// Reads the footer: one product, the metadata.
 ///
-/// Asks for the object's length, then for its end, then, if the footer is longer than 64 KiB, for the rest of it, 8 MiB at
-/// a time, which it parses as it comes, in whatever pieces.
+/// Asks for the object's length, then for its end, then, if the footer is longer than 64 KiB, for the rest of it, 8
+/// MiB at a time, which it parses as it arrives, in any pieces.
 #[derive(Debug)]
 pub struct FooterReader {
     object: Object,
@@ -37,7 +37,7 @@ pub struct FooterReader {
 enum Expects {
     /// The object's length and the last bytes.
     Tail,
-    /// The footer's bytes, up to the end; they are parsed as they come.
+    /// The footer's bytes, up to the end; they are parsed as they arrive.
     Footer { parser: Box<FooterParser>, end: u64 },
     /// Nothing: the metadata was handed out.
     Nothing,

@@ -17,24 +17,26 @@ use crate::format::{
     ColumnChunk, ColumnIndex, ColumnIndexParser, FileMetaData, MAGIC, OffsetIndex, OffsetIndexParser,
 };
 
-/// The page index of a column chunk: what the writer left of it, checked against the footer.
+/// The page index of a column chunk, as far as the writer wrote it, checked against the footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkIndex {
-    /// The row group's number.
+    /// The row group's index.
     pub row_group: usize,
-    /// The leaf's number.
+    /// The leaf's index.
     pub leaf: usize,
-    /// Where its data pages are.
+    /// The positions of its data pages.
     pub offset_index: OffsetIndex,
-    /// What bounds their values have, if the writer said. It has as many pages.
+    /// The bounds of the pages' values, if the writer wrote them. It has as many pages.
     pub column_index: Option<ColumnIndex>,
 }
 
-/// Reads the page index of the chosen row groups and leaves, a product a column chunk that has one, row group by row group.
+/// Reads the page index of the chosen row groups and leaves: one product for each column chunk that has one, row
+/// group by row group.
 ///
-/// Writers put all indexes of a file side by side, so ranges that stand close together are asked for as one, about a mebibyte ahead.
-/// What is handed out was checked: all lists are as long as there are pages; pages stand in order, inside their chunk, and begin with
-/// ascending rows of their row group. Bounds are as the file has them: [`crate::prune`] says which can be trusted.
+/// Writers put all indexes of a file side by side, so ranges close to each other are requested as one, about a
+/// mebibyte ahead. The products are checked: all lists have one entry per page; pages are in order, inside their
+/// chunk, and begin with ascending rows of their row group. Bounds are as in the file: [`crate::prune`] says which
+/// can be trusted.
 #[derive(Debug)]
 pub struct PageIndexReader {
     object: Object,
@@ -95,7 +97,7 @@ impl PageIndexReader {
     ///
     /// # Errors
     ///
-    /// `Misuse` for row groups or leaves that are not there.
+    /// `Misuse` for row groups or leaves that do not exist.
     pub fn new(
         object: Object,
         metadata: Arc<FileMetaData>,

@@ -1,4 +1,4 @@
-//! What a reader is asked for.
+//! Options of a reader.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -10,36 +10,38 @@ use crate::batch::Layout;
 /// What a [`BatchReader`](super::BatchReader) reads, and how.
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
-    /// The leaves to read, by index, in the order wanted. `None`: all of them.
+    /// The leaves to read, by index, in this order. `None`: all of them.
     pub leaves: Option<Vec<usize>>,
     /// The row groups to read. `None`: all of them.
     pub row_groups: Option<Range<usize>>,
-    /// Rows of a batch, at most. Fewer come at the end of a row group, where values are large, and where an array would take 1 MiB or
-    /// more: 65,472 rows of strings, 131,008 of 8 bytes. Only the values of a single row may take so much.
+    /// The most rows of a batch. A batch has fewer at the end of a row group, if values are large, and if an array
+    /// would take 1 MiB or more: 65,472 rows of strings, 131,008 of 8 bytes. Only the values of a single row may take
+    /// more.
     pub batch_rows: usize,
-    /// Bytes that the values of a batch may take, about, in all columns: a wide table's batches have fewer rows.
+    /// The approximate bytes of a batch's values, in all columns: a wide table's batches have fewer rows.
     pub batch_bytes: usize,
-    /// Where values stand in columns with nulls.
+    /// The layout of columns with nulls.
     pub layout: Layout,
-    /// Hand out dictionary-encoded pages of flat columns as indices and dictionary, not as values. Dictionaries of more than 65,535
-    /// entries are not handed out: of so many, a batch holds a few only.
+    /// Hand out dictionary-encoded pages of flat columns as indices and dictionary, not as values. Dictionaries of
+    /// more than 65,535 entries are not handed out, because a batch uses only a few of them.
     pub keep_dictionaries: bool,
-    /// Check pages' CRCs, where they have one.
+    /// Check the CRCs of pages that have one.
     pub verify_crc: bool,
-    /// A page with a CRC and at most this many compressed bytes is kept until its CRC is checked; only then do its values leave. So are
-    /// all pages that fit a window. What happens to larger ones is [`large_pages`](ReadOptions::large_pages).
+    /// A page with a CRC and at most this many compressed bytes is kept until its CRC is checked; only then are its
+    /// values handed out. The same holds for all pages that fit a window. Larger ones are read as
+    /// [`large_pages`](ReadOptions::large_pages) says.
     pub verify_first_bytes: u64,
     /// How pages are read that have a CRC and are too large to be kept until it is checked.
     pub large_pages: LargePages,
-    /// Bytes of a page that are decompressed at a time: a page of more is read through windows of about that size. A value
-    /// that is itself longer makes a window of its own.
+    /// The bytes of a page that are decompressed at a time: a larger page is read through windows of about this size.
+    /// A longer value gets a window of its own.
     pub window_bytes: usize,
-    /// Check that the values of STRING, ENUM and JSON columns are UTF-8, as Arrow's strings must be. Without it, who uses
-    /// them checks them.
+    /// Check that the values of STRING, ENUM and JSON columns are UTF-8, as Arrow's strings must be. If off, the
+    /// caller must check them.
     pub verify_utf8: bool,
-    /// Bytes to ask for at a time in one column chunk, when the chunk is larger.
+    /// The bytes to request at a time from a larger column chunk.
     pub read_bytes: u64,
-    /// Bounds.
+    /// Limits on sizes in the file and on memory.
     pub limits: Limits,
 }
 

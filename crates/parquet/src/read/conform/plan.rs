@@ -13,16 +13,17 @@ use super::{Conform, LeafPlan, LeafSource, LevelPlan, Structure, Variant, Varian
 use crate::schema::{LeafType, LogicalType, PhysicalType, Schema, Shape, ShapeKind, Widening};
 
 impl Conform {
-    /// How files of the schema `from` are read as `to`. The columns named in `constants` are not read, but have one value in all rows,
-    /// which is given to [`ConformReader::new`](super::ConformReader::new): what is only known of the file's name, say.
+    /// How files of the schema `from` are read as `to`. The columns named in `constants` are not read; each has one
+    /// value in all rows, which is passed to [`ConformReader::new`](super::ConformReader::new), such as a value from
+    /// the file's path.
     ///
-    /// This is work for planning, once for each different schema: about two microseconds for each field, at once.
+    /// This is planning work, once for each different schema: about two microseconds per field, in one call.
     ///
     /// # Errors
     ///
-    /// `Conversion`, naming the column and both types: a type that cannot become the other without a loss; what may be null in
-    /// the file, or is not in it, and is required. `Corrupt` and `LimitExceeded` as [`Schema::shape`]; `Misuse` for a constant that is no
-    /// flat column.
+    /// `Conversion`, naming the column and both types: a type that cannot become the other without loss; a required
+    /// field that is nullable in the file or missing from it. `Corrupt` and `LimitExceeded` as [`Schema::shape`];
+    /// `Misuse` for a constant that is not a flat column.
     pub fn new(from: &Schema, to: &Schema, constants: &[&str]) -> Result<Conform> {
         let mut columns: BTreeMap<&str, Option<usize>> = BTreeMap::new();
         for node in from.children(0) {

@@ -19,15 +19,15 @@ use crate::schema::{Schema, Widening};
 
 /// What a column of a batch costs, whatever is done with it.
 const COLUMN_UNITS: u64 = 100;
-/// Makes batches of one schema those of another, as a [`Conform`] plans it: what is done to a batch is done in slices, but for a
-/// variant, each of which is put together at once.
+/// Converts batches of one schema to another, as a [`Conform`] plans it. The work is sliced, except that each variant
+/// is reassembled in one go.
 ///
 /// ```text
 /// feed(batch)                                one at a time
 /// step(schema, budget) -> Some(batch) | None     None: the budget is spent, call again
 /// ```
 ///
-/// After an error it is of no use any more.
+/// After an error it cannot be used any more.
 pub struct Conformer {
     conform: Arc<Conform>,
     constants: Vec<Option<Constant>>,
@@ -59,8 +59,9 @@ struct Current {
 }
 
 impl Conformer {
-    /// For batches of the leaves that `conform` [reads](Conform::reads), in that order and of this layout, with dictionaries that are kept
-    /// or not. `constants` are the values of the constants of [`Conform::new`], in its order, each one value; or `None` for null.
+    /// For batches of the leaves that `conform` [reads](Conform::reads), in that order and of this layout, with
+    /// dictionaries kept or not. `constants` are the values of the constants of [`Conform::new`], in its order, each
+    /// one value; or `None` for null.
     ///
     /// # Errors
     ///
@@ -94,7 +95,7 @@ impl Conformer {
         Ok(Conformer { conform, constants, layout, keep_dictionaries, zeros, dictionaries, current: None })
     }
 
-    /// Rows that a batch may have, of so many that are wanted: what is made of them has no array of 1 MiB or more.
+    /// The most rows that a batch may have, of `wanted`, so that no converted array has 1 MiB or more.
     ///
     /// # Errors
     ///
@@ -115,7 +116,7 @@ impl Conformer {
     ///
     /// # Errors
     ///
-    /// `Misuse` where the one before is not handed out yet, and for other columns than are read.
+    /// `Misuse` if the batch before was not handed out yet, and for columns other than those that are read.
     pub fn feed(&mut self, mut batch: Batch) -> Result<()> {
         if self.current.is_some() {
             return Err(Error::misuse("a batch before the last one is handed out"));
@@ -141,11 +142,12 @@ impl Conformer {
         Ok(())
     }
 
-    /// Hands the batch out, which is of this schema, as one of the other. `None` when the budget is spent: call again.
+    /// Hands out the batch, which has this schema, converted to the other. `None` if the budget is spent: call again.
     ///
     /// # Errors
     ///
-    /// `Misuse` without a batch; what is wrong in it: levels and variants that cannot be; `LimitExceeded` when memory cannot be had.
+    /// `Misuse` without a batch; errors in the batch: invalid levels and variants; `LimitExceeded` if memory cannot
+    /// be allocated.
     pub fn step(&mut self, schema: &Schema, budget: &mut Budget<'_>) -> Result<Option<Batch>> {
         let Some(current) = &mut self.current else { return Err(Error::misuse("no batch at hand")) };
         if self.conform.is_identity {
@@ -228,8 +230,8 @@ impl Conformer {
 
 /// Reads rows in batches, as [`BatchReader`] does, as those of another schema: see [`Conform`].
 ///
-/// The batches' leaves are those of that schema, all of them, in its order; rows and row groups are the file's. What is done to a
-/// batch is done as by a [`Conformer`].
+/// The batches have all leaves of that schema, in order; rows and row groups are the file's. Batches are converted by
+/// a [`Conformer`].
 pub struct ConformReader {
     reader: BatchReader,
     conformer: Conformer,
