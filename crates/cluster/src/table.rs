@@ -309,7 +309,7 @@ impl Loading {
 /// What does not fit, with the table's name before it.
 fn misfit(table: &impl fmt::Display, error: Error) -> Error {
     let message = format!("the rows do not fit the table {table}: {}", error.message());
-    Error::new(error.kind(), message).at(|place| *place = error.place().clone())
+    error.reworded(message)
 }
 
 /// A write time that no row of this program's loads has had yet, so that later loads win over earlier ones.
