@@ -119,7 +119,8 @@ fn options_that_are_for_something_else() {
     let one = data("one.parquet");
     copy(&one, &to, &["--key", "id"]).failed(2, &["--key is for tables of a cluster"]);
     copy(&one, &to, &["--create"]).failed(2, &["--create is for tables of a cluster"]);
-    copy(&one, "cql://localhost:1/ks.t", &["--codec", "zstd"]).failed(2, &["--codec is for Parquet files"]);
+    copy(&one, "cql://localhost:1/ks.t", &["--codec", "zstd"])
+        .failed(2, &["--codec is for writing Parquet files"]);
     copy(&one, &to, &["--level", "99", "--codec", "zstd"])
         .failed(2, &["--level: ZSTD has the levels -131072 to 22, and not 99"]);
     copy(&one, &to, &["--level", "10", "--codec", "GZIP", "--limit", "0"])
@@ -227,7 +228,8 @@ fn bloom_filters_that_cannot_be() {
         copy(&from, &to, &["--bloom", "id", &share]).failed(2, &["more than 0 and less than 1"]);
     }
     copy(&from, &to, &["--bloom-fpp", "0.1"]).failed(2, &["no effect without --bloom"]);
-    copy(&from, "cql://localhost:1/ks.t", &["--bloom", "id"]).failed(2, &["--bloom is for Parquet files"]);
+    copy(&from, "cql://localhost:1/ks.t", &["--bloom", "id"])
+        .failed(2, &["--bloom is for writing Parquet files"]);
     assert!(names(folder.path()).is_empty());
 }
 

@@ -118,7 +118,7 @@ fn what_cannot_be_sorted_by() {
     copy(&data("one.parquet"), &to, &["--sort", "a, a desc"]).failed(2, &["twice"]);
     copy(&data("one.parquet"), &to, &["--sort", ""]).failed(2, &["--sort", "a name is empty"]);
     copy(&data("one.parquet"), "cql://localhost:1/ks.t", &["--sort", "a"])
-        .failed(2, &["--sort is for Parquet files"]);
+        .failed(2, &["--sort is for writing Parquet files"]);
     copy(&data("one.parquet"), &to, &["--partition-by", "a"])
         .failed(2, &["--partition-by is for directories", "end the name"]);
     copy(&data("one.parquet"), &to, &["--file-rows", "5"]).failed(2, &["--file-rows is for directories"]);
