@@ -70,6 +70,8 @@ pub enum Detail {
     MissingPartition,
     /// Columns in a file's path (`year=2024`) that cannot be read.
     PartitionPath,
+    /// Data that another value of this option of the caller's would admit. Named as in the API: `short_rows`, `schema`.
+    AdmittedBy(&'static str),
     /// This option of the caller's is wrong. Named as in the API: `sort`, `partition_by`.
     Option(&'static str),
 }

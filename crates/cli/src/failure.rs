@@ -9,6 +9,7 @@ use marquetry_base::{Detail, Error, ErrorKind};
 use marquetry_tables::without_password;
 
 use crate::table::is_harmful;
+use crate::text;
 
 /// What a command returns.
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
@@ -90,6 +91,7 @@ impl Failure {
         };
         let subject = if subject.is_empty() { subject } else { format!("{subject}: ") };
         let option = match error.detail() {
+            Some(Detail::Option("infer_bytes")) => "--infer-all: ".to_string(),
             Some(Detail::Option(name)) => format!("--{}: ", name.replace('_', "-")),
             _ => String::new(),
         };
@@ -146,6 +148,7 @@ fn hint(error: &Error) -> Option<&'static str> {
         }
         Detail::PartitionPath => "--hive off takes directories for names only",
         Detail::AlreadyExists => "--overwrite replaces it",
+        Detail::AdmittedBy(option) => return text::hint(option),
         _ => return None,
     })
 }

@@ -80,7 +80,7 @@ impl Show {
             // What can be shown of files is what Parquet files have.
             let text = TextArgs { from: Some(Format::Parquet), ..TextArgs::default() };
             let table = TableArgs { union: true, limits: self.limits, text, ..TableArgs::default() };
-            let options = table.options(output.interrupted());
+            let options = table.options(output.interrupted())?;
             let gathered =
                 Gathered::read(&self.files, &options).map_err(|error| in_their_words(&self.files, error))?;
             summary::print(&gathered, terminal, output.text());

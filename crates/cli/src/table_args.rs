@@ -89,15 +89,14 @@ impl TableArgs {
     pub(crate) fn open(&self, paths: &[PathBuf], interrupted: &Interrupted) -> Outcome<Arc<Files>> {
         let is_stdin =
             |path: &&PathBuf| ["-", "/dev/stdin"].iter().any(|stdin| path.as_path() == Path::new(stdin));
-        if let Some(path) = paths.iter().find(is_stdin)
-            && self.text.format_of(path) == Format::Parquet
+        if paths.iter().any(|path| is_stdin(&path)) && matches!(self.text.from, None | Some(Format::Parquet))
         {
             return Err(Failure::usage(
                 "a Parquet file is read from its end, so it cannot come from standard input: write it to a file first",
             ));
         }
         let columns = self.wanted()?;
-        let mut options = self.options(interrupted);
+        let mut options = self.options(interrupted)?;
         options.columns = columns;
         let files = open_files(paths, &options)?;
         let is_parquet = |file: &files::DataFile| file.row_groups().is_some();
@@ -110,7 +109,7 @@ impl TableArgs {
     }
 
     /// What is asked for, but for the columns.
-    pub(crate) fn options(&self, interrupted: &Interrupted) -> FilesOptions {
+    pub(crate) fn options(&self, interrupted: &Interrupted) -> Outcome<FilesOptions> {
         let mut options = FilesOptions::default();
         options.union = self.union;
         options.hive = match self.hive {
@@ -122,10 +121,10 @@ impl TableArgs {
         options.cancel = interrupted.cancel();
         options.extensions = text::extensions(self.text.from);
         if self.text.from != Some(Format::Parquet) {
-            let text = self.text.format(options.limits, interrupted);
+            let text = self.text.format(options.limits, interrupted)?;
             options.formats = vec![Arc::new(text) as Arc<dyn FileFormat>];
         }
-        options
+        Ok(options)
     }
 
     /// The columns that are named; `None` if none are.

@@ -119,13 +119,13 @@ fn types_are_told() {
     let from = folder.write("b.csv", "A,b\n007,x\n");
     assert_eq!(folder.copied(&from, &["--schema-file", &told]).1, [r#"{"b":"x","a":7}"#]);
     for (schema, parts) in [
-        ("a bigint", &["the header has a column \"b\", which --schema has not"][..]),
-        ("a bigint, b text, c text", &["--schema has a column \"c\", which the header has not"]),
+        ("a bigint", &["--schema: the header's column \"b\" is missing from it"][..]),
+        ("a bigint, b text, c text", &["--schema: its column \"c\" is missing from the header"]),
     ] {
         folder.refused(&from, &["--schema", schema, "--header", "yes"], 2, parts);
     }
     let bare = folder.write("bare.csv", "1,x\n");
-    let what = "line 1: 2 fields, where --schema has 3 columns";
+    let what = "line 1: 2 fields, where the schema has 3 columns";
     folder.refused(&bare, &["--schema", "a int, b text, c text"], 1, &[what]);
     folder.refused(&from, &["--schema", "a int, b list<text>"], 2, &["no lists", "column b"]);
     folder.refused(&from, &["--schema", "a integer"], 2, &["--schema", "there is no type integer"]);
@@ -175,7 +175,7 @@ fn headers_and_nulls() {
     assert_eq!(folder.copied(&from, &[]).1, [r#"{"column1":0,"x":"a"}"#]);
     // A name that is there twice: it may be a row as well.
     let from = folder.write("twice.csv", "a,a,,b,,column3,a_2\n1,2,3,4,5,6,7\n");
-    folder.refused(&from, &[], 1, &["line 1: \"a\" stands twice", "--header no", "--header yes"]);
+    folder.refused(&from, &[], 1, &["line 1: \"a\" appears twice", "--header no", "--header yes"]);
     assert_eq!(
         folder.copied(&from, &["--header", "yes"]).1,
         [r#"{"a":1,"a_3":2,"column3_2":3,"b":4,"column5":5,"column3":6,"a_2":7}"#]
@@ -208,7 +208,7 @@ fn what_is_no_table_is_refused_and_leaves_nothing() {
     );
     refused(&text("many.csv", b"a,b\n1,\"x\ny\"\n1,2,3\n"), &["line 4: 3 fields"]);
     refused(&text("open.csv", b"a,b\n1,\"x\n"), &["line 2: a quote that is not closed"]);
-    refused(&text("behind.csv", b"a,b\n1,\"x\"y\n"), &["line 2: text behind a closing quote"]);
+    refused(&text("behind.csv", b"a,b\n1,\"x\"y\n"), &["line 2: text after a closing quote"]);
     refused(&text("bytes.csv", b"a,b\n1,x\n2,\xff\n"), &["line 3: bytes that are not UTF-8", "byte 10"]);
     refused(&text("returns.csv", b"a,b\r1,2\r3,4\r"), &["line 1: carriage returns", "tr "]);
     refused(&text("one_return.csv", b"a,\"b\rb\"\r1,2\r\n3,4\n"), &["line 1: "]);
@@ -316,7 +316,12 @@ fn json_lines() {
         &from,
         &[],
         1,
-        &["line 2: an object, where the lines before have a number", "text in --schema", "column a"],
+        &[
+            "line 2: an object, where the lines before have a number",
+            "text alone holds both",
+            "column a",
+            "--schema",
+        ],
     );
     let (types, rows) = folder.copied(&from, &["--schema", "a text, m map<text, int>, d decimal(6, 2)"]);
     assert_eq!(types, "a STRING, m MAP, .key_value group, ..key STRING, ..value INT32, d DECIMAL(6, 2)");
@@ -332,7 +337,7 @@ fn json_lines() {
         &from,
         &["--schema", "a text, m map<text, int>"],
         1,
-        &["line 1: the field \"d\" is not in --schema"],
+        &["line 1: the field \"d\" is missing from the schema"],
     );
     folder.refused(
         &from,
@@ -343,11 +348,11 @@ fn json_lines() {
     // No digit is lost without a word.
     for (number, said) in [
         ("18446744073709551615", "is beyond 64 bits with a sign"),
-        ("18446744073709551616", "\"18446744073709551616\" is no double; text in --schema holds it"),
         (
-            "-9007199254740993, \"b\": 0.5}\n{\"a\": 0.5",
-            "no type holds all of the numbers exactly; text in --schema does",
+            "18446744073709551616",
+            "\"18446744073709551616\" is beyond 64 bits with a sign, and text alone holds it",
         ),
+        ("-9007199254740993, \"b\": 0.5}\n{\"a\": 0.5", "no type but text holds all of the numbers exactly"),
     ] {
         let from = folder.write("large.jsonl", format!("{{\"a\":{number}}}\n"));
         folder.refused(&from, &[], 1, &[said, "column a"]);
@@ -501,7 +506,8 @@ fn standard_input() {
     assert!(run(["diff", &from, &to]).succeeded().contains("2,000,000 rows"));
     piped(b"{\"a\":1}\n", &["rows", "-", "--from", "jsonl"]).succeeded();
     piped(b"", &["rows", "-", "--from", "csv"]).failed(1, &["standard input", "no row"]);
-    piped(b"a\n1\n", &["rows", "-", "--from", "csv", "--infer-all"]).failed(2, &["--infer-all reads twice"]);
+    piped(b"a\n1\n", &["rows", "-", "--from", "csv", "--infer-all"])
+        .failed(2, &["--infer-all: the whole text is read twice"]);
     // It is read once, and verified all the same.
     let verified = folder.path("v.parquet");
     let copy = ["copy", "-", &verified, "--from", "csv", "--verify", "--sort", "a desc"];
@@ -546,6 +552,40 @@ fn limits_of_text() {
             folder.refused(from, trust, 1, &[part]);
         }
     }
+}
+
+/// What is copied can be read: names and rows that readers refuse by default are refused.
+#[test]
+fn names_and_rows_that_nobody_could_read() {
+    let folder = Folder::new();
+    let name = "x".repeat(65_000);
+    for (text, file) in [(format!("{name},b\n1,2\n"), "a.csv"), (format!("{{\"{name}\":1}}\n"), "a.jsonl")] {
+        let from = folder.write(file, &text);
+        assert_eq!(folder.copied(&from, &[]).1.len(), 1);
+        let longer = folder.write(file, text.replacen('x', "xx", 1));
+        folder.refused(&longer, &[], 1, &["line 1: a name of 65001 bytes, more than 65000"]);
+        folder.refused(&longer, &["--schema", &format!("x{name} int")], 2, &["--schema: ", "65001 bytes"]);
+    }
+    // One line and no end: not all of it is read.
+    let line = folder.path("line.csv");
+    let mut file = std::io::BufWriter::new(fs::File::create(&line).unwrap());
+    (0..40_000).for_each(|_| file.write_all(&[b'x'; 10_000]).unwrap());
+    file.flush().unwrap();
+    folder.refused(&line, &[], 1, &["line 1: a row of more than 268431360 bytes", "--trust"]);
+    folder.refused(&line, &["--from", "jsonl"], 1, &["line 1: a row of more than", "--trust"]);
+    // A first line that is longer than what types are inferred from.
+    let long = format!("{{\"a\":\"{}\"}}\n", "long ".repeat(4_000_000));
+    assert_eq!(folder.copied(&folder.write("long.jsonl", long), &[]).1.len(), 1);
+}
+
+/// Lines that each have a new field are an error before they take long.
+#[test]
+fn lines_of_ever_new_fields() {
+    let folder = Folder::new();
+    let text: String = (0..1_000_000).map(|at| format!("{{\"key{at}\":{at}}}\n")).collect();
+    let from = folder.write("a.jsonl", text);
+    folder.refused(&from, &[], 1, &["line 1", "objects with ever new fields", "--schema"]);
+    folder.refused(&from, &["--infer-all"], 1, &["objects with ever new fields"]);
 }
 
 /// A row holds what a line of tab-separated text does; what the line has not is null.

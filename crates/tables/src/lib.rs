@@ -10,6 +10,7 @@
 //! * [`ColumnPath`], [`SortBy`]: columns and orders, as people write them;
 //! * [`Address`]: what names a table: a path, a URL, standard input;
 //! * [`diff`](diff()): where two tables differ;
+//! * [`text`]: CSV, TSV and JSON lines, compressed or not;
 //! * [`Cancel`]: cancels work in progress.
 //!
 //! What travels is a Parquet schema and column batches; nothing else couples the sources to the destinations.
@@ -33,6 +34,7 @@ mod reading;
 mod sort_by;
 mod sorting;
 mod source;
+pub mod text;
 
 pub use address::{Address, without_password};
 pub use cancel::Cancel;

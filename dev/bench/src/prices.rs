@@ -8,6 +8,7 @@
 //! A price that no case names is noticed by a test of `dev/xtask`.
 
 mod files;
+mod text;
 mod values;
 
 use std::sync::Arc;
@@ -25,6 +26,8 @@ use marquetry_parquet::record::{Program, RecordSink, ShredOptions, Shredder, Val
 use marquetry_parquet::schema::Schema;
 
 use crate::stall::{Call, Calls};
+
+pub use text::Text;
 
 const FILE: Object = Object(0);
 
@@ -70,6 +73,8 @@ pub enum Work {
     Shredded,
     /// Batches as those of the schema of that file.
     Conform(Bytes),
+    /// The file is text.
+    Text(Text),
 }
 
 impl Work {
@@ -93,7 +98,7 @@ impl Case {
 
 /// All cases. `thousands` is the size of each: so many thousands of values.
 pub fn cases(thousands: usize) -> Vec<Case> {
-    [values::cases(thousands), files::cases(thousands)].concat()
+    [values::cases(thousands), files::cases(thousands), text::cases(thousands)].concat()
 }
 
 /// Reads a case once; says what was charged. `calls` times each step of what is priced.
@@ -102,6 +107,9 @@ pub fn cases(thousands: usize) -> Vec<Case> {
 /// The readers'.
 pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
     let mut timer = Timer { calls, is_on: matches!(case.work, Work::Footer), units: 0 };
+    if let Work::Text(of) = case.work {
+        return text::read(case, of, batch_rows, &mut timer);
+    }
     let whole = |machine: &mut FooterReader, timer: &mut Timer<'_>, file: &Bytes| {
         let metadata = timer.next(machine, file, u64::MAX)?;
         metadata.ok_or_else(|| Error::internal("a footer reader without metadata"))
@@ -117,7 +125,7 @@ pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
         ..ReadOptions::default()
     };
     match &case.work {
-        Work::Footer => {}
+        Work::Footer | Work::Text(_) => {}
         Work::Index { piece_bytes } => {
             timer.is_on = true;
             let mut reader = PageIndexReader::new(FILE, metadata, &options)?;

@@ -4,7 +4,7 @@ use crate::rust_text::{attributes, code_only};
 use crate::workspace::Package;
 
 /// Crates that are `no_std`: that, not a promise, is the proof that they do no I/O.
-const NO_STD: &[&str] = &["base", "kernels", "parquet", "scylla"];
+const NO_STD: &[&str] = &["base", "kernels", "parquet", "scylla", "text"];
 
 /// Crates that may bring `std` back outside tests: kernels detects the CPU's features.
 const STD_BY_FEATURE: &[&str] = &["kernels"];

@@ -1,59 +1,74 @@
-//! What the values of a column of text are: as inferred from the values, or as told.
+//! Types of values in text, given or inferred.
+
+use core::fmt;
 
 use marquetry_parquet::schema::{FieldType, LogicalType, PhysicalType, TimeUnit};
 
-use super::parse;
+use crate::parse;
 
-/// What a value is.
+/// The type of a single value. Printed and parsed in CQL's words: `bigint`, `timestamp(6)`, `decimal(12, 2)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+#[non_exhaustive]
+pub enum Scalar {
+    /// `true` or `false`, in any case.
     Boolean,
-    /// Of so many bits.
+    /// A signed integer of 8, 16, 32 or 64 bits.
     Integer(u8),
+    /// A binary32.
     Float,
+    /// A binary64.
     Double,
+    /// UTF-8, as it stands.
     Text,
+    /// Bytes: `0x` and hexadecimal digits.
     Blob,
+    /// A day: `2024-02-29`.
     Date,
-    /// Nanoseconds of a day.
+    /// A time of day, in nanoseconds: `23:59:59.5`.
     Time,
-    /// An instant, or a wall clock's reading.
+    /// A point in time, as ISO 8601 writes it.
     Timestamp {
+        /// What is counted since 1970.
         unit: TimeUnit,
+        /// An instant; otherwise what a clock shows, in no zone.
         is_instant: bool,
     },
+    /// 32 hexadecimal digits, with or without hyphens.
     Uuid,
+    /// A decimal number.
     Decimal {
+        /// Digits, 38 at most.
         precision: u32,
+        /// Digits after the point.
         scale: u32,
     },
 }
 
-impl Kind {
-    /// How it is written.
-    pub(super) fn field_type(self) -> FieldType {
+impl Scalar {
+    /// How Parquet holds it.
+    pub fn field_type(self) -> FieldType {
         let (physical, logical) = match self {
-            Kind::Boolean => (PhysicalType::Boolean, None),
-            Kind::Integer(64) => (PhysicalType::Int64, None),
-            Kind::Integer(32) => (PhysicalType::Int32, None),
-            Kind::Integer(bit_width) => {
+            Scalar::Boolean => (PhysicalType::Boolean, None),
+            Scalar::Integer(64) => (PhysicalType::Int64, None),
+            Scalar::Integer(32) => (PhysicalType::Int32, None),
+            Scalar::Integer(bit_width) => {
                 (PhysicalType::Int32, Some(LogicalType::Integer { bit_width, is_signed: true }))
             }
-            Kind::Float => (PhysicalType::Float, None),
-            Kind::Double => (PhysicalType::Double, None),
-            Kind::Text => (PhysicalType::ByteArray, Some(LogicalType::String)),
-            Kind::Blob => (PhysicalType::ByteArray, None),
-            Kind::Date => (PhysicalType::Int32, Some(LogicalType::Date)),
-            Kind::Time => {
+            Scalar::Float => (PhysicalType::Float, None),
+            Scalar::Double => (PhysicalType::Double, None),
+            Scalar::Text => (PhysicalType::ByteArray, Some(LogicalType::String)),
+            Scalar::Blob => (PhysicalType::ByteArray, None),
+            Scalar::Date => (PhysicalType::Int32, Some(LogicalType::Date)),
+            Scalar::Time => {
                 let time = LogicalType::Time { is_adjusted_to_utc: false, unit: TimeUnit::Nanos };
                 (PhysicalType::Int64, Some(time))
             }
-            Kind::Timestamp { unit, is_instant } => {
+            Scalar::Timestamp { unit, is_instant } => {
                 let timestamp = LogicalType::Timestamp { is_adjusted_to_utc: is_instant, unit };
                 (PhysicalType::Int64, Some(timestamp))
             }
-            Kind::Uuid => (PhysicalType::FixedLenByteArray(16), Some(LogicalType::Uuid)),
-            Kind::Decimal { precision, scale } => {
+            Scalar::Uuid => (PhysicalType::FixedLenByteArray(16), Some(LogicalType::Uuid)),
+            Scalar::Decimal { precision, scale } => {
                 let physical = match precision {
                     0..=9 => PhysicalType::Int32,
                     10..=18 => PhysicalType::Int64,
@@ -66,39 +81,39 @@ impl Kind {
         };
         FieldType::Leaf(physical, logical)
     }
+}
 
-    /// Its name, as `--schema` has it.
-    pub(super) fn name(self) -> String {
-        let name = match self {
-            Kind::Boolean => "boolean",
-            Kind::Integer(8) => "tinyint",
-            Kind::Integer(16) => "smallint",
-            Kind::Integer(32) => "int",
-            Kind::Integer(_) => "bigint",
-            Kind::Float => "float",
-            Kind::Double => "double",
-            Kind::Text => "text",
-            Kind::Blob => "blob",
-            Kind::Date => "date",
-            Kind::Time => "time",
-            Kind::Timestamp { unit, is_instant } => {
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match *self {
+            Scalar::Boolean => "boolean",
+            Scalar::Integer(8) => "tinyint",
+            Scalar::Integer(16) => "smallint",
+            Scalar::Integer(32) => "int",
+            Scalar::Integer(_) => "bigint",
+            Scalar::Float => "float",
+            Scalar::Double => "double",
+            Scalar::Text => "text",
+            Scalar::Blob => "blob",
+            Scalar::Date => "date",
+            Scalar::Time => "time",
+            Scalar::Timestamp { unit, is_instant } => {
                 let digits = match unit {
                     TimeUnit::Millis => 3,
                     TimeUnit::Micros => 6,
                     TimeUnit::Nanos => 9,
                 };
-                return format!("{}timestamp({digits})", if is_instant { "" } else { "local" });
+                return write!(f, "{}timestamp({digits})", if is_instant { "" } else { "local" });
             }
-            Kind::Uuid => "uuid",
-            Kind::Decimal { precision, scale } => return format!("decimal({precision}, {scale})"),
-        };
-        name.to_string()
+            Scalar::Uuid => "uuid",
+            Scalar::Decimal { precision, scale } => return write!(f, "decimal({precision}, {scale})"),
+        })
     }
 }
 
 /// What all values seen so far could be, beside text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Kinds {
+pub(crate) struct Kinds {
     bits: u16,
     has_values: bool,
 }
@@ -116,37 +131,37 @@ const EXACT_MAX: u64 = 1 << 53;
 
 impl Kinds {
     /// Of no value yet.
-    pub(super) const ANY: Kinds = Kinds { bits: u16::MAX, has_values: false };
+    pub(crate) const ANY: Kinds = Kinds { bits: u16::MAX, has_values: false };
 
     /// Takes a value's text into account.
     #[inline]
-    pub(super) fn see(&mut self, text: &[u8]) {
+    pub(crate) fn see(&mut self, text: &[u8]) {
         self.has_values = true;
         if self.bits != 0 {
-            self.bits &= fits(text);
+            self.bits &= if text.len() > parse::VALUE_BYTES_MAX { 0 } else { fits(text) };
         }
     }
 
     /// Takes a text into account that is text and no number, whatever stands in it: it may be a point in time.
-    pub(super) fn see_text(&mut self, text: &[u8]) {
+    pub(crate) fn see_text(&mut self, text: &[u8]) {
         self.has_values = true;
         if self.bits != 0 {
-            self.bits &= times(text);
+            self.bits &= if text.len() > parse::VALUE_BYTES_MAX { 0 } else { times(text) };
         }
     }
 
     /// Takes an integer into account.
-    pub(super) fn see_integer(&mut self, value: i64) {
+    pub(crate) fn see_integer(&mut self, value: i64) {
         self.see_bits(if value.unsigned_abs() <= EXACT_MAX { INTEGER | DOUBLE } else { INTEGER });
     }
 
     /// Takes a number into account that is no integer.
-    pub(super) fn see_double(&mut self) {
+    pub(crate) fn see_double(&mut self) {
         self.see_bits(DOUBLE);
     }
 
     /// Takes a truth value into account.
-    pub(super) fn see_boolean(&mut self) {
+    pub(crate) fn see_boolean(&mut self) {
         self.see_bits(BOOLEAN);
     }
 
@@ -156,32 +171,32 @@ impl Kinds {
     }
 
     /// What the values of both could be.
-    pub(super) fn join(self, other: Kinds) -> Kinds {
+    pub(crate) fn join(self, other: Kinds) -> Kinds {
         Kinds { bits: self.bits & other.bits, has_values: self.has_values || other.has_values }
     }
 
     /// Whether all values are text, and nothing else.
-    pub(super) fn is_text(self) -> bool {
+    pub(crate) fn is_text(self) -> bool {
         self.bits == 0 || !self.has_values
     }
 
     /// What they are: the narrowest that loses nothing.
-    pub(super) fn kind(self) -> Kind {
+    pub(crate) fn scalar(self) -> Scalar {
         if self.is_text() {
-            return Kind::Text;
+            return Scalar::Text;
         }
-        let timestamp = |unit, is_instant| Kind::Timestamp { unit, is_instant };
+        let timestamp = |unit, is_instant| Scalar::Timestamp { unit, is_instant };
         let order = [
-            (BOOLEAN, Kind::Boolean),
-            (INTEGER, Kind::Integer(64)),
-            (DOUBLE, Kind::Double),
-            (DATE, Kind::Date),
+            (BOOLEAN, Scalar::Boolean),
+            (INTEGER, Scalar::Integer(64)),
+            (DOUBLE, Scalar::Double),
+            (DATE, Scalar::Date),
             (LOCAL_MICROS, timestamp(TimeUnit::Micros, false)),
             (LOCAL_NANOS, timestamp(TimeUnit::Nanos, false)),
             (MICROS, timestamp(TimeUnit::Micros, true)),
             (NANOS, timestamp(TimeUnit::Nanos, true)),
         ];
-        order.into_iter().find(|(bit, _)| self.bits & bit != 0).map_or(Kind::Text, |(_, kind)| kind)
+        order.into_iter().find(|(bit, _)| self.bits & bit != 0).map_or(Scalar::Text, |(_, kind)| kind)
     }
 }
 
@@ -226,12 +241,14 @@ fn times(text: &[u8]) -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::{String, ToString};
+
     use super::*;
 
     fn kind_of(texts: &[&str]) -> String {
         let mut kinds = Kinds::ANY;
         texts.iter().for_each(|text| kinds.see(text.as_bytes()));
-        kinds.kind().name()
+        kinds.scalar().to_string()
     }
 
     #[test]
@@ -262,7 +279,7 @@ mod tests {
         }
         let mut one = Kinds::ANY;
         one.see(b"1");
-        assert_eq!(one.join(Kinds::ANY).kind(), Kind::Integer(64));
-        assert_eq!(Kinds::ANY.join(Kinds::ANY).kind(), Kind::Text);
+        assert_eq!(one.join(Kinds::ANY).scalar(), Scalar::Integer(64));
+        assert_eq!(Kinds::ANY.join(Kinds::ANY).scalar(), Scalar::Text);
     }
 }

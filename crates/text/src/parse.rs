@@ -1,11 +1,16 @@
 //! Values from their text. `None` is what does not fit: nothing is rounded, cut or guessed.
 
+use alloc::vec::Vec;
+
 use marquetry_base::calendar;
 use marquetry_parquet::schema::TimeUnit;
 
+/// Bytes of a value that is no text and no blob, at most: a longer one is none. So a value is parsed at once.
+pub(crate) const VALUE_BYTES_MAX: usize = 16 << 10;
+
 /// An integer of 64 bits: digits, perhaps behind a sign.
 #[inline]
-pub(super) fn integer(text: &[u8]) -> Option<i64> {
+pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     let (is_negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
         [b'+', digits @ ..] => (false, digits),
@@ -16,7 +21,7 @@ pub(super) fn integer(text: &[u8]) -> Option<i64> {
     }
     // 18 digits are no overflow.
     if digits.len() > 18 {
-        return std::str::from_utf8(text).ok()?.parse().ok();
+        return core::str::from_utf8(text).ok()?.parse().ok();
     }
     let mut value = 0_i64;
     for digit in digits {
@@ -29,9 +34,16 @@ pub(super) fn integer(text: &[u8]) -> Option<i64> {
     Some(if is_negative { -value } else { value })
 }
 
+/// The integer that a number of JSON is: `None` for one with a fraction or an exponent, and for -0, which a binary64 alone holds;
+/// `Some(None)` for one beyond 64 bits.
+pub(crate) fn json_integer(number: &[u8]) -> Option<Option<i64>> {
+    let is_integer = number != b"-0" && !number.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
+    is_integer.then(|| integer(number))
+}
+
 /// Whether a number is written as usual: neither `07` nor `+7`, of which something would be lost.
 #[inline]
-pub(super) fn is_canonical(text: &[u8]) -> bool {
+pub(crate) fn is_canonical(text: &[u8]) -> bool {
     match text {
         b"0" => true,
         [b'0' | b'+', ..] | [b'-', b'0', ..] => false,
@@ -40,7 +52,7 @@ pub(super) fn is_canonical(text: &[u8]) -> bool {
 }
 
 /// Whether it is an integer or a decimal fraction, perhaps with an exponent, as usual: not `007.5`, `5.`, `+1` or `NaN`.
-pub(super) fn is_number(text: &[u8]) -> bool {
+pub(crate) fn is_number(text: &[u8]) -> bool {
     let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let mut rest = text.strip_prefix(b"-").unwrap_or(text);
     let whole = digits(rest);
@@ -70,7 +82,7 @@ pub(super) fn is_number(text: &[u8]) -> bool {
 
 /// Whether what [`double`] reads is written as [`is_number`] asks, which costs more.
 #[inline]
-pub(super) fn is_usual(text: &[u8]) -> bool {
+pub(crate) fn is_usual(text: &[u8]) -> bool {
     let bare = text.strip_prefix(b"-").unwrap_or(text);
     let begins = match bare {
         [b'0', second, ..] => !second.is_ascii_digit(),
@@ -85,13 +97,13 @@ pub(super) fn is_usual(text: &[u8]) -> bool {
 
 /// A binary64: what [`is_number`] has, and what Rust reads beside it (`inf`, `NaN`, `+1`); but no number that is too large for one.
 #[inline]
-pub(super) fn double(text: &[u8]) -> Option<f64> {
-    let value: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+pub(crate) fn double(text: &[u8]) -> Option<f64> {
+    let value: f64 = core::str::from_utf8(text).ok()?.parse().ok()?;
     (!value.is_infinite() || is_infinity(text)).then_some(value)
 }
 
 /// Whether a number is too large for a binary64, as only those with an exponent or of very many digits can be.
-pub(super) fn is_too_large(number: &[u8]) -> bool {
+pub(crate) fn is_too_large(number: &[u8]) -> bool {
     const DIGITS_HELD: usize = 300;
     (number.len() > DIGITS_HELD || number.iter().any(|byte| matches!(byte, b'e' | b'E')))
         && double(number).is_none()
@@ -99,8 +111,8 @@ pub(super) fn is_too_large(number: &[u8]) -> bool {
 
 /// A binary32.
 #[inline]
-pub(super) fn float(text: &[u8]) -> Option<f32> {
-    let value: f32 = std::str::from_utf8(text).ok()?.parse().ok()?;
+pub(crate) fn float(text: &[u8]) -> Option<f32> {
+    let value: f32 = core::str::from_utf8(text).ok()?.parse().ok()?;
     (!value.is_infinite() || is_infinity(text)).then_some(value)
 }
 
@@ -111,7 +123,7 @@ fn is_infinity(text: &[u8]) -> bool {
 }
 
 /// `true` or `false`, in any case.
-pub(super) fn boolean(text: &[u8]) -> Option<bool> {
+pub(crate) fn boolean(text: &[u8]) -> Option<bool> {
     if text.eq_ignore_ascii_case(b"true") {
         Some(true)
     } else if text.eq_ignore_ascii_case(b"false") {
@@ -128,7 +140,7 @@ fn digits(text: &[u8]) -> Option<i64> {
 }
 
 /// The day of `2024-02-29`, counted from 1970-01-01.
-pub(super) fn date(text: &[u8]) -> Option<i32> {
+pub(crate) fn date(text: &[u8]) -> Option<i32> {
     let [y @ .., b'-', m1, m2, b'-', d1, d2] = text else { return None };
     if y.len() != 4 {
         return None;
@@ -139,17 +151,17 @@ pub(super) fn date(text: &[u8]) -> Option<i32> {
 
 /// A point in time as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Timestamp {
+pub(crate) struct Timestamp {
     /// Since 1970-01-01 00:00, by the clock that the text shows.
-    pub(super) seconds: i64,
-    pub(super) nanos: i64,
+    pub(crate) seconds: i64,
+    pub(crate) nanos: i64,
     /// How far that clock is ahead of UTC, if the text says so, in minutes.
-    pub(super) offset: Option<i64>,
+    pub(crate) offset: Option<i64>,
 }
 
 /// ISO 8601's calendar date and time: `2024-02-29T12:34:56.789Z`, with a space for the `T`, without the seconds, without a zone, with an
 /// offset like `+01:00`; a date alone is its midnight.
-pub(super) fn timestamp(text: &[u8]) -> Option<Timestamp> {
+pub(crate) fn timestamp(text: &[u8]) -> Option<Timestamp> {
     let (day, rest) = text.split_at_checked(10)?;
     let days = i64::from(date(day)?);
     let Some((b'T' | b't' | b' ', rest)) = rest.split_first() else {
@@ -179,7 +191,7 @@ fn offset(sign: u8, hours: &[u8], minutes: &[u8]) -> Option<i64> {
 const NANOS: i64 = 1_000_000_000;
 
 /// The nanoseconds in the day of `12:34`, `12:34:56` or `12:34:56.789`.
-pub(super) fn time(text: &[u8]) -> Option<i64> {
+pub(crate) fn time(text: &[u8]) -> Option<i64> {
     let [h1, h2, b':', m1, m2, rest @ ..] = text else { return None };
     let (hours, minutes) = (digits(&[*h1, *h2])?, digits(&[*m1, *m2])?);
     let (seconds, nanos) = match rest {
@@ -197,7 +209,7 @@ pub(super) fn time(text: &[u8]) -> Option<i64> {
 
 impl Timestamp {
     /// The instant, or the clock's reading where no zone is told, in a unit; `None` where that loses digits or is out of range.
-    pub(super) fn in_unit(self, unit: TimeUnit) -> Option<i64> {
+    pub(crate) fn in_unit(self, unit: TimeUnit) -> Option<i64> {
         let seconds = self.seconds - self.offset.unwrap_or(0) * 60;
         let nanos_of_unit = NANOS / unit.per_second();
         if self.nanos % nanos_of_unit != 0 {
@@ -208,7 +220,7 @@ impl Timestamp {
 }
 
 /// A UUID: 32 hexadecimal digits, with hyphens where they belong.
-pub(super) fn uuid(text: &[u8]) -> Option<[u8; 16]> {
+pub(crate) fn uuid(text: &[u8]) -> Option<[u8; 16]> {
     let mut hex = [0; 32];
     let mut at = 0;
     for (place, byte) in text.iter().enumerate() {
@@ -230,12 +242,17 @@ pub(super) fn uuid(text: &[u8]) -> Option<[u8; 16]> {
 }
 
 /// `0x` and pairs of hexadecimal digits, as `rows` prints bytes, appended to `out`.
-pub(super) fn blob(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    let hex = text.strip_prefix(b"0x").or(text.strip_prefix(b"0X"))?;
-    if !hex.len().is_multiple_of(2) {
+pub(crate) fn blob(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let hex_digits = text.strip_prefix(b"0x").or(text.strip_prefix(b"0X"))?;
+    hex(hex_digits, out)
+}
+
+/// Pairs of hexadecimal digits, appended to `out`.
+pub(crate) fn hex(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    if !text.len().is_multiple_of(2) {
         return None;
     }
-    hex.chunks(2).try_for_each(|pair| hex_byte(pair).map(|byte| out.push(byte)))
+    text.chunks(2).try_for_each(|pair| hex_byte(pair).map(|byte| out.push(byte)))
 }
 
 fn hex_byte(pair: &[u8]) -> Option<u8> {
@@ -245,7 +262,7 @@ fn hex_byte(pair: &[u8]) -> Option<u8> {
 }
 
 /// The unscaled value of a decimal number, of at most so many digits, so many of them behind the point.
-pub(super) fn decimal(text: &[u8], precision: u32, scale: u32) -> Option<i128> {
+pub(crate) fn decimal(text: &[u8], precision: u32, scale: u32) -> Option<i128> {
     let (is_negative, rest) = match text {
         [b'-', rest @ ..] => (true, rest),
         [b'+', rest @ ..] => (false, rest),
@@ -278,6 +295,8 @@ pub(super) fn decimal(text: &[u8], precision: u32, scale: u32) -> Option<i128> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::String;
+
     use super::*;
 
     #[test]

@@ -1,0 +1,345 @@
+//! Text files as tables: CSV, TSV and JSON lines, compressed or not.
+//!
+//! What is here waits: it reads, decompresses, and feeds the machines of [`marquetry_text`].
+
+mod stream;
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Error, ErrorKind, Limits, Result, Step};
+use marquetry_parquet::batch::Batch;
+use marquetry_parquet::schema::Schema;
+use marquetry_parquet::write::Fed;
+use marquetry_text::read::{self, ReadOptions, Sample, Sampled, TextForm, TextReader, TextSampler};
+
+pub use marquetry_text::{Column, ColumnType, Columns, Format, Header, Quote, Scalar, TextOptions};
+
+use crate::copy::named;
+use crate::files::{FileFormat, FormatFile};
+use crate::{Batches, Cancel, PieceOptions};
+use stream::{Stream, is_stdin};
+
+/// Rows of a batch.
+const BATCH_ROWS: usize = 8192;
+
+/// The files that are text, wherever files are read: see [`FilesOptions::formats`](crate::files::FilesOptions).
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct TextFormat {
+    /// What files are, whatever their names end in. `None`: what their names say.
+    pub format: Option<Format>,
+    /// How they are read.
+    pub options: TextOptions,
+    /// Ends early what may take long: waiting for standard input.
+    pub cancel: Cancel,
+}
+
+impl TextFormat {
+    /// Files whose names say that they are text, read in this way.
+    pub fn new(options: TextOptions) -> TextFormat {
+        TextFormat { format: None, options, cancel: Cancel::new() }
+    }
+
+    fn format_of(&self, path: &Path) -> Option<Format> {
+        self.format.or_else(|| Format::by_name(path.file_name()?.to_str()?))
+    }
+}
+
+impl FileFormat for TextFormat {
+    fn is_of(&self, path: &Path) -> bool {
+        self.format_of(path).is_some()
+    }
+
+    fn open(&self, paths: &[PathBuf]) -> Result<Vec<Box<dyn FormatFile>>> {
+        let format = |path: &PathBuf| Some((path.clone(), self.format_of(path)?));
+        let files: Vec<_> = paths.iter().filter_map(format).collect();
+        let opened = TextFile::open_all(&files, &self.options, &self.cancel)?;
+        Ok(opened.into_iter().map(|file| Box::new(file) as Box<dyn FormatFile>).collect())
+    }
+}
+
+/// A text file as a table. Its first rows were read, so its columns are known; its rows are read from the start.
+///
+/// ```no_run
+/// use std::path::PathBuf;
+///
+/// use marquetry_tables::text::{Format, TextFile, TextOptions};
+/// use marquetry_tables::{Batches, Cancel, PieceOptions};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let options = TextOptions::default();
+/// let files = [(PathBuf::from("trips.csv.gz"), Format::Csv)];
+/// for file in TextFile::open_all(&files, &options, &Cancel::new())? {
+///     println!("{}: {}", file.name(), file.columns());
+///     let mut rows = file.read(None, &PieceOptions::default())?;
+///     while let Some(batch) = rows.next()? {
+///         println!("{} rows", batch.rows);
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct TextFile {
+    name: String,
+    form: TextForm,
+    limits: Limits,
+    cancel: Cancel,
+    from: From,
+}
+
+/// Where the bytes come from.
+enum From {
+    Path(PathBuf),
+    /// What is read only once, from its start.
+    Once(Mutex<Option<Stream>>),
+}
+
+impl fmt::Debug for TextFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextFile").field("name", &self.name).field("columns", self.columns()).finish()
+    }
+}
+
+impl TextFile {
+    /// Opens files, and finds out what their columns are: of all that have the same ones, what holds the values of all. The path `-` is
+    /// standard input, which can be read once.
+    ///
+    /// # Errors
+    ///
+    /// `Io` for what cannot be read; what is wrong in the first rows; `Misuse` for options that cannot be, or not together. Errors name
+    /// the file.
+    pub fn open_all(
+        files: &[(PathBuf, Format)],
+        options: &TextOptions,
+        cancel: &Cancel,
+    ) -> Result<Vec<TextFile>> {
+        if files.iter().filter(|(path, _)| is_stdin(path)).count() > 1 {
+            return Err(Error::misuse("standard input is there only once"));
+        }
+        let sampled = files.iter().map(|(path, format)| {
+            let name = name_of(path);
+            let open = || {
+                if !is_stdin(path) {
+                    let sample = sample(&mut Stream::open(path, &name)?, *format, options, cancel)?;
+                    return Ok((sample, From::Path(path.clone())));
+                }
+                if options.infer_bytes == u64::MAX && options.schema.is_none() {
+                    let what = "the whole text is read twice, and standard input can be read once: write it to a file first";
+                    return Err(Error::option("infer_bytes", what));
+                }
+                once(Stream::once(&name, Box::new(io::stdin())), *format, options, cancel)
+            };
+            match open() {
+                Ok((sample, from)) => Ok((name, sample, from)),
+                Err(error) => Err(named(error, &name)),
+            }
+        });
+        let sampled = sampled.collect::<Result<Vec<_>>>()?;
+        // What the texts that are like each other have in common.
+        let mut joined: Vec<Sample> = Vec::new();
+        let mut groups = Vec::with_capacity(sampled.len());
+        for (name, sample, _) in &sampled {
+            let known = joined.iter().position(|joined| joined.is_like(sample));
+            groups.push(known.unwrap_or(joined.len()));
+            match known.and_then(|known| joined.get_mut(known)) {
+                Some(joined) => joined.join(sample).map_err(|error| named(error, name))?,
+                None => joined.push(sample.clone()),
+            }
+        }
+        let opened = sampled.into_iter().zip(groups).map(|((name, sample, from), group)| {
+            let form = sample.form_as(&joined[group]).map_err(|error| named(error, &name))?;
+            Ok(TextFile { name, form, limits: options.limits, cancel: cancel.clone(), from })
+        });
+        opened.collect()
+    }
+
+    /// A text that is read from anything, once. `name` is what errors call it.
+    ///
+    /// # Errors
+    ///
+    /// As [`TextFile::open_all`].
+    pub fn of_reader(
+        name: impl Into<String>,
+        reader: impl Read + Send + 'static,
+        format: Format,
+        options: &TextOptions,
+        cancel: &Cancel,
+    ) -> Result<TextFile> {
+        let name = name.into();
+        let open = || {
+            let (sample, from) = once(Stream::once(&name, Box::new(reader)), format, options, cancel)?;
+            Ok((sample.form()?, from))
+        };
+        match open() {
+            Ok((form, from)) => {
+                Ok(TextFile { name, form, limits: options.limits, cancel: cancel.clone(), from })
+            }
+            Err(error) => Err(named(error, &name)),
+        }
+    }
+
+    /// What people call it: its path; what is not UTF-8 in it is replaced.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its columns.
+    pub fn columns(&self) -> &Columns {
+        self.form.columns()
+    }
+
+    /// The same as a Parquet schema.
+    pub fn schema(&self) -> &Arc<Schema> {
+        self.form.schema()
+    }
+
+    /// Its rows: batches of these leaves of the schema, in this order. `None`: of all.
+    ///
+    /// # Errors
+    ///
+    /// `Io` where it cannot be read; `Misuse` where it can be read only once, and was, and for leaves that the schema lacks.
+    pub fn read(&self, leaves: Option<&[usize]>, options: &PieceOptions) -> Result<TextRows> {
+        let open = || {
+            let stream = match &self.from {
+                From::Path(path) => Stream::open(path, &self.name)?,
+                From::Once(once) => {
+                    let mut once = once.lock().unwrap_or_else(PoisonError::into_inner);
+                    once.take().ok_or_else(|| Error::misuse(READ_ONCE))?
+                }
+            };
+            let left = options.limit.unwrap_or(u64::MAX);
+            let mut read_options = ReadOptions::default();
+            let wanted = options.batch_rows.unwrap_or(BATCH_ROWS);
+            read_options.batch_rows = wanted.min(usize::try_from(left).unwrap_or(usize::MAX)).max(1);
+            read_options.leaves = leaves.map(<[usize]>::to_vec);
+            read_options.limits = self.limits;
+            let reader = TextReader::new(&self.form, read_options)?;
+            let (name, cancel) = (self.name.clone(), self.cancel.clone());
+            Ok(TextRows { stream, reader, left, name, cancel })
+        };
+        open().map_err(|error| named(error, &self.name))
+    }
+}
+
+impl FormatFile for TextFile {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn schema(&self) -> &Arc<Schema> {
+        self.form.schema()
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        let From::Path(path) = &self.from else { return None };
+        fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|found| found.len())
+    }
+
+    /// What can be read only once is opened once.
+    fn open(&self, leaves: &[usize], options: &PieceOptions) -> Result<Box<dyn Batches>> {
+        Ok(Box::new(self.read(Some(leaves), options)?))
+    }
+}
+
+const READ_ONCE: &str = "standard input can be read once: write it to a file first";
+
+fn name_of(path: &Path) -> String {
+    if is_stdin(path) { "standard input".to_string() } else { path.to_string_lossy().into_owned() }
+}
+
+/// Looks at the first rows of what can be read only once.
+fn once(
+    mut stream: Stream,
+    format: Format,
+    options: &TextOptions,
+    cancel: &Cancel,
+) -> Result<(Sample, From)> {
+    let sample = sample(&mut stream, format, options, cancel)?;
+    Ok((sample, From::Once(Mutex::new(Some(stream.again())))))
+}
+
+/// Looks at the first rows of a text.
+fn sample(stream: &mut Stream, format: Format, options: &TextOptions, cancel: &Cancel) -> Result<Sample> {
+    let mut sampler = TextSampler::new(format, options)?;
+    loop {
+        match sampler.step(&mut Budget::unlimited())? {
+            Step::Ready(Sampled::Sample(sample)) => return Ok(sample),
+            Step::Ready(Sampled::Room) => {
+                cancel.check()?;
+                match stream.next()? {
+                    Some(bytes) => fed(sampler.feed(bytes)?)?,
+                    None => sampler.finish(),
+                }
+            }
+            Step::Yield => {}
+            other => return Err(unexpected(&other)),
+        }
+    }
+}
+
+fn fed<T>(fed: Fed<T>) -> Result<()> {
+    match fed {
+        Fed::Taken => Ok(()),
+        Fed::Full(_) => Err(Error::internal("a machine that asked for bytes has no room")),
+    }
+}
+
+fn unexpected<T: fmt::Debug>(step: &Step<T>) -> Error {
+    Error::new(ErrorKind::Internal, format!("an unexpected step of a text's machine: {step:?}"))
+}
+
+/// The rows of a text file. Flat columns are spaced, nested ones have their levels.
+pub struct TextRows {
+    stream: Stream,
+    reader: TextReader,
+    left: u64,
+    name: String,
+    cancel: Cancel,
+}
+
+impl TextRows {
+    /// The next rows, as they are in the text.
+    fn read(&mut self) -> Result<Option<Batch>> {
+        loop {
+            match self.reader.step(&mut Budget::unlimited())? {
+                Step::Ready(read::Read::Rows(batch)) => return Ok(Some(batch)),
+                Step::Ready(read::Read::Room) => {
+                    self.cancel.check()?;
+                    match self.stream.next()? {
+                        Some(bytes) => fed(self.reader.feed(bytes)?)?,
+                        None => self.reader.finish(),
+                    }
+                }
+                Step::Yield => {}
+                Step::Done => return Ok(None),
+                other => return Err(unexpected(&other)),
+            }
+        }
+    }
+
+    fn next_rows(&mut self) -> Result<Option<Batch>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let Some(mut batch) = self.read()? else {
+            self.left = 0;
+            return Ok(None);
+        };
+        if u64_of(batch.rows) > self.left {
+            batch = batch.slice(0..usize::try_from(self.left).unwrap_or(usize::MAX));
+        }
+        self.left -= u64_of(batch.rows);
+        Ok(Some(batch))
+    }
+}
+
+impl Batches for TextRows {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        self.next_rows().map_err(|error| named(error, &self.name))
+    }
+}

@@ -1,0 +1,176 @@
+//! How text is read.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use marquetry_base::{Error, Limits, Result};
+
+use crate::Columns;
+
+/// What a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// Delimited text with quotes (RFC 4180).
+    Csv,
+    /// Tab-separated text without quotes.
+    Tsv,
+    /// One JSON object per line.
+    JsonLines,
+}
+
+impl Format {
+    /// The format that the ending of a file's name suggests, in any case: `.csv`, `.tsv`, `.tab`, `.jsonl`, `.ndjson`, also before
+    /// `.gz` and `.zst`.
+    ///
+    /// ```
+    /// use marquetry_text::Format;
+    ///
+    /// assert_eq!(Format::by_name("trips.CSV.gz"), Some(Format::Csv));
+    /// assert_eq!(Format::by_name("trips.parquet"), None);
+    /// ```
+    pub fn by_name(name: &str) -> Option<Format> {
+        let name = name.to_ascii_lowercase();
+        let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+        match name.rsplit_once('.')?.1 {
+            "csv" => Some(Format::Csv),
+            "tsv" | "tab" => Some(Format::Tsv),
+            "jsonl" | "ndjson" => Some(Format::JsonLines),
+            _ => None,
+        }
+    }
+
+    /// The endings of files of this format, without the dot, in the order in which directories are searched for them.
+    pub fn extensions(self) -> &'static [&'static str] {
+        match self {
+            Format::Csv => &["csv", "csv.gz", "csv.zst"],
+            Format::Tsv => &["tsv", "tab", "csv", "tsv.gz", "tsv.zst"],
+            Format::JsonLines => &["jsonl", "ndjson", "jsonl.gz", "jsonl.zst"],
+        }
+    }
+}
+
+/// What may stand around fields of delimited text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Quote {
+    /// Double quotes in CSV, nothing in TSV.
+    #[default]
+    OfFormat,
+    /// Nothing: quotes are text.
+    None,
+    /// This character of ASCII.
+    Character(u8),
+}
+
+/// Whether the first row of delimited text names the columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Header {
+    /// It does if none of its fields is a number, a date, true or false; with [`TextOptions::schema`], if all of them are names in that.
+    /// A first row that repeats a field could be either: an error.
+    #[default]
+    Auto,
+    /// It does. A name that appears again gets a number, and a missing one is `column` and its number.
+    Yes,
+    /// It is a row like the others: columns are `column1`, `column2`, …
+    No,
+}
+
+/// How text is read, whatever its format. What a format has no use for is ignored.
+///
+/// ```
+/// use marquetry_text::{Header, TextOptions};
+///
+/// let mut options = TextOptions::default();
+/// options.delimiter = Some(b';');
+/// options.header = Header::Yes;
+/// options.nulls = vec!["NA".into()];
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct TextOptions {
+    /// What stands between fields of delimited text: a character of ASCII. `None`: a tab in TSV; in CSV whichever of comma, tab, semicolon
+    /// and bar gives the first rows the most fields.
+    pub delimiter: Option<u8>,
+    /// What may stand around fields of delimited text.
+    pub quote: Quote,
+    /// Whether the first row of delimited text names the columns.
+    pub header: Header,
+    /// The texts that stand for null in delimited text, where they are not quoted. Empty: the empty text.
+    pub nulls: Vec<String>,
+    /// Rows of delimited text may have fewer fields than the first: the others are null.
+    pub short_rows: bool,
+    /// The columns and their types. `None`: they are inferred.
+    pub schema: Option<Columns>,
+    /// Bytes from which types are inferred, about. `u64::MAX`: the whole text.
+    pub infer_bytes: u64,
+    /// What may be large: a row has at most [`Limits::value_bytes`] less 4 KiB, so that what is made of it can be read with the same limits.
+    pub limits: Limits,
+}
+
+impl Default for TextOptions {
+    fn default() -> TextOptions {
+        TextOptions {
+            delimiter: None,
+            quote: Quote::default(),
+            header: Header::default(),
+            nulls: Vec::new(),
+            short_rows: false,
+            schema: None,
+            infer_bytes: 16 << 20,
+            limits: Limits::DEFAULT,
+        }
+    }
+}
+
+/// Bytes of a page or a value beside those of the row that it comes from.
+const AROUND_BYTES: u64 = 4 << 10;
+/// The longest row that there can be: places in a row, and in the piece after it, are 32 bits wide.
+const ROW_BYTES_MAX: u64 = 2 << 30;
+
+impl TextOptions {
+    /// Checks that the options are possible, and fit each other.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse`, naming the option.
+    pub fn check(&self, format: Format) -> Result<()> {
+        let is_character = |byte: u8| matches!(byte, 1..=9 | 11 | 12 | 14..=127);
+        let needed = "one character of ASCII is needed, that ends no line";
+        let Some((delimiter, quote)) = self.separators(format) else { return Ok(()) };
+        if delimiter.is_some_and(|delimiter| !is_character(delimiter)) {
+            return Err(Error::option("delimiter", needed));
+        }
+        if quote.is_some_and(|quote| !is_character(quote)) {
+            return Err(Error::option("quote", needed));
+        }
+        if delimiter.is_some() && delimiter == quote {
+            return Err(Error::option("delimiter", "the same character as the quote"));
+        }
+        Ok(())
+    }
+
+    /// What stands between fields, if that is known, and around them. `None` of JSON lines.
+    pub(crate) fn separators(&self, format: Format) -> Option<(Option<u8>, Option<u8>)> {
+        let is_tsv = match format {
+            Format::Csv => false,
+            Format::Tsv => true,
+            Format::JsonLines => return None,
+        };
+        let quote = match self.quote {
+            Quote::OfFormat => (!is_tsv).then_some(b'"'),
+            Quote::None => None,
+            Quote::Character(quote) => Some(quote),
+        };
+        Some((self.delimiter.or(is_tsv.then_some(b'\t')), quote))
+    }
+
+    /// Bytes of a row at most.
+    pub(crate) fn row_bytes(&self) -> u64 {
+        self.limits
+            .value_bytes
+            .min(self.limits.page_bytes)
+            .min(ROW_BYTES_MAX)
+            .saturating_sub(AROUND_BYTES)
+            .max(1)
+    }
+}

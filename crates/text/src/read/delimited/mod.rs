@@ -1,0 +1,50 @@
+//! Delimited text: CSV and TSV.
+
+mod column;
+mod rows;
+mod sample;
+mod scan;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+pub(super) use rows::Rows;
+pub(super) use sample::{Sample, Sampler};
+
+use crate::Scalar;
+use scan::{Dialect, Field};
+
+/// What some programs begin texts with, to say that they are UTF-8.
+pub(super) const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+
+/// How a text is a table.
+#[derive(Debug)]
+pub(super) struct Form {
+    dialect: Dialect,
+    has_header: bool,
+    /// Fields of a row.
+    fields: usize,
+    columns: Vec<FormColumn>,
+    /// What stands for null.
+    nulls: Vec<Vec<u8>>,
+    /// The columns' types are given, not inferred.
+    is_given: bool,
+}
+
+/// A column.
+#[derive(Debug)]
+struct FormColumn {
+    name: String,
+    scalar: Scalar,
+    /// Its place among the fields of a row.
+    field: usize,
+}
+
+#[inline]
+fn is_null(nulls: &[Vec<u8>], field: &Field<'_>) -> bool {
+    match nulls {
+        // As nearly always: what is missing is empty, too.
+        [only] if only.is_empty() => field.text.is_empty(),
+        _ => field.is_missing || nulls.iter().any(|null| null == field.text),
+    }
+}

@@ -1,0 +1,316 @@
+//! The rows of delimited text, in batches.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Bytes, Detail, Error, Result};
+use marquetry_parquet::batch::{Batch, ColumnBatch, Layout};
+use marquetry_parquet::write::Fed;
+
+use super::super::Progress;
+use super::super::place::{Place, at_line, line_ends, shown};
+use super::super::window::{Filled, PIECE_BYTES, Window};
+use super::column::{Fill, Filling, Source, Store};
+use super::scan::{SCAN_PRICE, Scanned, Scanner, Strip, Wrong};
+use super::{BYTE_ORDER_MARK, Form};
+
+/// Bytes of a piece for each column of a wide table, and of such a piece at most: so that some rows of it are worked on together.
+const COLUMN_BYTES: usize = 512;
+const WIDE_PIECE_BYTES_MAX: usize = 32 << 20;
+/// What a column of a batch costs, whatever is in it.
+const COLUMN_UNITS: u64 = 250;
+
+/// Reads rows of a form.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    form: Arc<Form>,
+    /// The columns that are read, and memory for each.
+    reads: Vec<(usize, Store)>,
+    batch_rows: usize,
+    window: Window,
+    scanner: Scanner,
+    /// The rows of the batch at hand, of which the last strip is being filled, and how many they are.
+    strips: Vec<Strip>,
+    open: usize,
+    found: usize,
+    /// Up to where the text is checked.
+    place: Place,
+    state: State,
+    /// What ends the text early, once the rows before are looked at.
+    wrong: Option<Wrong>,
+    columns: Vec<ColumnBatch>,
+    filling: Option<Filling>,
+    rows: u64,
+    /// A batch, until it is taken.
+    ready: Option<Batch>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing was looked at.
+    Start,
+    /// The header is looked for.
+    Header,
+    /// Rows are looked for.
+    Rows,
+    /// They are joined, and checked: the next strip is this.
+    Checking(usize),
+    /// Their columns are filled.
+    Columns,
+    /// The last row was handed out.
+    End,
+}
+
+impl Rows {
+    /// A reader of these columns.
+    pub(crate) fn new(form: Arc<Form>, reads: &[usize], batch_rows: usize, row_bytes: u64) -> Rows {
+        let piece_bytes = form.fields.saturating_mul(COLUMN_BYTES).clamp(PIECE_BYTES, WIDE_PIECE_BYTES_MAX);
+        let reads = reads.iter().map(|column| (*column, Store::of(form.scalar(*column)))).collect();
+        Rows {
+            scanner: Scanner::new(form.dialect, form.fields, 0, row_bytes),
+            form,
+            reads,
+            batch_rows: batch_rows.max(1),
+            window: Window::new(piece_bytes, row_bytes),
+            strips: alloc::vec![Strip::default()],
+            open: 0,
+            found: 0,
+            place: Place::default(),
+            state: State::Start,
+            wrong: None,
+            columns: Vec::new(),
+            filling: None,
+            rows: 0,
+            ready: None,
+        }
+    }
+
+    pub(crate) fn feed(&mut self, bytes: Bytes) -> Result<Fed<Bytes>> {
+        self.window.feed(bytes)
+    }
+
+    pub(crate) fn finish(&mut self) {
+        self.window.finish();
+    }
+
+    /// The batch that is ready.
+    pub(crate) fn take(&mut self) -> Option<Batch> {
+        self.ready.take()
+    }
+
+    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Progress> {
+        loop {
+            if self.state == State::End {
+                return Ok(Progress::Done);
+            }
+            match self.window.fill(budget)? {
+                Filled::Ready => {}
+                Filled::Room => return Ok(Progress::Room),
+                Filled::Yield => return Ok(Progress::Yield),
+            }
+            self.advance(budget)?;
+            if self.ready.is_some() {
+                return Ok(Progress::Ready);
+            }
+            if budget.is_spent() && self.state != State::End {
+                return Ok(Progress::Yield);
+            }
+        }
+    }
+
+    /// Does a slice of work on a window that is filled.
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<()> {
+        match self.state {
+            State::Start => {
+                let view = self.window.view();
+                if view.text.starts_with(&BYTE_ORDER_MARK) {
+                    let (dialect, at) = (self.form.dialect, BYTE_ORDER_MARK.len());
+                    self.scanner = Scanner::new(dialect, self.form.fields, at, self.scanner.row_bytes());
+                    self.place.at = at;
+                }
+                self.state = if self.form.has_header { State::Header } else { State::Rows };
+            }
+            State::Header => {
+                let scanned = self.scan(1, budget);
+                if self.strips[0].rows() > 0 {
+                    self.strips[0].keep_row(0);
+                    (self.found, self.state) = (0, State::Rows);
+                    if !self.window.is_whole() {
+                        // A long header: what is behind it is looked at in one piece.
+                        self.state = State::Checking(0);
+                    }
+                } else if self.wrong.is_some() || scanned == Scanned::End {
+                    self.state = State::Checking(0);
+                } else if self.is_exhausted() {
+                    // Lines without anything may come before it.
+                    let row = self.scanner.row();
+                    if !self.window.is_whole() || self.place.count(&self.window.bytes(), row, budget) {
+                        self.next_piece()?;
+                    }
+                }
+            }
+            State::Rows => {
+                let scanned = self.scan(self.batch_rows - self.found, budget);
+                let is_over = self.wrong.is_some() || scanned == Scanned::End || self.is_exhausted();
+                if is_over || self.found >= self.batch_rows {
+                    self.state = State::Checking(0);
+                } else if scanned == Scanned::Full {
+                    self.open += 1;
+                    if self.open == self.strips.len() {
+                        self.strips.push(Strip::default());
+                    }
+                }
+            }
+            State::Checking(strip) => self.check(strip, budget)?,
+            State::Columns => self.fill(budget)?,
+            State::End => {}
+        }
+        Ok(())
+    }
+
+    fn scan(&mut self, rows_max: usize, budget: &mut Budget<'_>) -> Scanned {
+        let strip = &mut self.strips[self.open];
+        let (at, fields, rows) = (self.scanner.at(), strip.fields(), strip.rows());
+        let scanned = self.scanner.scan(self.window.view(), rows.saturating_add(rows_max), strip);
+        budget.charge(SCAN_PRICE, self.scanner.at() - at, strip.fields().saturating_sub(fields));
+        self.found += strip.rows() - rows;
+        scanned.unwrap_or_else(|wrong| {
+            self.wrong = Some(wrong);
+            Scanned::Slice
+        })
+    }
+
+    /// All of the last piece was looked at, and more follows.
+    fn is_exhausted(&self) -> bool {
+        let view = self.window.view();
+        !view.is_last && self.scanner.at() >= view.end()
+    }
+
+    /// Goes on to the next piece, where the last one was looked at.
+    fn next_piece(&mut self) -> Result<()> {
+        if !self.is_exhausted() {
+            return Ok(());
+        }
+        let row = self.scanner.row();
+        self.window.advance(row).map_err(|error| at_line(self.place.line(), error))?;
+        if row > 0 {
+            self.scanner.shift(row);
+            self.strips[0].keep_row(row);
+            self.place.shift(row.min(self.place.at));
+        }
+        Ok(())
+    }
+
+    /// Checks the rows that were found, and counts their lines. Then they are made a batch, if there are any.
+    fn check(&mut self, strip: usize, budget: &mut Budget<'_>) -> Result<()> {
+        // In several pieces there is no row yet, but the header.
+        let is_joined = self.window.is_whole() || (self.found == 0 && self.scanner.row() == 0);
+        if !is_joined {
+            self.window.join(budget)?;
+            return Ok(());
+        }
+        let until = self.wrong.as_ref().map_or(self.scanner.row(), |wrong| wrong.at);
+        if self.window.is_whole() {
+            let text = self.window.bytes();
+            let until = match self.strips.get(strip).filter(|it| strip <= self.open && it.rows() > 0) {
+                Some(next) => next.start(0),
+                None => until,
+            };
+            if !self.place.check(&text, until, self.window.offset(), budget)? {
+                return Ok(());
+            }
+            if strip <= self.open {
+                self.strips[strip].line = self.place.line();
+                self.state = State::Checking(strip + 1);
+                return Ok(());
+            }
+        }
+        if let Some(Wrong { error, .. }) = self.wrong.take() {
+            return Err(at_line(self.place.line(), error));
+        }
+        let view = self.window.view();
+        if self.found > 0 {
+            self.columns = Vec::with_capacity(self.reads.len());
+            self.state = State::Columns;
+        } else if view.is_last && self.scanner.at() >= view.end() {
+            self.state = State::End;
+        } else {
+            self.state = State::Rows;
+            self.next_piece()?;
+        }
+        Ok(())
+    }
+
+    /// Fills columns; after the last one the batch is ready.
+    fn fill(&mut self, budget: &mut Budget<'_>) -> Result<()> {
+        let text = self.window.bytes();
+        while let Some((number, store)) = self.reads.get_mut(self.columns.len()) {
+            let Some(column) = self.form.columns.get(*number) else {
+                return Err(Error::internal("a column that the form lacks"));
+            };
+            let strips = &self.strips[..=self.open];
+            let source = Source { form: &self.form, column, text: &text, strips, rows: self.found };
+            let mut filling = match self.filling.take() {
+                Some(filling) => filling,
+                None => Filling::new(column.scalar, self.found, store, budget)?,
+            };
+            match filling.step(source, budget)? {
+                Fill::Done => {}
+                Fill::Yield => {
+                    self.filling = Some(filling);
+                    return Ok(());
+                }
+                Fill::Misfit { strip, row } => {
+                    let number = *number;
+                    return Err(self.misfit(&text, strip, row, number));
+                }
+            }
+            let nulls = filling.nulls;
+            let (values, validity) = filling.finish(source, store)?;
+            self.columns.push(ColumnBatch {
+                leaf: *number,
+                rows: self.found,
+                nulls,
+                validity,
+                values,
+                layout: Layout::Spaced,
+                levels: None,
+                provisional: false,
+            });
+            budget.charge_units(COLUMN_UNITS);
+            if budget.is_spent() && self.columns.len() < self.reads.len() {
+                return Ok(());
+            }
+        }
+        let columns = core::mem::take(&mut self.columns);
+        self.ready = Some(Batch { row_group: 0, first_row: self.rows, rows: self.found, columns });
+        self.rows += u64_of(self.found);
+        self.found = 0;
+        // What is open of a row that is not whole yet stays.
+        if self.open == 0 {
+            self.strips[0].keep_row(0);
+        } else if let [first, others @ ..] = &mut self.strips[..]
+            && let Some(last) = others.get(self.open - 1)
+        {
+            first.continue_row(last, 0);
+            others.iter_mut().for_each(Strip::clear);
+        }
+        self.open = 0;
+        self.state = State::Rows;
+        Ok(())
+    }
+
+    /// What does not fit.
+    fn misfit(&self, text: &Bytes, strip: usize, row: usize, number: usize) -> Error {
+        let (Some(strip), Some(column)) = (self.strips.get(strip), self.form.columns.get(number)) else {
+            return Error::internal("a misfit that is nowhere");
+        };
+        let field = strip.field(&self.form.dialect, text, row, column.field);
+        let line = strip.line + line_ends(&text[strip.start(0)..strip.start(row)]);
+        let error = Error::conversion(alloc::format!("{} is no {}", shown(field.text), column.scalar));
+        let error = error.at(|place| place.column = Some(column.name.clone()));
+        // What was looked at before suggested it.
+        at_line(line, if self.form.is_given { error } else { error.with(Detail::AdmittedBy("infer_bytes")) })
+    }
+}

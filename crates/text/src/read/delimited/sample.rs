@@ -1,0 +1,660 @@
+//! What the columns of delimited text are: found out from its first rows.
+
+use alloc::borrow::Cow;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Bytes, Detail, Error, Price, Result};
+use marquetry_parquet::write::Fed;
+
+use super::super::Progress;
+use super::super::place::{Place, at_line, shown};
+use super::super::window::{Filled, PIECE_BYTES, Window};
+use super::scan::{Dialect, Field, SCAN_PRICE, Scanned, Scanner, Strip, unquote};
+use super::{BYTE_ORDER_MARK, Form, FormColumn};
+use crate::columns::NAME_BYTES_MAX;
+use crate::options::{Format, Header, TextOptions};
+use crate::scalar::Kinds;
+use crate::{Column, ColumnType, Columns, Scalar};
+
+/// What it costs to see what a field could be.
+pub(crate) const SEE_PRICE: Price = Price { kib: 3 << 10, kilovalue: 40 << 10 };
+/// What a name of a column costs: it is copied, and looked up in sets.
+const NAME_PRICE: Price = Price { kib: 512, kilovalue: 1500 << 10 };
+/// Fields that are looked at before the budget is asked.
+const FIELDS_SLICE: usize = 64;
+/// Rows that tell which delimiter a text has.
+const GUESS_ROWS: usize = 100;
+/// What texts may be delimited by, the likeliest first.
+const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
+
+/// What is known of a delimited text after its sample.
+#[derive(Debug, Clone)]
+pub(crate) struct Sample {
+    dialect: Dialect,
+    has_header: bool,
+    pub(crate) names: Vec<String>,
+    pub(crate) kinds: Vec<Kinds>,
+    nulls: Vec<Vec<u8>>,
+    schema: Option<Columns>,
+}
+
+/// Looks at the first rows of a text.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    options: TextOptions,
+    quote: Option<u8>,
+    nulls: Vec<Vec<u8>>,
+    window: Window,
+    state: State,
+    dialect: Dialect,
+    scanner: Scanner,
+    strip: Strip,
+    has_header: bool,
+    names: Vec<String>,
+    kinds: Vec<Kinds>,
+    place: Place,
+    /// The names of the schema that is given, and the same in lower case.
+    schema_names: Vec<String>,
+    known: Option<BTreeSet<String>>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing was looked at.
+    Start,
+    /// Which delimiter gives the most fields: tried one after the other, piece by piece.
+    Guessing { guesses: Vec<Guess>, next: usize },
+    /// The first row is looked for.
+    First,
+    /// The first row is there, but not joined, or not checked up to here.
+    Found { checked: Option<Place> },
+    /// The first row is looked at, whether it is a header.
+    Naming(Naming),
+    /// What was kept for that is released.
+    Releasing(Naming),
+    /// Rows are looked for.
+    Rows,
+    /// What the fields of the strip are is seen, from this row and column on.
+    Seeing { row: usize, column: usize },
+    /// Lines of what was seen are counted.
+    Counting,
+    /// The sample is complete.
+    End,
+}
+
+/// A delimiter that is tried.
+#[derive(Debug)]
+struct Guess {
+    scanner: Scanner,
+    strip: Strip,
+    rows: usize,
+    is_over: bool,
+    is_wrong: bool,
+}
+
+/// The first row, while it is looked at.
+#[derive(Debug, Default)]
+struct Naming {
+    /// What its fields say, but those that are too long for names, and how long the first of them is.
+    given: Vec<String>,
+    too_long: Option<usize>,
+    /// No field is a number, a date or a truth value.
+    is_text: bool,
+    /// All fields are names of the schema that is given.
+    is_known: bool,
+    seen: BTreeSet<String>,
+    twice: Option<String>,
+    /// Whether it is a header, once that is known.
+    is_header: Option<bool>,
+    taken: BTreeSet<String>,
+    /// The number that a name gets when it appears again.
+    numbers: BTreeMap<String, u64>,
+    names: Vec<String>,
+}
+
+impl Sampler {
+    pub(crate) fn new(format: Format, options: &TextOptions) -> Result<Sampler> {
+        options.check(format)?;
+        let (delimiter, quote) = options.separators(format).unwrap_or_default();
+        let row_bytes = options.row_bytes();
+        let dialect = Dialect {
+            delimiter: delimiter.unwrap_or(DELIMITERS[0]),
+            quote,
+            may_be_short: options.short_rows,
+        };
+        let nulls = match &*options.nulls {
+            [] => alloc::vec![Vec::new()],
+            given => given.iter().map(|text| text.as_bytes().to_vec()).collect(),
+        };
+        let columns = options.schema.as_ref().map(Columns::as_slice);
+        Ok(Sampler {
+            schema_names: columns.into_iter().flatten().map(|column| column.name.clone()).collect(),
+            known: columns
+                .map(|columns| columns.iter().map(|column| column.name.to_ascii_lowercase()).collect()),
+            options: TextOptions { delimiter, ..options.clone() },
+            quote,
+            nulls,
+            window: Window::new(PIECE_BYTES, row_bytes),
+            state: State::Start,
+            dialect,
+            scanner: Scanner::new(dialect, 0, 0, row_bytes),
+            strip: Strip::default(),
+            has_header: false,
+            names: Vec::new(),
+            kinds: Vec::new(),
+            place: Place::default(),
+        })
+    }
+
+    pub(crate) fn feed(&mut self, bytes: Bytes) -> Result<Fed<Bytes>> {
+        self.window.feed(bytes)
+    }
+
+    pub(crate) fn finish(&mut self) {
+        self.window.finish();
+    }
+
+    /// What is known, once it is.
+    pub(crate) fn sample(&mut self) -> Sample {
+        Sample {
+            dialect: self.dialect,
+            has_header: self.has_header,
+            names: core::mem::take(&mut self.names),
+            kinds: core::mem::take(&mut self.kinds),
+            nulls: core::mem::take(&mut self.nulls),
+            schema: self.options.schema.take(),
+        }
+    }
+
+    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Progress> {
+        loop {
+            if matches!(self.state, State::End) {
+                return Ok(Progress::Done);
+            }
+            match self.window.fill(budget)? {
+                Filled::Ready => {}
+                Filled::Room => return Ok(Progress::Room),
+                Filled::Yield => return Ok(Progress::Yield),
+            }
+            self.advance(budget)?;
+            if budget.is_spent() && !matches!(self.state, State::End) {
+                return Ok(Progress::Yield);
+            }
+        }
+    }
+
+    /// Does a slice of work on a window that is filled.
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<()> {
+        match &mut self.state {
+            State::Start => self.start(),
+            State::Guessing { .. } => self.guess(budget)?,
+            State::First => {
+                let scanned = self.scan(1, budget)?;
+                if self.strip.rows() > 0 {
+                    self.state = State::Found { checked: None };
+                } else if scanned == Scanned::End {
+                    self.end_without_rows()?;
+                } else if self.is_exhausted() {
+                    self.next_piece(budget)?;
+                }
+            }
+            State::Found { checked } => {
+                if !self.window.is_whole() {
+                    self.window.join(budget)?;
+                    return Ok(());
+                }
+                let (until, offset) = (self.scanner.row(), self.window.offset());
+                let text = self.window.bytes();
+                if let Some(checked) = checked {
+                    if checked.check(&text, until, offset, budget)? {
+                        self.state = State::Naming(Naming::new());
+                    }
+                } else if self.place.count(&text, self.strip.start(0), budget) {
+                    // Errors tell the line that the row begins in.
+                    *checked = Some(self.place);
+                }
+            }
+            State::Naming(_) => self.name(budget)?,
+            State::Releasing(naming) => {
+                if naming.release(budget) {
+                    self.state = match (self.options.schema.is_some(), self.has_header) {
+                        (true, _) => State::End,
+                        (false, true) => State::Counting,
+                        // The first row is one like the others.
+                        (false, false) => State::Seeing { row: 0, column: 0 },
+                    };
+                }
+            }
+            State::Rows => {
+                let scanned = self.scan(usize::MAX, budget)?;
+                let is_over = scanned == Scanned::End || self.is_exhausted();
+                if scanned == Scanned::Full || (is_over && self.strip.rows() > 0) {
+                    self.state = State::Seeing { row: 0, column: 0 };
+                } else if scanned == Scanned::End {
+                    self.state = State::End;
+                } else if is_over {
+                    self.next_piece(budget)?;
+                }
+            }
+            State::Seeing { .. } => {
+                if !self.window.is_whole() {
+                    self.window.join(budget)?;
+                } else if self.see(budget) {
+                    self.state = State::Counting;
+                }
+            }
+            State::Counting => {
+                let text = self.window.bytes();
+                if self.place.count(&text, self.scanner.row(), budget) {
+                    self.strip.keep_row(0);
+                    self.state = State::Rows;
+                    if self.is_exhausted() {
+                        self.next_piece(budget)?;
+                    }
+                }
+            }
+            State::End => {}
+        }
+        Ok(())
+    }
+
+    /// All of the last piece was looked at, and more follows.
+    fn is_exhausted(&self) -> bool {
+        let view = self.window.view();
+        !view.is_last && self.scanner.at() >= view.end()
+    }
+
+    /// Goes on to the next piece, unless what was seen is enough.
+    fn next_piece(&mut self, budget: &mut Budget<'_>) -> Result<()> {
+        let row = self.scanner.row();
+        // Lines without anything are counted here.
+        if self.window.is_whole() && !self.place.count(&self.window.bytes(), row, budget) {
+            return Ok(());
+        }
+        let read = self.window.offset() + u64_of(self.window.view().end());
+        if matches!(self.state, State::Rows) && read >= self.options.infer_bytes {
+            self.state = State::End;
+            return Ok(());
+        }
+        self.window.advance(row).map_err(|error| at_line(self.place.line(), error))?;
+        if row > 0 {
+            self.scanner.shift(row);
+            self.strip.keep_row(row);
+            self.place.shift(row);
+        }
+        Ok(())
+    }
+
+    fn start(&mut self) {
+        let view = self.window.view();
+        let at = if view.text.starts_with(&BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        self.place.at = at;
+        let (quote, row_bytes) = (self.quote, self.options.row_bytes());
+        let may_be_short = self.options.short_rows;
+        let scanner = |delimiter| Scanner::new(Dialect { delimiter, quote, may_be_short }, 0, at, row_bytes);
+        self.state = match self.options.delimiter {
+            Some(delimiter) => {
+                self.scanner = scanner(delimiter);
+                State::First
+            }
+            None => {
+                let guess = |delimiter| Guess {
+                    scanner: scanner(delimiter),
+                    strip: Strip::default(),
+                    rows: 0,
+                    is_over: false,
+                    is_wrong: false,
+                };
+                State::Guessing { guesses: DELIMITERS.map(guess).into(), next: 0 }
+            }
+        };
+    }
+
+    /// Tries a delimiter on a slice, or decides for one: that by which the first rows have the most fields, all as many.
+    fn guess(&mut self, budget: &mut Budget<'_>) -> Result<()> {
+        let State::Guessing { guesses, next } = &mut self.state else { return Ok(()) };
+        let view = self.window.view();
+        if let Some(guess) = guesses.get_mut(*next) {
+            if guess.is_over {
+                *next += 1;
+                return Ok(());
+            }
+            let (at, fields) = (guess.scanner.at(), guess.strip.fields());
+            let scanned = guess.scanner.scan(view, GUESS_ROWS - guess.rows, &mut guess.strip);
+            let found = guess.strip.fields().saturating_sub(fields);
+            budget.charge(SCAN_PRICE, guess.scanner.at() - at, found);
+            guess.rows += guess.strip.rows();
+            guess.strip.keep_row(0);
+            guess.is_wrong = scanned.is_err();
+            let is_end = scanned.is_ok_and(|scanned| scanned == Scanned::End);
+            guess.is_over = guess.is_wrong || guess.rows >= GUESS_ROWS || is_end;
+            if guess.is_over || guess.scanner.at() >= view.end() {
+                *next += 1;
+            }
+            return Ok(());
+        }
+        // Where no row has ended yet, more is needed.
+        let is_known = guesses.iter().any(|guess| guess.rows > 0 && !guess.is_wrong);
+        if !is_known && guesses.iter().any(|guess| !guess.is_over) {
+            *next = 0;
+            let advanced = self.window.advance(0);
+            return advanced.map_err(|error| at_line(self.place.line(), error));
+        }
+        let fields = |guess: &Guess| if guess.is_wrong { 0 } else { guess.scanner.columns() };
+        let found = guesses.iter().map(fields).zip(DELIMITERS);
+        // The first of equals.
+        let best = found.rev().max_by_key(|(fields, _)| *fields);
+        let best = best.filter(|(fields, _)| *fields > 1).map_or(DELIMITERS[0], |(_, delimiter)| delimiter);
+        self.dialect.delimiter = best;
+        // From the start: what is behind it may be in pieces.
+        if self.window.join(budget)? {
+            self.scanner = Scanner::new(self.dialect, 0, self.place.at, self.options.row_bytes());
+            self.state = State::First;
+        }
+        Ok(())
+    }
+
+    fn scan(&mut self, rows_max: usize, budget: &mut Budget<'_>) -> Result<Scanned> {
+        let (at, fields) = (self.scanner.at(), self.strip.fields());
+        let scanned = self.scanner.scan(self.window.view(), rows_max, &mut self.strip);
+        let found = self.strip.fields().saturating_sub(fields);
+        budget.charge(SCAN_PRICE, self.scanner.at() - at, found);
+        scanned.map_err(|wrong| {
+            // Of a row that began in a piece before, nothing is left to count.
+            let text = self.window.bytes();
+            let mut place = self.place;
+            if self.window.is_whole() {
+                place.count(&text, wrong.at, &mut Budget::unlimited());
+            }
+            at_line(place.line(), wrong.error)
+        })
+    }
+
+    fn end_without_rows(&mut self) -> Result<()> {
+        match &self.options.schema {
+            Some(_) => {
+                self.names = core::mem::take(&mut self.schema_names);
+                self.state = State::End;
+                Ok(())
+            }
+            None => Err(Error::corrupt("it has no row, so its columns are not known")
+                .with(Detail::AdmittedBy("schema"))),
+        }
+    }
+
+    /// Looks at some fields of the first row; decides whether it is a header; names some columns.
+    fn name(&mut self, budget: &mut Budget<'_>) -> Result<()> {
+        let State::Naming(naming) = &mut self.state else { return Ok(()) };
+        let (text, fields) = (self.window.bytes(), self.strip.fields());
+        let slice = naming.given.len()..fields.min(naming.given.len() + FIELDS_SLICE);
+        let line = self.place.line();
+        if !slice.is_empty() {
+            for column in slice {
+                let field = self.strip.field(&self.dialect, &text, 0, column);
+                budget.charge(NAME_PRICE, field.text.len().min(NAME_BYTES_MAX), 1);
+                naming.look(&field, &self.dialect, self.known.as_ref(), line)?;
+                if budget.is_spent() {
+                    break;
+                }
+            }
+            return Ok(());
+        }
+        let Some(is_header) = naming.is_header else {
+            let is_header = match (self.options.header, &self.options.schema) {
+                (Header::Yes, _) => true,
+                (Header::No, _) => false,
+                (Header::Auto, Some(_)) => naming.is_known,
+                (Header::Auto, None) => naming.is_text,
+            };
+            if let (true, Some(bytes)) = (is_header, naming.too_long) {
+                let what =
+                    format!("a name of {bytes} bytes, more than {NAME_BYTES_MAX} (is a line end missing?)");
+                return Err(at_line(line, Error::corrupt(what).with(Detail::AdmittedBy("header"))));
+            }
+            if let (true, Header::Auto, None, Some(twice)) =
+                (is_header, self.options.header, &self.options.schema, &naming.twice)
+            {
+                let twice = shown(twice.as_bytes());
+                let what = format!(
+                    "{twice} appears twice in the first row, which may be a row like the others, or names of columns"
+                );
+                return Err(at_line(line, Error::corrupt(what).with(Detail::AdmittedBy("header"))));
+            }
+            naming.is_header = Some(is_header);
+            return Ok(());
+        };
+        let is_given = self.options.schema.is_some() && !is_header;
+        while !is_given && naming.names.len() < fields {
+            naming.name_next(is_header, budget);
+            if budget.is_spent() {
+                return Ok(());
+            }
+        }
+        self.names = core::mem::take(&mut naming.names);
+        self.has_header = is_header;
+        if is_given {
+            let columns = self.schema_names.len();
+            let is_short = self.dialect.may_be_short && fields < columns;
+            if columns != fields && !is_short {
+                let what = format!("{fields} fields, where the schema has {columns} columns");
+                return Err(at_line(line, Error::corrupt(what).with(Detail::AdmittedBy("schema"))));
+            }
+            self.names = core::mem::take(&mut self.schema_names);
+        }
+        self.kinds = alloc::vec![Kinds::ANY; self.names.len()];
+        self.state = State::Releasing(core::mem::replace(naming, Naming::new()));
+        Ok(())
+    }
+
+    /// Sees what some fields of the strip are. False where some are left.
+    fn see(&mut self, budget: &mut Budget<'_>) -> bool {
+        let State::Seeing { row, column } = &mut self.state else { return true };
+        let text = self.window.bytes();
+        while *row < self.strip.rows() {
+            let (mut bytes, first) = (0, *column);
+            while *column < self.kinds.len() && *column - first < FIELDS_SLICE && bytes < 4096 {
+                let field = self.strip.field(&self.dialect, &text, *row, *column);
+                let is_null = match field.is_quoted {
+                    true => field.text.is_empty(),
+                    false => super::is_null(&self.nulls, &field),
+                };
+                if !is_null {
+                    self.kinds[*column].see(field.text);
+                    bytes += field.text.len().min(crate::parse::VALUE_BYTES_MAX);
+                }
+                *column += 1;
+            }
+            budget.charge(SEE_PRICE, bytes, *column - first);
+            if *column == self.kinds.len() {
+                (*row, *column) = (*row + 1, 0);
+            }
+            if budget.is_spent() {
+                return *row == self.strip.rows();
+            }
+        }
+        true
+    }
+}
+
+impl Naming {
+    fn new() -> Naming {
+        Naming { is_text: true, is_known: true, ..Naming::default() }
+    }
+
+    /// Releases memory, name by name. False when the budget is spent before.
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        loop {
+            let is_more = self.given.pop().is_some()
+                | self.seen.pop_first().is_some()
+                | self.taken.pop_first().is_some()
+                | self.numbers.pop_first().is_some();
+            if !is_more {
+                return true;
+            }
+            budget.charge(NAME_PRICE, 0, 1);
+            if budget.is_spent() {
+                return false;
+            }
+        }
+    }
+
+    /// Looks at a field of the first row.
+    fn look(
+        &mut self,
+        field: &Field<'_>,
+        dialect: &Dialect,
+        known: Option<&BTreeSet<String>>,
+        line: u64,
+    ) -> Result<()> {
+        let start = &field.text[..field.text.len().min(NAME_BYTES_MAX)];
+        if !field.is_quoted && start.contains(&b'\r') {
+            let what =
+                "carriage returns without line feeds: rows end in LF or CRLF; `tr '\\r' '\\n'` mends that";
+            return Err(at_line(line, Error::corrupt(what)));
+        }
+        if self.is_text {
+            let mut kinds = Kinds::ANY;
+            kinds.see(field.text);
+            self.is_text = kinds.is_text();
+        }
+        // Doubled quotes become half as many.
+        let mut name = Cow::Borrowed(field.text);
+        if let Some(quote) =
+            dialect.quote.filter(|_| field.is_quoted && field.text.len() <= 2 * NAME_BYTES_MAX)
+            && memchr::memchr(quote, field.text).is_some()
+        {
+            let (mut unquoted, mut is_second) = (Vec::with_capacity(field.text.len()), false);
+            unquote(field.text, quote, &mut is_second, &mut unquoted);
+            name = Cow::Owned(unquoted);
+        }
+        if name.len() > NAME_BYTES_MAX {
+            self.too_long = self.too_long.or(Some(name.len()));
+            self.given.push(String::new());
+            self.is_known = false;
+            return Ok(());
+        }
+        let name = String::from_utf8_lossy(&name).into_owned();
+        self.is_known &= known.is_some_and(|known| known.contains(&name.to_ascii_lowercase()));
+        if !self.seen.insert(name.clone()) && self.twice.is_none() {
+            self.twice = Some(name.clone());
+        }
+        self.given.push(name);
+        Ok(())
+    }
+
+    /// Names the next column: where the header has no name, by the column's number; and where it has one again, with a number, too.
+    fn name_next(&mut self, is_header: bool, budget: &mut Budget<'_>) {
+        let at = self.names.len();
+        if !is_header {
+            budget.charge(NAME_PRICE, 0, 1);
+            self.names.push(format!("column{}", at + 1));
+            return;
+        }
+        let name = self.given.get(at).cloned().unwrap_or_default();
+        let own = if name.is_empty() { format!("column{}", at + 1) } else { name.clone() };
+        let is_free = |it: &String, taken: &BTreeSet<String>, seen: &BTreeSet<String>| {
+            !taken.contains(it) && (*it == name || !seen.contains(it))
+        };
+        let mut found = own.clone();
+        budget.charge(NAME_PRICE, own.len(), 1);
+        while !is_free(&found, &self.taken, &self.seen) {
+            let number = self.numbers.entry(own.clone()).or_insert(2);
+            found = format!("{own}_{number}");
+            *number += 1;
+            budget.charge(NAME_PRICE, 3 * own.len(), 1);
+        }
+        self.taken.insert(found.clone());
+        self.names.push(found);
+    }
+}
+
+impl Sample {
+    /// Whether another text has the same columns, whatever their types.
+    pub(crate) fn is_like(&self, other: &Sample) -> bool {
+        self.names == other.names && self.schema == other.schema
+    }
+
+    /// Takes the values of another text into account that has the same columns.
+    pub(crate) fn join(&mut self, other: &Sample) {
+        self.kinds.iter_mut().zip(&other.kinds).for_each(|(kinds, more)| *kinds = kinds.join(*more));
+    }
+
+    /// The form of the text, of columns of the types of another sample; or of those that are given.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` where those that are given are others than the header has.
+    pub(crate) fn form(&self, types: &Sample) -> Result<Form> {
+        let columns = match &self.schema {
+            None => {
+                let scalars = types.kinds.iter().map(|kinds| kinds.scalar());
+                let names = self.names.iter().cloned().enumerate();
+                names.zip(scalars).map(|((field, name), scalar)| FormColumn { name, scalar, field }).collect()
+            }
+            Some(schema) => self.given(schema)?,
+        };
+        Ok(Form {
+            dialect: self.dialect,
+            has_header: self.has_header,
+            fields: self.names.len(),
+            columns,
+            nulls: self.nulls.clone(),
+            is_given: self.schema.is_some(),
+        })
+    }
+
+    fn given(&self, schema: &Columns) -> Result<Vec<FormColumn>> {
+        let mut exact = BTreeMap::new();
+        let mut lower = BTreeMap::new();
+        for (field, name) in self.names.iter().enumerate().rev() {
+            exact.insert(name.clone(), field);
+            lower.insert(name.to_ascii_lowercase(), field);
+        }
+        let mut taken = alloc::vec![false; self.names.len()];
+        let mut column = |(at, column): (usize, &Column)| {
+            let Column { name, column_type } = column;
+            let ColumnType::Scalar(scalar) = *column_type else {
+                let what = "delimited text has no lists, maps or structs";
+                let error = Error::option("schema", what);
+                return Err(error.at(|place| place.column = Some(name.clone())));
+            };
+            let known = || exact.get(name).or_else(|| lower.get(&name.to_ascii_lowercase())).copied();
+            let field = if self.has_header { known() } else { Some(at) };
+            let field = field.ok_or_else(|| {
+                Error::option("schema", format!("its column {name:?} is missing from the header"))
+            })?;
+            if let Some(taken) = taken.get_mut(field) {
+                *taken = true;
+            }
+            Ok(FormColumn { name: name.clone(), scalar, field })
+        };
+        let columns = schema.as_slice().iter().enumerate().map(&mut column).collect::<Result<Vec<_>>>()?;
+        match taken.iter().position(|taken| !taken) {
+            Some(field) => {
+                let name = &self.names[field];
+                Err(Error::option("schema", format!("the header's column {name:?} is missing from it")))
+            }
+            None => Ok(columns),
+        }
+    }
+}
+
+impl Form {
+    /// The columns, as a schema would give them.
+    pub(crate) fn columns(&self) -> Columns {
+        let column = |column: &FormColumn| Column {
+            name: column.name.to_string(),
+            column_type: ColumnType::Scalar(column.scalar),
+        };
+        self.columns.iter().map(column).collect::<Vec<_>>().into()
+    }
+
+    /// The type of a column.
+    pub(crate) fn scalar(&self, column: usize) -> Scalar {
+        self.columns.get(column).map_or(Scalar::Text, |column| column.scalar)
+    }
+}

@@ -1,0 +1,570 @@
+//! Fields of delimited text: where they are, eight bytes at a time.
+//!
+//! Source: RFC 4180, "Common Format and MIME Type for CSV Files"; of tab-separated values, whose fields have no quotes, IANA's
+//! `text/tab-separated-values`. Lines end with LF or CRLF. A quote that is not at its field's start is text.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::{Detail, Error, Price};
+
+use super::super::window::{View, too_long};
+
+/// What splitting costs: for the bytes, and for the fields that are found.
+pub(crate) const SCAN_PRICE: Price = Price { kib: 700, kilovalue: 2 << 10 };
+/// Bytes that are looked at in one slice.
+pub(crate) const SCAN_SLICE_BYTES: usize = 16 << 10;
+/// Fields that a row has at most: a row of more is one that lacks its line ends.
+pub(crate) const FIELDS_MAX: usize = 100_000;
+/// Rows, fields and bytes after which a strip ends: places of fields take less than 1 MiB.
+const STRIP_ROWS: usize = 1024;
+const STRIP_FIELDS: usize = 128 << 10;
+const STRIP_BYTES: usize = 64 << 10;
+
+/// What stands between fields, and around some of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Dialect {
+    pub(crate) delimiter: u8,
+    pub(crate) quote: Option<u8>,
+    /// Rows may have fewer fields than the ones before: the others are missing.
+    pub(crate) may_be_short: bool,
+}
+
+/// Rows of a text, all of as many fields.
+#[derive(Debug, Default)]
+pub(crate) struct Strip {
+    /// Fields of a row; 0 before the first.
+    columns: usize,
+    /// Where each row begins.
+    starts: Vec<u32>,
+    /// Where each field ends: at a delimiter, a line end, or the text's end. Those of a row that is not whole yet come last.
+    ends: Vec<u32>,
+    /// The line that the first row begins in, counted from 1, once it is counted.
+    pub(crate) line: u64,
+}
+
+/// What is wrong in a text, and where.
+#[derive(Debug, Clone)]
+pub(crate) struct Wrong {
+    /// The start of the row.
+    pub(crate) at: usize,
+    pub(crate) error: Error,
+}
+
+/// A field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Field<'a> {
+    /// What is in the quotes, where there are any.
+    pub(crate) text: &'a [u8],
+    /// Where that begins in the whole text.
+    pub(crate) start: usize,
+    pub(crate) is_quoted: bool,
+    /// The row has fewer fields.
+    pub(crate) is_missing: bool,
+}
+
+/// Splits the text of a window.
+///
+/// Lines of nothing are passed over, but where rows have one field, which is then empty.
+#[derive(Debug)]
+pub(crate) struct Scanner {
+    dialect: Dialect,
+    row_bytes: u64,
+    /// Fields of a row; 0 before the first.
+    columns: usize,
+    /// What is looked at next, where the row begins, and the field. Places are those of the window.
+    at: usize,
+    row: usize,
+    field: usize,
+    state: State,
+    /// Fields of this row that are more than can be, so that their places are not kept.
+    dropped: usize,
+}
+
+/// What the next byte is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// No quotes.
+    Plain,
+    /// A quoted field.
+    Quoted,
+    /// It follows a quote in a quoted field.
+    Closed,
+    /// It follows that, and a carriage return.
+    Returned,
+}
+
+/// What [`Scanner::scan`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scanned {
+    /// The strip has its rows.
+    Full,
+    /// The slice is looked at; so is the piece, where [`Scanner::at`] is its end.
+    Slice,
+    /// The text has ended.
+    End,
+}
+
+impl Scanner {
+    /// A scanner that begins at a place, of rows of so many fields; of however many the first has, for 0.
+    pub(crate) fn new(dialect: Dialect, columns: usize, at: usize, row_bytes: u64) -> Scanner {
+        Scanner { dialect, row_bytes, columns, at, row: at, field: at, state: State::Plain, dropped: 0 }
+    }
+
+    /// Fields of a row; 0 before the first.
+    pub(crate) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Bytes of a row at most.
+    pub(crate) fn row_bytes(&self) -> u64 {
+        self.row_bytes
+    }
+
+    /// What is looked at next.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Where the row begins that is not whole yet.
+    pub(crate) fn row(&self) -> usize {
+        self.row
+    }
+
+    /// The window begins `by` bytes later: nothing before is needed any more.
+    pub(crate) fn shift(&mut self, by: usize) {
+        self.at -= by;
+        self.row -= by;
+        self.field -= by;
+    }
+
+    /// Looks at a slice of the last piece of a window, and adds the rows that end in it to a strip, `rows_max` at most.
+    ///
+    /// # Errors
+    ///
+    /// A row of another number of fields than the ones before; a quote that is not closed, or not closed at a field's end; a row that is
+    /// too long.
+    pub(crate) fn scan(
+        &mut self,
+        view: View<'_>,
+        rows_max: usize,
+        strip: &mut Strip,
+    ) -> Result<Scanned, Wrong> {
+        let end = view.end();
+        let until = end.min(self.at + SCAN_SLICE_BYTES);
+        let rows_max = rows_max.min(STRIP_ROWS);
+        while self.at < until {
+            match self.state {
+                State::Plain => {
+                    if self.plain(view, until, rows_max, strip)? {
+                        return Ok(Scanned::Full);
+                    }
+                }
+                State::Quoted => {
+                    let Some(quote) = self.dialect.quote else { break };
+                    let text = &view.text[self.at - view.base..until - view.base];
+                    match memchr::memchr(quote, text) {
+                        Some(length) => (self.at, self.state) = (self.at + length + 1, State::Closed),
+                        None => self.at = until,
+                    }
+                }
+                State::Closed | State::Returned => self.closed(view)?,
+            }
+        }
+        let fields = strip.ends.len() - self.first(strip);
+        if fields > FIELDS_MAX {
+            self.dropped += fields - FIELDS_MAX;
+            strip.ends.truncate(strip.ends.len() - (fields - FIELDS_MAX));
+        }
+        if until < end || !view.is_last {
+            return Ok(Scanned::Slice);
+        }
+        if self.state == State::Quoted {
+            return Err(self.wrong("a quote that is not closed"));
+        }
+        if self.row < end {
+            let is_return = self.row + 1 == end && view.byte(self.row) == Some(b'\r');
+            if self.columns == 1 || !is_return {
+                self.end_row(strip, end)?;
+            }
+            (self.row, self.field) = (end, end);
+        }
+        Ok(Scanned::End)
+    }
+
+    /// Looks at what is in no quotes. True where the strip is full.
+    fn plain(
+        &mut self,
+        view: View<'_>,
+        until: usize,
+        rows_max: usize,
+        strip: &mut Strip,
+    ) -> Result<bool, Wrong> {
+        let (text, base) = (view.text, view.base);
+        let Dialect { delimiter, quote, .. } = self.dialect;
+        let pattern = |byte: u8| u64::from(byte) * ONES;
+        let (delimiters, line_ends) = (pattern(delimiter), pattern(b'\n'));
+        let quotes = pattern(quote.unwrap_or(b'\n'));
+        let (mut block, until) = (self.at - base, until - base);
+        let strip_start = strip.starts.first().map_or(self.row, |start| usize_of_u32(*start));
+        while block < until {
+            let word = match text.get(block..block + 8).and_then(|bytes| bytes.try_into().ok()) {
+                Some(bytes) => u64::from_le_bytes(bytes),
+                None => {
+                    let mut last = [0; 8];
+                    last[..text.len() - block].copy_from_slice(&text[block..]);
+                    u64::from_le_bytes(last)
+                }
+            };
+            let mut found = zeros(word ^ delimiters) | zeros(word ^ line_ends);
+            if quote.is_some() {
+                found |= zeros(word ^ quotes);
+            }
+            while found != 0 {
+                let at = block + (found.trailing_zeros() / 8) as usize;
+                found &= found - 1;
+                let Some(&byte) = text.get(at) else { break };
+                let place = base + at;
+                if byte == delimiter {
+                    strip.ends.push(low(place));
+                    self.field = place + 1;
+                } else if byte == b'\n' {
+                    let is_blank = self.field == self.row
+                        && (place == self.row || place == self.row + 1 && view.byte(self.row) == Some(b'\r'));
+                    if !is_blank || self.columns == 1 {
+                        self.end_row(strip, place)?;
+                    }
+                    (self.row, self.field) = (place + 1, place + 1);
+                    let is_full = strip.starts.len() >= rows_max
+                        || strip.ends.len() >= STRIP_FIELDS
+                        || place - strip_start >= STRIP_BYTES;
+                    if is_full && !strip.starts.is_empty() {
+                        self.at = self.row;
+                        return Ok(true);
+                    }
+                } else if place == self.field {
+                    (self.at, self.state) = (place + 1, State::Quoted);
+                    return Ok(false);
+                }
+            }
+            block += 8;
+        }
+        self.at = base + block.min(text.len());
+        Ok(false)
+    }
+
+    /// Looks at what follows a quote in a quoted field.
+    fn closed(&mut self, view: View<'_>) -> Result<(), Wrong> {
+        let byte = view.byte(self.at);
+        self.state = match (self.state, byte) {
+            (State::Closed, Some(byte)) if Some(byte) == self.dialect.quote => {
+                self.at += 1;
+                State::Quoted
+            }
+            (State::Closed, Some(byte)) if byte == self.dialect.delimiter => State::Plain,
+            (_, Some(b'\n')) => State::Plain,
+            (State::Closed, Some(b'\r')) => {
+                self.at += 1;
+                State::Returned
+            }
+            _ => {
+                let what = "text after a closing quote (quotes inside of quotes are doubled)";
+                return Err(self.wrong(what));
+            }
+        };
+        Ok(())
+    }
+
+    /// Where the ends of the row's fields begin.
+    fn first(&self, strip: &Strip) -> usize {
+        strip.starts.len() * self.columns
+    }
+
+    /// The row ends, whose fields' ends are known but for the last.
+    fn end_row(&mut self, strip: &mut Strip, end: usize) -> Result<(), Wrong> {
+        let first = self.first(strip);
+        strip.ends.push(low(end));
+        let fields = strip.ends.len() - first + core::mem::take(&mut self.dropped);
+        if fields != self.columns {
+            self.odd_row(strip, first, end, fields)?;
+        }
+        if u64_of(end - self.row) > self.row_bytes {
+            return Err(Wrong { at: self.row, error: too_long(self.row_bytes) });
+        }
+        strip.columns = self.columns;
+        strip.starts.push(low(self.row));
+        Ok(())
+    }
+
+    /// A row of other fields than the ones before, or the first.
+    #[cold]
+    fn odd_row(&mut self, strip: &mut Strip, first: usize, end: usize, fields: usize) -> Result<(), Wrong> {
+        if fields > FIELDS_MAX {
+            let what = format!("a row of {fields} fields, more than {FIELDS_MAX}");
+            return Err(Wrong { at: self.row, error: Error::unsupported(what) });
+        }
+        if self.columns == 0 {
+            self.columns = fields;
+        } else if fields < self.columns && self.dialect.may_be_short {
+            strip.ends.resize(first + self.columns, low(end));
+        } else {
+            let (one, columns) = (if fields == 1 { "field" } else { "fields" }, self.columns);
+            let what = format!("{fields} {one}, where the rows before have {columns}");
+            let option = if self.dialect.may_be_short { "schema" } else { "short_rows" };
+            let error = Error::corrupt(what).with(Detail::AdmittedBy(option));
+            return Err(Wrong { at: self.row, error });
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn wrong(&self, what: &'static str) -> Wrong {
+        Wrong { at: self.row, error: Error::corrupt(what) }
+    }
+}
+
+impl Strip {
+    /// Rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Fields that were found, those of a row that is not whole yet too.
+    pub(crate) fn fields(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Where a row begins.
+    pub(crate) fn start(&self, row: usize) -> usize {
+        usize_of_u32(self.starts[row])
+    }
+
+    /// No rows any more.
+    pub(crate) fn clear(&mut self) {
+        self.starts.clear();
+        self.ends.clear();
+    }
+
+    /// Takes over what another strip has of a row that is not whole yet, which begins where the window will.
+    pub(crate) fn continue_row(&mut self, other: &Strip, shift: usize) {
+        self.clear();
+        let first = other.starts.len() * other.columns;
+        self.ends.extend(other.ends.iter().skip(first).map(|end| end - low(shift)));
+    }
+
+    /// The same in place.
+    pub(crate) fn keep_row(&mut self, shift: usize) {
+        self.ends.drain(..self.starts.len() * self.columns);
+        self.starts.clear();
+        self.ends.iter_mut().for_each(|end| *end -= low(shift));
+    }
+
+    /// A field of a row.
+    #[inline]
+    pub(crate) fn field<'a>(
+        &self,
+        dialect: &Dialect,
+        text: &'a [u8],
+        row: usize,
+        column: usize,
+    ) -> Field<'a> {
+        let at = row * self.columns + column;
+        let start = match column {
+            0 => usize_of_u32(self.starts[row]),
+            _ => usize_of_u32(self.ends[at - 1]) + 1,
+        };
+        let end = usize_of_u32(self.ends[at]);
+        // Those that are missing end where the row does, as the last one that is there.
+        let Some(mut field) = text.get(start..end) else {
+            return Field { text: &[], start: end, is_quoted: false, is_missing: true };
+        };
+        let is_last =
+            column + 1 == self.columns || dialect.may_be_short && self.ends[at + 1] == self.ends[at];
+        if is_last && let [before @ .., b'\r'] = field {
+            field = before;
+        }
+        match (field, dialect.quote) {
+            ([first, inner @ .., _], Some(quote)) if *first == quote => {
+                Field { text: inner, start: start + 1, is_quoted: true, is_missing: false }
+            }
+            _ => Field { text: field, start, is_quoted: false, is_missing: false },
+        }
+    }
+}
+
+/// Takes the doubling out of quotes: appends what a part of a quoted field stands for. `is_second`: the part before ended with the
+/// first of two.
+pub(crate) fn unquote(mut text: &[u8], quote: u8, is_second: &mut bool, out: &mut Vec<u8>) {
+    while !text.is_empty() {
+        if core::mem::take(is_second) {
+            text = &text[1..];
+            continue;
+        }
+        let length = memchr::memchr(quote, text).map_or(text.len(), |at| at + 1);
+        let (part, rest) = text.split_at(length);
+        *is_second = part.last() == Some(&quote);
+        out.extend_from_slice(part);
+        text = rest;
+    }
+}
+
+/// Eight bytes of 1.
+const ONES: u64 = u64::MAX / 255;
+
+/// The highest bit of each byte that is zero, and of no other.
+#[inline]
+fn zeros(word: u64) -> u64 {
+    const LOW: u64 = 0x7f * ONES;
+    !(((word & LOW) + LOW) | word | LOW)
+}
+
+/// A place in a window, which is shorter than 4 GiB: see `ROW_BYTES_MAX`.
+#[inline]
+fn low(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::{String, ToString};
+
+    use marquetry_base::{Budget, Bytes};
+
+    use super::super::super::window::{Filled, Window};
+    use super::*;
+
+    const CSV: Dialect = Dialect { delimiter: b',', quote: Some(b'"'), may_be_short: false };
+    const TSV: Dialect = Dialect { delimiter: b'\t', quote: None, may_be_short: false };
+
+    /// All fields, each row in one string, the fields apart by `|`; or what is wrong. The window has pieces of so many bytes.
+    fn read(dialect: Dialect, text: &str, piece: usize) -> Result<Vec<String>, String> {
+        let (mut window, mut rows) = (Window::new(piece, 1 << 20), Vec::new());
+        let mut scanner = Scanner::new(dialect, 0, 0, 1 << 20);
+        let mut strip = Strip::default();
+        assert!(window.feed(Bytes::copy_from_slice(text.as_bytes())).is_ok());
+        window.finish();
+        loop {
+            while window.fill(&mut Budget::unlimited()).unwrap() != Filled::Ready {}
+            let scanned = scanner.scan(window.view(), 3, &mut strip);
+            let scanned = scanned.map_err(|wrong| wrong.error.message().to_string())?;
+            if strip.rows() > 0 {
+                assert!(window.join(&mut Budget::unlimited()).unwrap());
+                let bytes = window.bytes();
+                for row in 0..strip.rows() {
+                    let field = |column| {
+                        let field = strip.field(&dialect, &bytes, row, column);
+                        let mut text = field.text.to_vec();
+                        if let Some(quote) = dialect.quote.filter(|_| field.is_quoted) {
+                            text.clear();
+                            unquote(field.text, quote, &mut false, &mut text);
+                        }
+                        let text = String::from_utf8(text).unwrap();
+                        match (field.is_quoted, field.is_missing) {
+                            (true, _) => format!("<{text}>"),
+                            (_, true) => "-".to_string(),
+                            _ => text,
+                        }
+                    };
+                    rows.push((0..scanner.columns()).map(field).collect::<Vec<_>>().join("|"));
+                }
+                strip.keep_row(0);
+            }
+            let view = window.view();
+            if scanned == Scanned::End {
+                assert_eq!(scanner.row(), view.end());
+                return Ok(rows);
+            }
+            if scanner.at() >= view.end() && !view.is_last {
+                let row = scanner.row();
+                window.advance(row).unwrap();
+                if row > 0 {
+                    scanner.shift(row);
+                    strip.keep_row(row);
+                }
+            }
+        }
+    }
+
+    #[track_caller]
+    fn check(dialect: Dialect, text: &str, expected: &[&str]) {
+        for piece in [1, 2, 3, 7, 8, 9, 1000] {
+            assert_eq!(read(dialect, text, piece).unwrap(), expected, "{text:?} by {piece}");
+        }
+    }
+
+    #[test]
+    fn fields_and_lines() {
+        check(CSV, "a,b,c\n1,,3\n", &["a|b|c", "1||3"]);
+        check(CSV, "a,b\r\n1,2\r\n", &["a|b", "1|2"]);
+        check(CSV, "a,b\n1,", &["a|b", "1|"]);
+        check(CSV, "", &[]);
+        check(CSV, "\n\na,b\n\r\n1,2\n\n", &["a|b", "1|2"]);
+        check(CSV, "a\n\n1", &["a", "", "1"]);
+        check(TSV, "a\t\"b\nc\td\"\n", &["a|\"b", "c|d\""]);
+        check(TSV, &"x\t0123456789\ty\n".repeat(20), &["x|0123456789|y"; 20]);
+    }
+
+    #[test]
+    fn quotes() {
+        check(CSV, "\"a\",\"b,c\"\n\"d\ne\",\"\"\r\n", &["<a>|<b,c>", "<d\ne>|<>"]);
+        check(CSV, "\"a \"\"b\"\"\",\"\"\"\"\n", &["<a \"b\">|<\">"]);
+        check(CSV, "a\"b,c\"\"d\n", &["a\"b|c\"\"d"]);
+        check(CSV, "x,\"a\"", &["x|<a>"]);
+        check(CSV, "\"0123456789,\n0123456789\",1\n\"\n\n\",2", &["<0123456789,\n0123456789>|1", "<\n\n>|2"]);
+        for (text, what) in [
+            ("a,\"b\n", "a quote that is not closed"),
+            ("\"a\"b,c\n", "text after a closing quote"),
+            ("\"a\"\rb,c\n", "text after a closing quote"),
+            ("a,b\n1\n", "1 field, where the rows before have 2"),
+            ("a,b\n1,2,3\n", "3 fields, where the rows before have 2"),
+        ] {
+            for piece in [1, 3, 8, 1000] {
+                let wrong = read(CSV, text, piece).unwrap_err();
+                assert!(wrong.contains(what), "{text:?} by {piece}: {wrong}");
+            }
+        }
+    }
+
+    #[test]
+    fn short_records() {
+        let (csv, tsv) = (Dialect { may_be_short: true, ..CSV }, Dialect { may_be_short: true, ..TSV });
+        check(csv, "a,b,c\n1,2\n3\n4,5,6\n", &["a|b|c", "1|2|-", "3|-|-", "4|5|6"]);
+        check(csv, "a,b,c\r\n1,\r\n\"3\"\r\n\r\n4", &["a|b|c", "1||-", "<3>|-|-", "4|-|-"]);
+        check(tsv, "a\tb\tc\n\t\n\r\nd", &["a|b|c", "||-", "d|-|-"]);
+        let wrong = read(csv, "a,b\n1\n1,2,3\n", 100).unwrap_err();
+        assert_eq!(wrong, "3 fields, where the rows before have 2");
+    }
+
+    #[test]
+    fn bytes_that_are_zero() {
+        for byte in 0..=255_u8 {
+            for place in 0..8 {
+                let mut bytes = [0x80, 1, 0x7f, 0xff, 2, 0x81, 3, 0xfe];
+                bytes[place] = byte;
+                let found = zeros(u64::from_le_bytes(bytes));
+                assert_eq!(found, if byte == 0 { 0x80 << (8 * place) } else { 0 });
+            }
+        }
+    }
+
+    /// As a reading character by character, on texts of the characters that matter.
+    #[test]
+    fn any_text_by_any_piece() {
+        let mut state = 7_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for _ in 0..3000 {
+            let length = random(40);
+            let text: String = (0..length)
+                .map(|_| ["a", ",", "\n", "\"", "\r\n", "bc", "\"\""][usize::try_from(random(7)).unwrap()])
+                .collect();
+            let whole = read(CSV, &text, 1000);
+            for piece in [1, 5, 8] {
+                assert_eq!(read(CSV, &text, piece), whole, "{text:?} by {piece}");
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! JSON lines: an object a line, whose fields are columns.
+//!
+//! Source: RFC 8259, and what is common of <https://jsonlines.org>: UTF-8, a value a line, lines of nothing passed over.
+
+mod json;
+mod rows;
+mod sample;
+
+use alloc::format;
+
+use marquetry_base::{Budget, Bytes, Error, Price, Result};
+use marquetry_parquet::write::Fed;
+
+pub(super) use rows::{Form, Rows};
+pub(super) use sample::{Sample, Sampler};
+
+use super::place::{Place, at_line, shown};
+use super::window::{Filled, PIECE_BYTES, Window};
+use json::{Tokens, Wrong};
+
+/// What looking for the ends of lines costs.
+pub(crate) const SEARCH_PRICE: Price = Price { kib: 100, kilovalue: 60 << 10 };
+/// Bytes that are looked at at once.
+const SEARCH_SLICE_BYTES: usize = 64 << 10;
+
+/// The lines of a text, each in one piece.
+#[derive(Debug)]
+struct Lines {
+    window: Window,
+    /// The text of the window, once it is one piece that is filled.
+    text: Bytes,
+    is_started: bool,
+    /// Where the line at hand begins, up to where its end was looked for, and where it is, once it is found.
+    start: usize,
+    searched: usize,
+    end: Option<usize>,
+    place: Place,
+}
+
+/// What [`Lines::next`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Line,
+    Room,
+    Yield,
+    /// No line is left.
+    End,
+    /// A piece has ended before the line does.
+    Piece,
+}
+
+impl Lines {
+    fn new(row_bytes: u64) -> Lines {
+        Lines {
+            window: Window::new(PIECE_BYTES, row_bytes),
+            text: Bytes::new(),
+            is_started: false,
+            start: 0,
+            searched: 0,
+            end: None,
+            place: Place::default(),
+        }
+    }
+
+    fn feed(&mut self, bytes: Bytes) -> Result<Fed<Bytes>> {
+        self.window.feed(bytes)
+    }
+
+    /// Finds the next line, and checks that it is UTF-8.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that are not UTF-8; a line that is too long.
+    fn next(&mut self, budget: &mut Budget<'_>) -> Result<Next> {
+        loop {
+            if let Some(end) = self.end {
+                if !self.window.is_whole() && (!self.window.join(budget)? || budget.is_spent()) {
+                    return Ok(Next::Yield);
+                }
+                if self.text.is_empty() {
+                    self.text = self.window.bytes();
+                }
+                if !self.place.check(&self.text, end, self.window.offset(), budget)? {
+                    return Ok(Next::Yield);
+                }
+                return Ok(Next::Line);
+            }
+            match self.window.fill(budget)? {
+                Filled::Ready => {}
+                Filled::Room => return Ok(Next::Room),
+                Filled::Yield => return Ok(Next::Yield),
+            }
+            let view = self.window.view();
+            if !core::mem::replace(&mut self.is_started, true)
+                && view.text.starts_with(&super::delimited::BYTE_ORDER_MARK)
+            {
+                self.start = super::delimited::BYTE_ORDER_MARK.len();
+                (self.searched, self.place.at) = (self.start, self.start);
+            }
+            let until = view.end().min(self.searched + SEARCH_SLICE_BYTES);
+            let part = &view.text[self.searched - view.base..until - view.base];
+            let found = memchr::memchr(b'\n', part);
+            budget.charge(SEARCH_PRICE, found.unwrap_or(part.len()), 1);
+            self.searched += found.unwrap_or(part.len());
+            if found.is_some() {
+                self.end = Some(self.searched);
+                if budget.is_spent() {
+                    return Ok(Next::Yield);
+                }
+            } else if self.searched == view.end() {
+                if !view.is_last {
+                    return Ok(Next::Piece);
+                }
+                if self.start == view.end() {
+                    return Ok(Next::End);
+                }
+                self.end = Some(view.end());
+            } else if budget.is_spent() {
+                return Ok(Next::Yield);
+            }
+        }
+    }
+
+    /// The line, once it is found: a part of the text.
+    fn line(&self) -> core::ops::Range<usize> {
+        self.start..self.end.unwrap_or(self.start)
+    }
+
+    /// Done with the line.
+    fn end_line(&mut self) {
+        let Some(end) = self.end.take() else { return };
+        let is_more = end < self.text.len();
+        self.start = end + usize::from(is_more);
+        self.searched = self.start;
+        self.place.at = self.start;
+        self.place.lines += u64::from(is_more);
+    }
+
+    /// Done with a piece, after [`Next::Piece`].
+    ///
+    /// # Errors
+    ///
+    /// A line that is too long.
+    fn next_piece(&mut self) -> Result<()> {
+        let start = self.start;
+        self.text = Bytes::new();
+        self.window.advance(start).map_err(|error| self.numbered(error))?;
+        if start > 0 {
+            self.searched -= start;
+            self.place.shift(start);
+            self.start = 0;
+        }
+        Ok(())
+    }
+
+    /// An error of the line at hand.
+    fn numbered(&self, error: Error) -> Error {
+        at_line(self.place.line(), error)
+    }
+
+    /// Checks that the line at hand is an object, if there is anything in it. Then its tokens begin.
+    fn begin(&self, tokens: &mut Tokens) -> Result<()> {
+        let line = self.line();
+        tokens.begin(line.clone());
+        let text = &self.text[line];
+        // Where it begins late the tokens tell.
+        match text[..text.len().min(64)].trim_ascii_start().first() {
+            None | Some(b'{') => Ok(()),
+            Some(first) => {
+                let hint = if *first == b'[' { "; `jq -c '.[]'` makes lines of an array" } else { "" };
+                Err(no_object(text, hint))
+            }
+        }
+    }
+
+    /// Why the line is no JSON.
+    #[cold]
+    fn refused(&self, wrong: &Wrong) -> Error {
+        let hint = match wrong.is_end {
+            true => "; an object ends on its line: `jq -c .` makes lines of others",
+            false => "",
+        };
+        let character = wrong.at - self.start + 1;
+        Error::corrupt(format!("{}, at its character {character}{hint}", wrong.what))
+    }
+}
+
+#[cold]
+fn no_object(text: &[u8], hint: &str) -> Error {
+    Error::corrupt(format!("{} is no object: each line is one{hint}", shown(text.trim_ascii_start())))
+}

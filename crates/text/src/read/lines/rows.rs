@@ -1,0 +1,584 @@
+//! The rows of JSON lines, in batches.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use marquetry_base::{Budget, Bytes, Detail, Error, ErrorKind, Limit, Limits, Price, Result};
+use marquetry_parquet::batch::{Batch, Layout};
+use marquetry_parquet::record::{RecordSink, ShredOptions, Shredder, Value};
+use marquetry_parquet::schema::Schema;
+use marquetry_parquet::write::Fed;
+
+use super::super::Progress;
+use super::super::place::shown;
+use super::json::{Text, Token, Tokens};
+use super::{Lines, Next, no_object};
+use crate::parse::{self, VALUE_BYTES_MAX};
+use crate::{Column, ColumnType, Columns, Scalar};
+
+/// What taking a line apart costs, beside what its values cost the shredder.
+pub(crate) const READ_PRICE: Price = Price { kib: 4 << 10, kilovalue: 40 << 10 };
+/// Bytes of a line that are looked at at once.
+const SLICE_BYTES: usize = 1 << 10;
+/// Bytes that a value takes that is no string, at most.
+const VALUE_BYTES: u64 = 16;
+/// All integers up to this one are doubles: 2^53.
+const DOUBLE_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// How lines are rows.
+#[derive(Debug)]
+pub(crate) struct Form {
+    pub(crate) columns: Columns,
+    /// The types are given, not inferred.
+    pub(crate) is_given: bool,
+}
+
+/// What becomes of a value: for each field of the shredder's program.
+#[derive(Debug, Clone, Copy)]
+enum Plan {
+    Leaf(Scalar),
+    List {
+        element: usize,
+    },
+    Map {
+        key: usize,
+        value: usize,
+    },
+    /// The number of its names.
+    Struct(usize),
+}
+
+/// The fields of objects.
+#[derive(Debug, Default)]
+struct Names {
+    list: Vec<(Arc<str>, usize)>,
+    by_name: BTreeMap<Arc<str>, usize>,
+}
+
+/// Reads rows of a form.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    lines: Lines,
+    tokens: Tokens,
+    is_in_line: bool,
+    /// Leaves that are handed out, in their order, where these are not all.
+    reads: Option<Vec<usize>>,
+    shredder: Shredder,
+    plans: Vec<Plan>,
+    /// Those of the line are the first.
+    names: Vec<Names>,
+    is_given: bool,
+    open: Vec<Open>,
+    /// The field that the next value belongs to, where that is in an object.
+    field: usize,
+    /// A value that is kept as it is written, and how deep it stands.
+    raw: Option<(usize, usize)>,
+    blob: Option<Blob>,
+    values: u64,
+    values_max: u64,
+    is_taking: bool,
+    ready: Option<Batch>,
+}
+
+/// What is open.
+#[derive(Debug, Clone, Copy)]
+enum Open {
+    /// Of these names; the next one is expected to be this.
+    Object {
+        field: Option<usize>,
+        names: usize,
+        due: usize,
+    },
+    Map {
+        field: usize,
+        key: usize,
+        value: usize,
+    },
+    List {
+        field: usize,
+        element: usize,
+    },
+}
+
+/// A long blob, whose digits are read in slices.
+#[derive(Debug)]
+struct Blob {
+    field: usize,
+    text: Bytes,
+    at: usize,
+    bytes: Vec<u8>,
+}
+
+impl Rows {
+    /// A reader of these leaves.
+    ///
+    /// # Errors
+    ///
+    /// As [`Shredder::new`].
+    pub(crate) fn new(
+        form: &Form,
+        schema: Arc<Schema>,
+        reads: &[usize],
+        (batch_rows, row_bytes): (usize, u64),
+        limits: &Limits,
+    ) -> Result<Rows> {
+        let leaves: Vec<usize> = (0..schema.leaves().len()).collect();
+        let options = ShredOptions { batch_rows, layout: Layout::Spaced, ..ShredOptions::default() };
+        let is_all = *reads == *leaves;
+        let shredder = Shredder::new(schema, &leaves, options)?;
+        let program = Arc::clone(shredder.program());
+        let mut plans = alloc::vec![Plan::Leaf(Scalar::Text); program.fields().len()];
+        let mut all = Vec::new();
+        let mut todo = Vec::new();
+        add_names(&mut all, form.columns.as_slice(), program.roots(), &mut todo);
+        while let Some((field, column_type)) = todo.pop() {
+            let children = program.fields().get(field).map_or(&[][..], |field| &field.children);
+            plans[field] = match column_type {
+                ColumnType::Scalar(scalar) => Plan::Leaf(*scalar),
+                ColumnType::List(inner) => {
+                    todo.extend(children.iter().map(|child| (*child, &**inner)));
+                    Plan::List { element: children.first().copied().unwrap_or_default() }
+                }
+                ColumnType::Map(of_key, of_value) => {
+                    let [key, value] = *children else {
+                        return Err(Error::internal("a map that has no values"));
+                    };
+                    plans[key] = Plan::Leaf(*of_key);
+                    todo.push((value, &**of_value));
+                    Plan::Map { key, value }
+                }
+                ColumnType::Struct(columns) => {
+                    Plan::Struct(add_names(&mut all, columns, children, &mut todo))
+                }
+            };
+        }
+        Ok(Rows {
+            lines: Lines::new(row_bytes),
+            tokens: Tokens::default(),
+            is_in_line: false,
+            reads: (!is_all).then(|| reads.to_vec()),
+            shredder,
+            plans,
+            names: all,
+            is_given: form.is_given,
+            open: Vec::new(),
+            field: 0,
+            raw: None,
+            blob: None,
+            values: 0,
+            values_max: (limits.page_bytes / VALUE_BYTES).max(1),
+            is_taking: false,
+            ready: None,
+        })
+    }
+
+    pub(crate) fn feed(&mut self, bytes: Bytes) -> Result<Fed<Bytes>> {
+        self.lines.feed(bytes)
+    }
+
+    pub(crate) fn finish(&mut self) {
+        self.lines.window.finish();
+    }
+
+    /// The batch that is ready.
+    pub(crate) fn take(&mut self) -> Option<Batch> {
+        self.ready.take()
+    }
+
+    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Progress> {
+        loop {
+            if self.is_taking {
+                let Some(mut batch) = self.shredder.take(budget)? else { return Ok(Progress::Yield) };
+                self.is_taking = false;
+                if let Some(reads) = &self.reads {
+                    let column = |leaf: &usize| batch.columns.get(*leaf).cloned();
+                    batch.columns = reads.iter().filter_map(column).collect();
+                }
+                self.ready = Some(batch);
+                return Ok(Progress::Ready);
+            }
+            if self.is_in_line {
+                let read = self.read(budget);
+                self.shredder.charge(budget);
+                if read.map_err(|error| self.lines.numbered(error))? {
+                    self.lines.end_line();
+                    (self.is_in_line, self.is_taking) = (false, self.shredder.is_full());
+                }
+            } else {
+                match self.lines.next(budget)? {
+                    Next::Line => {
+                        self.lines.begin(&mut self.tokens).map_err(|error| self.lines.numbered(error))?;
+                        self.open.clear();
+                        (self.values, self.is_in_line) = (0, true);
+                    }
+                    Next::Room => return Ok(Progress::Room),
+                    Next::Yield => return Ok(Progress::Yield),
+                    Next::End if self.shredder.rows() > 0 => self.is_taking = true,
+                    Next::End => return Ok(Progress::Done),
+                    Next::Piece => self.lines.next_piece()?,
+                }
+            }
+            if budget.is_spent() {
+                return Ok(Progress::Yield);
+            }
+        }
+    }
+
+    /// Reads a slice of the line. True after its end.
+    fn read(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
+        if self.blob.is_some() {
+            self.read_blob(budget)?;
+            return Ok(false);
+        }
+        let text = self.lines.text.clone();
+        let (from, mut tokens) = (self.tokens.at(), 0);
+        let until = from + SLICE_BYTES;
+        let is_end = loop {
+            let token = self.tokens.next(&text, until).map_err(|wrong| self.lines.refused(&wrong))?;
+            tokens += 1;
+            match token {
+                Some(Token::End) => break true,
+                Some(token) => self.token(&text, token)?,
+                None => break false,
+            }
+            if self.tokens.at() >= until || self.blob.is_some() {
+                break false;
+            }
+        };
+        budget.charge(READ_PRICE, self.tokens.at() - from, tokens);
+        Ok(is_end)
+    }
+
+    #[inline]
+    fn token(&mut self, text: &Bytes, token: Token) -> Result<()> {
+        if let Some((start, depth)) = self.raw {
+            if self.tokens.depth() > depth {
+                return Ok(());
+            }
+            self.raw = None;
+            return self.raw(text, start..self.tokens.at());
+        }
+        let field = match self.open.last() {
+            Some(Open::List { element, .. }) => *element,
+            Some(_) => self.field,
+            None => return self.root(text, &token),
+        };
+        match token {
+            Token::Key(name) => return self.key(text, &name),
+            Token::ObjectEnd | Token::ArrayEnd => return self.close(),
+            _ => {}
+        }
+        self.values += 1;
+        if self.values > self.values_max {
+            let what = format!("a row of more than {} values", self.values_max);
+            let error = Error::new(ErrorKind::LimitExceeded, what);
+            return Err(error.with(Detail::Limit(Limit::PageBytes)));
+        }
+        let Some(&plan) = self.plans.get(field) else { return Err(Error::internal("no such field")) };
+        match (token, plan) {
+            (Token::Null, _) => kept(self.shredder.null(field)),
+            (Token::String(string), Plan::Leaf(scalar)) => match scalar {
+                Scalar::Text | Scalar::Date | Scalar::Timestamp { .. } => {
+                    self.string(text, field, scalar, &string)
+                }
+                _ if self.is_given => self.string(text, field, scalar, &string),
+                _ => Err(self.misfit(field, "a string")),
+            },
+            (Token::Number(part), Plan::Leaf(scalar)) => self.number(field, scalar, &text[part]),
+            (Token::Boolean(value), Plan::Leaf(Scalar::Boolean)) => {
+                kept(self.shredder.value(field, Value::Boolean(value)))
+            }
+            (Token::Boolean(value), Plan::Leaf(scalar)) if self.is_given => {
+                self.parsed(field, scalar, if value { b"true" } else { b"false" })
+            }
+            (Token::ObjectStart | Token::ArrayStart, Plan::Leaf(_)) if self.is_given => {
+                self.field = field;
+                self.raw = Some((self.tokens.at() - 1, self.tokens.depth() - 1));
+                Ok(())
+            }
+            (Token::ObjectStart, Plan::Struct(names)) => {
+                self.open.push(Open::Object { field: Some(field), names, due: 0 });
+                kept(self.shredder.start_struct(field))
+            }
+            (Token::ObjectStart, Plan::Map { key, value }) => {
+                self.open.push(Open::Map { field, key, value });
+                kept(self.shredder.start_map(field))
+            }
+            (Token::ArrayStart, Plan::List { element }) => {
+                self.open.push(Open::List { field, element });
+                kept(self.shredder.start_list(field))
+            }
+            (token, _) => {
+                let found = match token {
+                    Token::ObjectStart => "an object",
+                    Token::ArrayStart => "an array",
+                    Token::String(_) => "a string",
+                    Token::Boolean(true) => "true",
+                    Token::Boolean(false) => "false",
+                    _ => "a number",
+                };
+                Err(self.misfit(field, found))
+            }
+        }
+    }
+
+    /// The line's value.
+    fn root(&mut self, text: &[u8], token: &Token) -> Result<()> {
+        match token {
+            Token::ObjectStart => {
+                self.open.push(Open::Object { field: None, names: 0, due: 0 });
+                self.shredder.start_record()
+            }
+            _ => Err(no_object(&text[self.lines.line()], "")),
+        }
+    }
+
+    fn key(&mut self, text: &Bytes, name: &Text) -> Result<()> {
+        let chars = self.tokens.chars(text, name);
+        match self.open.last_mut() {
+            Some(Open::Object { field: of, names, due }) => {
+                let Some(names) = self.names.get(*names) else { return Err(Error::internal("no names")) };
+                // Most objects have their fields in the same order.
+                let at = match names.list.get(*due) {
+                    Some((name, _)) if name.as_bytes() == chars => Some(*due),
+                    _ => core::str::from_utf8(chars).ok().and_then(|name| names.by_name.get(name)).copied(),
+                };
+                if let Some((at, (_, field))) = at.and_then(|at| Some((at, names.list.get(at)?))) {
+                    *due = at + 1;
+                    self.field = *field;
+                    return Ok(());
+                }
+                let path = of.map(|of| self.path(of));
+                let (what, option) = match self.is_given {
+                    true => (format!("the field {} is missing from the schema", shown(chars)), "schema"),
+                    false => (format!("no line before has a field {}", shown(chars)), "infer_bytes"),
+                };
+                let error = Error::conversion(what).with(Detail::AdmittedBy(option));
+                Err(error.at(|place| place.column = path))
+            }
+            Some(Open::Map { key, value, .. }) => {
+                let (key, value) = (*key, *value);
+                self.field = value;
+                let Some(&Plan::Leaf(scalar)) = self.plans.get(key) else {
+                    return Err(Error::internal("a key that is no value"));
+                };
+                self.string(text, key, scalar, name)
+            }
+            _ => Err(Error::internal("a name in no object")),
+        }
+    }
+
+    /// An object or an array ends.
+    fn close(&mut self) -> Result<()> {
+        let ended = match self.open.pop() {
+            Some(Open::Object { field: Some(field), .. }) => self.shredder.end_struct(field),
+            Some(Open::Object { field: None, .. }) => self.shredder.end_record(),
+            Some(Open::Map { field, .. }) => self.shredder.end_map(field),
+            Some(Open::List { field, .. }) => self.shredder.end_list(field),
+            None => Err(Error::internal("the end of what is not open")),
+        };
+        kept(ended)
+    }
+
+    /// A value from a string.
+    fn string(&mut self, text: &Bytes, field: usize, scalar: Scalar, string: &Text) -> Result<()> {
+        let Some(bytes) = self.long(text, string) else {
+            let chars = self.tokens.chars(text, string);
+            let shredder = &mut self.shredder;
+            return match with_value(scalar, chars, |value| shredder.value(field, value)) {
+                Some(done) => kept(done),
+                None => Err(self.no_value(field, scalar, self.tokens.chars(text, string))),
+            };
+        };
+        match scalar {
+            Scalar::Text => kept(self.shredder.shared(field, bytes)),
+            // Spaces around so long a blob are no part of it.
+            Scalar::Blob if matches!(bytes[..], [b'0', b'x' | b'X', ..]) && bytes.len().is_multiple_of(2) => {
+                let mut blob = Blob { field, text: bytes, at: 2, bytes: Vec::new() };
+                let length = blob.text.len() / 2;
+                blob.bytes.try_reserve_exact(length).map_err(|_| Error::out_of_memory(length))?;
+                self.blob = Some(blob);
+                Ok(())
+            }
+            _ => Err(self.no_value(field, scalar, &bytes)),
+        }
+    }
+
+    /// What a long string stands for, which is kept and not copied.
+    fn long(&mut self, text: &Bytes, string: &Text) -> Option<Bytes> {
+        match string {
+            Text::Plain(part) if part.len() > VALUE_BYTES_MAX => Some(text.slice(part.clone())),
+            Text::Built if self.tokens.built().len() > VALUE_BYTES_MAX => {
+                Some(self.tokens.take_built().into())
+            }
+            _ => None,
+        }
+    }
+
+    /// A slice of a long blob.
+    fn read_blob(&mut self, budget: &mut Budget<'_>) -> Result<()> {
+        let Some(mut blob) = self.blob.take() else { return Ok(()) };
+        let end = blob.text.len().min(blob.at + VALUE_BYTES_MAX);
+        budget.charge(READ_PRICE, end - blob.at, 0);
+        if parse::hex(&blob.text[blob.at..end], &mut blob.bytes).is_none() {
+            return Err(self.no_value(blob.field, Scalar::Blob, &blob.text));
+        }
+        blob.at = end;
+        if end == blob.text.len() {
+            return kept(self.shredder.shared(blob.field, blob.bytes.into()));
+        }
+        self.blob = Some(blob);
+        Ok(())
+    }
+
+    fn number(&mut self, field: usize, scalar: Scalar, number: &[u8]) -> Result<()> {
+        if self.is_given {
+            return self.parsed(field, scalar, number);
+        }
+        match scalar {
+            Scalar::Integer(64) => match parse::json_integer(number) {
+                Some(Some(value)) => kept(self.shredder.value(field, Value::Int64(value))),
+                _ => Err(self.misfit(field, &shown_number(number))),
+            },
+            Scalar::Double => {
+                let is_integer = parse::json_integer(number).is_some();
+                match parse::double(number) {
+                    Some(value) if !is_integer || value.abs() <= DOUBLE_INTEGER_MAX => {
+                        kept(self.shredder.value(field, Value::Double(value)))
+                    }
+                    _ => {
+                        let what = format!("{} is no double, and text alone holds it", shown(number));
+                        Err(self.refused(field, what))
+                    }
+                }
+            }
+            _ => Err(self.misfit(field, &shown_number(number))),
+        }
+    }
+
+    /// A value that is kept as it is written.
+    fn raw(&mut self, text: &Bytes, part: core::ops::Range<usize>) -> Result<()> {
+        let field = match self.open.last() {
+            Some(Open::List { element, .. }) => *element,
+            _ => self.field,
+        };
+        match self.plans.get(field) {
+            Some(Plan::Leaf(Scalar::Text)) if part.len() > VALUE_BYTES_MAX => {
+                kept(self.shredder.shared(field, text.slice(part)))
+            }
+            Some(Plan::Leaf(scalar)) => self.parsed(field, *scalar, &text[part]),
+            _ => Err(Error::internal("a value of what is none")),
+        }
+    }
+
+    /// A value from its text.
+    fn parsed(&mut self, field: usize, scalar: Scalar, text: &[u8]) -> Result<()> {
+        let is_short = text.len() <= VALUE_BYTES_MAX || scalar == Scalar::Text;
+        let shredder = &mut self.shredder;
+        match is_short.then(|| with_value(scalar, text, |value| shredder.value(field, value))).flatten() {
+            Some(done) => kept(done),
+            None => Err(self.no_value(field, scalar, text)),
+        }
+    }
+
+    #[cold]
+    fn no_value(&self, field: usize, scalar: Scalar, text: &[u8]) -> Error {
+        self.refused(field, format!("{} is no {scalar}", shown(text)))
+    }
+
+    #[cold]
+    fn misfit(&self, field: usize, found: &str) -> Error {
+        let wanted = match self.plans.get(field) {
+            Some(Plan::Leaf(scalar)) => scalar.to_string(),
+            Some(Plan::List { .. }) => "list".to_string(),
+            _ => "object".to_string(),
+        };
+        self.refused(field, format!("{found}, where {wanted} is to be"))
+    }
+
+    #[cold]
+    fn refused(&self, field: usize, what: String) -> Error {
+        let error = Error::conversion(what).at(|place| place.column = Some(self.path(field)));
+        if self.is_given { error } else { error.with(Detail::AdmittedBy("infer_bytes")) }
+    }
+
+    fn path(&self, field: usize) -> String {
+        self.shredder.path(field).unwrap_or_default()
+    }
+}
+
+fn shown_number(number: &[u8]) -> String {
+    String::from_utf8_lossy(&number[..number.len().min(64)]).into_owned()
+}
+
+/// Adds the names of columns; says their number.
+fn add_names<'a>(
+    all: &mut Vec<Names>,
+    columns: &'a [Column],
+    fields: &[usize],
+    todo: &mut Vec<(usize, &'a ColumnType)>,
+) -> usize {
+    let mut names = Names::default();
+    for (column, &field) in columns.iter().zip(fields) {
+        let name: Arc<str> = column.name.as_str().into();
+        names.by_name.insert(Arc::clone(&name), names.list.len());
+        names.list.push((name, field));
+        todo.push((field, &column.column_type));
+    }
+    all.push(names);
+    all.len() - 1
+}
+
+/// What a shredder takes for a misuse is what the line has.
+#[inline]
+fn kept(done: Result<()>) -> Result<()> {
+    done.map_err(|error| match error.kind() {
+        ErrorKind::Misuse => {
+            let place = error.place().clone();
+            Error::corrupt(error.message().to_string()).at(|at| at.column = place.column)
+        }
+        _ => error,
+    })
+}
+
+/// The value that a text is, of this type. `None` if it is none.
+fn with_value<R>(scalar: Scalar, text: &[u8], take: impl FnOnce(Value<'_>) -> R) -> Option<R> {
+    let bare = text.trim_ascii();
+    Some(match scalar {
+        Scalar::Boolean => take(Value::Boolean(parse::boolean(bare)?)),
+        Scalar::Integer(64) => take(Value::Int64(parse::integer(bare)?)),
+        Scalar::Integer(bits) => {
+            let (value, room) = (parse::integer(bare)?, 1_i64 << (bits - 1));
+            let value = (-room..room).contains(&value).then(|| i32::try_from(value).ok()).flatten()?;
+            take(Value::Int32(value))
+        }
+        Scalar::Float => take(Value::Float(parse::float(bare)?)),
+        Scalar::Double => take(Value::Double(parse::double(bare)?)),
+        Scalar::Text => take(Value::Bytes(text)),
+        Scalar::Blob => {
+            let mut bytes = Vec::new();
+            parse::blob(bare, &mut bytes)?;
+            take(Value::Bytes(&bytes))
+        }
+        Scalar::Date => take(Value::Int32(parse::date(bare)?)),
+        Scalar::Time => take(Value::Int64(parse::time(bare)?)),
+        Scalar::Timestamp { unit, is_instant } => {
+            let found = parse::timestamp(bare)?;
+            // What has no zone is taken for UTC, but nothing that has one for a clock's reading.
+            (is_instant || found.offset.is_none()).then_some(())?;
+            take(Value::Int64(found.in_unit(unit)?))
+        }
+        Scalar::Uuid => take(Value::Bytes(&parse::uuid(bare)?)),
+        Scalar::Decimal { precision, scale } => {
+            let value = parse::decimal(bare, precision, scale)?;
+            match precision {
+                0..=9 => take(Value::Int32(i32::try_from(value).ok()?)),
+                10..=18 => take(Value::Int64(i64::try_from(value).ok()?)),
+                _ => take(Value::Bytes(&value.to_be_bytes())),
+            }
+        }
+    })
+}

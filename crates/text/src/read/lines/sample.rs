@@ -1,0 +1,491 @@
+//! What the columns of JSON lines are: found out from the first lines.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Bytes, Detail, Error, Price, Result};
+use marquetry_parquet::write::Fed;
+
+use super::super::Progress;
+use super::super::place::shown;
+use super::json::{Text, Token, Tokens};
+use super::{Lines, Next, no_object};
+use crate::columns::NAME_BYTES_MAX;
+use crate::options::TextOptions;
+use crate::parse;
+use crate::scalar::Kinds;
+use crate::{Column, ColumnType, Columns, Scalar};
+
+/// What it costs to see what a line has.
+pub(crate) const SEE_PRICE: Price = Price { kib: 6 << 10, kilovalue: 60 << 10 };
+/// Bytes of a line that are looked at at once.
+const SLICE_BYTES: usize = 1 << 10;
+/// Columns at most, fields of structs included.
+const FIELDS_MAX: usize = 100_000;
+/// Levels of a line at most.
+const DEPTH_MAX: usize = 127;
+/// Fields that objects may lack for each that they have, on the average; and in all, whatever they have. Each one that they lack is a
+/// null that is to be written: objects that have ever new fields would make a table of the square of their number.
+const MISSING_PER_VALUE: u64 = 256;
+const MISSING_MIN: u64 = 1_000_000;
+
+/// What is known of JSON lines after their sample.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sample {
+    /// What was seen; the first is the line.
+    nodes: Vec<Node>,
+    schema: Option<Columns>,
+}
+
+/// What values have in common.
+#[derive(Debug, Clone, Default)]
+enum Node {
+    /// Nothing but nulls.
+    #[default]
+    Nothing,
+    Boolean(Kinds),
+    Number(Kinds),
+    String(Kinds),
+    /// The elements.
+    List(usize),
+    Object(Box<Fields>),
+}
+
+/// The fields of objects, in the order in which they were first seen.
+#[derive(Debug, Clone, Default)]
+struct Fields {
+    list: Vec<(Arc<str>, usize)>,
+    by_name: BTreeMap<Arc<str>, usize>,
+}
+
+/// Looks at lines.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    lines: Lines,
+    infer_bytes: u64,
+    sample: Sample,
+    tokens: Tokens,
+    is_in_line: bool,
+    is_over: bool,
+    open: Vec<Open>,
+    /// Fields that objects had, and lacked.
+    values: u64,
+    missing: u64,
+}
+
+/// An object or an array that is open.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    node: usize,
+    /// Of an object, the field that came last, and how many did; of an array, its elements' node.
+    field: usize,
+    fields: usize,
+    is_list: bool,
+}
+
+impl Sampler {
+    pub(crate) fn new(options: &TextOptions) -> Sampler {
+        let sample = Sample { nodes: alloc::vec![Node::Nothing], schema: options.schema.clone() };
+        Sampler {
+            lines: Lines::new(options.row_bytes()),
+            infer_bytes: options.infer_bytes,
+            // Columns that are given need no look.
+            is_over: sample.schema.is_some(),
+            sample,
+            tokens: Tokens::default(),
+            is_in_line: false,
+            open: Vec::new(),
+            values: 0,
+            missing: 0,
+        }
+    }
+
+    pub(crate) fn feed(&mut self, bytes: Bytes) -> Result<Fed<Bytes>> {
+        self.lines.feed(bytes)
+    }
+
+    pub(crate) fn finish(&mut self) {
+        self.lines.window.finish();
+    }
+
+    /// What is known, once it is.
+    pub(crate) fn sample(&mut self) -> Sample {
+        core::mem::take(&mut self.sample)
+    }
+
+    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Progress> {
+        while !self.is_over {
+            if self.is_in_line {
+                let seen = self.see(budget).map_err(|error| self.lines.numbered(error))?;
+                if seen {
+                    self.lines.end_line();
+                    self.is_in_line = false;
+                }
+            } else {
+                match self.lines.next(budget)? {
+                    Next::Line => {
+                        self.lines.begin(&mut self.tokens).map_err(|error| self.lines.numbered(error))?;
+                        self.open.clear();
+                        self.is_in_line = true;
+                    }
+                    Next::Room => return Ok(Progress::Room),
+                    Next::Yield => return Ok(Progress::Yield),
+                    Next::End => self.is_over = true,
+                    Next::Piece => {
+                        let read = self.lines.window.offset() + u64_of(self.lines.searched);
+                        if read >= self.infer_bytes && self.sample.has_fields() {
+                            self.is_over = true;
+                        } else {
+                            self.lines.next_piece()?;
+                        }
+                    }
+                }
+            }
+            if budget.is_spent() && !self.is_over {
+                return Ok(Progress::Yield);
+            }
+        }
+        Ok(Progress::Done)
+    }
+
+    /// Sees a slice of the line. True after its end.
+    fn see(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
+        let text = self.lines.text.clone();
+        let (from, mut tokens) = (self.tokens.at(), 0);
+        let until = from + SLICE_BYTES;
+        let is_end = loop {
+            let token = self.tokens.next(&text, until).map_err(|wrong| self.lines.refused(&wrong))?;
+            tokens += 1;
+            match token {
+                Some(Token::End) => break true,
+                Some(token) => self.token(&text, token)?,
+                None => break false,
+            }
+            if self.tokens.at() >= until {
+                break false;
+            }
+        };
+        budget.charge(SEE_PRICE, self.tokens.at() - from, tokens);
+        Ok(is_end)
+    }
+
+    fn token(&mut self, text: &[u8], token: Token) -> Result<()> {
+        let node = match self.open.last() {
+            None => 0,
+            Some(open) if open.is_list => open.field,
+            Some(Open { node, field, .. }) => match self.sample.nodes.get(*node) {
+                Some(Node::Object(fields)) => fields.list.get(*field).map_or(0, |(_, node)| *node),
+                _ => 0,
+            },
+        };
+        match token {
+            Token::Key(name) => return self.key(text, &name),
+            Token::ObjectEnd | Token::ArrayEnd => return self.close(),
+            Token::ObjectStart => return self.start(node, false),
+            _ if self.open.is_empty() => {
+                let line = self.lines.line();
+                return Err(no_object(&text[line], ""));
+            }
+            Token::ArrayStart => return self.start(node, true),
+            Token::Null | Token::End => {}
+            Token::Boolean(_) => {
+                self.scalar(node, "true or false", Node::Boolean, Kinds::see_boolean)?;
+            }
+            Token::Number(part) => {
+                let number = &text[part];
+                match parse::json_integer(number) {
+                    Some(Some(value)) => {
+                        self.scalar(node, "a number", Node::Number, |kinds| kinds.see_integer(value))?;
+                    }
+                    Some(None) => {
+                        let number = shown(number);
+                        let what = format!("{number} is beyond 64 bits with a sign, and text alone holds it");
+                        return Err(self.located(Error::conversion(what)));
+                    }
+                    None if parse::is_too_large(number) => {
+                        let number = shown(number);
+                        let what = format!("{number} is too large for a double, and text alone holds it");
+                        return Err(self.located(Error::conversion(what)));
+                    }
+                    None => self.scalar(node, "a number", Node::Number, Kinds::see_double)?,
+                }
+            }
+            Token::String(string) => {
+                let seen = self.tokens.chars(text, &string);
+                let mut one = Kinds::ANY;
+                one.see_text(seen);
+                self.scalar(node, "a string", Node::String, |kinds| *kinds = kinds.join(one))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn scalar(
+        &mut self,
+        at: usize,
+        words: &'static str,
+        of: impl FnOnce(Kinds) -> Node,
+        see: impl FnOnce(&mut Kinds),
+    ) -> Result<()> {
+        let Some(node) = self.sample.nodes.get_mut(at) else { return Err(Error::internal("no such node")) };
+        let mut kinds = match *node {
+            Node::Nothing => Kinds::ANY,
+            Node::Boolean(kinds) | Node::Number(kinds) | Node::String(kinds) => kinds,
+            Node::List(_) | Node::Object(_) => return Err(self.clash(at, words)),
+        };
+        see(&mut kinds);
+        let new = of(kinds);
+        let is_same = matches!(node, Node::Nothing) || new.words() == node.words();
+        // Integers that a binary64 does not hold, beside fractions.
+        let is_held = !matches!(new, Node::Number(kinds) if kinds.is_text());
+        if !is_same || !is_held {
+            return Err(self.clash(at, words));
+        }
+        *node = new;
+        Ok(())
+    }
+
+    #[cold]
+    fn clash(&self, node: usize, words: &str) -> Error {
+        let before = self.sample.nodes.get(node).map_or("", Node::words);
+        self.located(clash(before, words))
+    }
+
+    /// An error about the value at hand.
+    #[cold]
+    fn located(&self, error: Error) -> Error {
+        let mut path = String::new();
+        for open in self.open.iter().filter(|open| !open.is_list) {
+            if let Some(Node::Object(fields)) = self.sample.nodes.get(open.node)
+                && let Some((name, _)) = fields.list.get(open.field)
+            {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(name);
+            }
+        }
+        let error = if error.detail().is_some() { error } else { error.with(Detail::AdmittedBy("schema")) };
+        if path.is_empty() { error } else { error.at(|place| place.column = Some(path)) }
+    }
+
+    /// An object or an array begins.
+    fn start(&mut self, at: usize, is_list: bool) -> Result<()> {
+        if self.open.len() == DEPTH_MAX {
+            let what = format!("values in each other, more than {DEPTH_MAX} deep: the recursion limit");
+            return Err(Error::unsupported(what));
+        }
+        let next = self.sample.nodes.len();
+        match self.sample.nodes.get_mut(at) {
+            Some(node @ Node::Nothing) if is_list => {
+                *node = Node::List(next);
+                self.sample.nodes.push(Node::Nothing);
+            }
+            Some(node @ Node::Nothing) => *node = Node::Object(Box::default()),
+            _ => {}
+        }
+        let field = match self.sample.nodes.get(at) {
+            Some(Node::List(element)) if is_list => *element,
+            Some(Node::Object(_)) if !is_list => usize::MAX,
+            _ => return Err(self.clash(at, if is_list { "an array" } else { "an object" })),
+        };
+        self.open.push(Open { node: at, field, fields: 0, is_list });
+        Ok(())
+    }
+
+    fn key(&mut self, text: &[u8], name: &Text) -> Result<()> {
+        let name = self.tokens.chars(text, name);
+        let next = self.sample.nodes.len();
+        let Some(open) = self.open.last_mut() else { return Err(Error::internal("a name in no object")) };
+        let Some(Node::Object(fields)) = self.sample.nodes.get_mut(open.node) else {
+            return Err(Error::internal("a name of what is no object"));
+        };
+        open.fields += 1;
+        self.values += 1;
+        // Most objects have their fields in the same order.
+        let due = open.field.wrapping_add(1);
+        if fields.list.get(due).is_some_and(|(known, _)| known.as_bytes() == name) {
+            open.field = due;
+            return Ok(());
+        }
+        if name.len() > NAME_BYTES_MAX {
+            let what = format!("a name of {} bytes, more than {NAME_BYTES_MAX}", name.len());
+            return Err(Error::unsupported(what));
+        }
+        let name = core::str::from_utf8(name).map_err(|_| Error::internal("a name that is not UTF-8"))?;
+        if let Some(&known) = fields.by_name.get(name) {
+            open.field = known;
+            return Ok(());
+        }
+        if next > FIELDS_MAX {
+            return Err(Error::unsupported(format!("more than {FIELDS_MAX} fields")));
+        }
+        open.field = fields.list.len();
+        let name: Arc<str> = name.into();
+        fields.by_name.insert(Arc::clone(&name), fields.list.len());
+        fields.list.push((name, next));
+        self.sample.nodes.push(Node::Nothing);
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let Some(open) = self.open.pop() else { return Ok(()) };
+        let Some(Node::Object(fields)) = self.sample.nodes.get(open.node) else { return Ok(()) };
+        // A line lacks what is below its fields, too.
+        let all = if self.open.is_empty() { self.sample.nodes.len() } else { fields.list.len() };
+        self.missing += u64_of(all.saturating_sub(open.fields));
+        if self.missing > MISSING_MIN + MISSING_PER_VALUE * self.values {
+            let what = format!(
+                "objects with ever new fields, {} by now: what data name are the keys of a map, as a schema can tell",
+                fields.list.len()
+            );
+            return Err(self.located(Error::conversion(what)));
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn clash(before: &str, words: &str) -> Error {
+    let what = match before == words {
+        true => format!("{words}, and no type but text holds all of the numbers exactly"),
+        false => format!("{words}, where the lines before have {before}, and text alone holds both"),
+    };
+    Error::conversion(what).with(Detail::AdmittedBy("schema"))
+}
+
+impl Node {
+    fn words(&self) -> &'static str {
+        match self {
+            Node::Nothing => "null",
+            Node::Boolean(_) => "true or false",
+            Node::Number(_) => "a number",
+            Node::String(_) => "a string",
+            Node::List(_) => "an array",
+            Node::Object(_) => "an object",
+        }
+    }
+}
+
+impl Sample {
+    fn has_fields(&self) -> bool {
+        matches!(self.nodes.first(), Some(Node::Object(fields)) if !fields.list.is_empty())
+    }
+
+    /// Takes the values of another text into account.
+    ///
+    /// # Errors
+    ///
+    /// `Conversion` for values that no type holds together.
+    pub(crate) fn join(&mut self, other: &Sample) -> Result<()> {
+        // Pairs of nodes, and the path of fields that leads there.
+        let mut pairs = alloc::vec![(0, 0, String::new())];
+        while let Some((to, from, path)) = pairs.pop() {
+            let Some(theirs) = other.nodes.get(from) else { continue };
+            let next = self.nodes.len();
+            let Some(ours) = self.nodes.get_mut(to) else { continue };
+            let clashes = |ours: &Node| {
+                let error = clash(ours.words(), theirs.words());
+                if path.is_empty() { error } else { error.at(|place| place.column = Some(path.clone())) }
+            };
+            match (&mut *ours, theirs) {
+                (_, Node::Nothing) => {}
+                (Node::Boolean(one), Node::Boolean(other)) | (Node::String(one), Node::String(other)) => {
+                    *one = one.join(*other);
+                }
+                (Node::Number(one), Node::Number(other)) => {
+                    let joined = one.join(*other);
+                    if joined.is_text() {
+                        return Err(clashes(ours));
+                    }
+                    *one = joined;
+                }
+                (Node::Nothing, Node::Boolean(_) | Node::Number(_) | Node::String(_)) => {
+                    *ours = theirs.clone()
+                }
+                (Node::List(one), Node::List(other)) => pairs.push((*one, *other, path)),
+                (Node::Nothing, Node::List(other)) => {
+                    *ours = Node::List(next);
+                    self.nodes.push(Node::Nothing);
+                    pairs.push((next, *other, path));
+                }
+                (Node::Nothing | Node::Object(_), Node::Object(others)) => {
+                    if let Node::Nothing = ours {
+                        *ours = Node::Object(Box::default());
+                    }
+                    let mut new = 0;
+                    if let Node::Object(fields) = ours {
+                        for (name, node) in &others.list {
+                            let known = fields.by_name.get(name).and_then(|at| fields.list.get(*at));
+                            let at = known.map(|(_, node)| *node).unwrap_or_else(|| {
+                                fields.by_name.insert(Arc::clone(name), fields.list.len());
+                                fields.list.push((Arc::clone(name), next + new));
+                                new += 1;
+                                next + new - 1
+                            });
+                            let below =
+                                if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
+                            pairs.push((at, *node, below));
+                        }
+                    }
+                    self.nodes.resize_with(next + new, Node::default);
+                }
+                _ => return Err(clashes(ours)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The columns that were seen, or are given.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` where there are none, or a group of none.
+    pub(crate) fn columns(&self) -> Result<Columns> {
+        match (&self.schema, self.nodes.first()) {
+            (Some(schema), _) => Ok(schema.clone()),
+            (None, Some(Node::Object(fields))) if !fields.list.is_empty() => {
+                self.fields(fields).map(Columns::from)
+            }
+            _ => {
+                let what = "it has no field, so its columns are not known";
+                Err(Error::corrupt(what).with(Detail::AdmittedBy("schema")))
+            }
+        }
+    }
+
+    /// Whether the columns are given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.schema.is_some()
+    }
+
+    fn fields(&self, fields: &Fields) -> Result<Vec<Column>> {
+        let column = |(name, node): &(Arc<str>, usize)| {
+            Ok(Column { name: name.to_string(), column_type: self.column_type(*node, name)? })
+        };
+        fields.list.iter().map(column).collect()
+    }
+
+    /// It recurses, as deep as lines are read.
+    fn column_type(&self, node: usize, name: &str) -> Result<ColumnType> {
+        Ok(match self.nodes.get(node) {
+            // Text holds whatever may come.
+            None | Some(Node::Nothing) => ColumnType::Scalar(Scalar::Text),
+            Some(Node::Boolean(kinds) | Node::Number(kinds) | Node::String(kinds)) => {
+                ColumnType::Scalar(kinds.scalar())
+            }
+            Some(Node::List(element)) => ColumnType::List(Box::new(self.column_type(*element, name)?)),
+            Some(Node::Object(fields)) if fields.list.is_empty() => {
+                let what = "objects without a field, which Parquet cannot hold";
+                let error = Error::corrupt(what).with(Detail::AdmittedBy("schema"));
+                return Err(error.at(|place| place.column = Some(name.to_string())));
+            }
+            Some(Node::Object(fields)) => ColumnType::Struct(self.fields(fields)?),
+        })
+    }
+}

@@ -1,0 +1,484 @@
+//! The machines, as hosts treat them: fed a byte at a time, without a budget, and asked again after errors.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use marquetry_base::{Detail, ErrorKind, Limit};
+use marquetry_parquet::batch::Values;
+
+use super::*;
+use crate::Header;
+
+/// What a host does: the bytes of a piece, and the units of a step.
+#[derive(Clone, Copy)]
+struct Host {
+    piece: usize,
+    units: u64,
+}
+
+const HOSTS: [Host; 5] = [
+    Host { piece: usize::MAX, units: u64::MAX },
+    Host { piece: 1, units: u64::MAX },
+    Host { piece: 7, units: 0 },
+    Host { piece: usize::MAX, units: 1 },
+    Host { piece: 100_000, units: 250_000 },
+];
+
+/// What a slice of work costs at most: by so much a step may go beyond its budget.
+const SLICE_UNITS_MAX: u64 = 100_000;
+
+/// The largest number of units that a step has charged.
+struct Meter(u64);
+
+impl Meter {
+    fn sample(&mut self, text: &[u8], format: Format, options: &TextOptions, host: Host) -> Result<Sample> {
+        let mut sampler = TextSampler::new(format, options)?;
+        let mut rest = text;
+        loop {
+            let mut budget = Budget::new(host.units);
+            let step = sampler.step(&mut budget);
+            self.0 = self.0.max(budget.spent());
+            match step {
+                Ok(Step::Ready(Sampled::Sample(sample))) => {
+                    assert_eq!(sampler.step(&mut budget).unwrap().map(|_| ()), Step::Done);
+                    return Ok(sample);
+                }
+                Ok(Step::Ready(Sampled::Room)) if rest.is_empty() => sampler.finish(),
+                Ok(Step::Ready(Sampled::Room)) => {
+                    let (piece, after) = rest.split_at(rest.len().min(host.piece));
+                    assert_eq!(sampler.feed(Bytes::copy_from_slice(piece)), Ok(Fed::Taken));
+                    rest = after;
+                }
+                Ok(Step::Yield) => {}
+                Ok(other) => panic!("{other:?}"),
+                Err(error) => {
+                    assert_eq!(sampler.step(&mut budget).unwrap_err(), error, "it stays");
+                    assert_eq!(sampler.feed(Bytes::new()).unwrap_err(), error);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn read(
+        &mut self,
+        text: &[u8],
+        form: &TextForm,
+        options: &ReadOptions,
+        host: Host,
+    ) -> Result<Vec<Batch>> {
+        let mut reader = TextReader::new(form, options.clone())?;
+        let (mut rest, mut batches, mut rows) = (text, Vec::new(), 0);
+        loop {
+            let mut budget = Budget::new(host.units);
+            let step = reader.step(&mut budget);
+            self.0 = self.0.max(budget.spent());
+            match step {
+                Ok(Step::Ready(Read::Rows(batch))) => {
+                    assert!(batch.rows > 0 && batch.rows <= options.batch_rows);
+                    assert_eq!(batch.first_row, rows);
+                    rows += marquetry_base::cast::u64_of(batch.rows);
+                    batches.push(batch);
+                }
+                Ok(Step::Ready(Read::Room)) if rest.is_empty() => reader.finish(),
+                Ok(Step::Ready(Read::Room)) => {
+                    let (piece, after) = rest.split_at(rest.len().min(host.piece));
+                    assert_eq!(reader.feed(Bytes::copy_from_slice(piece)), Ok(Fed::Taken));
+                    rest = after;
+                }
+                Ok(Step::Yield) => {}
+                Ok(Step::Done) => {
+                    assert_eq!(reader.step(&mut budget), Ok(Step::Done));
+                    return Ok(batches);
+                }
+                Ok(other) => panic!("{other:?}"),
+                Err(error) => {
+                    assert_eq!(reader.step(&mut budget).unwrap_err(), error, "it stays");
+                    assert_eq!(reader.feed(Bytes::new()).unwrap_err(), error);
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+/// The batches of a text, which are the same for all hosts; or the error, which is too.
+#[track_caller]
+fn read(text: &[u8], format: Format, options: &TextOptions) -> Result<(Columns, Vec<Batch>)> {
+    let mut found: Option<Result<(Columns, Vec<Batch>)>> = None;
+    for host in HOSTS {
+        let mut meter = Meter(0);
+        let mut read_options = ReadOptions { batch_rows: 100, ..ReadOptions::default() };
+        read_options.limits = options.limits;
+        let read = meter
+            .sample(text, format, options, host)
+            .and_then(|sample| sample.form())
+            .and_then(|form| Ok((form.columns().clone(), meter.read(text, &form, &read_options, host)?)));
+        if host.units < u64::MAX {
+            assert!(meter.0 <= host.units + SLICE_UNITS_MAX, "{} units in a step", meter.0);
+        }
+        match &found {
+            None => found = Some(read),
+            Some(before) => assert_eq!(&read, before, "pieces of {}, {} units", host.piece, host.units),
+        }
+    }
+    found.unwrap()
+}
+
+/// Rows of numbers and texts as text.
+fn shown(batches: &[Batch]) -> Vec<String> {
+    let mut rows = Vec::new();
+    for batch in batches {
+        for row in 0..batch.rows {
+            let field = |column: &marquetry_parquet::batch::ColumnBatch| match &column.values {
+                _ if column.is_null(row) => "-".to_string(),
+                Values::Boolean(values) => values.get(row).to_string(),
+                Values::Int32(values) => values[row].to_string(),
+                Values::Int64(values) => values[row].to_string(),
+                Values::Float(values) => values[row].to_string(),
+                Values::Double(values) => values[row].to_string(),
+                Values::FixedLenByteArray(values) => format!("{:?}", values.get(row)),
+                Values::ByteArray(values) => String::from_utf8_lossy(values.get(row)).into_owned(),
+                other => panic!("{other:?}"),
+            };
+            rows.push(batch.columns.iter().map(field).collect::<Vec<_>>().join("|"));
+        }
+    }
+    rows
+}
+
+#[track_caller]
+fn check(text: &str, format: Format, options: &TextOptions, columns: &str, rows: &[&str]) {
+    let (found, batches) = read(text.as_bytes(), format, options).unwrap();
+    assert_eq!(found.to_string(), columns);
+    assert_eq!(shown(&batches), rows);
+}
+
+#[track_caller]
+fn refused(text: impl AsRef<[u8]>, format: Format, options: &TextOptions, said: &str) -> Error {
+    let error = read(text.as_ref(), format, options).map(|(columns, _)| columns).unwrap_err();
+    assert!(error.message().contains(said), "{error}");
+    error
+}
+
+#[test]
+fn delimited_text_of_every_type() {
+    let options = TextOptions::default();
+    let text =
+        "id,name,price,flag,day\n1,a,1.5,true,2024-02-29\n-2,\"b \"\"c\"\"\n\",2,FALSE,1970-01-01\n,,,,\n";
+    check(
+        text,
+        Format::Csv,
+        &options,
+        "id bigint, name text, price double, flag boolean, day date",
+        &["1|a|1.5|true|19782", "-2|b \"c\"\n|2|false|0", "-|-|-|-|-"],
+    );
+    let mut given = TextOptions::default();
+    given.schema =
+        Some("a tinyint, b blob, c decimal(20, 1), d float, e uuid, f time, t timestamp".parse().unwrap());
+    check(
+        " 7 ,0x6162,1.5,2.5,00112233445566778899aabbccddeeff,00:00:01,1970-01-01 00:00:01\n",
+        Format::Csv,
+        &given,
+        "a tinyint, b blob, c decimal(20, 1), d float, e uuid, f time, t timestamp(3)",
+        &["7|ab|[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 15]|2.5|\
+           [0, 17, 34, 51, 68, 85, 102, 119, 136, 153, 170, 187, 204, 221, 238, 255]|1000000000|1000"],
+    );
+    check("\u{feff}a\tb\r\n\r\n1\t\"\r\n2", Format::Tsv, &short(), "a bigint, b text", &["1|\"", "2|-"]);
+    check("", Format::Csv, &given_text(2), "a0 text, a1 text", &[]);
+    check("x\n\n1", Format::Csv, &options, "x bigint", &["-", "1"]);
+    // The rows are more than a batch has.
+    let many: String = (0..1000).map(|row| format!("{row},{}\n", "long text ".repeat(row % 5))).collect();
+    let (_, batches) =
+        read(many.as_bytes(), Format::Csv, &TextOptions { header: Header::No, ..options }).unwrap();
+    let expected: Vec<String> = (0..1000)
+        .map(|row| match row % 5 {
+            0 => format!("{row}|-"),
+            times => format!("{row}|{}", "long text ".repeat(times)),
+        })
+        .collect();
+    assert_eq!(shown(&batches), expected);
+}
+
+fn short() -> TextOptions {
+    TextOptions { short_rows: true, ..TextOptions::default() }
+}
+
+fn given_text(columns: usize) -> TextOptions {
+    let columns: Vec<String> = (0..columns).map(|column| format!("a{column} text")).collect();
+    TextOptions { schema: Some(columns.join(", ").parse().unwrap()), ..TextOptions::default() }
+}
+
+#[test]
+fn headers_and_delimiters_are_guessed() {
+    for (text, columns) in [
+        ("a,b\n1,2\n", "a bigint, b bigint"),
+        ("a\tb, c\n1\t2\n", "a bigint, \"b, c\" bigint"),
+        ("a;b\n1,5;2\n", "a text, b bigint"),
+        ("a|b\n", "a text, b text"),
+        ("a\n1\n", "a bigint"),
+        ("1,name\n", "column1 bigint, column2 text"),
+        ("x,2024-02-29\n", "column1 text, column2 date"),
+        (",a\n1,2\n", "column1 bigint, a bigint"),
+    ] {
+        let (found, _) = read(text.as_bytes(), Format::Csv, &TextOptions::default()).unwrap();
+        assert_eq!(found.to_string(), columns, "{text:?}");
+    }
+    let error = refused("a,a\n1,2\n", Format::Csv, &TextOptions::default(), "line 1: \"a\" appears twice");
+    assert_eq!(error.detail(), Some(Detail::AdmittedBy("header")));
+    let yes = TextOptions { header: Header::Yes, ..TextOptions::default() };
+    let (found, _) = read(b"a,,a,column2,a_2,,a\n", Format::Csv, &yes).unwrap();
+    assert_eq!(
+        found.to_string(),
+        "a text, column2_2 text, a_3 text, column2 text, a_2 text, column6 text, a_4 text"
+    );
+    let mut options = TextOptions::default();
+    options.schema = Some("b text, A bigint".parse().unwrap());
+    check("a,b\n007,x\n", Format::Csv, &options, "b text, A bigint", &["x|7"]);
+    options.header = Header::Yes;
+    refused("a,c\n", Format::Csv, &options, "its column \"b\" is missing from the header");
+    options.schema = Some("a text".parse().unwrap());
+    refused("a,c\n", Format::Csv, &options, "the header's column \"c\" is missing from it");
+}
+
+#[test]
+fn what_is_wrong_in_delimited_text_is_told_with_its_line() {
+    let options = TextOptions::default();
+    let csv = |text: &str, said: &str| refused(text, Format::Csv, &options, said);
+    csv("", "it has no row");
+    let error = csv("a,b\n1,2\n\n3\n", "line 4: 1 field, where the rows before have 2");
+    assert_eq!((error.kind(), error.detail()), (ErrorKind::Corrupt, Some(Detail::AdmittedBy("short_rows"))));
+    csv("a,b\n1,\"x\ny\"\n1,2,3\n", "line 4: 3 fields");
+    csv("a,b\n1,\"x\n", "line 2: a quote that is not closed");
+    csv("a,b\n1,\"x\"y\n", "line 2: text after a closing quote");
+    csv("a,b\r1,2\r", "line 1: carriage returns");
+    let error = refused(b"a,b\n1,x\n2,\xff\n", Format::Csv, &options, "line 3: bytes that are not UTF-8");
+    assert_eq!(error.place().offset, Some(10));
+    csv(&format!("\n\n{}\n", "x".repeat(65_536)), "line 3: a name of 65536 bytes");
+    csv(&format!("{}1\n", "1,".repeat(100_000)), "line 1: a row of 100001 fields");
+    let given = TextOptions { schema: Some("a int, b text".parse().unwrap()), ..TextOptions::default() };
+    let error = refused("1,x\n\n2,\"\n\"\ny,z\n", Format::Csv, &given, "line 5: \"y\" is no int");
+    assert_eq!(error.place().column.as_deref(), Some("a"));
+    refused("1,x,3\n", Format::Csv, &given, "line 1: 3 fields, where the schema has 2 columns");
+    let long = format!("1,\"{}\"\n", "x".repeat(200));
+    let mut small = given_text(2);
+    small.limits.value_bytes = 4096 + 100;
+    let error = refused(&long, Format::Csv, &small, "line 1: a row of more than 100 bytes");
+    assert_eq!(error.detail(), Some(Detail::Limit(Limit::ValueBytes)));
+    assert!(TextSampler::new(Format::Csv, &TextOptions { delimiter: Some(b'"'), ..options }).is_err());
+}
+
+#[test]
+fn json_lines() {
+    let options = TextOptions::default();
+    check(
+        "{\"a\":1,\"b\":\"x\\u00e9\",\"c\":true,\"d\":1.5}\r\n\n  {\"d\":2,\"b\":null}  \n{\"a\":-3}",
+        Format::JsonLines,
+        &options,
+        "a bigint, b text, c boolean, d double",
+        &["1|xé|true|1.5", "-|-|-|2", "-3|-|-|-"],
+    );
+    let (columns, batches) = read(
+        b"{\"l\":[1,null,2],\"s\":{\"x\":[{\"y\":\"a\"}]}}\n{\"s\":{\"x\":[]}}\n",
+        Format::JsonLines,
+        &options,
+    )
+    .unwrap();
+    assert_eq!(columns.to_string(), "l list<bigint>, s struct<x list<struct<y text>>>");
+    let levels = batches[0].columns[0].levels.as_ref().unwrap();
+    assert_eq!(
+        (&levels.definition[..], levels.repetition.as_deref()),
+        (&[3, 2, 3, 0][..], Some(&[0, 1, 1, 0][..]))
+    );
+    let mut given = TextOptions::default();
+    given.schema = Some("m map<int, double>, t text, b blob, d decimal(5, 2)".parse().unwrap());
+    let text =
+        "{\"m\":{\"1\":\"2.5\"},\"t\":{\"a\": [1, {}]},\"b\":\"0x61\",\"d\":1.25}\n{\"t\":[ ],\"d\":\"2\"}\n";
+    let (_, batches) = read(text.as_bytes(), Format::JsonLines, &given).unwrap();
+    assert_eq!(batches[0].columns[0].values, Values::Int32(vec![1].into()));
+    let Values::ByteArray(texts) = &batches[0].columns[2].values else { panic!() };
+    assert_eq!(texts.iter().collect::<Vec<_>>(), [&b"{\"a\": [1, {}]}"[..], b"[ ]"]);
+    assert_eq!(batches[0].columns[4].values, Values::Int32(vec![125, 200].into()));
+}
+
+#[test]
+fn what_is_wrong_in_json_lines_is_told_with_its_line() {
+    let options = TextOptions::default();
+    let lines = |text: &str, said: &str| refused(text, Format::JsonLines, &options, said);
+    lines("\n", "it has no field");
+    lines("{\"a\":1}\n[1]\n", "line 2: \"[1]\" is no object: each line is one; `jq");
+    lines(&format!("{}5", " ".repeat(100)), "line 1: \"5\" is no object");
+    lines("{\n", "line 1: an object that does not end, at its character 2; an object ends on its line");
+    lines("{\"a\":1}\n\n{\"a\":}\n", "line 3: expected a value, at its character 6");
+    let clash =
+        lines("{\"a\":{\"b\":1}}\n{\"a\":{\"b\":\"x\"}}\n", "line 2: a string, where the lines before");
+    assert_eq!(clash.place().column.as_deref(), Some("a.b"));
+    assert_eq!(clash.detail(), Some(Detail::AdmittedBy("schema")));
+    lines("{\"a\":9007199254740993}\n{\"a\":1.5}\n", "line 2: a number, and no type but text");
+    lines("{\"a\":18446744073709551615}\n", "beyond 64 bits");
+    lines("{\"a\":1e400}\n", "too large for a double");
+    lines("{\"a\":{}}\n", "objects without a field");
+    lines("{\"a\":1,\"a\":2}\n", "line 1: a field that comes twice");
+    lines(&format!("{{\"a\":{}", "[".repeat(100_000)), "recursion limit");
+    lines(&format!("{{\"{}\":1}}", "x".repeat(65_536)), "line 1: a name of 65536 bytes");
+    let given = TextOptions { schema: Some("a int".parse().unwrap()), ..TextOptions::default() };
+    refused(
+        "{\"a\":1}\n{\"a\":{\"b\":1}}\n",
+        Format::JsonLines,
+        &given,
+        "line 2: \"{\\\"b\\\":1}\" is no int",
+    );
+    refused("{\"b\":1}\n", Format::JsonLines, &given, "line 1: the field \"b\" is missing from the schema");
+    let mut some = TextOptions::default();
+    some.infer_bytes = 1;
+    // A piece is seen as a whole.
+    let text = format!("{}{{\"b\":1}}\n{{\"a\":0.5}}\n", "{\"a\":1}\n".repeat(65_536));
+    let error = refused(&text, Format::JsonLines, &some, "line 65537: no line before has a field \"b\"");
+    assert_eq!(error.detail(), Some(Detail::AdmittedBy("infer_bytes")));
+}
+
+/// Rows longer than a piece: whole, in slices, and not longer than a limit.
+#[test]
+fn long_rows() {
+    let host = Host { piece: 100_000, units: 0 };
+    let long = "0123456789abcdef".repeat(150_000);
+    let mut meter = Meter(0);
+    let doubled = long.replace("789", "\"\"");
+    let text = format!("a,b,c\n1,{long},\"{doubled}\"\n2,{long},x\n");
+    let sample = meter.sample(text.as_bytes(), Format::Csv, &TextOptions::default(), host).unwrap();
+    let form = sample.form().unwrap();
+    let rows = meter.read(text.as_bytes(), &form, &ReadOptions::default(), host).unwrap();
+    let single = long.replace("789", "\"");
+    assert!(shown(&rows) == [format!("1|{long}|{single}"), format!("2|{long}|x")]);
+    let hex = "61".repeat(600_000);
+    let mut given = TextOptions::default();
+    given.schema = Some("t text, e text, b blob, l list<int>, r text".parse().unwrap());
+    let list = "1,".repeat(300_000);
+    let raw = format!("[{}]", "[],".repeat(50_000));
+    let text = format!(
+        "{{\"t\":\"{long}\",\"e\":\"{}\",\"b\":\"0x{hex}\",\"l\":[{list}2],\"r\":{}}}{}\n{{}}\n",
+        long.replace("789", "\\n"),
+        raw.replace(",]", "]"),
+        " ".repeat(100_000),
+    );
+    let sample = meter.sample(text.as_bytes(), Format::JsonLines, &given, host).unwrap();
+    let rows = meter.read(text.as_bytes(), &sample.form().unwrap(), &ReadOptions::default(), host).unwrap();
+    let bytes = |column: usize| {
+        let Values::ByteArray(values) = &rows[0].columns[column].values else { panic!() };
+        values.get(0).to_vec()
+    };
+    assert!(bytes(0) == long.as_bytes() && bytes(1) == long.replace("789", "\n").as_bytes());
+    assert!(bytes(2) == "a".repeat(600_000).as_bytes() && bytes(4) == raw.replace(",]", "]").as_bytes());
+    assert_eq!(rows[0].columns[3].values.len(), 300_001);
+    // The same without columns that are given.
+    let mut text = text.replace(&raw.replace(",]", "]"), "[[],[]]");
+    text.push('\n');
+    let sample = meter.sample(text.as_bytes(), Format::JsonLines, &TextOptions::default(), host).unwrap();
+    assert_eq!(
+        sample.form().unwrap().columns().to_string(),
+        "t text, e text, b text, l list<bigint>, r list<list<text>>"
+    );
+    assert!(meter.0 <= SLICE_UNITS_MAX, "{} units in a step", meter.0);
+    let mut small = TextOptions::default();
+    small.limits.value_bytes = 1 << 20;
+    for format in [Format::Csv, Format::JsonLines] {
+        let endless = format!("{{\"a\":\"{long}");
+        let error = meter.sample(endless.as_bytes(), format, &small, host).unwrap_err();
+        assert!(error.message().contains("line 1: a row of more than 1044480 bytes"), "{error}");
+    }
+}
+
+/// Wide tables: headers, rows and types in slices.
+#[test]
+fn wide_tables() {
+    let host = Host { piece: 1 << 20, units: 0 };
+    let columns = 50_000;
+    let mut text = (0..columns).map(|at| format!("c{at}")).collect::<Vec<_>>().join(",");
+    for row in 0..3 {
+        text += "\n";
+        text += &vec![row.to_string(); columns].join(",");
+    }
+    let mut meter = Meter(0);
+    let form =
+        meter.sample(text.as_bytes(), Format::Csv, &TextOptions::default(), host).unwrap().form().unwrap();
+    assert_eq!(form.schema().leaves().len(), columns);
+    let rows = meter.read(text.as_bytes(), &form, &ReadOptions::default(), host).unwrap();
+    assert_eq!(rows.iter().map(|batch| batch.rows).sum::<usize>(), 3);
+    // Names that are all the same.
+    let same = vec!["a"; columns].join(",");
+    let yes = TextOptions { header: Header::Yes, ..TextOptions::default() };
+    let form = meter.sample(same.as_bytes(), Format::Csv, &yes, host).unwrap().form().unwrap();
+    assert_eq!(form.columns().as_slice()[columns - 1].name, format!("a_{columns}"));
+    assert!(meter.0 <= SLICE_UNITS_MAX, "{} units in a step", meter.0);
+}
+
+/// Objects that have ever new fields are refused before their nulls are many; those that have many of many are not.
+#[test]
+fn ever_new_fields() {
+    let host = Host { piece: 1 << 20, units: 250_000 };
+    let text: String = (0..20_000).map(|at| format!("{{\"k{at}\":1}}\n")).collect();
+    let mut meter = Meter(0);
+    let error = meter.sample(text.as_bytes(), Format::JsonLines, &TextOptions::default(), host).unwrap_err();
+    assert!(error.message().contains("ever new fields"), "{error}");
+    assert_eq!(error.detail(), Some(Detail::AdmittedBy("schema")));
+    let nested: String = (0..20_000).map(|at| format!("{{\"a\":[{{\"k{at}\":1}}]}}\n")).collect();
+    let error =
+        meter.sample(nested.as_bytes(), Format::JsonLines, &TextOptions::default(), host).unwrap_err();
+    assert_eq!(error.place().column.as_deref(), Some("a"));
+    let wide: String = (0..20)
+        .map(|line| {
+            let fields = (0..3000).map(|at| format!("\"k{}\":{at}", at + line)).collect::<Vec<_>>();
+            format!("{{{}}}\n", fields.join(","))
+        })
+        .collect();
+    let sample = meter.sample(wide.as_bytes(), Format::JsonLines, &TextOptions::default(), host).unwrap();
+    assert_eq!(sample.form().unwrap().schema().leaves().len(), 3019);
+}
+
+#[test]
+fn samples_are_joined() {
+    let mut meter = Meter(0);
+    let mut sample = |text: &str, format| {
+        meter.sample(text.as_bytes(), format, &TextOptions::default(), HOSTS[0]).unwrap()
+    };
+    let (mut one, other) = (sample("a,b\n1,2\n", Format::Csv), sample("a,b\n1.5,x\n", Format::Csv));
+    let others = sample("a,c\n1,2\n", Format::Csv);
+    assert!(one.is_like(&other) && !one.is_like(&others) && one.join(&others).is_err());
+    one.join(&other).unwrap();
+    assert_eq!(one.form().unwrap().columns().to_string(), "a double, b text");
+    assert_eq!(other.form_as(&one).unwrap().columns().to_string(), "a double, b text");
+    let mut lines = sample("{\"a\":1,\"s\":{\"x\":null}}\n", Format::JsonLines);
+    lines
+        .join(&sample("{\"b\":[true],\"s\":{\"x\":1.5,\"y\":{\"z\":\"\"}},\"a\":2.5}\n", Format::JsonLines))
+        .unwrap();
+    assert_eq!(
+        lines.form().unwrap().columns().to_string(),
+        "a double, s struct<x double, y struct<z text>>, b list<boolean>"
+    );
+    let error = lines.join(&sample("{\"s\":{\"y\":{\"z\":1}}}", Format::JsonLines)).unwrap_err();
+    assert_eq!(error.place().column.as_deref(), Some("s.y.z"));
+    assert!(!one.is_like(&lines) && one.join(&lines).is_err());
+}
+
+#[test]
+fn leaves_are_chosen() {
+    let text = b"{\"a\":1,\"b\":{\"x\":2,\"y\":3}}\n";
+    let mut meter = Meter(0);
+    for (format, text, leaves, rows) in [
+        (Format::Csv, &b"a,b,c\n1,2,3\n"[..], vec![2, 0], "3|1"),
+        (Format::Csv, b"a,b,c\n1,2,3\n", vec![], ""),
+        (Format::JsonLines, b"{\"a\":1,\"b\":2}\n", vec![1, 0], "2|1"),
+    ] {
+        let form = meter.sample(text, format, &TextOptions::default(), HOSTS[0]).unwrap().form().unwrap();
+        let options = ReadOptions { leaves: Some(leaves), ..ReadOptions::default() };
+        assert_eq!(shown(&meter.read(text, &form, &options, HOSTS[1]).unwrap()), [rows]);
+    }
+    let form =
+        meter.sample(text, Format::JsonLines, &TextOptions::default(), HOSTS[0]).unwrap().form().unwrap();
+    for leaves in [vec![3], vec![0, 0]] {
+        let options = ReadOptions { leaves: Some(leaves), ..ReadOptions::default() };
+        assert_eq!(TextReader::new(&form, options).unwrap_err().detail(), Some(Detail::Option("leaves")));
+    }
+}
