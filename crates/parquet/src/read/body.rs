@@ -5,11 +5,12 @@ use alloc::format;
 use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of, usize_of_u32};
-use marquetry_base::{Budget, Bytes, Codec, Decompressor, Error, Input, Pool, Price, Result, Status};
+use marquetry_base::{Bytes, Codec, Decompressor, Error, Input, Pool, Price, Result, Status};
 
 use super::decompressors::{Chunks, Decompressors};
 use super::options::LargePages;
 use super::values::ValueDecoder;
+use super::work::{Going, Work};
 use crate::encoding::stream::Stream;
 use crate::format::{Compression, PageHeader, PageKind};
 use crate::growing::{COPY_PRICE, Growing, Joining, SLICE_BYTES};
@@ -85,16 +86,6 @@ struct Window {
 struct Long {
     pieces: Joining,
     goal: usize,
-}
-/// What [`Body::fill`] answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fill {
-    /// The stream has what it wanted.
-    Filled,
-    /// Bytes are missing: see [`PageReader::want`].
-    Need,
-    /// The budget is spent.
-    Yield,
 }
 impl Body {
     /// The body of a page whose header ends at `start`, and whose CRC is `crc`, if that is to be checked.
@@ -173,21 +164,21 @@ impl Body {
     }
 
     /// Checks the CRC of a body that is to be checked before its values leave.
-    pub(super) fn check_first(&mut self, input: &mut Input, budget: &mut Budget<'_>) -> Result<Fill> {
+    pub(super) fn check_first(&mut self, work: &mut Work<'_, '_>) -> Result<Going> {
         let whole = self.packed.clone();
         match self.checking {
-            Checking::Whole if input.missing(whole.clone()).is_some() => Ok(Fill::Need),
-            Checking::Whole => self.check(input, whole.end, budget),
+            Checking::Whole if work.input.missing(whole.clone()).is_some() => Ok(Going::Need),
+            Checking::Whole => self.check(whole.end, work),
             Checking::Alone => {
                 let start = self.checked;
-                let checked = self.check(input, whole.end, budget)?;
-                input.release(start..self.checked);
-                if checked == Fill::Filled {
+                let checked = self.check(whole.end, work)?;
+                work.input.release(start..self.checked);
+                if checked == Going::Done(()) {
                     (self.sum, self.checked, self.checking) = (0, whole.start, Checking::Again);
                 }
                 Ok(checked)
             }
-            Checking::Again | Checking::Along => Ok(Fill::Filled),
+            Checking::Again | Checking::Along => Ok(Going::Done(())),
         }
     }
 
@@ -251,18 +242,18 @@ impl Body {
     }
 
     /// Computes the CRC up to `end`, in slices; at the body's end it must be right.
-    fn check(&mut self, input: &Input, end: u64, budget: &mut Budget<'_>) -> Result<Fill> {
-        let Some(expected) = self.crc else { return Ok(Fill::Filled) };
+    fn check(&mut self, end: u64, work: &mut Work<'_, '_>) -> Result<Going> {
+        let Some(expected) = self.crc else { return Ok(Going::Done(())) };
         while self.checked < end {
-            let slice = input.segment(self.checked, (end - self.checked).min(u64_of(SLICE_BYTES)));
+            let slice = work.input.segment(self.checked, (end - self.checked).min(u64_of(SLICE_BYTES)));
             if slice.is_empty() {
-                return Ok(Fill::Need);
+                return Ok(Going::Need);
             }
             self.sum = marquetry_kernels::crc32::crc32(self.sum, &slice);
             self.checked += u64_of(slice.len());
-            budget.charge(CRC_PRICE, slice.len(), 0);
-            if self.checked < end && budget.is_spent() {
-                return Ok(Fill::Yield);
+            work.budget.charge(CRC_PRICE, slice.len(), 0);
+            if self.checked < end && work.budget.is_spent() {
+                return Ok(Going::Yield);
             }
         }
         if self.checked == self.packed.end && self.sum != expected {
@@ -274,37 +265,30 @@ impl Body {
                 _ => format!("the page's CRC is {sum:08x}, its header says {expected:08x}"),
             }));
         }
-        Ok(Fill::Filled)
+        Ok(Going::Done(()))
     }
 
     /// Supplies the page's stream with the bytes that it wants.
-    pub(super) fn fill(
-        &mut self,
-        stream: &mut Stream,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-        pool: &mut Pool<u8>,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
+    pub(super) fn fill(&mut self, stream: &mut Stream, work: &mut Work<'_, '_>) -> Result<Going> {
         if self.is_kept {
             // The input has the last chunk still: the next one begins where the stream stands.
             let start = self.packed.start;
             self.packed.start += u64_of(stream.chunk().1);
-            input.release(start..self.packed.start);
+            work.input.release(start..self.packed.start);
             stream.rewind();
             self.is_kept = false;
         }
         if self.long.is_some() {
-            self.put_together(stream, input, decompressors, pool, budget)
+            self.put_together(stream, work)
         } else if self.is_as_is() {
-            self.fill_as_is(stream, input, decompressors, pool, budget)
+            self.fill_as_is(stream, work)
         } else if stream.wanted() > self.window_bytes - self.window_bytes / 8
             || stream.there().len() > self.before.len()
         {
             // A window has room for what the codec may refer to, too; and begins in the one before.
-            self.put_together(stream, input, decompressors, pool, budget)
+            self.put_together(stream, work)
         } else {
-            self.unpack(stream, input, decompressors, pool, budget)
+            self.unpack(stream, work)
         }
     }
 
@@ -320,32 +304,25 @@ impl Body {
     }
 
     /// Supplies bytes that are not compressed: a part of the input, where one piece of it has what is wanted.
-    fn fill_as_is(
-        &mut self,
-        stream: &mut Stream,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-        pool: &mut Pool<u8>,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
+    fn fill_as_is(&mut self, stream: &mut Stream, work: &mut Work<'_, '_>) -> Result<Going> {
         let (start, left) = (self.packed.start, self.left_as_is());
         let wanted = stream.wanted().max(1).min(left);
-        let mut piece = input.segment(start, u64_of(left.min(wanted.max(self.window_bytes))));
+        let mut piece = work.input.segment(start, u64_of(left.min(wanted.max(self.window_bytes))));
         if !stream.there().is_empty() || piece.len() < wanted && wanted > SLICE_BYTES {
-            return self.put_together(stream, input, decompressors, pool, budget);
+            return self.put_together(stream, work);
         }
         if piece.len() < wanted {
             let most = start + u64_of(left.min(wanted.max(JOINT_BYTES)));
-            let there = input.missing(start..most).map_or(most, |missing| missing.start);
+            let there = work.input.missing(start..most).map_or(most, |missing| missing.start);
             if there - start < u64_of(wanted) {
                 self.needs = u64_of(wanted);
-                return Ok(Fill::Need);
+                return Ok(Going::Need);
             }
-            piece = input.contiguous(start..there)?.unwrap_or_default();
-            budget.charge(COPY_PRICE, piece.len(), 0);
+            piece = work.input.contiguous(start..there)?.unwrap_or_default();
+            work.budget.charge(COPY_PRICE, piece.len(), 0);
         }
-        let checked = self.check(input, start + u64_of(piece.len()), budget)?;
-        if checked == Fill::Filled {
+        let checked = self.check(start + u64_of(piece.len()), work)?;
+        if checked == Going::Done(()) {
             let behind = self.behind(start + u64_of(piece.len()));
             stream.supply(piece, 0, behind);
             self.is_kept = true;
@@ -364,14 +341,7 @@ impl Body {
     }
 
     /// Puts together what is wanted in one piece and no window has: pieces of the input, which need never have all of it, or windows.
-    fn put_together(
-        &mut self,
-        stream: &mut Stream,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-        pool: &mut Pool<u8>,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
+    fn put_together(&mut self, stream: &mut Stream, work: &mut Work<'_, '_>) -> Result<Going> {
         let is_as_is = self.is_as_is();
         let mut long = match self.long.take() {
             Some(long) => long,
@@ -381,18 +351,19 @@ impl Body {
                 let goal = stream.wanted().max(1).min(tail.saturating_add(left));
                 let (chunk, at) = stream.chunk();
                 let mut pieces = Joining::default();
-                pieces.push(chunk.slice(at..), budget);
+                pieces.push(chunk.slice(at..), work.budget);
                 Box::new(Long { pieces, goal })
             }
         };
         // What was put together until it failed stays: it may be much to drop.
-        let done = match self.add_pieces(&mut long, input, decompressors, pool, budget) {
-            Ok(Fill::Filled) => {
-                long.pieces.join(budget).map(|is_whole| if is_whole { Fill::Filled } else { Fill::Yield })
-            }
+        let done = match self.add_pieces(&mut long, work) {
+            Ok(Going::Done(())) => long
+                .pieces
+                .join(work.budget)
+                .map(|is_whole| if is_whole { Going::Done(()) } else { Going::Yield }),
             other => other,
         };
-        if done == Ok(Fill::Filled) {
+        if done == Ok(Going::Done(())) {
             let behind = if is_as_is { self.behind(self.packed.start) } else { self.total - self.produced };
             stream.supply(long.pieces.finish(), 0, behind);
         } else {
@@ -401,73 +372,59 @@ impl Body {
         done
     }
 
-    fn add_pieces(
-        &mut self,
-        long: &mut Long,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-        pool: &mut Pool<u8>,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
+    fn add_pieces(&mut self, long: &mut Long, work: &mut Work<'_, '_>) -> Result<Going> {
         while long.pieces.len() < long.goal {
             if self.is_as_is() {
                 let start = self.packed.start;
                 // No more than a slice, so it is checked at once.
                 let most = (long.goal - long.pieces.len()).min(SLICE_BYTES);
-                let piece = input.segment(start, u64_of(most));
+                let piece = work.input.segment(start, u64_of(most));
                 if piece.is_empty() {
                     self.needs = 1;
-                    return Ok(Fill::Need);
+                    return Ok(Going::Need);
                 }
-                self.check(input, start + u64_of(piece.len()), budget)?;
+                self.check(start + u64_of(piece.len()), work)?;
                 self.packed.start += u64_of(piece.len());
-                input.release(start..self.packed.start);
-                long.pieces.push(piece, budget);
+                work.input.release(start..self.packed.start);
+                long.pieces.push(piece, work.budget);
             } else {
                 let mut window = Stream::coming(self.total - self.produced);
-                let filled = self.unpack(&mut window, input, decompressors, pool, budget)?;
-                if filled != Fill::Filled {
+                let filled = self.unpack(&mut window, work)?;
+                if filled != Going::Done(()) {
                     return Ok(filled);
                 }
                 let (chunk, at) = window.chunk();
-                long.pieces.push(chunk.slice(at..), budget);
+                long.pieces.push(chunk.slice(at..), work.budget);
             }
-            if long.pieces.len() < long.goal && budget.is_spent() {
-                return Ok(Fill::Yield);
+            if long.pieces.len() < long.goal && work.budget.is_spent() {
+                return Ok(Going::Yield);
             }
         }
-        Ok(Fill::Filled)
+        Ok(Going::Done(()))
     }
 
     /// Decompresses the next chunk.
-    fn unpack(
-        &mut self,
-        stream: &mut Stream,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-        pool: &mut Pool<u8>,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
+    fn unpack(&mut self, stream: &mut Stream, work: &mut Work<'_, '_>) -> Result<Going> {
         let Some(codec) = self.codec else { return Err(Error::internal("a page that is not compressed")) };
         let mut decompressor = match self.decompressor.take() {
             Some(decompressor) => decompressor,
-            None => decompressors.take(codec, self.chunks)?,
+            None => work.decompressors.take(codec, self.chunks)?,
         };
         let mut window = match self.window.take() {
             Some(window) => window,
-            None => self.window(stream, decompressor.history_bytes(), pool)?,
+            None => self.window(stream, decompressor.history_bytes(), work.pool)?,
         };
-        let filled = self.unpack_into(&mut window, &mut *decompressor, input, budget)?;
-        if filled != Fill::Filled {
+        let filled = self.unpack_into(&mut window, &mut *decompressor, work)?;
+        if filled != Going::Done(()) {
             (self.window, self.decompressor) = (Some(window), Some(decompressor));
             return Ok(filled);
         }
         let at = window.front - window.tail;
         let (memory, length) = window.bytes.into_parts();
-        let chunk = Bytes::from_owner(pool.share(memory, length));
+        let chunk = Bytes::from_owner(work.pool.share(memory, length));
         stream.supply(chunk.clone(), at, self.total - self.produced);
         if self.is_unpacked {
-            decompressors.put_back(codec, self.chunks, decompressor);
+            work.decompressors.put_back(codec, self.chunks, decompressor);
         } else {
             self.before = chunk;
             self.decompressor = Some(decompressor);
@@ -494,11 +451,10 @@ impl Body {
         &mut self,
         window: &mut Window,
         decompressor: &mut dyn Decompressor,
-        input: &mut Input,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
-        if !window.bytes.grow(window.first, window.goal, budget)? {
-            return Ok(Fill::Yield);
+        work: &mut Work<'_, '_>,
+    ) -> Result<Going> {
+        if !window.bytes.grow(window.first, window.goal, work.budget)? {
+            return Ok(Going::Yield);
         }
         while window.bytes.len() < window.front {
             let copied = window.bytes.len();
@@ -506,9 +462,9 @@ impl Body {
             let front = self.before.len().checked_sub(window.front);
             let front = front.ok_or_else(|| Error::internal("a window that begins before its page"))?;
             window.bytes.append(&self.before[front + copied..front + end]);
-            budget.charge(COPY_PRICE, end - copied, 0);
-            if budget.is_spent() {
-                return Ok(Fill::Yield);
+            work.budget.charge(COPY_PRICE, end - copied, 0);
+            if work.budget.is_spent() {
+                return Ok(Going::Yield);
             }
         }
         if !self.is_started {
@@ -519,32 +475,32 @@ impl Body {
         }
         loop {
             let start = self.packed.start;
-            let mut piece = input.segment(start, self.packed.end - start);
+            let mut piece = work.input.segment(start, self.packed.end - start);
             if piece.is_empty() && start < self.packed.end {
                 self.needs = 1;
-                return Ok(Fill::Need);
+                return Ok(Going::Need);
             }
             if self.is_unchecked() {
                 if self.checked <= start {
                     // No more than a slice, so it is checked at once.
                     let slice = piece.len().min(SLICE_BYTES);
-                    self.check(input, start + u64_of(slice), budget)?;
+                    self.check(start + u64_of(slice), work)?;
                 }
                 piece.truncate(usize_of(self.checked - start).unwrap_or(usize::MAX));
             }
             let is_last = start + u64_of(piece.len()) == self.packed.end;
             let filled = window.bytes.len();
             let room = window.bytes.with_room(window.goal);
-            let progress = decompressor.step(&piece, is_last, room, filled, budget)?;
+            let progress = decompressor.step(&piece, is_last, room, filled, work.budget)?;
             self.packed.start += u64_of(progress.consumed);
-            input.release(start..self.packed.start);
+            work.input.release(start..self.packed.start);
             window.bytes.add(progress.produced);
             self.produced += progress.produced;
             let is_full = window.bytes.len() == window.goal;
             match progress.status {
                 Status::End if self.produced == self.total => {
                     self.is_unpacked = true;
-                    return Ok(Fill::Filled);
+                    return Ok(Going::Done(()));
                 }
                 Status::End => {
                     return Err(Error::corrupt(format!(
@@ -563,46 +519,40 @@ impl Body {
                 }
                 Status::NeedRoom if !is_full => {
                     let more = window.bytes.room() + 1;
-                    if !window.bytes.grow(more, window.goal, budget)? {
-                        return Ok(Fill::Yield);
+                    if !window.bytes.grow(more, window.goal, work.budget)? {
+                        return Ok(Going::Yield);
                     }
                 }
                 Status::NeedInput | Status::NeedRoom | Status::Yield => {}
             }
             if is_full && self.produced < self.total {
-                return Ok(Fill::Filled);
+                return Ok(Going::Done(()));
             }
-            if progress.status == Status::Yield || budget.is_spent() {
-                return Ok(Fill::Yield);
+            if progress.status == Status::Yield || work.budget.is_spent() {
+                return Ok(Going::Yield);
             }
         }
     }
 
     /// Looks at what was not wanted of a body, which may be wrong, and drops it.
-    pub(super) fn finish(
-        &mut self,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-        pool: &mut Pool<u8>,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
+    pub(super) fn finish(&mut self, work: &mut Work<'_, '_>) -> Result<Going> {
         if self.codec.is_some() && !self.is_unpacked {
-            self.drop_before(self.levels_end, input);
+            self.drop_before(self.levels_end, work.input);
             while !self.is_unpacked {
                 let mut rest = Stream::coming(self.total - self.produced);
-                let filled = self.unpack(&mut rest, input, decompressors, pool, budget)?;
-                if filled != Fill::Filled {
+                let filled = self.unpack(&mut rest, work)?;
+                if filled != Going::Done(()) {
                     return Ok(filled);
                 }
-                if budget.is_spent() && !self.is_unpacked {
-                    return Ok(Fill::Yield);
+                if work.budget.is_spent() && !self.is_unpacked {
+                    return Ok(Going::Yield);
                 }
             }
         }
-        let checked = self.check(input, self.packed.end, budget)?;
+        let checked = self.check(self.packed.end, work)?;
         match checked {
-            Fill::Filled => self.drop_before(self.packed.end, input),
-            Fill::Need | Fill::Yield => self.drop_before(self.checked, input),
+            Going::Done(()) => self.drop_before(self.packed.end, work.input),
+            Going::Need | Going::Yield => self.drop_before(self.checked, work.input),
         }
         self.needs = 1;
         Ok(checked)

@@ -10,17 +10,17 @@ use marquetry_base::{Budget, Demand, Error, Input, Limit, Limits, Object, Pool, 
 use marquetry_kernels::levels;
 
 use super::ReadOptions;
-use super::body::Fill;
 use super::builder::Builder;
 use super::data_page::{DataPage, Levels, RowsAhead};
 use super::decompressors::Decompressors;
 use super::dictionary::{Decoded, DictionaryDecoder, Entries};
 use super::levels::{NestedLeaf, part_of_v1};
 use super::opening::{Opened, Opening, Part};
-use super::page::{Next, PageReader};
+use super::page::{Found, PageReader};
 use super::released::Released;
 use super::selected::Selected;
 use super::values::ValueDecoder;
+use super::work::{Going, Work};
 use crate::batch::ColumnBatch;
 use crate::encoding::delta_byte_array::{Value, prefixes_go_on};
 use crate::encoding::hybrid::Hybrid;
@@ -143,17 +143,6 @@ impl Dictionary {
     }
 }
 
-/// What [`ColumnReader::advance`] answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Advance {
-    /// The batch has the rows asked for, or as many as it may have.
-    Full,
-    /// Bytes are missing: see [`ColumnReader::want`].
-    Need,
-    /// The budget is spent.
-    Yield,
-}
-
 impl ColumnReader {
     /// A reader of a leaf.
     pub(super) fn new(number: usize, metadata: &FileMetaData, options: &ReadOptions) -> Result<ColumnReader> {
@@ -262,7 +251,7 @@ impl ColumnReader {
         self.spare.is_some()
     }
 
-    /// Asks for what [`Advance::Need`] waits for.
+    /// Asks for what [`Going::Need`] waits for.
     pub(super) fn want(&self, input: &Input, priority: Priority, demand: &mut Demand) {
         let Some(pages) = &self.pages else { return };
         pages.want(input, priority, demand);
@@ -278,104 +267,95 @@ impl ColumnReader {
         input: &mut Input,
         decompressors: &mut Decompressors,
         budget: &mut Budget<'_>,
-    ) -> Result<Advance> {
-        self.try_advance(target, input, decompressors, budget).map_err(|error| self.place(error))
+    ) -> Result<Going> {
+        // The column's own memory is handed down beside what all columns share.
+        let mut pool = core::mem::take(&mut self.bodies);
+        let work = &mut Work { input, decompressors, pool: &mut pool, budget };
+        let going = self.try_advance(target, work);
+        self.bodies = pool;
+        going.map_err(|error| self.place(error))
     }
 
-    fn try_advance(
-        &mut self,
-        target: usize,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-        budget: &mut Budget<'_>,
-    ) -> Result<Advance> {
+    fn try_advance(&mut self, target: usize, work: &mut Work<'_, '_>) -> Result<Going> {
         if self.spare.is_some() {
-            return Ok(Advance::Full);
+            return Ok(Going::Done(()));
         }
         let target = target.min(self.builder.capacity);
         loop {
             if self.selected.is_some() {
-                self.pass_unwanted(input, decompressors)?;
+                self.pass_unwanted(work)?;
             }
             let ahead = self.nested.as_ref().map_or(0, NestedLeaf::ahead);
             if self.page.as_ref().is_some_and(|page| page.entries_left + ahead == 0)
                 && !self.has_values_behind()
             {
                 // What is wrong at a page's end is found before its last rows leave.
-                match self.pages(|pages, pool| pages.finish(input, decompressors, pool, budget))? {
-                    Fill::Filled => {
+                match self.pages()?.finish(work)? {
+                    Going::Done(()) => {
                         self.check_page_end()?;
                         self.close();
                     }
-                    Fill::Need => return Ok(Advance::Need),
-                    Fill::Yield => return Ok(Advance::Yield),
+                    Going::Need => return Ok(Going::Need),
+                    Going::Yield => return Ok(Going::Yield),
                 }
             }
-            if !self.released.step(budget) {
-                return Ok(Advance::Yield);
+            if !self.released.step(work.budget) {
+                return Ok(Going::Yield);
             }
             if self.has_rows(target) {
-                return Ok(Advance::Full);
+                return Ok(Going::Done(()));
             }
-            if let Some(advance) = self.feed(input, decompressors, budget)? {
+            if let Some(advance) = self.feed(work)? {
                 return Ok(advance);
             }
             if self.page.is_some() {
                 let goes_on = match &self.nested {
-                    Some(_) => self.decode_nested(target, budget)?,
-                    None => self.decode(target, budget)?,
+                    Some(_) => self.decode_nested(target, work.budget)?,
+                    None => self.decode(target, work.budget)?,
                 };
                 if !goes_on {
-                    return Ok(Advance::Full);
+                    return Ok(Going::Done(()));
                 }
             } else if let Dictionary::Decoding { .. } = &self.dictionary {
-                self.dictionary.step(self.physical_type, budget)?;
+                self.dictionary.step(self.physical_type, work.budget)?;
             } else if self.opening.is_some() {
-                match self.open_on(input, decompressors, budget)? {
-                    Fill::Filled => {}
-                    Fill::Need => return Ok(Advance::Need),
-                    Fill::Yield => return Ok(Advance::Yield),
+                match self.open_on(work)? {
+                    Going::Done(()) => {}
+                    Going::Need => return Ok(Going::Need),
+                    Going::Yield => return Ok(Going::Yield),
                 }
             } else {
                 let is_selected = self.selected.is_some();
                 if is_selected {
-                    self.seek(Some(input))?;
+                    self.seek(Some(work.input))?;
                 }
-                match self.pages(|pages, pool| pages.next(is_selected, input, decompressors, pool, budget))? {
-                    Next::Header(entries) => self.pass_page(entries, input, decompressors)?,
-                    Next::Page(kind, body) => self.open(kind, body)?,
-                    Next::Need => return Ok(Advance::Need),
-                    Next::Yield => return Ok(Advance::Yield),
-                    Next::End => {
+                match self.pages()?.next(is_selected, work)? {
+                    Going::Done(Found::Header(entries)) => self.pass_page(entries, work)?,
+                    Going::Done(Found::Page(kind, body)) => self.open(kind, body)?,
+                    Going::Need => return Ok(Going::Need),
+                    Going::Yield => return Ok(Going::Yield),
+                    Going::Done(Found::End) => {
                         return Err(Error::corrupt(format!(
                             "the column chunk ends {} rows and {} entries early",
                             self.rows_left, self.entries_left
                         )));
                     }
                 }
-                budget.charge_units(SLICE_UNITS);
+                work.budget.charge_units(SLICE_UNITS);
             }
-            if budget.is_spent() {
-                return Ok(Advance::Yield);
+            if work.budget.is_spent() {
+                return Ok(Going::Yield);
             }
         }
     }
 
-    /// The chunk's pages, and the pool for what they become.
-    fn pages<T>(&mut self, work: impl FnOnce(&mut PageReader, &mut Pool<u8>) -> Result<T>) -> Result<T> {
-        match &mut self.pages {
-            Some(pages) => work(pages, &mut self.bodies),
-            None => Err(Error::internal("a column without a chunk")),
-        }
+    /// The chunk's pages.
+    fn pages(&mut self) -> Result<&mut PageReader> {
+        self.pages.as_mut().ok_or_else(|| Error::internal("a column without a chunk"))
     }
 
     /// Gets the stream that wants bytes what it wants. `None` when nothing is wanted any more.
-    fn feed(
-        &mut self,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-        budget: &mut Budget<'_>,
-    ) -> Result<Option<Advance>> {
+    fn feed(&mut self, work: &mut Work<'_, '_>) -> Result<Option<Going>> {
         let stream = match (&mut self.opening, &mut self.page, &mut self.dictionary) {
             (Some(opening), ..) => Some(opening.body()).filter(|body| body.is_starved()),
             (_, Some(page), _) => page.starved(),
@@ -384,16 +364,16 @@ impl ColumnReader {
         };
         let (Some(stream), Some(pages)) = (stream, &mut self.pages) else { return Ok(None) };
         let filled = if !stream.is_held() {
-            pages.fill(stream, input, decompressors, &mut self.bodies, budget)?
-        } else if stream.gather(budget)? {
-            Fill::Filled
+            pages.fill(stream, work)?
+        } else if stream.gather(work.budget)? {
+            Going::Done(())
         } else {
-            Fill::Yield
+            Going::Yield
         };
         Ok(match filled {
-            Fill::Filled if !budget.is_spent() => None,
-            Fill::Filled | Fill::Yield => Some(Advance::Yield),
-            Fill::Need => Some(Advance::Need),
+            Going::Done(()) if !work.budget.is_spent() => None,
+            Going::Done(()) | Going::Yield => Some(Going::Yield),
+            Going::Need => Some(Going::Need),
         })
     }
 
@@ -503,26 +483,21 @@ impl ColumnReader {
 
     /// Goes on with a page that is being opened. One that is held is all there: what is wrong at its end is found before its first
     /// rows leave.
-    fn open_on(
-        &mut self,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
+    fn open_on(&mut self, work: &mut Work<'_, '_>) -> Result<Going> {
         let Some(opening) = &mut self.opening else { return Err(Error::internal("no page to open")) };
         if !opening.step()? {
-            return Ok(Fill::Filled);
+            return Ok(Going::Done(()));
         }
         if opening.holds_values() {
-            let finished = self.pages(|pages, pool| pages.finish(input, decompressors, pool, budget))?;
-            if finished != Fill::Filled {
+            let finished = self.pages()?.finish(work)?;
+            if finished != Going::Done(()) {
                 return Ok(finished);
             }
         }
         if let Some(opening) = self.opening.take() {
             self.decode_opened(opening.finish())?;
         }
-        Ok(Fill::Filled)
+        Ok(Going::Done(()))
     }
 
     /// Begins to decode a page that is open.

@@ -93,6 +93,7 @@ mod selected;
 mod skip;
 mod values;
 mod windowed;
+mod work;
 
 pub use bloom::BloomProbe;
 pub use conform::{Conform, ConformReader, Conformer};

@@ -11,13 +11,13 @@ use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{
-    Budget, Demand, Detail, Error, Input, Limit, Limits, Object, Pool, Price, Priority, Result, Want,
+    Budget, Demand, Detail, Error, Input, Limit, Limits, Object, Price, Priority, Result, Want,
 };
 
 use super::ReadOptions;
-use super::body::{Body, Fill};
-use super::decompressors::Decompressors;
+use super::body::Body;
 use super::options::LargePages;
+use super::work::{Going, Work};
 use crate::encoding::stream::Stream;
 use crate::format::{ColumnChunk, Compression, PageHeader, PageKind};
 use crate::thrift::{Skim, Stop, WHOLE_BYTES_MAX};
@@ -60,26 +60,12 @@ enum Expects {
     Body(Box<Body>),
 }
 
-/// What [`PageReader::next_header`] answers.
-pub(super) enum Header {
-    /// A header, and where it stands.
-    Whole(PageHeader, Range<u64>),
-    /// One is wanted, but its bytes are not there: see [`PageReader::want`].
-    Need,
-    /// The budget is spent.
-    Yield,
-}
-
-/// What [`PageReader::next`] answers.
-pub(super) enum Next {
+/// What [`PageReader::next`] finds.
+pub(super) enum Found {
     /// The header of a data page of so many entries: the next call begins to read its body, unless the page is [passed](PageReader::pass).
     Header(u32),
     /// A page: its kind, and the stream of its body. V2: repetition levels, then definition levels, then values.
     Page(PageKind, Stream),
-    /// A page is wanted, but its bytes are not there: see [`PageReader::want`].
-    Need,
-    /// The budget is spent.
-    Yield,
     /// The chunk has no more bytes.
     End,
 }
@@ -207,7 +193,11 @@ impl PageReader {
     }
 
     /// Reads the next page header, and leaves the body unread: the next call of this or of `next` follows it.
-    pub(super) fn next_header(&mut self, input: &mut Input, budget: &mut Budget<'_>) -> Result<Header> {
+    pub(super) fn next_header(
+        &mut self,
+        input: &mut Input,
+        budget: &mut Budget<'_>,
+    ) -> Result<Going<(PageHeader, Range<u64>)>> {
         let Expects::Header(skim) = &mut self.expects else {
             return Err(Error::internal("a page header where a body is read"));
         };
@@ -217,18 +207,18 @@ impl PageReader {
                 let left = self.end - self.at;
                 let piece = input.segment(self.at, left.min(u64_of(WHOLE_BYTES_MAX)));
                 if piece.is_empty() {
-                    return Ok(Header::Need);
+                    return Ok(Going::Need);
                 }
                 let read = PageHeader::read(&piece);
                 let looked_at = read.as_ref().map_or(piece.len(), |(_, length)| *length);
                 budget.charge(HEADER_PRICE, looked_at, 1);
                 match read {
-                    Ok((header, length)) => Header::Whole(header, self.at..self.at + u64_of(length)),
+                    Ok((header, length)) => Going::Done((header, self.at..self.at + u64_of(length))),
                     Err(Stop::End) => {
                         let skim = Box::new(PageHeader::skim(self.at, &self.limits));
                         if budget.is_spent() {
                             self.expects = Expects::Header(Some(skim));
-                            return Ok(Header::Yield);
+                            return Ok(Going::Yield);
                         }
                         self.skim_header(skim, input, budget)?
                     }
@@ -236,7 +226,7 @@ impl PageReader {
                 }
             }
         };
-        let Header::Whole(header, range) = header else { return Ok(header) };
+        let Going::Done((header, range)) = header else { return Ok(header) };
         self.check_header(range.end - range.start)?;
         self.pages += 1;
         self.at = range.end;
@@ -252,7 +242,7 @@ impl PageReader {
                 header.compressed_bytes
             )));
         }
-        Ok(Header::Whole(header, range))
+        Ok(Going::Done((header, range)))
     }
 
     /// Skims a header on, and lets go of what is skimmed.
@@ -261,7 +251,7 @@ impl PageReader {
         mut skim: Box<Skim>,
         input: &mut Input,
         budget: &mut Budget<'_>,
-    ) -> Result<Header> {
+    ) -> Result<Going<(PageHeader, Range<u64>)>> {
         let end = self.end.min(self.at.saturating_add(self.limits.page_header_bytes).saturating_add(1));
         loop {
             let piece = input.segment(skim.at(), end - skim.at());
@@ -269,7 +259,7 @@ impl PageReader {
                 self.check_header(skim.at() - self.at)?;
                 if skim.at() < end {
                     self.expects = Expects::Header(Some(skim));
-                    return Ok(Header::Need);
+                    return Ok(Going::Need);
                 }
                 return Err(PageHeader::fault_of(&skim, PageHeader::error(Stop::End, self.at)));
             }
@@ -277,11 +267,11 @@ impl PageReader {
             input.release(self.at..skim.at());
             if is_whole {
                 budget.charge(HEADER_PRICE, skim.digest_bytes(), 1);
-                return Ok(Header::Whole(PageHeader::of_skim(&skim)?, self.at..skim.at()));
+                return Ok(Going::Done((PageHeader::of_skim(&skim)?, self.at..skim.at())));
             }
             if budget.is_spent() {
                 self.expects = Expects::Header(Some(skim));
-                return Ok(Header::Yield);
+                return Ok(Going::Yield);
             }
         }
     }
@@ -322,40 +312,33 @@ impl PageReader {
     }
 
     /// Steps over the rest of the page whose header was read last: nothing of it is wanted any more.
-    pub(super) fn pass(&mut self, input: &mut Input, decompressors: &mut Decompressors) {
+    pub(super) fn pass(&mut self, work: &mut Work<'_, '_>) {
         if let Expects::Body(body) = core::mem::replace(&mut self.expects, Expects::Header(None)) {
-            input.release(body.packed.clone());
-            body.give_back(decompressors);
+            work.input.release(body.packed.clone());
+            body.give_back(work.decompressors);
         }
     }
 
     /// Begins the next page that holds data or a dictionary; where `by_header`, it stops behind the header of each that holds data. What
     /// is left of the page before is looked at, and dropped.
-    pub(super) fn next(
-        &mut self,
-        by_header: bool,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-        pool: &mut Pool<u8>,
-        budget: &mut Budget<'_>,
-    ) -> Result<Next> {
+    pub(super) fn next(&mut self, by_header: bool, work: &mut Work<'_, '_>) -> Result<Going<Found>> {
         loop {
             match &mut self.expects {
                 Expects::Header(_) => {
                     if self.at >= self.end {
-                        return Ok(Next::End);
+                        return Ok(Going::Done(Found::End));
                     }
-                    let header = match self.next_header(input, budget)? {
-                        Header::Whole(header, _) => header,
-                        Header::Need => return Ok(Next::Need),
-                        Header::Yield => return Ok(Next::Yield),
+                    let header = match self.next_header(work.input, work.budget)? {
+                        Going::Done((header, _)) => header,
+                        Going::Need => return Ok(Going::Need),
+                        Going::Yield => return Ok(Going::Yield),
                     };
                     self.limits.check(Limit::PageBytes, header.compressed_bytes.into())?;
                     self.limits.check(Limit::PageBytes, header.uncompressed_bytes.into())?;
                     if let PageKind::Other(_) = header.kind {
-                        self.skip_body(&header, input);
-                        if budget.is_spent() {
-                            return Ok(Next::Yield);
+                        self.skip_body(&header, work.input);
+                        if work.budget.is_spent() {
+                            return Ok(Going::Yield);
                         }
                     } else {
                         let crc = header.crc.filter(|_| self.verify_crc);
@@ -366,25 +349,25 @@ impl PageReader {
                         let entries = body.entries();
                         self.expects = Expects::Body(Box::new(body));
                         if let Some(entries) = entries.filter(|_| by_header) {
-                            return Ok(Next::Header(entries));
+                            return Ok(Going::Done(Found::Header(entries)));
                         }
                     }
                 }
                 Expects::Body(body) => {
                     let done = match &body.header {
-                        Some(_) => body.check_first(input, budget)?,
-                        None => self.finish(input, decompressors, pool, budget)?,
+                        Some(_) => body.check_first(work)?,
+                        None => self.finish(work)?,
                     };
                     match done {
-                        Fill::Filled => {}
-                        Fill::Need => return Ok(Next::Need),
-                        Fill::Yield => return Ok(Next::Yield),
+                        Going::Done(()) => {}
+                        Going::Need => return Ok(Going::Need),
+                        Going::Yield => return Ok(Going::Yield),
                     }
                     if let Expects::Body(body) = &mut self.expects
                         && let Some(header) = body.header.take()
                     {
                         let stream = body.open(&header, self.compression)?;
-                        return Ok(Next::Page(header.kind, stream));
+                        return Ok(Going::Done(Found::Page(header.kind, stream)));
                     }
                 }
             }
@@ -392,36 +375,23 @@ impl PageReader {
     }
 
     /// Ends the current page, whose values are all decoded: what is left of its body is looked at, and dropped.
-    pub(super) fn finish(
-        &mut self,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-        pool: &mut Pool<u8>,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
-        let Expects::Body(body) = &mut self.expects else { return Ok(Fill::Filled) };
-        let finished = body.finish(input, decompressors, pool, budget)?;
-        if finished == Fill::Filled {
+    pub(super) fn finish(&mut self, work: &mut Work<'_, '_>) -> Result<Going> {
+        let Expects::Body(body) = &mut self.expects else { return Ok(Going::Done(())) };
+        let finished = body.finish(work)?;
+        if finished == Going::Done(()) {
             self.expects = Expects::Header(None);
         }
         Ok(finished)
     }
 
     /// Supplies the stream of the current page with the bytes that it wants.
-    pub(super) fn fill(
-        &mut self,
-        stream: &mut Stream,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-        pool: &mut Pool<u8>,
-        budget: &mut Budget<'_>,
-    ) -> Result<Fill> {
+    pub(super) fn fill(&mut self, stream: &mut Stream, work: &mut Work<'_, '_>) -> Result<Going> {
         let Expects::Body(body) = &mut self.expects else {
             return Err(Error::internal("bytes of a page that is at its end"));
         };
-        let filled = body.fill(stream, input, decompressors, pool, budget)?;
-        if filled == Fill::Filled && body.is_done() {
-            input.release(body.packed.clone());
+        let filled = body.fill(stream, work)?;
+        if filled == Going::Done(()) && body.is_done() {
+            work.input.release(body.packed.clone());
             self.expects = Expects::Header(None);
         }
         Ok(filled)

@@ -12,9 +12,10 @@ use marquetry_base::{
 };
 
 use super::ReadOptions;
-use super::column::{Advance, ColumnReader};
+use super::column::ColumnReader;
 use super::decompressors::Decompressors;
 use super::selected::Selected;
+use super::work::Going;
 use crate::batch::store::{rows_max, value_bytes};
 use crate::batch::{Batch, RowSelection};
 use crate::format::{FileMetaData, OffsetIndex};
@@ -376,13 +377,13 @@ impl BatchReader {
                     let held = self.held.saturating_add(self.input.held()) + self.decompressors.held();
                     Limit::TotalBytes.check(total_bytes, held)?;
                     match advance {
-                        Advance::Full => {
+                        Going::Done(()) => {
                             group.full += 1;
                             group.full_rows = group.full_rows.min(column.rows());
                             budget.charge(COLUMN_PRICE, 0, 1);
                         }
-                        Advance::Yield => return Ok(Step::Yield),
-                        Advance::Need => {
+                        Going::Yield => return Ok(Step::Yield),
+                        Going::Need => {
                             let first = group.full;
                             return self.demand(first);
                         }

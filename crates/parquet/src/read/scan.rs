@@ -8,7 +8,8 @@ use marquetry_base::{
 };
 
 use super::ReadOptions;
-use super::page::{Header, PageReader};
+use super::page::PageReader;
+use super::work::Going;
 use crate::format::{FileMetaData, PageHeader};
 
 /// Bytes asked for at a time. Bodies are not wanted, so little more than a header.
@@ -74,14 +75,14 @@ impl PageScanner {
             return Ok(Step::Done);
         }
         match self.pages.next_header(&mut self.input, budget)? {
-            Header::Whole(header, range) => {
+            Going::Done((header, range)) => {
                 self.pages.skip_body(&header, &mut self.input);
                 let number = self.pages.page().unwrap_or(0);
                 let header_bytes = u32::try_from(range.end - range.start).unwrap_or(u32::MAX);
                 Ok(Step::Ready(PageInfo { number, offset: range.start, header_bytes, header }))
             }
-            Header::Yield => Ok(Step::Yield),
-            Header::Need => {
+            Going::Yield => Ok(Step::Yield),
+            Going::Need => {
                 let mut demand = Demand::default();
                 self.pages.want(&self.input, Priority::Now, &mut demand);
                 Ok(Step::Need(demand))

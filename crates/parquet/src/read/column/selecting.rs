@@ -4,8 +4,8 @@ use alloc::format;
 
 use marquetry_base::{Error, Input, Result};
 
-use super::super::decompressors::Decompressors;
 use super::super::levels::NestedLeaf;
+use super::super::work::Work;
 use super::{ColumnReader, too_many_rows};
 use crate::schema::PhysicalType;
 
@@ -57,12 +57,7 @@ impl ColumnReader {
     }
 
     /// Steps over a data page whose header says that it has so many entries, if none of them is wanted.
-    pub(super) fn pass_page(
-        &mut self,
-        entries: u32,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-    ) -> Result<()> {
+    pub(super) fn pass_page(&mut self, entries: u32, work: &mut Work<'_, '_>) -> Result<()> {
         let (position, decodes_all) = (self.position(), self.decodes_all());
         let Some(selected) = &mut self.selected else { return Ok(()) };
         if self.nested.is_some() || decodes_all {
@@ -79,20 +74,13 @@ impl ColumnReader {
         if selected.passes(position, entries) {
             self.rows_left = self.rows_left.checked_sub(entries).ok_or_else(too_many_rows)?;
             self.entries_left = self.entries_left.checked_sub(entries).ok_or_else(too_many_rows)?;
-            self.pages(|pages, _| {
-                pages.pass(input, decompressors);
-                Ok(())
-            })?;
+            self.pages()?.pass(work);
         }
         Ok(())
     }
 
     /// Steps over the rest of the page if no row of it is wanted.
-    pub(super) fn pass_unwanted(
-        &mut self,
-        input: &mut Input,
-        decompressors: &mut Decompressors,
-    ) -> Result<()> {
+    pub(super) fn pass_unwanted(&mut self, work: &mut Work<'_, '_>) -> Result<()> {
         let (position, decodes_all) = (self.position(), self.decodes_all());
         let (Some(selected), Some(page), Some(pages)) = (&mut self.selected, &mut self.page, &mut self.pages)
         else {
@@ -102,7 +90,7 @@ impl ColumnReader {
         if page.entries_left + ahead == 0 {
             // Nothing of it was wanted, so nothing but its levels was read.
             if !page.is_used && !(decodes_all && page.behind > 0) {
-                pages.pass(input, decompressors);
+                pages.pass(work);
                 self.check_page_end()?;
                 self.close();
             }
@@ -131,7 +119,7 @@ impl ColumnReader {
         }
         page.entries_left = 0;
         if !(page.is_used && pages.is_unverified()) {
-            pages.pass(input, decompressors);
+            pages.pass(work);
             self.close();
         }
         Ok(())
