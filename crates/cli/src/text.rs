@@ -14,49 +14,50 @@ use crate::output::Interrupted;
 /// How text is read.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct TextArgs {
-    /// What the files are, whatever their names end in; '-' is standard input then
+    /// Input format, whatever the files' names; allows '-' for standard input
     ///
-    /// Without it, names that end in .csv, .tsv, .tab, .jsonl and .ndjson are text, compressed ones too (.csv.gz, .jsonl.zst), and all
-    /// others are Parquet files. Text is UTF-8.
+    /// By default, names that end in .csv, .tsv, .tab, .jsonl and .ndjson are text, compressed or not (.csv.gz,
+    /// .jsonl.zst), and all others are Parquet files. Text is UTF-8.
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "CSV and JSON lines")]
     pub(crate) from: Option<Format>,
 
-    /// What stands between fields [default: of CSV what the first rows suggest: , tab ; or |]
+    /// Field delimiter [default: detected from the first rows of CSV: , tab ; or |]
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter, help_heading = "CSV and JSON lines")]
     pub(crate) delimiter: Option<u8>,
 
-    /// What may stand around fields, or 'none' [default: " of CSV, none of TSV]
+    /// Quote character, or 'none' [default: " for CSV, none for TSV]
     #[arg(long, value_name = "CHARACTER", value_parser = quote, help_heading = "CSV and JSON lines")]
     pub(crate) quote: Option<text::Quote>,
 
-    /// Whether the first row names the columns
+    /// Header row: whether the first row names the columns
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "CSV and JSON lines")]
     pub(crate) header: Header,
 
-    /// What stands for null, where no quotes are around it [default: nothing]
+    /// Text that means null, unless quoted [default: empty text]
     ///
-    /// May be given several times: --null NA --null ''
+    /// Can be given several times: --null NA --null ''
     #[arg(long, value_name = "TEXT", help_heading = "CSV and JSON lines")]
     pub(crate) null: Vec<String>,
 
-    /// What a row of fewer fields than the ones before is
+    /// Handling of rows with too few fields
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "CSV and JSON lines")]
     pub(crate) short_rows: ShortRows,
 
-    /// The columns and their types: 'id bigint, name text, tags list<text>'
+    /// Columns and their types: 'id bigint, name text, tags list<text>'
     ///
     /// Types are CQL's: boolean, tinyint, smallint, int, bigint, float, double, text, blob, uuid, date, time, timestamp; and
-    /// decimal(p, s), timestamp(6) and timestamp(9) (of micro- and nanoseconds), localtimestamp(3, 6 or 9) (of no zone); of JSON,
-    /// list<…>, map<…, …> and struct<name type, …>, too. Without it types are inferred: bigint, double, boolean, date, timestamps in ISO
-    /// 8601, else text; what would lose something, as 007 would, is text. A text of numbers and others is text only if that is told.
+    /// decimal(p, s), timestamp(6) and timestamp(9) (in micro- and nanoseconds), localtimestamp(3, 6 or 9)
+    /// (without a zone); for JSON also list<…>, map<…, …> and struct<name type, …>. By default types are
+    /// inferred: bigint, double, boolean, date, timestamps in ISO 8601, otherwise text. Values that would lose
+    /// something, such as 007, are text. A JSON field with both numbers and text must be declared as text.
     #[arg(long, value_name = "COLUMNS", help_heading = "CSV and JSON lines")]
     pub(crate) schema: Option<String>,
 
-    /// The same from a file
+    /// File with the columns and their types, as in --schema
     #[arg(long, value_name = "FILE", conflicts_with = "schema", help_heading = "CSV and JSON lines")]
     pub(crate) schema_file: Option<PathBuf>,
 
-    /// Read each file twice, to infer the types from all rows, not from the first 16 MiB
+    /// Type inference from all rows, not only the first 16 MiB; reads each file twice
     #[arg(long, help_heading = "CSV and JSON lines")]
     pub(crate) infer_all: bool,
 }
@@ -70,19 +71,20 @@ pub(crate) enum Format {
     Csv,
     /// Tab-separated text, without quotes
     Tsv,
-    /// A JSON object a line
+    /// One JSON object per line
     Jsonl,
 }
 
 /// Whether the first row names the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Header {
-    /// If no field of it is a number, a date, true or false (and an error, if two are the same); with --schema, if it has those names
+    /// It does if none of its fields is a number, a date, true or false (an error if two are equal); with
+    /// --schema, if it has those names
     #[default]
     Auto,
-    /// It does: of columns of the same name x the second is x_2, and one without a name is column and its number
+    /// It does; a second column x is renamed x_2, and a column without a name gets column and its number
     Yes,
-    /// It is a row as the others: columns are column1, column2, …
+    /// It is data; columns are named column1, column2, …
     No,
 }
 
@@ -92,7 +94,7 @@ pub(crate) enum ShortRows {
     /// An error
     #[default]
     Error,
-    /// A row whose other fields are null
+    /// Missing fields are null
     Null,
 }
 
