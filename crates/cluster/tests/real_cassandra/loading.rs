@@ -380,7 +380,7 @@ fn wrong_addresses(server: &Server) {
     let started = Instant::now();
     let error = Made::new(&[("a", "int")], []).load(&mut table).1.unwrap_err();
     assert!(started.elapsed() < Duration::from_millis(900), "{error}");
-    assert_eq!(error.to_string(), "the key names \"k\", which is no column; there are a (made)");
+    assert_eq!(error.to_string(), "the key names \"k\", which is not a column; there are a (made)");
     let mut table = CqlTable::new(table.address().clone(), {
         let mut options = CqlOptions::default();
         options.connect.timeout = Duration::from_secs(1);
