@@ -52,6 +52,8 @@ pub enum Detail {
     Encoding(i32),
     /// This codec, by the format's number (`CompressionCodec` in parquet.thrift), is not known or not available.
     Codec(i32),
+    /// Text is not UTF-8.
+    NotUtf8,
     /// The object does not exist.
     NotFound,
     /// The object already exists and may not be replaced.

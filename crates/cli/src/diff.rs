@@ -101,8 +101,8 @@ impl Diff {
             for (row, batches) in &column.shown {
                 for (((source, name), batch), column) in tables.iter().zip(batches).zip(column.column) {
                     let table = source.table();
-                    let mut values = RowText::new(table, self.table.limits.limits())?;
-                    let value = values.of(table, name, batch, 0, column)?;
+                    let mut values = RowText::new(table, &self.table.limits.limits())?;
+                    let value = values.of(name, batch, 0, column)?;
                     line(format!("  row {row}: {} in {name}", printable(&value)));
                 }
             }

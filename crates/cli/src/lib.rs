@@ -5,15 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod calendar;
-mod cells;
 mod completions;
 mod copy;
 mod cql;
 mod diff;
 mod failure;
 mod json;
-mod nested;
 mod numbers;
 mod output;
 mod parquet2cql;
@@ -25,7 +22,6 @@ mod table_args;
 mod target;
 mod terminal;
 mod text;
-mod value;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;

@@ -3,6 +3,7 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::terminal::Terminal;
+pub(crate) use marquetry_base::print::{is_harmful, printable};
 
 /// What a column of text, or a title, keeps when a table is squeezed into a terminal.
 const SQUEEZED_WIDTH_MIN: usize = 8;
@@ -142,30 +143,6 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
         kept.push('…');
     }
     kept
-}
-
-/// Whether a character moves the cursor, speaks to the terminal, turns the direction of writing, or cannot be seen, so that two
-/// different texts look the same.
-pub(crate) fn is_harmful(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            // Marks and overrides of direction, and separators of lines.
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-            // Of no width. Joiners (U+200C, U+200D) are not here: many scripts and emoji are written with them.
-            | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
-}
-
-/// `text` with everything escaped that is harmful.
-pub(crate) fn printable(text: &str) -> String {
-    if !text.contains(is_harmful) {
-        return text.to_string();
-    }
-    let mut safe = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if is_harmful(c) { safe.extend(c.escape_default()) } else { safe.push(c) }
-    }
-    safe
 }
 
 #[cfg(test)]

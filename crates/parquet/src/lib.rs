@@ -7,6 +7,7 @@
 //! * [`bloom`]: Bloom filters and their hash;
 //! * [`encoding`]: one module per encoding;
 //! * [`hive`]: columns in the names of directories;
+//! * [`print`]: how values are printed, and batches as JSON lines and CSV;
 //! * [`prune`]: what statistics and the page index say about values before they are read;
 //! * [`geometry`]: well-known binary as well-known text;
 //! * [`read`]: the machines that read;
@@ -57,6 +58,7 @@ pub mod format;
 pub mod geometry;
 mod growing;
 pub mod hive;
+pub mod print;
 pub mod prune;
 pub mod read;
 pub mod record;

@@ -113,6 +113,11 @@ fn source_files_are_short() {
 }
 
 #[test]
+fn values_are_printed_in_one_place() {
+    none(texts(".rs").flat_map(|(path, text)| sources::printers(path, text)));
+}
+
+#[test]
 fn nothing_is_unfinished() {
     none(texts(".rs").flat_map(|(path, text)| sources::unfinished(path, text)));
 }

@@ -9,7 +9,7 @@ mod text;
 mod time;
 
 pub use decimal::{DIGITS_BYTES_MAX, Digits};
-pub use text::{is_harmful, printable};
+pub use text::{csv_field, is_harmful, printable};
 pub use time::{date, time, timestamp, timestamp_nanos, without_zeros};
 
 use alloc::vec::Vec;

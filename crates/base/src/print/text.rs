@@ -1,6 +1,23 @@
-//! Text that is harmless wherever it is printed.
+//! Text that is harmless wherever it is printed, and text in CSV.
 
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// A field of CSV: in quotes where it must be (RFC 4180), and where it is empty, which nothing else tells from null.
+pub fn csv_field(out: &mut Vec<u8>, text: &str) {
+    if !text.is_empty() && !text.contains([',', '"', '\r', '\n']) {
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    out.push(b'"');
+    for (at, part) in text.split('"').enumerate() {
+        if at > 0 {
+            out.extend_from_slice(b"\"\"");
+        }
+        out.extend_from_slice(part.as_bytes());
+    }
+    out.push(b'"');
+}
 
 /// Whether a character moves the cursor, speaks to the terminal, turns the direction of writing, or cannot be seen, so that two
 /// different texts look the same.
@@ -28,7 +45,17 @@ pub fn printable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::printed;
     use super::*;
+
+    #[test]
+    fn csv_fields_are_quoted_where_they_must_be() {
+        let csv = |text| printed(|out| csv_field(out, text));
+        assert_eq!(csv("plain text"), "plain text");
+        assert_eq!(csv(""), "\"\"");
+        assert_eq!(csv("a,b"), "\"a,b\"");
+        assert_eq!(csv("say \"hi\"\n"), "\"say \"\"hi\"\"\n\"");
+    }
 
     #[test]
     fn what_is_harmful_is_escaped() {

@@ -2,13 +2,14 @@
 
 use std::cmp::Ordering;
 
+use marquetry_base::print::{bytes as hex, without_zeros};
+use marquetry_parquet::batch::Value;
 use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::print::{Shown, value};
 use marquetry_parquet::prune::{Bound, Known, LeafOrder, Order};
-use marquetry_parquet::schema::{Leaf, PhysicalType};
+use marquetry_parquet::schema::{Leaf, Meaning, PhysicalType};
 
-use crate::calendar::without_zeros;
 use crate::table::printable;
-use crate::value::{Meaning, Raw, Shown, hex};
 
 /// Characters of a text, and bytes of a binary value, that are shown of a bound.
 const SHOWN_CHARS_MAX: usize = 32;
@@ -29,7 +30,7 @@ impl Statistics {
         Some(Statistics {
             order: LeafOrder::of(metadata, leaf_index)?,
             physical_type: leaf.physical_type,
-            meaning: Meaning::of(&metadata.schema, leaf),
+            meaning: metadata.schema.meaning_of(leaf).read_as(leaf.physical_type),
         })
     }
 
@@ -55,11 +56,11 @@ impl Statistics {
             let cut = if bytes.len() > SHOWN_BYTES_MAX { "…" } else { cut_by_writer };
             format!("{}{cut}", String::from_utf8_lossy(&out))
         };
-        let raw = Raw::of_bound(self.physical_type, bound.value)?;
-        if let (Meaning::Plain, Raw::Bytes(bytes)) = (self.meaning, raw) {
+        let raw = Value::of_bound(self.physical_type, bound.value)?;
+        if let (Meaning::Bytes | Meaning::Bson | Meaning::Null, Value::Bytes(bytes)) = (self.meaning, raw) {
             return Some(binary(bytes, cut_by_writer));
         }
-        Some(match self.meaning.show(raw, &mut out) {
+        Some(match value(&mut out, self.meaning, raw) {
             Shown::Text(text) => {
                 let mut kept: String = text.chars().take(SHOWN_CHARS_MAX).collect();
                 if kept.len() < text.len() {
@@ -85,8 +86,8 @@ impl Statistics {
     /// The whole value, for programs; bytes that are not UTF-8 in hexadecimal.
     pub(super) fn exact_text(&self, bound: Option<Bound<'_>>) -> Option<String> {
         let mut out = Vec::new();
-        let raw = Raw::of_bound(self.physical_type, bound?.value)?;
-        Some(match self.meaning.show(raw, &mut out) {
+        let raw = Value::of_bound(self.physical_type, bound?.value)?;
+        Some(match value(&mut out, self.meaning, raw) {
             Shown::Text(text) => text.to_string(),
             Shown::NotText(bytes) => {
                 hex(&mut out, bytes);

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use marquetry_base::print::bytes as hex;
 use marquetry_parquet::format::{
     ColumnChunk, ColumnOrder, EncryptionAlgorithm, GeospatialStatistics, KeyValue, RowGroup, SizeStatistics,
     Statistics,
@@ -12,7 +13,6 @@ use marquetry_parquet::schema::{Leaf, LogicalType, NodeKind, Repetition};
 
 use super::bounds;
 use crate::failure::{Failure, Outcome};
-use crate::value::hex;
 use marquetry_tables::files::ParquetFile;
 
 pub(super) fn print(file: &ParquetFile, out: &mut Vec<u8>) -> Outcome {

@@ -9,6 +9,7 @@ mod columns;
 mod selection;
 mod slice;
 pub(crate) mod store;
+mod value;
 mod values;
 
 pub use array::{Array, ArrayKind};
@@ -16,4 +17,5 @@ pub use assembler::Assembler;
 pub use columns::{Batch, ColumnBatch, Layout, Levels};
 pub use selection::{Combine, Combining, RowSelection};
 pub use slice::Slice;
+pub use value::Value;
 pub use values::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};

@@ -15,7 +15,8 @@ use alloc::vec::Vec;
 
 use marquetry_base::{Budget, Error, Price, Result};
 
-use crate::batch::{Batch, ColumnBatch, Layout, Values};
+pub use crate::batch::Value;
+use crate::batch::{Batch, ColumnBatch, Layout};
 use program::Op;
 pub use program::{Field, Program};
 pub use shred::{ShredOptions, Shredder};
@@ -49,23 +50,6 @@ pub trait RecordSink {
     fn null(&mut self, field: usize) -> Result<()>;
     /// A leaf's value.
     fn value(&mut self, field: usize, value: Value<'_>) -> Result<()>;
-}
-
-/// A leaf's value, as its physical type holds it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Value<'a> {
-    /// BOOLEAN.
-    Boolean(bool),
-    /// INT32.
-    Int32(i32),
-    /// INT64.
-    Int64(i64),
-    /// FLOAT.
-    Float(f32),
-    /// DOUBLE.
-    Double(f64),
-    /// INT96, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY.
-    Bytes(&'a [u8]),
 }
 
 /// What an instruction costs, its event's handling aside.
@@ -312,25 +296,9 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     fn take_value(&mut self) -> Option<Value<'a>> {
-        let value = value_at(&self.batch.values, self.value)?;
+        let value = Value::of_values(&self.batch.values, self.value)?;
         self.entry += 1;
         self.value += 1;
         Some(value)
     }
-}
-
-fn value_at(values: &Values, index: usize) -> Option<Value<'_>> {
-    if index >= values.len() {
-        return None;
-    }
-    Some(match values {
-        Values::Boolean(bits) => Value::Boolean(bits.get(index)),
-        Values::Int32(values) => Value::Int32(values[index]),
-        Values::Int64(values) => Value::Int64(values[index]),
-        Values::Float(values) => Value::Float(values[index]),
-        Values::Double(values) => Value::Double(values[index]),
-        Values::ByteArray(values) => Value::Bytes(values.get(index)),
-        Values::Int96(values) | Values::FixedLenByteArray(values) => Value::Bytes(values.get(index)),
-        Values::Dictionary(indices, values) => value_at(values, indices[index] as usize)?,
-    })
 }

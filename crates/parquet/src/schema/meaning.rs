@@ -143,6 +143,16 @@ impl Meaning {
         matches!(self, Meaning::String | Meaning::Enum | Meaning::Json)
     }
 
+    /// Whether values are numbers: integers, decimals, and floats with NaN, too.
+    pub fn is_number(self) -> bool {
+        matches!(self, Meaning::Integer { .. } | Meaning::Decimal { .. }) || self.is_floating()
+    }
+
+    /// Whether values are times, with or without a day.
+    pub fn is_time(self) -> bool {
+        matches!(self, Meaning::Time { .. } | Meaning::Timestamp { .. } | Meaning::Int96)
+    }
+
     /// Whether values can be NaN.
     pub fn is_floating(self) -> bool {
         matches!(self, Meaning::Float16 | Meaning::Float | Meaning::Double)

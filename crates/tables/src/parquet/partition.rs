@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
-use marquetry_base::{Error, Result, print};
-use marquetry_parquet::batch::{Batch, Values};
+use marquetry_base::{Detail, Error, Result};
+use marquetry_parquet::batch::{Batch, Value, Values};
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::hive::Partition;
-use marquetry_parquet::schema::{Meaning, PhysicalType, Projection, Schema};
+use marquetry_parquet::print::{Shown, value};
+use marquetry_parquet::schema::{Meaning, Projection, Schema};
 
 use super::option;
 use crate::entries::is_same_value;
@@ -32,7 +33,6 @@ struct PartitionColumn {
     leaf: usize,
     name: String,
     meaning: Meaning,
-    physical_type: PhysicalType,
 }
 
 impl Partitioning {
@@ -52,7 +52,7 @@ impl Partitioning {
             if columns.iter().any(|column| column.leaf == leaf) {
                 return Err(wrong(format!("the column {dotted} is named twice")));
             }
-            let meaning = Meaning::of(found.physical_type, node.logical_type.as_ref());
+            let meaning = schema.meaning_of(found).read_as(found.physical_type);
             if node.name.is_empty() || !makes_names(meaning) {
                 let what =
                     node.logical_type.as_ref().map_or(found.physical_type.to_string(), ToString::to_string);
@@ -61,8 +61,7 @@ impl Partitioning {
                      times and UUIDs do"
                 )));
             }
-            let (name, physical_type) = (node.name.clone(), found.physical_type);
-            columns.push(PartitionColumn { leaf, name, meaning, physical_type });
+            columns.push(PartitionColumn { leaf, name: node.name.clone(), meaning });
         }
         let is_partition = |leaf: usize| columns.iter().any(|column| column.leaf == leaf);
         let kept: Vec<usize> = (0..schema.leaves().len()).filter(|leaf| !is_partition(*leaf)).collect();
@@ -167,7 +166,8 @@ impl Partitioning {
 /// Whether values have names by which they are told apart, and that say what they are.
 fn makes_names(meaning: Meaning) -> bool {
     match meaning {
-        Meaning::Boolean
+        Meaning::Null
+        | Meaning::Boolean
         | Meaning::Integer { .. }
         | Meaning::Decimal { .. }
         | Meaning::Date
@@ -177,7 +177,16 @@ fn makes_names(meaning: Meaning) -> bool {
         | Meaning::String
         | Meaning::Enum
         | Meaning::Json => true,
-        _ => false,
+        Meaning::Float16
+        | Meaning::Float
+        | Meaning::Double
+        | Meaning::Int96
+        | Meaning::Interval
+        | Meaning::Bson
+        | Meaning::Bytes
+        | Meaning::Geometry
+        | Meaning::Geography
+        | Meaning::Unrecognised => false,
     }
 }
 
@@ -189,59 +198,22 @@ impl PartitionColumn {
         if column.is_null(row) {
             return Ok(None);
         }
+        let found = Value::of_values(&column.values, row);
+        let found = found.ok_or_else(|| Error::internal("a row that is not there"))?;
         let mut out = Vec::new();
-        let integer = match &column.values {
-            Values::Boolean(bits) => {
-                print::boolean(&mut out, bits.get(row));
-                None
+        let text = match value(&mut out, self.meaning, found) {
+            Shown::Text(text) => Ok(text.to_string()),
+            Shown::NotText(_) => {
+                let error = Error::conversion("a value that is not UTF-8 is no name of a directory");
+                Err(error.with(Detail::NotUtf8).at(|place| {
+                    place.column = Some(self.name.clone());
+                    place.row = Some(batch.first_row + u64_of(row));
+                }))
             }
-            Values::Int32(values) => Some(i64::from(values[row])),
-            Values::Int64(values) => Some(values[row]),
-            Values::ByteArray(values) => {
-                self.append_bytes(values.get(row), &mut out);
-                None
+            Shown::Boolean | Shown::Number | Shown::Word | Shown::Wkt => {
+                String::from_utf8(out).map_err(|_| Error::internal("a value whose text is none"))
             }
-            Values::FixedLenByteArray(values) => {
-                self.append_bytes(values.get(row), &mut out);
-                None
-            }
-            _ => return Err(Error::internal("a value that makes no name of a directory")),
         };
-        match (self.meaning, integer) {
-            (_, None) => {}
-            (Meaning::Date, Some(days)) => print::date(&mut out, days),
-            (Meaning::Time { unit, .. }, Some(value)) => print::time(&mut out, value, unit),
-            (Meaning::Timestamp { unit, is_adjusted_to_utc }, Some(value)) => {
-                print::timestamp(&mut out, value, unit);
-                out.extend(is_adjusted_to_utc.then_some(b'Z'));
-            }
-            (Meaning::Decimal { scale, .. }, Some(value)) => {
-                print::Digits::of(i128::from(value)).fixed(&mut out, usize::try_from(scale).unwrap_or(0));
-            }
-            (Meaning::Integer { is_signed: false, .. }, Some(value)) => match self.physical_type {
-                PhysicalType::Int64 => print::integer(&mut out, value.cast_unsigned()),
-                // What it was widened from.
-                _ => print::integer(&mut out, i128::from(value).rem_euclid(1 << 32)),
-            },
-            (_, Some(value)) => print::integer(&mut out, value),
-        }
-        let text = String::from_utf8(out).map_err(|_| {
-            Error::conversion("a value that is not UTF-8 is no name of a directory").at(|place| {
-                place.column = Some(self.name.clone());
-                place.row = Some(batch.first_row + u64_of(row));
-            })
-        });
         text.map(Some)
-    }
-
-    fn append_bytes(&self, bytes: &[u8], out: &mut Vec<u8>) {
-        match (self.meaning, bytes.try_into()) {
-            (Meaning::Uuid, Ok(uuid)) => print::uuid(out, uuid),
-            (Meaning::Decimal { scale, .. }, _) => match print::Digits::of_bytes(bytes) {
-                Some(digits) => digits.fixed(out, usize::try_from(scale).unwrap_or(0)),
-                None => print::bytes(out, bytes),
-            },
-            _ => out.extend_from_slice(bytes),
-        }
     }
 }

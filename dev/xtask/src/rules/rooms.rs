@@ -19,7 +19,7 @@ pub const FLOORS: &[&[&str]] = &[
     &["batch"],
     &["bloom", "encoding", "geometry", "hive", "prune"],
     &["record", "variant"],
-    &["read", "write"],
+    &["print", "read", "write"],
     &["sort"],
 ];
 

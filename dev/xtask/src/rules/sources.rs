@@ -22,6 +22,28 @@ const OWN_SKIPS: &[&str] = &[
 const MACHINE_PATHS: &[&str] =
     &[concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/Us", "ers/")];
 
+/// Where values are printed: numbers as digits, days as dates.
+const PRINTERS: &[&str] = &["crates/base/src/print/", "crates/base/src/calendar.rs"];
+
+/// What only stands there: the crates that make digits, and the days of 400 years, by which dates are computed.
+const PRINTING: &[&str] = &["itoa", "zmij", "ryu", "146_097", "calendar::civil"];
+
+/// Printers of numbers and dates beside the one place for them, in a file of `crates/*/src`.
+pub fn printers(path: &str, text: &str) -> Vec<String> {
+    let is_printer = PRINTERS.iter().any(|place| path.starts_with(place));
+    if is_printer || !path.starts_with("crates/") || !path.contains("/src/") {
+        return Vec::new();
+    }
+    let code = code_only(text);
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let stands = |name: &&&str| {
+        code.match_indices(**name)
+            .any(|(at, _)| !code[..at].ends_with(is_part) && !code[at + name.len()..].starts_with(is_part))
+    };
+    let found = PRINTING.iter().filter(stands);
+    found.map(|name| format!("{path}: `{name}`, where base::print should print")).collect()
+}
+
 /// Files of `crates/*/src` that are too long.
 pub fn length(path: &str, text: &str) -> Vec<String> {
     let lines = text.lines().count();
@@ -158,6 +180,15 @@ mod tests {
         assert_eq!(length("crates/base/src/lib.rs", &text).len(), 1);
         assert_eq!(length("crates/base/tests/all.rs", &text), NONE);
         assert_eq!(length("crates/base/src/lib.rs", &text[1..]), NONE);
+    }
+
+    #[test]
+    fn printers_elsewhere_are_found() {
+        let text = "// zmij is quick\nout.extend(itoa::Buffer::new().format(1));\nlet itoas = 146_097;";
+        let found = printers("crates/arrow/src/schema.rs", text);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(printers("crates/base/src/print/mod.rs", text), NONE);
+        assert_eq!(printers("dev/bench/src/main.rs", text), NONE);
     }
 
     #[test]

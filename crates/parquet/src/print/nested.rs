@@ -1,20 +1,24 @@
 //! Nested columns as JSON: structs are objects, lists arrays, maps arrays of entries, and variants what they stand for.
 
-use std::collections::HashSet;
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::ops::Range;
 
-use marquetry_base::{Bitmap, Error, Limits};
-use marquetry_parquet::batch::{Array, ArrayKind};
-use marquetry_parquet::schema::{LogicalType, NodeKind, Schema, Shape, ShapeKind};
-use marquetry_parquet::variant::{Reassembler, ShreddedCell, Variant, VariantColumns};
+use marquetry_base::{Bitmap, Error, Limits, print};
 
-use crate::args::InvalidUtf8;
-use crate::cells::Cells;
-use crate::json;
-use crate::value::Meaning;
+use super::InvalidUtf8;
+use super::cells::Cells;
+use super::piece::{self, Piece};
+use crate::batch::{Array, ArrayKind};
+use crate::schema::{LogicalType, NodeKind, Schema, Shape, ShapeKind};
+use crate::variant::{Reassembler, ShreddedCell, Variant, VariantColumns};
 
 /// Why a value cannot be printed.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Unprintable {
+pub(super) enum Unprintable {
     /// Text that is not UTF-8, of the column itself or of a node below it.
     NotText(Option<usize>),
     /// What the engine found wrong with it. In a box, for values are many and errors few.
@@ -27,13 +31,13 @@ impl From<Error> for Unprintable {
     }
 }
 
-/// The shape of a column with all its leaves.
+/// The shape of a column, a child of the root, with all its leaves, where JSON has a form for it.
 ///
 /// # Errors
 ///
 /// As [`Schema::shape`]; `Unsupported` for what JSON has no form for: two fields of one name, and groups of nothing, which no
 /// column tells anything of.
-pub(crate) fn shape(schema: &Schema, node: usize) -> Result<Shape, Error> {
+pub fn shape(schema: &Schema, node: usize) -> Result<Shape, Error> {
     let shape = schema.shape(node, |_| true)?.ok_or_else(|| Error::internal("no shape of all leaves"))?;
     check(schema, &shape)?;
     Ok(shape)
@@ -48,7 +52,7 @@ fn check(schema: &Schema, shape: &Shape) -> Result<(), Error> {
         ShapeKind::Leaf => Ok(()),
         ShapeKind::Struct(fields) if fields.is_empty() => Err(wrong("a group without fields".to_string())),
         ShapeKind::Struct(fields) => {
-            let mut seen = HashSet::with_capacity(fields.len());
+            let mut seen = BTreeSet::new();
             for field in fields {
                 let name = &schema.nodes()[field.node].name;
                 if !seen.insert(name) {
@@ -68,7 +72,7 @@ fn check(schema: &Schema, shape: &Shape) -> Result<(), Error> {
 
 /// An array with what is needed to print its slots: names, and what leaves mean.
 #[derive(Debug)]
-pub(crate) struct View<'a> {
+pub(super) struct View<'a> {
     node: usize,
     validity: Option<&'a Bitmap>,
     kind: Kind<'a>,
@@ -78,7 +82,7 @@ pub(crate) struct View<'a> {
 enum Kind<'a> {
     Leaf(Cells<'a>),
     /// Each with what stands before it: `{"name":`.
-    Struct(Vec<(json::Piece, View<'a>)>),
+    Struct(Vec<(Piece, View<'a>)>),
     List(&'a [i32], Box<View<'a>>),
     Map(&'a [i32], Box<View<'a>>, Option<Box<View<'a>>>),
     Variant(Box<VariantColumns<'a>>),
@@ -90,7 +94,7 @@ impl<'a> View<'a> {
     /// # Errors
     ///
     /// As [`VariantColumns::new`].
-    pub(crate) fn new(schema: &'a Schema, array: &'a Array) -> Result<View<'a>, Error> {
+    pub(super) fn new(schema: &'a Schema, array: &'a Array) -> Result<View<'a>, Error> {
         let below = |array| View::new(schema, array).map(Box::new);
         let node = &schema.nodes()[array.node];
         let kind = match &array.kind {
@@ -98,14 +102,15 @@ impl<'a> View<'a> {
                 let NodeKind::Leaf { leaf } = node.kind else {
                     return Err(Error::internal("values of a group"));
                 };
-                Kind::Leaf(Cells::new(values, Meaning::of(schema, &schema.leaves()[leaf])))
+                let leaf = &schema.leaves()[leaf];
+                Kind::Leaf(Cells::new(values, schema.meaning_of(leaf).read_as(leaf.physical_type)))
             }
             ArrayKind::Struct(_) if is_variant(node.logical_type.as_ref()) => {
                 Kind::Variant(Box::new(VariantColumns::new(schema, array)?))
             }
             ArrayKind::Struct(fields) => {
                 let field = |(number, array): (usize, &'a Array)| {
-                    let before = json::field(number, &schema.nodes()[array.node].name);
+                    let before = piece::field(number, &schema.nodes()[array.node].name);
                     Ok((before, View::new(schema, array)?))
                 };
                 Kind::Struct(fields.iter().enumerate().map(field).collect::<Result<_, Error>>()?)
@@ -124,13 +129,13 @@ impl<'a> View<'a> {
 }
 
 /// Whether a group with this annotation is a VARIANT.
-pub(crate) fn is_variant(logical_type: Option<&LogicalType>) -> bool {
+pub(super) fn is_variant(logical_type: Option<&LogicalType>) -> bool {
     matches!(logical_type, Some(LogicalType::Variant { .. }))
 }
 
 /// Prints the slots of a view.
 #[derive(Debug)]
-pub(crate) struct NestedColumn<'a> {
+pub(super) struct NestedColumn<'a> {
     view: &'a View<'a>,
     variants: Variants<'a>,
 }
@@ -143,17 +148,17 @@ struct Variants<'a> {
 }
 
 impl<'a> NestedColumn<'a> {
-    pub(crate) fn new(view: &'a View<'a>) -> NestedColumn<'a> {
+    pub(super) fn new(view: &'a View<'a>) -> NestedColumn<'a> {
         let limits = Limits::DEFAULT;
         NestedColumn { view, variants: Variants { reassembler: Reassembler::new(&limits), limits } }
     }
 
-    pub(crate) fn is_null(&self, row: usize) -> bool {
+    pub(super) fn is_null(&self, row: usize) -> bool {
         self.view.is_null(row)
     }
 
     /// Appends a row as JSON. What is appended before an error is of no use.
-    pub(crate) fn write(
+    pub(super) fn write(
         &mut self,
         row: usize,
         invalid_utf8: InvalidUtf8,
@@ -228,13 +233,13 @@ impl<'a> Variants<'a> {
         let value = self.reassembler.reassemble(metadata, columns.row(slot))?;
         let start = out.len();
         Variant::new(metadata, value, &self.limits)?.to_json(&self.limits, out)?;
-        json::make_harmless(out, start);
+        print::json::escape_harmful(out, start);
         Ok(())
     }
 }
 
 /// The slots of a list's elements.
-fn elements(offsets: &[i32], slot: usize) -> std::ops::Range<usize> {
+fn elements(offsets: &[i32], slot: usize) -> Range<usize> {
     // Offsets are never negative, and one more than there are slots.
     let at = |slot: usize| offsets.get(slot).map_or(0, |&offset| usize::try_from(offset).unwrap_or(0));
     at(slot)..at(slot + 1)

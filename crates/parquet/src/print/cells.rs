@@ -1,26 +1,26 @@
 //! A leaf's values as JSON. How they are written is chosen once a batch, not once a value; and what a dictionary holds is written once.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use marquetry_base::cast::usize_of_u32;
-use marquetry_parquet::batch::{ByteArrays, INLINE_BYTES_MAX, Values};
-use marquetry_parquet::schema::TimeUnit;
+use marquetry_base::print;
 
-use crate::args::InvalidUtf8;
-use crate::calendar;
-use crate::json;
-use crate::value::{Meaning, Raw};
-use marquetry_scylla::cql::literal;
+use super::InvalidUtf8;
+use super::piece::{Piece, append};
+use super::value::{json, timestamp};
+use crate::batch::{ByteArrays, INLINE_BYTES_MAX, Value, Values};
+use crate::schema::{Meaning, TimeUnit};
 
 /// Values, and how they are written.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cells<'a> {
+pub(super) struct Cells<'a> {
     values: &'a Values,
     meaning: Meaning,
     kind: Kind<'a>,
 }
 
-/// Those that are frequent; the others are written as [`json::value`] does.
+/// Those that are frequent; the others are written as [`json`] does.
 #[derive(Debug, Clone, Copy)]
 enum Kind<'a> {
     Int32(&'a [i32]),
@@ -34,14 +34,18 @@ enum Kind<'a> {
 
 impl<'a> Cells<'a> {
     /// Values of a meaning.
-    pub(crate) fn new(values: &'a Values, meaning: Meaning) -> Cells<'a> {
+    pub(super) fn new(values: &'a Values, meaning: Meaning) -> Cells<'a> {
         let kind = match (meaning, values) {
-            (Meaning::Plain, Values::Int32(values)) => Kind::Int32(values),
-            (Meaning::Plain, Values::Int64(values)) => Kind::Int64(values),
-            (Meaning::Plain, Values::Double(values)) => Kind::Double(values),
+            (Meaning::Integer { is_signed: true, .. }, Values::Int32(values)) => Kind::Int32(values),
+            (Meaning::Integer { is_signed: true, .. }, Values::Int64(values)) => Kind::Int64(values),
+            (Meaning::Double, Values::Double(values)) => Kind::Double(values),
             (Meaning::Date, Values::Int32(values)) => Kind::Date(values),
-            (Meaning::Timestamp { unit, utc }, Values::Int64(values)) => Kind::Timestamp(values, unit, utc),
-            (Meaning::Text, Values::ByteArray(values)) => Kind::Text(values),
+            (Meaning::Timestamp { unit, is_adjusted_to_utc }, Values::Int64(values)) => {
+                Kind::Timestamp(values, unit, is_adjusted_to_utc)
+            }
+            (Meaning::String | Meaning::Enum | Meaning::Json, Values::ByteArray(values)) => {
+                Kind::Text(values)
+            }
             _ => Kind::Other,
         };
         Cells { values, meaning, kind }
@@ -49,25 +53,25 @@ impl<'a> Cells<'a> {
 
     /// Appends a value. `None` where its text is not UTF-8 and that is an error, and beyond the last.
     #[inline]
-    pub(crate) fn write(&self, at: usize, invalid_utf8: InvalidUtf8, out: &mut Vec<u8>) -> Option<()> {
+    pub(super) fn write(&self, at: usize, invalid_utf8: InvalidUtf8, out: &mut Vec<u8>) -> Option<()> {
         match self.kind {
-            Kind::Int32(values) => json::integer(out, i64::from(*values.get(at)?)),
-            Kind::Int64(values) => json::integer(out, *values.get(at)?),
+            Kind::Int32(values) => print::integer(out, *values.get(at)?),
+            Kind::Int64(values) => print::integer(out, *values.get(at)?),
             Kind::Double(values) => match *values.get(at)? {
-                value if value.is_finite() => literal::double(out, value),
-                value => return json::value(out, self.meaning, Raw::Double(value), invalid_utf8),
+                value if value.is_finite() => print::double(out, value),
+                value => return json(out, self.meaning, Value::Double(value), invalid_utf8),
             },
             Kind::Date(values) => {
                 let days = i64::from(*values.get(at)?);
                 out.push(b'"');
-                calendar::date(out, days);
+                print::date(out, days);
                 out.push(b'"');
             }
             Kind::Timestamp(values, unit, utc) => {
                 let units = *values.get(at)?;
                 out.push(b'"');
-                calendar::timestamp(out, i128::from(units), unit.per_second());
-                out.extend_from_slice(if utc { b"Z\"" } else { b"\"" });
+                timestamp(out, units, unit, utc);
+                out.push(b'"');
             }
             Kind::Text(values) => {
                 let view = *values.views().get(at)?;
@@ -76,7 +80,7 @@ impl<'a> Cells<'a> {
                 }
             }
             Kind::Other => {
-                return json::value(out, self.meaning, Raw::of_values(self.values, at)?, invalid_utf8);
+                return json(out, self.meaning, Value::of_values(self.values, at)?, invalid_utf8);
             }
         }
         Some(())
@@ -84,13 +88,13 @@ impl<'a> Cells<'a> {
 }
 
 fn text(out: &mut Vec<u8>, bytes: &[u8], invalid_utf8: InvalidUtf8) -> Option<()> {
-    if json::is_plain(bytes) {
-        json::quoted(out, bytes);
+    if print::json::is_plain(bytes) {
+        print::json::quoted(out, bytes);
         return Some(());
     }
-    match std::str::from_utf8(bytes) {
-        Ok(text) => json::string(out, text),
-        Err(_) => json::string(out, &invalid_utf8.text(bytes)?),
+    match core::str::from_utf8(bytes) {
+        Ok(text) => print::json::string(out, text),
+        Err(_) => print::json::string(out, &invalid_utf8.text(bytes)?),
     }
     Some(())
 }
@@ -122,13 +126,13 @@ fn inline(out: &mut Vec<u8>, view: u128) -> bool {
         return false;
     }
     let quoted = u128::from(b'"') | (view >> 32) << 8 | u128::from(b'"') << (bits + 8);
-    json::append(out, &quoted.to_le_bytes(), 0, usize::from(length) + 2);
+    append(out, &quoted.to_le_bytes(), 0, usize::from(length) + 2);
     true
 }
 
 /// What a column's dictionary has been written as, with what stands before it.
 #[derive(Debug)]
-pub(crate) struct Memo {
+pub(super) struct Memo {
     dictionary: Option<Arc<Values>>,
     /// Where each entry's text is in `texts`, and how long it is: 0 where it was not written yet.
     places: Vec<(u32, u32)>,
@@ -141,13 +145,13 @@ const MEMO_BYTES_MAX: usize = 64 << 20;
 
 impl Memo {
     /// For one of so many columns.
-    pub(crate) fn of(columns: usize) -> Memo {
+    pub(super) fn of(columns: usize) -> Memo {
         let bytes_max = MEMO_BYTES_MAX / columns.max(1);
         Memo { dictionary: None, places: Vec::new(), texts: Vec::new(), bytes_max }
     }
 
     /// Begins a batch of a dictionary: mostly it is that of the last.
-    pub(crate) fn begin(&mut self, dictionary: &Arc<Values>) {
+    pub(super) fn begin(&mut self, dictionary: &Arc<Values>) {
         if self.dictionary.as_ref().is_some_and(|known| Arc::ptr_eq(known, dictionary)) {
             return;
         }
@@ -161,18 +165,18 @@ impl Memo {
 
     /// Appends `before` and an entry. `None` where [`Cells::write`] says so.
     #[inline]
-    pub(crate) fn write(
+    pub(super) fn write(
         &mut self,
         entries: &Cells<'_>,
         index: u32,
-        before: &json::Piece,
+        before: &Piece,
         invalid_utf8: InvalidUtf8,
         out: &mut Vec<u8>,
     ) -> Option<()> {
         let index = usize_of_u32(index);
         match self.places.get(index) {
             Some(&(start, length)) if length > 0 => {
-                json::append(out, &self.texts, usize_of_u32(start), usize_of_u32(length));
+                append(out, &self.texts, usize_of_u32(start), usize_of_u32(length));
                 Some(())
             }
             _ => self.first(entries, index, before, invalid_utf8, out),
@@ -184,7 +188,7 @@ impl Memo {
         &mut self,
         entries: &Cells<'_>,
         index: usize,
-        before: &json::Piece,
+        before: &Piece,
         invalid_utf8: InvalidUtf8,
         out: &mut Vec<u8>,
     ) -> Option<()> {
@@ -205,13 +209,19 @@ impl Memo {
 
 #[cfg(test)]
 mod tests {
+    use super::super::piece;
     use super::*;
+    use alloc::string::String;
+    use alloc::{format, vec};
     use marquetry_base::Bytes;
 
-    /// As [`json::value`] writes it.
+    const SIGNED: Meaning = Meaning::Integer { bit_width: 64, is_signed: true };
+    const UNSIGNED: Meaning = Meaning::Integer { bit_width: 32, is_signed: false };
+
+    /// As [`json`] writes it.
     fn plainly(values: &Values, meaning: Meaning, at: usize) -> Option<String> {
         let mut out = Vec::new();
-        json::value(&mut out, meaning, Raw::of_values(values, at)?, InvalidUtf8::Error)?;
+        json(&mut out, meaning, Value::of_values(values, at)?, InvalidUtf8::Error)?;
         Some(String::from_utf8(out).unwrap())
     }
 
@@ -233,17 +243,23 @@ mod tests {
             let power = 10_i64.pow(digits);
             longs.extend([power - 1, power, power + 1, -power, 1 - power]);
         }
-        check(&Values::Int64(longs.clone().into()), Meaning::Plain);
+        check(&Values::Int64(longs.clone().into()), SIGNED);
         for unit in [TimeUnit::Millis, TimeUnit::Micros, TimeUnit::Nanos] {
-            check(&Values::Int64(longs.clone().into()), Meaning::Timestamp { unit, utc: true });
-            check(&Values::Int64(longs.clone().into()), Meaning::Timestamp { unit, utc: false });
+            check(
+                &Values::Int64(longs.clone().into()),
+                Meaning::Timestamp { unit, is_adjusted_to_utc: true },
+            );
+            check(
+                &Values::Int64(longs.clone().into()),
+                Meaning::Timestamp { unit, is_adjusted_to_utc: false },
+            );
         }
         let ints: Vec<i32> = longs.iter().filter_map(|&long| i32::try_from(long).ok()).collect();
-        for meaning in [Meaning::Plain, Meaning::Date, Meaning::Unsigned] {
+        for meaning in [SIGNED, Meaning::Date, UNSIGNED] {
             check(&Values::Int32([&ints[..], &[i32::MIN, i32::MAX]].concat().into()), meaning);
         }
         let doubles = vec![0.0, -0.0, 0.1, 1e300, -5.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
-        check(&Values::Double(doubles.into()), Meaning::Plain);
+        check(&Values::Double(doubles.into()), Meaning::Double);
     }
 
     #[test]
@@ -269,14 +285,14 @@ mod tests {
             })
             .collect();
         let values = Values::ByteArray(ByteArrays::new(views.into(), Arc::new(vec![Bytes::from(bytes)])));
-        check(&values, Meaning::Text);
-        check(&values, Meaning::Plain);
+        check(&values, Meaning::String);
+        check(&values, Meaning::Bytes);
         // From a dictionary, twice, for then it is remembered.
         let Values::ByteArray(entries) = &values else { panic!() };
         let dictionary = Arc::new(Values::ByteArray(entries.clone()));
-        let (cells, before) = (Cells::new(&dictionary, Meaning::Text), json::field(0, "a"));
+        let (cells, before) = (Cells::new(&dictionary, Meaning::String), piece::field(0, "a"));
         let unprintable =
-            (0..entries.len()).filter(|&at| plainly(&dictionary, Meaning::Text, at).is_none()).count();
+            (0..entries.len()).filter(|&at| plainly(&dictionary, Meaning::String, at).is_none()).count();
         // With room for all of it, for some, and for none.
         for columns in [1, 850, 1 << 20] {
             let mut memo = Memo::of(columns);
@@ -288,7 +304,7 @@ mod tests {
                     let index = u32::try_from(at).unwrap();
                     let found = memo.write(&cells, index, &before, InvalidUtf8::Error, &mut out);
                     let found = found.map(|()| String::from_utf8(out).unwrap());
-                    let expected = plainly(&dictionary, Meaning::Text, at);
+                    let expected = plainly(&dictionary, Meaning::String, at);
                     assert_eq!(found, expected.map(|text| format!("before{{\"a\":{text}")), "{at}");
                 }
             }

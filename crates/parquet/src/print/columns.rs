@@ -1,0 +1,388 @@
+//! The columns of batches, whose values are printed one by one.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Error, Limits, Result, print};
+
+use super::cells::{Cells, Memo};
+use super::nested::{self, NestedColumn, Unprintable, View};
+use super::piece::{self, Piece};
+use super::value::{Shown, json, value};
+use super::{InvalidUtf8, not_utf8};
+use crate::batch::{Array, Assembler, Batch, ColumnBatch, Layout, Value, Values};
+use crate::schema::{Meaning, NodeKind, Schema};
+
+/// Prints the columns of a schema, batch after batch: those of the root, whatever is below them.
+#[derive(Debug)]
+pub struct Columns {
+    pub(super) schema: Schema,
+    fields: Vec<Field>,
+    /// What stands before each value in JSON: `{"name":`.
+    keys: Vec<Piece>,
+    invalid_utf8: InvalidUtf8,
+}
+
+#[derive(Debug)]
+enum Field {
+    Flat {
+        meaning: Meaning,
+        memo: Memo,
+        /// The place of the next value of a batch whose values stand one after the other.
+        cursor: usize,
+    },
+    /// The leaves in a batch, which stand one after the other there as in the schema, and what makes an array of them.
+    Nested(Range<usize>, Box<Assembler>),
+}
+
+impl Columns {
+    /// For batches of all leaves of `schema`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Schema::shape`]; `Unsupported` for what JSON has no form for: two fields of one name in a group, and groups of nothing.
+    pub fn new(schema: &Schema, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Columns> {
+        let count = schema.children(0).count();
+        let field = |node: usize| match schema.nodes()[node].kind {
+            NodeKind::Leaf { leaf } if schema.leaves()[leaf].is_flat() => {
+                let leaf = &schema.leaves()[leaf];
+                let meaning = schema.meaning_of(leaf).read_as(leaf.physical_type);
+                Ok(Field::Flat { meaning, memo: Memo::of(count), cursor: 0 })
+            }
+            _ => {
+                let shape = nested::shape(schema, node)?;
+                let assembler = Assembler::new(schema, &shape, limits)?;
+                Ok(Field::Nested(shape.leaves, Box::new(assembler)))
+            }
+        };
+        let key = |(at, node): (usize, usize)| piece::field(at, &schema.nodes()[node].name);
+        Ok(Columns {
+            fields: schema.children(0).map(field).collect::<Result<_>>()?,
+            keys: schema.children(0).enumerate().map(key).collect(),
+            schema: schema.clone(),
+            invalid_utf8,
+        })
+    }
+
+    /// How many columns there are.
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Whether there is no column.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// Makes the columns of a batch ready, and hands them to `visit`.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt`, `Unsupported` and `LimitExceeded` for nested columns whose levels or variants cannot be; `Misuse` for a batch of other
+    /// leaves.
+    pub fn visit<R>(&mut self, batch: &Batch, visit: impl FnOnce(&mut BatchColumns<'_>) -> R) -> Result<R> {
+        let arrays = self.assemble(batch)?;
+        self.visit_assembled(batch, &arrays, visit)
+    }
+
+    /// The nested columns of a batch. Cursors start anew.
+    pub(super) fn assemble(&mut self, batch: &Batch) -> Result<Vec<Array>> {
+        let mut arrays = Vec::new();
+        let mut next = 0;
+        for field in &mut self.fields {
+            match field {
+                Field::Flat { cursor, .. } => {
+                    *cursor = 0;
+                    next += 1;
+                }
+                Field::Nested(leaves, assembler) => {
+                    let columns = batch.columns.get(next..next + leaves.len()).unwrap_or_default();
+                    next += leaves.len();
+                    let column_of = |leaf: usize| columns.get(leaf.checked_sub(leaves.start)?);
+                    arrays.push(assembler.assemble(batch, &column_of)?);
+                }
+            }
+        }
+        if next != batch.columns.len() {
+            return Err(Error::misuse("a batch of other leaves than the schema"));
+        }
+        Ok(arrays)
+    }
+
+    /// As [`Columns::visit`], of arrays that were assembled before.
+    pub(super) fn visit_assembled<R>(
+        &mut self,
+        batch: &Batch,
+        arrays: &[Array],
+        visit: impl FnOnce(&mut BatchColumns<'_>) -> R,
+    ) -> Result<R> {
+        let Columns { schema, fields, keys, invalid_utf8 } = self;
+        let view = |array| {
+            View::new(schema, array).map_err(|error: Error| {
+                error.at(|place| {
+                    place.column.get_or_insert_with(|| schema.path(array.node));
+                    place.row_group.get_or_insert(u64_of(batch.row_group));
+                })
+            })
+        };
+        let views: Vec<View<'_>> = arrays.iter().map(view).collect::<Result<_>>()?;
+        let columns = columns(batch, fields, &views);
+        Ok(visit(&mut BatchColumns {
+            columns,
+            keys,
+            schema,
+            first_row: batch.first_row,
+            rows: batch.rows,
+            invalid_utf8: *invalid_utf8,
+        }))
+    }
+
+    /// The name of a column.
+    fn name(schema: &Schema, column: usize) -> String {
+        let node = schema.children(0).nth(column).and_then(|node| schema.nodes().get(node));
+        node.map_or_else(String::new, |node| node.name.to_string())
+    }
+}
+
+fn columns<'a>(batch: &'a Batch, fields: &'a mut [Field], views: &'a [View<'a>]) -> Vec<Column<'a>> {
+    let mut leaves = batch.columns.iter();
+    let mut views = views.iter();
+    let column = |field: &'a mut Field| match field {
+        Field::Flat { meaning, memo, cursor } => leaves.next().map(|column| {
+            let values = match &column.values {
+                Values::Dictionary(_, dictionary) => {
+                    memo.begin(dictionary);
+                    &**dictionary
+                }
+                values => values,
+            };
+            Column::Flat { column, meaning: *meaning, cursor, cells: Cells::new(values, *meaning), memo }
+        }),
+        Field::Nested(below, _) => {
+            if let Some(last) = below.len().checked_sub(1) {
+                leaves.nth(last);
+            }
+            views.next().map(|view| Column::Nested(Box::new(NestedColumn::new(view))))
+        }
+    };
+    fields.iter_mut().filter_map(column).collect()
+}
+
+/// The columns of a batch. Rows count from the batch's first. The values of a column are to be asked for in the order of the rows, and
+/// each once.
+#[derive(Debug)]
+pub struct BatchColumns<'a> {
+    columns: Vec<Column<'a>>,
+    keys: &'a [Piece],
+    schema: &'a Schema,
+    first_row: u64,
+    rows: usize,
+    invalid_utf8: InvalidUtf8,
+}
+
+/// A column of a batch.
+#[derive(Debug)]
+enum Column<'a> {
+    /// Values that stand one after the other need a cursor; spaced ones stand at their row.
+    Flat {
+        column: &'a ColumnBatch,
+        meaning: Meaning,
+        cursor: &'a mut usize,
+        /// Its values, or the dictionary's.
+        cells: Cells<'a>,
+        memo: &'a mut Memo,
+    },
+    Nested(Box<NestedColumn<'a>>),
+}
+
+/// What is in a row of a column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell<'a> {
+    /// Null.
+    Null,
+    /// A value, for [`value`](super::value()).
+    Value(Meaning, Value<'a>),
+    /// A struct, list or map, a variant, or a repeated field: [`BatchColumns::json`] prints it.
+    Nested,
+}
+
+impl<'a> BatchColumns<'a> {
+    /// How many columns there are.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether there is no column.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// What is in a row of a column. [`Cell::Null`] for a column that is not there.
+    ///
+    /// # Errors
+    ///
+    /// With row and column: `Conversion` with [`Detail::NotUtf8`](marquetry_base::Detail) for text that is not UTF-8, where that is an
+    /// error.
+    pub fn cell(&mut self, row: usize, column: usize) -> Result<Cell<'a>> {
+        let found = match self.columns.get_mut(column) {
+            Some(Column::Flat { column, meaning, cursor, .. }) => {
+                let (column, meaning): (&'a ColumnBatch, _) = (column, *meaning);
+                let found = place_of(column, row, cursor).and_then(|at| Value::of_values(&column.values, at));
+                found.map_or(Cell::Null, |value| Cell::Value(meaning, value))
+            }
+            Some(Column::Nested(column)) if !column.is_null(row) => Cell::Nested,
+            _ => Cell::Null,
+        };
+        match found {
+            Cell::Value(meaning, Value::Bytes(bytes))
+                if meaning.is_text()
+                    && self.invalid_utf8 == InvalidUtf8::Error
+                    && !marquetry_kernels::utf8::valid(bytes) =>
+            {
+                Err(self.error(row, column, Unprintable::NotText(None)))
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// Appends what is in a row of a column as JSON. What is appended before an error is of no use.
+    ///
+    /// # Errors
+    ///
+    /// With row and column: `Conversion` with [`Detail::NotUtf8`](marquetry_base::Detail) for text that is not UTF-8, where that is an
+    /// error; what is wrong with a variant. `Misuse` for a column that is not there.
+    pub fn json(&mut self, row: usize, column: usize, out: &mut Vec<u8>) -> Result<()> {
+        let invalid_utf8 = self.invalid_utf8;
+        let Some(found) = self.columns.get_mut(column) else {
+            return Err(Error::misuse("a column that is not there"));
+        };
+        let written = match found {
+            Column::Flat { column, meaning, cursor, .. } => match place_of(column, row, cursor) {
+                Some(at) => Value::of_values(&column.values, at)
+                    .and_then(|found| json(out, *meaning, found, invalid_utf8))
+                    .ok_or(Unprintable::NotText(None)),
+                None => {
+                    out.extend_from_slice(b"null");
+                    Ok(())
+                }
+            },
+            Column::Nested(found) => found.write(row, invalid_utf8, out),
+        };
+        written.map_err(|why| self.error(row, column, why))
+    }
+
+    /// Appends a field of a JSON object: what stands before the value, and the value.
+    #[inline]
+    pub(super) fn json_field(
+        &mut self,
+        row: usize,
+        column: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unprintable> {
+        let before = &self.keys[column];
+        match &mut self.columns[column] {
+            Column::Flat { column, cursor, cells, memo, .. } => match place_of(column, row, cursor) {
+                Some(place) => {
+                    let written = match &column.values {
+                        Values::Dictionary(indices, _) => indices
+                            .get(place)
+                            .and_then(|&index| memo.write(cells, index, before, self.invalid_utf8, out)),
+                        _ => {
+                            before.write(out);
+                            cells.write(place, self.invalid_utf8, out)
+                        }
+                    };
+                    written.ok_or(Unprintable::NotText(None))
+                }
+                None => {
+                    before.write(out);
+                    out.extend_from_slice(b"null");
+                    Ok(())
+                }
+            },
+            Column::Nested(column) => {
+                before.write(out);
+                column.write(row, self.invalid_utf8, out)
+            }
+        }
+    }
+
+    /// Appends a field of CSV. A null is nothing.
+    #[inline]
+    pub(super) fn csv_field(
+        &mut self,
+        row: usize,
+        column: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unprintable> {
+        if column > 0 {
+            out.push(b',');
+        }
+        match &mut self.columns[column] {
+            Column::Flat { column, meaning, cursor, .. } => {
+                let found = place_of(column, row, cursor).and_then(|at| Value::of_values(&column.values, at));
+                let Some(found) = found else { return Ok(()) };
+                let start = out.len();
+                match value(out, *meaning, found) {
+                    Shown::Boolean | Shown::Number | Shown::Word => {}
+                    Shown::Wkt if out[start..].contains(&b',') => {
+                        out.insert(start, b'"');
+                        out.push(b'"');
+                    }
+                    Shown::Wkt => {}
+                    Shown::Text(text) => print::csv_field(out, text),
+                    Shown::NotText(bytes) => {
+                        let text = self.invalid_utf8.text(bytes).ok_or(Unprintable::NotText(None))?;
+                        print::csv_field(out, &text);
+                    }
+                }
+            }
+            Column::Nested(column) if column.is_null(row) => {}
+            Column::Nested(column) => {
+                let mut json = Vec::new();
+                column.write(row, self.invalid_utf8, &mut json)?;
+                print::csv_field(out, &String::from_utf8_lossy(&json));
+            }
+        }
+        Ok(())
+    }
+
+    /// The error that a value is which cannot be printed.
+    #[cold]
+    pub(super) fn error(&self, row: usize, column: usize, why: Unprintable) -> Error {
+        let row = self.first_row + u64_of(row);
+        let name = || Columns::name(self.schema, column);
+        match why {
+            Unprintable::NotText(node) => not_utf8().at(|place| {
+                place.column = Some(node.map_or_else(name, |node| self.schema.path(node)));
+                place.row = Some(row);
+            }),
+            Unprintable::Engine(error) => error.at(|place| {
+                place.column = Some(name());
+                place.row = Some(row);
+            }),
+        }
+    }
+}
+
+/// Where a row's value stands, or `None` for a null.
+#[inline]
+fn place_of(column: &ColumnBatch, row: usize, cursor: &mut usize) -> Option<usize> {
+    if column.is_null(row) {
+        return None;
+    }
+    let at = match column.layout {
+        Layout::Spaced => row,
+        Layout::Dense => *cursor,
+    };
+    *cursor += 1;
+    Some(at)
+}

@@ -1,0 +1,262 @@
+//! Batches as lines of text.
+
+use alloc::vec::Vec;
+use core::fmt::Debug;
+use core::marker::PhantomData;
+use core::ops::Range;
+
+use marquetry_base::{Error, Limits, Result, print};
+
+use super::InvalidUtf8;
+use super::columns::{BatchColumns, Columns};
+use super::nested::Unprintable;
+use crate::batch::{Array, Batch};
+use crate::schema::Schema;
+
+/// Rows as JSON lines: an object each, with all columns of the schema in their order.
+///
+/// 1. [`feed`](JsonLines::feed) a batch;
+/// 2. [`write`](JsonLines::write) until it says that all rows of it are written; then feed the next.
+///
+/// What is appended is whole lines, whatever comes of the next one. An error stays: there is no way around a row.
+#[derive(Debug)]
+pub struct JsonLines(Lines<JsonFormat>);
+
+/// Rows as comma-separated values (RFC 4180, with `\n` as the line end). Text is in quotes where it must be, and where it is empty, which
+/// nothing else tells from null; nested columns are JSON.
+///
+/// It is used as [`JsonLines`] is, after [`header`](Csv::header).
+#[derive(Debug)]
+pub struct Csv(Lines<CsvFormat>);
+
+impl JsonLines {
+    /// For batches of all leaves of `schema`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Columns::new`].
+    pub fn new(schema: &Schema, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<JsonLines> {
+        Ok(JsonLines(Lines::new(schema, invalid_utf8, limits)?))
+    }
+
+    /// Takes a batch.
+    ///
+    /// # Errors
+    ///
+    /// As [`Columns::visit`]; `Misuse` when rows of the last one are left.
+    pub fn feed(&mut self, batch: Batch) -> Result<()> {
+        self.0.feed(batch)
+    }
+
+    /// Appends lines until about `bytes` more are appended: at most one line beyond, or [`LINES_TOGETHER`] in a table of more than
+    /// [`WIDE_COLUMNS`] columns. True when no row of the batch is left.
+    ///
+    /// # Errors
+    ///
+    /// As [`BatchColumns::json`], after all the lines before.
+    pub fn write(&mut self, out: &mut Vec<u8>, bytes: usize) -> Result<bool> {
+        self.0.write(out, bytes)
+    }
+}
+
+impl Csv {
+    /// For batches of all leaves of `schema`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Columns::new`].
+    pub fn new(schema: &Schema, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Csv> {
+        Ok(Csv(Lines::new(schema, invalid_utf8, limits)?))
+    }
+
+    /// Appends the line of the columns' names.
+    pub fn header(&self, out: &mut Vec<u8>) {
+        let schema = &self.0.columns.schema;
+        for (at, node) in schema.children(0).enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            print::csv_field(out, &schema.nodes()[node].name);
+        }
+        out.push(b'\n');
+    }
+
+    /// As [`JsonLines::feed`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn feed(&mut self, batch: Batch) -> Result<()> {
+        self.0.feed(batch)
+    }
+
+    /// As [`JsonLines::write`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn write(&mut self, out: &mut Vec<u8>, bytes: usize) -> Result<bool> {
+        self.0.write(out, bytes)
+    }
+}
+
+/// Columns of a table that is printed column by column, some rows at a time: each of its values is a cache miss otherwise. With
+/// fewer columns row by row is a seventh quicker.
+pub const WIDE_COLUMNS: usize = 1000;
+
+/// Rows of such a table that are printed together. With 8 each page of memory still was a miss of the translation buffer.
+pub const LINES_TOGETHER: usize = 64;
+
+/// A form of lines.
+trait Format: Debug {
+    const LINE_END: &'static [u8];
+
+    fn field(
+        columns: &mut BatchColumns<'_>,
+        row: usize,
+        column: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unprintable>;
+}
+
+#[derive(Debug)]
+enum JsonFormat {}
+
+impl Format for JsonFormat {
+    const LINE_END: &'static [u8] = b"}\n";
+
+    #[inline]
+    fn field(
+        columns: &mut BatchColumns<'_>,
+        row: usize,
+        column: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unprintable> {
+        columns.json_field(row, column, out)
+    }
+}
+
+#[derive(Debug)]
+enum CsvFormat {}
+
+impl Format for CsvFormat {
+    const LINE_END: &'static [u8] = b"\n";
+
+    #[inline]
+    fn field(
+        columns: &mut BatchColumns<'_>,
+        row: usize,
+        column: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unprintable> {
+        columns.csv_field(row, column, out)
+    }
+}
+
+#[derive(Debug)]
+struct Lines<F> {
+    columns: Columns,
+    fed: Option<Fed>,
+    /// Of rows that are printed together; kept for their room.
+    together: Vec<Vec<u8>>,
+    failed: Option<Error>,
+    format: PhantomData<F>,
+}
+
+#[derive(Debug)]
+struct Fed {
+    batch: Batch,
+    arrays: Vec<Array>,
+    /// The next row.
+    next: usize,
+}
+
+impl<F: Format> Lines<F> {
+    fn new(schema: &Schema, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Lines<F>> {
+        let columns = Columns::new(schema, invalid_utf8, limits)?;
+        Ok(Lines { columns, fed: None, together: Vec::new(), failed: None, format: PhantomData })
+    }
+
+    fn feed(&mut self, batch: Batch) -> Result<()> {
+        self.still_sound()?;
+        if self.fed.is_some() {
+            return Err(Error::misuse("a batch fed before the rows of the last are written"));
+        }
+        let arrays = self.columns.assemble(&batch).inspect_err(|error| self.failed = Some(error.clone()))?;
+        self.fed = Some(Fed { batch, arrays, next: 0 });
+        Ok(())
+    }
+
+    fn write(&mut self, out: &mut Vec<u8>, bytes: usize) -> Result<bool> {
+        self.still_sound()?;
+        let Some(fed) = &mut self.fed else { return Ok(true) };
+        let enough = out.len().saturating_add(bytes.max(1));
+        let (next, together) = (&mut fed.next, &mut self.together);
+        let written = self.columns.visit_assembled(&fed.batch, &fed.arrays, |columns| {
+            while *next < columns.rows() && out.len() < enough {
+                if columns.len() < WIDE_COLUMNS {
+                    line::<F>(columns, *next, out)?;
+                    *next += 1;
+                } else {
+                    let rows = *next..columns.rows().min(*next + LINES_TOGETHER);
+                    *next = rows.end;
+                    lines_together::<F>(columns, rows, together, out)?;
+                }
+            }
+            Ok(*next == columns.rows())
+        });
+        let is_done = written.flatten().inspect_err(|error| self.failed = Some(error.clone()))?;
+        if is_done {
+            self.fed = None;
+        }
+        Ok(is_done)
+    }
+
+    fn still_sound(&self) -> Result<()> {
+        self.failed.as_ref().map_or(Ok(()), |error| Err(error.clone()))
+    }
+}
+
+/// Appends a row's line, or nothing if it cannot be printed.
+fn line<F: Format>(columns: &mut BatchColumns<'_>, row: usize, out: &mut Vec<u8>) -> Result<()> {
+    let start = out.len();
+    for column in 0..columns.len() {
+        if let Err(why) = F::field(columns, row, column, out) {
+            out.truncate(start);
+            return Err(columns.error(row, column, why));
+        }
+    }
+    out.extend_from_slice(F::LINE_END);
+    Ok(())
+}
+
+/// Appends the lines of some rows, up to the first that cannot be printed; column by column, so that what a column needs is at hand.
+fn lines_together<F: Format>(
+    columns: &mut BatchColumns<'_>,
+    rows: Range<usize>,
+    lines: &mut Vec<Vec<u8>>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    lines.resize_with(LINES_TOGETHER, Vec::new);
+    lines.iter_mut().for_each(Vec::clear);
+    let mut wrong: Option<(usize, usize, Unprintable)> = None;
+    for column in 0..columns.len() {
+        for (row, line) in rows.clone().zip(&mut *lines) {
+            if let Err(why) = F::field(columns, row, column, line)
+                && wrong.as_ref().is_none_or(|(first, ..)| row < *first)
+            {
+                wrong = Some((row, column, why));
+            }
+        }
+    }
+    let whole = wrong.as_ref().map_or(rows.len(), |(row, ..)| row - rows.start);
+    for line in &lines[..whole] {
+        out.extend_from_slice(line);
+        out.extend_from_slice(F::LINE_END);
+    }
+    wrong.map_or(Ok(()), |(row, column, why)| Err(columns.error(row, column, why)))
+}
+
+#[cfg(test)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "numbers here are small")]
+mod tests;

@@ -1,0 +1,208 @@
+//! Lines row by row and together, and in pieces.
+
+use super::*;
+use crate::batch::{ByteArrays, ColumnBatch, Layout, Levels, Values};
+use crate::schema::{FieldDef, FieldType, LogicalType, PhysicalType};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec;
+use marquetry_base::{Bytes, Detail};
+
+const ROWS: usize = 200;
+
+fn schema() -> Schema {
+    let text = || FieldType::Leaf(PhysicalType::ByteArray, Some(LogicalType::String));
+    let int64 = || FieldType::Leaf(PhysicalType::Int64, None);
+    let tags = FieldType::List(Box::new(FieldDef::new("element", int64()).required()));
+    Schema::of_fields(&[
+        FieldDef::new("id", int64()).required(),
+        FieldDef::new("n,ame", text()),
+        FieldDef::new("kind", text()).required(),
+        FieldDef::new("tags", tags).required(),
+    ])
+    .unwrap()
+}
+
+fn texts(texts: &[&[u8]]) -> ByteArrays {
+    ByteArrays::from_lengths(Bytes::from(texts.concat()), texts.iter().map(|text| text.len()))
+}
+
+/// Numbers; dense text that is null in every third row, and in one row may not be UTF-8; a dictionary; lists of 0 to 2.
+fn batch(bad_row: Option<usize>) -> Batch {
+    let flat = |leaf, values, layout| ColumnBatch {
+        leaf,
+        rows: ROWS,
+        nulls: 0,
+        validity: None,
+        values,
+        layout,
+        levels: None,
+        provisional: false,
+    };
+    let id = flat(0, Values::Int64((0..ROWS as i64).collect::<Vec<_>>().into()), Layout::Spaced);
+    let names: Vec<&[u8]> = (0..ROWS)
+        .filter(|row| row % 3 != 0)
+        .map(|row| if Some(row) == bad_row { b"\xff".as_slice() } else { b"say \"hi\", twice" })
+        .collect();
+    let mut name = flat(1, Values::ByteArray(texts(&names)), Layout::Dense);
+    name.validity = Some((0..ROWS).map(|row| row % 3 != 0).collect());
+    name.nulls = ROWS - names.len();
+    let entries = Arc::new(Values::ByteArray(texts(&[b"", b"a dictionary's entry"])));
+    let indices: Vec<u32> = (0..ROWS as u32).map(|row| row % 2).collect();
+    let kind = flat(2, Values::Dictionary(indices.into(), entries), Layout::Spaced);
+    let (mut definition, mut repetition, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for row in 0..ROWS {
+        definition.push(u8::from(row % 3 > 0));
+        repetition.push(0);
+        values.extend((0..row % 3).map(|at| (row * 10 + at) as i64));
+        if row % 3 == 2 {
+            definition.push(1);
+            repetition.push(1);
+        }
+    }
+    let mut tags = flat(3, Values::Int64(values.into()), Layout::Dense);
+    tags.levels = Some(Levels { definition: definition.into(), repetition: Some(repetition.into()) });
+    tags.nulls = ROWS.div_ceil(3);
+    Batch { row_group: 0, first_row: 1000, rows: ROWS, columns: vec![id, name, kind, tags] }
+}
+
+fn columns() -> Columns {
+    Columns::new(&schema(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap()
+}
+
+#[test]
+fn lines_of_json_and_of_csv() {
+    let mut json = JsonLines::new(&schema(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
+    json.feed(batch(None)).unwrap();
+    assert_eq!(json.feed(batch(None)).unwrap_err().kind(), marquetry_base::ErrorKind::Misuse);
+    let mut out = Vec::new();
+    assert!(json.write(&mut out, usize::MAX).unwrap());
+    let text = String::from_utf8(out).unwrap();
+    let lines: Vec<&str> = text.lines().take(3).collect();
+    assert_eq!(
+        lines,
+        [
+            r#"{"id":0,"n,ame":null,"kind":"","tags":[]}"#,
+            r#"{"id":1,"n,ame":"say \"hi\", twice","kind":"a dictionary's entry","tags":[10]}"#,
+            r#"{"id":2,"n,ame":"say \"hi\", twice","kind":"","tags":[20,21]}"#,
+        ]
+    );
+    let mut csv = Csv::new(&schema(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
+    let mut out = Vec::new();
+    csv.header(&mut out);
+    csv.feed(batch(None)).unwrap();
+    assert!(csv.write(&mut out, usize::MAX).unwrap());
+    let text = String::from_utf8(out).unwrap();
+    let lines: Vec<&str> = text.lines().take(4).collect();
+    assert_eq!(
+        lines,
+        [
+            r#"id,"n,ame",kind,tags"#,
+            r#"0,,"",[]"#,
+            r#"1,"say ""hi"", twice",a dictionary's entry,[10]"#,
+            r#"2,"say ""hi"", twice","","[20,21]""#,
+        ]
+    );
+    assert_eq!(text.lines().count(), 1 + ROWS);
+}
+
+/// In pieces of any size the lines are the same, and none is much longer than asked for.
+#[test]
+fn lines_in_pieces() {
+    let mut whole = Vec::new();
+    let mut json = JsonLines::new(&schema(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
+    json.feed(batch(None)).unwrap();
+    json.write(&mut whole, usize::MAX).unwrap();
+    let longest = whole.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap();
+    for bytes in [1, 100, 5000] {
+        let mut out = Vec::new();
+        json.feed(batch(None)).unwrap();
+        loop {
+            let before = out.len();
+            let is_done = json.write(&mut out, bytes).unwrap();
+            assert!(out.len() > before && out.len() - before < bytes + longest);
+            if is_done {
+                break;
+            }
+        }
+        assert_eq!(out, whole);
+        assert!(json.write(&mut out, bytes).unwrap(), "nothing is left");
+        assert_eq!(out, whole);
+    }
+}
+
+/// Wide tables are printed another way; the lines are the same, and so is the first that cannot be printed.
+#[test]
+fn lines_together_are_the_same() {
+    fn check<F: Format>() {
+        for bad_row in [None, Some(40), Some(64), Some(199)] {
+            let batch = batch(bad_row);
+            let (mut one, mut other) = (Vec::new(), Vec::new());
+            let in_turn = columns()
+                .visit(&batch, |columns| (0..ROWS).try_for_each(|row| line::<F>(columns, row, &mut one)))
+                .unwrap();
+            let mut lines = Vec::new();
+            let together = columns()
+                .visit(&batch, |columns| {
+                    (0..ROWS).step_by(LINES_TOGETHER).try_for_each(|row| {
+                        let rows = row..ROWS.min(row + LINES_TOGETHER);
+                        lines_together::<F>(columns, rows, &mut lines, &mut other)
+                    })
+                })
+                .unwrap();
+            assert_eq!(one, other);
+            assert_eq!(in_turn, together);
+            let whole = one.iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!(whole, bad_row.unwrap_or(ROWS));
+            if let Some(row) = bad_row {
+                let error = in_turn.unwrap_err();
+                assert_eq!(error.detail(), Some(Detail::NotUtf8));
+                let place = error.place();
+                assert_eq!((place.row, place.column.as_deref()), (Some(1000 + row as u64), Some("n,ame")));
+            }
+        }
+    }
+    check::<JsonFormat>();
+    check::<CsvFormat>();
+}
+
+#[test]
+fn an_error_stays_and_what_is_before_it_is_whole() {
+    let mut json = JsonLines::new(&schema(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
+    json.feed(batch(Some(40))).unwrap();
+    let mut out = Vec::new();
+    let error = json.write(&mut out, usize::MAX).unwrap_err();
+    assert!(out.ends_with(b"}\n") && out.iter().filter(|byte| **byte == b'\n').count() == 40);
+    assert_eq!(json.write(&mut out, 1).unwrap_err(), error);
+    assert_eq!(json.feed(batch(None)).unwrap_err(), error);
+    for (invalid_utf8, shown) in [(InvalidUtf8::Replace, "\"\u{fffd}\""), (InvalidUtf8::Bytes, "\"0xff\"")] {
+        let mut json = JsonLines::new(&schema(), invalid_utf8, &Limits::DEFAULT).unwrap();
+        json.feed(batch(Some(40))).unwrap();
+        let mut out = Vec::new();
+        assert!(json.write(&mut out, usize::MAX).unwrap());
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.lines().nth(40).unwrap().contains(shown));
+    }
+}
+
+#[test]
+fn single_cells() {
+    let mut columns = columns();
+    let cells = |columns: &mut BatchColumns<'_>| {
+        let mut texts = Vec::new();
+        for column in 0..columns.len() {
+            let mut out = Vec::new();
+            columns.json(0, column, &mut out).unwrap();
+            texts.push(String::from_utf8(out).unwrap());
+        }
+        texts
+    };
+    let mut one = batch(None);
+    one.columns = one.columns.iter().map(|column| column.slice(1..2)).collect();
+    one.rows = 1;
+    let expected = ["1", r#""say \"hi\", twice""#, "\"a dictionary's entry\"", "[10]"];
+    assert_eq!(columns.visit(&one, cells).unwrap(), expected);
+    one.columns.pop();
+    assert_eq!(columns.visit(&one, |_| ()).unwrap_err().kind(), marquetry_base::ErrorKind::Misuse);
+}
