@@ -112,7 +112,8 @@ impl Machine for Mover {
 
 /// What is fed, part by part.
 fn parts() -> impl Iterator<Item = Vec<u8>> {
-    (0..60_usize).map(|number| (0..number * 97 % 3_001).map(|at| (at * number % 251) as u8).collect())
+    let byte = |number: usize| u8::try_from(number % 251).unwrap();
+    (0..60_usize).map(move |number| (0..number * 97 % 3_001).map(|at| byte(at * number)).collect())
 }
 
 /// Feeds all parts to a machine that is driven; the drivers have their own types.
