@@ -272,6 +272,13 @@ impl Error {
         self
     }
 
+    /// Leaves out the row, where its number would mislead.
+    #[must_use]
+    pub fn without_row(mut self) -> Error {
+        Arc::make_mut(&mut self.0).place.row = None;
+        self
+    }
+
     /// Fills in the byte offset.
     #[must_use]
     pub fn at_offset(self, offset: u64) -> Error {

@@ -11,7 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::numbers::{plural, thousands};
 use crate::output::{Interrupted, Output};
 use crate::progress::{Goes, Progress};
-use crate::rows::{RowText, rows_wanted};
+use crate::rows::{ColumnText, rows_wanted};
 use crate::table::printable;
 use crate::table_args::TableArgs;
 
@@ -98,12 +98,13 @@ impl Diff {
                 rows => format!("{} rows differ", thousands(rows)),
             };
             line(format!("column {}: {rows}", printable(&column.name)));
+            let mut values = Vec::with_capacity(tables.len());
+            for ((source, _), number) in tables.iter().zip(column.column) {
+                values.push(ColumnText::new(source.table(), number, &self.table.limits.limits())?);
+            }
             for (row, batches) in &column.shown {
-                for (((source, name), batch), column) in tables.iter().zip(batches).zip(column.column) {
-                    let table = source.table();
-                    let mut values = RowText::new(table, &self.table.limits.limits())?;
-                    let value = values.of(name, batch, 0, column)?;
-                    line(format!("  row {row}: {} in {name}", printable(&value)));
+                for ((value, (_, name)), batch) in values.iter_mut().zip(&tables).zip(batches) {
+                    line(format!("  row {row}: {} in {name}", printable(&value.of(name, batch)?)));
                 }
             }
         }

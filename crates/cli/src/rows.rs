@@ -9,7 +9,7 @@ use marquetry_base::print::without_zeros;
 use marquetry_base::{Detail, Error, Limits, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::print::{self, BatchColumns, Columns, Csv, JsonLines, Shown};
-use marquetry_parquet::schema::Meaning;
+use marquetry_parquet::schema::{Meaning, Projection};
 use marquetry_tables::{Reading, ReadingOptions, Source, Table as SourceTable};
 
 use crate::args::InvalidUtf8;
@@ -178,20 +178,26 @@ fn failure(file: &str, error: &Error) -> Failure {
     ))
 }
 
-/// The text of single values, as JSON; bytes that are no text as what they are.
-pub(crate) struct RowText(Columns);
+/// The text of single values of one column, as JSON; bytes that are no text as what they are.
+pub(crate) struct ColumnText(Columns);
 
-impl RowText {
-    pub(crate) fn new(table: &SourceTable, limits: &Limits) -> Outcome<RowText> {
-        let columns = Columns::new(&table.schema, print::InvalidUtf8::Bytes, limits);
-        Ok(RowText(columns.map_err(|error| Failure::about(&table.name, &error))?))
+impl ColumnText {
+    /// Of a column, by its number in the table.
+    pub(crate) fn new(table: &SourceTable, column: usize, limits: &Limits) -> Outcome<ColumnText> {
+        let failed = |error: Error| Failure::about(&table.name, &error);
+        let mut only = Projection::new(&table.schema);
+        if let Some(node) = table.schema.children(0).nth(column) {
+            // It is the only one.
+            let _ = only.add_column(node);
+        }
+        let schema = only.schema().map_err(failed)?;
+        Ok(ColumnText(Columns::new(&schema, print::InvalidUtf8::Bytes, limits).map_err(failed)?))
     }
 
-    /// The value of a column in a row of a batch.
-    pub(crate) fn of(&mut self, file: &str, batch: &Batch, row: usize, column: usize) -> Outcome<String> {
-        let only = batch.slice(row..row + 1);
+    /// The column's value in a batch of one row, which has the leaves of the column alone.
+    pub(crate) fn of(&mut self, file: &str, row: &Batch) -> Outcome<String> {
         let mut text = Vec::new();
-        let printed = self.0.visit(&only, |columns| columns.json(0, column, &mut text));
+        let printed = self.0.visit(row, |columns| columns.json(0, 0, &mut text));
         printed.flatten().map_err(|error| failure(file, &error))?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }

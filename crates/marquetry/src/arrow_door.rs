@@ -6,7 +6,8 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use marquetry_arrow::{ArrowOptions, FromArrow, ToArrow};
-use marquetry_base::Result;
+use marquetry_base::{Error, Result};
+use marquetry_parquet::schema::{Leaf, Schema};
 use marquetry_tables::parquet::ParquetOptions;
 
 use crate::{Batches, Reader, Writer};
@@ -92,10 +93,41 @@ impl Writer {
     pub fn write_arrow(&mut self, batch: &RecordBatch) -> Result<()> {
         let mut from_arrow = match self.from_arrow.take() {
             Some(from_arrow) => from_arrow,
-            None => FromArrow::new(&batch.schema())?,
+            None => self.checked(FromArrow::new(&batch.schema())?)?,
         };
         let written = from_arrow.batches(batch).try_for_each(|batch| self.write(batch?));
         self.from_arrow = Some(from_arrow);
         written
+    }
+
+    /// Record batches whose columns are those of the file: by order, name, and what their values are and mean.
+    fn checked(&self, from_arrow: FromArrow) -> Result<FromArrow> {
+        let (file, batches) = (self.schema(), from_arrow.schema());
+        let wrong =
+            |name: &str, why: String| Error::misuse(why).at(|place| place.column = Some(name.to_string()));
+        for (wanted, found) in file.leaves().iter().zip(batches.leaves()) {
+            let types = |schema: &Schema, leaf: &Leaf| {
+                let node = schema.node_of(leaf);
+                (leaf.physical_type, node.logical_type.clone(), leaf.definition_max, leaf.repetition_max)
+            };
+            if wanted.path != found.path {
+                return Err(wrong(
+                    &wanted.path,
+                    format!("the record batch has the column {} here", found.path),
+                ));
+            }
+            if types(file, wanted) != types(batches, found) {
+                return Err(wrong(
+                    &wanted.path,
+                    "the record batch has another type here than the file".to_string(),
+                ));
+            }
+        }
+        match (file.leaves().len(), batches.leaves().len()) {
+            (wanted, found) if wanted == found => Ok(from_arrow),
+            (wanted, found) => {
+                Err(Error::misuse(format!("a record batch of {found} leaf columns, in a file of {wanted}")))
+            }
+        }
     }
 }

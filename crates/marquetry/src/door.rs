@@ -49,13 +49,15 @@ pub fn copy(from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> Result<Copied> {
     marquetry_tables::copy(from.source(), to.as_mut(), &CopyOptions::default(), &mut |_| {})
 }
 
-/// The destination that an address means: a new Parquet file (a name that ends in `.parquet`), or a new directory of
-/// them (a path that ends in `/`, or is a directory). Nothing is created yet.
+/// The destination that an address means: a new Parquet file (a name that ends in `.parquet`), a new directory of them
+/// (a path that ends in `/`, or is a directory), or, with the feature `cluster`, an existing table of a live cluster
+/// (`cql://host/keyspace.table`). Nothing is created or connected to yet. For other options, such as creating the
+/// table: `cluster::CqlTable`.
 ///
 /// # Errors
 ///
 /// `Io` with [`AlreadyExists`](marquetry_base::Detail::AlreadyExists) if it exists; `Unsupported` for addresses of a
-/// kind that is not compiled in, and for names of an unknown kind.
+/// kind that is not compiled in, and for names of an unknown kind; `Misuse` for an invalid address of a cluster.
 pub fn destination(address: impl AsRef<OsStr>) -> Result<Box<dyn Destination>> {
     let address = Address::parse(address);
     match &address {
@@ -64,6 +66,14 @@ pub fn destination(address: impl AsRef<OsStr>) -> Result<Box<dyn Destination>> {
         }
         Address::Path(path) if address.is_parquet() => {
             Ok(Box::new(NewParquetFile::new(path, ParquetOptions::default())?))
+        }
+        #[cfg(feature = "cluster")]
+        Address::Url { scheme, text } if scheme == "cql" => {
+            // Neither the reason nor the address as it is shown holds a password.
+            let parsed = text.parse().map_err(|error: marquetry_cluster::AddressError| {
+                Error::misuse(error.to_string()).at(|place| place.object = Some(address.to_string()))
+            })?;
+            Ok(Box::new(marquetry_cluster::CqlTable::new(parsed, marquetry_cluster::CqlOptions::default())))
         }
         other => Err(unsupported(other, "copying to")),
     }

@@ -75,3 +75,8 @@ pub use reader::{Batches, Reader};
 pub use stream::BatchStream;
 #[cfg(feature = "tables")]
 pub use writer::Writer;
+
+/// The README's snippets are programs.
+#[cfg(all(doctest, feature = "tables", feature = "arrow"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -32,6 +32,7 @@ use marquetry_tables::{Destination, Table, Written};
 /// ```
 pub struct Writer {
     file: NewParquetFile,
+    schema: Arc<Schema>,
     #[cfg(feature = "arrow")]
     pub(crate) from_arrow: Option<marquetry_arrow::FromArrow>,
 }
@@ -44,13 +45,20 @@ impl Writer {
     /// As [`create`](crate::create).
     pub fn with(path: impl AsRef<Path>, schema: Schema, options: ParquetOptions) -> Result<Writer> {
         let mut file = NewParquetFile::new(path, options)?;
-        let table = Table::new(file.name(), Arc::new(schema));
+        let schema = Arc::new(schema);
+        let table = Table::new(file.name(), Arc::clone(&schema));
         file.begin(&table)?;
         Ok(Writer {
             file,
+            schema,
             #[cfg(feature = "arrow")]
             from_arrow: None,
         })
+    }
+
+    /// What the file's rows are.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
     }
 
     /// Writes rows, which must have all leaves of the schema.

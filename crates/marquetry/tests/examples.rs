@@ -6,15 +6,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Runs an example; returns what it printed.
-fn run(example: &str, arguments: &[&Path]) -> String {
+fn run(name: &str, arguments: &[&Path]) -> String {
+    let done = example(name).args(arguments).output().unwrap();
+    assert!(done.status.success(), "{name}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap()
+}
+
+fn example(name: &str) -> Command {
     // Cargo builds examples with the tests, beside their folder.
     let test = std::env::current_exe().unwrap();
     let folder: PathBuf = test.parent().and_then(Path::parent).unwrap().join("examples");
-    let path = folder.join(example);
+    let path = folder.join(name);
     assert!(path.is_file(), "{} is not built: run all targets of this package", path.display());
-    let done = Command::new(path).args(arguments).output().unwrap();
-    assert!(done.status.success(), "{example}: {}", String::from_utf8_lossy(&done.stderr));
-    String::from_utf8(done.stdout).unwrap()
+    Command::new(path)
 }
 
 #[test]
@@ -28,6 +32,7 @@ fn examples_run() {
     assert_eq!(projected, "fare, id of 3 rows\nfare: [0.0, 0.25, 0.5]\nid: [0, 1, 2]\n");
     let record_batches = run("to_arrow", &[&trips]);
     assert!(record_batches.ends_with(" rows\n") && record_batches.contains("\"fare\""), "{record_batches}");
+    assert_eq!(run("from_arrow", &[&at("fares.parquet")]), "1000 rows\n");
     let sorted = at("sorted.parquet");
     assert_eq!(
         run("sort", &[&trips, &sorted, Path::new("fare desc, id")]),
@@ -42,6 +47,38 @@ fn examples_run() {
     let statements = run("custom_source", &[&squares]);
     assert!(statements.ends_with("INSERT INTO demo.squares (n, square) VALUES (2, 4);\n"), "{statements}");
     assert_eq!(run("read", &[&squares]), "1000000 rows\n");
+}
+
+/// Where nobody listens, the example that loads says so; what it does with a server, the tests of the cluster's crate show.
+#[test]
+fn the_example_that_loads_says_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let trips = folder.path().join("trips.parquet");
+    run("write", &[&trips]);
+    // A port that is free, or was a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = format!("cql://me:tiger@127.0.0.1:{port}/ks.trips");
+    let failed = |key: &str| {
+        let done = example("to_cluster").arg(&trips).args([&address, key]).output().unwrap();
+        assert!(!done.status.success());
+        String::from_utf8(done.stderr).unwrap()
+    };
+    let said = failed("city, id");
+    assert!(said.contains(&format!("cannot connect to cql://me@127.0.0.1:{port}/ks.trips: ")), "{said}");
+    assert!(said.contains("0 rows are in cql://me@") && !said.contains("tiger"), "{said}");
+    // What is wrong with the rows is found before anybody is connected to.
+    let said = failed("town, id");
+    assert!(said.contains("the key names \"town\"") && !said.contains("cannot connect"), "{said}");
+}
+
+#[test]
+fn a_live_table_is_a_destination_by_its_address() {
+    let table = marquetry::destination("cql://me:tiger@db1,db2:9043/ks.trips").unwrap();
+    assert_eq!(table.name(), "cql://me@db1:9042,db2:9043/ks.trips");
+    let error = marquetry::destination("cql://me:tiger@db1/").err().unwrap();
+    assert_eq!(error.kind(), marquetry::base::ErrorKind::Misuse);
+    let said = error.to_string();
+    assert!(said.contains("ends without /KEYSPACE.TABLE") && !said.contains("tiger"), "{said}");
 }
 
 /// A batch, a stream of batches, record batches: all are the same rows.
@@ -96,7 +133,11 @@ fn names(example: &str, of_others: &[&str]) -> BTreeSet<String> {
         |text: &str| -> String { text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect() };
     let mut names = BTreeSet::new();
     for (at, _) in code.match_indices("marquetry::") {
-        names.insert(word(&code[at + "marquetry::".len()..]));
+        let rest = &code[at..];
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || "_:{}, ".contains(c))).unwrap_or(rest.len());
+        // All of a path, and all names in its braces.
+        let words = rest[..end].split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        names.extend(words.filter(|word| !word.is_empty() && *word != "marquetry").map(str::to_string));
     }
     for (at, _) in code.match_indices('.') {
         let name = word(&code[at + 1..]);
@@ -118,4 +159,41 @@ fn the_everyday_needs_few_names() {
     assert!(read.len() <= 4, "to read all rows: {read:?}");
     let arrow = names("to_arrow.rs", &ARROW);
     assert!(arrow.len() <= 5, "to read two columns as Arrow: {arrow:?}");
+    const MADE: [&str; 5] = ["nth", "unwrap_or_else", "into", "schema", "map"];
+    let write = names("from_arrow.rs", &MADE);
+    assert!(write.len() <= 6, "to write record batches: {write:?}");
+}
+
+/// Record batches of another schema than the file's are refused: nothing is written as something else.
+#[test]
+fn record_batches_of_another_schema_are_refused() {
+    use arrow_array::{Int64Array, RecordBatch, TimestampMicrosecondArray, TimestampNanosecondArray};
+    use marquetry::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema, TimeUnit};
+    use std::sync::Arc;
+    let folder = tempfile::tempdir().unwrap();
+    let micros = LogicalType::Timestamp { is_adjusted_to_utc: false, unit: TimeUnit::Micros };
+    let schema = || {
+        let column = |name, logical| FieldDef::new(name, FieldType::Leaf(PhysicalType::Int64, logical));
+        Schema::of_fields(&[column("id", None), column("at", Some(micros.clone()))]).unwrap()
+    };
+    let ids = || -> arrow_array::ArrayRef { Arc::new(Int64Array::from(vec![1])) };
+    let micros_of = || -> arrow_array::ArrayRef { Arc::new(TimestampMicrosecondArray::from(vec![7])) };
+    let nanos_of = || -> arrow_array::ArrayRef { Arc::new(TimestampNanosecondArray::from(vec![7_000])) };
+    let write = |name: &str, columns: Vec<(&str, arrow_array::ArrayRef)>| {
+        let nullable = columns.into_iter().map(|(name, array)| (name, array, true));
+        let batch = RecordBatch::try_from_iter_with_nullable(nullable).unwrap();
+        let mut writer = marquetry::create(folder.path().join(name), schema()).unwrap();
+        writer.write_arrow(&batch)?;
+        writer.finish()
+    };
+    assert_eq!(write("right", vec![("id", ids()), ("at", micros_of())]).unwrap().rows, 1);
+    for (name, columns) in [
+        ("unit", vec![("id", ids()), ("at", nanos_of())]),
+        ("order", vec![("at", micros_of()), ("id", ids())]),
+        ("missing", vec![("id", ids())]),
+    ] {
+        let error = write(name, columns).unwrap_err();
+        assert_eq!(error.kind(), marquetry::base::ErrorKind::Misuse, "{name}: {error}");
+        assert!(!folder.path().join(name).exists());
+    }
 }

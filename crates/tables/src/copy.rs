@@ -109,6 +109,9 @@ pub fn copy(
         *rows = limit.min(*rows);
     }
     let wants = destination.begin(&table).map_err(|error| named(error, destination.name()))?;
+    if options.verify && !wants.can_verify {
+        return Err(Error::option("verify", "what is written here cannot be read again"));
+    }
     let by = sorted_by(&wants.order, &options.sort);
     let mut sorting = match &*by {
         [] => None,
@@ -150,7 +153,8 @@ pub fn copy(
         while let Some(batch) = sorting.next().map_err(|error| named(error, &table.name))? {
             options.cancel.check()?;
             done += u64_of(batch.rows);
-            write(destination, batch, &table.name)?;
+            // The number of a row is that among the sorted ones, of which nobody knows.
+            write(destination, batch, &table.name).map_err(Error::without_row)?;
             report(Event::Sorted { rows: done, of: rows });
         }
     }

@@ -81,6 +81,8 @@ pub struct Wants {
     pub any_order: bool,
     /// Values of dictionaries may come as indices and the dictionary.
     pub keep_dictionaries: bool,
+    /// What was written can be read again before it is committed ([`Destination::written`]).
+    pub can_verify: bool,
     /// A path beside which temporary files may be created. `None`: the system's temporary directory.
     pub scratch: Option<PathBuf>,
 }

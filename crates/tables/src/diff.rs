@@ -54,7 +54,8 @@ pub struct ColumnDifference {
     pub column: [usize; 2],
     /// Rows that differ.
     pub rows: u64,
-    /// The first of them: the row's number in both tables, and that row of each table, as a batch of one row.
+    /// The first of them: the row's number in both tables, and the column of each in that row: a batch of one row, whose leaves
+    /// are the column's.
     pub shown: Vec<(u64, [Batch; 2])>,
 }
 
@@ -96,7 +97,9 @@ pub fn diff(
             column.difference.rows += u64_of(differing.len());
             let room = options.rows_shown.saturating_sub(column.difference.shown.len());
             for row in differing.into_iter().take(room) {
-                column.difference.shown.push((done + u64_of(row), [a.row(row)?, b.row(row)?]));
+                let [in_a, in_b] = &column.leaves;
+                let shown = [a.row(row, in_a.clone())?, b.row(row, in_b.clone())?];
+                column.difference.shown.push((done + u64_of(row), shown));
             }
         }
         a.at += rows;
@@ -223,9 +226,17 @@ impl Side {
     }
 
     /// A row from the next one on.
-    fn row(&self, row: usize) -> Result<Batch> {
+    fn row(&self, row: usize, leaves: Range<usize>) -> Result<Batch> {
         let batch = self.batch.as_ref().ok_or_else(|| Error::internal("a row of no batch"))?;
-        Ok(batch.slice(self.at + row..self.at + row + 1))
+        let row = self.at + row;
+        let columns = batch.columns.get(leaves).ok_or_else(|| Error::internal("a leaf that no batch has"))?;
+        let columns = columns.iter().enumerate().map(|(leaf, column)| {
+            let mut column = column.slice(row..row + 1);
+            column.leaf = leaf;
+            column
+        });
+        let first_row = batch.first_row + u64_of(row);
+        Ok(Batch { row_group: batch.row_group, first_row, rows: 1, columns: columns.collect() })
     }
 }
 

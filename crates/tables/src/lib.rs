@@ -34,6 +34,7 @@ mod reading;
 mod sort_by;
 mod sorting;
 mod source;
+mod stage;
 pub mod text;
 
 pub use address::{Address, without_password};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::copy::named;
 use crate::{Batches, Cancel, PieceOptions, Source};
 
 /// The most bytes of batches that wait to be taken, over all pieces. The piece whose turn it is may have two batches
-/// more.
+/// more, and each thread has one in hand: half as much again, as batches are kept small enough for that.
 const WAITING_BYTES_MAX: u64 = 64 << 20;
 /// Pieces started ahead of the one whose turn it is, per thread: for small pieces.
 const PIECES_AHEAD: usize = 4;
@@ -73,14 +74,19 @@ impl Reading {
             let how = How::Here { options: piece_options, piece: 0, open: None };
             return Ok(Reading { source, how, left, cancel, is_over: false });
         }
+        // So each thread may have a batch in hand, and one may wait for each of them.
+        let batch_bytes = WAITING_BYTES_MAX / u64_of(2 * threads);
+        let mut piece_options = piece_options;
+        piece_options.batch_bytes = Some(piece_options.batch_bytes.unwrap_or(u64::MAX).min(batch_bytes));
         let state = State { pieces: wanted, any_order, ..State::default() };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), threads });
         for _ in 0..threads {
-            let (source, shared) = (Arc::clone(&source), Arc::clone(&shared));
+            let (source, reader) = (Arc::clone(&source), Arc::clone(&shared));
             let options = piece_options.clone();
-            let work = move || shared.work(source.as_ref(), &options);
+            let work = move || reader.work(source.as_ref(), &options);
             let spawned = thread::Builder::new().name("marquetry-reader".to_string()).spawn(work);
             if let Err(error) = spawned {
+                shared.stop();
                 return Err(Error::io(format!("cannot start a thread: {error}")).caused_by(error));
             }
         }
@@ -177,14 +183,21 @@ fn next_here(
             None => {
                 let limit = options.limit.map(|_| left);
                 let options = PieceOptions { limit, ..options.clone() };
-                open.insert(source.open(at, &options).map_err(|error| (at, error))?)
+                let opened = guarded(|| source.open(at, &options));
+                open.insert(opened.map_err(|error| (at, error))?)
             }
         };
-        match batches.next().map_err(|error| (at, error))? {
+        match guarded(|| batches.next()).map_err(|error| (at, error))? {
             Some(batch) => return Ok(Some((at, batch))),
             None => (*open, *piece) = (None, at + 1),
         }
     }
+}
+
+/// A bug in a source is an error, and neither a wait without an end nor an end of the rows.
+fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(read))
+        .unwrap_or_else(|_| Err(Error::internal("the source has panicked while it was read")))
 }
 
 /// The state shared between the reading threads and the consumer.
@@ -218,7 +231,7 @@ struct Lane {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A thread that panicked ends the process or the test; what it left is whole.
+        // Nothing that can panic is done while it is locked.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -234,9 +247,7 @@ impl Shared {
                 }
                 Ok(())
             };
-            // A bug in a source is an error of the copy's, not a wait without an end.
-            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read))
-                .unwrap_or_else(|_| Err(Error::internal("a thread that reads has panicked")));
+            let ended = guarded(read);
             self.lock().lanes.entry(piece).or_default().ended = Some(ended);
             self.changed.notify_all();
         }
@@ -334,7 +345,7 @@ impl Lane {
     }
 }
 
-/// Bytes that a batch holds, about: what several batches share is counted for each.
+/// Bytes of a batch's values, about. The pages that strings point into are not counted: several batches share them.
 fn bytes_of(batch: &Batch) -> u64 {
     fn of_values(values: &Values) -> usize {
         match values {
@@ -345,14 +356,14 @@ fn bytes_of(batch: &Batch) -> u64 {
             Values::Double(values) => size_of_val(&values[..]),
             Values::Int96(values) | Values::FixedLenByteArray(values) => values.bytes().len(),
             Values::ByteArray(values) => {
-                values.len() * 16 + values.buffers().iter().map(|buffer| buffer.len()).sum::<usize>()
+                size_of_val(&values.views()[..]) + values.iter().map(<[u8]>::len).sum::<usize>()
             }
-            Values::Dictionary(indices, values) => size_of_val(&indices[..]) + of_values(values),
+            Values::Dictionary(indices, _) => size_of_val(&indices[..]),
         }
     }
     let columns = batch.columns.iter().map(|column| {
         let levels = column.levels.as_ref().map_or(0, |levels| 2 * levels.definition.len());
-        of_values(&column.values) + levels + column.rows / 8
+        of_values(&column.values) + levels
     });
     columns.map(u64_of).sum()
 }

@@ -130,6 +130,9 @@ pub struct PieceOptions {
     pub keep_dictionaries: bool,
     /// Rows of a batch, at most. `None`: as many as suit the source.
     pub batch_rows: Option<usize>,
+    /// The most bytes of values of a batch, about: of wide tables it decides how many rows a batch has. `None`: as many as suit the
+    /// source.
+    pub batch_bytes: Option<u64>,
 }
 
 impl PieceOptions {

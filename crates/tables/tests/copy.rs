@@ -357,3 +357,108 @@ fn what_is_not_what_was_read_does_not_appear() {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }
+
+/// A source with a bug.
+struct Panics(Generated);
+
+impl Source for Panics {
+    fn table(&self) -> &Table {
+        self.0.table()
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        self.0.pieces()
+    }
+
+    fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
+        assert!(piece < 3, "a bug");
+        self.0.open(piece, options)
+    }
+}
+
+#[test]
+fn a_source_that_panics_is_an_error_and_no_end() {
+    for threads in [0, 2] {
+        let source: Arc<dyn Source> = Arc::new(Panics(Generated::new(5, 1_000)));
+        let mut taken = Taken::default();
+        let error =
+            copy(&source, &mut taken, &options(|it| it.threads = Some(threads)), &mut |_| {}).unwrap_err();
+        assert_eq!((error.kind(), error.place().object.as_deref()), (ErrorKind::Internal, Some("piece 3")));
+        assert!(taken.numbers.iter().copied().eq(0..3_000) && !taken.is_committed);
+    }
+}
+
+#[test]
+fn what_cannot_be_verified_is_refused_before_a_row_is_written() {
+    let source: Arc<dyn Source> = Arc::new(Generated::new(2, 10));
+    let mut taken = Taken::default();
+    let error = copy(&source, &mut taken, &options(|it| it.verify = true), &mut |_| {}).unwrap_err();
+    assert_eq!(error.detail(), Some(Detail::Option("verify")));
+    assert!(taken.numbers.is_empty());
+}
+
+/// Calls in another order, as a program that drives a destination itself may make them, publish nothing.
+#[test]
+fn only_what_is_finished_is_committed() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Generated::new(1, 10);
+    let batch = || source.open(0, &PieceOptions::default()).unwrap().next().unwrap().unwrap();
+    let destinations: [Box<dyn Fn() -> Box<dyn Destination>>; 2] = [
+        Box::new(|| {
+            let path = folder.path().join("a.parquet");
+            Box::new(NewParquetFile::new(path, ParquetOptions::default()).unwrap())
+        }),
+        Box::new(|| {
+            Box::new(NewParquetDirectory::new(folder.path().join("d"), DirectoryOptions::default()).unwrap())
+        }),
+    ];
+    for new in &destinations {
+        let mut destination = new();
+        assert_eq!(destination.write(batch()).unwrap_err().kind(), ErrorKind::Misuse);
+        let mut destination = new();
+        destination.begin(source.table()).unwrap();
+        assert!(destination.begin(source.table()).is_err());
+        destination.write(batch()).unwrap();
+        assert_eq!(destination.commit().unwrap_err().kind(), ErrorKind::Misuse);
+        drop(destination);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+/// Decimals that are equal and have other bytes have the same directory, and are verified all the same.
+#[test]
+fn equal_names_of_different_bytes_stay_what_they_are() {
+    struct Decimals(Table, Vec<Piece>);
+    struct Once(Option<Batch>);
+    impl Source for Decimals {
+        fn table(&self) -> &Table {
+            &self.0
+        }
+        fn pieces(&self) -> &[Piece] {
+            &self.1
+        }
+        fn open(&self, _: usize, _: &PieceOptions) -> Result<Box<dyn Batches>> {
+            let decimals: [&[u8]; 4] = [&[1], &[0, 1], &[1], &[2]];
+            let batch = Batch::of_values([decimals.iter().collect(), vec![1, 2, 3, 4].into()])?;
+            Ok(Box::new(Once(Some(batch))))
+        }
+    }
+    impl Batches for Once {
+        fn next(&mut self) -> Result<Option<Batch>> {
+            Ok(self.0.take())
+        }
+    }
+    let decimal = LogicalType::Decimal { precision: 4, scale: 1 };
+    let leaf = |name, physical, logical| FieldDef::new(name, FieldType::Leaf(physical, logical)).required();
+    let fields = [leaf("d", PhysicalType::ByteArray, Some(decimal)), leaf("n", PhysicalType::Int32, None)];
+    let table = Table::new("decimals", Arc::new(Schema::of_fields(&fields).unwrap()));
+    let source: Arc<dyn Source> = Arc::new(Decimals(table, vec![Piece::of("decimals")]));
+    let folder = tempfile::tempdir().unwrap();
+    let mut by_decimal = DirectoryOptions::default();
+    by_decimal.partition_by = ColumnPath::parse_list("d").unwrap();
+    let mut directory = NewParquetDirectory::new(folder.path().join("d"), by_decimal).unwrap();
+    let copied = copy(&source, &mut directory, &options(|it| it.verify = true), &mut |_| {}).unwrap();
+    assert_eq!(copied.rows, 4);
+    assert!(folder.path().join("d/d=0.1/part-00000.parquet").is_file());
+    assert!(folder.path().join("d/d=0.2/part-00000.parquet").is_file());
+}

@@ -118,6 +118,11 @@ fn values_are_printed_in_one_place() {
 }
 
 #[test]
+fn the_command_is_thin() {
+    none(sources::command_is_thin(texts(".rs")));
+}
+
+#[test]
 fn nothing_is_unfinished() {
     none(texts(".rs").flat_map(|(path, text)| sources::unfinished(path, text)));
 }

@@ -1,13 +1,12 @@
 //! A Parquet file: opened, its footer read, its rows read batch by batch.
 
 use std::fs;
-use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Codecs, Detail, Error, Limits, Machine, Object, Result};
+use marquetry_base::{Codecs, Error, Limits, Machine, Object, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::{ByteSource, ByteSources, blocking, drive};
 use marquetry_parquet::batch::{Batch, Values};
@@ -46,7 +45,7 @@ impl ParquetFile {
     ///
     /// # Errors
     ///
-    /// `Io` if it cannot be read ([`Detail::NotFound`] if it does not exist); `Corrupt` if it is not a Parquet file;
+    /// `Io` if it cannot be read ([`NotFound`](marquetry_base::Detail::NotFound) if it does not exist); `Corrupt` if it is not a Parquet file;
     /// `LimitExceeded` if its footer exceeds the limits.
     pub fn open(path: &Path, limits: Limits) -> Result<ParquetFile> {
         let name = path.to_string_lossy().into_owned();
@@ -191,6 +190,9 @@ impl ParquetFile {
         if let Some(rows) = options.batch_rows {
             read.batch_rows = read.batch_rows.min(rows).max(1);
         }
+        if let Some(bytes) = options.batch_bytes.and_then(|bytes| usize::try_from(bytes).ok()) {
+            read.batch_bytes = read.batch_bytes.min(bytes);
+        }
         let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(self.limits));
         ConformReader::new(FILE, Arc::clone(&self.metadata), codecs, read, conform, constants)
             .map_err(|error| self.named(error))
@@ -266,12 +268,8 @@ fn sources(path: &Path) -> Result<ByteSources<blocking::File>> {
 
 /// The mistakes that people make with paths, in their words.
 fn check_path(path: &Path) -> Result<()> {
-    let unreadable = |error: io::Error| Error::io(error.kind().to_string()).caused_by(error);
     match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(Error::io("no such file").with(Detail::NotFound).caused_by(error))
-        }
-        Err(error) => Err(unreadable(error)),
+        Err(error) => Err(marquetry_io::failed("read", &path.to_string_lossy(), error)),
         Ok(found) if found.is_dir() => Err(Error::io("a directory, where a file is needed")),
         Ok(found) if found.is_file() && found.len() == 0 => {
             Err(Error::corrupt("an empty file, not a Parquet file"))

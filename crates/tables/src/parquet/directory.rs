@@ -15,6 +15,7 @@ use super::open_file::{OpenFile, Shape};
 use super::partition::Partitioning;
 use super::{ParquetOptions, WRITTEN_LIMITS};
 use crate::files::Files;
+use crate::stage::Stage;
 use crate::{ColumnPath, Destination, Source, Table, Wants, Written};
 
 /// How a directory of Parquet files is written.
@@ -39,7 +40,8 @@ pub struct NewParquetDirectory {
     path: PathBuf,
     name: String,
     options: DirectoryOptions,
-    state: Option<Open>,
+    stage: Stage,
+    open: Option<Open>,
 }
 
 /// What is being written.
@@ -75,23 +77,17 @@ impl NewParquetDirectory {
             let error = Error::io("the directory is not empty").with(Detail::AlreadyExists);
             return Err(error.at(|place| place.object = Some(name)));
         }
-        Ok(NewParquetDirectory { path, name, options, state: None })
+        Ok(NewParquetDirectory { path, name, options, stage: Stage::New, open: None })
     }
 
     fn open(&mut self) -> Result<(&mut Open, &DirectoryOptions)> {
-        match &mut self.state {
+        match &mut self.open {
             Some(open) => Ok((open, &self.options)),
-            None => Err(Error::misuse("a directory that was not begun, or is committed")),
+            None => Err(Error::internal("a directory that is not open")),
         }
     }
-}
 
-impl Destination for NewParquetDirectory {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn begin(&mut self, table: &Table) -> Result<Wants> {
+    fn begin_directory(&mut self, table: &Table) -> Result<Wants> {
         let partitioning = match &*self.options.partition_by {
             [] => None,
             by => Some(Partitioning::new(by, table)?),
@@ -117,9 +113,10 @@ impl Destination for NewParquetDirectory {
         let wants = Wants {
             order: partitioning.as_ref().map(Partitioning::order).unwrap_or_default(),
             scratch: Some(directory.path().to_path_buf()),
+            can_verify: true,
             ..Wants::default()
         };
-        self.state = Some(Open {
+        self.open = Some(Open {
             table: table.clone(),
             shape,
             partitioning,
@@ -133,24 +130,34 @@ impl Destination for NewParquetDirectory {
         });
         Ok(wants)
     }
+}
+
+impl Destination for NewParquetDirectory {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn begin(&mut self, table: &Table) -> Result<Wants> {
+        self.stage.expect(&Stage::New)?;
+        let begun = self.begin_directory(table);
+        self.stage.then(Stage::Begun, begun)
+    }
 
     fn write(&mut self, batch: Batch) -> Result<()> {
-        let (open, options) = self.open()?;
-        open.write(&batch, options)
+        self.stage.expect(&Stage::Begun)?;
+        let written = self.open().and_then(|(open, options)| open.write(&batch, options));
+        self.stage.then(Stage::Begun, written)
     }
 
     fn finish(&mut self) -> Result<Written> {
-        let (open, _) = self.open()?;
-        // A table without rows has a schema.
-        if open.written.files == 0 && open.file.is_none() && open.partitioning.is_none() {
-            open.begin_file()?;
-        }
-        open.end_file()?;
-        Ok(open.written)
+        self.stage.expect(&Stage::Begun)?;
+        let written = self.open().and_then(|(open, _)| open.finish());
+        self.stage.then(Stage::Finished, written)
     }
 
     fn written(&self) -> Result<Option<Box<dyn Source>>> {
-        let Some(open) = &self.state else { return Ok(None) };
+        self.stage.expect(&Stage::Finished)?;
+        let Some(open) = &self.open else { return Ok(None) };
         let names: Vec<&str> = open.partitioning.as_ref().map(Partitioning::names).unwrap_or_default();
         let files = open.directory.kept().zip(&open.kept).map(|((place, readable), constants)| {
             let name = open.directory.path().join(place).display().to_string();
@@ -161,29 +168,41 @@ impl Destination for NewParquetDirectory {
     }
 
     fn commit(&mut self) -> Result<()> {
-        let open = self.state.take().ok_or_else(|| Error::misuse("a directory that was not begun"))?;
-        match self.options.parquet.overwrite {
-            true => open.directory.replace(&PARQUET_EXTENSIONS),
-            false => open.directory.commit(),
-        }
+        self.stage.expect(&Stage::Finished)?;
+        let committed = match self.open.take() {
+            Some(open) if self.options.parquet.overwrite => open.directory.replace(&PARQUET_EXTENSIONS),
+            Some(open) => open.directory.commit(),
+            None => Err(Error::internal("a directory that is not open")),
+        };
+        self.stage.then(Stage::Committed, committed)
     }
 }
 
 impl Open {
+    fn finish(&mut self) -> Result<Written> {
+        // A table without rows has a schema.
+        if self.written.files == 0 && self.file.is_none() && self.partitioning.is_none() {
+            self.begin_file()?;
+        }
+        self.end_file()?;
+        Ok(self.written)
+    }
+
     fn write(&mut self, batch: &Batch, options: &DirectoryOptions) -> Result<()> {
         let mut start = 0;
         while start < batch.rows {
             let mut end = batch.rows;
             if let Some(partitioning) = &self.partitioning {
-                let below = partitioning.directory(batch, start)?;
+                let constants = partitioning.constants(batch, start)?;
                 end = (start + 1..end).find(|row| !partitioning.is_same(batch, start, *row)).unwrap_or(end);
-                if self.file.is_some() && below != self.below {
+                // Different bits may have one name (a decimal with leading zeros): then they have files of their own.
+                if constants != self.constants {
+                    let below = partitioning.directory(batch, start)?;
                     self.end_file()?;
-                }
-                if below != self.below || self.constants.is_empty() {
-                    let partitioning = self.partitioning.as_ref();
-                    self.constants = partitioning.map_or_else(Vec::new, |it| it.constants(batch, start));
-                    (self.below, self.number) = (below, 0);
+                    if below != self.below {
+                        (self.below, self.number) = (below, 0);
+                    }
+                    self.constants = constants;
                 }
             }
             if let (Some(most), Some((file, _))) = (options.file_rows, &self.file)

@@ -12,6 +12,7 @@ use marquetry_parquet::schema::Schema;
 use super::open_file::{OpenFile, Shape};
 use super::{ParquetOptions, WRITTEN_LIMITS};
 use crate::files::Files;
+use crate::stage::Stage;
 use crate::{Destination, Source, Table, Wants, Written};
 
 /// A new Parquet file, which appears under its name when it is complete and on disk.
@@ -35,13 +36,9 @@ pub struct NewParquetFile {
     path: PathBuf,
     name: String,
     options: ParquetOptions,
-    state: State,
-}
-
-enum State {
-    New,
-    Open { open: Box<OpenFile>, schema: Arc<Schema> },
-    Committed,
+    stage: Stage,
+    /// What is being written, and its schema.
+    open: Option<(Box<OpenFile>, Arc<Schema>)>,
 }
 
 impl NewParquetFile {
@@ -59,13 +56,27 @@ impl NewParquetFile {
             let error = Error::io("already exists").with(Detail::AlreadyExists);
             return Err(error.at(|place| place.object = Some(name)));
         }
-        Ok(NewParquetFile { path, name, options, state: State::New })
+        Ok(NewParquetFile { path, name, options, stage: Stage::New, open: None })
+    }
+
+    fn begin_file(&mut self, table: &Table) -> Result<Wants> {
+        let mut options = self.options.of_table(&table.schema, table)?;
+        if !table.order.is_empty() {
+            options.sorting_columns.clone_from(&table.order);
+        }
+        let shape = Shape { schema: Arc::clone(&table.schema), options };
+        // Before a file is made.
+        shape.writer()?;
+        let file = NewFile::create(&self.path)?;
+        let open = Box::new(OpenFile::new(&shape, file, &self.path)?);
+        self.open = Some((open, shape.schema));
+        Ok(Wants { scratch: Some(self.path.clone()), can_verify: true, ..Wants::default() })
     }
 
     fn open(&mut self) -> Result<&mut OpenFile> {
-        match &mut self.state {
-            State::Open { open, .. } => Ok(open),
-            _ => Err(Error::misuse("a file that was not begun, or is committed")),
+        match &mut self.open {
+            Some((open, _)) => Ok(open),
+            None => Err(Error::internal("a file that is not open")),
         }
     }
 }
@@ -76,40 +87,38 @@ impl Destination for NewParquetFile {
     }
 
     fn begin(&mut self, table: &Table) -> Result<Wants> {
-        let mut options = self.options.of_table(&table.schema, table)?;
-        if !table.order.is_empty() {
-            options.sorting_columns.clone_from(&table.order);
-        }
-        let shape = Shape { schema: Arc::clone(&table.schema), options };
-        // Before a file is made.
-        shape.writer()?;
-        let file = NewFile::create(&self.path)?;
-        let open = Box::new(OpenFile::new(&shape, file, &self.path)?);
-        self.state = State::Open { open, schema: shape.schema };
-        Ok(Wants { scratch: Some(self.path.clone()), ..Wants::default() })
+        self.stage.expect(&Stage::New)?;
+        let begun = self.begin_file(table);
+        self.stage.then(Stage::Begun, begun)
     }
 
     fn write(&mut self, batch: Batch) -> Result<()> {
-        self.open()?.write(batch)
+        self.stage.expect(&Stage::Begun)?;
+        let written = self.open().and_then(|open| open.write(batch));
+        self.stage.then(Stage::Begun, written)
     }
 
     fn finish(&mut self) -> Result<Written> {
-        let open = self.open()?;
-        open.finish()?;
-        Ok(open.written())
+        self.stage.expect(&Stage::Begun)?;
+        let written = self.open().and_then(|open| open.finish().map(|()| open.written()));
+        self.stage.then(Stage::Finished, written)
     }
 
     fn written(&self) -> Result<Option<Box<dyn Source>>> {
-        let State::Open { open, schema } = &self.state else { return Ok(None) };
+        self.stage.expect(&Stage::Finished)?;
+        let Some((open, schema)) = &self.open else { return Ok(None) };
         let file = (open.file.temporary().to_path_buf(), self.name.clone(), Vec::new());
         let written = Files::of_written([Ok(file)].into_iter(), schema, &[], WRITTEN_LIMITS)?;
         Ok(Some(Box::new(written)))
     }
 
     fn commit(&mut self) -> Result<()> {
-        let State::Open { open, .. } = std::mem::replace(&mut self.state, State::Committed) else {
-            return Err(Error::misuse("a file that was not begun, or is committed"));
+        self.stage.expect(&Stage::Finished)?;
+        let committed = match self.open.take() {
+            Some((open, _)) if self.options.overwrite => open.file.replace(),
+            Some((open, _)) => open.file.commit(),
+            None => Err(Error::internal("a file that is not open")),
         };
-        if self.options.overwrite { open.file.replace() } else { open.file.commit() }
+        self.stage.then(Stage::Committed, committed)
     }
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
-use marquetry_base::{Detail, Error, Result};
-use marquetry_parquet::batch::{Batch, Value, Values};
+use marquetry_base::{Bitmap, Detail, Error, Result};
+use marquetry_parquet::batch::{Batch, FixedBytes, Value, Values};
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::hive::Partition;
 use marquetry_parquet::print::{Shown, value};
@@ -116,26 +116,48 @@ impl Partitioning {
     pub(super) fn directory(&self, batch: &Batch, row: usize) -> Result<PathBuf> {
         let mut path = PathBuf::new();
         for column in &self.columns {
-            let directory =
-                Partition { name: column.name.clone(), value: column.text(batch, row)? }.directory();
+            let partition = Partition { name: column.name.clone(), value: column.text(batch, row)? };
+            let directory = partition.directory();
+            if Partition::of(&directory)? != Some(partition) {
+                return Err(Error::internal(format!("the directory {directory} does not say what is in it")));
+            }
             if directory.len() > NAME_BYTES_MAX {
                 let start: String = directory.chars().take(60).collect();
                 let message = format!(
                     "a directory's name of {} bytes, where {NAME_BYTES_MAX} are the most: {start}…",
                     directory.len()
                 );
-                return Err(Error::conversion(message).at(|place| place.column = Some(column.name.clone())));
+                return Err(Error::conversion(message).at(|place| {
+                    place.column = Some(column.name.clone());
+                    place.row = Some(batch.first_row + u64_of(row));
+                }));
             }
             path.push(directory);
         }
         Ok(path)
     }
 
-    /// The values of the columns in a row; `None` for null.
-    pub(super) fn constants(&self, batch: &Batch, row: usize) -> Vec<Option<Values>> {
+    /// The values of the columns in a row, copied out of their batch; `None` for null.
+    pub(super) fn constants(&self, batch: &Batch, row: usize) -> Result<Vec<Option<Values>>> {
         let constant = |column: &PartitionColumn| {
-            let found = batch.columns.get(column.leaf)?.slice(row..row + 1);
-            (found.nulls == 0).then_some(found.values)
+            let found = batch.columns.get(column.leaf);
+            let found = found.ok_or_else(|| Error::internal("a column that is not there"))?;
+            if found.is_null(row) {
+                return Ok(None);
+            }
+            Ok(Some(match &found.slice(row..row + 1).values {
+                Values::Boolean(bits) => {
+                    Values::Boolean(Bitmap::new(vec![u8::from(bits.get(0))].into(), 0, 1))
+                }
+                Values::Int32(values) => values.to_vec().into(),
+                Values::Int64(values) => values.to_vec().into(),
+                Values::ByteArray(values) => values.iter().collect(),
+                Values::FixedLenByteArray(values) => {
+                    let bytes = values.get(0).to_vec();
+                    Values::FixedLenByteArray(FixedBytes::new(values.width(), 1, bytes.into()))
+                }
+                _ => return Err(Error::internal("a value that makes no name of a directory")),
+            }))
         };
         self.columns.iter().map(constant).collect()
     }

@@ -6,6 +6,9 @@ use crate::workspace::File;
 /// No file of `crates/*/src` is longer: files wanted splitting at about 800 lines.
 pub const LINES_MAX: usize = 1000;
 
+/// The command translates, and computes nothing: what grows beyond this belongs into the library.
+pub const COMMAND_LINES_MAX: usize = 6400;
+
 /// Macros that stand for code which is not written, or was written to look at something.
 const UNFINISHED: &[&str] = &["todo!", "unimplemented!", "dbg!"];
 
@@ -53,6 +56,16 @@ pub fn length(path: &str, text: &str) -> Vec<String> {
     } else {
         Vec::new()
     }
+}
+
+/// Files of the command, as paths and texts, that are too long together.
+pub fn command_is_thin<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+    let own = files.filter(|(path, _)| path.starts_with("crates/cli/src/"));
+    let lines: usize = own.map(|(_, text)| text.lines().count()).sum();
+    let fault = format!(
+        "crates/cli/src has {lines} lines, more than {COMMAND_LINES_MAX}: what computes belongs into the library"
+    );
+    (lines > COMMAND_LINES_MAX).then_some(fault).into_iter().collect()
 }
 
 /// Code that is not written, in a Rust file.
@@ -173,6 +186,19 @@ mod tests {
     use super::*;
 
     const NONE: [&str; 0] = [];
+
+    #[test]
+    fn a_command_that_grows_is_found() {
+        let half = "x\n".repeat(COMMAND_LINES_MAX / 2);
+        let own = [
+            ("crates/cli/src/a.rs", &*half),
+            ("crates/cli/src/b.rs", &*half),
+            ("crates/io/src/c.rs", &*half),
+        ];
+        assert!(command_is_thin(own.into_iter()).is_empty());
+        let faults = command_is_thin(own.into_iter().chain([("crates/cli/src/d.rs", "one more")]));
+        assert!(matches!(&*faults, [fault] if fault.contains("has 6401 lines")), "{faults:?}");
+    }
 
     #[test]
     fn long_files_are_found() {
