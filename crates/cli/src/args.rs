@@ -2,10 +2,10 @@
 
 use clap::{Args, ValueEnum};
 
-use marquetry_base::Detail;
-use marquetry_scylla::bridge::{self, MappingOptions};
-use marquetry_scylla::cql::{KeySpec, Name};
-use marquetry_tables::ColumnPath;
+use marquetry::base::Detail;
+use marquetry::scylla::bridge::{self, MappingOptions};
+use marquetry::scylla::cql::{KeySpec, Name};
+use marquetry::tables::ColumnPath;
 
 use crate::failure::{Failure, Outcome};
 use crate::table_args::TableArgs;

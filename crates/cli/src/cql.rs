@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use marquetry_scylla::cql::TableName;
-use marquetry_tables::{CopyOptions, CqlParts, CqlText, CqlTextOptions, Source, copy};
+use marquetry::scylla::cql::TableName;
+use marquetry::tables::{CopyOptions, CqlParts, CqlText, CqlTextOptions, Source, copy};
 
 use crate::args::RowArgs;
 use crate::failure::{Failure, Outcome};

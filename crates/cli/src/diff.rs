@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use marquetry_tables::{DiffOptions, Differences, Source, diff};
+use marquetry::tables::{DiffOptions, Differences, Source, diff};
 
 use crate::failure::{Failure, Outcome};
 use crate::numbers::{plural, thousands};

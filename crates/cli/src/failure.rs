@@ -4,9 +4,9 @@ use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
-use marquetry_base::{Detail, Error, ErrorKind};
+use marquetry::base::{Detail, Error, ErrorKind};
 
-use marquetry_tables::without_password;
+use marquetry::tables::without_password;
 
 use crate::table::is_harmful;
 use crate::text;

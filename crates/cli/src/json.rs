@@ -2,7 +2,7 @@
 
 use std::io;
 
-use marquetry_base::print::json;
+use marquetry::base::print::json;
 use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;

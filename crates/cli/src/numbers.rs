@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use marquetry_base::cast::u64_of;
+use marquetry::base::cast::u64_of;
 
 /// A count with its thousands apart: `3,000,000`.
 pub(crate) fn thousands(count: impl TryInto<u64>) -> String {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use marquetry_tables::Cancel;
+use marquetry::tables::Cancel;
 
 use crate::failure::{Exit, Failure, Outcome};
 
@@ -37,7 +37,7 @@ impl Output {
 
     /// Bytes so far.
     pub(crate) fn bytes(&self) -> u64 {
-        self.written_bytes + marquetry_base::cast::u64_of(self.gathered.len())
+        self.written_bytes + marquetry::base::cast::u64_of(self.gathered.len())
     }
 
     /// What was gathered ends with a whole unit, and may be written.
@@ -53,7 +53,7 @@ impl Output {
                 .write_all(&self.gathered)
                 .and_then(|()| stdout.flush())
                 .map_err(|error| Failure::output(&error))?;
-            self.written_bytes += marquetry_base::cast::u64_of(self.gathered.len());
+            self.written_bytes += marquetry::base::cast::u64_of(self.gathered.len());
             self.gathered.clear();
         }
         self.interrupted.check()

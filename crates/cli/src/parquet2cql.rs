@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use marquetry_scylla::cql::{Name, TableName};
+use marquetry::scylla::cql::{Name, TableName};
 
 use crate::cql;
 use crate::failure::{EXIT_HELP, Failure, Outcome};
@@ -42,7 +42,7 @@ pub(crate) struct Parquet2Cql {
 
 impl Parquet2Cql {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
-        let wrong = |error: marquetry_scylla::cql::NameError| {
+        let wrong = |error: marquetry::scylla::cql::NameError| {
             Failure::usage(format!("--table '{}': {error}", self.table))
         };
         let table = match self.table.split_once('.') {

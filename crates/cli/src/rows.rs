@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use marquetry_base::cast::u64_of;
-use marquetry_base::print::without_zeros;
-use marquetry_base::{Detail, Error, Limits, Result};
-use marquetry_parquet::batch::Batch;
-use marquetry_parquet::print::{self, BatchColumns, Columns, Csv, JsonLines, Shown};
-use marquetry_parquet::schema::{Meaning, Projection};
-use marquetry_tables::{Reading, ReadingOptions, Source, Table as SourceTable};
+use marquetry::base::cast::u64_of;
+use marquetry::base::print::without_zeros;
+use marquetry::base::{Detail, Error, Limits, Result};
+use marquetry::parquet::batch::Batch;
+use marquetry::parquet::print::{self, BatchColumns, Columns, Csv, JsonLines, Shown};
+use marquetry::parquet::schema::{Meaning, Projection};
+use marquetry::tables::{Reading, ReadingOptions, Source, Table as SourceTable};
 
 use crate::args::InvalidUtf8;
 use crate::failure::{Failure, Outcome};

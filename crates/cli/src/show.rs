@@ -12,8 +12,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use marquetry_io::files::{PARQUET_EXTENSIONS, is_collective};
-use marquetry_tables::files::{self, Gathered, ParquetFile};
+use marquetry::io::files::{PARQUET_EXTENSIONS, is_collective};
+use marquetry::tables::files::{self, Gathered, ParquetFile};
 
 use crate::failure::Outcome;
 use crate::output::{Interrupted, Output};

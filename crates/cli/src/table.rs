@@ -3,7 +3,7 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::terminal::Terminal;
-pub(crate) use marquetry_base::print::{is_harmful, printable};
+pub(crate) use marquetry::base::print::{is_harmful, printable};
 
 /// What a column of text, or a title, keeps when a table is squeezed into a terminal.
 const SQUEEZED_WIDTH_MIN: usize = 8;

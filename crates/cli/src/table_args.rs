@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use marquetry_base::{Detail, Error, ErrorKind, Limits};
-use marquetry_tables::files::{self, FileFormat, Files, FilesOptions};
-use marquetry_tables::{Address, ColumnPath};
+use marquetry::base::{Detail, Error, ErrorKind, Limits};
+use marquetry::tables::files::{self, FileFormat, Files, FilesOptions};
+use marquetry::tables::{Address, ColumnPath};
 
 use crate::failure::{Failure, Outcome, plain};
 use crate::output::Interrupted;

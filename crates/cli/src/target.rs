@@ -3,8 +3,8 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use marquetry_cluster::Address as ClusterAddress;
-use marquetry_tables::Address;
+use marquetry::cluster::Address as ClusterAddress;
+use marquetry::tables::Address;
 
 use crate::failure::{Failure, Outcome};
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use marquetry_base::{Limits, Result};
-use marquetry_tables::text::{self, Columns, TextFormat, TextOptions};
+use marquetry::base::{Limits, Result};
+use marquetry::tables::text::{self, Columns, TextFormat, TextOptions};
 
 use crate::failure::{Failure, Outcome, plain};
 use crate::output::Interrupted;
@@ -192,7 +192,7 @@ impl TextArgs {
 /// The endings of files of a format, as directories are searched for them.
 pub(crate) fn extensions(format: Option<Format>) -> &'static [&'static str] {
     match format.and_then(Format::of_text) {
-        None => &marquetry_io::files::PARQUET_EXTENSIONS,
+        None => &marquetry::io::files::PARQUET_EXTENSIONS,
         Some(format) => format.extensions(),
     }
 }

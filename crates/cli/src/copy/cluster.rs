@@ -10,12 +10,12 @@ use std::time::Instant;
 
 use clap::Args;
 
-use marquetry_base::Error;
-use marquetry_cluster::{
+use marquetry::base::Error;
+use marquetry::cluster::{
     Address, CONCURRENCY, ConnectOptions, Consistency, CqlOptions, CqlTable, Created, Error as ClusterError,
     LoadProgress, Loaded,
 };
-use marquetry_tables::{CopyOptions, Source, copy};
+use marquetry::tables::{CopyOptions, Source, copy};
 
 use super::Copying;
 use crate::args::RowArgs;

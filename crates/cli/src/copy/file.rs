@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 
-use marquetry_base::{Codec, Detail, Error};
-use marquetry_parquet::format::{Compression, Encoding};
-use marquetry_parquet::write::BloomOptions;
-use marquetry_tables::parquet::{DirectoryOptions, NewParquetDirectory, NewParquetFile, ParquetOptions};
-use marquetry_tables::{
+use marquetry::base::{Codec, Detail, Error};
+use marquetry::parquet::format::{Compression, Encoding};
+use marquetry::parquet::write::BloomOptions;
+use marquetry::tables::parquet::{DirectoryOptions, NewParquetDirectory, NewParquetFile, ParquetOptions};
+use marquetry::tables::{
     ColumnPath, CopyOptions, Destination, Event, SORT_MEMORY_BYTES, SortBy, Source, copy,
 };
 

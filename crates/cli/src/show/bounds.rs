@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
-use marquetry_base::print::{bytes as hex, without_zeros};
-use marquetry_parquet::batch::Value;
-use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::print::{Shown, value};
-use marquetry_parquet::prune::{Bound, Known, LeafOrder, Order};
-use marquetry_parquet::schema::{Leaf, Meaning, PhysicalType};
+use marquetry::base::print::{bytes as hex, without_zeros};
+use marquetry::parquet::batch::Value;
+use marquetry::parquet::format::FileMetaData;
+use marquetry::parquet::print::{Shown, value};
+use marquetry::parquet::prune::{Bound, Known, LeafOrder, Order};
+use marquetry::parquet::schema::{Leaf, Meaning, PhysicalType};
 
 use crate::table::printable;
 

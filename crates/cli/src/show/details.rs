@@ -1,8 +1,8 @@
 //! What only some files tell: how rows are sorted, sizes and levels, places of geometries, indexes.
 
-use marquetry_base::cast::{u64_of, usize_of_u32};
-use marquetry_parquet::format::{BoundingBox, ColumnChunk, FileMetaData, RowGroup};
-use marquetry_parquet::schema::PhysicalType;
+use marquetry::base::cast::{u64_of, usize_of_u32};
+use marquetry::parquet::format::{BoundingBox, ColumnChunk, FileMetaData, RowGroup};
+use marquetry::parquet::schema::PhysicalType;
 
 use super::json::{encryption_name, geometry_name};
 use crate::numbers::{plural, size, thousands};
@@ -18,7 +18,7 @@ pub(super) fn sorted_by(metadata: &FileMetaData) -> Option<String> {
 }
 
 fn sorting(metadata: &FileMetaData, group: &RowGroup) -> String {
-    let column = |sorting: &marquetry_parquet::format::SortingColumn| {
+    let column = |sorting: &marquetry::parquet::format::SortingColumn| {
         let leaf = metadata.schema.leaves().get(usize_of_u32(sorting.column));
         let path = leaf.map_or_else(|| format!("column {}", sorting.column), |leaf| printable(&leaf.path));
         let descending = if sorting.descending { " descending" } else { "" };

@@ -2,18 +2,18 @@
 
 use serde::Serialize;
 
-use marquetry_base::print::bytes as hex;
-use marquetry_parquet::format::{
+use marquetry::base::print::bytes as hex;
+use marquetry::parquet::format::{
     ColumnChunk, ColumnOrder, EncryptionAlgorithm, GeospatialStatistics, KeyValue, RowGroup, SizeStatistics,
     Statistics,
 };
-use marquetry_parquet::geometry;
-use marquetry_parquet::prune::Known;
-use marquetry_parquet::schema::{Leaf, LogicalType, NodeKind, Repetition};
+use marquetry::parquet::geometry;
+use marquetry::parquet::prune::Known;
+use marquetry::parquet::schema::{Leaf, LogicalType, NodeKind, Repetition};
 
 use super::bounds;
 use crate::failure::{Failure, Outcome};
-use marquetry_tables::files::ParquetFile;
+use marquetry::tables::files::ParquetFile;
 
 pub(super) fn print(file: &ParquetFile, out: &mut Vec<u8>) -> Outcome {
     write(&FileJson::of(file), out)
@@ -291,7 +291,7 @@ impl<'a> RowGroupJson<'a> {
                 .iter()
                 .map(|sorting| SortingJson {
                     path: leaves
-                        .get(marquetry_base::cast::usize_of_u32(sorting.column))
+                        .get(marquetry::base::cast::usize_of_u32(sorting.column))
                         .map(|leaf| leaf.path.as_str()),
                     descending: sorting.descending,
                     nulls_first: sorting.nulls_first,
@@ -352,7 +352,7 @@ impl StatisticsJson {
         known: Known<'_>,
         shown: &bounds::Statistics,
     ) -> StatisticsJson {
-        let hexed = |bytes: &Option<marquetry_base::Bytes>| bytes.as_deref().map(to_hex);
+        let hexed = |bytes: &Option<marquetry::base::Bytes>| bytes.as_deref().map(to_hex);
         StatisticsJson {
             min: shown.exact_text(known.min),
             max: shown.exact_text(known.max),

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use marquetry_base::cast::usize_of_u32;
-use marquetry_parquet::bloom;
-use marquetry_parquet::format::{BoundaryOrder, PageHeader, PageKind, Statistics};
-use marquetry_parquet::prune::Known;
-use marquetry_parquet::read::{BloomProbe, ChunkIndex, PageIndexReader, PageInfo, PageScanner, ReadOptions};
+use marquetry::base::cast::usize_of_u32;
+use marquetry::parquet::bloom;
+use marquetry::parquet::format::{BoundaryOrder, PageHeader, PageKind, Statistics};
+use marquetry::parquet::prune::Known;
+use marquetry::parquet::read::{BloomProbe, ChunkIndex, PageIndexReader, PageInfo, PageScanner, ReadOptions};
 
 use super::bounds;
 use super::json::{self, StatisticsJson, to_hex};
@@ -16,7 +16,7 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::numbers::{plural, size, thousands};
 use crate::table::{Side, Table, printable};
 use crate::terminal::Terminal;
-use marquetry_tables::files::ParquetFile;
+use marquetry::tables::files::ParquetFile;
 
 /// Lists the pages, a line each. What is wrong with the page index, if anything is, is the answer: the pages' headers tell the most
 /// of it, and some writers' indexes are wrong, so that the pages are listed nevertheless, as if there were no index.

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use marquetry_parquet::schema::{DifferenceKind, NodeKind, Schema};
+use marquetry::parquet::schema::{DifferenceKind, NodeKind, Schema};
 
 use super::text;
 use crate::numbers::{plural, size, thousands};
 use crate::table::{Side, Table, printable};
 use crate::terminal::Terminal;
-use marquetry_tables::files::{DataFile, Gathered};
+use marquetry::tables::files::{DataFile, Gathered};
 
 /// Files that are listed; more say little to a person. `--json` has them all.
 const FILES_SHOWN: usize = 100;
@@ -48,7 +48,7 @@ fn heading(gathered: &Gathered, terminal: Terminal, out: &mut Vec<u8>) {
         "schemas",
         match gathered.schemas() {
             1 => "1, the same in all files".to_string(),
-            schemas => format!("{}, joined by name", thousands(marquetry_base::cast::u64_of(schemas))),
+            schemas => format!("{}, joined by name", thousands(marquetry::base::cast::u64_of(schemas))),
         },
     );
     for (number, column) in gathered.partitions.iter().enumerate() {

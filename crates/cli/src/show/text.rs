@@ -2,17 +2,17 @@
 
 use std::fmt::Write;
 
-use marquetry_base::cast::u64_of;
-use marquetry_parquet::format::{ColumnOrder, Encoding, FileMetaData};
-use marquetry_parquet::prune::Known;
-use marquetry_parquet::schema::{NodeKind, Schema};
+use marquetry::base::cast::u64_of;
+use marquetry::parquet::format::{ColumnOrder, Encoding, FileMetaData};
+use marquetry::parquet::prune::Known;
+use marquetry::parquet::schema::{NodeKind, Schema};
 
 use super::json::order_name;
 use super::{bounds, details};
 use crate::numbers::{plural, ratio, size, thousands};
 use crate::table::{Side, Table, cut, printable};
 use crate::terminal::Terminal;
-use marquetry_tables::files::ParquetFile;
+use marquetry::tables::files::ParquetFile;
 
 /// Width of a name in the schema's tree: the types stand beside it, and a name may have thousands of characters.
 const NAME_WIDTH_MAX: usize = 100;
@@ -268,7 +268,7 @@ fn row_groups(metadata: &FileMetaData, terminal: Terminal, out: &mut Vec<u8>) {
     ])
     .indented(2);
     for (number, group) in metadata.row_groups.iter().enumerate().take(ROW_GROUPS_SHOWN) {
-        let sum = |of: fn(&marquetry_parquet::format::ColumnChunk) -> u64| {
+        let sum = |of: fn(&marquetry::parquet::format::ColumnChunk) -> u64| {
             group.columns.iter().map(of).fold(0_u64, u64::saturating_add)
         };
         let (compressed, uncompressed) =

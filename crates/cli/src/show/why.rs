@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use marquetry_base::{Budget, Codecs};
-use marquetry_codecs::StandardCodecs;
-use marquetry_parquet::batch::Layout;
-use marquetry_parquet::format::{ARROW_SCHEMA_KEY, ColumnChunk, Compression, Encoding};
-use marquetry_parquet::read::{BatchReader, ReadOptions};
-use marquetry_parquet::write::chooser::{Asked, Choice, Why};
-use marquetry_parquet::write::encoder::Slice;
+use marquetry::base::{Budget, Codecs};
+use marquetry::codecs::StandardCodecs;
+use marquetry::parquet::batch::Layout;
+use marquetry::parquet::format::{ARROW_SCHEMA_KEY, ColumnChunk, Compression, Encoding};
+use marquetry::parquet::read::{BatchReader, ReadOptions};
+use marquetry::parquet::write::chooser::{Asked, Choice, Why};
+use marquetry::parquet::write::encoder::Slice;
 
 use super::text::{print_table, section};
 use crate::failure::{Failure, Outcome};
 use crate::numbers::{plural, size, thousands};
 use crate::table::{Side, Table, printable};
 use crate::terminal::Terminal;
-use marquetry_tables::files::ParquetFile;
+use marquetry::tables::files::ParquetFile;
 
 /// Row groups that are told of; in others things are seldom otherwise.
 const ROW_GROUPS_SHOWN: usize = 8;
@@ -78,7 +78,7 @@ fn choice(file: &ParquetFile, group: usize, leaf: usize, chunk: &ColumnChunk) ->
     let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(file.limits()));
     let reader = BatchReader::new(ParquetFile::object(), Arc::clone(file.metadata()), codecs, options)
         .map_err(|error| Failure::about(file.name(), &error))?;
-    let has_values = |batch: &marquetry_parquet::batch::Batch| {
+    let has_values = |batch: &marquetry::parquet::batch::Batch| {
         batch.columns.iter().any(|column| !column.values.is_empty())
     };
     let batch = file.find(reader, has_values)?;

@@ -32,7 +32,7 @@ const TABLE: &[(&str, &[&[&str]])] = &[
     ("cluster", &[TIER_1, &["io", "tables"]]),
     // The front re-exports; what waits is behind a feature.
     ("marquetry", &[TIER_1, TIER_2]),
-    ("cli", &[TIER_1, TIER_2, &["marquetry"]]),
+    ("cli", &[&["marquetry"]]),
     // The host owns I/O.
     ("capi", &[TIER_1]),
     ("python", &[TIER_1, TIER_2]),
