@@ -73,7 +73,8 @@ fn a_table_is_made_and_loaded_and_loaded_again() {
     assert!(copy(&[]).succeeded().starts_with("3 rows"));
     let again = copy(&["--create", "--key", "id"]);
     assert_eq!((again.code, again.err.contains("already exists")), (Some(0), true), "{}", again.err);
-    copy(&["--create", "--key", "big"]).failed(1, &["is another"]);
+    copy(&["--create", "--key", "big"])
+        .failed(1, &["exists with a different definition", "PRIMARY KEY is (id), expected (big)"]);
     copy(&["--timestamps-as", "millis"]).failed(1, &["at_us", "bigint"]);
     assert_eq!(server.rows("SELECT id FROM marquetry_cli_types.types").len(), 3);
     server.rows("DROP KEYSPACE marquetry_cli_types");

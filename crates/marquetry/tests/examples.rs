@@ -35,7 +35,7 @@ fn examples_run() {
     assert_eq!(run("from_arrow", &[&at("fares.parquet")]), "1000 rows\n");
     let sorted = at("sorted.parquet");
     assert_eq!(
-        run("sort", &[&trips, &sorted, Path::new("fare desc, id")]),
+        run("sort_rows", &[&trips, &sorted, Path::new("fare desc, id")]),
         "10000 rows sorted by fare desc, id\n"
     );
     assert_eq!(run("project", &[&sorted, Path::new("id")]), "id of 3 rows\nid: [96, 193, 290]\n");

@@ -95,6 +95,7 @@ pub fn corpus_file(name: &str) -> Option<PathBuf> {
     let (part, need) = match name.split_once('/') {
         Some(("real", _)) => ("real", Need::Real),
         Some(("parquet-testing", _)) => ("parquet-testing/data", Need::Corpus),
+        None if name == "real" => ("real", Need::Real),
         _ => panic!("{name} is in no part of the corpus"),
     };
     let root = recorded(corpora().into_iter().find(|path| path.join(part).is_dir()), need)?;

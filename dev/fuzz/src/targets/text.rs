@@ -55,17 +55,19 @@ type Rows = Option<Vec<Vec<Option<Vec<u8>>>>>;
 /// What must come out.
 fn expected(dialect: &Dialect, text: &[u8], columns: usize) -> Rows {
     let mut rows = naive(dialect, text, columns).ok()?;
+    let is_returned =
+        |(value, is_quoted, _): &Told| !is_quoted && value[..value.len().min(65_535)].contains(&b'\r');
+    // Text of a Macintosh is known by its first row that is not empty.
+    let is_blank = |row: &&Vec<Told>| matches!(&row[..], [(value, false, _)] if value.is_empty());
+    if rows.iter().find(|row| !is_blank(row)).is_some_and(|row| row.iter().any(is_returned)) {
+        return None;
+    }
     if let (0, Some(first)) = (columns, rows.first()) {
         // Once it is known that rows have one field, lines of nothing before the first are rows, too.
         rows = naive(dialect, text, first.len()).ok()?;
     }
-    let is_returned =
-        |(value, is_quoted, _): &Told| !is_quoted && value[..value.len().min(65_535)].contains(&b'\r');
-    // Nothing of which no columns are told; text of a Macintosh; what is no text at all.
-    if (rows.is_empty() && columns == 0)
-        || rows.first().is_some_and(|row| row.iter().any(is_returned))
-        || std::str::from_utf8(text).is_err()
-    {
+    // Nothing of which no columns are told; what is no text at all.
+    if (rows.is_empty() && columns == 0) || std::str::from_utf8(text).is_err() {
         return None;
     }
     let field = |(value, is_quoted, _): Told| (is_quoted || !value.is_empty()).then_some(value);

@@ -1,4 +1,4 @@
-//! More rows than memory holds, in order, verified: `cargo run --example sort -- trips/ sorted.parquet 'fare desc'`.
+//! More rows than memory holds, in order, verified: `cargo run --example sort_rows -- trips/ sorted.parquet 'fare desc'`.
 
 use std::env;
 
