@@ -39,7 +39,7 @@ pub(crate) const INSERT_PRICE: Price = Price::per_kilovalue(10 << 10);
 /// What it costs to look at all bits of a filter, or to join its blocks.
 const FOLD_PRICE: Price = Price::per_kib(120);
 
-/// The logarithm of the blocks that stand in one piece: 32 KiB, as much new memory as is had at a time.
+/// The logarithm of the blocks that stand in one piece: 32 KiB, as much new memory as is allocated at a time.
 const SEGMENT_BITS: u32 = 10;
 const SEGMENT_BLOCKS: u32 = 1 << SEGMENT_BITS;
 
@@ -79,7 +79,7 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// When the memory cannot be had.
+    /// When the memory cannot be allocated.
     pub(crate) fn grow(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         let segment = usize_of_u32(self.blocks.min(SEGMENT_BLOCKS));
         let segments = usize_of_u32(self.blocks.div_ceil(SEGMENT_BLOCKS));

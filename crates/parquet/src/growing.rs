@@ -1,4 +1,4 @@
-//! Memory for bytes whose number is only claimed: it grows as they arrive, or is had once they are there; a slice at a time.
+//! Memory for bytes whose number is only claimed: it grows as they arrive, or is allocated once they are there; a slice at a time.
 
 use alloc::vec::Vec;
 
@@ -81,7 +81,7 @@ impl Growing {
     ///
     /// # Errors
     ///
-    /// When the memory cannot be had.
+    /// When the memory cannot be allocated.
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<()> {
         let more = bytes.saturating_sub(self.memory.len());
         self.memory.try_reserve_exact(more).map_err(|_| Error::out_of_memory(bytes))
@@ -92,7 +92,7 @@ impl Growing {
     ///
     /// # Errors
     ///
-    /// When the memory cannot be had.
+    /// When the memory cannot be allocated.
     pub(crate) fn grow(&mut self, least: usize, most: usize, budget: &mut Budget<'_>) -> Result<bool> {
         while self.memory.len() < least {
             let room = self.memory.len();
@@ -133,7 +133,7 @@ impl Growing {
 }
 
 /// Bytes that are to be one piece, however many they may be: they are kept in the pieces that they come in, and put together when all
-/// are there. Memory for them is had once, and a piece is let go of as soon as it is copied: nothing large is freed at once.
+/// are there. Memory for them is allocated once, and a piece is released as soon as it is copied: nothing large is freed at once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Joining {
     pieces: Segmented<Bytes>,
@@ -185,7 +185,7 @@ impl Joining {
     ///
     /// # Errors
     ///
-    /// When the memory cannot be had.
+    /// When the memory cannot be allocated.
     pub(crate) fn join(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         self.end_small();
         if self.pieces.len() <= 1 {

@@ -104,7 +104,7 @@ impl Stream for Brotli {
         uncompressed + 16 * (uncompressed / self.chunk_bytes() + 2) + 16
     }
 
-    /// The library does not tell, and lets go of nearly all of it after a page.
+    /// The library does not tell, and releases nearly all of it after a page.
     fn held_bytes(&self) -> usize {
         size_of::<BrotliEncoderStateStruct<StandardAlloc>>()
     }

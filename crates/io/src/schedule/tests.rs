@@ -159,7 +159,7 @@ fn what_was_given_is_not_read_again_by_a_machine_that_repeats_itself() {
     assert_eq!(told(&mut schedule), [(A, 10..20, true)]);
     let error = schedule.want(whole.clone()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Internal);
-    // One that asks for it after something else has let go of it.
+    // One that asks for it after something else has released it.
     schedule.want(demand(&[(A, 0..20, Now), (B, 0..10, Soon)])).unwrap();
     assert_eq!(begun(&mut schedule), [(A, 0..10), (A, 10..20), (B, 0..10)]);
 }

@@ -126,7 +126,7 @@ impl<T: Copy + Default> Store<T> {
         Ok(&mut self.values[at..end])
     }
 
-    /// The same in an array that will have `total` values, in memory that is had at once, and filled as far as it is asked for; and how
+    /// The same in an array that will have `total` values, in memory that is allocated at once, and filled as far as it is asked for; and how
     /// many bytes were filled.
     pub(crate) fn room_of(&mut self, total: usize, at: usize, length: usize) -> Result<(&mut [T], usize)> {
         let end = at + length;

@@ -10,7 +10,7 @@ use super::beyond_buffers;
 /// The longest piece: below 1 MiB, which hosts that never wait dislike in one allocation.
 pub(crate) const PIECE_BYTES: usize = 960 << 10;
 
-/// The smallest memory that is had for a piece.
+/// The smallest memory that is allocated for a piece.
 const FIRST_BYTES: usize = 64;
 
 /// Bytes of a page, or of a part of it, one piece after the other. Below 960 KiB it is one piece.

@@ -244,7 +244,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// When the memory to join them cannot be had.
+    /// When the memory to join them cannot be allocated.
     pub(crate) fn gather(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         let Rest::Held(end, segments) = &self.rest else {
             return Err(Error::internal("bytes that are not held"));

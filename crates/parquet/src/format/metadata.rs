@@ -35,7 +35,7 @@ pub struct FileMetaData {
     pub footer_bytes: u64,
 }
 
-/// What it costs to let go of a row group, a column chunk, or a field.
+/// What it costs to release a row group, a column chunk, or a field.
 const LET_GO_UNITS: u64 = 500;
 
 impl FileMetaData {

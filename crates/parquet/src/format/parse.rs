@@ -27,7 +27,7 @@ const FIELD_UNITS: u64 = 50;
 const GROUPS_AT_ONCE: usize = 1024;
 const GROUP_PRICE: Price = Price::per_kilovalue(20 * 1024);
 
-/// Reads a footer, resumably, out of whatever pieces it comes in. A piece is let go of as soon as it is read.
+/// Reads a footer, resumably, out of whatever pieces it comes in. A piece is released as soon as it is read.
 #[derive(Debug)]
 pub(crate) struct FooterParser {
     /// Where the footer starts and ends in the file, and where the next byte is.
@@ -179,7 +179,7 @@ impl FooterParser {
         }
     }
 
-    /// Reads on, and lets go of what is read.
+    /// Reads on, and releases what was read.
     pub(crate) fn step(&mut self, input: &mut Input, budget: &mut Budget<'_>) -> Result<Parsed> {
         loop {
             if let Expects::Checks { group, first_row } = self.expects {

@@ -13,7 +13,7 @@ use super::windowed::Windowed;
 const HISTORY_BYTES_MAX: usize = 128 << 10;
 
 /// Decompressors that the columns of a reader share: each has its own from a page's start to its end. They are as many as were in use
-/// at once, and are kept: a window of many megabytes is had once, and never freed within a step.
+/// at once, and are kept: a window of many megabytes is allocated once, and never freed within a step.
 pub(super) struct Decompressors {
     codecs: Arc<dyn Codecs>,
     idle: Vec<Idle>,
@@ -24,7 +24,7 @@ pub(super) struct Decompressors {
 pub(super) enum Chunks {
     /// The page is one.
     One,
-    /// Each is let go of when it is read.
+    /// Each is released when it was read.
     Passing,
     /// They are held, all of them.
     Held,

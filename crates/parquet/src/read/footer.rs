@@ -15,7 +15,7 @@ use crate::format::{
 /// Bytes at the file's end that are asked for first. Most footers are smaller, and one request is cheaper than two.
 const TAIL_GUESS_BYTES: u64 = 64 << 10;
 
-/// Bytes of a long footer that are asked for at a time: they are let go of as they are parsed.
+/// Bytes of a long footer that are asked for at a time: they are released as they are parsed.
 const WINDOW_BYTES: u64 = 8 << 20;
 
 /// Reads the footer: one product, the metadata.

@@ -245,7 +245,7 @@ impl PageReader {
         Ok(Going::Done((header, range)))
     }
 
-    /// Skims a header on, and lets go of what is skimmed.
+    /// Skims a header on, and releases what was skimmed.
     fn skim_header(
         &mut self,
         mut skim: Box<Skim>,

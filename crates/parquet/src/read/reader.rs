@@ -69,7 +69,7 @@ pub struct BatchReader {
     metadata: Arc<FileMetaData>,
     decompressors: Decompressors,
     options: ReadOptions,
-    /// The columns, as far as they are built: a wide table has many. At the end they are let go of.
+    /// The columns, as far as they are built: a wide table has many. At the end they are released.
     columns: Segmented<ColumnReader>,
     is_built: bool,
     /// The leaves wanted, and how many of them are measured.

@@ -12,7 +12,7 @@ use crate::growing::RELEASE_PRICE;
 /// Bytes of a part, at most but for one value: a window, a segment, an array.
 const PART_BYTES: usize = 1 << 20;
 
-/// Large things whose parts are let go of one after the other: what took many steps to read is not freed in one.
+/// Large things whose parts are released one after the other: what took many steps to read is not freed in one.
 #[derive(Debug, Default)]
 pub(super) struct Released {
     things: Vec<Thing>,

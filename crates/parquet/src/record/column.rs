@@ -180,7 +180,7 @@ impl ColumnBuilder {
     ///
     /// # Errors
     ///
-    /// When memory cannot be had.
+    /// When memory cannot be allocated.
     pub(super) fn share(&mut self, rows: usize, budget: &mut Budget<'_>) -> Result<Option<ColumnBatch>> {
         let mut levels = None;
         if self.form == Form::Flat {

@@ -115,7 +115,7 @@ impl Gathering {
     ///
     /// # Errors
     ///
-    /// When memory cannot be had.
+    /// When memory cannot be allocated.
     pub(super) fn step(
         &mut self,
         schema: &Schema,

@@ -184,7 +184,7 @@ impl Merge {
         None
     }
 
-    /// Takes the last piece: of many that are let go of.
+    /// Takes the last piece: of many that are released.
     pub(super) fn pop(&mut self) -> Option<Piece> {
         self.cursors.pop().map(|cursor| cursor.piece)
     }

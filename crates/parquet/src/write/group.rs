@@ -110,7 +110,7 @@ impl GroupSteps {
     ///
     /// # Errors
     ///
-    /// The codecs'; when memory cannot be had.
+    /// The codecs'; when memory cannot be allocated.
     pub(super) fn step(
         &mut self,
         columns: &mut Segmented<ColumnWriter>,

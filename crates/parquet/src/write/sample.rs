@@ -86,7 +86,7 @@ impl Sample {
     ///
     /// # Errors
     ///
-    /// `Misuse` for values of another type; when memory cannot be had.
+    /// `Misuse` for values of another type; when memory cannot be allocated.
     pub(super) fn add(&mut self, values: Slice<'_>, bytes: usize, budget: &mut Budget<'_>) -> Result<()> {
         budget.charge(KEEP_PRICE, bytes, values.len());
         match (&mut self.kept, values) {

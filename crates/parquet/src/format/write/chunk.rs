@@ -159,7 +159,7 @@ fn geospatial_fields(fields: &mut FieldWriter<'_>, statistics: &GeospatialStatis
     }
 }
 
-/// The names from the root's child down to a leaf. (They cannot be had from [`Leaf::path`]: a name may have dots.)
+/// The names from the root's child down to a leaf. (They cannot be told from [`Leaf::path`]: a name may have dots.)
 fn path<'a>(schema: &'a Schema, leaf: &Leaf) -> Vec<&'a str> {
     let mut names = Vec::new();
     let mut at = leaf.node;

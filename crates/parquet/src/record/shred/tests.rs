@@ -243,7 +243,7 @@ fn events_that_do_not_fit() {
     assert!(s.take(&mut Budget::unlimited()).unwrap_err().message().contains("middle of a row"));
 }
 
-/// A row of a great many elements is handed out in slices, and no piece of memory is had at once but the array itself.
+/// A row of a great many elements is handed out in slices, and nothing is allocated at once but the array itself.
 #[test]
 fn one_large_row() {
     let mut s = shredder(&[
