@@ -117,7 +117,7 @@ impl RowsCommand {
         printer.start(output.text());
         let mut done = 0;
         loop {
-            let printed = match reading.next() {
+            let printed = match reading.next_batch() {
                 Ok(None) => break,
                 Ok(Some((piece, batch))) => {
                     done += u64_of(batch.rows);

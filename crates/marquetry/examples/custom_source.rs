@@ -5,6 +5,7 @@ use std::env;
 use std::io;
 use std::sync::Arc;
 
+use marquetry::base::cast::u64_of;
 use marquetry::batch::Batch;
 use marquetry::schema::{FieldDef, FieldType, PhysicalType, Schema};
 use marquetry::scylla::bridge::MappingOptions;
@@ -28,7 +29,7 @@ impl Squares {
         let column = |name| FieldDef::new(name, FieldType::Leaf(PhysicalType::Int64, None)).required();
         let schema = Schema::of_fields(&[column("n"), column("square")])?;
         let mut table = Table::new("squares", Arc::new(schema));
-        table.rows = Some(pieces as u64 * PIECE_ROWS as u64);
+        table.rows = u64::try_from(PIECE_ROWS).ok().map(|rows| u64_of(pieces) * rows);
         let pieces = (0..pieces).map(|piece| Piece::of(format!("squares, piece {piece}"))).collect();
         Ok(Squares { table, pieces })
     }
@@ -44,7 +45,7 @@ impl Source for Squares {
     }
 
     fn open(&self, piece: usize, _: &PieceOptions) -> marquetry::Result<Box<dyn Batches>> {
-        let first = piece as i64 * PIECE_ROWS;
+        let first: i64 = self.pieces[..piece].iter().map(|_| PIECE_ROWS).sum();
         Ok(Box::new(Numbers { next: first, end: first + PIECE_ROWS }))
     }
 }
@@ -58,10 +59,8 @@ struct Numbers {
 impl Batches for Numbers {
     fn next(&mut self) -> marquetry::Result<Option<Batch>> {
         let numbers: Vec<i64> = (self.next..self.end.min(self.next + 8192)).collect();
-        self.next += numbers.len() as i64;
-        if numbers.is_empty() {
-            return Ok(None);
-        }
+        let Some(last) = numbers.last() else { return Ok(None) };
+        self.next = last + 1;
         let squares: Vec<i64> = numbers.iter().map(|n| n * n).collect();
         Ok(Some(Batch::of_values([numbers.into(), squares.into()])?))
     }

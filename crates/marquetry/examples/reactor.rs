@@ -31,7 +31,8 @@ impl Disk {
             Some(Want::Range(object, range, _)) => {
                 let middle = range.start + (range.end - range.start) / 2;
                 for piece in [middle..range.end, range.start..middle] {
-                    let bytes = self.bytes.slice(piece.start as usize..piece.end as usize);
+                    let at = |offset: u64| usize::try_from(offset).expect("the file is in memory");
+                    let bytes = self.bytes.slice(at(piece.start)..at(piece.end));
                     machine.supply(object, piece, bytes)?;
                 }
                 Ok(())

@@ -125,7 +125,7 @@ impl Iterator for Batches {
     type Item = Result<Batch>;
 
     fn next(&mut self) -> Option<Result<Batch>> {
-        let next = self.reading.as_mut()?.next();
+        let next = self.reading.as_mut()?.next_batch();
         if !matches!(next, Ok(Some(_))) {
             self.reading = None;
         }

@@ -129,7 +129,7 @@ pub fn copy(
     let mut reading = Reading::new(Arc::clone(source), reading)?;
     let mut digest = options.verify.then(|| Digest::new(by.is_empty() && is_in_order));
     let (mut rows, mut of_piece) = (0, None);
-    while let Some((piece, batch)) = reading.next()? {
+    while let Some((piece, batch)) = reading.next_batch()? {
         rows += u64_of(batch.rows);
         if let Some(digest) = &mut digest {
             digest.add(&batch)?;
@@ -209,7 +209,7 @@ fn verify(
     let mut reading = Reading::new(Arc::clone(&again), reading)?;
     let mut written = Digest::new(read.is_in_order());
     let mut order = digest::Order::new(&again.table().schema, by)?;
-    while let Some((_, batch)) = reading.next()? {
+    while let Some((_, batch)) = reading.next_batch()? {
         written.add(&batch)?;
         order.check(&batch)?;
         report(Event::Verified { rows: written.rows(), of: rows });

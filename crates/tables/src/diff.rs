@@ -210,7 +210,7 @@ impl Side {
     /// Makes sure that there is a row; false at the end.
     fn fill(&mut self) -> Result<bool> {
         while self.left() == 0 {
-            (self.batch, self.at) = (self.reading.next()?.map(|(_, batch)| batch), 0);
+            (self.batch, self.at) = (self.reading.next_batch()?.map(|(_, batch)| batch), 0);
             if self.batch.is_none() {
                 return Ok(false);
             }

@@ -99,7 +99,7 @@ impl Reading {
     ///
     /// The source's, which name their object.
     /// [`Cancelled`](marquetry_base::ErrorKind::Cancelled) if the work was cancelled.
-    pub fn next(&mut self) -> Result<Option<(usize, Batch)>> {
+    pub fn next_batch(&mut self) -> Result<Option<(usize, Batch)>> {
         self.cancel.check()?;
         if self.is_over || self.left == 0 {
             self.end();

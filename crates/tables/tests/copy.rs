@@ -54,7 +54,7 @@ impl Source for Generated {
     fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
         self.opened.fetch_add(1, Ordering::Relaxed);
         let first = piece * self.rows_of_piece;
-        let rows = self.rows_of_piece.min(options.limit.unwrap_or(u64::MAX) as usize);
+        let rows = self.rows_of_piece.min(usize::try_from(options.limit.unwrap_or(u64::MAX)).unwrap());
         Ok(Box::new(Numbers { next: first, first, end: first + rows, fails_at: self.fails_at }))
     }
 }
@@ -80,8 +80,8 @@ impl Batches for Numbers {
         let texts: Vec<String> = rows.clone().map(|n| format!("text {n}")).collect();
         let bytes = Bytes::from(texts.concat());
         let values = [
-            Values::Int32(rows.clone().map(|n| n as i32).collect::<Vec<_>>().into()),
-            Values::Int64(rows.clone().map(|n| (n % 3) as i64).collect::<Vec<_>>().into()),
+            rows.clone().map(|n| i32::try_from(n).unwrap()).collect::<Vec<i32>>().into(),
+            rows.clone().map(|n| i64::try_from(n % 3).unwrap()).collect::<Vec<i64>>().into(),
             Values::ByteArray(ByteArrays::from_lengths(bytes, texts.iter().map(String::len))),
         ];
         let columns = values.into_iter().enumerate().map(|(leaf, values)| ColumnBatch {
@@ -229,7 +229,7 @@ fn columns_of_a_source_that_cannot_leave_any_out() {
     let names: Vec<&str> = projected.table().schema.leaves().iter().map(|leaf| &*leaf.path).collect();
     assert_eq!(names, ["text", "n"]);
     let mut reading = Reading::new(projected, ReadingOptions::default()).unwrap();
-    let (piece, batch) = reading.next().unwrap().unwrap();
+    let (piece, batch) = reading.next_batch().unwrap().unwrap();
     let (Values::ByteArray(texts), Values::Int32(numbers)) =
         (&batch.columns[0].values, &batch.columns[1].values)
     else {

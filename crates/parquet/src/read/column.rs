@@ -198,16 +198,15 @@ impl ColumnReader {
         self.leaf
     }
 
-    /// Begins a column chunk.
+    /// Begins a column chunk, of so many rows, of which some may be selected.
     pub(super) fn start(
         &mut self,
         object: Object,
         row_group: usize,
-        rows: u64,
+        (rows, selected): (u64, Option<Selected>),
         chunk: &ColumnChunk,
         footer_start: u64,
         options: &ReadOptions,
-        selected: Option<Selected>,
     ) -> Result<()> {
         self.row_group = row_group;
         (self.chunk_rows, self.rows_left) = (rows, rows);

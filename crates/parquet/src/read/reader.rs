@@ -351,11 +351,10 @@ impl BatchReader {
                 column.start(
                     self.object,
                     group.number,
-                    found.rows,
+                    (found.rows, selected),
                     chunk,
                     self.metadata.footer_start,
                     &self.options,
-                    selected,
                 )?;
                 self.held = (self.held + column.held()).saturating_sub(held_before);
                 group.started += 1;

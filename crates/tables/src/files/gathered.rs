@@ -94,7 +94,7 @@ pub struct DataFile {
 
 enum Kind {
     /// A Parquet file. Its footer is kept while those of all do not take much; else it is read again when its turn comes.
-    Parquet { path: PathBuf, limits: Limits, row_groups: usize, opened: Option<ParquetFile> },
+    Parquet { path: PathBuf, limits: Limits, row_groups: usize, opened: Option<Box<ParquetFile>> },
     /// One of another format.
     Other(Box<dyn FormatFile>),
 }
@@ -212,7 +212,7 @@ impl Gathered {
                     let (name, rows, bytes) =
                         (file.name().to_string(), Some(metadata.rows), Some(file.bytes()));
                     let limits = file.limits();
-                    let opened = (is_first || kept_bytes <= KEPT_FOOTERS_BYTES).then_some(file);
+                    let opened = (is_first || kept_bytes <= KEPT_FOOTERS_BYTES).then(|| Box::new(file));
                     let kind = Kind::Parquet { path, limits, row_groups, opened };
                     DataFile { name, rows, bytes, schema, constants, kind }
                 }
@@ -324,7 +324,7 @@ impl DataFile {
     /// The Parquet file with its footer.
     fn parquet(&self, schema: &FileSchema) -> Result<ParquetFile> {
         match &self.kind {
-            Kind::Parquet { opened: Some(file), .. } => Ok(file.clone()),
+            Kind::Parquet { opened: Some(file), .. } => Ok(ParquetFile::clone(file)),
             Kind::Parquet { path, limits, .. } => {
                 let (bytes, rows) = (self.bytes.unwrap_or(0), self.rows.unwrap_or(0));
                 ParquetFile::again(path, *limits, bytes, rows, schema.schema())

@@ -65,8 +65,8 @@ pub struct TextSampler {
 
 #[derive(Debug)]
 enum SamplerKind {
-    Delimited(delimited::Sampler),
-    Lines(lines::Sampler),
+    Delimited(Box<delimited::Sampler>),
+    Lines(Box<lines::Sampler>),
 }
 
 /// What a [`TextSampler`] answers.
@@ -142,7 +142,7 @@ pub struct TextReader {
 
 #[derive(Debug)]
 enum ReaderKind {
-    Delimited(delimited::Rows),
+    Delimited(Box<delimited::Rows>),
     Lines(Box<lines::Rows>),
 }
 
@@ -176,8 +176,10 @@ impl TextSampler {
     /// `Misuse`, as [`TextOptions::check`].
     pub fn new(format: Format, options: &TextOptions) -> Result<TextSampler> {
         let kind = match format {
-            Format::Csv | Format::Tsv => SamplerKind::Delimited(delimited::Sampler::new(format, options)?),
-            Format::JsonLines => SamplerKind::Lines(lines::Sampler::new(options)),
+            Format::Csv | Format::Tsv => {
+                SamplerKind::Delimited(Box::new(delimited::Sampler::new(format, options)?))
+            }
+            Format::JsonLines => SamplerKind::Lines(Box::new(lines::Sampler::new(options))),
         };
         Ok(TextSampler { kind, is_done: false, failed: None })
     }
@@ -339,7 +341,12 @@ impl TextReader {
         let kind = match &form.kind {
             FormKind::Delimited(form) => {
                 let form = Arc::clone(form);
-                ReaderKind::Delimited(delimited::Rows::new(form, &reads, options.batch_rows, row_bytes))
+                ReaderKind::Delimited(Box::new(delimited::Rows::new(
+                    form,
+                    &reads,
+                    options.batch_rows,
+                    row_bytes,
+                )))
             }
             FormKind::Lines(lines) => {
                 let schema = Arc::clone(&form.schema);

@@ -175,9 +175,12 @@ fn delimited_text_of_every_type() {
         "id bigint, name text, price double, flag boolean, day date",
         &["1|a|1.5|true|19782", "-2|b \"c\"\n|2|false|0", "-|-|-|-|-"],
     );
-    let mut given = TextOptions::default();
-    given.schema =
-        Some("a tinyint, b blob, c decimal(20, 1), d float, e uuid, f time, t timestamp".parse().unwrap());
+    let given = TextOptions {
+        schema: Some(
+            "a tinyint, b blob, c decimal(20, 1), d float, e uuid, f time, t timestamp".parse().unwrap(),
+        ),
+        ..TextOptions::default()
+    };
     check(
         " 7 ,0x6162,1.5,2.5,00112233445566778899aabbccddeeff,00:00:01,1970-01-01 00:00:01\n",
         Format::Csv,
@@ -234,8 +237,8 @@ fn headers_and_delimiters_are_guessed() {
         found.to_string(),
         "a text, column2_2 text, a_3 text, column2 text, a_2 text, column6 text, a_4 text"
     );
-    let mut options = TextOptions::default();
-    options.schema = Some("b text, A bigint".parse().unwrap());
+    let mut options =
+        TextOptions { schema: Some("b text, A bigint".parse().unwrap()), ..TextOptions::default() };
     check("a,b\n007,x\n", Format::Csv, &options, "b text, A bigint", &["x|7"]);
     options.header = Header::Yes;
     refused("a,c\n", Format::Csv, &options, "its column \"b\" is missing from the header");
@@ -292,8 +295,10 @@ fn json_lines() {
         (&levels.definition[..], levels.repetition.as_deref()),
         (&[3, 2, 3, 0][..], Some(&[0, 1, 1, 0][..]))
     );
-    let mut given = TextOptions::default();
-    given.schema = Some("m map<int, double>, t text, b blob, d decimal(5, 2)".parse().unwrap());
+    let given = TextOptions {
+        schema: Some("m map<int, double>, t text, b blob, d decimal(5, 2)".parse().unwrap()),
+        ..TextOptions::default()
+    };
     let text =
         "{\"m\":{\"1\":\"2.5\"},\"t\":{\"a\": [1, {}]},\"b\":\"0x61\",\"d\":1.25}\n{\"t\":[ ],\"d\":\"2\"}\n";
     let (_, batches) = read(text.as_bytes(), Format::JsonLines, &given).unwrap();
@@ -331,8 +336,7 @@ fn what_is_wrong_in_json_lines_is_told_with_its_line() {
         "line 2: \"{\\\"b\\\":1}\" is no int",
     );
     refused("{\"b\":1}\n", Format::JsonLines, &given, "line 1: the field \"b\" is missing from the schema");
-    let mut some = TextOptions::default();
-    some.infer_bytes = 1;
+    let some = TextOptions { infer_bytes: 1, ..TextOptions::default() };
     // A piece is seen as a whole.
     let text = format!("{}{{\"b\":1}}\n{{\"a\":0.5}}\n", "{\"a\":1}\n".repeat(65_536));
     let error = refused(&text, Format::JsonLines, &some, "line 65537: no line before has a field \"b\"");
@@ -353,8 +357,10 @@ fn long_rows() {
     let single = long.replace("789", "\"");
     assert!(shown(&rows) == [format!("1|{long}|{single}"), format!("2|{long}|x")]);
     let hex = "61".repeat(600_000);
-    let mut given = TextOptions::default();
-    given.schema = Some("t text, e text, b blob, l list<int>, r text".parse().unwrap());
+    let given = TextOptions {
+        schema: Some("t text, e text, b blob, l list<int>, r text".parse().unwrap()),
+        ..TextOptions::default()
+    };
     let list = "1,".repeat(300_000);
     let raw = format!("[{}]", "[],".repeat(50_000));
     let text = format!(

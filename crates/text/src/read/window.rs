@@ -231,8 +231,7 @@ impl Window {
             let length = self.base + self.piece.as_ref().map_or(0, Bytes::len);
             self.whole.try_reserve_exact(length).map_err(|_| Error::out_of_memory(length))?;
         }
-        loop {
-            let Some(piece) = self.before.front_mut().or(self.piece.as_mut()) else { break };
+        while let Some(piece) = self.before.front_mut().or(self.piece.as_mut()) {
             let part = piece.split_to(piece.len().min(COPY_SLICE_BYTES));
             self.whole.extend_from_slice(&part);
             // Memory that is new, and memory that is released.

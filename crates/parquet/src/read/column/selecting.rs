@@ -89,7 +89,7 @@ impl ColumnReader {
         let ahead = self.nested.as_ref().map_or(0, NestedLeaf::ahead);
         if page.entries_left + ahead == 0 {
             // Nothing of it was wanted, so nothing but its levels was read.
-            if !page.is_used && !(decodes_all && page.behind > 0) {
+            if !(page.is_used || decodes_all && page.behind > 0) {
                 pages.pass(work);
                 self.check_page_end()?;
                 self.close();
