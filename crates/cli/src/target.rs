@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use marquetry::cluster::Address as ClusterAddress;
+use marquetry::cluster::CqlAddress;
 use marquetry::tables::Address;
 
 use crate::failure::{Failure, Outcome};
@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 #[derive(Debug)]
 pub(crate) enum Target {
     /// A table of a live cluster.
-    Cluster(ClusterAddress),
+    Cluster(CqlAddress),
     /// A new Parquet file.
     File(PathBuf),
     /// A new directory of Parquet files.

@@ -16,7 +16,7 @@ pub const PORT_DEFAULT: u16 = 9042;
 /// `Display` prints an address that parses to the same one but for the password, which neither `Display` nor
 /// `Debug` ever shows.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Address {
+pub struct CqlAddress {
     user: Option<String>,
     password: Option<String>,
     hosts: Vec<Host>,
@@ -32,7 +32,7 @@ pub struct Host {
     pub port: u16,
 }
 
-impl Address {
+impl CqlAddress {
     /// The user to log in as.
     pub fn user(&self) -> Option<&str> {
         self.user.as_deref()
@@ -60,23 +60,23 @@ impl Address {
     }
 }
 
-impl FromStr for Address {
-    type Err = AddressError;
+impl FromStr for CqlAddress {
+    type Err = CqlAddressError;
 
     /// Parses an address.
     ///
     /// # Errors
     ///
-    /// An [`AddressError`], which never holds what may be a part of a password.
-    fn from_str(text: &str) -> Result<Address, AddressError> {
-        let (scheme, rest) = text.split_once("://").ok_or(AddressError::Scheme)?;
+    /// A [`CqlAddressError`], which never holds what may be a part of a password.
+    fn from_str(text: &str) -> Result<CqlAddress, CqlAddressError> {
+        let (scheme, rest) = text.split_once("://").ok_or(CqlAddressError::Scheme)?;
         if !scheme.eq_ignore_ascii_case("cql") {
-            return Err(AddressError::Scheme);
+            return Err(CqlAddressError::Scheme);
         }
-        let (authority, path) = rest.split_once('/').ok_or(AddressError::NoTable)?;
+        let (authority, path) = rest.split_once('/').ok_or(CqlAddressError::NoTable)?;
         // A keyspace or a table cannot hold one, so a `/` before it belongs to a user or a password.
         if path.contains('@') {
-            return Err(AddressError::Unescaped);
+            return Err(CqlAddressError::Unescaped);
         }
         let (login, hosts) = match authority.rsplit_once('@') {
             Some((login, hosts)) => (Some(login), hosts),
@@ -87,19 +87,19 @@ impl FromStr for Address {
             None => (None, None),
         };
         let hosts = hosts.split(',').map(Host::parse).collect::<Result<_, _>>()?;
-        let path = percent_decode(path).ok_or(AddressError::Percent { part: "path" })?;
+        let path = percent_decode(path).ok_or(CqlAddressError::Percent { part: "path" })?;
         if path.is_empty() {
-            return Err(AddressError::NoTable);
+            return Err(CqlAddressError::NoTable);
         }
-        let table = TableName::parse(&path).map_err(AddressError::Table)?;
+        let table = TableName::parse(&path).map_err(CqlAddressError::Table)?;
         if table.keyspace.is_none() {
-            return Err(AddressError::NoKeyspace);
+            return Err(CqlAddressError::NoKeyspace);
         }
-        Ok(Address { user, password, hosts, table })
+        Ok(CqlAddress { user, password, hosts, table })
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for CqlAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("cql://")?;
         if let Some(user) = &self.user {
@@ -114,9 +114,9 @@ impl fmt::Display for Address {
     }
 }
 
-impl fmt::Debug for Address {
+impl fmt::Debug for CqlAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Address({self})")
+        write!(f, "CqlAddress({self})")
     }
 }
 
@@ -125,33 +125,33 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// [`AddressError::NoHost`], [`AddressError::Host`] and [`AddressError::Port`].
-    pub fn parse(text: &str) -> Result<Host, AddressError> {
+    /// [`CqlAddressError::NoHost`], [`CqlAddressError::Host`] and [`CqlAddressError::Port`].
+    pub fn parse(text: &str) -> Result<Host, CqlAddressError> {
         let (name, port) = match text.strip_prefix('[') {
             Some(inner) => {
-                let (name, port) = inner.split_once(']').ok_or(AddressError::Brackets)?;
-                name.parse::<std::net::Ipv6Addr>().map_err(|_| AddressError::Brackets)?;
+                let (name, port) = inner.split_once(']').ok_or(CqlAddressError::Brackets)?;
+                name.parse::<std::net::Ipv6Addr>().map_err(|_| CqlAddressError::Brackets)?;
                 match port.strip_prefix(':') {
                     Some(port) => (name, Some(port)),
                     None if port.is_empty() => (name, None),
-                    None => return Err(AddressError::Brackets),
+                    None => return Err(CqlAddressError::Brackets),
                 }
             }
             None => match text.split_once(':') {
-                Some((_, port)) if port.contains(':') => return Err(AddressError::Brackets),
+                Some((_, port)) if port.contains(':') => return Err(CqlAddressError::Brackets),
                 Some((name, port)) => (name, Some(port)),
                 None => (text, None),
             },
         };
         if name.is_empty() {
-            return Err(AddressError::NoHost);
+            return Err(CqlAddressError::NoHost);
         }
         if let Some(found) = name.chars().find(|c| !c.is_ascii_alphanumeric() && !"-._:".contains(*c)) {
-            return Err(AddressError::Host { found });
+            return Err(CqlAddressError::Host { found });
         }
         let port = match port {
             // The text is not told: without its `@HOST`, `user:password` reads as a host and its port.
-            Some(port) => port.parse().ok().filter(|port| *port != 0).ok_or(AddressError::Port)?,
+            Some(port) => port.parse().ok().filter(|port| *port != 0).ok_or(CqlAddressError::Port)?,
             None => PORT_DEFAULT,
         };
         Ok(Host { name: name.to_owned(), port })
@@ -168,10 +168,10 @@ impl fmt::Display for Host {
     }
 }
 
-/// Why a text is not an [`Address`]. None of them holds any part of a user or a password.
+/// Why a text is not a [`CqlAddress`]. None of them holds any part of a user or a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum AddressError {
+pub enum CqlAddressError {
     /// It does not start with `cql://`.
     Scheme,
     /// There is no `/KEYSPACE.TABLE`.
@@ -202,43 +202,45 @@ pub enum AddressError {
     Port,
 }
 
-impl fmt::Display for AddressError {
+impl fmt::Display for CqlAddressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AddressError::Scheme => f.write_str("an address of a cluster starts with cql://"),
-            AddressError::NoTable => f.write_str("the address ends without /KEYSPACE.TABLE"),
-            AddressError::NoKeyspace => {
+            CqlAddressError::Scheme => f.write_str("an address of a cluster starts with cql://"),
+            CqlAddressError::NoTable => f.write_str("the address ends without /KEYSPACE.TABLE"),
+            CqlAddressError::NoKeyspace => {
                 f.write_str("the address names a table without its keyspace: /KEYSPACE.TABLE")
             }
-            AddressError::Table(error) => write!(f, "the address names no table: {error}"),
-            AddressError::Unescaped => f.write_str(
+            CqlAddressError::Table(error) => write!(f, "the address names no table: {error}"),
+            CqlAddressError::Unescaped => f.write_str(
                 "the user or the password has a / or an @: write %2F for /, %40 for @ and %25 for %",
             ),
-            AddressError::Percent { part } => {
+            CqlAddressError::Percent { part } => {
                 write!(f, "the {part} has a % that two hexadecimal digits should follow: write %25 for %")
             }
-            AddressError::NoUser => f.write_str("there is no user before the @"),
-            AddressError::NoHost => f.write_str("a host of the address is empty"),
-            AddressError::Host { found } => write!(f, "a host of the address has a {found:?}"),
-            AddressError::Brackets => f.write_str("an IPv6 address, and nothing else, stands in [brackets]"),
-            AddressError::Port => f.write_str("a port of the address is not a number from 1 to 65535"),
+            CqlAddressError::NoUser => f.write_str("there is no user before the @"),
+            CqlAddressError::NoHost => f.write_str("a host of the address is empty"),
+            CqlAddressError::Host { found } => write!(f, "a host of the address has a {found:?}"),
+            CqlAddressError::Brackets => {
+                f.write_str("an IPv6 address, and nothing else, stands in [brackets]")
+            }
+            CqlAddressError::Port => f.write_str("a port of the address is not a number from 1 to 65535"),
         }
     }
 }
 
-impl std::error::Error for AddressError {}
+impl std::error::Error for CqlAddressError {}
 
-fn parse_login(login: &str) -> Result<(String, Option<String>), AddressError> {
+fn parse_login(login: &str) -> Result<(String, Option<String>), CqlAddressError> {
     let (user, password) = match login.split_once(':') {
         Some((user, password)) => (user, Some(password)),
         None => (login, None),
     };
     if user.is_empty() {
-        return Err(AddressError::NoUser);
+        return Err(CqlAddressError::NoUser);
     }
-    let user = percent_decode(user).ok_or(AddressError::Percent { part: "user" })?;
+    let user = percent_decode(user).ok_or(CqlAddressError::Percent { part: "user" })?;
     let password = password
-        .map(|password| percent_decode(password).ok_or(AddressError::Percent { part: "password" }))
+        .map(|password| percent_decode(password).ok_or(CqlAddressError::Percent { part: "password" }))
         .transpose()?;
     Ok((user, password))
 }
@@ -270,7 +272,7 @@ fn percent_encode(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Address {
+    fn parse(text: &str) -> CqlAddress {
         text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
@@ -306,7 +308,7 @@ mod tests {
         for shown in [address.to_string(), format!("{address:?}"), format!("{address:#?}")] {
             assert!(!shown.contains("tiger") && shown.contains("scott@h"), "{shown}");
         }
-        assert_eq!(address.to_string().parse::<Address>().unwrap().password(), None);
+        assert_eq!(address.to_string().parse::<CqlAddress>().unwrap().password(), None);
         // A password may hold a colon; and it may be empty, which is not the same as none.
         assert_eq!(parse("cql://u:a:b@h/k.t").password(), Some("a:b"));
         assert_eq!(parse("cql://u:@h/k.t").password(), Some(""));
@@ -317,33 +319,33 @@ mod tests {
     #[test]
     fn what_is_refused_and_no_secret_in_the_reason() {
         for (text, expected) in [
-            ("h/k.t", AddressError::Scheme),
-            ("cql:/u:tiger@h/k.t", AddressError::Scheme),
-            ("cql://h", AddressError::NoTable),
-            ("cql://h/", AddressError::NoTable),
-            ("cql://h/t", AddressError::NoKeyspace),
-            ("cql://h/k.", AddressError::Table(NameError::Empty)),
-            ("cql://h/k.t?tls=yes", AddressError::Table(NameError::NotAWord { found: '?' })),
-            ("cql://h/k.\"t", AddressError::Table(NameError::OpenQuote)),
-            ("cql://u:ti/ger@h/k.t", AddressError::Unescaped),
-            ("cql://u:tiger%@h/k.t", AddressError::Percent { part: "password" }),
-            ("cql://u:%ff@h/k.t", AddressError::Percent { part: "password" }),
-            ("cql://%+1:tiger@h/k.t", AddressError::Percent { part: "user" }),
-            ("cql://h/k.%é", AddressError::Percent { part: "path" }),
-            ("cql://:tiger@h/k.t", AddressError::NoUser),
-            ("cql:///k.t", AddressError::NoHost),
-            ("cql://a,,b/k.t", AddressError::NoHost),
-            ("cql://u:tiger@:9042/k.t", AddressError::NoHost),
-            ("cql://a b/k.t", AddressError::Host { found: ' ' }),
-            ("cql://::1/k.t", AddressError::Brackets),
-            ("cql://[::1]x/k.t", AddressError::Brackets),
-            ("cql://[host]/k.t", AddressError::Brackets),
-            ("cql://h:0/k.t", AddressError::Port),
-            ("cql://h:65536/k.t", AddressError::Port),
+            ("h/k.t", CqlAddressError::Scheme),
+            ("cql:/u:tiger@h/k.t", CqlAddressError::Scheme),
+            ("cql://h", CqlAddressError::NoTable),
+            ("cql://h/", CqlAddressError::NoTable),
+            ("cql://h/t", CqlAddressError::NoKeyspace),
+            ("cql://h/k.", CqlAddressError::Table(NameError::Empty)),
+            ("cql://h/k.t?tls=yes", CqlAddressError::Table(NameError::NotAWord { found: '?' })),
+            ("cql://h/k.\"t", CqlAddressError::Table(NameError::OpenQuote)),
+            ("cql://u:ti/ger@h/k.t", CqlAddressError::Unescaped),
+            ("cql://u:tiger%@h/k.t", CqlAddressError::Percent { part: "password" }),
+            ("cql://u:%ff@h/k.t", CqlAddressError::Percent { part: "password" }),
+            ("cql://%+1:tiger@h/k.t", CqlAddressError::Percent { part: "user" }),
+            ("cql://h/k.%é", CqlAddressError::Percent { part: "path" }),
+            ("cql://:tiger@h/k.t", CqlAddressError::NoUser),
+            ("cql:///k.t", CqlAddressError::NoHost),
+            ("cql://a,,b/k.t", CqlAddressError::NoHost),
+            ("cql://u:tiger@:9042/k.t", CqlAddressError::NoHost),
+            ("cql://a b/k.t", CqlAddressError::Host { found: ' ' }),
+            ("cql://::1/k.t", CqlAddressError::Brackets),
+            ("cql://[::1]x/k.t", CqlAddressError::Brackets),
+            ("cql://[host]/k.t", CqlAddressError::Brackets),
+            ("cql://h:0/k.t", CqlAddressError::Port),
+            ("cql://h:65536/k.t", CqlAddressError::Port),
             // The host was forgotten.
-            ("cql://u:tiger/k.t", AddressError::Port),
+            ("cql://u:tiger/k.t", CqlAddressError::Port),
         ] {
-            let error = text.parse::<Address>().expect_err(text);
+            let error = text.parse::<CqlAddress>().expect_err(text);
             assert_eq!(error, expected, "{text}");
             assert!(!error.to_string().contains("ger") && !format!("{error:?}").contains("ger"), "{text}");
         }

@@ -9,7 +9,7 @@ use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 
-use crate::address::Address;
+use crate::address::CqlAddress;
 use crate::error::{Differing, Error, Item, Result};
 use crate::options::ConnectOptions;
 use crate::runtime::Runtime;
@@ -35,7 +35,7 @@ pub struct Cluster {
     // Before the runtime, which its tasks run on.
     session: Arc<Session>,
     runtime: Runtime,
-    address: Address,
+    address: CqlAddress,
 }
 
 /// How a table came to exist.
@@ -54,7 +54,7 @@ impl Cluster {
     ///
     /// [`Error::Connect`] and [`Error::ConnectTimeout`] have the address without the password.
     /// [`Error::Unsupported`] if TLS is requested.
-    pub fn connect(address: Address, options: &ConnectOptions) -> Result<Cluster> {
+    pub fn connect(address: CqlAddress, options: &ConnectOptions) -> Result<Cluster> {
         if options.tls {
             return Err(Error::Unsupported("TLS connections to a cluster are not supported yet"));
         }
@@ -86,7 +86,7 @@ impl Cluster {
     }
 
     /// Where the table is.
-    pub fn address(&self) -> &Address {
+    pub fn address(&self) -> &CqlAddress {
         &self.address
     }
 

@@ -1,6 +1,6 @@
 //! The live database: a table of a ScyllaDB or Cassandra cluster as a destination of rows, over the ScyllaDB Rust driver.
 //!
-//! * [`Address`]: where a table is, `cql://user@host1,host2:9042/keyspace.table`;
+//! * [`CqlAddress`]: where a table is, `cql://user@host1,host2:9042/keyspace.table`;
 //! * [`CqlTable`]: a [`Destination`](marquetry_tables::Destination), which creates the table, or uses it as it is,
 //!   and loads rows;
 //! * [`Cluster`]: a connection, only to inspect or create a table.
@@ -29,7 +29,7 @@ mod runtime;
 mod schema;
 mod table;
 
-pub use address::{Address, AddressError, Host, PORT_DEFAULT};
+pub use address::{CqlAddress, CqlAddressError, Host, PORT_DEFAULT};
 pub use cluster::{Cluster, Created};
 pub use error::{Difference, Differing, Error, Item, Result};
 pub use options::{

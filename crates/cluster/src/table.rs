@@ -11,7 +11,7 @@ use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{Existing, Mapping, MappingOptions};
 use marquetry_tables::{Destination, Table, Wants, Written};
 
-use crate::address::Address;
+use crate::address::CqlAddress;
 use crate::cluster::Cluster;
 use crate::error::Error as ClusterError;
 use crate::load::{self, Ended, Load, Sending};
@@ -57,7 +57,7 @@ use crate::schema;
 /// ```
 pub struct CqlTable {
     name: String,
-    address: Address,
+    address: CqlAddress,
     options: CqlOptions,
     progress: LoadProgress,
     state: State,
@@ -84,7 +84,7 @@ struct Loading {
 
 impl CqlTable {
     /// The table of this address. Nothing is connected yet.
-    pub fn new(address: Address, options: CqlOptions) -> CqlTable {
+    pub fn new(address: CqlAddress, options: CqlOptions) -> CqlTable {
         CqlTable {
             name: address.to_string(),
             address,
@@ -96,7 +96,7 @@ impl CqlTable {
     }
 
     /// The table's address.
-    pub fn address(&self) -> &Address {
+    pub fn address(&self) -> &CqlAddress {
         &self.address
     }
 

@@ -70,7 +70,7 @@ pub fn destination(address: impl AsRef<OsStr>) -> Result<Box<dyn Destination>> {
         #[cfg(feature = "cluster")]
         Address::Url { scheme, text } if scheme == "cql" => {
             // Neither the reason nor the address as it is shown holds a password.
-            let parsed = text.parse().map_err(|error: marquetry_cluster::AddressError| {
+            let parsed = text.parse().map_err(|error: marquetry_cluster::CqlAddressError| {
                 Error::misuse(error.to_string()).at(|place| place.object = Some(address.to_string()))
             })?;
             Ok(Box::new(marquetry_cluster::CqlTable::new(parsed, marquetry_cluster::CqlOptions::default())))

@@ -12,8 +12,8 @@ use clap::Args;
 
 use marquetry::base::Error;
 use marquetry::cluster::{
-    Address, CONCURRENCY, ConnectOptions, Consistency, CqlOptions, CqlTable, Created, Error as ClusterError,
-    LoadProgress, Loaded,
+    CONCURRENCY, ConnectOptions, Consistency, CqlAddress, CqlOptions, CqlTable, Created,
+    Error as ClusterError, LoadProgress, Loaded,
 };
 use marquetry::tables::{CopyOptions, Source, copy};
 
@@ -58,7 +58,7 @@ impl ClusterArgs {
     }
 
     /// Copies; says what was done.
-    pub(super) fn copy(&self, copying: &Copying<'_>, address: Address) -> Outcome<String> {
+    pub(super) fn copy(&self, copying: &Copying<'_>, address: CqlAddress) -> Outcome<String> {
         let Copying { from, rows, quiet, interrupted } = *copying;
         let options = self.options(rows, &address)?;
         let source: Arc<dyn Source> = rows.table.open(from, interrupted)?;
@@ -89,7 +89,7 @@ impl ClusterArgs {
         Ok(summary(&name, &progress.loaded(), started))
     }
 
-    fn options(&self, rows: &RowArgs, address: &Address) -> Outcome<CqlOptions> {
+    fn options(&self, rows: &RowArgs, address: &CqlAddress) -> Outcome<CqlOptions> {
         let mut options = CqlOptions::default();
         options.mapping = rows.mapping_options()?;
         if self.create {

@@ -66,7 +66,7 @@ impl Server {
     }
 
     /// The address of a table of the keyspace.
-    pub(crate) fn address(&self, table: &str) -> marquetry_cluster::Address {
+    pub(crate) fn address(&self, table: &str) -> marquetry_cluster::CqlAddress {
         format!("cql://{}/{KEYSPACE}.{table}", self.at).parse().unwrap()
     }
 }
