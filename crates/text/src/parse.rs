@@ -215,7 +215,10 @@ impl Timestamp {
         if self.nanos % nanos_of_unit != 0 {
             return None;
         }
-        seconds.checked_mul(unit.per_second())?.checked_add(self.nanos / nanos_of_unit)
+        // Of the earliest time in a unit, the seconds alone are out of range.
+        let units =
+            i128::from(seconds) * i128::from(unit.per_second()) + i128::from(self.nanos / nanos_of_unit);
+        i64::try_from(units).ok()
     }
 }
 
@@ -380,6 +383,11 @@ mod tests {
         }
         assert_eq!(timestamp(b"1970-01-01T00:00:00Z").unwrap().offset, Some(0));
         assert_eq!(timestamp(b"2262-04-12 00:00:00").unwrap().in_unit(TimeUnit::Nanos), None);
+        let nanos = |text: &[u8]| timestamp(text).and_then(|it| it.in_unit(TimeUnit::Nanos));
+        assert_eq!(nanos(b"1677-09-21T00:12:43.145224192Z"), Some(i64::MIN));
+        assert_eq!(nanos(b"1677-09-21T00:12:43.145224191Z"), None);
+        assert_eq!(nanos(b"2262-04-11T23:47:16.854775807Z"), Some(i64::MAX));
+        assert_eq!(nanos(b"2262-04-11T23:47:16.854775808Z"), None);
     }
 
     #[test]
