@@ -355,6 +355,36 @@ impl<'a> BatchColumns<'a> {
         Ok(())
     }
 
+    /// Appends a field of TSV. A null is nothing.
+    #[inline]
+    pub(super) fn tsv_field(
+        &mut self,
+        row: usize,
+        column: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unprintable> {
+        if column > 0 {
+            out.push(b'\t');
+        }
+        match &mut self.columns[column] {
+            Column::Flat { column, meaning, cursor, .. } => {
+                let found = place_of(column, row, cursor).and_then(|at| Value::of_values(&column.values, at));
+                let Some(found) = found else { return Ok(()) };
+                match value(out, *meaning, found) {
+                    Shown::Boolean | Shown::Number | Shown::Word | Shown::Wkt => Ok(()),
+                    Shown::Text(text) => tsv_text(out, text),
+                    Shown::NotText(bytes) => {
+                        let text = self.invalid_utf8.text(bytes).ok_or(Unprintable::NotText(None))?;
+                        tsv_text(out, &text)
+                    }
+                }
+            }
+            Column::Nested(column) if column.is_null(row) => Ok(()),
+            // Its line ends and tabs are escaped.
+            Column::Nested(column) => column.write(row, self.invalid_utf8, out),
+        }
+    }
+
     /// The error that a value is which cannot be printed.
     #[cold]
     pub(super) fn error(&self, row: usize, column: usize, why: Unprintable) -> Error {
@@ -371,6 +401,18 @@ impl<'a> BatchColumns<'a> {
             }),
         }
     }
+}
+
+/// Appends text without quotes.
+fn tsv_text(out: &mut Vec<u8>, text: &str) -> Result<(), Unprintable> {
+    if text.is_empty() {
+        return Err(Error::conversion("the text is empty, and TSV has no quotes to tell it from null").into());
+    }
+    if text.contains(['\t', '\n', '\r']) {
+        return Err(Error::conversion("the text has a tab or a line end, and TSV has no quotes").into());
+    }
+    out.extend_from_slice(text.as_bytes());
+    Ok(())
 }
 
 /// Where a row's value stands, or `None` for a null.

@@ -29,6 +29,13 @@ pub struct JsonLines(Lines<JsonFormat>);
 #[derive(Debug)]
 pub struct Csv(Lines<CsvFormat>);
 
+/// Rows as tab-separated values, without quotes and escapes. So text with a tab or a line end, and empty text, which nothing would tell
+/// from null, are errors; nested columns are JSON.
+///
+/// It is used as [`JsonLines`] is, after [`header`](Tsv::header).
+#[derive(Debug)]
+pub struct Tsv(Lines<TsvFormat>);
+
 impl JsonLines {
     /// For batches of all leaves of `schema`.
     ///
@@ -100,6 +107,54 @@ impl Csv {
     }
 }
 
+impl Tsv {
+    /// For batches of all leaves of `schema`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Columns::new`]; `Conversion` for names of columns with tabs or line ends.
+    pub fn new(schema: &Schema, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Tsv> {
+        for node in schema.children(0) {
+            let name = &schema.nodes()[node].name;
+            if name.contains(['\t', '\n', '\r']) {
+                let error = Error::conversion("TSV has no quotes, and this name has a tab or a line end");
+                return Err(error.at(|place| place.column = Some(name.clone())));
+            }
+        }
+        Ok(Tsv(Lines::new(schema, invalid_utf8, limits)?))
+    }
+
+    /// Appends the line of the columns' names.
+    pub fn header(&self, out: &mut Vec<u8>) {
+        let schema = &self.0.columns.schema;
+        for (at, node) in schema.children(0).enumerate() {
+            if at > 0 {
+                out.push(b'\t');
+            }
+            out.extend_from_slice(schema.nodes()[node].name.as_bytes());
+        }
+        out.push(b'\n');
+    }
+
+    /// As [`JsonLines::feed`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn feed(&mut self, batch: Batch) -> Result<()> {
+        self.0.feed(batch)
+    }
+
+    /// As [`JsonLines::write`].
+    ///
+    /// # Errors
+    ///
+    /// As there, and `Conversion` for text that TSV cannot hold.
+    pub fn write(&mut self, out: &mut Vec<u8>, bytes: usize) -> Result<bool> {
+        self.0.write(out, bytes)
+    }
+}
+
 /// Columns of a table that is printed column by column, some rows at a time: each of its values is a cache miss otherwise. With
 /// fewer columns row by row is a seventh quicker.
 pub const WIDE_COLUMNS: usize = 1000;
@@ -150,6 +205,23 @@ impl Format for CsvFormat {
         out: &mut Vec<u8>,
     ) -> Result<(), Unprintable> {
         columns.csv_field(row, column, out)
+    }
+}
+
+#[derive(Debug)]
+enum TsvFormat {}
+
+impl Format for TsvFormat {
+    const LINE_END: &'static [u8] = b"\n";
+
+    #[inline]
+    fn field(
+        columns: &mut BatchColumns<'_>,
+        row: usize,
+        column: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unprintable> {
+        columns.tsv_field(row, column, out)
     }
 }
 

@@ -1,4 +1,4 @@
-//! How the values of columns are printed: by what they mean, exactly, as text, as JSON, and as lines of JSON or CSV.
+//! How the values of columns are printed: by what they mean, exactly, as text, as JSON, and as lines of JSON, CSV or TSV.
 //!
 //! | values | text | JSON |
 //! |---|---|---|
@@ -17,7 +17,7 @@
 //! | maps | | arrays of `{"key":…,"value":…}`, whatever the keys are |
 //! | VARIANT | | the JSON that it stands for |
 //!
-//! [`JsonLines`] and [`Csv`] print whole batches. [`Columns`] prints single values of them. [`value`] is below both, and below whoever
+//! [`JsonLines`], [`Csv`] and [`Tsv`] print whole batches. [`Columns`] prints single values of them. [`value`] is below both, and below whoever
 //! shows a bound of statistics, or names a directory by a value. The digits themselves are [`marquetry_base::print`]'s.
 
 mod cells;
@@ -28,7 +28,7 @@ mod piece;
 mod value;
 
 pub use columns::{BatchColumns, Cell, Columns};
-pub use lines::{Csv, JsonLines, LINES_TOGETHER, WIDE_COLUMNS};
+pub use lines::{Csv, JsonLines, LINES_TOGETHER, Tsv, WIDE_COLUMNS};
 pub use nested::shape;
 pub use value::{Shown, value};
 

@@ -168,6 +168,42 @@ fn lines_together_are_the_same() {
 }
 
 #[test]
+fn lines_of_tsv_have_no_quotes() {
+    let fields = [
+        FieldDef::new("id", FieldType::Leaf(PhysicalType::Int32, None)),
+        FieldDef::new("n,\"ame", FieldType::Leaf(PhysicalType::ByteArray, Some(LogicalType::String))),
+    ];
+    let schema = Schema::of_fields(&fields).unwrap();
+    let batch = |names: &[&[u8]]| {
+        let ids: Vec<i32> = (0..names.len() as i32).collect();
+        Batch::of_values([ids.into(), Values::ByteArray(texts(names))]).unwrap()
+    };
+    let printed = |names: &[&[u8]]| {
+        let mut tsv = Tsv::new(&schema, InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
+        let mut out = Vec::new();
+        tsv.header(&mut out);
+        tsv.feed(batch(names)).unwrap();
+        let written = tsv.write(&mut out, usize::MAX);
+        (String::from_utf8(out).unwrap(), written)
+    };
+    assert_eq!(
+        printed(&[b"a \"b\", c", b"\xc3\xa9"]),
+        (String::from("id\tn,\"ame\n0\ta \"b\", c\n1\t\u{e9}\n"), Ok(true))
+    );
+    for bad in [b"".as_slice(), b"a\tb", b"a\nb", b"a\r", b"\xff"] {
+        let (text, written) = printed(&[b"good", bad]);
+        assert_eq!(text, "id\tn,\"ame\n0\tgood\n", "what is before the error is complete lines");
+        let error = written.unwrap_err();
+        assert_eq!(error.kind(), marquetry_base::ErrorKind::Conversion);
+        assert_eq!((error.place().row, error.place().column.as_deref()), (Some(1), Some("n,\"ame")));
+    }
+    let named =
+        Schema::of_fields(&[FieldDef::new("a\tb", FieldType::Leaf(PhysicalType::Int32, None))]).unwrap();
+    let error = Tsv::new(&named, InvalidUtf8::Error, &Limits::DEFAULT).unwrap_err();
+    assert_eq!(error.kind(), marquetry_base::ErrorKind::Conversion);
+}
+
+#[test]
 fn an_error_stays_and_what_is_before_it_is_whole() {
     let mut json = JsonLines::new(&schema(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
     json.feed(batch(Some(40))).unwrap();
