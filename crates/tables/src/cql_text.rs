@@ -8,6 +8,7 @@ use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{InsertWriter, Mapping, MappingOptions};
 use marquetry_scylla::cql::TableName;
 
+use crate::gather::{GATHERED_BYTES, Gather};
 use crate::{Destination, Progress, Table, Wants, Written};
 
 /// A table as CQL text: `CREATE TYPE` for each user-defined type that it needs, `CREATE TABLE`, then one `INSERT` per
@@ -50,7 +51,7 @@ pub struct CqlText<W: Write> {
     name: String,
     table: TableName,
     options: CqlTextOptions,
-    out: Statements<W>,
+    out: Gather<W>,
     /// `None` before `begin`.
     inserts: Option<InsertWriter<Mapping>>,
     progress: Progress,
@@ -100,7 +101,7 @@ impl<W: Write> CqlText<W> {
             name: "CQL text".to_string(),
             table,
             options,
-            out: Statements { gathered: Vec::new(), writer, has_failed: false },
+            out: Gather::new(writer),
             inserts: None,
             progress: Progress::default(),
         }
@@ -132,17 +133,15 @@ impl<W: Write> CqlText<W> {
         let first_row_number = self.progress.rows();
         let mut next = 0;
         while next < batch.rows() {
-            let before = self.out.gathered.len();
-            let rows = next..batch.rows();
-            let written = inserts.write(&batch, rows, first_row_number, &mut self.out.gathered, bytes_max)?;
+            let text = self.out.text();
+            let before = text.len();
+            let written = inserts.write(&batch, next..batch.rows(), first_row_number, text, bytes_max)?;
             if written.next_row <= next {
                 return Err(Error::internal("a writer of statements makes no progress"));
             }
             next = written.next_row;
-            self.progress.add(0, u64_of(self.out.gathered.len() - before));
-            if self.out.gathered.len() >= GATHERED_BYTES {
-                self.out.flush()?;
-            }
+            self.progress.add(0, u64_of(self.out.text().len() - before));
+            self.out.end_unit()?;
         }
         self.progress.add(u64_of(batch.rows()), 0);
         Ok(())
@@ -166,7 +165,7 @@ impl<W: Write + Send> Destination for CqlText<W> {
             let types = mapping.types().iter().map(ToString::to_string);
             let statements: String = types.chain([mapping.table().to_string()]).collect();
             self.progress.add(0, u64_of(statements.len()));
-            self.out.gathered.extend_from_slice(statements.as_bytes());
+            self.out.text().extend_from_slice(statements.as_bytes());
         }
         self.inserts = Some(InsertWriter::new(mapping));
         Ok(Wants { keep_dictionaries: true, ..Wants::default() })
@@ -194,45 +193,8 @@ impl<W: Write + Send> Destination for CqlText<W> {
     }
 }
 
-impl<W: Write> Drop for CqlText<W> {
-    /// Writes the statements that were gathered.
-    fn drop(&mut self) {
-        let _ = self.out.flush();
-    }
-}
-
-/// Bytes that are gathered before they are written. At 64 KiB the system calls cost less than one percent; more only costs cache.
-const GATHERED_BYTES: usize = 128 << 10;
 /// Bytes of statements that are printed at a time, for each column: the shortest of statements have about 10.
 const WIDE_ROW_COLUMN_BYTES: usize = 160;
-
-/// Whole statements, and where they go.
-struct Statements<W> {
-    gathered: Vec<u8>,
-    writer: W,
-    /// The writer has: what it has of a statement is not known.
-    has_failed: bool,
-}
-
-impl<W: Write> Statements<W> {
-    fn flush(&mut self) -> Result<()> {
-        if self.gathered.is_empty() || self.has_failed {
-            return Ok(());
-        }
-        let written = self.writer.write_all(&self.gathered).and_then(|()| self.writer.flush());
-        self.gathered.clear();
-        written.map_err(|error| {
-            self.has_failed = true;
-            Error::io(error.to_string()).caused_by(error)
-        })
-    }
-}
-
-impl<W> std::fmt::Debug for Statements<W> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Statements").field("gathered_bytes", &self.gathered.len()).finish_non_exhaustive()
-    }
-}
 
 #[cfg(test)]
 mod tests;

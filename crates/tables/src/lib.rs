@@ -10,7 +10,7 @@
 //! * [`ColumnPath`], [`SortBy`]: columns and orders, as people write them;
 //! * [`Address`]: what names a table: a path, a URL, standard input;
 //! * [`diff`](diff()): where two tables differ;
-//! * [`text`]: CSV, TSV and JSON lines, compressed or not;
+//! * [`text`]: CSV, TSV and JSON lines, compressed or not, as sources and destinations;
 //! * [`Cancel`]: cancels work in progress.
 //!
 //! What travels is a Parquet schema and column batches; nothing else couples the sources to the destinations.
@@ -25,6 +25,7 @@ mod diff;
 mod digest;
 mod entries;
 pub mod files;
+mod gather;
 mod key_values;
 mod names;
 pub mod parquet;

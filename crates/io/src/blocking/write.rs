@@ -201,6 +201,17 @@ impl ByteSink for NewFile {
     }
 }
 
+/// For writers that compress what goes to it. Errors are the system's own.
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
 impl Drop for NewFile {
     fn drop(&mut self) {
         if self.is_named {

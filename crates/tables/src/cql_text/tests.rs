@@ -171,7 +171,7 @@ fn a_writer_that_fails_is_left_alone() {
     let mut text = text_of(CqlTextOptions::of(by_id()), &kept).named("standard output");
     text.begin(&table()).unwrap();
     let error = text.finish().unwrap_err();
-    assert_eq!((error.kind(), error.message()), (ErrorKind::Io, "broken pipe"));
+    assert_eq!((error.kind(), error.message()), (ErrorKind::Io, "it could not be written: broken pipe"));
     let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<io::Error>());
     assert_eq!(cause.map(io::Error::kind), Some(io::ErrorKind::BrokenPipe));
     assert_eq!(text.name(), "standard output");
@@ -188,7 +188,7 @@ fn memory_is_bounded() {
     let long = vec![b'x'; 40_000];
     let rows: Vec<(i32, &[u8])> = (0..200).map(|id| (id, long.as_slice())).collect();
     text.write(batch(0, &rows)).unwrap();
-    assert!(text.out.gathered.capacity() < 4 * GATHERED_BYTES, "{}", text.out.gathered.capacity());
+    assert!(text.out.text().capacity() < 4 * GATHERED_BYTES, "{}", text.out.text().capacity());
     assert!(*kept.writes.lock().unwrap() >= 40);
     text.finish().unwrap();
     assert_eq!(kept.text().lines().count(), 200);

@@ -1,8 +1,9 @@
-//! Parquet files as destinations: one file, or a directory of them.
+//! Parquet files as destinations: one file, a directory of them, or any writer.
 
 mod directory;
 mod file;
 mod open_file;
+mod output;
 mod partition;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::{ColumnPath, Table};
 
 pub use directory::{DirectoryOptions, NewParquetDirectory};
 pub use file::NewParquetFile;
+pub use output::ParquetOutput;
 
 /// How Parquet files are written.
 #[derive(Debug, Clone, Default)]

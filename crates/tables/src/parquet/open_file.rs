@@ -34,17 +34,17 @@ impl Shape {
     }
 }
 
-pub(super) struct OpenFile {
+pub(super) struct OpenFile<S = NewFile> {
     writer: FileWriter,
-    pub(super) file: NewFile,
+    pub(super) file: S,
     spill: SpillFile,
     rows: u64,
     bytes: u64,
 }
 
-impl OpenFile {
-    /// A file that has no name yet; there is room for what waits beside `beside`.
-    pub(super) fn new(shape: &Shape, file: NewFile, beside: &Path) -> Result<OpenFile> {
+impl<S: ByteSink> OpenFile<S> {
+    /// A file of which nothing is written yet; there is room for what waits beside `beside`.
+    pub(super) fn new(shape: &Shape, file: S, beside: &Path) -> Result<OpenFile<S>> {
         let (writer, spill) = (shape.writer()?, SpillFile::create_beside(beside)?);
         Ok(OpenFile { writer, file, spill, rows: 0, bytes: 0 })
     }
@@ -93,12 +93,12 @@ impl OpenFile {
 }
 
 /// Counts what is appended.
-struct Counting<'a> {
-    file: &'a mut NewFile,
+struct Counting<'a, S> {
+    file: &'a mut S,
     bytes: &'a mut u64,
 }
 
-impl ByteSink for Counting<'_> {
+impl<S: ByteSink> ByteSink for Counting<'_, S> {
     fn name(&self) -> &str {
         self.file.name()
     }

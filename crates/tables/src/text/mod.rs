@@ -1,7 +1,12 @@
-//! Text files as tables: CSV, TSV and JSON lines, compressed or not.
+//! Text as tables: CSV, TSV and JSON lines, compressed or not, both ways.
 //!
-//! What is here waits: it reads, decompresses, and feeds the machines of [`marquetry_text`].
+//! What is here waits: it reads, decompresses, and feeds the machines of [`marquetry_text`]; and it writes what those
+//! of [`marquetry_parquet::print`] print.
 
+mod compression;
+mod fit;
+mod new_file;
+mod output;
 mod stream;
 
 use std::fmt;
@@ -19,9 +24,13 @@ use marquetry_text::read::{self, ReadOptions, Sample, Sampled, TextForm, TextRea
 
 pub use marquetry_text::{Column, ColumnType, Columns, Format, Header, Quote, Scalar, TextOptions};
 
+pub use new_file::NewTextFile;
+pub use output::{TextOutput, TextOutputOptions};
+
 use crate::copy::named;
 use crate::files::{FileFormat, FormatFile};
 use crate::{Batches, Cancel, PieceOptions};
+use compression::Compression;
 use stream::{Stream, is_stdin};
 
 /// Rows of a batch.
@@ -94,7 +103,7 @@ pub struct TextFile {
 
 /// Where the bytes come from.
 enum From {
-    Path(PathBuf),
+    Path(PathBuf, Compression),
     /// What is read only once, from its start.
     Once(Mutex<Option<Stream>>),
 }
@@ -125,8 +134,10 @@ impl TextFile {
             let name = name_of(path);
             let open = || {
                 if !is_stdin(path) {
-                    let sample = sample(&mut Stream::open(path, &name)?, *format, options, cancel)?;
-                    return Ok((sample, From::Path(path.clone())));
+                    let compression = Compression::by_name(path);
+                    let mut stream = Stream::open(path, compression, &name)?;
+                    let sample = sample(&mut stream, *format, options, cancel)?;
+                    return Ok((sample, From::Path(path.clone(), compression)));
                 }
                 if options.infer_bytes == u64::MAX && options.schema.is_none() {
                     let what = "the whole text is read twice, and standard input can be read once: write it to a file first";
@@ -183,6 +194,24 @@ impl TextFile {
         }
     }
 
+    /// A file that was just written and has no name yet; `name` is the one that it will have.
+    fn of_written(
+        name: &str,
+        path: &Path,
+        compression: Compression,
+        format: Format,
+        options: &TextOptions,
+    ) -> Result<TextFile> {
+        let open = || {
+            let cancel = Cancel::new();
+            let mut stream = Stream::open(path, compression, name)?;
+            let form = sample(&mut stream, format, options, &cancel)?.form()?;
+            let from = From::Path(path.to_owned(), compression);
+            Ok(TextFile { name: name.to_owned(), form, limits: options.limits, cancel, from })
+        };
+        open().map_err(|error| named(error, name))
+    }
+
     /// What people call it: its path; what is not UTF-8 in it is replaced.
     pub fn name(&self) -> &str {
         &self.name
@@ -206,7 +235,7 @@ impl TextFile {
     pub fn read(&self, leaves: Option<&[usize]>, options: &PieceOptions) -> Result<TextRows> {
         let open = || {
             let stream = match &self.from {
-                From::Path(path) => Stream::open(path, &self.name)?,
+                From::Path(path, compression) => Stream::open(path, *compression, &self.name)?,
                 From::Once(once) => {
                     let mut once = once.lock().unwrap_or_else(PoisonError::into_inner);
                     once.take().ok_or_else(|| Error::misuse(READ_ONCE))?
@@ -236,7 +265,7 @@ impl FormatFile for TextFile {
     }
 
     fn bytes(&self) -> Option<u64> {
-        let From::Path(path) = &self.from else { return None };
+        let From::Path(path, _) = &self.from else { return None };
         fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|found| found.len())
     }
 

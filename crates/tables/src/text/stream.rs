@@ -1,4 +1,4 @@
-//! The bytes of a text: of a file or of anything that can be read, decompressed where the name says that it is compressed.
+//! The bytes of a text: of a file or of anything that can be read, decompressed.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -8,6 +8,8 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use marquetry_base::{Bytes, Error, Pool, Result};
 use zstd_safe::{DCtx, InBuffer, OutBuffer};
+
+use super::compression::Compression;
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 256 << 10;
@@ -31,25 +33,24 @@ pub(super) fn is_stdin(path: &Path) -> bool {
 }
 
 impl Stream {
-    /// Opens a file.
+    /// Opens a file that is compressed in this way.
     ///
     /// # Errors
     ///
     /// `Io` where it cannot be read.
-    pub(super) fn open(path: &Path, name: &str) -> Result<Stream> {
+    pub(super) fn open(path: &Path, compression: Compression, name: &str) -> Result<Stream> {
         let cannot_read = |error| marquetry_io::failed("read", name, error);
         let file = File::open(path).map_err(cannot_read)?;
         if file.metadata().map_err(cannot_read)?.is_dir() {
             return Err(Error::io("a directory, where a file is needed"));
         }
-        let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
-        Ok(match ending.as_deref().and_then(|ending| ending.to_str()) {
-            Some("gz") => {
+        Ok(match compression {
+            Compression::Gzip => {
                 let reader = BufReader::with_capacity(COMPRESSED_BYTES, file);
                 Stream::new(name, Box::new(Gzip(MultiGzDecoder::new(reader))))
             }
-            Some("zst") => Stream::new(name, Box::new(Zstd::new(file)?)),
-            _ => Stream::new(name, Box::new(file)),
+            Compression::Zstd => Stream::new(name, Box::new(Zstd::new(file)?)),
+            Compression::None => Stream::new(name, Box::new(file)),
         })
     }
 

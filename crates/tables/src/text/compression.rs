@@ -1,0 +1,131 @@
+//! Compressed text: which names mean it, and the writer that makes it.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use flate2::write::GzEncoder;
+use zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer};
+
+/// How the bytes of a text file are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+impl Compression {
+    /// By the ending of a name: `.gz`, `.zst`, in any case.
+    pub(super) fn by_name(path: &Path) -> Compression {
+        let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+        match ending.as_deref().and_then(|ending| ending.to_str()) {
+            Some("gz") => Compression::Gzip,
+            Some("zst") => Compression::Zstd,
+            _ => Compression::None,
+        }
+    }
+}
+
+/// The levels that the tools `gzip` and `zstd` have by default.
+const GZIP_LEVEL: u32 = 6;
+const ZSTD_LEVEL: i32 = 3;
+
+/// Compresses what is written to it.
+pub(super) enum Compressor<W: Write> {
+    None(W),
+    Gzip(GzEncoder<W>),
+    Zstd(Zstd<W>),
+}
+
+impl<W: Write> Compressor<W> {
+    /// # Errors
+    ///
+    /// If there is no memory for a compressor.
+    pub(super) fn new(compression: Compression, to: W) -> io::Result<Compressor<W>> {
+        Ok(match compression {
+            Compression::None => Compressor::None(to),
+            Compression::Gzip => Compressor::Gzip(GzEncoder::new(to, flate2::Compression::new(GZIP_LEVEL))),
+            Compression::Zstd => Compressor::Zstd(Zstd::new(to)?),
+        })
+    }
+
+    /// Writes the end of the compressed data, and returns what it was written to.
+    ///
+    /// # Errors
+    ///
+    /// The writer's.
+    pub(super) fn finish(self) -> io::Result<W> {
+        match self {
+            Compressor::None(to) => Ok(to),
+            Compressor::Gzip(encoder) => encoder.finish(),
+            Compressor::Zstd(encoder) => encoder.finish(),
+        }
+    }
+}
+
+impl<W: Write> Write for Compressor<W> {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        match self {
+            Compressor::None(to) => to.write(text),
+            Compressor::Gzip(encoder) => encoder.write(text),
+            Compressor::Zstd(encoder) => encoder.write(text),
+        }
+    }
+
+    /// Compressors keep what they hold: ending a block early would make the file larger.
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Compressor::None(to) => to.flush(),
+            Compressor::Gzip(_) | Compressor::Zstd(_) => Ok(()),
+        }
+    }
+}
+
+/// One frame of Zstandard, with a checksum.
+pub(super) struct Zstd<W: Write> {
+    to: W,
+    context: CCtx<'static>,
+    compressed: Vec<u8>,
+}
+
+impl<W: Write> Zstd<W> {
+    fn new(to: W) -> io::Result<Zstd<W>> {
+        let mut context = CCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?;
+        for parameter in [CParameter::CompressionLevel(ZSTD_LEVEL), CParameter::ChecksumFlag(true)] {
+            context.set_parameter(parameter).map_err(failed)?;
+        }
+        let compressed = vec![0; CCtx::out_size()];
+        Ok(Zstd { to, context, compressed })
+    }
+
+    fn finish(mut self) -> io::Result<W> {
+        loop {
+            let mut output = OutBuffer::around(&mut self.compressed[..]);
+            let left = self.context.end_stream(&mut output).map_err(failed)?;
+            self.to.write_all(output.as_slice())?;
+            if left == 0 {
+                return Ok(self.to);
+            }
+        }
+    }
+}
+
+impl<W: Write> Write for Zstd<W> {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let mut input = InBuffer::around(text);
+        while input.pos() < text.len() {
+            let mut output = OutBuffer::around(&mut self.compressed[..]);
+            self.context.compress_stream(&mut output, &mut input).map_err(failed)?;
+            self.to.write_all(output.as_slice())?;
+        }
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+fn failed(code: zstd_safe::ErrorCode) -> io::Error {
+    io::Error::other(zstd_safe::get_error_name(code))
+}

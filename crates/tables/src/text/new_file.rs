@@ -1,0 +1,209 @@
+//! One text file as a destination.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use marquetry_base::{Detail, Error, Limits, Result};
+use marquetry_io::blocking::NewFile;
+use marquetry_parquet::batch::Batch;
+use marquetry_parquet::schema::Schema;
+
+use super::compression::{Compression, Compressor};
+use super::fit;
+use super::output::{Lines, TextOutputOptions};
+use super::{Format, Header, TextFile, TextOptions};
+use crate::gather::not_written;
+use crate::stage::Stage;
+use crate::{Batches, Destination, Piece, PieceOptions, Source, Table, Wants, Written};
+
+/// A new CSV, TSV or JSON lines file, which appears under its name when it is complete and on disk. It is compressed if
+/// its name ends in `.gz` or `.zst`. Values are written as [`TextOutput`](super::TextOutput) writes them.
+///
+/// Its output can be verified if all columns have types that a text is read back as bit by bit; see
+/// [`Scalar`](super::Scalar). So unsigned integers, INT96, FLOAT16, intervals, times in other units than nanoseconds,
+/// and maps cannot, nor can NaNs of other bits than the usual ones.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use marquetry_parquet::batch::Batch;
+/// use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
+/// use marquetry_tables::text::{Format, NewTextFile, TextOutputOptions};
+/// use marquetry_tables::{Destination, Table};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("trips.jsonl");
+/// let mut trips = NewTextFile::new(&path, Format::JsonLines, TextOutputOptions::default())?;
+///
+/// // What `copy` does with the table of its source, and then with its rows:
+/// let schema = Schema::of_fields(&[FieldDef::new("id", FieldType::Leaf(PhysicalType::Int64, None))])?;
+/// trips.begin(&Table::new("trips.parquet", Arc::new(schema)))?;
+/// trips.write(Batch::of_values([vec![1_i64, 2].into()])?)?;
+/// trips.finish()?;
+/// assert!(!path.exists());
+/// trips.commit()?;
+/// assert_eq!(std::fs::read(&path).unwrap(), b"{\"id\":1}\n{\"id\":2}\n");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct NewTextFile {
+    path: PathBuf,
+    name: String,
+    format: Format,
+    options: TextOutputOptions,
+    stage: Stage,
+    state: State,
+}
+
+/// How far the file is.
+enum State {
+    New,
+    Open(Box<Lines<Compressor<NewFile>>>, Arc<Schema>),
+    /// All of it is written; with its schema, and whether some NaNs have odd bits.
+    Closed(NewFile, Arc<Schema>, bool),
+    Ended,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            State::New => "New",
+            State::Open(..) => "Open",
+            State::Closed(..) => "Closed",
+            State::Ended => "Ended",
+        })
+    }
+}
+
+impl NewTextFile {
+    /// A file at `path`. Nothing is created yet.
+    ///
+    /// # Errors
+    ///
+    /// `Io` with [`Detail::AlreadyExists`] if something exists at `path`, unless it may be replaced.
+    pub fn new(path: impl AsRef<Path>, format: Format, options: TextOutputOptions) -> Result<NewTextFile> {
+        let path = path.as_ref().to_path_buf();
+        let name = path.display().to_string();
+        if !options.overwrite && fs::symlink_metadata(&path).is_ok() {
+            let error = Error::io("already exists").with(Detail::AlreadyExists);
+            return Err(error.at(|place| place.object = Some(name)));
+        }
+        Ok(NewTextFile { path, name, format, options, stage: Stage::New, state: State::New })
+    }
+
+    fn begin_file(&mut self, table: &Table) -> Result<Wants> {
+        // Before a file is made.
+        fit::check(table, self.format, self.options.nested_as_json)?;
+        let compression = Compression::by_name(&self.path);
+        let to = Compressor::new(compression, NewFile::create(&self.path)?).map_err(not_written)?;
+        let mut lines = Lines::new(to, self.format, self.options.clone());
+        let wants = lines.begin(table)?;
+        self.state = State::Open(Box::new(lines), Arc::clone(&table.schema));
+        let can_verify = fit::readable(&table.schema).is_some();
+        Ok(Wants { scratch: Some(self.path.clone()), can_verify, ..wants })
+    }
+
+    fn write_rows(&mut self, batch: Batch) -> Result<()> {
+        match &mut self.state {
+            State::Open(lines, _) => lines.write(batch),
+            _ => Err(Error::internal("a file that is not open")),
+        }
+    }
+
+    fn close(&mut self) -> Result<Written> {
+        let State::Open(lines, schema) = std::mem::replace(&mut self.state, State::Ended) else {
+            return Err(Error::internal("a file that is not open"));
+        };
+        let (rows, has_odd_nans) = (lines.rows(), lines.has_odd_nans());
+        let file = lines.into_writer()?.finish().map_err(not_written)?;
+        let bytes = fs::metadata(file.temporary()).map_err(not_written)?.len();
+        self.state = State::Closed(file, schema, has_odd_nans);
+        Ok(Written { rows, bytes, files: 1, ..Written::default() })
+    }
+}
+
+impl Destination for NewTextFile {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn begin(&mut self, table: &Table) -> Result<Wants> {
+        self.stage.expect(&Stage::New)?;
+        let begun = self.begin_file(table);
+        self.stage.then(Stage::Begun, begun)
+    }
+
+    fn write(&mut self, batch: Batch) -> Result<()> {
+        self.stage.expect(&Stage::Begun)?;
+        let written = self.write_rows(batch);
+        self.stage.then(Stage::Begun, written)
+    }
+
+    fn finish(&mut self) -> Result<Written> {
+        self.stage.expect(&Stage::Begun)?;
+        let closed = self.close();
+        self.stage.then(Stage::Finished, closed)
+    }
+
+    /// The file, read with the types that it was written from.
+    ///
+    /// # Errors
+    ///
+    /// As [`TextFile::open_all`]; `Misuse` for the option `verify` if there were NaNs of unusual bits, which no text
+    /// holds.
+    fn written(&self) -> Result<Option<Box<dyn Source>>> {
+        self.stage.expect(&Stage::Finished)?;
+        let State::Closed(file, schema, has_odd_nans) = &self.state else { return Ok(None) };
+        let Some(columns) = fit::readable(schema) else { return Ok(None) };
+        if *has_odd_nans {
+            let what = "there are NaNs whose bits text does not hold, so rows cannot be compared bit by bit";
+            return Err(Error::option("verify", what));
+        }
+        let mut options = TextOptions::default();
+        options.delimiter = (self.format == Format::Csv).then_some(b',');
+        options.header = Header::Yes;
+        options.schema = Some(columns);
+        options.limits = Limits::TRUSTED;
+        let compression = Compression::by_name(&self.path);
+        let file = TextFile::of_written(&self.name, file.temporary(), compression, self.format, &options)?;
+        let table = Table::new(self.name.clone(), Arc::clone(file.schema()));
+        Ok(Some(Box::new(ReadBack { table, pieces: [Piece::of(self.name.clone())], file })))
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.stage.expect(&Stage::Finished)?;
+        let committed = match std::mem::replace(&mut self.state, State::Ended) {
+            State::Closed(file, ..) if self.options.overwrite => file.replace(),
+            State::Closed(file, ..) => file.commit(),
+            _ => Err(Error::internal("a file that is not closed")),
+        };
+        self.stage.then(Stage::Committed, committed)
+    }
+}
+
+/// A text file that was just written, as a source.
+struct ReadBack {
+    table: Table,
+    pieces: [Piece; 1],
+    file: TextFile,
+}
+
+impl Source for ReadBack {
+    fn table(&self) -> &Table {
+        &self.table
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    fn open(&self, _: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
+        Ok(Box::new(self.file.read(None, options)?))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+//! Rows as text, to any writer.
+
+use std::io::Write;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Error, Limits, Result};
+use marquetry_parquet::batch::{Batch, Values};
+use marquetry_parquet::print::{Csv, InvalidUtf8, JsonLines, Tsv};
+
+use super::Format;
+use super::fit;
+use crate::gather::Gather;
+use crate::stage::Stage;
+use crate::{Destination, Progress, Table, Wants, Written};
+
+/// How rows are written as text.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct TextOutputOptions {
+    /// What becomes of text that is not UTF-8.
+    pub invalid_utf8: InvalidUtf8,
+    /// Write nested columns as JSON in CSV and TSV, which have no form of their own for them. Otherwise such columns are
+    /// an error.
+    pub nested_as_json: bool,
+    /// What may be large in nested columns.
+    pub limits: Limits,
+    /// Of a file: replace, and so delete, what is there.
+    pub overwrite: bool,
+}
+
+/// A table as CSV, TSV or JSON lines, to any writer: standard output, a `Vec<u8>`, a socket. For files there is
+/// [`NewTextFile`](super::NewTextFile).
+///
+/// Values are written as [`marquetry_parquet::print`] has them, so that [`TextFile`](super::TextFile) reads them back:
+///
+/// * CSV has a line of names, and quotes where they are needed; null is nothing, and empty text is `""`;
+/// * TSV has a line of names and no quotes: text with a tab or a line end, and empty text, are errors;
+/// * JSON lines have all columns in each line.
+///
+/// It is written in pieces of some 128 KiB, each of which ends with a complete line; memory is bounded, whatever the
+/// number of rows. Text cannot be taken back: after an error, or if dropped before it is finished, the output is the
+/// lines of all rows before the faulty one.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use marquetry_parquet::batch::Batch;
+/// use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
+/// use marquetry_tables::text::{Format, TextOutput, TextOutputOptions};
+/// use marquetry_tables::{Destination, Table};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let mut text = Vec::new();
+/// let mut trips = TextOutput::new(&mut text, Format::Csv, TextOutputOptions::default());
+///
+/// // What `copy` does with the table of its source, and then with its rows:
+/// let schema = Schema::of_fields(&[FieldDef::new("id", FieldType::Leaf(PhysicalType::Int64, None))])?;
+/// trips.begin(&Table::new("trips.parquet", Arc::new(schema)))?;
+/// trips.write(Batch::of_values([vec![1_i64, 2].into()])?)?;
+/// trips.finish()?;
+/// drop(trips);
+/// assert_eq!(text, b"id\n1\n2\n");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct TextOutput<W: Write> {
+    name: String,
+    stage: Stage,
+    lines: Lines<W>,
+}
+
+impl<W: Write> TextOutput<W> {
+    /// Text of this format. Nothing is written yet.
+    pub fn new(writer: W, format: Format, options: TextOutputOptions) -> TextOutput<W> {
+        let lines = Lines::new(writer, format, options);
+        TextOutput { name: "text".to_owned(), stage: Stage::New, lines }
+    }
+
+    /// The writer's name in messages: `standard output`.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> TextOutput<W> {
+        self.name = name.into();
+        self
+    }
+
+    /// Rows and bytes so far, which may be read while rows are copied.
+    pub fn progress(&self) -> Progress {
+        self.lines.progress.clone()
+    }
+}
+
+impl<W: Write + Send> Destination for TextOutput<W> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Writes the names of the columns, if the format has a line for them.
+    ///
+    /// # Errors
+    ///
+    /// About the source, everything that the format cannot hold, at once: `Conversion`, or `Unsupported` for what JSON
+    /// has no form for. Nothing is written then.
+    fn begin(&mut self, table: &Table) -> Result<Wants> {
+        self.stage.expect(&Stage::New)?;
+        let begun = self.lines.begin(table);
+        self.stage.then(Stage::Begun, begun)
+    }
+
+    /// Writes the rows' lines.
+    ///
+    /// # Errors
+    ///
+    /// `Conversion`, with row and column, for text that is not UTF-8 or that the format cannot hold; the lines of the
+    /// rows before it are written. `Io` if the writer fails, with its [`std::io::Error`] as the
+    /// [cause](std::error::Error::source).
+    fn write(&mut self, batch: Batch) -> Result<()> {
+        self.stage.expect(&Stage::Begun)?;
+        let written = self.lines.write(batch);
+        self.stage.then(Stage::Begun, written)
+    }
+
+    fn finish(&mut self) -> Result<Written> {
+        self.stage.expect(&Stage::Begun)?;
+        let flushed = self.lines.out.flush();
+        self.stage.then(Stage::Finished, flushed)?;
+        let progress = &self.lines.progress;
+        Ok(Written { rows: progress.rows(), bytes: progress.bytes(), ..Written::default() })
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.stage.expect(&Stage::Finished)?;
+        self.stage.then(Stage::Committed, Ok(()))
+    }
+}
+
+/// Rows as lines, and where they go.
+#[derive(Debug)]
+pub(super) struct Lines<W: Write> {
+    format: Format,
+    options: TextOutputOptions,
+    /// `None` before `begin`.
+    printer: Option<Printer>,
+    out: Gather<W>,
+    progress: Progress,
+    has_odd_nans: bool,
+}
+
+/// Bytes of lines that are printed between two looks at how much was gathered.
+const LINES_BYTES: usize = 64 << 10;
+
+impl<W: Write> Lines<W> {
+    pub(super) fn new(writer: W, format: Format, options: TextOutputOptions) -> Lines<W> {
+        let (out, progress) = (Gather::new(writer), Progress::default());
+        Lines { format, options, printer: None, out, progress, has_odd_nans: false }
+    }
+
+    /// Rows so far.
+    pub(super) fn rows(&self) -> u64 {
+        self.progress.rows()
+    }
+
+    /// Whether some NaNs have other bits than the one that a text is read as.
+    pub(super) fn has_odd_nans(&self) -> bool {
+        self.has_odd_nans
+    }
+
+    /// Writes what was gathered, and returns the writer.
+    pub(super) fn into_writer(self) -> Result<W> {
+        self.out.into_writer()
+    }
+
+    pub(super) fn begin(&mut self, table: &Table) -> Result<Wants> {
+        let TextOutputOptions { invalid_utf8, nested_as_json, limits, .. } = &self.options;
+        fit::check(table, self.format, *nested_as_json)?;
+        let (schema, out) = (&*table.schema, self.out.text());
+        let made = match self.format {
+            Format::Csv => Csv::new(schema, *invalid_utf8, limits).map(|csv| {
+                csv.header(out);
+                Printer::Csv(Box::new(csv))
+            }),
+            Format::Tsv => Tsv::new(schema, *invalid_utf8, limits).map(|tsv| {
+                tsv.header(out);
+                Printer::Tsv(Box::new(tsv))
+            }),
+            Format::JsonLines => {
+                JsonLines::new(schema, *invalid_utf8, limits).map(|lines| Printer::Json(Box::new(lines)))
+            }
+            other => Err(Error::unsupported(format!("writing text as {other:?}"))),
+        };
+        let printer = made.map_err(|error| error.at(|place| place.object = Some(table.name.clone())))?;
+        self.progress.add(0, u64_of(self.out.text().len()));
+        self.printer = Some(printer);
+        // What a dictionary holds is written as JSON once.
+        Ok(Wants { keep_dictionaries: self.format == Format::JsonLines, ..Wants::default() })
+    }
+
+    pub(super) fn write(&mut self, batch: Batch) -> Result<()> {
+        let Some(printer) = &mut self.printer else {
+            return Err(Error::internal("rows for text that has not begun"));
+        };
+        let rows = u64_of(batch.rows);
+        self.has_odd_nans |= batch.columns.iter().any(|column| has_odd_nans(&column.values));
+        printer.feed(batch)?;
+        loop {
+            let text = self.out.text();
+            let before = text.len();
+            let is_done = printer.write(text, LINES_BYTES)?;
+            self.progress.add(0, u64_of(text.len() - before));
+            self.out.end_unit()?;
+            if is_done {
+                self.progress.add(rows, 0);
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The engine's machine for a format.
+#[derive(Debug)]
+enum Printer {
+    Csv(Box<Csv>),
+    Tsv(Box<Tsv>),
+    Json(Box<JsonLines>),
+}
+
+impl Printer {
+    fn feed(&mut self, batch: Batch) -> Result<()> {
+        match self {
+            Printer::Csv(lines) => lines.feed(batch),
+            Printer::Tsv(lines) => lines.feed(batch),
+            Printer::Json(lines) => lines.feed(batch),
+        }
+    }
+
+    fn write(&mut self, out: &mut Vec<u8>, bytes: usize) -> Result<bool> {
+        match self {
+            Printer::Csv(lines) => lines.write(out, bytes),
+            Printer::Tsv(lines) => lines.write(out, bytes),
+            Printer::Json(lines) => lines.write(out, bytes),
+        }
+    }
+}
+
+/// All NaNs are the same word.
+fn has_odd_nans(values: &Values) -> bool {
+    match values {
+        Values::Float(values) => values.iter().any(|it| it.is_nan() && it.to_bits() != f32::NAN.to_bits()),
+        Values::Double(values) => values.iter().any(|it| it.is_nan() && it.to_bits() != f64::NAN.to_bits()),
+        Values::Dictionary(_, dictionary) => has_odd_nans(dictionary),
+        _ => false,
+    }
+}
