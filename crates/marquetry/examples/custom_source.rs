@@ -1,5 +1,5 @@
-//! A table of one's own: a generator, copied to a Parquet file and to CQL text.
-//! `cargo run --example custom_source -- squares.parquet`.
+//! A table of one's own: a generator, copied to a Parquet file, to CSV, and to CQL text.
+//! `cargo run --example custom_source -- squares.parquet squares.csv`.
 
 use std::env;
 use std::io;
@@ -10,7 +10,6 @@ use marquetry::batch::Batch;
 use marquetry::schema::{FieldDef, FieldType, PhysicalType, Schema};
 use marquetry::scylla::bridge::MappingOptions;
 use marquetry::scylla::cql::{KeySpec, TableName};
-use marquetry::tables::parquet::{NewParquetFile, ParquetOptions};
 use marquetry::tables::{
     Batches, CopyOptions, CqlText, CqlTextOptions, Piece, PieceOptions, Source, Table, copy,
 };
@@ -67,11 +66,16 @@ impl Batches for Numbers {
 }
 
 fn main() -> marquetry::Result<()> {
-    let path = env::args_os().nth(1).unwrap_or_else(|| "squares.parquet".into());
+    let mut paths: Vec<_> = env::args_os().skip(1).collect();
+    if paths.is_empty() {
+        paths = vec!["squares.parquet".into(), "squares.csv".into()];
+    }
     let squares: Arc<dyn Source> = Arc::new(Squares::new(10)?);
-    let mut file = NewParquetFile::new(path, ParquetOptions::default())?;
-    let copied = copy(&squares, &mut file, &CopyOptions::default(), &mut |_| {})?;
-    eprintln!("{} rows in {} bytes", copied.rows, copied.written.bytes);
+    for path in &paths {
+        let mut file = marquetry::destination(path)?;
+        let copied = copy(&squares, file.as_mut(), &CopyOptions::default(), &mut |_| {})?;
+        eprintln!("{} rows in {} bytes", copied.rows, copied.written.bytes);
+    }
 
     let key = KeySpec::parse("n").map_err(|error| marquetry::Error::misuse(error.to_string()))?;
     let table =

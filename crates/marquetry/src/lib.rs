@@ -22,7 +22,7 @@
 //! ```
 //!
 //! [`Reader`] has columns by name, limits, Arrow's record batches (feature `arrow`) and streams (feature `stream`);
-//! [`create`] creates a file. [`tables`] has what these are built on: sources, destinations, and the copy between
+//! [`create`] creates a file; [`Target`] is any other place to write to, with its options. [`tables`] has what these are built on: sources, destinations, and the copy between
 //! them with all of its options. `examples/` has programs to start from.
 //!
 //! Underneath are machines, which do no I/O, never block, and work no longer than their budget, so that they can live
@@ -45,6 +45,10 @@ mod arrow_door;
 #[cfg(feature = "tables")]
 mod door;
 #[cfg(feature = "tables")]
+mod kinds;
+#[cfg(feature = "tables")]
+mod options;
+#[cfg(feature = "tables")]
 mod reader;
 #[cfg(feature = "stream")]
 mod stream;
@@ -54,7 +58,9 @@ mod writer;
 #[cfg(all(feature = "arrow", feature = "tables"))]
 pub use arrow_door::{RecordBatches, create_arrow};
 #[cfg(feature = "tables")]
-pub use door::{copy, create, destination, open};
+pub use door::{copy, create, destination, open, open_all};
+#[cfg(feature = "tables")]
+pub use kinds::Target;
 #[cfg(feature = "arrow")]
 pub use marquetry_arrow as arrow;
 pub use marquetry_base as base;
@@ -69,6 +75,8 @@ pub use marquetry_parquet::{batch, schema};
 pub use marquetry_scylla as scylla;
 #[cfg(feature = "tables")]
 pub use marquetry_tables as tables;
+#[cfg(feature = "tables")]
+pub use options::{DestinationOptions, OptionGroup, OutputFormat, SourceOptions};
 #[cfg(feature = "tables")]
 pub use reader::{Batches, Reader};
 #[cfg(feature = "stream")]

@@ -43,10 +43,60 @@ fn examples_run() {
     assert!(run("many_files", &[&trips, &by_city, Path::new("city")]).ends_with("10000 rows in 2 files\n"));
     assert!(by_city.join("city=Gent/part-00000.parquet").is_file());
     assert!(run("reactor", &[&trips]).starts_with("10000 rows, and "));
-    let squares = at("squares.parquet");
-    let statements = run("custom_source", &[&squares]);
+    let (squares, csv) = (at("squares.parquet"), at("squares.csv"));
+    let statements = run("custom_source", &[&squares, &csv]);
     assert!(statements.ends_with("INSERT INTO demo.squares (n, square) VALUES (2, 4);\n"), "{statements}");
     assert_eq!(run("read", &[&squares]), "1000000 rows\n");
+    assert!(fs::read_to_string(&csv).unwrap().starts_with("n,square\n0,0\n1,1\n2,4\n"));
+    assert_eq!(run("read", &[&csv]), "1000000 rows\n");
+}
+
+/// A source of one's own is a page of code.
+#[test]
+fn a_custom_source_is_short() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/custom_source.rs");
+    let lines = fs::read_to_string(path).unwrap().lines().count();
+    assert!(lines <= 100, "{lines} lines");
+}
+
+/// From any kind of file to any, by their names alone.
+#[test]
+fn names_say_what_files_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    run("write", &[&at("0.parquet")]);
+    let names = ["0.parquet", "1.csv", "2.tsv.gz", "3.jsonl.zst", "4.parquet", "5/"];
+    for pair in names.windows(2) {
+        let to = match pair[1] {
+            "5/" => format!("{}/5/", folder.path().display()).into(),
+            name => at(name),
+        };
+        assert_eq!(marquetry::copy(at(pair[0]), to).unwrap().rows, 10_000, "{pair:?}");
+    }
+    let ids = |name: &str| -> Vec<u8> {
+        let (mut text, rows) =
+            (Vec::new(), marquetry::open(at(name)).unwrap().columns(["id", "city"]).unwrap());
+        let options = marquetry::tables::text::TextOutputOptions::default();
+        let mut csv = marquetry::tables::text::TextOutput::new(
+            &mut text,
+            marquetry::tables::text::Format::Csv,
+            options,
+        );
+        let options = marquetry::tables::CopyOptions::default();
+        marquetry::tables::copy(rows.source(), &mut csv, &options, &mut |_| {}).unwrap();
+        drop(csv);
+        text
+    };
+    let first = ids("0.parquet");
+    names.iter().for_each(|name| assert_eq!(ids(name), first, "{name}"));
+    let error = marquetry::copy(at("0.parquet"), at("1.csv")).unwrap_err();
+    assert_eq!(error.detail(), Some(marquetry::base::Detail::AlreadyExists));
+    for address in ["s3://bucket/trips.parquet", "trips.xml", "-"] {
+        let error = marquetry::destination(address).err().unwrap();
+        assert_eq!(error.kind(), marquetry::base::ErrorKind::Unsupported, "{error}");
+    }
+    let error = marquetry::open("s3://bucket/trips.parquet").err().unwrap();
+    assert_eq!(error.kind(), marquetry::base::ErrorKind::Unsupported, "{error}");
 }
 
 /// Where nobody listens, the example that loads says so; what it does with a server, the tests of the cluster's crate show.

@@ -1,0 +1,152 @@
+//! The registry: which addresses mean what. A kind of address is a file here and an entry in a list; every door has it
+//! then, with its options.
+
+#[cfg(feature = "cluster")]
+mod cql;
+mod files;
+mod kind;
+mod standard;
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::sync::Arc;
+
+use marquetry_base::{Error, Result};
+use marquetry_tables::{Address, Destination, Source};
+
+use crate::options::{DestinationOptions, OptionGroup, OutputFormat, SourceOptions};
+use kind::{DestinationKind, SourceKind};
+
+/// What rows are read from.
+const SOURCES: &[&SourceKind] = &[&files::SOURCE];
+
+/// What rows are written to.
+const DESTINATIONS: &[&DestinationKind] = &[
+    #[cfg(feature = "cluster")]
+    &cql::TABLE,
+    &files::PARQUET,
+    &files::DIRECTORY,
+    &files::TEXT,
+    &standard::OUTPUT,
+];
+
+/// Opens tables as one, of the kind that the first address is of.
+pub(crate) fn source(addresses: &[Address], options: &SourceOptions) -> Result<Arc<dyn Source>> {
+    let Some(first) = addresses.first() else { return Err(Error::misuse("no table is named")) };
+    let Some(kind) = SOURCES.iter().find(|kind| (kind.is_of)(first)) else {
+        return Err(unsupported(first));
+    };
+    match addresses.iter().find(|address| !(kind.is_of)(address)) {
+        Some(other) => Err(unsupported(other)),
+        None => (kind.open)(addresses, options),
+    }
+}
+
+fn unsupported(address: &Address) -> Error {
+    let scheme = address.scheme().unwrap_or("this");
+    let supported: Vec<&str> = SOURCES.iter().map(|kind| kind.spelled).collect();
+    let what =
+        format!("reading from {scheme}:// is not supported yet; supported are {}", supported.join(", "));
+    Error::unsupported(what).at(|place| place.object = Some(address.to_string()))
+}
+
+/// An address that rows can be written to, and what it means: the door to a [`Destination`] with options.
+///
+/// | address | without a format | with one |
+/// |---|---|---|
+/// | a path that ends in `/`, or is a directory | a directory of Parquet files | that, if it is Parquet |
+/// | a path that ends in `.parquet` | a Parquet file | a file of that format |
+/// | a path that ends in `.csv`, `.tsv`, `.jsonl`, also before `.gz` and `.zst` | such a text | a file of that format |
+/// | `-` | | standard output |
+/// | `cql://HOST/KEYSPACE.TABLE` (feature `cluster`) | a table of a live cluster | |
+///
+/// ```
+/// use marquetry::{OptionGroup, OutputFormat, Target};
+///
+/// # fn main() -> marquetry::Result<()> {
+/// let target = Target::parse("-", Some(OutputFormat::JsonLines))?;
+/// assert!(target.takes(OptionGroup::Text));
+/// assert!(Target::parse("trips.xml", None).is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Target {
+    kind: &'static DestinationKind,
+    address: Address,
+    format: Option<OutputFormat>,
+}
+
+impl Target {
+    /// Finds what an address means. Nothing is created or connected to.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported`, with the address, for those of no kind that is compiled in, and for names that do not say what they
+    /// are; `Misuse` for an invalid address of a cluster.
+    pub fn parse(address: impl AsRef<OsStr>, format: Option<OutputFormat>) -> Result<Target> {
+        let address = Address::parse(address);
+        let Some(kind) = DESTINATIONS.iter().find(|kind| (kind.is_of)(&address, format)) else {
+            return Err(refused(&address, format));
+        };
+        (kind.check)(&address)?;
+        Ok(Target { kind, address, format })
+    }
+
+    /// The address. It is shown without a password.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Whether options of this group have a meaning.
+    pub fn takes(&self, group: OptionGroup) -> bool {
+        (self.kind.takes)(self.format).contains(&group)
+    }
+
+    /// The destination. Nothing is created or connected to yet. Options that have no meaning are ignored.
+    ///
+    /// # Errors
+    ///
+    /// `Io` with [`AlreadyExists`](marquetry_base::Detail::AlreadyExists) if it exists, unless it may be replaced;
+    /// `Misuse` for invalid options.
+    pub fn open(&self, options: &DestinationOptions) -> Result<Box<dyn Destination>> {
+        (self.kind.open)(&self.address, self.format, options)
+    }
+
+    /// The address of a table of a live cluster, for a [`CqlTable`](marquetry_cluster::CqlTable), which knows more than
+    /// other destinations. `None` for the others.
+    #[cfg(feature = "cluster")]
+    pub fn cql_address(&self) -> Option<marquetry_cluster::CqlAddress> {
+        self.takes(OptionGroup::Cluster).then(|| cql::parse(&self.address).ok()).flatten()
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target")
+            .field("address", &self.address)
+            .field("format", &self.format)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why an address is of no kind.
+fn refused(address: &Address, format: Option<OutputFormat>) -> Error {
+    let what = match (address, format) {
+        (Address::Standard, None) => {
+            "standard output needs a format: parquet, csv, tsv, jsonl or cql".to_owned()
+        }
+        (Address::Url { scheme, .. }, _) if scheme == "sstable" => {
+            "copying to SSTables is not supported yet".to_owned()
+        }
+        (Address::Url { scheme, .. }, Some(format)) if scheme == "cql" => {
+            format!("a table of a cluster has no format, and {format:?} was asked for")
+        }
+        (Address::Url { scheme, .. }, _) => format!("copying to {scheme}:// is not supported yet"),
+        (_, Some(format)) => format!("copying to a path as {format:?} is not supported yet"),
+        _ => "this is neither a table nor a Parquet file, a text or a directory".to_owned(),
+    };
+    let supported: Vec<&str> = DESTINATIONS.iter().map(|kind| kind.spelled).collect();
+    let what = format!("{what}; supported are {}", supported.join(", "));
+    Error::unsupported(what).at(|place| place.object = Some(address.to_string()))
+}

@@ -1,0 +1,129 @@
+//! How tables are opened and written, whatever their addresses mean.
+
+use std::sync::Arc;
+
+use marquetry_scylla::cql::TableName;
+use marquetry_tables::CqlTextOptions;
+use marquetry_tables::files::{FileFormat, FilesOptions};
+use marquetry_tables::parquet::DirectoryOptions;
+use marquetry_tables::text::{Format, TextFormat, TextOptions, TextOutputOptions};
+
+/// How tables are read. Each kind of source takes what concerns it.
+///
+/// ```
+/// use marquetry::SourceOptions;
+///
+/// let mut options = SourceOptions::default();
+/// options.files.union = true;
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct SourceOptions {
+    /// How files are found and read as one table: text by its names, unless [`FilesOptions::formats`] says otherwise.
+    pub files: FilesOptions,
+}
+
+impl Default for SourceOptions {
+    fn default() -> SourceOptions {
+        let mut files = FilesOptions::default();
+        files.formats = vec![Arc::new(TextFormat::new(TextOptions::default())) as Arc<dyn FileFormat>];
+        SourceOptions { files }
+    }
+}
+
+impl From<FilesOptions> for SourceOptions {
+    fn from(files: FilesOptions) -> SourceOptions {
+        SourceOptions { files }
+    }
+}
+
+/// How tables are written. Each kind of destination takes what concerns it, and [`Target::takes`](crate::Target::takes)
+/// says which that is.
+///
+/// ```
+/// use marquetry::{DestinationOptions, OptionGroup, Target};
+///
+/// # fn main() -> marquetry::Result<()> {
+/// let target = Target::parse("trips.csv.gz", None)?;
+/// assert!(target.takes(OptionGroup::Text) && !target.takes(OptionGroup::Parquet));
+/// let destination = target.open(&DestinationOptions::default().overwriting())?;
+/// assert_eq!(destination.name(), "trips.csv.gz");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct DestinationOptions {
+    /// How directories are written, and, as [`DirectoryOptions::parquet`], each Parquet file.
+    pub directory: DirectoryOptions,
+    /// How CSV, TSV and JSON lines are written.
+    pub text: TextOutputOptions,
+    /// The name of the table in CQL text, which is required there.
+    pub table: Option<TableName>,
+    /// How CQL text is written.
+    pub cql_text: CqlTextOptions,
+    /// How a table of a live cluster is written.
+    #[cfg(feature = "cluster")]
+    pub cluster: marquetry_cluster::CqlOptions,
+}
+
+impl DestinationOptions {
+    /// Replace, and so delete, what is there.
+    #[must_use]
+    pub fn overwriting(mut self) -> DestinationOptions {
+        (self.directory.parquet.overwrite, self.text.overwrite) = (true, true);
+        self
+    }
+}
+
+/// Options that a kind of destination may have a meaning for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OptionGroup {
+    /// How Parquet is written: [`DirectoryOptions::parquet`].
+    Parquet,
+    /// Partitions, and the sizes of files: the rest of [`DestinationOptions::directory`].
+    Directory,
+    /// [`DestinationOptions::text`].
+    Text,
+    /// How columns map to CQL: `mapping` of [`DestinationOptions::cql_text`] and of `cluster`.
+    Mapping,
+    /// [`DestinationOptions::table`], and the rest of [`DestinationOptions::cql_text`].
+    CqlText,
+    /// The rest of `cluster`.
+    Cluster,
+    /// The order of rows ([`CopyOptions::sort`](marquetry_tables::CopyOptions::sort)).
+    Order,
+    /// Reading back what was written ([`CopyOptions::verify`](marquetry_tables::CopyOptions::verify)).
+    Verify,
+    /// [`DestinationOptions::overwriting`].
+    Overwrite,
+}
+
+/// What rows are written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OutputFormat {
+    /// A Parquet file.
+    Parquet,
+    /// Comma-separated values.
+    Csv,
+    /// Tab-separated values.
+    Tsv,
+    /// One JSON object per line.
+    JsonLines,
+    /// CQL statements.
+    Cql,
+}
+
+impl OutputFormat {
+    /// The format of text that it is. `None` of Parquet and CQL.
+    pub(crate) fn text(self) -> Option<Format> {
+        match self {
+            OutputFormat::Csv => Some(Format::Csv),
+            OutputFormat::Tsv => Some(Format::Tsv),
+            OutputFormat::JsonLines => Some(Format::JsonLines),
+            OutputFormat::Parquet | OutputFormat::Cql => None,
+        }
+    }
+}
