@@ -2,13 +2,16 @@
 
 use clap::{Args, ValueEnum};
 
+use marquetry::OptionGroup;
 use marquetry::base::Detail;
+use marquetry::parquet::print;
 use marquetry::scylla::bridge::{self, MappingOptions};
 use marquetry::scylla::cql::{KeySpec, Name};
 use marquetry::tables::ColumnPath;
 
 use crate::failure::{Failure, Outcome};
 use crate::table_args::TableArgs;
+use crate::target::Given;
 
 /// How rows are mapped to rows of a CQL table.
 #[derive(Debug, Clone, Default, Args)]
@@ -90,6 +93,16 @@ pub(crate) enum InvalidUtf8 {
     Blob,
 }
 
+impl From<InvalidUtf8> for print::InvalidUtf8 {
+    fn from(asked: InvalidUtf8) -> print::InvalidUtf8 {
+        match asked {
+            InvalidUtf8::Error => print::InvalidUtf8::Error,
+            InvalidUtf8::Replace => print::InvalidUtf8::Replace,
+            InvalidUtf8::Blob => print::InvalidUtf8::Bytes,
+        }
+    }
+}
+
 /// What to do with nulls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Nulls {
@@ -163,20 +176,22 @@ impl RowArgs {
         })
     }
 
-    /// An option that is given and has a meaning for CQL only.
-    pub(crate) fn given_for_cql(&self) -> Option<&'static str> {
-        let given = [
-            (self.key.is_some(), "--key"),
-            (self.key_row_number.is_some(), "--key-row-number"),
-            (self.timestamps_as != TimestampsAs::default(), "--timestamps-as"),
-            (self.invalid_utf8 != InvalidUtf8::default(), "--invalid-utf8"),
-            (self.nulls != Nulls::default(), "--nulls"),
-            (!self.as_set.is_empty(), "--as-set"),
-            (self.frozen, "--frozen"),
-            (self.null_elements != NullElements::default(), "--null-elements"),
-            (self.duplicate_keys != DuplicateKeys::default(), "--duplicate-keys"),
-        ];
-        given.into_iter().find(|given| given.0).map(|given| given.1)
+    /// The options that are given, and what they have a meaning for.
+    pub(crate) fn given(&self) -> impl Iterator<Item = Given> {
+        use OptionGroup::{Mapping, Text};
+        [
+            (self.key.is_some(), "--key", &[Mapping][..]),
+            (self.key_row_number.is_some(), "--key-row-number", &[Mapping]),
+            (self.timestamps_as != TimestampsAs::default(), "--timestamps-as", &[Mapping]),
+            (self.invalid_utf8 != InvalidUtf8::default(), "--invalid-utf8", &[Mapping, Text]),
+            (self.nulls != Nulls::default(), "--nulls", &[Mapping]),
+            (!self.as_set.is_empty(), "--as-set", &[Mapping]),
+            (self.frozen, "--frozen", &[Mapping]),
+            (self.null_elements != NullElements::default(), "--null-elements", &[Mapping]),
+            (self.duplicate_keys != DuplicateKeys::default(), "--duplicate-keys", &[Mapping]),
+        ]
+        .into_iter()
+        .filter_map(|(is_given, name, groups)| is_given.then_some((name, groups)))
     }
 
     /// Fails unless one of the options names a key.

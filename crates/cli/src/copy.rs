@@ -1,29 +1,33 @@
-//! `marquetry copy`: files into a table of a live cluster, or into other Parquet files.
+//! `marquetry copy`: files into a table of a live cluster, into other files, or to standard output.
 
 mod cluster;
+mod copying;
 mod file;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use clap::Args;
 
+use marquetry::OptionGroup;
+use marquetry::tables::{Address, CqlTextOptions};
+
 use cluster::ClusterArgs;
+pub(crate) use copying::{Copying, summary};
 use file::FileArgs;
 
 use crate::args::RowArgs;
+use crate::cql;
 use crate::failure::{Failure, Outcome};
-use crate::numbers::{plural, thousands};
 use crate::output::{Interrupted, Output};
-use crate::target::{self, Target};
+use crate::target::{self, Given, To};
 
-/// Copy rows into a table of ScyllaDB or Cassandra, or into Parquet files
+/// Copy rows into a table of ScyllaDB or Cassandra, into Parquet files, or into CSV and JSON lines
 // No `Debug`: an address may hold a password.
 #[derive(Args)]
 #[command(
-    override_usage = "marquetry copy [OPTIONS] <FILE>... cql://HOST/KEYSPACE.TABLE\n       marquetry copy [OPTIONS] <FILE>... TO.parquet\n       marquetry copy [OPTIONS] <FILE>... DIRECTORY/",
-    long_about = "Copy Parquet files into a table of a live ScyllaDB or Cassandra cluster, or into a Parquet file or a directory of them.
+    override_usage = "marquetry copy [OPTIONS] <FILE>... cql://HOST/KEYSPACE.TABLE\n       marquetry copy [OPTIONS] <FILE>... TO.parquet|TO.csv|TO.jsonl\n       marquetry copy [OPTIONS] <FILE>... DIRECTORY/\n       marquetry copy [OPTIONS] <FILE>... - --to FORMAT",
+    long_about = "Copy Parquet files into a table of a live ScyllaDB or Cassandra cluster, or into a Parquet file or a directory of them, or into CSV, TSV or JSON lines.
 
 With --create, the table is created, and with it the user-defined types for groups. Otherwise it must exist with the same column \
 names and types: its key is known, so --key is not needed; its types decide between list and set, and groups are matched with \
@@ -33,6 +37,9 @@ JSON lines are copied like Parquet files; see --from and --schema.
 
 A file appears under its name only when it is complete and on disk; an existing file is not replaced without --overwrite. Values \
 are copied bit by bit. Their encoding is chosen from the data, column by column.
+
+CSV, TSV and JSON lines are written as `marquetry rows --help` says, compressed if the name ends in .gz or .zst. In CSV, null is nothing \
+and empty text is \"\"; nested columns are for JSON lines. TSV has no quotes: text with tabs or line ends, and empty text, are errors.
 
 A directory appears when all of its files are complete. With --overwrite it replaces an existing directory, if that contains only \
 Parquet files and directories such as year=2024.",
@@ -47,16 +54,27 @@ Examples:
     --key-row-number id --timestamps-as millis
   marquetry copy trips/ trips.parquet --codec zstd --columns id,day,fare
   marquetry copy trips/ sorted.parquet --sort 'day, fare desc'
-  marquetry copy trips.parquet by-day/ --partition-by day --sort trip"
+  marquetry copy trips.parquet by-day/ --partition-by day --sort trip
+  marquetry copy trips/ trips.csv.gz
+  marquetry copy trips.parquet - --to jsonl | jq .fare"
 )]
 pub(crate) struct Copy {
     /// Sources (Parquet files, CSV, JSON lines, directories, patterns such as 'trips/**/*.parquet'), then the
     /// destination
     ///
     /// The destination is cql://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE, a path that ends
-    /// in .parquet, or a path that ends in / or is a directory.
+    /// in .parquet, .csv, .tsv or .jsonl (also before .gz and .zst), a path that ends in / or is a directory, or - for
+    /// standard output, with --to.
     #[arg(value_name = "FILE… TO", required = true)]
     from_and_to: Vec<OsString>,
+
+    /// Output format, whatever the file's name; required for '-', standard output
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: Option<To>,
+
+    /// Table name in CQL text (--to cql); as in CQL, names without double quotes are folded to lower case
+    #[arg(long, value_name = "[KEYSPACE.]TABLE")]
+    table: Option<String>,
 
     #[command(flatten)]
     cluster: ClusterArgs,
@@ -72,15 +90,6 @@ pub(crate) struct Copy {
     quiet: bool,
 }
 
-/// What is copied.
-#[derive(Clone, Copy)]
-struct Copying<'a> {
-    from: &'a [PathBuf],
-    rows: &'a RowArgs,
-    quiet: bool,
-    interrupted: &'a Interrupted,
-}
-
 impl Copy {
     pub(crate) fn run(self, interrupted: Interrupted) -> Outcome {
         let Some((to, from)) = self.from_and_to.split_last().filter(|(_, from)| !from.is_empty()) else {
@@ -90,25 +99,30 @@ impl Copy {
         };
         let from: Vec<PathBuf> = from.iter().map(PathBuf::from).collect();
         let copying = Copying { from: &from, rows: &self.rows, quiet: self.quiet, interrupted: &interrupted };
-        let elsewhere = |option: Option<&str>, what: &str| match option {
-            Some(option) => Err(Failure::usage(format!("{option} is for {what}"))),
-            None => Ok(()),
+        let target = target::parse(to, self.to)?;
+        let given = self.file.given().chain(self.rows.given()).chain(self.given());
+        target::check(&target, given)?;
+        let summary = match target.cql_address() {
+            Some(address) => self.cluster.copy(&copying, address)?,
+            None => {
+                let mut options = self.file.options()?;
+                options.text.invalid_utf8 = self.rows.invalid_utf8.into();
+                options.text.limits = self.rows.table.limits.limits();
+                if target.takes(OptionGroup::CqlText) {
+                    let table = self.table.as_deref();
+                    let table = table
+                        .ok_or_else(|| Failure::usage("--to cql needs the table's name: --table ks.trips"))?;
+                    options.table = Some(cql::table_name(table)?);
+                    self.rows.expect_key()?;
+                    options.cql_text = CqlTextOptions::of(self.rows.mapping_options()?);
+                }
+                self.file.copy(&copying, &target, target.open(&options)?)?
+            }
         };
-        let summary = match target::parse(to)? {
-            Target::Cluster(address) => {
-                elsewhere(self.file.given(), "writing Parquet files")?;
-                self.cluster.copy(&copying, address)?
-            }
-            Target::File(path) => {
-                elsewhere(self.cluster.given().or(self.rows.given_for_cql()), "tables of a cluster")?;
-                elsewhere(self.file.given_for_directories(), "directories: end the name of one in /")?;
-                self.file.copy_to_file(&copying, &path)?
-            }
-            Target::Directory(path) => {
-                elsewhere(self.cluster.given().or(self.rows.given_for_cql()), "tables of a cluster")?;
-                self.file.copy_to_directory(&copying, &path)?
-            }
-        };
+        // What goes to standard output is the rows.
+        if *target.address() == Address::Standard {
+            return Ok(());
+        }
         if self.quiet {
             return Ok(());
         }
@@ -118,11 +132,10 @@ impl Copy {
     }
 }
 
-/// `200,000 rows loaded into ks.trips in 3.2 s (62,500 a second)`, and what else there is to say in the parentheses.
-fn summary(rows: u64, what: &str, started: Instant, more: &str) -> String {
-    let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
-    let rate = thousands(u64::try_from(u128::from(rows) * 1000 / u128::from(millis)).unwrap_or(u64::MAX));
-    let rows = plural(usize::try_from(rows).unwrap_or(usize::MAX), "row");
-    let comma = if more.is_empty() { "" } else { ", " };
-    format!("{rows} {what} in {}.{} s ({rate} a second{comma}{more})\n", millis / 1000, millis / 100 % 10)
+impl Copy {
+    fn given(&self) -> impl Iterator<Item = Given> {
+        let of_cluster = self.cluster.given().map(|name| (name, &[OptionGroup::Cluster][..]));
+        let table = self.table.is_some().then_some(("--table", &[OptionGroup::CqlText][..]));
+        of_cluster.into_iter().chain(table)
+    }
 }

@@ -2,12 +2,11 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
 
 use marquetry::scylla::cql::TableName;
-use marquetry::tables::{CopyOptions, CqlParts, CqlText, CqlTextOptions, Source, copy};
+use marquetry::tables::{CopyOptions, CqlParts, CqlText, CqlTextOptions, copy};
 
 use crate::args::RowArgs;
 use crate::failure::{Failure, Outcome};
@@ -79,8 +78,7 @@ impl Options {
 
 impl Cql {
     pub(crate) fn run(self, interrupted: Interrupted) -> Outcome {
-        let table = TableName::parse(&self.table)
-            .map_err(|error| Failure::usage(format!("--table '{}': {error}", self.table)))?;
+        let table = table_name(&self.table)?;
         let parts = match (self.schema_only, self.data_only) {
             (true, _) => CqlParts::Schema,
             (_, true) => CqlParts::Rows,
@@ -91,12 +89,17 @@ impl Cql {
     }
 }
 
+/// The name that `--table` gives.
+pub(crate) fn table_name(text: &str) -> Outcome<TableName> {
+    TableName::parse(text).map_err(|error| Failure::usage(format!("--table '{text}': {error}")))
+}
+
 /// Prints files as CQL.
 pub(crate) fn print(files: &[PathBuf], options: &Options, interrupted: Interrupted) -> Outcome {
     let Options { table, parts, rows, quiet } = options;
     rows.expect_key()?;
     let mapping = rows.mapping_options()?;
-    let source: Arc<dyn Source> = rows.table.open(files, &interrupted)?;
+    let source = rows.table.open(files, &interrupted)?;
     let text = CqlTextOptions::of(mapping).only(*parts);
     let mut text = CqlText::new(io::stdout(), table.clone(), text).named("standard output");
     let mut copying = CopyOptions::default();

@@ -54,7 +54,7 @@ pub(crate) struct Diff {
 impl Diff {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
         let open = |path: &PathBuf| -> Outcome<Arc<dyn Source>> {
-            Ok(self.table.open(std::slice::from_ref(path), &interrupted)?)
+            self.table.open(std::slice::from_ref(path), &interrupted)
         };
         let (a, b) = (open(&self.a)?, open(&self.b)?);
         let (a_name, b_name) = (self.a.to_string_lossy(), self.b.to_string_lossy());

@@ -8,8 +8,8 @@ use marquetry::base::{Detail, Error, ErrorKind};
 
 use marquetry::tables::without_password;
 
+use crate::hints;
 use crate::table::is_harmful;
-use crate::text;
 
 /// What a command returns.
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
@@ -148,7 +148,7 @@ fn hint(error: &Error) -> Option<&'static str> {
         }
         Detail::PartitionPath => "--hive off takes directories for names only",
         Detail::AlreadyExists => "--overwrite replaces it",
-        Detail::AdmittedBy(option) => return text::hint(option),
+        Detail::AdmittedBy(option) => return hints::of_option(option),
         _ => return None,
     })
 }

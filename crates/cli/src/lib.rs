@@ -10,6 +10,7 @@ mod copy;
 mod cql;
 mod diff;
 mod failure;
+mod hints;
 mod json;
 mod numbers;
 mod output;
@@ -37,7 +38,8 @@ Examples:
   marquetry show trips.parquet                   describe a file
   marquetry rows trips.parquet --limit 5         print its first rows
   marquetry cql trips.parquet --table ks.trips --key-row-number id | cqlsh
-  marquetry copy trips.parquet cql://localhost/ks.trips --create --key trip";
+  marquetry copy trips.parquet cql://localhost/ks.trips --create --key trip
+  marquetry copy trips/ trips.csv.gz             convert files";
 
 /// Apache Parquet for ScyllaDB and Apache Cassandra
 #[derive(Parser)]
@@ -61,7 +63,7 @@ enum Commands {
     Show(show::Show),
     Rows(rows::RowsCommand),
     Cql(cql::Cql),
-    Copy(copy::Copy),
+    Copy(Box<copy::Copy>),
     Diff(diff::Diff),
     Completions(completions::Completions),
 }

@@ -17,12 +17,11 @@ pub(crate) const WRITE_BYTES: usize = 128 << 10;
 pub(crate) struct Output {
     gathered: Vec<u8>,
     interrupted: Interrupted,
-    written_bytes: u64,
 }
 
 impl Output {
     pub(crate) fn new(interrupted: Interrupted) -> Output {
-        Output { gathered: Vec::with_capacity(2 * WRITE_BYTES), interrupted, written_bytes: 0 }
+        Output { gathered: Vec::with_capacity(2 * WRITE_BYTES), interrupted }
     }
 
     /// Where to append. Call [`Output::end_unit`] after each whole unit.
@@ -33,11 +32,6 @@ impl Output {
     /// Whether the user asked to end.
     pub(crate) fn interrupted(&self) -> &Interrupted {
         &self.interrupted
-    }
-
-    /// Bytes so far.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.written_bytes + marquetry::base::cast::u64_of(self.gathered.len())
     }
 
     /// What was gathered ends with a whole unit, and may be written.
@@ -53,7 +47,6 @@ impl Output {
                 .write_all(&self.gathered)
                 .and_then(|()| stdout.flush())
                 .map_err(|error| Failure::output(&error))?;
-            self.written_bytes += marquetry::base::cast::u64_of(self.gathered.len());
             self.gathered.clear();
         }
         self.interrupted.check()

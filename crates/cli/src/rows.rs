@@ -1,6 +1,8 @@
 //! `marquetry rows`: the rows of files, for people and for other programs.
 
+use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
@@ -8,9 +10,10 @@ use marquetry::base::cast::u64_of;
 use marquetry::base::print::without_zeros;
 use marquetry::base::{Detail, Error, Limits, Result};
 use marquetry::parquet::batch::Batch;
-use marquetry::parquet::print::{self, BatchColumns, Columns, Csv, JsonLines, Shown};
+use marquetry::parquet::print::{self, BatchColumns, Columns, Shown};
 use marquetry::parquet::schema::{Meaning, Projection};
-use marquetry::tables::{Reading, ReadingOptions, Source, Table as SourceTable};
+use marquetry::tables::text::{self, TextOutput, TextOutputOptions};
+use marquetry::tables::{CopyOptions, Reading, ReadingOptions, Source, Table as SourceTable, copy};
 
 use crate::args::InvalidUtf8;
 use crate::failure::{Failure, Outcome};
@@ -101,27 +104,55 @@ enum Format {
 impl RowsCommand {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
         let source = self.table.open(&self.files, &interrupted)?;
+        match self.format {
+            Format::Table => self.print_table(source, interrupted),
+            Format::Jsonl => self.print_lines(&source, text::Format::JsonLines, &interrupted),
+            Format::Csv => self.print_lines(&source, text::Format::Csv, &interrupted),
+        }
+    }
+
+    /// Prints lines, as `copy` writes them; but nested columns of CSV are JSON.
+    fn print_lines(
+        &self,
+        source: &Arc<dyn Source>,
+        format: text::Format,
+        interrupted: &Interrupted,
+    ) -> Outcome {
+        let mut options = TextOutputOptions::default();
+        options.invalid_utf8 = self.invalid_utf8.into();
+        options.nested_as_json = true;
+        options.limits = self.table.limits.limits();
+        let mut lines = TextOutput::new(io::stdout(), format, options).named("standard output");
+        let mut copying = CopyOptions::default();
+        (copying.limit, copying.cancel) = (self.limit, interrupted.cancel());
+        let bar = Progress::new(rows_wanted(source.table(), self.limit), self.quiet, Goes::ToStdout);
+        let progress = lines.progress();
+        let copied =
+            copy(source, &mut lines, &copying, &mut |_| bar.update(progress.rows(), progress.bytes()));
+        copied.map(drop).map_err(|error| failure(&source.table().name, &error))
+    }
+
+    /// Prints a table for people.
+    fn print_table(&self, source: Arc<dyn Source>, interrupted: Interrupted) -> Outcome {
         let table = source.table().clone();
-        let limits = self.table.limits.limits();
-        let mut printer = Printer::new(self.format, &table, self.invalid_utf8.into(), &limits)?;
-        let limit = self.limit.or((self.format == Format::Table).then_some(TABLE_ROWS));
+        let limit = Some(self.limit.unwrap_or(TABLE_ROWS));
         let (all, wanted) = (table.rows, rows_wanted(&table, limit));
-        let progress = Progress::new(wanted, self.quiet || self.format == Format::Table, Goes::ToStdout);
+        let columns = Columns::new(&table.schema, self.invalid_utf8.into(), &self.table.limits.limits());
+        let columns = columns.map_err(|error| Failure::about(&table.name, &error))?;
+        let names = table.schema.children(0).map(|node| table.schema.nodes()[node].name.clone()).collect();
+        let mut printer = TablePrinter::new(columns, names, self.invalid_utf8.into());
         let mut options = ReadingOptions::default();
         options.cancel = interrupted.cancel();
         options.piece.limit = limit;
-        // What a dictionary holds is written as JSON once.
-        options.piece.keep_dictionaries = self.format == Format::Jsonl;
         let mut reading = Reading::new(source, options)?;
         let mut output = Output::new(interrupted);
-        printer.start(output.text());
         let mut done = 0;
         loop {
             let printed = match reading.next_batch() {
                 Ok(None) => break,
                 Ok(Some((piece, batch))) => {
                     done += u64_of(batch.rows);
-                    printer.batch(reading.name_of(piece), batch, &mut output)
+                    printer.batch(reading.name_of(piece), &batch, &mut output)
                 }
                 Err(error) => Err(error.into()),
             };
@@ -130,20 +161,17 @@ impl RowsCommand {
                 output.flush()?;
                 return printed;
             }
-            progress.update(done, output.bytes());
         }
         printer.end(output.text());
-        if let Printer::Table(printer) = &printer {
-            let left_out = match all {
-                Some(all) if done < all => {
-                    format!("{} of {} rows; --limit N shows more", thousands(done), thousands(all))
-                }
-                // Of text nobody knows how much more there is.
-                None if done == wanted => format!("the first {} rows; --limit N shows more", thousands(done)),
-                _ => String::new(),
-            };
-            notice(left_out, printer.columns_left_out, output.text());
-        }
+        let left_out = match all {
+            Some(all) if done < all => {
+                format!("{} of {} rows; --limit N shows more", thousands(done), thousands(all))
+            }
+            // Of text nobody knows how much more there is.
+            None if done == wanted => format!("the first {} rows; --limit N shows more", thousands(done)),
+            _ => String::new(),
+        };
+        notice(left_out, printer.columns_left_out, output.text());
         output.flush()
     }
 }
@@ -171,6 +199,7 @@ fn failure(file: &str, error: &Error) -> Failure {
         return Failure::about(file, error);
     }
     let place = error.place();
+    let file = place.object.as_deref().unwrap_or(file);
     Failure::refused(format!(
         "{file}: the text is not UTF-8; --invalid-utf8 replace or blob prints it (column {}, row {})",
         place.column.as_deref().unwrap_or_default(),
@@ -200,88 +229,6 @@ impl ColumnText {
         let printed = self.0.visit(row, |columns| columns.json(0, 0, &mut text));
         printed.flatten().map_err(|error| failure(file, &error))?;
         Ok(String::from_utf8_lossy(&text).into_owned())
-    }
-}
-
-/// Bytes of lines that are printed between two looks at the output.
-const LINES_BYTES: usize = 64 << 10;
-
-/// Prints batches.
-enum Printer {
-    Table(Box<TablePrinter>),
-    Jsonl(Box<JsonLines>),
-    Csv(Box<Csv>),
-}
-
-impl Printer {
-    fn new(
-        format: Format,
-        table: &SourceTable,
-        invalid_utf8: print::InvalidUtf8,
-        limits: &Limits,
-    ) -> Outcome<Printer> {
-        let schema = &*table.schema;
-        let made = match format {
-            Format::Table => Columns::new(schema, invalid_utf8, limits).map(|columns| {
-                let names = schema.children(0).map(|node| schema.nodes()[node].name.clone()).collect();
-                Printer::Table(Box::new(TablePrinter::new(columns, names, invalid_utf8)))
-            }),
-            Format::Jsonl => {
-                JsonLines::new(schema, invalid_utf8, limits).map(|lines| Printer::Jsonl(Box::new(lines)))
-            }
-            Format::Csv => Csv::new(schema, invalid_utf8, limits).map(|lines| Printer::Csv(Box::new(lines))),
-        };
-        made.map_err(|error| Failure::about(&table.name, &error))
-    }
-
-    /// CSV's header line.
-    fn start(&self, out: &mut Vec<u8>) {
-        if let Printer::Csv(csv) = self {
-            csv.header(out);
-        }
-    }
-
-    fn batch(&mut self, file: &str, batch: Batch, output: &mut Output) -> Outcome {
-        match self {
-            Printer::Table(table) => table.batch(file, &batch, output),
-            Printer::Jsonl(lines) => {
-                lines.feed(batch).map_err(|error| failure(file, &error))?;
-                write_all(file, output, |out| lines.write(out, LINES_BYTES))
-            }
-            Printer::Csv(lines) => {
-                lines.feed(batch).map_err(|error| failure(file, &error))?;
-                write_all(file, output, |out| lines.write(out, LINES_BYTES))
-            }
-        }
-    }
-
-    /// Prints the rows of a table that were gathered, if there are any.
-    fn end_block(&mut self, out: &mut Vec<u8>) {
-        if let Printer::Table(table) = self {
-            table.end_block(out);
-        }
-    }
-
-    /// Prints what is left.
-    fn end(&mut self, out: &mut Vec<u8>) {
-        if let Printer::Table(table) = self {
-            table.end(out);
-        }
-    }
-}
-
-/// Writes lines until all of a batch are written.
-fn write_all(
-    file: &str,
-    output: &mut Output,
-    mut write: impl FnMut(&mut Vec<u8>) -> Result<bool>,
-) -> Outcome {
-    loop {
-        let is_done = write(output.text()).map_err(|error| failure(file, &error))?;
-        output.end_unit()?;
-        if is_done {
-            return Ok(());
-        }
     }
 }
 
@@ -413,15 +360,5 @@ impl Block {
             table.push(cells.into_iter().map(|cell| cell.text).collect());
         }
         table.print(Terminal::of_stdout(), out)
-    }
-}
-
-impl From<InvalidUtf8> for print::InvalidUtf8 {
-    fn from(asked: InvalidUtf8) -> print::InvalidUtf8 {
-        match asked {
-            InvalidUtf8::Error => print::InvalidUtf8::Error,
-            InvalidUtf8::Replace => print::InvalidUtf8::Replace,
-            InvalidUtf8::Blob => print::InvalidUtf8::Bytes,
-        }
     }
 }

@@ -1,14 +1,15 @@
 //! The options that select files and read them as one table.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
+use marquetry::SourceOptions;
 use marquetry::base::{Detail, Error, ErrorKind, Limits};
-use marquetry::tables::files::{self, FileFormat, Files, FilesOptions};
-use marquetry::tables::{Address, ColumnPath};
+use marquetry::tables::files::{self, FileFormat, FilesOptions};
+use marquetry::tables::{Address, ColumnPath, Source};
 
 use crate::failure::{Failure, Outcome, plain};
 use crate::output::Interrupted;
@@ -86,26 +87,19 @@ impl LimitArgs {
 
 impl TableArgs {
     /// Opens files as one table. Everything that can be wrong before the first row is found here.
-    pub(crate) fn open(&self, paths: &[PathBuf], interrupted: &Interrupted) -> Outcome<Arc<Files>> {
-        let is_stdin =
-            |path: &&PathBuf| ["-", "/dev/stdin"].iter().any(|stdin| path.as_path() == Path::new(stdin));
-        if paths.iter().any(|path| is_stdin(&path)) && matches!(self.text.from, None | Some(Format::Parquet))
-        {
-            return Err(Failure::usage(
-                "a Parquet file is read from its end, so it cannot come from standard input: write it to a file first",
-            ));
-        }
+    pub(crate) fn open(&self, paths: &[PathBuf], interrupted: &Interrupted) -> Outcome<Arc<dyn Source>> {
         let columns = self.wanted()?;
         let mut options = self.options(interrupted)?;
         options.columns = columns;
-        let files = open_files(paths, &options)?;
-        let is_parquet = |file: &files::DataFile| file.row_groups().is_some();
-        if let (true, Some(option)) = (files.files().iter().all(is_parquet), self.text.given()) {
+        let opened = marquetry::open_all(paths, &SourceOptions::from(options));
+        let source = Arc::clone(opened.map_err(|error| in_their_words(paths, error))?.source());
+        let is_parquet = source.table().row_groups.is_some();
+        if let (true, Some(option)) = (is_parquet, self.text.given()) {
             return Err(Failure::usage(format!(
                 "{option} is for CSV and JSON lines; --from says that files are such"
             )));
         }
-        Ok(Arc::new(files))
+        Ok(source)
     }
 
     /// What is asked for, but for the columns.
@@ -149,14 +143,10 @@ impl TableArgs {
     }
 }
 
-/// Opens files; common mistakes with paths are reported in the user's words.
-pub(crate) fn open_files(paths: &[PathBuf], options: &FilesOptions) -> Outcome<Files> {
-    Files::open(paths, options).map_err(|error| in_their_words(paths, error))
-}
-
 /// An error about files that people named.
 pub(crate) fn in_their_words(paths: &[PathBuf], error: Error) -> Failure {
-    let is_missing = error.kind() == ErrorKind::Io && error.detail() == Some(Detail::NotFound);
+    let is_missing = error.kind() == ErrorKind::Unsupported
+        || (error.kind() == ErrorKind::Io && error.detail() == Some(Detail::NotFound));
     let is_url = |path: &&PathBuf| Address::parse(path.as_path()).scheme().is_some();
     match paths.iter().find(is_url) {
         Some(url) if is_missing => Failure::usage(format!(

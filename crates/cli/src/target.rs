@@ -1,80 +1,109 @@
-//! Where `copy` copies to: addresses, and what is said of those that are not supported yet.
+//! Where `copy` copies to: what the command line calls formats, and options that have no meaning there.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
 
-use marquetry::cluster::CqlAddress;
+use clap::ValueEnum;
+
 use marquetry::tables::Address;
+use marquetry::{OptionGroup, OutputFormat, Target};
 
 use crate::failure::{Failure, Outcome};
 
-/// Where rows go.
-#[derive(Debug)]
-pub(crate) enum Target {
-    /// A table of a live cluster.
-    Cluster(CqlAddress),
-    /// A new Parquet file.
-    File(PathBuf),
-    /// A new directory of Parquet files.
-    Directory(PathBuf),
+/// An option that is given, and the groups that it belongs to.
+pub(crate) type Given = (&'static str, &'static [OptionGroup]);
+
+/// What rows are written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum To {
+    /// A Parquet file
+    Parquet,
+    /// Comma-separated values, with a header row
+    Csv,
+    /// Tab-separated values, with a header row and without quotes
+    Tsv,
+    /// One JSON object per line
+    Jsonl,
+    /// CREATE TYPE, CREATE TABLE and INSERT, as `marquetry cql` prints them; needs --table
+    Cql,
 }
 
-/// What is said of every other address.
-const SUPPORTED: &str =
-    "supported are cql://HOST/KEYSPACE.TABLE, files that end in .parquet, and directories that end in /";
+impl From<To> for OutputFormat {
+    fn from(to: To) -> OutputFormat {
+        match to {
+            To::Parquet => OutputFormat::Parquet,
+            To::Csv => OutputFormat::Csv,
+            To::Tsv => OutputFormat::Tsv,
+            To::Jsonl => OutputFormat::JsonLines,
+            To::Cql => OutputFormat::Cql,
+        }
+    }
+}
 
 /// Reads the address of a table, or the name of a file or of a directory.
-pub(crate) fn parse(to: &OsStr) -> Outcome<Target> {
-    let address = Address::parse(to);
-    let what = match &address {
-        Address::Standard => {
-            return Err(Failure::usage("copying to standard output is what `marquetry cql` does"));
+pub(crate) fn parse(to: &OsStr, format: Option<To>) -> Outcome<Target> {
+    Target::parse(to, format.map(OutputFormat::from)).map_err(|error| {
+        // Neither holds a password.
+        let address = error.place().object.clone().unwrap_or_default();
+        let hint = match (Address::parse(to), format) {
+            (Address::Standard, None) => "; --to says which, and `marquetry cql` prints CQL",
+            (Address::Path(_), None) => "; the last argument is where to copy to",
+            _ => "",
+        };
+        Failure::usage(format!("{address}: {}{hint}", error.message()))
+    })
+}
+
+/// Fails if an option is given that has no meaning for this kind of destination.
+pub(crate) fn check(target: &Target, given: impl Iterator<Item = Given>) -> Outcome {
+    for (option, groups) in given {
+        if !groups.iter().any(|group| target.takes(*group)) {
+            let of = groups.first().map_or("", |group| meant(*group));
+            return Err(Failure::usage(format!("{option} is for {of}")));
         }
-        // The error holds no password, nor does the address as it is shown.
-        Address::Url { scheme, text } if scheme == "cql" => {
-            let parsed = text.parse().map_err(|error| Failure::usage(format!("{address}: {error}")));
-            return parsed.map(Target::Cluster);
-        }
-        Address::Url { scheme, .. } if scheme == "sstable" => {
-            "copying to SSTables is not supported yet".to_string()
-        }
-        Address::Url { scheme, .. } => format!("copying to {scheme}:// is not supported yet"),
-        Address::Path(path) if address.is_directory() => return Ok(Target::Directory(path.clone())),
-        Address::Path(path) if address.is_parquet() => return Ok(Target::File(path.clone())),
-        _ => "this is neither a table nor a Parquet file or a directory (the last argument is where to copy to)"
-            .to_string(),
-    };
-    Err(Failure::usage(format!("{address}: {what}; {SUPPORTED}")))
+    }
+    Ok(())
+}
+
+/// What options of a group are for.
+fn meant(group: OptionGroup) -> &'static str {
+    match group {
+        OptionGroup::Parquet => "writing Parquet files",
+        OptionGroup::Directory => "directories: end the name of one in /",
+        OptionGroup::Mapping => "tables of a cluster and CQL text",
+        OptionGroup::CqlText => "CQL text: --to cql",
+        OptionGroup::Cluster => "tables of a cluster",
+        OptionGroup::Text => "writing CSV and JSON lines",
+        OptionGroup::Overwrite => "writing Parquet files, CSV and JSON lines",
+        _ => "writing Parquet files, text and CQL",
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     #[test]
     fn what_cannot_be_copied_to_is_said() {
-        let said = |text: &str| match parse(OsStr::new(text)) {
+        let said = |text: &str| match parse(OsStr::new(text), None) {
             Err(Failure::Said(_, message)) => message,
             other => panic!("{other:?}"),
         };
-        assert!(said("-").contains("marquetry cql"));
+        assert!(said("-").contains("needs a format") && said("-").contains("marquetry cql"));
         assert!(said("sstable:data/ks/t").contains("SSTables"));
         assert!(said("s3://bucket/key").contains("s3:// is not supported yet; supported are cql://"));
-        assert!(said("out.csv").contains("neither a table nor a Parquet file"));
-        for directory in ["out/", "out.parquet/", "."] {
-            assert!(
-                matches!(parse(OsStr::new(directory)), Ok(Target::Directory(path)) if path == Path::new(directory))
-            );
+        assert!(said("out.txt").contains("neither a table nor a Parquet file"));
+        let takes = |text: &str, group| parse(OsStr::new(text), None).unwrap().takes(group);
+        for directory in ["out/", "out.parquet/", "out.csv/", "."] {
+            assert!(takes(directory, OptionGroup::Directory), "{directory}");
         }
-        assert!(
-            matches!(parse(OsStr::new("a b.Parquet")), Ok(Target::File(path)) if path == Path::new("a b.Parquet"))
-        );
+        assert!(takes("a b.Parquet", OptionGroup::Parquet) && !takes("a b.Parquet", OptionGroup::Directory));
+        for text in ["a.csv", "a.TSV.gz", "a.jsonl.zst", "a.ndjson"] {
+            assert!(takes(text, OptionGroup::Text) && !takes(text, OptionGroup::Parquet), "{text}");
+        }
         let secret = said("cql://me:tiger@host/");
         assert!(!secret.contains("tiger") && secret.contains("me:***@host"), "{secret}");
         for good in ["cql://me:tiger@host:9042/ks.t", "CQL://host/ks.t"] {
-            assert!(matches!(parse(OsStr::new(good)), Ok(Target::Cluster(_))));
+            assert!(takes(good, OptionGroup::Cluster));
         }
         for slip in [
             "cql:/me:tiger@host/ks.t",
@@ -85,5 +114,15 @@ mod tests {
             assert!(!said(slip).contains("tiger") && said(slip).contains("me:***@h"), "{}", said(slip));
         }
         assert!(said("cql:/host/ks.t").contains("starts with cql://"));
+    }
+
+    #[test]
+    fn a_format_is_for_files_and_standard_output() {
+        for format in [To::Parquet, To::Csv, To::Tsv, To::Jsonl, To::Cql] {
+            assert!(parse(OsStr::new("-"), Some(format)).is_ok());
+            assert!(parse(OsStr::new("cql://h/k.t"), Some(format)).is_err());
+            assert_eq!(parse(OsStr::new("out.txt"), Some(format)).is_ok(), format != To::Cql);
+            assert_eq!(parse(OsStr::new("out/"), Some(format)).is_ok(), format == To::Parquet);
+        }
     }
 }

@@ -196,16 +196,3 @@ pub(crate) fn extensions(format: Option<Format>) -> &'static [&'static str] {
         Some(format) => format.extensions(),
     }
 }
-
-/// What another value of an option of the library's would do.
-pub(crate) fn hint(option: &str) -> Option<&'static str> {
-    Some(match option {
-        "header" => "--header no takes it for a row, --header yes for the names of columns",
-        "infer_bytes" => "--infer-all looks at all rows first, --schema gives the columns and their types",
-        "schema" => "--schema gives the columns and their types",
-        "short_rows" => {
-            "--short-rows null takes missing fields for null, --schema gives columns that the first row lacks"
-        }
-        _ => return None,
-    })
-}

@@ -298,8 +298,8 @@ fn files_that_differ_are_found_before_the_first_line() {
 fn what_can_be_copied_where() {
     let path = data("one.parquet");
     for (to, part) in [
-        ("-", "marquetry cql"),
-        ("out.csv", "neither a table nor a Parquet file"),
+        ("-", "standard output needs a format"),
+        ("out.txt", "neither a table nor a Parquet file"),
         ("sstable:x", "SSTables"),
         ("s3://b/k", "s3:// is not supported yet"),
         ("cql://h/t", "without its keyspace"),

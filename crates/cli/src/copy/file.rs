@@ -1,8 +1,6 @@
-//! Rows into Parquet files.
+//! Rows into files, and to standard output.
 
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
@@ -10,18 +8,20 @@ use clap::{Args, ValueEnum};
 use marquetry::base::{Codec, Detail, Error};
 use marquetry::parquet::format::{Compression, Encoding};
 use marquetry::parquet::write::BloomOptions;
-use marquetry::tables::parquet::{DirectoryOptions, NewParquetDirectory, NewParquetFile, ParquetOptions};
+use marquetry::tables::parquet::ParquetOptions;
 use marquetry::tables::{
-    ColumnPath, CopyOptions, Destination, Event, SORT_MEMORY_BYTES, SortBy, Source, copy,
+    Address, ColumnPath, CopyOptions, Destination, Event, SORT_MEMORY_BYTES, SortBy, copy,
 };
+use marquetry::{DestinationOptions, OptionGroup, Target};
 
 use super::Copying;
 use crate::failure::{Failure, Outcome};
 use crate::numbers::{parse_bytes, parse_count, plural, size};
 use crate::progress::{Goes, Progress};
 use crate::rows::rows_wanted;
+use crate::target::Given;
 
-/// How a Parquet file is written.
+/// How files are written.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FileArgs {
     /// Compression codec [default: snappy]
@@ -72,7 +72,7 @@ pub(crate) struct FileArgs {
     ///
     /// Columns are named as in --columns and cannot be nested. Text is ordered bytewise, numbers by value, and
     /// NaN is greater than all numbers. Nulls are last, unless 'nulls first' is given. The sort is stable.
-    #[arg(long, value_name = "COLUMN [desc],…", help_heading = "Parquet file")]
+    #[arg(long, value_name = "COLUMN [desc],…", help_heading = "Output")]
     sort: Option<String>,
 
     /// Partition columns, with a directory for each value: year=2024/month=2/part-00000.parquet
@@ -91,18 +91,18 @@ pub(crate) struct FileArgs {
     file_bytes: Option<NonZeroU64>,
 
     /// Approximate memory for sorting; more rows go to a temporary file beside the destination [default: 512M]
-    #[arg(long, value_parser = parse_bytes::<NonZeroU64>, value_name = "BYTES", help_heading = "Parquet file")]
+    #[arg(long, value_parser = parse_bytes::<NonZeroU64>, value_name = "BYTES", help_heading = "Output")]
     sort_memory: Option<NonZeroU64>,
 
     /// Verify the output: read it back and compare it with the input before moving it into place
     ///
     /// Rows that are sorted, or go to many files, are compared as a whole: by the sum of a hash of each row,
     /// and by their order.
-    #[arg(long, help_heading = "Parquet file")]
+    #[arg(long, help_heading = "Output")]
     verify: bool,
 
     /// Replace an existing file or directory: its old contents are deleted
-    #[arg(long, help_heading = "Parquet file")]
+    #[arg(long, help_heading = "Output")]
     overwrite: bool,
 }
 
@@ -139,62 +139,51 @@ impl CodecName {
 }
 
 impl FileArgs {
-    /// An option that is given and has no meaning elsewhere.
-    pub(super) fn given(&self) -> Option<&'static str> {
-        let given = [
-            (self.codec.is_some(), "--codec"),
-            (self.level.is_some(), "--level"),
-            (!self.encoding.is_empty(), "--encoding"),
-            (self.bloom.is_some(), "--bloom"),
-            (self.bloom_fpp.is_some(), "--bloom-fpp"),
-            (self.row_group_rows.is_some(), "--row-group-rows"),
-            (self.row_group_bytes.is_some(), "--row-group-bytes"),
-            (self.page_rows.is_some(), "--page-rows"),
-            (self.page_bytes.is_some(), "--page-bytes"),
-            (self.sort.is_some(), "--sort"),
-            (self.sort_memory.is_some(), "--sort-memory"),
-            (self.verify, "--verify"),
-            (self.overwrite, "--overwrite"),
-        ];
-        let found = given.into_iter().find(|given| given.0).map(|given| given.1);
-        found.or(self.given_for_directories())
+    /// The options that are given, and what they have a meaning for.
+    pub(super) fn given(&self) -> impl Iterator<Item = Given> {
+        use OptionGroup::{Directory, Order, Overwrite, Parquet, Verify};
+        [
+            (self.codec.is_some(), "--codec", &[Parquet][..]),
+            (self.level.is_some(), "--level", &[Parquet]),
+            (!self.encoding.is_empty(), "--encoding", &[Parquet]),
+            (self.bloom.is_some(), "--bloom", &[Parquet]),
+            (self.bloom_fpp.is_some(), "--bloom-fpp", &[Parquet]),
+            (self.row_group_rows.is_some(), "--row-group-rows", &[Parquet]),
+            (self.row_group_bytes.is_some(), "--row-group-bytes", &[Parquet]),
+            (self.page_rows.is_some(), "--page-rows", &[Parquet]),
+            (self.page_bytes.is_some(), "--page-bytes", &[Parquet]),
+            (self.sort.is_some(), "--sort", &[Order]),
+            (self.sort_memory.is_some(), "--sort-memory", &[Order]),
+            (self.verify, "--verify", &[Verify]),
+            (self.overwrite, "--overwrite", &[Overwrite]),
+            (self.partition_by.is_some(), "--partition-by", &[Directory]),
+            (self.file_rows.is_some(), "--file-rows", &[Directory]),
+            (self.file_bytes.is_some(), "--file-bytes", &[Directory]),
+        ]
+        .into_iter()
+        .filter_map(|(is_given, name, groups)| is_given.then_some((name, groups)))
     }
 
-    /// An option that is given and has a meaning for directories only.
-    pub(super) fn given_for_directories(&self) -> Option<&'static str> {
-        let given = [
-            (self.partition_by.is_some(), "--partition-by"),
-            (self.file_rows.is_some(), "--file-rows"),
-            (self.file_bytes.is_some(), "--file-bytes"),
-        ];
-        given.into_iter().find(|given| given.0).map(|given| given.1)
+    /// How the destination is written.
+    pub(super) fn options(&self) -> Outcome<DestinationOptions> {
+        let mut options = DestinationOptions::default();
+        options.directory.parquet = self.parquet()?;
+        options.directory.partition_by = list("partition_by", self.partition_by.as_deref())?;
+        (options.directory.file_rows, options.directory.file_bytes) = (self.file_rows, self.file_bytes);
+        Ok(if self.overwrite { options.overwriting() } else { options })
     }
 
-    /// Copies into a file; returns what is said of it.
-    pub(super) fn copy_to_file(&self, copying: &Copying<'_>, path: &Path) -> Outcome<String> {
-        let file = NewParquetFile::new(path, self.parquet()?)?;
-        self.copy(copying, Box::new(file), false)
-    }
-
-    /// Copies into a directory of files; returns what is said of it.
-    pub(super) fn copy_to_directory(&self, copying: &Copying<'_>, path: &Path) -> Outcome<String> {
-        let mut options = DirectoryOptions::default();
-        options.parquet = self.parquet()?;
-        options.partition_by = list("partition_by", self.partition_by.as_deref())?;
-        (options.file_rows, options.file_bytes) = (self.file_rows, self.file_bytes);
-        self.copy(copying, Box::new(NewParquetDirectory::new(path, options)?), true)
-    }
-
-    fn copy(
+    /// Copies; returns what is said of it.
+    pub(super) fn copy(
         &self,
         copying: &Copying<'_>,
+        target: &Target,
         mut destination: Box<dyn Destination>,
-        is_directory: bool,
     ) -> Outcome<String> {
         let started = Instant::now();
         let wrong = |error: Error| error.with(Detail::Option("sort"));
         let sort = self.sort.as_deref().map(SortBy::parse_list).transpose().map_err(wrong)?;
-        let source: Arc<dyn Source> = copying.rows.table.open(copying.from, copying.interrupted)?;
+        let source = copying.rows.table.open(copying.from, copying.interrupted)?;
         let mut options = CopyOptions::default();
         options.limit = copying.rows.limit;
         options.sort =
@@ -206,7 +195,8 @@ impl FileArgs {
         let is_sorted = self.sort.is_some() || self.partition_by.is_some();
         let times = 1 + u64::from(is_sorted) + u64::from(self.verify);
         let wanted = rows_wanted(source.table(), options.limit);
-        let progress = Progress::new(wanted.saturating_mul(times), copying.quiet, Goes::Elsewhere);
+        let goes = if *target.address() == Address::Standard { Goes::ToStdout } else { Goes::Elsewhere };
+        let progress = Progress::new(wanted.saturating_mul(times), copying.quiet, goes);
         let mut before = 0;
         let copied = copy(&source, destination.as_mut(), &options, &mut |event| match event {
             Event::Read { rows, .. } => {
@@ -223,12 +213,17 @@ impl FileArgs {
         progress.clear();
         let (copied, name) = (copied?, destination.name());
         let written = copied.written;
-        let files = match is_directory {
-            false => String::new(),
-            true => format!("{}, ", plural(usize::try_from(written.files).unwrap_or(usize::MAX), "file")),
-        };
-        let groups = plural(usize::try_from(written.row_groups).unwrap_or(usize::MAX), "row group");
-        let what = format!("written to {name}: {files}{} in {groups},", size(written.bytes));
+        let mut what = format!("written to {name}: ");
+        if target.takes(OptionGroup::Directory) {
+            let files = plural(usize::try_from(written.files).unwrap_or(usize::MAX), "file");
+            what.push_str(&format!("{files}, "));
+        }
+        what.push_str(&size(written.bytes));
+        if target.takes(OptionGroup::Parquet) {
+            let groups = plural(usize::try_from(written.row_groups).unwrap_or(usize::MAX), "row group");
+            what.push_str(&format!(" in {groups}"));
+        }
+        what.push(',');
         let sorted = copied.sorted_by_way_of.map(|bytes| match bytes {
             0 => "sorted in memory".to_string(),
             bytes => format!("sorted with {} on disk", size(bytes)),
@@ -260,7 +255,6 @@ impl FileArgs {
         options.bloom =
             list("bloom", self.bloom.as_deref())?.into_iter().map(|column| (column, bloom)).collect();
         options.encodings = self.encodings()?;
-        options.overwrite = self.overwrite;
         Ok(options)
     }
 

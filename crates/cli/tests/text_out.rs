@@ -1,0 +1,154 @@
+//! CSV, TSV and JSON lines as destinations, and standard output.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{corpus, data, marquetry, run};
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_string()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let names = fs::read_dir(self.0.path()).unwrap().map(|it| it.unwrap().file_name());
+        names.map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+}
+
+/// Standard output, as bytes.
+fn printed(arguments: &[&str]) -> Vec<u8> {
+    let output = marquetry().args(arguments).output().unwrap();
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output.stdout
+}
+
+#[test]
+fn text_is_written_by_its_name_and_read_back() {
+    let folder = Folder::new();
+    let from = folder.path("from.csv");
+    let rows: String = (0..30_000).map(|row| format!("{row},\"a, {}\",{}.5\n", row % 7, row % 100)).collect();
+    fs::write(&from, format!("id,name,x\n{rows}")).unwrap();
+    let text = printed(&["rows", "--format", "csv", &from]);
+    for name in ["a.csv", "a.csv.gz", "a.csv.zst", "a.tsv", "a.jsonl", "a.jsonl.gz", "a.ndjson"] {
+        let to = folder.path(name);
+        let out = run(["copy", &from, &to, "--verify"]).succeeded();
+        assert!(out.starts_with(&format!("30,000 rows written to {to}: ")), "{out}");
+        assert!(out.contains("verified") && !out.contains("row group"), "{out}");
+        assert_eq!(printed(&["rows", "--format", "csv", &to]), text, "{name}");
+        run(["copy", &from, &to]).failed(1, &["already exists", "--overwrite"]);
+        run(["copy", &from, &to, "--overwrite", "--sort", "id desc", "--quiet", "--limit", "5"]).succeeded();
+        let first = run(["rows", "--format", "csv", "--limit", "1", &to]).succeeded();
+        assert!(first.starts_with("id,name,x\n4,"), "{first}");
+    }
+    // What it is can be said, whatever the name.
+    let odd = folder.path("odd.txt");
+    run(["copy", &from, &odd, "--to", "jsonl", "--quiet", "--limit", "1"]).succeeded();
+    assert_eq!(fs::read_to_string(&odd).unwrap(), "{\"id\":0,\"name\":\"a, 0\",\"x\":0.5}\n");
+}
+
+#[test]
+fn standard_output_takes_every_format() {
+    let folder = Folder::new();
+    let one = data("one.parquet");
+    assert_eq!(printed(&["copy", &one, "-", "--to", "csv"]), printed(&["rows", "--format", "csv", &one]));
+    assert_eq!(printed(&["copy", &one, "-", "--to", "jsonl"]), printed(&["rows", "--format", "jsonl", &one]));
+    let tsv = printed(&["copy", &one, "-", "--to", "tsv", "--columns", "a"]);
+    assert_eq!(tsv, printed(&["rows", "--format", "csv", "--columns", "a", &one]));
+    let parquet = folder.path("again.parquet");
+    fs::write(&parquet, printed(&["copy", &one, "-", "--to", "parquet", "--codec", "zstd"])).unwrap();
+    assert!(run(["show", &parquet]).succeeded().contains("ZSTD"));
+    assert!(run(["diff", &one, &parquet]).succeeded().contains("row"));
+    let table = ["--table", "ks.t", "--key", "a"];
+    let copied = printed(&[&["copy", &one, "-", "--to", "cql"][..], &table].concat());
+    assert_eq!(copied, printed(&[&["cql", &one][..], &table].concat()));
+    run(["copy", &one, "-", "--to", "cql", "--key", "a"]).failed(2, &["--table ks.trips"]);
+    run(["copy", &one, "-", "--to", "cql", "--table", "t"]).failed(2, &["primary key"]);
+    run(["copy", &one, "-", "--to", "csv", "--verify"]).failed(2, &["--verify", "cannot be read again"]);
+    run(["copy", &one, "-"]).failed(2, &["standard output needs a format"]);
+}
+
+#[test]
+fn options_without_a_meaning_are_refused() {
+    let folder = Folder::new();
+    let (one, csv) = (data("one.parquet"), folder.path("a.csv"));
+    for (arguments, part) in [
+        (vec!["--codec", "zstd"], "--codec is for writing Parquet files"),
+        (vec!["--partition-by", "a"], "--partition-by is for directories"),
+        (vec!["--key", "a"], "--key is for tables of a cluster"),
+        (vec!["--create"], "--create is for tables of a cluster"),
+        (vec!["--table", "t"], "--table is for CQL text"),
+    ] {
+        run([&["copy", &one, &csv][..], &arguments].concat()).failed(2, &[part]);
+    }
+    run(["copy", &one, "-", "--to", "csv", "--overwrite"]).failed(2, &["--overwrite is for writing"]);
+    let directory = folder.path("out/");
+    run(["copy", &one, &directory, "--to", "csv"]).failed(2, &["not supported yet"]);
+    let table = "cql://h/k.t";
+    run(["copy", &one, table, "--to", "csv"]).failed(2, &["has no format"]);
+    run(["copy", &one, table, "--overwrite"]).failed(2, &["--overwrite is for writing Parquet files"]);
+    assert!(folder.names().is_empty());
+}
+
+#[test]
+fn what_a_text_cannot_hold_is_said_first() {
+    let folder = Folder::new();
+    let nested = data("nested.parquet");
+    let csv = folder.path("a.csv");
+    run(["copy", &nested, &csv])
+        .failed(1, &["nested.parquet: CSV has no nested columns, and JSON lines have: "]);
+    assert!(folder.names().is_empty());
+    let jsonl = folder.path("a.jsonl");
+    run(["copy", &nested, &jsonl, "--quiet"]).succeeded();
+    assert_eq!(fs::read(&jsonl).unwrap(), printed(&["rows", "--format", "jsonl", &nested]));
+    // Text that is not UTF-8 is found on the way, and leaves nothing.
+    let bad = data("bad_text.parquet");
+    run(["copy", &bad, &csv]).failed(1, &["not UTF-8"]);
+    assert!(!Path::new(&csv).exists());
+    run(["copy", &bad, &csv, "--invalid-utf8", "replace", "--quiet"]).succeeded();
+}
+
+/// Every file of the corpus that can be printed is the same by both commands.
+#[test]
+fn files_are_what_rows_prints() {
+    let folder = Folder::new();
+    for name in ["alltypes_plain.parquet", "int96_from_spark.parquet", "byte_array_decimal.parquet"] {
+        let Some(path) = corpus(&format!("parquet-testing/data/{name}")) else { return };
+        for (format, ending) in [("csv", "csv"), ("jsonl", "jsonl")] {
+            let to = folder.path(&format!("{name}.{ending}"));
+            run(["copy", &path, &to, "--quiet"]).succeeded();
+            assert_eq!(fs::read(&to).unwrap(), printed(&["rows", "--format", format, &path]), "{name}");
+        }
+    }
+}
+
+/// pyarrow reads the same values from the CSV, and Python's json from the lines.
+#[test]
+fn others_read_the_same() {
+    let Some(python) = marquetry_testing::python() else { return };
+    let folder = Folder::new();
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/peers/text_out.py");
+    let [parquet, csv, jsonl] = ["a.parquet", "a.csv", "a.jsonl"].map(|name| folder.path(name));
+    let run_script = |arguments: &[&str]| {
+        let out = Command::new(&python).arg(&script).args(arguments).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    };
+    run_script(&["make", &parquet]);
+    for to in [&csv, &jsonl] {
+        run(["copy", &parquet, to, "--verify", "--quiet"]).succeeded();
+    }
+    run_script(&["check", &parquet, &csv, &jsonl]);
+}
