@@ -37,6 +37,17 @@ impl Reader {
 
 /// The rows of a table as record batches: see [`Reader::record_batches`]. Errors are
 /// [`ArrowError::ExternalError`] around ours.
+///
+/// ```no_run
+/// use arrow_array::RecordBatchReader;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let batches = marquetry::open("trips.parquet")?.record_batches()?;
+/// // Whatever takes a `RecordBatchReader` takes this: DataFusion, DuckDB, lance.
+/// println!("{}", batches.schema());
+/// # Ok(())
+/// # }
+/// ```
 pub struct RecordBatches {
     batches: Batches,
     to_arrow: ToArrow,

@@ -117,6 +117,16 @@ impl Reader {
 }
 
 /// The rows of a table, batch by batch: see [`Reader::batches`]. After an error there are no more.
+///
+/// ```no_run
+/// # fn main() -> marquetry::Result<()> {
+/// let mut batches = marquetry::open("trips.parquet")?.batches()?;
+/// if let Some(first) = batches.next().transpose()? {
+///     println!("{} rows of {} columns", first.rows, first.columns.len());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct Batches {
     reading: Option<Reading>,
 }

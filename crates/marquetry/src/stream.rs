@@ -49,7 +49,17 @@ impl Reader {
     }
 }
 
-/// The rows of a table as a stream: see [`Reader::stream`].
+/// The rows of a table as a stream: see [`Reader::stream`]. Dropping it ends the reading.
+///
+/// ```no_run
+/// use futures_util::StreamExt;
+/// use marquetry::BatchStream;
+///
+/// async fn count(batches: BatchStream) -> marquetry::Result<usize> {
+///     let rows = batches.map(|batch| batch.map(|batch| batch.rows));
+///     rows.fold(Ok(0), async |sum, rows| Ok(sum? + rows?)).await
+/// }
+/// ```
 pub struct BatchStream {
     receiver: Receiver<Result<Batch>>,
 }

@@ -21,6 +21,39 @@ use crate::{Source, Table};
 ///
 /// After an error, or if it is dropped before `commit`, nothing of the output is left. A destination that cannot
 /// guarantee this (rows of a live table, standard output) says so in its documentation.
+///
+/// ```
+/// use marquetry_base::Result;
+/// use marquetry_parquet::batch::Batch;
+/// use marquetry_tables::{Destination, Table, Wants, Written};
+///
+/// /// Counts rows, and keeps none.
+/// #[derive(Default)]
+/// struct Count(Written);
+///
+/// impl Destination for Count {
+///     fn name(&self) -> &str {
+///         "a count"
+///     }
+///
+///     fn begin(&mut self, table: &Table) -> Result<Wants> {
+///         println!("rows of {} columns", table.schema.leaves().len());
+///         // In whatever order they are read.
+///         let mut wants = Wants::default();
+///         wants.any_order = true;
+///         Ok(wants)
+///     }
+///
+///     fn write(&mut self, batch: Batch) -> Result<()> {
+///         self.0.rows += batch.rows as u64;
+///         Ok(())
+///     }
+///
+///     fn finish(&mut self) -> Result<Written> {
+///         Ok(self.0)
+///     }
+/// }
+/// ```
 pub trait Destination: Send {
     /// The name for messages.
     fn name(&self) -> &str;

@@ -17,6 +17,50 @@ use crate::ColumnPath;
 ///
 /// Methods may be called in any order, from any thread. A source that needs a runtime (a cluster, an object store)
 /// keeps it on a thread of its own, and hands batches over through a bounded channel.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use marquetry_base::Result;
+/// use marquetry_parquet::batch::Batch;
+/// use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
+/// use marquetry_tables::{Batches, Piece, PieceOptions, Reading, ReadingOptions, Source, Table};
+///
+/// /// One piece of three rows.
+/// struct Three(Table, [Piece; 1]);
+///
+/// impl Source for Three {
+///     fn table(&self) -> &Table {
+///         &self.0
+///     }
+///
+///     fn pieces(&self) -> &[Piece] {
+///         &self.1
+///     }
+///
+///     fn open(&self, _: usize, _: &PieceOptions) -> Result<Box<dyn Batches>> {
+///         Ok(Box::new(Once(Some(Batch::of_values([vec![1_i64, 2, 3].into()])?))))
+///     }
+/// }
+///
+/// struct Once(Option<Batch>);
+///
+/// impl Batches for Once {
+///     fn next(&mut self) -> Result<Option<Batch>> {
+///         Ok(self.0.take())
+///     }
+/// }
+///
+/// # fn main() -> Result<()> {
+/// let id = FieldDef::new("id", FieldType::Leaf(PhysicalType::Int64, None)).required();
+/// let table = Table::new("three", Arc::new(Schema::of_fields(&[id])?));
+/// let source = Arc::new(Three(table, [Piece::of("three")]));
+/// let mut reading = Reading::new(source, ReadingOptions::default())?;
+/// let (_, batch) = reading.next_batch()?.unwrap();
+/// assert_eq!(batch.rows, 3);
+/// # Ok(())
+/// # }
+/// ```
 pub trait Source: Send + Sync {
     /// What is known of the table before its rows are read.
     fn table(&self) -> &Table;
@@ -55,6 +99,22 @@ pub trait Batches: Send {
 }
 
 /// What is known of a table before its rows are read.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
+/// use marquetry_tables::{Key, Table};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let column = |name| FieldDef::new(name, FieldType::Leaf(PhysicalType::Int64, None)).required();
+/// let mut table = Table::new("trips", Arc::new(Schema::of_fields(&[column("day"), column("id")])?));
+/// table.rows = Some(1_000);
+/// table.key = Some(Key { partition: vec![0, 1], clustering: Vec::new() });
+/// assert_eq!(table.schema.leaves().len(), 2);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Table {
@@ -102,6 +162,14 @@ impl Table {
 }
 
 /// A part of a table that can be read independently of the others.
+///
+/// ```
+/// use marquetry_tables::Piece;
+///
+/// let mut piece = Piece::of("trips/part-00000.parquet");
+/// piece.rows = Some(1_000);
+/// assert_eq!((&*piece.name, piece.bytes), ("trips/part-00000.parquet", None));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Piece {
@@ -121,6 +189,13 @@ impl Piece {
 }
 
 /// How a piece is read.
+///
+/// ```
+/// use marquetry_tables::PieceOptions;
+///
+/// let options = PieceOptions::default().limited_to(1_000).keeping_dictionaries();
+/// assert_eq!((options.limit, options.keep_dictionaries), (Some(1_000), true));
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct PieceOptions {
