@@ -15,7 +15,7 @@
 //! * **No step works longer than its budget allows**, except by one slice of a named, bounded size; and every step
 //!   makes progress, even when the budget is spent before it starts.
 //! * **Needing input is a status, never an error.** Asking again gives the same answer.
-//! * **Failure is sticky**: after an error, every later `step` returns the same error.
+//! * **Failure is sticky** ([`Failed`]): after an error, every later `step` returns the same error.
 //! * **Nothing that a file merely claims is allocated**: buffers grow as bytes arrive, and [`Limits`] bound them.
 //! * **Freeing memory is work, too.** A machine releases what it no longer needs in slices that are charged, and
 //!   everything large before it returns [`Step::Done`]. What the host drops is the host's work: a machine that failed
@@ -34,6 +34,7 @@ pub mod cast;
 mod codec;
 mod demand;
 mod error;
+mod failed;
 mod input;
 mod limits;
 pub mod print;
@@ -47,6 +48,7 @@ pub use bytes::Bytes;
 pub use codec::{Codec, Codecs, Compressor, Decompressor, Levels, Progress, Status};
 pub use demand::{Demand, Object, Priority, Want};
 pub use error::{Detail, Error, ErrorKind, Place, Result};
+pub use failed::Failed;
 pub use input::{Input, check_supply};
 pub use limits::{Limit, Limits};
 pub use segmented::{Segmented, SegmentedIter};

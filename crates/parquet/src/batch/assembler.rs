@@ -13,7 +13,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Error, Limits, Price, Result};
+use marquetry_base::{Budget, Error, Failed, Limits, Price, Result};
 
 use super::{Array, ArrayKind};
 use super::{Batch, ColumnBatch};
@@ -42,7 +42,7 @@ pub struct Assembler {
     made: Vec<Made>,
     task: Task,
     scratch: Scratch,
-    failed: Option<Error>,
+    failed: Failed,
 }
 
 impl Assembler {
@@ -69,7 +69,7 @@ impl Assembler {
             paths,
             task: Task::default(),
             scratch: Scratch::default(),
-            failed: None,
+            failed: Failed::default(),
         })
     }
 
@@ -114,21 +114,17 @@ impl Assembler {
         column_of: &impl Fn(usize) -> Option<&'a ColumnBatch>,
         budget: &mut Budget<'_>,
     ) -> Result<Option<Array>> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
+        self.failed.check()?;
         let step = self.run(rows, column_of, budget).and_then(|is_done| match is_done {
             true => self.finish().map(Some),
             false => Ok(None),
         });
         step.map_err(|fault| {
             let path = self.paths.iter().find(|(leaf, _)| Some(*leaf) == fault.leaf);
-            let error = fault.error.at(|place| {
+            self.failed.set(fault.error.at(|place| {
                 place.column = path.map(|(_, path)| path.clone());
                 place.row = fault.row.map(|row| first_row.saturating_add(u64_of(row)));
-            });
-            self.failed = Some(error.clone());
-            error
+            }))
         })
     }
 

@@ -5,7 +5,7 @@ use core::fmt::Debug;
 use core::marker::PhantomData;
 use core::ops::Range;
 
-use marquetry_base::{Error, Limits, Result, print};
+use marquetry_base::{Error, Failed, Limits, Result, print};
 
 use super::InvalidUtf8;
 use super::columns::{BatchColumns, Columns};
@@ -231,7 +231,7 @@ struct Lines<F> {
     fed: Option<Fed>,
     /// Of rows that are printed together; kept for their room.
     together: Vec<Vec<u8>>,
-    failed: Option<Error>,
+    failed: Failed,
     format: PhantomData<F>,
 }
 
@@ -246,21 +246,21 @@ struct Fed {
 impl<F: Format> Lines<F> {
     fn new(schema: &Schema, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Lines<F>> {
         let columns = Columns::new(schema, invalid_utf8, limits)?;
-        Ok(Lines { columns, fed: None, together: Vec::new(), failed: None, format: PhantomData })
+        Ok(Lines { columns, fed: None, together: Vec::new(), failed: Failed::default(), format: PhantomData })
     }
 
     fn feed(&mut self, batch: Batch) -> Result<()> {
-        self.still_sound()?;
+        self.failed.check()?;
         if self.fed.is_some() {
             return Err(Error::misuse("a batch fed before the rows of the last are written"));
         }
-        let arrays = self.columns.assemble(&batch).inspect_err(|error| self.failed = Some(error.clone()))?;
+        let arrays = self.columns.assemble(&batch).map_err(|error| self.failed.set(error))?;
         self.fed = Some(Fed { batch, arrays, next: 0 });
         Ok(())
     }
 
     fn write(&mut self, out: &mut Vec<u8>, bytes: usize) -> Result<bool> {
-        self.still_sound()?;
+        self.failed.check()?;
         let Some(fed) = &mut self.fed else { return Ok(true) };
         let enough = out.len().saturating_add(bytes.max(1));
         let (next, together) = (&mut fed.next, &mut self.together);
@@ -277,15 +277,11 @@ impl<F: Format> Lines<F> {
             }
             Ok(*next == columns.rows())
         });
-        let is_done = written.flatten().inspect_err(|error| self.failed = Some(error.clone()))?;
+        let is_done = written.flatten().map_err(|error| self.failed.set(error))?;
         if is_done {
             self.fed = None;
         }
         Ok(is_done)
-    }
-
-    fn still_sound(&self) -> Result<()> {
-        self.failed.as_ref().map_or(Ok(()), |error| Err(error.clone()))
     }
 }
 

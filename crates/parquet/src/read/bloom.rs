@@ -6,7 +6,8 @@ use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{
-    Budget, Bytes, Demand, Error, Input, Machine, Object, Price, Priority, Result, Step, Want, check_supply,
+    Budget, Bytes, Demand, Error, Failed, Input, Machine, Object, Price, Priority, Result, Step, Want,
+    check_supply,
 };
 
 use crate::bloom::{BLOCK_BYTES, block_contains, block_offset};
@@ -31,6 +32,7 @@ pub struct BloomProbe {
     asked: usize,
     input: Input,
     expects: Expects,
+    failed: Failed,
 }
 
 #[derive(Debug)]
@@ -39,8 +41,6 @@ enum Expects {
     Header,
     /// Blocks of a filter of so many bytes, which begin here.
     Blocks { start: u64, bytes: u32 },
-    /// Nothing, ever.
-    Failed(Error),
 }
 
 /// What it costs to look for a hash in its block, and to ask for it.
@@ -84,6 +84,7 @@ impl BloomProbe {
             asked: 0,
             input: Input::new(),
             expects: Expects::Header,
+            failed: Failed::default(),
         })
     }
 
@@ -91,14 +92,13 @@ impl BloomProbe {
     pub fn filter_bytes(&self) -> Option<u32> {
         match self.expects {
             Expects::Blocks { bytes, .. } => Some(bytes),
-            Expects::Header | Expects::Failed(_) => None,
+            Expects::Header => None,
         }
     }
 
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<bool>> {
         loop {
             match &self.expects {
-                Expects::Failed(error) => return Err(error.clone()),
                 Expects::Header => {
                     let end = self.room.end.min(self.room.start + BLOOM_HEADER_BYTES_MAX);
                     let head = self.room.start..end;
@@ -187,16 +187,15 @@ impl Machine for BloomProbe {
     type Product = bool;
 
     fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<bool>> {
-        let step = self.advance(budget).map_err(|error| {
-            error.at(|place| {
-                place.row_group = Some(u64_of(self.row_group));
-                place.column = Some(self.path.clone());
+        let step = |machine: &mut BloomProbe| {
+            machine.advance(budget).map_err(|error| {
+                error.at(|place| {
+                    place.row_group = Some(u64_of(machine.row_group));
+                    place.column = Some(machine.path.clone());
+                })
             })
-        });
-        if let Err(error) = &step {
-            self.expects = Expects::Failed(error.clone());
-        }
-        step
+        };
+        Failed::run(self, |machine| &mut machine.failed, step)
     }
 
     fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
@@ -204,10 +203,7 @@ impl Machine for BloomProbe {
             return Err(Error::misuse("an object that is not this machine's"));
         }
         check_supply(&range, &bytes, None)?;
-        match self.expects {
-            Expects::Failed(_) => Ok(()),
-            _ => self.input.supply(range.start, bytes),
-        }
+        if self.failed.is_set() { Ok(()) } else { self.input.supply(range.start, bytes) }
     }
 
     fn supply_length(&mut self, _object: Object, _length: u64) -> Result<()> {
@@ -215,8 +211,8 @@ impl Machine for BloomProbe {
     }
 
     fn fail(&mut self, object: Object, _range: Range<u64>, reason: Error) {
-        if object == self.object && !matches!(self.expects, Expects::Failed(_)) {
-            self.expects = Expects::Failed(reason);
+        if object == self.object {
+            self.failed.set(reason);
         }
     }
 }

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use core::ops::Range;
 
 use marquetry_base::{
-    Budget, Bytes, Demand, Error, Input, Limit, Limits, Machine, Object, Result, Step, check_supply,
+    Budget, Bytes, Demand, Error, Failed, Input, Limit, Limits, Machine, Object, Result, Step, check_supply,
 };
 
 use crate::format::{
@@ -30,7 +30,7 @@ pub struct FooterReader {
     input: Input,
     expects: Expects,
     /// Once it has failed; what was read until then stays, which may be much: to drop it is its host's work.
-    failed: Option<Error>,
+    failed: Failed,
 }
 
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl FooterReader {
             length: None,
             input: Input::new(),
             expects: Expects::Tail,
-            failed: None,
+            failed: Failed::default(),
         }
     }
 
@@ -134,21 +134,14 @@ impl Machine for FooterReader {
     type Product = Arc<FileMetaData>;
 
     fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Arc<FileMetaData>>> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        let step = self.advance(budget);
-        if let Err(error) = &step {
-            self.failed = Some(error.clone());
-        }
-        step
+        Failed::run(self, |machine| &mut machine.failed, |machine| machine.advance(budget))
     }
 
     fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
         self.check_object(object)?;
         check_supply(&range, &bytes, self.length)?;
         match self.expects {
-            Expects::Tail | Expects::Footer { .. } if self.failed.is_none() => {
+            Expects::Tail | Expects::Footer { .. } if !self.failed.is_set() => {
                 self.input.supply(range.start, bytes)
             }
             _ => Ok(()),
@@ -163,7 +156,7 @@ impl Machine for FooterReader {
                 let error = Error::corrupt(alloc::format!(
                     "a Parquet file of {length} bytes: the smallest has {FILE_BYTES_MIN}"
                 ));
-                self.failed.get_or_insert(error);
+                self.failed.set(error);
                 Ok(())
             }
             _ => {
@@ -174,8 +167,8 @@ impl Machine for FooterReader {
     }
 
     fn fail(&mut self, object: Object, _range: Range<u64>, reason: Error) {
-        if object == self.object && self.failed.is_none() {
-            self.failed = Some(reason);
+        if object == self.object {
+            self.failed.set(reason);
         }
     }
 }

@@ -7,8 +7,8 @@ use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{
-    Budget, Bytes, Demand, Error, Input, Limit, Limits, Machine, Object, Price, Priority, Result, Step, Want,
-    check_supply,
+    Budget, Bytes, Demand, Error, Failed, Input, Limit, Limits, Machine, Object, Price, Priority, Result,
+    Step, Want, check_supply,
 };
 
 use super::ReadOptions;
@@ -55,6 +55,7 @@ pub struct PageIndexReader {
     joined: Vec<u8>,
     input: Input,
     expects: Expects,
+    failed: Failed,
 }
 
 #[derive(Debug)]
@@ -69,8 +70,6 @@ enum Expects {
     Column(ColumnIndexParser, Range<u64>),
     /// Nothing from outside: the offset index is being decoded.
     Offset(OffsetIndexParser, Option<ColumnIndex>),
-    /// Nothing, ever.
-    Failed(Error),
 }
 
 /// Bytes of indexes that are asked for together, unless a single chunk's are more.
@@ -126,6 +125,7 @@ impl PageIndexReader {
             joined: Vec::new(),
             input: Input::new(),
             expects: Expects::Bytes,
+            failed: Failed::default(),
         })
     }
 
@@ -210,7 +210,6 @@ impl PageIndexReader {
                     self.at += 1;
                     return Ok(Step::Ready(ChunkIndex { row_group, leaf, offset_index, column_index }));
                 }
-                Expects::Failed(error) => return Err(error),
             }
         }
     }
@@ -352,17 +351,16 @@ impl Machine for PageIndexReader {
     type Product = ChunkIndex;
 
     fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<ChunkIndex>> {
-        let step = self.advance(budget).map_err(|error| match self.chunk(self.at) {
-            Some((row_group, leaf, _)) => error.at(|place| {
-                place.row_group = Some(u64_of(row_group));
-                place.column = Some(self.metadata.schema.leaves()[leaf].path.clone());
-            }),
-            None => error,
-        });
-        if let Err(error) = &step {
-            self.expects = Expects::Failed(error.clone());
-        }
-        step
+        let step = |machine: &mut PageIndexReader| {
+            machine.advance(budget).map_err(|error| match machine.chunk(machine.at) {
+                Some((row_group, leaf, _)) => error.at(|place| {
+                    place.row_group = Some(u64_of(row_group));
+                    place.column = Some(machine.metadata.schema.leaves()[leaf].path.clone());
+                }),
+                None => error,
+            })
+        };
+        Failed::run(self, |machine| &mut machine.failed, step)
     }
 
     fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
@@ -370,10 +368,7 @@ impl Machine for PageIndexReader {
             return Err(Error::misuse("an object that is not this machine's"));
         }
         check_supply(&range, &bytes, None)?;
-        match self.expects {
-            Expects::Failed(_) => Ok(()),
-            _ => self.input.supply(range.start, bytes),
-        }
+        if self.failed.is_set() { Ok(()) } else { self.input.supply(range.start, bytes) }
     }
 
     fn supply_length(&mut self, _object: Object, _length: u64) -> Result<()> {
@@ -381,8 +376,8 @@ impl Machine for PageIndexReader {
     }
 
     fn fail(&mut self, object: Object, _range: Range<u64>, reason: Error) {
-        if object == self.object && !matches!(self.expects, Expects::Failed(_)) {
-            self.expects = Expects::Failed(reason);
+        if object == self.object {
+            self.failed.set(reason);
         }
     }
 }

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::{
-    Budget, Bytes, Codecs, Demand, Error, Input, Limit, Machine, Object, Price, Priority, Result, Segmented,
-    Step, check_supply,
+    Budget, Bytes, Codecs, Demand, Error, Failed, Input, Limit, Machine, Object, Price, Priority, Result,
+    Segmented, Step, check_supply,
 };
 
 use super::ReadOptions;
@@ -83,7 +83,7 @@ pub struct BatchReader {
     /// What is known of them, by their numbers.
     selections: BTreeMap<usize, Selection>,
     current: Option<RowGroup>,
-    failed: Option<Error>,
+    failed: Failed,
     /// Bytes that the columns hold.
     held: u64,
 }
@@ -163,7 +163,7 @@ impl BatchReader {
             row_groups,
             selections: BTreeMap::new(),
             current: None,
-            failed: None,
+            failed: Failed::default(),
             held: 0,
         })
     }
@@ -176,7 +176,7 @@ impl BatchReader {
     /// The row group that the next step begins, if it begins one: the last moment to [`select`](BatchReader::select) its rows.
     pub fn begins(&self) -> Option<usize> {
         let is_over = self.current.as_ref().is_none_or(|group| group.rows_left == 0);
-        self.row_groups.clone().next().filter(|_| is_over && self.failed.is_none())
+        self.row_groups.clone().next().filter(|_| is_over && !self.failed.is_set())
     }
 
     /// Reads only these rows of a row group, which has not begun. Of one for which this is never called all rows are read.
@@ -465,14 +465,7 @@ impl Machine for BatchReader {
     type Product = Batch;
 
     fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Batch>> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        let step = self.advance(budget);
-        if let Err(error) = &step {
-            self.failed = Some(error.clone());
-        }
-        step
+        Failed::run(self, |machine| &mut machine.failed, |machine| machine.advance(budget))
     }
 
     fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
@@ -486,8 +479,8 @@ impl Machine for BatchReader {
     }
 
     fn fail(&mut self, object: Object, _range: Range<u64>, reason: Error) {
-        if object == self.object && self.failed.is_none() {
-            self.failed = Some(reason);
+        if object == self.object {
+            self.failed.set(reason);
         }
     }
 }

@@ -4,7 +4,8 @@ use alloc::sync::Arc;
 use core::ops::Range;
 
 use marquetry_base::{
-    Budget, Bytes, Demand, Error, Input, Limits, Machine, Object, Priority, Result, Step, check_supply,
+    Budget, Bytes, Demand, Error, Failed, Input, Limits, Machine, Object, Priority, Result, Step,
+    check_supply,
 };
 
 use super::ReadOptions;
@@ -33,7 +34,7 @@ pub struct PageScanner {
     object: Object,
     pages: PageReader,
     input: Input,
-    failed: Option<Error>,
+    failed: Failed,
     place: (usize, alloc::string::String),
 }
 
@@ -65,7 +66,7 @@ impl PageScanner {
             object,
             pages,
             input: Input::new(),
-            failed: None,
+            failed: Failed::default(),
             place: (row_group, leaf.path.clone()),
         })
     }
@@ -74,7 +75,7 @@ impl PageScanner {
         if self.pages.range().is_empty() {
             return Ok(Step::Done);
         }
-        match self.pages.next_header(&mut self.input, budget)? {
+        match self.pages.next_header(&mut self.input, budget).map_err(|error| self.place(error))? {
             Going::Done((header, range)) => {
                 self.pages.skip_body(&header, &mut self.input);
                 let number = self.pages.page().unwrap_or(0);
@@ -89,27 +90,22 @@ impl PageScanner {
             }
         }
     }
+
+    fn place(&self, error: Error) -> Error {
+        error.at(|place| {
+            place.row_group = Some(self.place.0 as u64);
+            place.column = Some(self.place.1.clone());
+            place.page = self.pages.page();
+            place.offset = Some(self.pages.at());
+        })
+    }
 }
 
 impl Machine for PageScanner {
     type Product = PageInfo;
 
     fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<PageInfo>> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        let step = self.advance(budget).map_err(|error| {
-            error.at(|place| {
-                place.row_group = Some(self.place.0 as u64);
-                place.column = Some(self.place.1.clone());
-                place.page = self.pages.page();
-                place.offset = Some(self.pages.at());
-            })
-        });
-        if let Err(error) = &step {
-            self.failed = Some(error.clone());
-        }
-        step
+        Failed::run(self, |machine| &mut machine.failed, |machine| machine.advance(budget))
     }
 
     fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
@@ -125,8 +121,8 @@ impl Machine for PageScanner {
     }
 
     fn fail(&mut self, object: Object, _range: Range<u64>, reason: Error) {
-        if object == self.object && self.failed.is_none() {
-            self.failed = Some(reason);
+        if object == self.object {
+            self.failed.set(reason);
         }
     }
 }

@@ -13,7 +13,7 @@ mod shred;
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Error, Price, Result};
+use marquetry_base::{Budget, Error, Failed, Price, Result};
 
 pub use crate::batch::Value;
 use crate::batch::{Batch, ColumnBatch, Layout};
@@ -68,7 +68,7 @@ pub struct Records<'a> {
     /// The next instruction.
     at: usize,
     rows_left: usize,
-    failed: Option<Error>,
+    failed: Failed,
 }
 
 /// A place in a column.
@@ -117,7 +117,7 @@ impl Program {
                 }
             })
             .collect();
-        Ok(Records { program: self, batch, columns, at: 0, rows_left: batch.rows, failed: None })
+        Ok(Records { program: self, batch, columns, at: 0, rows_left: batch.rows, failed: Failed::default() })
     }
 }
 
@@ -129,14 +129,7 @@ impl<'a> Records<'a> {
     /// `Corrupt`, naming the row and the column, if the columns' levels contradict each other; and whatever the sink
     /// returns. Errors are sticky.
     pub fn step<S: RecordSink>(&mut self, sink: &mut S, budget: &mut Budget<'_>) -> Result<bool> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        let done = self.run(sink, budget);
-        if let Err(error) = &done {
-            self.failed = Some(error.clone());
-        }
-        done
+        Failed::run(self, |records| &mut records.failed, |records| records.run(sink, budget))
     }
 
     fn run<S: RecordSink>(&mut self, sink: &mut S, budget: &mut Budget<'_>) -> Result<bool> {

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Error, Price, Result};
+use marquetry_base::{Budget, Bytes, Error, Failed, Price, Result};
 
 use super::column::ColumnBuilder;
 use super::program::{Program, ROOT, Slot, SlotKind};
@@ -67,7 +67,7 @@ pub struct Shredder {
     work: Work,
     /// The columns that are made of the batch that is taken.
     taken: Vec<ColumnBatch>,
-    failed: Option<Error>,
+    failed: Failed,
 }
 
 /// When a batch of a [`Shredder`] is full, and how it is laid out.
@@ -138,7 +138,7 @@ impl Shredder {
             is_full: false,
             work: Work::default(),
             taken: Vec::new(),
-            failed: None,
+            failed: Failed::default(),
         })
     }
 
@@ -177,9 +177,7 @@ impl Shredder {
     /// `Misuse` in the middle of a row; `LimitExceeded` if memory cannot be allocated; the shredder's earlier
     /// failure.
     pub fn take(&mut self, budget: &mut Budget<'_>) -> Result<Option<Batch>> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
+        self.failed.check()?;
         if !self.open.is_empty() {
             return Err(Error::misuse("a batch that is taken in the middle of a row"));
         }
@@ -340,9 +338,7 @@ impl Shredder {
     /// Fails, now and ever after.
     #[cold]
     fn fail<T>(&mut self, error: Error, field: Option<usize>) -> Result<T> {
-        if let Some(failed) = &self.failed {
-            return Err(failed.clone());
-        }
+        self.failed.check()?;
         let path = field.and_then(|field| self.path(field));
         let row = self.first_row.saturating_add(u64_of(self.rows));
         let error = error.at(|place| {
@@ -351,15 +347,14 @@ impl Shredder {
         });
         // What comes is outside of a record, and fails as this.
         self.open.clear();
-        self.failed = Some(error.clone());
-        Err(error)
+        Err(self.failed.set(error))
     }
 }
 
 impl RecordSink for Shredder {
     fn start_record(&mut self) -> Result<()> {
         self.work.events += 1;
-        if self.failed.is_some() || !self.open.is_empty() || !self.taken.is_empty() {
+        if self.failed.is_set() || !self.open.is_empty() || !self.taken.is_empty() {
             return self.fail(Error::misuse("a row in a row, or before a batch is taken"), None);
         }
         let kind = self.start_of_struct();

@@ -7,7 +7,9 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{Budget, Bytes, Codec, Codecs, Error, Machine, Object, Result, Step, check_supply};
+use marquetry_base::{
+    Budget, Bytes, Codec, Codecs, Error, Failed, Machine, Object, Result, Step, check_supply,
+};
 
 use super::is_paid_for;
 use super::key::Keys;
@@ -53,7 +55,7 @@ pub struct Sorter {
     /// Runs in the order that their rows came in. Those that were merged of others come first.
     merged: Vec<Run>,
     runs: VecDeque<Run>,
-    failed: Option<Error>,
+    failed: Failed,
 }
 
 /// How rows are sorted.
@@ -148,7 +150,7 @@ impl Sorter {
             spilled: 0,
             merged: Vec::new(),
             runs: VecDeque::new(),
-            failed: None,
+            failed: Failed::default(),
         })
     }
 
@@ -159,9 +161,7 @@ impl Sorter {
     /// `Misuse` after [`Sorter::finish`], and for a batch of another number of columns. Other mismatches with the
     /// schema are returned by the steps that process it. Also the sorter's earlier failure.
     pub fn feed(&mut self, batch: Batch) -> Result<Fed> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
+        self.failed.check()?;
         if self.is_finished {
             return Err(Error::misuse("rows for what is finished"));
         }
@@ -407,14 +407,7 @@ impl Machine for Sorter {
     type Product = Sorted;
 
     fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Sorted>> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        let step = self.advance(budget);
-        if let Err(error) = &step {
-            self.failed = Some(error.clone());
-        }
-        step
+        Failed::run(self, |machine| &mut machine.failed, |machine| machine.advance(budget))
     }
 
     fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
@@ -435,6 +428,6 @@ impl Machine for Sorter {
     }
 
     fn fail(&mut self, _object: Object, _range: Range<u64>, reason: Error) {
-        self.failed.get_or_insert(reason);
+        self.failed.set(reason);
     }
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use marquetry_base::calendar::TimeUnit;
 use marquetry_base::print::{self, Digits};
-use marquetry_base::{Error, Limit, Limits, Result};
+use marquetry_base::{Failed, Limit, Limits, Result};
 
 use super::value::{Elements, Fields, Shape, not_utf8};
 use super::{Primitive, Variant};
@@ -43,7 +43,7 @@ pub struct JsonWriter<'a> {
     /// Bytes that may yet be written.
     bytes_left: u64,
     bytes_max: u64,
-    failed: Option<Error>,
+    failed: Failed,
 }
 
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl<'a> JsonWriter<'a> {
             next: Next::Value(variant),
             bytes_left: limits.value_bytes,
             bytes_max: limits.value_bytes,
-            failed: None,
+            failed: Failed::default(),
         }
     }
 
@@ -93,26 +93,20 @@ impl<'a> JsonWriter<'a> {
     ///
     /// As [`Variant::to_json`]. After an error it is the same again.
     pub fn write(&mut self, out: &mut Vec<u8>, bytes: usize) -> Result<bool> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
+        Failed::run(self, |writer| &mut writer.failed, |writer| writer.write_some(out, bytes))
+    }
+
+    fn write_some(&mut self, out: &mut Vec<u8>, bytes: usize) -> Result<bool> {
         let enough = out.len().saturating_add(bytes.max(1));
         while !matches!(self.next, Next::Nothing) && out.len() < enough {
             let before = out.len();
-            let written = self.advance(out).and_then(|next| {
-                self.next = next;
-                let written = (out.len() - before) as u64;
-                match self.bytes_left.checked_sub(written) {
-                    Some(left) => self.bytes_left = left,
-                    None => {
-                        Limit::ValueBytes.check(self.bytes_max, self.bytes_max - self.bytes_left + written)?
-                    }
+            self.next = self.advance(out)?;
+            let written = (out.len() - before) as u64;
+            match self.bytes_left.checked_sub(written) {
+                Some(left) => self.bytes_left = left,
+                None => {
+                    Limit::ValueBytes.check(self.bytes_max, self.bytes_max - self.bytes_left + written)?
                 }
-                Ok(())
-            });
-            if let Err(error) = written {
-                self.failed = Some(error.clone());
-                return Err(error);
             }
         }
         Ok(matches!(self.next, Next::Nothing))

@@ -5,7 +5,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use marquetry_base::{Error, Limit, Limits, Result};
+use marquetry_base::{Error, Failed, Limit, Limits, Result};
 
 use super::encoder::{Encoder, Names, duplicate};
 use super::{Fields, Metadata, Object, Primitive, Variant};
@@ -85,7 +85,7 @@ pub struct Reassembler<'a, S> {
     /// Bytes that the names of the row's fields can yet have.
     name_bytes_left: u64,
     limits: Limits,
-    failed: Option<Error>,
+    failed: Failed,
 }
 
 /// An object or array that is being put together.
@@ -111,7 +111,7 @@ impl<'a, S: ShreddedValue<'a>> Reassembler<'a, S> {
             shredded: Vec::new(),
             name_bytes_left: 0,
             limits: *limits,
-            failed: None,
+            failed: Failed::default(),
         }
     }
 
@@ -135,11 +135,10 @@ impl<'a, S: ShreddedValue<'a>> Reassembler<'a, S> {
     pub fn start(&mut self, metadata: Metadata<'a>, row: S) -> Result<()> {
         self.encoder.clear();
         self.open.clear();
-        self.failed = None;
+        self.failed = Failed::default();
         self.name_bytes_left = self.limits.value_bytes;
         self.names.set(metadata);
-        let begun = self.put(row, None);
-        self.noted(begun.map(drop))
+        Failed::run(self, |this| &mut this.failed, |this| this.put(row, None).map(drop))
     }
 
     /// Continues for at most `values` elements and fields; true when the value is complete.
@@ -148,26 +147,22 @@ impl<'a, S: ShreddedValue<'a>> Reassembler<'a, S> {
     ///
     /// As [`Reassembler::reassemble`]. After an error it is the same again, up to the next row.
     pub fn advance(&mut self, values: usize) -> Result<bool> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        for _ in 0..values.max(1) {
-            if self.open.is_empty() {
-                return Ok(self.encoder.is_complete());
-            }
-            let stepped = self.step();
-            self.noted(stepped)?;
-        }
-        Ok(self.open.is_empty() && self.encoder.is_complete())
+        Failed::run(self, |this| &mut this.failed, |this| this.steps(values))
     }
 
     /// The value, once it is complete.
     pub fn value(&self) -> &[u8] {
-        if self.open.is_empty() && self.failed.is_none() { self.encoder.value() } else { &[] }
+        if self.open.is_empty() && !self.failed.is_set() { self.encoder.value() } else { &[] }
     }
 
-    fn noted(&mut self, done: Result<()>) -> Result<()> {
-        done.inspect_err(|error| self.failed = Some(error.clone()))
+    fn steps(&mut self, values: usize) -> Result<bool> {
+        for _ in 0..values.max(1) {
+            if self.open.is_empty() {
+                break;
+            }
+            self.step()?;
+        }
+        Ok(self.open.is_empty() && self.encoder.is_complete())
     }
 
     /// Puts the next element or field of the innermost open array or object, or ends it.

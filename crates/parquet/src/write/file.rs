@@ -7,7 +7,7 @@ use core::ops::{Range, RangeInclusive};
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{
-    Budget, Bytes, Codecs, Demand, Error, Input, Machine, Object, Price, Result, Segmented, Step,
+    Budget, Bytes, Codecs, Demand, Error, Failed, Input, Machine, Object, Price, Result, Segmented, Step,
     check_supply,
 };
 
@@ -80,7 +80,7 @@ pub struct FileWriter {
     spill_out: Out,
     spilled: Input,
     ending: Ending,
-    failed: Option<Error>,
+    failed: Failed,
 }
 
 /// What [`FileWriter::feed`] did with a batch, or [`FileWriter::feed_column`] with a column.
@@ -181,7 +181,7 @@ impl FileWriter {
             spill_out: Out::default(),
             spilled: Input::new(),
             ending,
-            failed: None,
+            failed: Failed::default(),
         })
     }
 
@@ -192,9 +192,7 @@ impl FileWriter {
     /// `Misuse` after [`FileWriter::finish`], and for a batch of another number of columns. Other mismatches with the
     /// schema are returned by the steps that process it. Also the writer's earlier failure.
     pub fn feed(&mut self, batch: Batch) -> Result<Fed> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
+        self.failed.check()?;
         if self.is_finished {
             return Err(Error::misuse("rows for a file that is finished"));
         }
@@ -221,9 +219,7 @@ impl FileWriter {
     /// complete row group. Other mismatches are returned by the steps that process it. Also the writer's earlier
     /// failure.
     pub fn feed_column(&mut self, column: ColumnBatch) -> Result<Fed<ColumnBatch>> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
+        self.failed.check()?;
         if self.is_finished {
             return Err(Error::misuse("a column for a file that is finished"));
         }
@@ -576,14 +572,7 @@ impl Machine for FileWriter {
     type Product = Room;
 
     fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Room>> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        let step = self.advance(budget);
-        if let Err(error) = &step {
-            self.failed = Some(error.clone());
-        }
-        step
+        Failed::run(self, |machine| &mut machine.failed, |machine| machine.advance(budget))
     }
 
     fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
@@ -599,6 +588,6 @@ impl Machine for FileWriter {
     }
 
     fn fail(&mut self, _object: Object, _range: Range<u64>, reason: Error) {
-        self.failed.get_or_insert(reason);
+        self.failed.set(reason);
     }
 }

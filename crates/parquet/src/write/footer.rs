@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Error, Machine, Object, Result, Segmented, Step};
+use marquetry_base::{Budget, Bytes, Error, Failed, Machine, Object, Result, Segmented, Step};
 
 use crate::format::write::{
     ChunkPlaces, FooterSource, FooterSteps, GroupHead, write_chunk, write_chunk_metadata,
@@ -22,7 +22,7 @@ pub struct FooterWriter {
     object: Object,
     source: Metadata,
     tail: Tail,
-    failed: Option<Error>,
+    failed: Failed,
 }
 
 impl FooterWriter {
@@ -35,7 +35,7 @@ impl FooterWriter {
         if metadata.encryption.is_some() {
             return Err(Error::encrypted("writing the footer of a file that is encrypted in part"));
         }
-        Ok(FooterWriter { object, source: Metadata(metadata), tail: Tail::new(), failed: None })
+        Ok(FooterWriter { object, source: Metadata(metadata), tail: Tail::new(), failed: Failed::default() })
     }
 }
 
@@ -43,18 +43,11 @@ impl Machine for FooterWriter {
     type Product = ();
 
     fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<()>> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        let step = self.tail.step(&mut self.source, budget);
-        Ok(match step {
-            Ok(Some(bytes)) => Step::Append(self.object, bytes),
-            Ok(None) if self.tail.is_done() => Step::Done,
-            Ok(None) => Step::Yield,
-            Err(error) => {
-                self.failed = Some(error.clone());
-                return Err(error);
-            }
+        let written = |machine: &mut FooterWriter| machine.tail.step(&mut machine.source, budget);
+        Ok(match Failed::run(self, |machine| &mut machine.failed, written)? {
+            Some(bytes) => Step::Append(self.object, bytes),
+            None if self.tail.is_done() => Step::Done,
+            None => Step::Yield,
         })
     }
 
@@ -67,7 +60,7 @@ impl Machine for FooterWriter {
     }
 
     fn fail(&mut self, _object: Object, _range: Range<u64>, reason: Error) {
-        self.failed.get_or_insert(reason);
+        self.failed.set(reason);
     }
 }
 

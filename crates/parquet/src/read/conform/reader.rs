@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{Budget, Buffer, Bytes, Codecs, Error, Machine, Object, Result, Step};
+use marquetry_base::{Budget, Buffer, Bytes, Codecs, Error, Failed, Machine, Object, Result, Step};
 
 use super::nulls::{Constant, Zeros, rows_max};
 use super::variant::{Reassembled, Reassembling};
@@ -235,7 +235,7 @@ impl Conformer {
 pub struct ConformReader {
     reader: BatchReader,
     conformer: Conformer,
-    failed: Option<Error>,
+    failed: Failed,
 }
 
 impl ConformReader {
@@ -260,7 +260,7 @@ impl ConformReader {
         let conformer = Conformer::new(conform, constants, options.layout, options.keep_dictionaries)?;
         options.batch_rows = conformer.batch_rows(options.batch_rows)?;
         let reader = BatchReader::new(object, metadata, codecs, options)?;
-        Ok(ConformReader { reader, conformer, failed: None })
+        Ok(ConformReader { reader, conformer, failed: Failed::default() })
     }
 
     /// What is read.
@@ -270,7 +270,7 @@ impl ConformReader {
 
     /// The row group that the next step begins, if it begins one: see [`BatchReader::begins`].
     pub fn begins(&self) -> Option<usize> {
-        self.reader.begins().filter(|_| self.conformer.current.is_none() && self.failed.is_none())
+        self.reader.begins().filter(|_| self.conformer.current.is_none() && !self.failed.is_set())
     }
 
     /// Reads only these rows of a row group: see [`BatchReader::select`].
@@ -334,14 +334,7 @@ impl Machine for ConformReader {
     type Product = Batch;
 
     fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Batch>> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        let step = self.advance(budget);
-        if let Err(error) = &step {
-            self.failed = Some(error.clone());
-        }
-        step
+        Failed::run(self, |machine| &mut machine.failed, |machine| machine.advance(budget))
     }
 
     fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
