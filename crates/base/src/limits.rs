@@ -1,6 +1,6 @@
 //! Bounds on what a machine takes from a file.
 
-use crate::{Error, Result};
+use crate::{Error, Limit, Result};
 
 /// Bounds that keep a hostile or broken file from using more than it should. The defaults are safe for a server and
 /// wide enough for the files that real writers make. Exceeding one is an error that names it.
@@ -27,32 +27,6 @@ pub struct Limits {
     pub nesting: u32,
     /// Bytes a machine holds in all: input not yet consumed, pages, dictionaries, batches being filled.
     pub total_bytes: u64,
-}
-
-/// A field of [`Limits`], as errors name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Limit {
-    /// [`Limits::footer_bytes`].
-    FooterBytes,
-    /// [`Limits::page_header_bytes`].
-    PageHeaderBytes,
-    /// [`Limits::structure_bytes`].
-    StructureBytes,
-    /// [`Limits::page_index_bytes`].
-    PageIndexBytes,
-    /// [`Limits::page_bytes`].
-    PageBytes,
-    /// [`Limits::dictionary_bytes`].
-    DictionaryBytes,
-    /// [`Limits::value_bytes`].
-    ValueBytes,
-    /// [`Limits::window_bytes`].
-    WindowBytes,
-    /// [`Limits::nesting`].
-    Nesting,
-    /// [`Limits::total_bytes`].
-    TotalBytes,
 }
 
 /// One mebibyte.
@@ -124,22 +98,6 @@ impl Limits {
 }
 
 impl Limit {
-    /// The field's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Limit::FooterBytes => "footer_bytes",
-            Limit::PageHeaderBytes => "page_header_bytes",
-            Limit::StructureBytes => "structure_bytes",
-            Limit::PageIndexBytes => "page_index_bytes",
-            Limit::PageBytes => "page_bytes",
-            Limit::DictionaryBytes => "dictionary_bytes",
-            Limit::ValueBytes => "value_bytes",
-            Limit::WindowBytes => "window_bytes",
-            Limit::Nesting => "nesting",
-            Limit::TotalBytes => "total_bytes",
-        }
-    }
-
     /// Checks what is asked for against `most`: the limit's bound, where whoever checks has only that.
     ///
     /// # Errors

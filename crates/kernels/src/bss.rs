@@ -4,13 +4,12 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-mod split;
+mod generic;
 
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::Error;
 use crate::plain::{Plain, as_bytes_mut};
-
-pub use split::split;
+use generic::{transpose, word};
 
 /// Joins values `first..first + out.len()` of a page body that holds `values_total`.
 ///
@@ -126,14 +125,6 @@ fn words<const W: usize>(streams: [&[u8]; W], out: &mut [u8]) {
     }
 }
 
-/// The eight bytes from `at` on.
-#[inline(always)]
-fn word(stream: &[u8], at: usize) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&stream[at..at + 8]);
-    u64::from_le_bytes(bytes)
-}
-
 /// Values gathered stream by stream while their part of `out` is in the first-level cache.
 const PIECE: usize = 256;
 
@@ -180,29 +171,40 @@ fn by_eights(width: usize, streams: &[u8], total: usize, out: &mut [u8]) -> usiz
     done
 }
 
-/// Byte `j` of word `i` becomes byte `i` of word `j`.
-#[inline(always)]
-fn transpose(mut words: [u64; 8]) -> [u64; 8] {
-    // Blocks of 4 × 4 bytes change places across the diagonal, then of 2 × 2, then bytes.
-    for i in [0, 1, 2, 3] {
-        exchange::<4>(&mut words, i, 0x0000_0000_ffff_ffff);
-    }
-    for i in [0, 1, 4, 5] {
-        exchange::<2>(&mut words, i, 0x0000_ffff_0000_ffff);
-    }
-    for i in [0, 2, 4, 6] {
-        exchange::<1>(&mut words, i, 0x00ff_00ff_00ff_00ff);
-    }
-    words
+/// Writes byte `k` of value `i` to `out[k * stride + i]`, for values of `width` bytes, one after the other.
+///
+/// # Errors
+///
+/// `Width` of 0; `Mismatch` if `values` ends within a value; `Short` if `out` has no room for `width` streams of `stride`
+/// bytes, or `stride` is less than the number of values.
+pub fn split(width: usize, values: &[u8], stride: usize, out: &mut [u8]) -> Result<(), Error> {
+    split_with(isa(), width, values, stride, out)
 }
 
-/// The upper bytes of each `2 * DISTANCE` in word `i` for the lower ones in word `i + DISTANCE`; `mask` has the lower.
-#[inline(always)]
-fn exchange<const DISTANCE: usize>(words: &mut [u64; 8], i: usize, mask: u64) {
-    let shift = 8 * DISTANCE;
-    let change = (words[i] >> shift ^ words[i + DISTANCE]) & mask;
-    words[i + DISTANCE] ^= change;
-    words[i] ^= change << shift;
+fn split_with(isa: Isa, width: usize, values: &[u8], stride: usize, out: &mut [u8]) -> Result<(), Error> {
+    if width == 0 {
+        return Err(Error::Width { width });
+    }
+    if !values.len().is_multiple_of(width) {
+        return Err(Error::Mismatch);
+    }
+    let count = values.len() / width;
+    let needed = width.saturating_mul(stride.max(count));
+    if stride < count || out.len() < needed {
+        return Err(Error::Short { needed, given: out.len() });
+    }
+    // No contract beyond the features.
+    let done = dispatch!(isa,
+        avx512: avx512::split(width, values, stride, out),
+        avx2: avx2::split(width, values, stride, out),
+        portable: generic::split(width, values, stride, out),
+    );
+    for (i, value) in values.chunks_exact(width).enumerate().skip(done) {
+        for (k, &byte) in value.iter().enumerate() {
+            out[k * stride + i] = byte;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -253,5 +255,33 @@ mod tests {
         assert_eq!(decode(4, &[0; 8], 2, 1, &mut [0; 8]), Err(Error::Short { needed: 12, given: 8 }));
         assert!(decode(4, &[0; 8], 2, usize::MAX, &mut [0; 8]).is_err());
         assert!(decode(4, &[0; 8], usize::MAX, 0, &mut [0; 8]).is_err());
+    }
+
+    #[test]
+    fn split_at_every_width_and_length() {
+        let mut random = Random::new(45);
+        for isa in Isa::all() {
+            for width in 1..20 {
+                for count in (0..rounds(100)).chain([128, 200]) {
+                    let values = random.bytes(width * count);
+                    for stride in [count, count + 5] {
+                        let mut out = vec![0xa5; width * stride];
+                        split_with(isa, width, &values, stride, &mut out).unwrap();
+                        for (at, &byte) in out.iter().enumerate() {
+                            let (k, i) = (at / stride, at % stride);
+                            assert_eq!(byte, if i < count { values[i * width + k] } else { 0xa5 });
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn split_refuses() {
+        assert_eq!(split(0, &[], 0, &mut []), Err(Error::Width { width: 0 }));
+        assert_eq!(split(4, &[0; 7], 2, &mut [0; 8]), Err(Error::Mismatch));
+        assert_eq!(split(4, &[0; 8], 1, &mut [0; 8]), Err(Error::Short { needed: 8, given: 8 }));
+        assert_eq!(split(4, &[0; 8], 2, &mut [0; 7]), Err(Error::Short { needed: 8, given: 7 }));
     }
 }

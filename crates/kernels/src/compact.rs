@@ -4,6 +4,7 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod generic;
 
 use crate::bits;
 use crate::cpu::{Isa, dispatch, isa};
@@ -83,25 +84,13 @@ fn bits_with(
         let there = dispatch!(isa,
             avx512: avx512::extract(word, mask),
             avx2: avx2::extract(word, mask),
-            portable: extract(word, mask),
+            portable: generic::extract(word, mask),
         );
         let ones = mask.count_ones() as usize;
         bits::write(out, done, ones, |i, n| if n == 0 { 0 } else { there >> i & (u64::MAX >> (64 - n)) });
         done += ones;
     }
     Ok(done)
-}
-
-/// The bits of `word` whose bit in `mask` is set, together.
-#[inline]
-fn extract(word: u64, mut mask: u64) -> u64 {
-    let (mut there, mut at) = (0, 0);
-    while mask != 0 {
-        there |= (word >> mask.trailing_zeros() & 1) << at;
-        mask &= mask - 1;
-        at += 1;
-    }
-    there
 }
 
 fn values_with<T: Plain>(
@@ -119,42 +108,8 @@ fn values_with<T: Plain>(
     Ok(dispatch!(isa,
         avx512: avx512::values(values, validity, first, out),
         avx2: avx2::values(values, validity, first, out),
-        portable: portable(values, validity, first, out, each),
+        portable: generic::values_by(values, validity, first, out, generic::each),
     ))
-}
-
-/// `some` copies those of up to 64 values whose bit is set, where some are and some are not. `out` has room for all of them.
-#[inline(always)]
-fn portable<T: Plain>(
-    values: &[T],
-    validity: &[u8],
-    first: usize,
-    out: &mut [T],
-    some: impl Fn(&[T], u64, &mut [T]),
-) -> usize {
-    let mut done = 0;
-    for (number, values) in values.chunks(64).enumerate() {
-        let word = bits::read(validity, first + number * 64, values.len());
-        let ones = word.count_ones() as usize;
-        if ones == values.len() {
-            out[done..done + ones].copy_from_slice(values);
-        } else if ones > 0 {
-            // No more values are done than were looked at, so there is room for all of these.
-            some(values, word, &mut out[done..done + values.len()]);
-        }
-        done += ones;
-    }
-    done
-}
-
-/// Each value is written, and the next over it unless its bit is set: no branch that depends on the bits.
-#[inline(always)]
-fn each<T: Plain>(values: &[T], word: u64, out: &mut [T]) {
-    let mut done = 0;
-    for (bit, &value) in values.iter().enumerate() {
-        out[done] = value;
-        done += (word >> bit & 1) as usize;
-    }
 }
 
 /// Calls `run` with the start and length of each run of ones.

@@ -7,6 +7,7 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod generic;
 
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::{Error, need_bits};
@@ -252,7 +253,7 @@ fn sum_i32_with(isa: Isa, last: &mut i32, min_delta: i32, values: &mut [i32]) {
     dispatch!(isa,
         avx512: avx512::sum_i32(last, min_delta, values),
         avx2: avx2::sum_i32(last, min_delta, values),
-        portable: sum_i32(last, min_delta, values),
+        portable: generic::sum_i32(last, min_delta, values),
     );
 }
 
@@ -262,30 +263,8 @@ fn sum_i64_with(isa: Isa, last: &mut i64, min_delta: i64, values: &mut [i64]) {
     dispatch!(isa,
         avx512: avx512::sum_i64(last, min_delta, values),
         avx2: avx2::sum_i64(last, min_delta, values),
-        portable: sum_i64(last, min_delta, values),
+        portable: generic::sum_i64(last, min_delta, values),
     );
-}
-
-/// The portable twin.
-#[inline]
-fn sum_i32(last: &mut i32, min_delta: i32, values: &mut [i32]) {
-    let mut sum = *last;
-    for value in values {
-        sum = sum.wrapping_add(value.wrapping_add(min_delta));
-        *value = sum;
-    }
-    *last = sum;
-}
-
-/// The portable twin.
-#[inline]
-fn sum_i64(last: &mut i64, min_delta: i64, values: &mut [i64]) {
-    let mut sum = *last;
-    for value in values {
-        sum = sum.wrapping_add(value.wrapping_add(min_delta));
-        *value = sum;
-    }
-    *last = sum;
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! The inverse of [`delta`](crate::delta). All arithmetic wraps at the type's width.
 
+mod generic;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -47,7 +48,7 @@ fn i32_with(isa: Isa, before: i32, values: &[i32], out: &mut [u32]) -> Result<i3
     Ok(dispatch!(isa,
         avx512: x86::i32_avx512(before, values, out),
         avx2: x86::i32_avx2(before, values, out),
-        portable: i32_portable(before, values, out),
+        portable: generic::i32(before, values, out),
     ))
 }
 
@@ -59,35 +60,9 @@ fn i64_with(isa: Isa, before: i64, values: &[i64], out: &mut [u64]) -> Result<i6
     Ok(dispatch!(isa,
         avx512: x86::i64_avx512(before, values, out),
         avx2: x86::i64_avx2(before, values, out),
-        portable: i64_portable(before, values, out),
+        portable: generic::i64(before, values, out),
     ))
 }
-
-macro_rules! portable {
-    ($name:ident, $signed:ty, $unsigned:ty) => {
-        #[inline(always)]
-        fn $name(before: $signed, values: &[$signed], out: &mut [$unsigned]) -> $signed {
-            let (Some((&first, rest)), Some((to, others))) = (values.split_first(), out.split_first_mut())
-            else {
-                return 0;
-            };
-            let delta = first.wrapping_sub(before);
-            *to = delta as $unsigned;
-            let mut min = delta;
-            for ((to, &value), &before) in others.iter_mut().zip(rest).zip(values) {
-                let delta = value.wrapping_sub(before);
-                *to = delta as $unsigned;
-                min = min.min(delta);
-            }
-            for to in out {
-                *to = to.wrapping_sub(min as $unsigned);
-            }
-            min
-        }
-    };
-}
-portable!(i32_portable, i32, u32);
-portable!(i64_portable, i64, u64);
 
 #[cfg(test)]
 mod tests {

@@ -105,7 +105,10 @@ const WORD_LETTERS_MIN: usize = 4;
 const WORD_LETTERS_MAX: usize = 24;
 
 /// Input that is worth beginning a run of commands for.
-const RUN_INPUT_MIN: usize = 2 * run::INPUT_MIN;
+const RUN_INPUT_MIN: usize = 2 * INPUT_MIN;
+/// Bytes of input that a command and a distance need: two loads of eight for the former, one for the latter, and what
+/// these leave behind.
+const INPUT_MIN: usize = 32;
 
 /// A copy that needs not be stopped in its middle.
 const SHORT_COPY_MAX: usize = 512;

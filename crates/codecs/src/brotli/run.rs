@@ -5,12 +5,10 @@ use marquetry_kernels::lz::{Bits, copy_back};
 
 use super::header::{CONTEXTS, DISTANCE_MAP, DISTANCE_SYMBOLS, LITERAL_MAP};
 use super::tables::{COMMANDS, COMMANDS_WITH_DISTANCE, LITERAL_CONTEXTS, literal_context};
-use super::{Brotli, COMMAND_ELEMENTS, COPY_TOO_LONG, Expect, LITERALS_TOO_MANY, SHORT_COPY_MAX, recent};
+use super::{
+    Brotli, COMMAND_ELEMENTS, COPY_TOO_LONG, Expect, INPUT_MIN, LITERALS_TOO_MANY, SHORT_COPY_MAX, recent,
+};
 use crate::block::Room;
-
-/// Bytes of input that a command and a distance need: two loads of eight for the former, one for the latter, and what
-/// these leave behind.
-pub(super) const INPUT_MIN: usize = 32;
 
 /// Literals that need not be stopped in their middle.
 const LITERALS_MAX: usize = 512;

@@ -143,5 +143,5 @@ fn halves([a, b]: [__m256i; 2]) -> [__m256i; 2] {
 /// Splits values; returns how many were done. The portable form, compiled with wider vectors.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn split(width: usize, values: &[u8], stride: usize, out: &mut [u8]) -> usize {
-    super::split::groups(width, values, stride, out)
+    super::generic::split(width, values, stride, out)
 }

@@ -18,7 +18,7 @@ pub(super) fn split(width: usize, values: &[u8], stride: usize, out: &mut [u8]) 
         // The rest, which is less than a block, byte by byte.
         return done;
     }
-    super::split::groups(width, values, stride, out)
+    super::generic::split(width, values, stride, out)
 }
 
 /// The permutation that puts byte `k` of value `i` of `width` bytes at place `k * (64 / width) + i`.

@@ -1,15 +1,15 @@
 //! AVX2: the portable form, compiled with it.
 
-use super::{each, portable};
+use super::generic;
 use crate::plain::Plain;
 
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
 pub(super) fn values<T: Plain>(values: &[T], validity: &[u8], first: usize, out: &mut [T]) -> usize {
-    portable(values, validity, first, out, each)
+    generic::values_by(values, validity, first, out, generic::each)
 }
 
 /// Not `pext`, which the first processors of AMD that have it take hundreds of cycles for.
 #[target_feature(enable = "bmi1")]
 pub(super) fn extract(word: u64, mask: u64) -> u64 {
-    super::extract(word, mask)
+    generic::extract(word, mask)
 }

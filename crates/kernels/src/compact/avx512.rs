@@ -1,15 +1,15 @@
 //! AVX-512: `vpcompress` of 16 or 8 values.
 
-use super::portable;
+use super::generic;
 use crate::plain::Plain;
 use core::arch::x86_64::*;
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,popcnt,bmi1,bmi2")]
 pub(super) fn values<T: Plain>(values: &[T], validity: &[u8], first: usize, out: &mut [T]) -> usize {
-    portable(values, validity, first, out, |values, word, out| match size_of::<T>() {
+    generic::values_by(values, validity, first, out, |values, word, out| match size_of::<T>() {
         4 if values.len() == 64 => fours(values, word, out),
         8 if values.len() == 64 => eights(values, word, out),
-        _ => super::each(values, word, out),
+        _ => generic::each(values, word, out),
     })
 }
 

@@ -24,7 +24,7 @@ pub(super) fn sum_i32(last: &mut i32, min_delta: i32, values: &mut [i32]) {
         carry = _mm256_permutevar8x32_epi32(x, top);
     }
     *last = _mm256_cvtsi256_si32(carry);
-    super::sum_i32(last, min_delta, rest);
+    super::generic::sum_i32(last, min_delta, rest);
 }
 
 #[target_feature(enable = "avx2")]
@@ -46,5 +46,5 @@ pub(super) fn sum_i64(last: &mut i64, min_delta: i64, values: &mut [i64]) {
         carry = _mm256_permute4x64_epi64::<0xff>(x);
     }
     *last = _mm_cvtsi128_si64(_mm256_castsi256_si128(carry));
-    super::sum_i64(last, min_delta, rest);
+    super::generic::sum_i64(last, min_delta, rest);
 }

@@ -226,7 +226,7 @@ pub(super) fn sum_i32(last: &mut i32, min_delta: i32, values: &mut [i32]) {
         }
     }
     *last = _mm512_cvtsi512_si32(carry);
-    super::sum_i32(last, min_delta, rest);
+    super::generic::sum_i32(last, min_delta, rest);
 }
 
 #[target_feature(enable = "avx512f,avx512dq")]
@@ -244,5 +244,5 @@ pub(super) fn sum_i64(last: &mut i64, min_delta: i64, values: &mut [i64]) {
         }
     }
     *last = _mm_cvtsi128_si64(_mm512_castsi512_si128(carry));
-    super::sum_i64(last, min_delta, rest);
+    super::generic::sum_i64(last, min_delta, rest);
 }

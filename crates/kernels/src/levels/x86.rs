@@ -2,7 +2,8 @@
 
 use core::arch::x86_64::*;
 
-use super::*;
+use super::entries::{Entries, Slots};
+use super::generic::*;
 
 /// At most 64 levels, the bytes beyond them zero.
 #[target_feature(enable = "avx512f,avx512bw")]

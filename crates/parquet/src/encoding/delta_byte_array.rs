@@ -10,9 +10,9 @@ use marquetry_base::{Budget, Bytes, Error, Limit, Result};
 use marquetry_kernels::{strings, utf8};
 
 use super::delta::{Delta, StreamEnd};
-use super::plain::{Accept, not_text, string_error};
+use super::plain::{Accept, string_error};
 use super::stream::{FIRST_BYTES, Stream};
-use super::{BufferIndex, Decoded, check_text_on, too_few_values};
+use super::{BufferIndex, Decoded, check_text_on, not_text, too_few_values};
 use crate::growing::{Growing, ROOM_SLICE_BYTES, SLICE_BYTES};
 
 /// Bytes of values that are built at a time, each in memory that is new: a quarter of what is looked at or copied at a time. Longer

@@ -15,11 +15,11 @@ pub(crate) mod output;
 pub(crate) mod plain;
 pub(crate) mod stream;
 pub(crate) mod strings;
+pub(crate) mod view;
 
-use marquetry_base::{Bytes, Error, Result};
+use marquetry_base::{Error, Result};
 use marquetry_kernels::utf8;
 
-use crate::batch::INLINE_BYTES_MAX;
 use crate::growing::SLICE_BYTES;
 
 /// Where a byte string's view will point: the number of the buffer that holds the bytes.
@@ -53,7 +53,7 @@ pub(crate) fn check_text_on(value: &[u8], checked: &mut usize, slice: usize) -> 
         }
     }
     if !utf8::valid(&value[start..end]) {
-        return Err(plain::not_text());
+        return Err(not_text());
     }
     *checked = end;
     Ok(end - start)
@@ -96,25 +96,9 @@ impl Part {
     }
 }
 
-/// The bytes of a view; `raw` are its own.
-pub(crate) fn view_bytes<'a>(raw: &'a [u8; 16], buffers: &'a [Bytes]) -> Result<&'a [u8]> {
-    let view = u128::from_le_bytes(*raw);
-    let length = strings::length(view) as usize;
-    if length <= INLINE_BYTES_MAX { Ok(&raw[4..4 + length]) } else { far_bytes(view, buffers) }
-}
-
-/// The bytes that a long value's view points to.
-#[inline]
-pub(crate) fn far_bytes(view: u128, buffers: &[Bytes]) -> Result<&[u8]> {
-    let [.., b0, b1, b2, b3, o0, o1, o2, o3] = view.to_le_bytes();
-    let (number, start) = (u32::from_le_bytes([b0, b1, b2, b3]), u32::from_le_bytes([o0, o1, o2, o3]));
-    let buffer = buffers.get(number as usize).and_then(|buffer| buffer.get(start as usize..));
-    buffer.and_then(|rest| rest.get(..strings::length(view) as usize)).ok_or_else(beyond_buffers)
-}
-
-/// A view that points outside of its buffers.
-pub(crate) fn beyond_buffers() -> Error {
-    Error::misuse("a view that points outside of its buffers")
+/// A value of a text column that is not.
+pub(crate) fn not_text() -> Error {
+    Error::corrupt("text that is not UTF-8")
 }
 
 /// Values of a type that an encoder was not made for.

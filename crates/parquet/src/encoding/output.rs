@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use marquetry_base::{Bytes, Error, Result};
 use marquetry_kernels::strings;
 
-use super::beyond_buffers;
+use super::view::beyond_buffers;
 
 /// The longest piece: below 1 MiB, which hosts that never wait dislike in one allocation.
 pub(crate) const PIECE_BYTES: usize = 960 << 10;

@@ -8,7 +8,7 @@ use marquetry_base::{Bytes, Error, Result, cast};
 use marquetry_kernels::{Plain, plain, strings, utf8};
 
 use super::stream::Stream;
-use super::{BufferIndex, Decoded, check_text_on, too_few_values};
+use super::{BufferIndex, Decoded, check_text_on, not_text, too_few_values};
 use crate::growing::SLICE_BYTES;
 
 /// A decoder of values of one width.
@@ -214,11 +214,6 @@ pub(crate) fn check_plain_text(plain: &[u8], views: &[u128]) -> Result<()> {
 #[expect(clippy::cast_possible_truncation, reason = "the low bits are what is asked for")]
 fn low_u64(view: u128) -> u64 {
     view as u64
-}
-
-/// A value of a text column that is not.
-pub(crate) fn not_text() -> Error {
-    Error::corrupt("text that is not UTF-8")
 }
 
 /// A byte string that cannot be.

@@ -2,8 +2,9 @@
 
 use marquetry_base::{Budget, Bytes, Price, Result, cast};
 
+use super::Part;
 use super::output::Output;
-use super::{Part, view_bytes};
+use super::view::{length, view_bytes};
 use crate::growing::SLICE_BYTES;
 
 /// What a byte string costs.
@@ -55,11 +56,4 @@ pub(crate) fn put_part(
     budget.charge(STRING_PRICE, piece.len(), 0);
     out.put(piece)?;
     Ok(usize::from(part.is_done(value)))
-}
-
-/// The length that a view says.
-#[inline]
-pub(crate) fn length(view: u128) -> u32 {
-    let [l0, l1, l2, l3, ..] = view.to_le_bytes();
-    u32::from_le_bytes([l0, l1, l2, l3])
 }

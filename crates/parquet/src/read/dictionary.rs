@@ -11,8 +11,8 @@ use marquetry_kernels::{Plain, plain, strings, utf8};
 
 use crate::batch::store::{ARRAY_BYTES_MAX, value_bytes};
 use crate::batch::{ByteArrays, FixedBytes, Values};
-use crate::encoding::plain::{Accept, check_plain_text, not_text, string_error};
-use crate::encoding::too_few_values;
+use crate::encoding::plain::{Accept, check_plain_text, string_error};
+use crate::encoding::{not_text, too_few_values};
 use crate::format::Encoding;
 use crate::growing::ROOM_PRICE;
 use crate::schema::PhysicalType;

@@ -10,7 +10,8 @@ use marquetry_kernels::xxh64::{self, Pieces};
 use super::encoder::{Body, Slice};
 use super::options::BloomOptions;
 use crate::bloom::{BLOCK_BYTES, Filter, Folding, INSERT_PRICE, blocks_for, hash_bytes};
-use crate::encoding::{other_type, view_bytes};
+use crate::encoding::other_type;
+use crate::encoding::view::view_bytes;
 use crate::growing::SLICE_BYTES;
 
 /// What hashing a value costs, and keeping its hash.

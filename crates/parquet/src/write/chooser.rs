@@ -11,7 +11,7 @@ use marquetry_base::{Budget, Error, Result, cast};
 
 use super::dictionary::{DictionaryBuilder, DictionaryLimits};
 use super::encoder::{Encoder, Slice};
-use crate::encoding::strings;
+use crate::encoding::view;
 use crate::format::Encoding;
 use crate::schema::PhysicalType;
 
@@ -192,7 +192,7 @@ pub(super) fn values_within(values: Slice<'_>, values_max: usize, bytes_max: usi
         Slice::ByteArray(views, _) => {
             let mut bytes = 0;
             let is_within = |&&view: &&u128| {
-                bytes += strings::length(view) as usize;
+                bytes += view::length(view) as usize;
                 bytes <= bytes_max
             };
             views[..most].iter().take_while(is_within).count()
@@ -206,7 +206,7 @@ pub(super) fn values_within(values: Slice<'_>, values_max: usize, bytes_max: usi
 pub(super) fn bytes_of(values: Slice<'_>) -> usize {
     match values {
         Slice::Boolean { values, .. } => values / 8,
-        Slice::ByteArray(views, _) => views.iter().map(|&view| strings::length(view) as usize).sum(),
+        Slice::ByteArray(views, _) => views.iter().map(|&view| view::length(view) as usize).sum(),
         values => values.fixed().map_or(0, |(_, bytes)| bytes.len()),
     }
 }

@@ -3,7 +3,7 @@
 use marquetry_base::{Budget, Price, Result};
 
 use super::encoder::Slice;
-use crate::encoding::view_bytes;
+use crate::encoding::view::view_bytes;
 use crate::format::GeospatialStatistics;
 use crate::geometry::{Extent, Surface, Walk};
 use crate::schema::{LogicalType, Meaning, PhysicalType};

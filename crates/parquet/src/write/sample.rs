@@ -10,8 +10,8 @@ use super::chooser::{FIRST_BYTES, FIRST_VALUES, bytes_of, first_values, values_w
 use super::encoder::Slice;
 use super::part::PART_ENTRIES;
 use crate::batch::INLINE_BYTES_MAX;
-use crate::encoding::strings::length;
-use crate::encoding::{far_bytes, other_type};
+use crate::encoding::other_type;
+use crate::encoding::view::{far_bytes, length};
 use crate::growing::SLICE_BYTES;
 use crate::schema::PhysicalType;
 

@@ -1,8 +1,9 @@
-//! Collects everything that is wrong with a mapping, to report it at once.
+//! Collects everything that is wrong with a mapping, to report it at once, and lists names in messages.
 
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt::Display;
 
 use marquetry_base::{Error, Result};
 
@@ -54,6 +55,21 @@ impl Faults {
         }
         Err(Error::new(kind, listed.join("; ")))
     }
+}
+
+/// Names in a message, not too many.
+pub(super) fn list(names: impl IntoIterator<Item = impl Display>) -> String {
+    const NAMES_MAX: usize = 20;
+    let mut text = String::new();
+    for (at, name) in names.into_iter().enumerate() {
+        if at == NAMES_MAX {
+            text.push_str(", …");
+            break;
+        }
+        text.push_str(if at == 0 { "" } else { ", " });
+        text.push_str(&name.to_string());
+    }
+    if text.is_empty() { "none".to_string() } else { text }
 }
 
 #[cfg(test)]

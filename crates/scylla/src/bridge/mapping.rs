@@ -6,7 +6,6 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt::Display;
 
 use marquetry_base::{Error, Result, cast};
 use marquetry_parquet::batch::{Array, Batch, ColumnBatch, Layout};
@@ -14,7 +13,7 @@ use marquetry_parquet::schema::{LogicalType, Node, NodeKind, Schema, TimeUnit};
 
 use super::batch::{MappedBatch, MappedValues};
 use super::convert::{Conversion, Slots, Source, Value};
-use super::faults::Faults;
+use super::faults::{Faults, list};
 use super::form::Cells;
 use super::plan::{NestedColumn, Planner};
 use super::render::{Renderer, Rules};
@@ -650,21 +649,6 @@ struct Field<'s> {
     /// Another has the same name.
     is_ambiguous: bool,
     is_chosen: bool,
-}
-
-/// Names in a message, not too many.
-pub(super) fn list(names: impl IntoIterator<Item = impl Display>) -> String {
-    const NAMES_MAX: usize = 20;
-    let mut text = String::new();
-    for (at, name) in names.into_iter().enumerate() {
-        if at == NAMES_MAX {
-            text.push_str(", …");
-            break;
-        }
-        text.push_str(if at == 0 { "" } else { ", " });
-        text.push_str(&name.to_string());
-    }
-    if text.is_empty() { "none".to_string() } else { text }
 }
 
 /// What the columns' types do not tell, of the paths of leaves.

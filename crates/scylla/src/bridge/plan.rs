@@ -11,8 +11,7 @@ use marquetry_parquet::schema::{LogicalType, NodeKind, Schema, Shape, ShapeKind}
 
 use super::MappingOptions;
 use super::convert::Conversion;
-use super::faults::Faults;
-use super::mapping::list;
+use super::faults::{Faults, list};
 use crate::cql::types::NESTING_MAX;
 use crate::cql::{CqlType, Name, TableName, TypeDef};
 

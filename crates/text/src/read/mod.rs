@@ -37,7 +37,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Bytes, Error, Limits, Result, Step};
+use marquetry_base::{Budget, Bytes, Error, Failed, Limits, Result, Step};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::Fed;
@@ -60,7 +60,7 @@ use crate::{Columns, Format, TextOptions};
 pub struct TextSampler {
     kind: SamplerKind,
     is_done: bool,
-    failed: Option<Error>,
+    failed: Failed,
 }
 
 #[derive(Debug)]
@@ -137,7 +137,7 @@ impl Default for ReadOptions {
 #[derive(Debug)]
 pub struct TextReader {
     kind: ReaderKind,
-    failed: Option<Error>,
+    failed: Failed,
 }
 
 #[derive(Debug)]
@@ -155,19 +155,6 @@ pub enum Read {
     Rows(Batch),
 }
 
-/// What a step inside did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
-    /// There is room for bytes.
-    Room,
-    /// A batch is ready.
-    Ready,
-    /// The budget is spent.
-    Yield,
-    /// The text has ended, or enough of it was seen.
-    Done,
-}
-
 impl TextSampler {
     /// A sampler of a text of this format.
     ///
@@ -181,7 +168,7 @@ impl TextSampler {
             }
             Format::JsonLines => SamplerKind::Lines(Box::new(lines::Sampler::new(options))),
         };
-        Ok(TextSampler { kind, is_done: false, failed: None })
+        Ok(TextSampler { kind, is_done: false, failed: Failed::default() })
     }
 
     /// Hands over the next bytes, if there is room. What comes after the sample is dropped.
@@ -190,9 +177,7 @@ impl TextSampler {
     ///
     /// `Misuse` after [`TextSampler::finish`]; the sampler's own failure.
     pub fn feed(&mut self, bytes: Bytes) -> Result<Fed<Bytes>> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
+        self.failed.check()?;
         if self.is_done {
             return Ok(Fed::Taken);
         }
@@ -216,27 +201,21 @@ impl TextSampler {
     ///
     /// What is wrong in the text, with its line. The same again, ever after.
     pub fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Sampled>> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
+        Failed::run(self, |sampler| &mut sampler.failed, |sampler| sampler.advance(budget))
+    }
+
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Sampled>> {
         if self.is_done {
             return Ok(Step::Done);
         }
-        let progress = match &mut self.kind {
-            SamplerKind::Delimited(sampler) => sampler.step(budget),
-            SamplerKind::Lines(sampler) => sampler.step(budget),
-        };
-        Ok(match progress.inspect_err(|error| self.failed = Some(error.clone()))? {
-            Progress::Room => Step::Ready(Sampled::Room),
-            Progress::Yield => Step::Yield,
-            Progress::Ready | Progress::Done => {
-                self.is_done = true;
-                Step::Ready(Sampled::Sample(Sample(match &mut self.kind {
-                    SamplerKind::Delimited(sampler) => SampleKind::Delimited(sampler.sample()),
-                    SamplerKind::Lines(sampler) => SampleKind::Lines(sampler.sample()),
-                })))
+        let step = match &mut self.kind {
+            SamplerKind::Delimited(sampler) => {
+                sampler.step(budget)?.map(|sample| sample.map(SampleKind::Delimited))
             }
-        })
+            SamplerKind::Lines(sampler) => sampler.step(budget)?.map(|sample| sample.map(SampleKind::Lines)),
+        };
+        self.is_done = matches!(step, Step::Ready(Some(_)));
+        Ok(step.map(|sample| sample.map_or(Sampled::Room, |sample| Sampled::Sample(Sample(sample)))))
     }
 }
 
@@ -354,7 +333,7 @@ impl TextReader {
                 ReaderKind::Lines(Box::new(lines::Rows::new(lines, schema, &reads, rows, &options.limits)?))
             }
         };
-        Ok(TextReader { kind, failed: None })
+        Ok(TextReader { kind, failed: Failed::default() })
     }
 
     /// Hands over the next bytes, if there is room.
@@ -363,9 +342,7 @@ impl TextReader {
     ///
     /// `Misuse` after [`TextReader::finish`]; the reader's own failure.
     pub fn feed(&mut self, bytes: Bytes) -> Result<Fed<Bytes>> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
+        self.failed.check()?;
         match &mut self.kind {
             ReaderKind::Delimited(rows) => rows.feed(bytes),
             ReaderKind::Lines(rows) => rows.feed(bytes),
@@ -386,25 +363,15 @@ impl TextReader {
     ///
     /// What is wrong in the text, with its line. The same again, ever after.
     pub fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Read>> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        let progress = match &mut self.kind {
-            ReaderKind::Delimited(rows) => rows.step(budget),
-            ReaderKind::Lines(rows) => rows.step(budget),
+        Failed::run(self, |reader| &mut reader.failed, |reader| reader.advance(budget))
+    }
+
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Read>> {
+        let step = match &mut self.kind {
+            ReaderKind::Delimited(rows) => rows.step(budget)?,
+            ReaderKind::Lines(rows) => rows.step(budget)?,
         };
-        Ok(match progress.inspect_err(|error| self.failed = Some(error.clone()))? {
-            Progress::Room => Step::Ready(Read::Room),
-            Progress::Yield => Step::Yield,
-            Progress::Done => Step::Done,
-            Progress::Ready => {
-                let batch = match &mut self.kind {
-                    ReaderKind::Delimited(rows) => rows.take(),
-                    ReaderKind::Lines(rows) => rows.take(),
-                };
-                Step::Ready(Read::Rows(batch.ok_or_else(|| Error::internal("a batch that is not ready"))?))
-            }
-        })
+        Ok(step.map(|batch| batch.map_or(Read::Room, Read::Rows)))
     }
 }
 

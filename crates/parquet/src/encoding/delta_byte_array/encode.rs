@@ -8,7 +8,8 @@ use marquetry_kernels::prefix;
 use super::super::delta::encode::{DeltaEncoder, VALUE_PRICE};
 use super::super::output::{Body, Output};
 use super::super::strings::{self, STRINGS_AT_ONCE};
-use super::super::{Part, other_type, view_bytes};
+use super::super::view::{length as view_length, view_bytes};
+use super::super::{Part, other_type};
 use crate::batch::Slice;
 use crate::growing::SLICE_BYTES;
 
@@ -33,7 +34,7 @@ impl LengthsEncoder {
             let now = strings::put::<false>(&mut self.out, &mut self.part, rest, buffers, budget)?;
             let mut lengths = [0; STRINGS_AT_ONCE];
             for (length, &view) in lengths.iter_mut().zip(&rest[..now]) {
-                *length = as_length(strings::length(view) as usize)?;
+                *length = as_length(view_length(view) as usize)?;
             }
             budget.charge(VALUE_PRICE, 0, now);
             self.lengths.put_slice(&lengths[..now])?;

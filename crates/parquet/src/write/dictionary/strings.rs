@@ -7,8 +7,7 @@ use marquetry_base::{Bytes, Error, Result, cast};
 use super::table::{Found, NONE, Table, hash_bytes, hash_words};
 use super::work::{AT_ONCE, DictionaryLimits, Work};
 use crate::batch::INLINE_BYTES_MAX;
-use crate::encoding::far_bytes;
-use crate::encoding::strings::length;
+use crate::encoding::view::{far_bytes, length};
 
 /// The longest value that is looked for. Longer ones are hardly ever repeated, and would take long to compare.
 pub(super) const VALUE_BYTES_MAX: usize = 64 << 10;

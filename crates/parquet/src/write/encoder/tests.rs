@@ -13,7 +13,7 @@ use crate::encoding::delta_byte_array::{Built, DeltaByteArray, DeltaLengthByteAr
 use crate::encoding::hybrid::Hybrid;
 use crate::encoding::plain::{Accept, PlainByteArray};
 use crate::encoding::stream::{Stream, feed};
-use crate::encoding::view_bytes;
+use crate::encoding::view::view_bytes;
 
 const ACCEPT: Accept = Accept { value_bytes_max: u32::MAX, only_text: false };
 

@@ -4,11 +4,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Detail, Error, Result};
+use marquetry_base::{Budget, Bytes, Detail, Error, Result, Step};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Layout};
 use marquetry_parquet::write::Fed;
 
-use super::super::Progress;
 use super::super::place::{Place, at_line, line_ends, shown};
 use super::super::window::{Filled, PIECE_BYTES, Window};
 use super::column::{Fill, Filling, Source, Store};
@@ -94,27 +93,23 @@ impl Rows {
         self.window.finish();
     }
 
-    /// The batch that is ready.
-    pub(crate) fn take(&mut self) -> Option<Batch> {
-        self.ready.take()
-    }
-
-    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Progress> {
+    /// Goes on until a batch is ready, or there is room for bytes: `None`.
+    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Option<Batch>>> {
         loop {
             if self.state == State::End {
-                return Ok(Progress::Done);
+                return Ok(Step::Done);
             }
             match self.window.fill(budget)? {
                 Filled::Ready => {}
-                Filled::Room => return Ok(Progress::Room),
-                Filled::Yield => return Ok(Progress::Yield),
+                Filled::Room => return Ok(Step::Ready(None)),
+                Filled::Yield => return Ok(Step::Yield),
             }
             self.advance(budget)?;
-            if self.ready.is_some() {
-                return Ok(Progress::Ready);
+            if let Some(batch) = self.ready.take() {
+                return Ok(Step::Ready(Some(batch)));
             }
             if budget.is_spent() && self.state != State::End {
-                return Ok(Progress::Yield);
+                return Ok(Step::Yield);
             }
         }
     }

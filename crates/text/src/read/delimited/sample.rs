@@ -7,10 +7,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Detail, Error, Price, Result};
+use marquetry_base::{Budget, Bytes, Detail, Error, Price, Result, Step};
 use marquetry_parquet::write::Fed;
 
-use super::super::Progress;
 use super::super::place::{Place, at_line, shown};
 use super::super::window::{Filled, PIECE_BYTES, Window};
 use super::scan::{Dialect, Field, SCAN_PRICE, Scanned, Scanner, Strip, unquote};
@@ -159,7 +158,7 @@ impl Sampler {
     }
 
     /// What is known, once it is.
-    pub(crate) fn sample(&mut self) -> Sample {
+    fn sample(&mut self) -> Sample {
         Sample {
             dialect: self.dialect,
             has_header: self.has_header,
@@ -170,19 +169,20 @@ impl Sampler {
         }
     }
 
-    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Progress> {
+    /// Goes on until enough of the text was seen, or there is room for bytes: `None`.
+    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Option<Sample>>> {
         loop {
             if matches!(self.state, State::End) {
-                return Ok(Progress::Done);
+                return Ok(Step::Ready(Some(self.sample())));
             }
             match self.window.fill(budget)? {
                 Filled::Ready => {}
-                Filled::Room => return Ok(Progress::Room),
-                Filled::Yield => return Ok(Progress::Yield),
+                Filled::Room => return Ok(Step::Ready(None)),
+                Filled::Yield => return Ok(Step::Yield),
             }
             self.advance(budget)?;
             if budget.is_spent() && !matches!(self.state, State::End) {
-                return Ok(Progress::Yield);
+                return Ok(Step::Yield);
             }
         }
     }

@@ -6,13 +6,12 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Bytes, Detail, Error, ErrorKind, Limit, Limits, Price, Result};
+use marquetry_base::{Budget, Bytes, Detail, Error, ErrorKind, Limit, Limits, Price, Result, Step};
 use marquetry_parquet::batch::{Batch, Layout};
 use marquetry_parquet::record::{RecordSink, ShredOptions, Shredder, Value};
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::Fed;
 
-use super::super::Progress;
 use super::super::place::shown;
 use super::json::{Text, Token, Tokens};
 use super::{Lines, Next, no_object};
@@ -80,7 +79,6 @@ pub(crate) struct Rows {
     values: u64,
     values_max: u64,
     is_taking: bool,
-    ready: Option<Batch>,
 }
 
 /// What is open.
@@ -171,7 +169,6 @@ impl Rows {
             values: 0,
             values_max: (limits.page_bytes / VALUE_BYTES).max(1),
             is_taking: false,
-            ready: None,
         })
     }
 
@@ -183,22 +180,17 @@ impl Rows {
         self.lines.window.finish();
     }
 
-    /// The batch that is ready.
-    pub(crate) fn take(&mut self) -> Option<Batch> {
-        self.ready.take()
-    }
-
-    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Progress> {
+    /// Goes on until a batch is ready, or there is room for bytes: `None`.
+    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Option<Batch>>> {
         loop {
             if self.is_taking {
-                let Some(mut batch) = self.shredder.take(budget)? else { return Ok(Progress::Yield) };
+                let Some(mut batch) = self.shredder.take(budget)? else { return Ok(Step::Yield) };
                 self.is_taking = false;
                 if let Some(reads) = &self.reads {
                     let column = |leaf: &usize| batch.columns.get(*leaf).cloned();
                     batch.columns = reads.iter().filter_map(column).collect();
                 }
-                self.ready = Some(batch);
-                return Ok(Progress::Ready);
+                return Ok(Step::Ready(Some(batch)));
             }
             if self.is_in_line {
                 let read = self.read(budget);
@@ -214,15 +206,15 @@ impl Rows {
                         self.open.clear();
                         (self.values, self.is_in_line) = (0, true);
                     }
-                    Next::Room => return Ok(Progress::Room),
-                    Next::Yield => return Ok(Progress::Yield),
+                    Next::Room => return Ok(Step::Ready(None)),
+                    Next::Yield => return Ok(Step::Yield),
                     Next::End if self.shredder.rows() > 0 => self.is_taking = true,
-                    Next::End => return Ok(Progress::Done),
+                    Next::End => return Ok(Step::Done),
                     Next::Piece => self.lines.next_piece()?,
                 }
             }
             if budget.is_spent() {
-                return Ok(Progress::Yield);
+                return Ok(Step::Yield);
             }
         }
     }

@@ -8,10 +8,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Detail, Error, Price, Result};
+use marquetry_base::{Budget, Bytes, Detail, Error, Price, Result, Step};
 use marquetry_parquet::write::Fed;
 
-use super::super::Progress;
 use super::super::place::shown;
 use super::json::{Text, Token, Tokens};
 use super::{Lines, Next, no_object};
@@ -113,12 +112,8 @@ impl Sampler {
         self.lines.window.finish();
     }
 
-    /// What is known, once it is.
-    pub(crate) fn sample(&mut self) -> Sample {
-        core::mem::take(&mut self.sample)
-    }
-
-    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Progress> {
+    /// Goes on until enough of the text was seen, or there is room for bytes: `None`.
+    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Option<Sample>>> {
         while !self.is_over {
             if self.is_in_line {
                 let seen = self.see(budget).map_err(|error| self.lines.numbered(error))?;
@@ -133,8 +128,8 @@ impl Sampler {
                         self.open.clear();
                         self.is_in_line = true;
                     }
-                    Next::Room => return Ok(Progress::Room),
-                    Next::Yield => return Ok(Progress::Yield),
+                    Next::Room => return Ok(Step::Ready(None)),
+                    Next::Yield => return Ok(Step::Yield),
                     Next::End => self.is_over = true,
                     Next::Piece => {
                         let read = self.lines.window.offset() + u64_of(self.lines.searched);
@@ -147,10 +142,10 @@ impl Sampler {
                 }
             }
             if budget.is_spent() && !self.is_over {
-                return Ok(Progress::Yield);
+                return Ok(Step::Yield);
             }
         }
-        Ok(Progress::Done)
+        Ok(Step::Ready(Some(core::mem::take(&mut self.sample))))
     }
 
     /// Sees a slice of the line. True after its end.
