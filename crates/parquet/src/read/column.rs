@@ -20,7 +20,7 @@ use super::page::{Found, PageReader};
 use super::released::Released;
 use super::selected::Selected;
 use super::values::ValueDecoder;
-use super::work::{Going, Work};
+use super::work::{Going, Work, done};
 use crate::batch::ColumnBatch;
 use crate::encoding::delta_byte_array::{Value, prefixes_go_on};
 use crate::encoding::hybrid::Hybrid;
@@ -50,37 +50,66 @@ const CUT_PRICE: Price = Price::per_kilovalue(150);
 
 /// Reads one leaf, row group after row group.
 pub(super) struct ColumnReader {
-    leaf: usize,
-    path: alloc::string::String,
-    physical_type: PhysicalType,
-    is_nullable: bool,
-    keep_dictionaries: bool,
-    limits: Limits,
-    accept: Accept,
-    row_group: usize,
+    column: Column,
+    chunk: Chunk,
     /// The levels, of a leaf that is not flat.
     nested: Option<NestedLeaf>,
-    /// Rows of the chunk, and those of them that are neither in a batch nor stepped over.
-    chunk_rows: u64,
-    rows_left: u64,
     /// The rows that are wanted, if not all are.
     selected: Option<Box<Selected>>,
-    /// Entries of the chunk that no page has given yet: values, nulls, and lists without an element. Of a flat leaf, rows.
-    entries_left: u64,
     pages: Option<PageReader>,
-    dictionary: Dictionary,
-    opening: Option<Box<Opening>>,
-    page: Option<Box<DataPage>>,
-    /// True where DELTA_BYTE_ARRAY pages go on from the one before; and then the last value of that.
-    prefixes_go_on: bool,
+    expects: Expects,
+    /// The chunk's dictionary, once it is decoded.
+    dictionary: Option<Entries>,
+    /// The last value of the page before, where DELTA_BYTE_ARRAY pages go on from it.
     last_value: Value,
     builder: Builder,
     bodies: Pool<u8>,
     /// What is done with, and not given back yet.
     released: Box<Released>,
-    /// Decoded rows that the last batch had no place for.
-    spare: Option<ColumnBatch>,
-    spare_bytes: usize,
+    spare: Spare,
+}
+
+/// What is known of the column in all row groups.
+struct Column {
+    leaf: usize,
+    path: alloc::string::String,
+    physical_type: PhysicalType,
+    is_nullable: bool,
+    keep_dictionaries: bool,
+    /// True where DELTA_BYTE_ARRAY pages go on from the one before.
+    prefixes_go_on: bool,
+    accept: Accept,
+    limits: Limits,
+}
+
+/// The chunk that is being read.
+#[derive(Default)]
+struct Chunk {
+    row_group: usize,
+    /// Rows of the chunk, and those of them that are neither in a batch nor stepped over.
+    rows: u64,
+    rows_left: u64,
+    /// Entries of the chunk that no page has given yet: values, nulls, and lists without an element. Of a flat leaf, rows.
+    entries_left: u64,
+}
+
+/// What of a chunk comes next.
+enum Expects {
+    /// The next page.
+    Page,
+    /// The levels of a page, and all of a page that is to be held.
+    Levels(Box<Opening>),
+    /// The entries of the dictionary.
+    Entries(Box<DictionaryPage>),
+    /// The values of a data page.
+    Values(Box<DataPage>),
+}
+
+/// Decoded rows that the last batch had no place for.
+#[derive(Default)]
+struct Spare {
+    batch: Option<ColumnBatch>,
+    bytes: usize,
     cut: Cut,
 }
 
@@ -92,54 +121,34 @@ struct Cut {
     values: usize,
 }
 
-enum Dictionary {
-    None,
-    /// From its page's body, of so many bytes.
-    Decoding {
-        decoder: Box<DictionaryDecoder>,
-        body: Stream,
-        body_bytes: usize,
-    },
-    Whole(Entries),
+/// A dictionary page that is being decoded, from its body of so many bytes.
+struct DictionaryPage {
+    decoder: DictionaryDecoder,
+    body: Stream,
+    body_bytes: usize,
 }
 
-impl Dictionary {
+impl DictionaryPage {
     /// Bytes held.
     fn held(&self) -> usize {
-        match self {
-            Dictionary::None => 0,
-            Dictionary::Decoding { decoder, body, .. } => decoder.held() + body.there().len(),
-            Dictionary::Whole(entries) => entries.held(),
-        }
+        self.decoder.held() + self.body.there().len()
     }
 
-    fn entries(&self) -> Option<&Entries> {
-        match self {
-            Dictionary::Whole(entries) => Some(entries),
-            _ => None,
-        }
-    }
-
-    /// Decodes until all is decoded, the body wants bytes, or the budget is spent.
-    fn step(&mut self, physical_type: PhysicalType, budget: &mut Budget<'_>) -> Result<()> {
-        while let Dictionary::Decoding { decoder, body, body_bytes } = self {
-            match decoder.step(budget)? {
-                Decoded::Some => return Ok(()),
+    /// Decodes until all is decoded: true; or the body wants bytes, or the budget is spent.
+    fn step(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
+        loop {
+            match self.decoder.step(budget)? {
+                Decoded::Some => return Ok(false),
+                Decoded::All => return Ok(true),
                 Decoded::Chunk { at, bytes } => {
-                    body.advance((at + body.left()).saturating_sub(*body_bytes));
-                    if !body.has(bytes) {
-                        return Ok(());
+                    self.body.advance((at + self.body.left()).saturating_sub(self.body_bytes));
+                    if !self.body.has(bytes) {
+                        return Ok(false);
                     }
-                    decoder.supply(body.peek(0, body.left()));
-                }
-                Decoded::All => {
-                    if let Dictionary::Decoding { decoder, .. } = core::mem::replace(self, Dictionary::None) {
-                        *self = Dictionary::Whole(decoder.finish(physical_type));
-                    }
+                    self.decoder.supply(self.body.peek(0, self.body.left()));
                 }
             }
         }
-        Ok(())
     }
 }
 
@@ -159,25 +168,24 @@ impl ColumnReader {
                 .check(Limit::ValueBytes, width.into())
                 .map_err(|error| error.at(|place| place.column = Some(leaf.path.clone())))?;
         }
-        Ok(ColumnReader {
+        let column = Column {
             leaf: number,
             path: leaf.path.clone(),
             physical_type: leaf.physical_type,
             is_nullable: leaf.definition_max > 0,
             keep_dictionaries: options.keep_dictionaries,
-            limits: options.limits,
-            accept,
-            row_group: 0,
-            nested: if leaf.is_flat() { None } else { Some(NestedLeaf::new(schema, leaf)?) },
-            chunk_rows: 0,
-            rows_left: 0,
-            selected: None,
-            entries_left: 0,
-            pages: None,
-            dictionary: Dictionary::None,
-            opening: None,
-            page: None,
             prefixes_go_on: metadata.created_by.as_deref().is_some_and(prefixes_go_on),
+            accept,
+            limits: options.limits,
+        };
+        Ok(ColumnReader {
+            column,
+            chunk: Chunk::default(),
+            nested: if leaf.is_flat() { None } else { Some(NestedLeaf::new(schema, leaf)?) },
+            selected: None,
+            pages: None,
+            expects: Expects::Page,
+            dictionary: None,
             last_value: Value::default(),
             builder: Builder::new(
                 leaf.physical_type,
@@ -187,15 +195,13 @@ impl ColumnReader {
             ),
             bodies: Pool::new(),
             released: Box::default(),
-            spare: None,
-            spare_bytes: 0,
-            cut: Cut::default(),
+            spare: Spare::default(),
         })
     }
 
     /// The leaf's number.
     pub(super) fn leaf(&self) -> usize {
-        self.leaf
+        self.column.leaf
     }
 
     /// Begins a column chunk, of so many rows, of which some may be selected.
@@ -208,16 +214,12 @@ impl ColumnReader {
         footer_start: u64,
         options: &ReadOptions,
     ) -> Result<()> {
-        self.row_group = row_group;
-        (self.chunk_rows, self.rows_left) = (rows, rows);
+        self.chunk = Chunk { row_group, rows, rows_left: rows, entries_left: chunk.values };
         self.selected = selected.map(Box::new);
-        self.entries_left = chunk.values;
-        self.opening = None;
         self.close();
         self.last_value = Value::default();
         self.release_dictionary();
-        self.spare = None;
-        self.spare_bytes = 0;
+        (self.spare.batch, self.spare.bytes) = (None, 0);
         if let Some(nested) = &mut self.nested {
             nested.start();
         }
@@ -233,21 +235,25 @@ impl ColumnReader {
 
     /// Rows that are decoded and not handed out.
     pub(super) fn rows(&self) -> usize {
-        self.spare.as_ref().map_or(self.builder.rows, |spare| spare.rows)
+        self.spare.batch.as_ref().map_or(self.builder.rows, |spare| spare.rows)
     }
 
     /// Bytes held: of pages, of the dictionary, of the batch being filled and of the rows that are left of one.
     pub(super) fn held(&self) -> u64 {
-        let pages = self.pages.as_ref().map_or(0, PageReader::held)
-            + self.opening.as_ref().map_or(0, |opening| opening.held());
-        let page = self.page.as_ref().map_or(0, |page| page.held + page.values.held());
-        let entries = self.dictionary.held() + self.released.held();
-        (pages + page + entries + self.builder.held() + self.spare_bytes) as u64
+        let pages = self.pages.as_ref().map_or(0, PageReader::held);
+        let page = match &self.expects {
+            Expects::Page => 0,
+            Expects::Levels(opening) => opening.held(),
+            Expects::Entries(page) => page.held(),
+            Expects::Values(page) => page.held + page.values.held(),
+        };
+        let entries = self.dictionary.as_ref().map_or(0, Entries::held) + self.released.held();
+        (pages + page + entries + self.builder.held() + self.spare.bytes) as u64
     }
 
     /// True when `rows` cannot grow before a batch is taken.
     pub(super) fn has_spare(&self) -> bool {
-        self.spare.is_some()
+        self.spare.batch.is_some()
     }
 
     /// Asks for what [`Going::Need`] waits for.
@@ -276,7 +282,7 @@ impl ColumnReader {
     }
 
     fn try_advance(&mut self, target: usize, work: &mut Work<'_, '_>) -> Result<Going> {
-        if self.spare.is_some() {
+        if self.spare.batch.is_some() {
             return Ok(Going::Done(()));
         }
         let target = target.min(self.builder.capacity);
@@ -284,19 +290,11 @@ impl ColumnReader {
             if self.selected.is_some() {
                 self.pass_unwanted(work)?;
             }
-            let ahead = self.nested.as_ref().map_or(0, NestedLeaf::ahead);
-            if self.page.as_ref().is_some_and(|page| page.entries_left + ahead == 0)
-                && !self.has_values_behind()
-            {
+            if self.is_page_decoded() {
                 // What is wrong at a page's end is found before its last rows leave.
-                match self.pages()?.finish(work)? {
-                    Going::Done(()) => {
-                        self.check_page_end()?;
-                        self.close();
-                    }
-                    Going::Need => return Ok(Going::Need),
-                    Going::Yield => return Ok(Going::Yield),
-                }
+                done!(self.pages()?.finish(work)?);
+                self.check_page_end()?;
+                self.close();
             }
             if !self.released.step(work.budget) {
                 return Ok(Going::Yield);
@@ -304,43 +302,40 @@ impl ColumnReader {
             if self.has_rows(target) {
                 return Ok(Going::Done(()));
             }
-            if let Some(advance) = self.feed(work)? {
-                return Ok(advance);
-            }
-            if self.page.is_some() {
-                let goes_on = match &self.nested {
-                    Some(_) => self.decode_nested(target, work.budget)?,
-                    None => self.decode(target, work.budget)?,
-                };
-                if !goes_on {
-                    return Ok(Going::Done(()));
-                }
-            } else if let Dictionary::Decoding { .. } = &self.dictionary {
-                self.dictionary.step(self.physical_type, work.budget)?;
-            } else if self.opening.is_some() {
-                match self.open_on(work)? {
-                    Going::Done(()) => {}
-                    Going::Need => return Ok(Going::Need),
-                    Going::Yield => return Ok(Going::Yield),
-                }
-            } else {
-                let is_selected = self.selected.is_some();
-                if is_selected {
-                    self.seek(Some(work.input))?;
-                }
-                match self.pages()?.next(is_selected, work)? {
-                    Going::Done(Found::Header(entries)) => self.pass_page(entries, work)?,
-                    Going::Done(Found::Page(kind, body)) => self.open(kind, body)?,
-                    Going::Need => return Ok(Going::Need),
-                    Going::Yield => return Ok(Going::Yield),
-                    Going::Done(Found::End) => {
-                        return Err(Error::corrupt(format!(
-                            "the column chunk ends {} rows and {} entries early",
-                            self.rows_left, self.entries_left
-                        )));
+            done!(self.feed(work)?);
+            match &mut self.expects {
+                Expects::Values(_) => {
+                    let goes_on = match &self.nested {
+                        Some(_) => self.decode_nested(target, work.budget)?,
+                        None => self.decode(target, work.budget)?,
+                    };
+                    if !goes_on {
+                        return Ok(Going::Done(()));
                     }
                 }
-                work.budget.charge_units(SLICE_UNITS);
+                Expects::Entries(page) => {
+                    if page.step(work.budget)? {
+                        self.end_dictionary();
+                    }
+                }
+                Expects::Levels(_) => done!(self.open_on(work)?),
+                Expects::Page => {
+                    let is_selected = self.selected.is_some();
+                    if is_selected {
+                        self.seek(Some(work.input))?;
+                    }
+                    match done!(self.pages()?.next(is_selected, work)?) {
+                        Found::Header(entries) => self.pass_page(entries, work)?,
+                        Found::Page(kind, body) => self.open(kind, body)?,
+                        Found::End => {
+                            return Err(Error::corrupt(format!(
+                                "the column chunk ends {} rows and {} entries early",
+                                self.chunk.rows_left, self.chunk.entries_left
+                            )));
+                        }
+                    }
+                    work.budget.charge_units(SLICE_UNITS);
+                }
             }
             if work.budget.is_spent() {
                 return Ok(Going::Yield);
@@ -348,32 +343,37 @@ impl ColumnReader {
         }
     }
 
+    /// The data page that is being decoded.
+    fn page(&self) -> Option<&DataPage> {
+        if let Expects::Values(page) = &self.expects { Some(page) } else { None }
+    }
+
+    /// True when all of the current page is decoded.
+    fn is_page_decoded(&self) -> bool {
+        let ahead = self.nested.as_ref().map_or(0, NestedLeaf::ahead);
+        self.page().is_some_and(|page| page.entries_left + ahead == 0) && !self.has_values_behind()
+    }
+
     /// The chunk's pages.
     fn pages(&mut self) -> Result<&mut PageReader> {
         self.pages.as_mut().ok_or_else(|| Error::internal("a column without a chunk"))
     }
 
-    /// Gets the stream that wants bytes what it wants. `None` when nothing is wanted any more.
-    fn feed(&mut self, work: &mut Work<'_, '_>) -> Result<Option<Going>> {
-        let stream = match (&mut self.opening, &mut self.page, &mut self.dictionary) {
-            (Some(opening), ..) => Some(opening.body()).filter(|body| body.is_starved()),
-            (_, Some(page), _) => page.starved(),
-            (_, _, Dictionary::Decoding { body, .. }) => Some(body).filter(|body| body.is_starved()),
-            _ => None,
+    /// Gets the stream that wants bytes what it wants.
+    fn feed(&mut self, work: &mut Work<'_, '_>) -> Result<Going> {
+        let starved = match &mut self.expects {
+            Expects::Page => None,
+            Expects::Levels(opening) => Some(opening.body()).filter(|body| body.is_starved()),
+            Expects::Entries(page) => Some(&mut page.body).filter(|body| body.is_starved()),
+            Expects::Values(page) => page.starved(),
         };
-        let (Some(stream), Some(pages)) = (stream, &mut self.pages) else { return Ok(None) };
-        let filled = if !stream.is_held() {
-            pages.fill(stream, work)?
-        } else if stream.gather(work.budget)? {
-            Going::Done(())
-        } else {
-            Going::Yield
-        };
-        Ok(match filled {
-            Going::Done(()) if !work.budget.is_spent() => None,
-            Going::Done(()) | Going::Yield => Some(Going::Yield),
-            Going::Need => Some(Going::Need),
-        })
+        let (Some(stream), Some(pages)) = (starved, &mut self.pages) else { return Ok(Going::Done(())) };
+        if !stream.is_held() {
+            done!(pages.fill(stream, work)?);
+        } else if !stream.gather(work.budget)? {
+            return Ok(Going::Yield);
+        }
+        Ok(if work.budget.is_spent() { Going::Yield } else { Going::Done(()) })
     }
 
     /// True when the batch has `target` whole rows.
@@ -384,36 +384,36 @@ impl ColumnReader {
         match &self.nested {
             Some(nested) if nested.repetition_max > 0 => {
                 // The last row is whole when the next one begins, or the chunk ends; or a page ends that the page index has.
-                let page_left = self.page.as_ref().map_or(0, |page| page.entries_left);
+                let page_left = self.page().map_or(0, |page| page.entries_left);
                 if let Some(selected) = &self.selected
                     && (!selected.takes_row
                         || (selected.page_end().is_some() && nested.ahead() + page_left == 0))
                 {
                     true
-                } else if nested.ahead() > 0 && self.rows_left > 0 {
+                } else if nested.ahead() > 0 && self.chunk.rows_left > 0 {
                     nested.begins_row()
                 } else {
-                    nested.ahead() == 0 && page_left == 0 && self.entries_left == 0
+                    nested.ahead() == 0 && page_left == 0 && self.chunk.entries_left == 0
                 }
             }
             _ => true,
         }
     }
 
-    /// Lets go of a page whose entries are all decoded.
+    /// Releases a page whose entries are all decoded.
     fn close(&mut self) {
-        let Some(page) = self.page.take() else { return };
+        let Expects::Values(page) = core::mem::replace(&mut self.expects, Expects::Page) else { return };
         let DataPage { values, segments, .. } = *page;
         segments.into_iter().flatten().for_each(|segments| self.released.page(segments));
         if let ValueDecoder::DeltaByteArray(delta) = values
-            && self.prefixes_go_on
+            && self.column.prefixes_go_on
         {
             self.last_value = delta.into_last();
         }
     }
 
     fn release_dictionary(&mut self) {
-        if let Dictionary::Whole(entries) = core::mem::replace(&mut self.dictionary, Dictionary::None) {
+        if let Some(entries) = self.dictionary.take() {
             self.released.dictionary(entries);
         }
     }
@@ -437,7 +437,7 @@ impl ColumnReader {
     fn open(&mut self, kind: PageKind, body: Stream) -> Result<()> {
         let (parts, encoding) = match &kind {
             PageKind::Dictionary(header) => {
-                if !matches!(self.dictionary, Dictionary::None) {
+                if self.dictionary.is_some() {
                     return Err(Error::corrupt("a second dictionary in a column chunk"));
                 }
                 ([Part::Absent; 2], header.encoding)
@@ -451,10 +451,10 @@ impl ColumnReader {
                         nested.parts_of_v1(entries, repetition, definition)?
                     }
                     None => {
-                        let definition_max = u8::from(self.is_nullable);
+                        let definition_max = u8::from(self.column.is_nullable);
                         let encoding = header.definition_encoding;
                         if !matches!(
-                            (self.is_nullable, encoding),
+                            (self.column.is_nullable, encoding),
                             (false, _) | (_, Encoding::Rle | Encoding::BitPacked)
                         ) {
                             return Err(Error::corrupt(format!("definition levels encoded as {encoding}")));
@@ -476,27 +476,34 @@ impl ColumnReader {
             }
             PageKind::Other(_) => return Ok(()),
         };
-        self.opening = Some(Box::new(Opening::new(kind, body, parts, ValueDecoder::holds(encoding))));
+        let opening = Opening::new(kind, body, parts, ValueDecoder::holds(encoding));
+        self.expects = Expects::Levels(Box::new(opening));
         Ok(())
     }
 
     /// Goes on with a page that is being opened. One that is held is all there: what is wrong at its end is found before its first
     /// rows leave.
     fn open_on(&mut self, work: &mut Work<'_, '_>) -> Result<Going> {
-        let Some(opening) = &mut self.opening else { return Err(Error::internal("no page to open")) };
+        let Expects::Levels(opening) = &mut self.expects else {
+            return Err(Error::internal("no page to open"));
+        };
         if !opening.step()? {
             return Ok(Going::Done(()));
         }
         if opening.holds_values() {
-            let finished = self.pages()?.finish(work)?;
-            if finished != Going::Done(()) {
-                return Ok(finished);
-            }
+            done!(self.pages()?.finish(work)?);
         }
-        if let Some(opening) = self.opening.take() {
+        if let Expects::Levels(opening) = core::mem::replace(&mut self.expects, Expects::Page) {
             self.decode_opened(opening.finish())?;
         }
         Ok(Going::Done(()))
+    }
+
+    /// Takes in the entries of a dictionary that is decoded.
+    fn end_dictionary(&mut self) {
+        if let Expects::Entries(page) = core::mem::replace(&mut self.expects, Expects::Page) {
+            self.dictionary = Some(page.decoder.finish(self.column.physical_type));
+        }
     }
 
     /// Begins to decode a page that is open.
@@ -508,21 +515,21 @@ impl ColumnReader {
                 let body_bytes = values.left();
                 let decoder = DictionaryDecoder::new(
                     header.encoding,
-                    self.physical_type,
+                    self.column.physical_type,
                     body_bytes,
                     header.values as usize,
-                    self.accept,
-                    &self.limits,
+                    self.column.accept,
+                    &self.column.limits,
                 )?;
-                self.dictionary =
-                    Dictionary::Decoding { decoder: Box::new(decoder), body: values, body_bytes };
+                self.expects =
+                    Expects::Entries(Box::new(DictionaryPage { decoder, body: values, body_bytes }));
                 return Ok(());
             }
             PageKind::Data(header) => {
                 let encodings = [header.repetition_encoding, header.definition_encoding];
                 let levels = match &self.nested {
                     Some(nested) => Levels::Nested(nested.levels([repetition, definition], encodings)),
-                    None if !self.is_nullable => Levels::Required,
+                    None if !self.column.is_nullable => Levels::Required,
                     None if encodings[1] == Encoding::BitPacked => Levels::Bits(definition, 0),
                     None => Levels::Hybrid(Hybrid::new(definition, 1)),
                 };
@@ -533,24 +540,25 @@ impl ColumnReader {
                     Some(nested) => {
                         Levels::Nested(nested.levels([repetition, definition], [Encoding::Rle; 2]))
                     }
-                    None if self.is_nullable => Levels::Hybrid(Hybrid::new(definition, 1)),
+                    None if self.column.is_nullable => Levels::Hybrid(Hybrid::new(definition, 1)),
                     None => Levels::Required,
                 };
                 // None at all is not believed: Arrow Go counts no nulls where it writes no statistics. The levels know.
-                let is_counted = self.is_nullable && self.nested.is_none() && header.nulls > 0;
+                let is_counted = self.column.is_nullable && self.nested.is_none() && header.nulls > 0;
                 (header.values, header.encoding, is_counted.then_some(header.nulls as usize), levels)
             }
             PageKind::Other(_) => return Ok(()),
         };
-        self.entries_left = self.entries_left.checked_sub(entries.into()).ok_or_else(|| {
+        self.chunk.entries_left = self.chunk.entries_left.checked_sub(entries.into()).ok_or_else(|| {
             Error::corrupt(format!(
                 "a page of {entries} values in a column chunk that has {} left",
-                self.entries_left
+                self.chunk.entries_left
             ))
         })?;
-        let dictionary = self.dictionary.entries();
-        let values = ValueDecoder::new(encoding, self.physical_type, values, dictionary, self.accept)?;
-        self.page = Some(Box::new(DataPage {
+        let dictionary = self.dictionary.as_ref();
+        let values =
+            ValueDecoder::new(encoding, self.column.physical_type, values, dictionary, self.column.accept)?;
+        self.expects = Expects::Values(Box::new(DataPage {
             levels,
             values,
             is_prepared: false,
@@ -569,51 +577,56 @@ impl ColumnReader {
     /// Hands out the first `rows` of what is decoded, and keeps the rest for the next batch. `None` when the budget is spent before: then
     /// call again.
     pub(super) fn take(&mut self, rows: usize, budget: &mut Budget<'_>) -> Result<Option<ColumnBatch>> {
-        if self.spare.is_none() {
-            self.spare_bytes = self.builder.held();
+        if self.spare.batch.is_none() {
+            self.spare.bytes = self.builder.held();
             let batch = self.finish(budget).map_err(|error| self.place(error))?;
-            let is_begun = self.page.as_ref().is_some_and(|page| page.entries_left < page.entries);
+            let is_begun = self.page().is_some_and(|page| page.entries_left < page.entries);
             let is_unverified = self.pages.as_ref().is_some_and(PageReader::is_unverified);
-            self.spare = Some(ColumnBatch { provisional: is_begun && is_unverified, ..batch });
+            self.spare.batch = Some(ColumnBatch { provisional: is_begun && is_unverified, ..batch });
         }
-        let Some(batch) = &self.spare else { return Err(Error::internal("a column without a batch")) };
+        let Some(batch) = &self.spare.batch else { return Err(Error::internal("a column without a batch")) };
         if rows == batch.rows {
-            self.spare_bytes = 0;
-            return Ok(self.spare.take());
+            self.spare.bytes = 0;
+            return Ok(self.spare.batch.take());
         }
         let (head, rest) = match (&batch.levels, &self.nested) {
             (Some(levels), Some(nested)) => {
-                if !self.cut.find(levels, rows, nested.definition_max, budget) {
+                if !self.spare.cut.find(levels, rows, nested.definition_max, budget) {
                     return Ok(None);
                 }
-                let Cut { entries, values, .. } = core::mem::take(&mut self.cut);
+                let Cut { entries, values, .. } = core::mem::take(&mut self.spare.cut);
                 batch.split_nested(levels, rows, entries, values)
             }
             _ => (batch.slice(0..rows), batch.slice(rows..batch.rows)),
         };
-        self.spare = Some(rest);
+        self.spare.batch = Some(rest);
         Ok(Some(head))
     }
 
     /// Ends the batch.
     fn finish(&mut self, budget: &mut Budget<'_>) -> Result<ColumnBatch> {
-        let dictionary = self.dictionary.entries();
+        let dictionary = self.dictionary.as_ref();
         if let Some(nested) = &self.nested {
             let has_repetition = nested.repetition_max > 0;
-            return self.builder.finish_nested(self.leaf, self.physical_type, has_repetition, dictionary);
+            return self.builder.finish_nested(
+                self.column.leaf,
+                self.column.physical_type,
+                has_repetition,
+                dictionary,
+            );
         }
         if self.builder.holds_indices.is_none() {
             // Nothing but nulls.
             let filled = self.builder.hold(false)?;
             budget.charge(ROOM_PRICE, filled, 0);
         }
-        self.builder.finish(self.leaf, self.physical_type, dictionary)
+        self.builder.finish(self.column.leaf, self.column.physical_type, dictionary)
     }
 
     fn place(&self, error: Error) -> Error {
         error.at(|place| {
-            place.row_group = Some(self.row_group as u64);
-            place.column = Some(self.path.clone());
+            place.row_group = Some(self.chunk.row_group as u64);
+            place.column = Some(self.column.path.clone());
             if let Some(pages) = &self.pages {
                 place.page = pages.page();
                 place.offset = Some(pages.at());

@@ -17,7 +17,7 @@ use marquetry_base::{
 use super::ReadOptions;
 use super::body::Body;
 use super::options::LargePages;
-use super::work::{Going, Work};
+use super::work::{Going, Work, done};
 use crate::encoding::stream::Stream;
 use crate::format::{ColumnChunk, Compression, PageHeader, PageKind};
 use crate::thrift::{Skim, Stop, WHOLE_BYTES_MAX};
@@ -226,7 +226,7 @@ impl PageReader {
                 }
             }
         };
-        let Going::Done((header, range)) = header else { return Ok(header) };
+        let (header, range) = done!(header);
         self.check_header(range.end - range.start)?;
         self.pages += 1;
         self.at = range.end;
@@ -314,7 +314,7 @@ impl PageReader {
     /// Steps over the rest of the page whose header was read last: nothing of it is wanted any more.
     pub(super) fn pass(&mut self, work: &mut Work<'_, '_>) {
         if let Expects::Body(body) = core::mem::replace(&mut self.expects, Expects::Header(None)) {
-            work.input.release(body.packed.clone());
+            work.input.release(body.range());
             body.give_back(work.decompressors);
         }
     }
@@ -328,11 +328,7 @@ impl PageReader {
                     if self.at >= self.end {
                         return Ok(Going::Done(Found::End));
                     }
-                    let header = match self.next_header(work.input, work.budget)? {
-                        Going::Done((header, _)) => header,
-                        Going::Need => return Ok(Going::Need),
-                        Going::Yield => return Ok(Going::Yield),
-                    };
+                    let (header, _) = done!(self.next_header(work.input, work.budget)?);
                     self.limits.check(Limit::PageBytes, header.compressed_bytes.into())?;
                     self.limits.check(Limit::PageBytes, header.uncompressed_bytes.into())?;
                     if let PageKind::Other(_) = header.kind {
@@ -345,7 +341,7 @@ impl PageReader {
                         let first = (self.verify_first_bytes, self.large_pages);
                         let body = Body::new(header, self.at, crc, self.window_bytes, first);
                         // Errors in the page are told with the place behind it, wherever its chunks end.
-                        self.at = body.packed.end;
+                        self.at = body.range().end;
                         let entries = body.entries();
                         self.expects = Expects::Body(Box::new(body));
                         if let Some(entries) = entries.filter(|_| by_header) {
@@ -353,23 +349,11 @@ impl PageReader {
                         }
                     }
                 }
-                Expects::Body(body) => {
-                    let done = match &body.header {
-                        Some(_) => body.check_first(work)?,
-                        None => self.finish(work)?,
-                    };
-                    match done {
-                        Going::Done(()) => {}
-                        Going::Need => return Ok(Going::Need),
-                        Going::Yield => return Ok(Going::Yield),
-                    }
-                    if let Expects::Body(body) = &mut self.expects
-                        && let Some(header) = body.header.take()
-                    {
-                        let stream = body.open(&header, self.compression)?;
-                        return Ok(Going::Done(Found::Page(header.kind, stream)));
-                    }
+                Expects::Body(body) if !body.is_open() => {
+                    let opened = body.open(self.compression, work)?;
+                    return Ok(opened.map(|(kind, stream)| Found::Page(kind, stream)));
                 }
+                Expects::Body(_) => done!(self.finish(work)?),
             }
         }
     }
@@ -377,11 +361,9 @@ impl PageReader {
     /// Ends the current page, whose values are all decoded: what is left of its body is looked at, and dropped.
     pub(super) fn finish(&mut self, work: &mut Work<'_, '_>) -> Result<Going> {
         let Expects::Body(body) = &mut self.expects else { return Ok(Going::Done(())) };
-        let finished = body.finish(work)?;
-        if finished == Going::Done(()) {
-            self.expects = Expects::Header(None);
-        }
-        Ok(finished)
+        done!(body.finish(work)?);
+        self.expects = Expects::Header(None);
+        Ok(Going::Done(()))
     }
 
     /// Supplies the stream of the current page with the bytes that it wants.
@@ -389,11 +371,11 @@ impl PageReader {
         let Expects::Body(body) = &mut self.expects else {
             return Err(Error::internal("bytes of a page that is at its end"));
         };
-        let filled = body.fill(stream, work)?;
-        if filled == Going::Done(()) && body.is_done() {
-            work.input.release(body.packed.clone());
+        done!(body.fill(stream, work)?);
+        if body.is_done() {
+            work.input.release(body.range());
             self.expects = Expects::Header(None);
         }
-        Ok(filled)
+        Ok(Going::Done(()))
     }
 }

@@ -26,3 +26,26 @@ pub(super) enum Going<T = ()> {
     /// The budget is spent.
     Yield,
 }
+
+impl<T> Going<T> {
+    /// Converts what is there.
+    pub(super) fn map<U>(self, turn: impl FnOnce(T) -> U) -> Going<U> {
+        match self {
+            Going::Done(there) => Going::Done(turn(there)),
+            Going::Need => Going::Need,
+            Going::Yield => Going::Yield,
+        }
+    }
+}
+
+/// What is done; what is not is returned, as `?` does with errors.
+macro_rules! done {
+    ($going:expr) => {
+        match $going {
+            Going::Done(there) => there,
+            Going::Need => return Ok(Going::Need),
+            Going::Yield => return Ok(Going::Yield),
+        }
+    };
+}
+pub(super) use done;

@@ -8,7 +8,7 @@ use marquetry_conformance::craft::{
 
 use super::{Case, Random, Work};
 
-const CRC: &str = "read/body.rs CRC_PRICE";
+const CRC: &str = "read/body/packed.rs CRC_PRICE";
 const COPY: &str = "growing.rs COPY_PRICE";
 const ROOM: &str = "growing.rs ROOM_PRICE";
 const HEADER: &str = "read/page.rs HEADER_PRICE";

@@ -6,8 +6,8 @@ use marquetry_base::{Budget, Error, Limit, Result};
 use super::super::data_page::{Levels, RUN_PRICE, before_value};
 use super::super::values::ValueDecoder;
 use super::{
-    ColumnReader, FIXED_SPREAD_PRICE, LEVEL_PRICE, SLICE_ROWS_MAX, SLICE_ROWS_MIN, SLICE_UNITS, SPREAD_PRICE,
-    buffers_of, too_many_rows,
+    ColumnReader, Expects, FIXED_SPREAD_PRICE, LEVEL_PRICE, SLICE_ROWS_MAX, SLICE_ROWS_MIN, SLICE_UNITS,
+    SPREAD_PRICE, buffers_of, too_many_rows,
 };
 use crate::growing::ROOM_PRICE;
 use crate::schema::PhysicalType;
@@ -19,13 +19,13 @@ const SKIPPED_ROWS_A_UNIT: usize = 32;
 impl ColumnReader {
     /// Decodes one slice of the current page of a nested leaf. False when the batch must end first.
     pub(super) fn decode_nested(&mut self, target: usize, budget: &mut Budget<'_>) -> Result<bool> {
-        let (Some(page), Some(nested)) = (&mut self.page, &mut self.nested) else {
+        let (Expects::Values(page), Some(nested)) = (&mut self.expects, &mut self.nested) else {
             return Err(Error::internal("no page to decode"));
         };
         if !page.prepare(&mut self.last_value, budget)? {
             return Ok(true);
         }
-        let dictionary = self.dictionary.entries();
+        let dictionary = self.dictionary.as_ref();
         let price = page.values.price(dictionary);
         let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
         let affordable = affordable.min(self.builder.slice_entries());
@@ -47,7 +47,7 @@ impl ColumnReader {
         let mut wanted = u64::MAX;
         if let Some(selected) = &mut self.selected {
             let begins = nested.begins_row();
-            let position = self.chunk_rows - self.rows_left;
+            let position = self.chunk.rows - self.chunk.rows_left;
             let run = selected.next(position);
             let is_next = run.as_ref().is_some_and(|run| run.start == position);
             if if begins { !is_next } else { !selected.takes_row } {
@@ -55,7 +55,8 @@ impl ColumnReader {
                 let entries = nested.within(gap, affordable);
                 page.behind += nested.values_in(entries);
                 let (_, _, rows) = nested.take(entries);
-                self.rows_left = self.rows_left.checked_sub(rows as u64).ok_or_else(too_many_rows)?;
+                self.chunk.rows_left =
+                    self.chunk.rows_left.checked_sub(rows as u64).ok_or_else(too_many_rows)?;
                 selected.takes_row &= rows == 0;
                 budget.charge_units(LEVEL_PRICE.of(0, entries) + SLICE_UNITS);
                 return Ok(true);
@@ -75,11 +76,11 @@ impl ColumnReader {
         if !is_admitted {
             return Err(Error::corrupt("a dictionary in the middle of a row"));
         }
-        if nested.begins_row() && self.rows_left == 0 {
+        if nested.begins_row() && self.chunk.rows_left == 0 {
             return Err(too_many_rows());
         }
         // Where a row is large, it is taken slice by slice; a batch ends only between rows. So it is in a slice of large values.
-        let rows_max = self.rows_left.min(wanted);
+        let rows_max = self.chunk.rows_left.min(wanted);
         let rows_max = usize_of(rows_max).unwrap_or(usize::MAX).min(target - self.builder.rows);
         let entries = nested.within(rows_max, affordable);
         let left = self.builder.entries_left();
@@ -97,8 +98,8 @@ impl ColumnReader {
         let (definition, repetition, rows) = nested.take(entries);
         self.builder.add_levels(definition, repetition)?;
         // A few bytes of runs can stand for a row of billions of entries.
-        self.limits.check(Limit::TotalBytes, self.builder.held() as u64)?;
-        self.rows_left -= rows as u64;
+        self.column.limits.check(Limit::TotalBytes, self.builder.held() as u64)?;
+        self.chunk.rows_left -= rows as u64;
         self.builder.rows += rows;
         page.is_used |= entries > 0;
         if let Some(selected) = &mut self.selected {
@@ -112,21 +113,23 @@ impl ColumnReader {
 
     /// Decodes one slice of the current page. False when the batch must end first.
     pub(super) fn decode(&mut self, target: usize, budget: &mut Budget<'_>) -> Result<bool> {
-        let Some(page) = &mut self.page else { return Err(Error::internal("no page to decode")) };
+        let Expects::Values(page) = &mut self.expects else {
+            return Err(Error::internal("no page to decode"));
+        };
         if !page.prepare(&mut self.last_value, budget)? {
             return Ok(true);
         }
-        let dictionary = self.dictionary.entries();
+        let dictionary = self.dictionary.as_ref();
         let mut wanted = usize::MAX;
         if let Some(selected) = &mut self.selected {
-            let position = self.chunk_rows - self.rows_left;
+            let position = self.chunk.rows - self.chunk.rows_left;
             let run = selected.next(position).unwrap_or(u64::MAX..u64::MAX);
             let gap = usize_of(run.start - position).unwrap_or(usize::MAX).min(page.entries_left);
             if gap > 0 {
                 let (rows, there) = page.skip_levels(gap.min(SKIPPED_ROWS_MAX))?;
                 page.behind += there;
                 page.entries_left -= rows;
-                self.rows_left = self.rows_left.saturating_sub(rows as u64);
+                self.chunk.rows_left = self.chunk.rows_left.saturating_sub(rows as u64);
                 page.charge_runs(budget);
                 budget.charge_units((rows / SKIPPED_ROWS_A_UNIT) as u64 + SLICE_UNITS);
                 return Ok(true);
@@ -142,7 +145,7 @@ impl ColumnReader {
         if self.builder.is_heavy(page.values.chunk()) {
             return Ok(false);
         }
-        let wants_indices = self.keep_dictionaries
+        let wants_indices = self.column.keep_dictionaries
             && page.values.is_dictionary()
             && dictionary.is_some_and(|entries| entries.kept().is_some());
         let has_values = !matches!(page.values, ValueDecoder::Nothing);
@@ -162,7 +165,7 @@ impl ColumnReader {
         // Room has its price.
         let rows = rows.min(budget.values_left(price).max(SLICE_ROWS_MIN));
         let at = self.builder.rows;
-        let (rows, there) = page.levels_of(&mut self.builder, rows, self.is_nullable)?;
+        let (rows, there) = page.levels_of(&mut self.builder, rows, self.column.is_nullable)?;
         if there > 0 && self.builder.holds_indices.is_none() {
             let filled = self.builder.hold(wants_indices)?;
             budget.charge(ROOM_PRICE, filled, 0);
@@ -178,14 +181,14 @@ impl ColumnReader {
         self.builder.end_slice(done, decoded.values)?;
         page.entries_left -= done;
         page.is_used |= done > 0;
-        self.rows_left = self.rows_left.saturating_sub(done as u64);
+        self.chunk.rows_left = self.chunk.rows_left.saturating_sub(done as u64);
         if page.entries_left == 0 && page.nulls_left.is_some_and(|nulls| nulls > 0) {
             return Err(Error::corrupt("a page with fewer nulls than its header says"));
         }
         page.charge_runs(budget);
         budget.charge(price, decoded.bytes, decoded.values);
         if decoded.values < done {
-            match self.physical_type {
+            match self.column.physical_type {
                 PhysicalType::Int96 | PhysicalType::FixedLenByteArray(_) => {
                     budget.charge(FIXED_SPREAD_PRICE, decoded.bytes, done);
                 }

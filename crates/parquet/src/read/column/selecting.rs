@@ -6,7 +6,7 @@ use marquetry_base::{Error, Input, Result};
 
 use super::super::levels::NestedLeaf;
 use super::super::work::Work;
-use super::{ColumnReader, too_many_rows};
+use super::{ColumnReader, Expects, too_many_rows};
 use crate::schema::PhysicalType;
 
 /// Bytes of pages that follow each other which are looked ahead for, where only some pages are wanted.
@@ -14,18 +14,21 @@ const READ_BYTES_MAX: u64 = 8 << 20;
 impl ColumnReader {
     /// Rows of the chunk that are in a batch, or were stepped over; of a nested leaf, those that were begun.
     pub(super) fn position(&self) -> u64 {
-        self.chunk_rows.saturating_sub(self.rows_left)
+        self.chunk.rows.saturating_sub(self.chunk.rows_left)
     }
 
     /// True where every value must be decoded, wanted or not: those of a page go on from the one before.
     pub(super) fn decodes_all(&self) -> bool {
-        self.prefixes_go_on
-            && matches!(self.physical_type, PhysicalType::ByteArray | PhysicalType::FixedLenByteArray(_))
+        self.column.prefixes_go_on
+            && matches!(
+                self.column.physical_type,
+                PhysicalType::ByteArray | PhysicalType::FixedLenByteArray(_)
+            )
     }
 
     /// True where values were stepped over that must be decoded before the page ends.
     pub(super) fn has_values_behind(&self) -> bool {
-        self.decodes_all() && self.page.as_ref().is_some_and(|page| page.behind > 0)
+        self.decodes_all() && self.page().is_some_and(|page| page.behind > 0)
     }
 
     /// Goes on to the next page with a wanted row, if it is known where pages are.
@@ -48,7 +51,7 @@ impl ColumnReader {
             input.release(start..page.offset);
         }
         if page.offset > start {
-            self.rows_left = self.chunk_rows.saturating_sub(page.first_row);
+            self.chunk.rows_left = self.chunk.rows.saturating_sub(page.first_row);
             if let Some(nested) = &mut self.nested {
                 nested.start();
             }
@@ -72,8 +75,9 @@ impl ColumnReader {
             return Err(Error::corrupt(message));
         }
         if selected.passes(position, entries) {
-            self.rows_left = self.rows_left.checked_sub(entries).ok_or_else(too_many_rows)?;
-            self.entries_left = self.entries_left.checked_sub(entries).ok_or_else(too_many_rows)?;
+            self.chunk.rows_left = self.chunk.rows_left.checked_sub(entries).ok_or_else(too_many_rows)?;
+            self.chunk.entries_left =
+                self.chunk.entries_left.checked_sub(entries).ok_or_else(too_many_rows)?;
             self.pages()?.pass(work);
         }
         Ok(())
@@ -82,7 +86,8 @@ impl ColumnReader {
     /// Steps over the rest of the page if no row of it is wanted.
     pub(super) fn pass_unwanted(&mut self, work: &mut Work<'_, '_>) -> Result<()> {
         let (position, decodes_all) = (self.position(), self.decodes_all());
-        let (Some(selected), Some(page), Some(pages)) = (&mut self.selected, &mut self.page, &mut self.pages)
+        let (Some(selected), Expects::Values(page), Some(pages)) =
+            (&mut self.selected, &mut self.expects, &mut self.pages)
         else {
             return Ok(());
         };
@@ -109,10 +114,10 @@ impl ColumnReader {
             return Ok(());
         }
         match &mut self.nested {
-            None => self.rows_left = self.rows_left.saturating_sub(page.entries_left as u64),
+            None => self.chunk.rows_left = self.chunk.rows_left.saturating_sub(page.entries_left as u64),
             Some(nested) => {
-                let end = selected.page_end().unwrap_or(self.chunk_rows);
-                self.rows_left = self.rows_left.min(self.chunk_rows.saturating_sub(end));
+                let end = selected.page_end().unwrap_or(self.chunk.rows);
+                self.chunk.rows_left = self.chunk.rows_left.min(self.chunk.rows.saturating_sub(end));
                 selected.takes_row = false;
                 nested.start();
             }
