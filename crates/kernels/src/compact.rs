@@ -21,7 +21,51 @@ pub fn values<T: Plain>(values: &[T], validity: &[u8], first: usize, out: &mut [
     values_with(isa(), values, validity, first, out)
 }
 
-/// The same for strings of `width` bytes, one after the other; returns how many.
+/// The same in place: moves the values whose bit is set to the front; returns how many. Those after them are undefined.
+///
+/// # Errors
+///
+/// `Short` if `keep` has too few bits.
+pub fn in_place<T: Plain>(values: &mut [T], keep: &[u8], first: usize) -> Result<usize, Error> {
+    need_bits(first.checked_add(values.len()), keep.len())?;
+    let mut done = 0;
+    for start in (0..values.len()).step_by(64) {
+        let count = (values.len() - start).min(64);
+        let word = bits::read(keep, first + start, count);
+        if word.count_ones() as usize == count {
+            values.copy_within(start..start + count, done);
+            done += count;
+        } else if word != 0 {
+            // Each value is written, and the next over it unless its bit is set: no branch that depends on the bits.
+            for bit in 0..count {
+                values[done] = values[start + bit];
+                done += (word >> bit & 1) as usize;
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// The same in place for strings of `width` bytes, one after the other; returns how many.
+///
+/// # Errors
+///
+/// `Mismatch` if `values` ends within a string; `Short` if `keep` has too few bits.
+pub fn fixed_in_place(width: usize, values: &mut [u8], keep: &[u8], first: usize) -> Result<usize, Error> {
+    let count = values.len().checked_div(width).unwrap_or(0);
+    if count * width != values.len() {
+        return Err(Error::Mismatch);
+    }
+    need_bits(first.checked_add(count), keep.len())?;
+    let mut done = 0;
+    runs(keep, first, count, |start, length| {
+        values.copy_within(start * width..(start + length) * width, done * width);
+        done += length;
+    });
+    Ok(done)
+}
+
+/// [`values`] for strings of `width` bytes, one after the other; returns how many.
 ///
 /// # Errors
 ///
@@ -173,6 +217,12 @@ mod tests {
             let bytes = crate::plain::as_bytes(&all);
             let done = fixed(size_of::<T>(), bytes, &bitmap, first, &mut out).unwrap();
             assert_eq!(&out[..done * size_of::<T>()], crate::plain::as_bytes(&there));
+            let mut bytes = bytes.to_vec();
+            let done = fixed_in_place(size_of::<T>(), &mut bytes, &bitmap, first).unwrap();
+            assert_eq!(&bytes[..done * size_of::<T>()], crate::plain::as_bytes(&there));
+            let mut values = all.clone();
+            let done = in_place(&mut values, &bitmap, first).unwrap();
+            assert_eq!(&values[..done], there);
         }
     }
 
@@ -212,5 +262,10 @@ mod tests {
         assert!(values(&[1u32; 9], &[0; 1], usize::MAX, &mut [0; 9]).is_err());
         assert_eq!(fixed(4, &[1; 9], &[0; 1], 0, &mut [0; 9]), Err(Error::Mismatch));
         assert_eq!(fixed(0, &[], &[], 0, &mut []), Ok(0));
+        assert_eq!(in_place(&mut [1u32; 9], &[0; 1], 0), Err(Error::Short { needed: 2, given: 1 }));
+        assert!(in_place(&mut [1u32; 9], &[0; 1], usize::MAX).is_err());
+        assert_eq!(fixed_in_place(4, &mut [1; 9], &[0; 1], 0), Err(Error::Mismatch));
+        assert_eq!(fixed_in_place(1, &mut [1; 9], &[0; 1], 0), Err(Error::Short { needed: 2, given: 1 }));
+        assert_eq!(fixed_in_place(0, &mut [], &[], 0), Ok(0));
     }
 }

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Error, Limits, Machine, Object, Result, Step, Want};
 use marquetry_codecs::StandardCodecs;
-use marquetry_parquet::batch::Assembler;
+use marquetry_parquet::batch::{Assembler, RowSelection};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{
     BatchReader, Conform, ConformReader, FooterReader, PageIndexReader, ReadOptions,
@@ -65,6 +65,8 @@ pub enum Work {
         /// Checks that strings are UTF-8.
         verify_utf8: bool,
     },
+    /// Batches of every other row.
+    EveryOther,
     /// Arrays of nested columns, the batches' own reading aside.
     Arrays,
     /// Records, the batches' own reading aside.
@@ -136,6 +138,16 @@ pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
             options.verify_utf8 = *verify_utf8;
             let mut reader = batches(metadata, options)?;
             while timer.next(&mut reader, &case.file, *piece_bytes)?.is_some() {}
+        }
+        Work::EveryOther => {
+            let (mut rows, budget) = (RowSelection::none(), &mut Budget::unlimited());
+            for row in (0..metadata.row_groups[0].rows).step_by(2) {
+                rows.push(row..row + 1, budget)?;
+            }
+            timer.is_on = true;
+            let mut reader = batches(metadata, options)?;
+            reader.select(0, rows)?;
+            while timer.next(&mut reader, &case.file, u64::MAX)?.is_some() {}
         }
         Work::Arrays => {
             let mut assemblers = assemblers(&metadata.schema)?;

@@ -214,6 +214,30 @@ impl RowSelection {
         at
     }
 
+    /// Sets the bit of each wanted row of `rows`, whose first one has bit 0 of `out`: bits enough for all, none of them set.
+    pub(crate) fn bits_of(&self, rows: Range<u64>, out: &mut [u8]) -> Result<()> {
+        let start = self.blocks.partition_point(|block| block.end() <= rows.start);
+        for block in self.blocks.iter_from(start).take_while(|block| block.first < rows.end) {
+            let part = rows.start.max(block.first)..rows.end.min(block.end());
+            let length = |rows: u64| usize_of(rows).ok_or_else(beyond);
+            match &block.rows {
+                Rows::Bits(bits) => {
+                    let (from, to) = (length(part.start - block.first)?, length(part.start - rows.start)?);
+                    bits::copy(bits, from, out, to, length(part.end - part.start)?).map_err(|_| beyond())?;
+                }
+                Rows::All(_) | Rows::Ranges(_) => {
+                    let mut at = part.start;
+                    while let Some(run) = block.next_run(at).filter(|run| run.start < part.end) {
+                        at = run.end.min(part.end);
+                        let (to, count) = (length(run.start - rows.start)?, length(at - run.start)?);
+                        bits::fill(out, to, count, true).map_err(|_| beyond())?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Where the last wanted row ends.
     pub fn end(&self) -> u64 {
         let last = self.blocks.last();
@@ -614,6 +638,14 @@ mod tests {
         let rows: u64 = runs.iter().map(|run| run.end - run.start).sum();
         assert_eq!(selection.rows(), rows);
         assert_eq!(selection.end(), runs.last().map_or(0, |run| run.end));
+        let mut at = 0;
+        while at < model.len() {
+            let part = at..model.len().min(at + 1000);
+            let mut bits = [0; 125];
+            selection.bits_of(u64_of(part.start)..u64_of(part.end), &mut bits).unwrap();
+            assert!(part.clone().all(|row| bits::get(&bits, row - at) == Some(model[row])));
+            at = part.end;
+        }
         let (mut at, mut counted) = (0, 0);
         while counted < rows {
             let next = selection.after(at, 777);

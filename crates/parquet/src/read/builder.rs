@@ -1,5 +1,7 @@
 //! The batch that a column is filling.
 
+mod kept;
+
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;

@@ -11,7 +11,7 @@ use marquetry_kernels::levels;
 
 use super::ReadOptions;
 use super::builder::Builder;
-use super::data_page::{DataPage, Levels, RowsAhead};
+use super::data_page::{DataPage, Levels, RowsAhead, SKIP_UNITS};
 use super::decompressors::Decompressors;
 use super::dictionary::{Decoded, DictionaryDecoder, Entries};
 use super::levels::{NestedLeaf, part_of_v1};
@@ -43,6 +43,14 @@ const SPREAD_PRICE: Price = Price::per_kilovalue(1500);
 const FIXED_SPREAD_PRICE: Price = Price { kib: 150, kilovalue: 7500 };
 /// What a slice costs beside its values, and what a page costs.
 const SLICE_UNITS: u64 = 50;
+/// What a run of wanted rows costs that is a slice of its own: the rows before it are stepped over, and so are their values.
+const RUN_UNITS: u64 = 2 * SLICE_UNITS + SKIP_UNITS;
+/// What it costs to look whether runs are so short that they are decoded together.
+const LOOK_UNITS: u64 = 50;
+/// The price of a row, or of an entry, of those of which some are to be dropped: its levels and its value are moved.
+const KEEP_PRICE: Price = Price::per_kilovalue(4000);
+/// The price of a value beside that, of byte strings of one width.
+const FIXED_KEEP_PRICE: Price = Price { kib: 150, kilovalue: 6000 };
 
 /// Levels that are looked at at a time where a batch of a nested leaf is cut, and their price.
 const CUT_ENTRIES: usize = 32 << 10;

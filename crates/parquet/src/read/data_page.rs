@@ -20,7 +20,7 @@ pub(super) const RUN_PRICE: Price = Price::per_kilovalue(13 << 10);
 const BLOCK_PRICE: Price = Price::per_kilovalue(30 << 10);
 
 /// What stepping over values costs, beside those that are decoded for it, and runs.
-const SKIP_UNITS: u64 = 50;
+pub(super) const SKIP_UNITS: u64 = 50;
 
 /// A data page, somewhere in its middle.
 pub(super) struct DataPage {

@@ -315,6 +315,14 @@ impl NestedLeaf {
         }
     }
 
+    /// Rows that begin in the next `entries`.
+    pub(super) fn rows_in(&self, entries: usize) -> usize {
+        match self.repetition_max {
+            0 => entries,
+            _ => rows_of(self.repetition.get(self.next..self.next + entries).unwrap_or_default()),
+        }
+    }
+
     /// Values in the next `entries`.
     pub(super) fn values_in(&self, entries: usize) -> usize {
         // Of a leaf that is not flat, the largest level is never 0.

@@ -181,7 +181,8 @@ impl BatchReader {
 
     /// Reads only these rows of a row group, which has not begun. Of one for which this is never called all rows are read.
     ///
-    /// Pages without a wanted row are not decoded, and their values are not checked. Where [`locate`](BatchReader::locate) has said
+    /// Pages without a wanted row are not decoded, and their values are not checked. Of other pages, rows between wanted runs that are short
+    /// and many are decoded and dropped; others are stepped over. Where [`locate`](BatchReader::locate) has said
     /// where the pages of a leaf are, those are not asked for either; else all of a chunk is, up to its last wanted row. Batches go on
     /// over what is left out: they have as many rows as ever, and begin at [`first_row`](Batch::first_row).
     ///

@@ -1,8 +1,13 @@
 //! The rows that a column is to read of its chunk, and the pages that have some.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
+
+use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::{Error, Result};
+use marquetry_kernels::bits;
 
 use crate::batch::RowSelection;
 use crate::format::{OffsetIndex, PageLocation};
@@ -11,6 +16,23 @@ use crate::format::{OffsetIndex, PageLocation};
 const PAGES_AHEAD: usize = 64;
 /// Ranges of wanted pages that are asked for early, at most.
 const RANGES_AHEAD: usize = 16;
+
+/// Rows that are looked at together, at most, where some of them are wanted.
+pub(super) const MIXED_ROWS_MAX: usize = 1024;
+/// Rows of a run which is worth a slice of its own, whatever is around it.
+pub(super) const LONG_RUN_ROWS: u64 = 64;
+
+/// A bit for each of the rows, or entries, that are looked at together.
+pub(super) type MixedBits = [u8; MIXED_ROWS_MAX / 8];
+
+/// Rows of which some are wanted: the first and the last are, and their bits say which others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mixed {
+    pub(super) rows: usize,
+    /// Those that are wanted, and the runs that they are in.
+    pub(super) wanted: usize,
+    pub(super) runs: usize,
+}
 
 /// What is wanted of a column chunk.
 #[derive(Debug)]
@@ -24,6 +46,8 @@ pub(super) struct Selected {
     run: Range<u64>,
     /// The page that is being read, where it is known where pages are.
     page: usize,
+    /// The rows that were [looked at](Selected::look) last.
+    bits: Box<MixedBits>,
     /// Of a nested leaf: the row that was begun last is wanted.
     pub(super) takes_row: bool,
 }
@@ -32,7 +56,16 @@ impl Selected {
     /// These rows of a chunk of `chunk_rows`, whose pages are where `pages` says, if that is known.
     pub(super) fn new(rows: Arc<RowSelection>, pages: Option<Arc<OffsetIndex>>, chunk_rows: u64) -> Selected {
         let pages = pages.filter(|pages| !pages.pages.is_empty());
-        Selected { rows, pages, chunk_rows, from: 0, run: 0..0, page: 0, takes_row: false }
+        Selected {
+            rows,
+            pages,
+            chunk_rows,
+            from: 0,
+            run: 0..0,
+            page: 0,
+            bits: Box::new([0; MIXED_ROWS_MAX / 8]),
+            takes_row: false,
+        }
     }
 
     /// The first wanted rows that follow each other, at or behind `position`.
@@ -42,6 +75,60 @@ impl Selected {
             self.run = self.rows.next_run(position).unwrap_or(u64::MAX..u64::MAX);
         }
         (self.run.start < u64::MAX).then(|| self.run.start.max(position)..self.run.end)
+    }
+
+    /// Looks at the rows from `position` on, which is wanted: up to the last wanted one of `rows`, or of [`MIXED_ROWS_MAX`].
+    pub(super) fn look(&mut self, position: u64, rows: usize) -> Result<Mixed> {
+        let rows = rows.min(MIXED_ROWS_MAX);
+        self.bits.fill(0);
+        self.rows.bits_of(position..position.saturating_add(u64_of(rows)), &mut self.bits[..])?;
+        let (mut mixed, mut before) = (Mixed { rows: 0, wanted: 0, runs: 0 }, 0);
+        for (at, word) in self.bits.as_chunks::<8>().0.iter().enumerate() {
+            let word = u64::from_le_bytes(*word);
+            // A run begins where a bit is set, and the one before is not.
+            mixed.runs += usize_of_u32((word & !((word << 1) | before)).count_ones());
+            mixed.wanted += usize_of_u32(word.count_ones());
+            before = word >> 63;
+            if word != 0 {
+                mixed.rows = at * 64 + 64 - usize_of_u32(word.leading_zeros());
+            }
+        }
+        Ok(mixed)
+    }
+
+    /// Sets the bits of those of the next `entries` entries of a nested leaf that are in a wanted row; the rows that begin are the first of
+    /// those that were [looked at](Selected::look) last. How many of them are wanted.
+    pub(super) fn keep_entries(
+        &mut self,
+        entries: usize,
+        repetition: &[u8],
+        keep: &mut MixedBits,
+    ) -> Result<usize> {
+        let too_many = |_| Error::internal("more entries than are looked at together");
+        if repetition.is_empty() {
+            bits::copy(&self.bits[..], 0, keep, 0, entries).map_err(too_many)?;
+            if let Some(last) = entries.checked_sub(1) {
+                self.takes_row = bits::get(&self.bits[..], last) == Some(true);
+            }
+            return bits::count_ones(keep, 0, entries).map_err(too_many);
+        }
+        let mut of_rows = [0u8; MIXED_ROWS_MAX + 1];
+        bits::unpack_bool(&self.bits[..], 0, &mut of_rows[1..]).map_err(too_many)?;
+        // The row that was begun before, then those that begin.
+        of_rows[0] = u8::from(self.takes_row);
+        let (mut row, mut takes) = (0, [0u8; MIXED_ROWS_MAX]);
+        for (taken, &level) in takes.iter_mut().zip(repetition) {
+            row += usize::from(level == 0);
+            *taken = of_rows[row];
+        }
+        self.takes_row = of_rows[row] == 1;
+        bits::from_levels(takes.get(..entries).unwrap_or(&takes), 1, keep, 0).map_err(too_many)?;
+        Ok(of_rows[1..=row].iter().map(|&taken| usize::from(taken)).sum())
+    }
+
+    /// A bit for each of the rows that were [looked at](Selected::look) last: whether it is wanted.
+    pub(super) fn bits(&self) -> &MixedBits {
+        &self.bits
     }
 
     /// True where none of the `rows` rows from `position` on is wanted.

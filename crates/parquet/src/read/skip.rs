@@ -33,6 +33,26 @@ impl Skipped {
 }
 
 impl ValueDecoder {
+    /// True where a value that is not wanted costs nothing, by the table above.
+    pub(super) fn skips_freely(&self) -> bool {
+        match self {
+            ValueDecoder::Plain(_)
+            | ValueDecoder::PlainBits(..)
+            | ValueDecoder::Rle(_)
+            | ValueDecoder::Dictionary(_)
+            | ValueDecoder::ByteStreamSplit(_)
+            | ValueDecoder::Nothing => true,
+            ValueDecoder::PlainByteArray(_)
+            | ValueDecoder::Delta32(_)
+            | ValueDecoder::Delta64(_)
+            | ValueDecoder::AlpFloat(_)
+            | ValueDecoder::AlpDouble(_)
+            | ValueDecoder::DeltaLengthByteArray(_)
+            | ValueDecoder::DeltaByteArray(_)
+            | ValueDecoder::Leading(..) => false,
+        }
+    }
+
     /// Steps over values of `width` bytes, if they have one: at most `count`, and fewer where a stream wants bytes first. No more than
     /// `decoded_max` are decoded for it.
     pub(super) fn skip(&mut self, count: usize, width: usize, decoded_max: usize) -> Result<Skipped> {

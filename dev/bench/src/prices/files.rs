@@ -22,6 +22,7 @@ const INDEX: &str = "format/index.rs ELEMENT_PRICE";
 const CHUNK: &str = "read/index.rs CHUNK_PRICE";
 const ENTRY: &str = "batch/assembler.rs ENTRY_PRICE";
 const LEVEL: &str = "read/column.rs LEVEL_PRICE";
+const KEEP: &str = "read/column.rs KEEP_PRICE";
 const OP: &str = "record/mod.rs OP_PRICE";
 const EVENT: &str = "record/shred.rs EVENT_PRICE";
 const ABSENT: &str = "record/shred.rs ENTRY_PRICE";
@@ -248,6 +249,9 @@ fn nested(count: usize) -> Vec<Case> {
         Case::new(LEVEL, "list<int64> of 3, runs of one", count, lists(count, 3, true)),
         Case::new(LEVEL, "list<int64>, two rows", count, lists(count, long, false)),
         Case::new(LEVEL, "struct of two int64", count, structs(count)),
+        Case::new(KEEP, "every other list<int64> of 1", count, lists(count, 1, false)).work(Work::EveryOther),
+        Case::new(KEEP, "every other list<int64> of 3", count, lists(count, 3, false)).work(Work::EveryOther),
+        Case::new(KEEP, "every other struct of two int64", count, structs(count)).work(Work::EveryOther),
         Case::new(ENTRY, "list<int64> of 1", count, lists(count, 1, false)).work(Work::Arrays),
         Case::new(ENTRY, "list<int64> of 3", count, lists(count, 3, false)).work(Work::Arrays),
         Case::new(ENTRY, "list<int64>, two rows", count, lists(count, long, false)).work(Work::Arrays),

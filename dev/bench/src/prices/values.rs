@@ -20,6 +20,8 @@ const LEVEL: &str = "read/column.rs LEVEL_PRICE";
 const RUN: &str = "read/data_page.rs RUN_PRICE";
 const SPREAD: &str = "read/column.rs SPREAD_PRICE";
 const FIXED_SPREAD: &str = "read/column.rs FIXED_SPREAD_PRICE";
+const KEEP: &str = "read/column.rs KEEP_PRICE";
+const FIXED_KEEP: &str = "read/column.rs FIXED_KEEP_PRICE";
 const BLOCK: &str = "read/data_page.rs BLOCK_PRICE";
 const NUMBERS: &str = "read/dictionary.rs NUMBERS";
 const VIEWS: &str = "read/dictionary.rs VIEWS";
@@ -44,8 +46,29 @@ pub(super) fn cases(thousands: usize) -> Vec<Case> {
         delta_strings(count),
         alp(count),
         levels(count),
+        every_other(count),
     ]
     .concat()
+}
+
+/// Every other row is wanted, and the rest is dropped.
+fn every_other(count: usize) -> Vec<Case> {
+    let strings = || plain_bytes((0..count).map(|at| format!("{at:08}")));
+    let cases = [
+        (KEEP, "int32", Column::required("v", INT32), noise(count * 4)),
+        (KEEP, "int64", Column::required("v", INT64), noise(count * 8)),
+        (KEEP, "string", Column::required("v", BYTE_ARRAY), strings()),
+        (KEEP, "boolean", Column::required("v", BOOLEAN), noise(count.div_ceil(8))),
+        (FIXED_KEEP, "int96", Column::required("v", INT96), noise(count * 12)),
+        (FIXED_KEEP, "fixed[1]", of_width(1), noise(count)),
+        (FIXED_KEEP, "fixed[16]", of_width(16), noise(count * 16)),
+    ];
+    cases
+        .map(|(price, name, column, body)| {
+            let file = one_page(column, PLAIN, body, count);
+            Case::new(price, format!("every other {name}"), count, file).work(Work::EveryOther)
+        })
+        .into()
 }
 
 fn file(column: Column, pages: Vec<Page>, count: usize) -> Bytes {

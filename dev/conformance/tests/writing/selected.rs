@@ -1,5 +1,5 @@
 //! Selected rows are those that are in the whole: random selections of every way to write, and of the corpus, with and without the page
-//! index; and pages without a wanted row are not asked for.
+//! index; pages without a wanted row are not asked for; and runs of a few rows cost what their rows cost, not a slice each.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -168,7 +168,7 @@ fn reader(metadata: &Arc<FileMetaData>, options: ReadOptions) -> Result<BatchRea
 fn select(rows: u64, random: &mut Random) -> RowSelection {
     let budget = &mut Budget::unlimited();
     let mut selection = RowSelection::none();
-    let (gap, run) = match random.below(8) {
+    let (gap, run) = match random.below(9) {
         0 => return selection,
         1 => return RowSelection::of(0..rows).unwrap(),
         2 => {
@@ -179,6 +179,7 @@ fn select(rows: u64, random: &mut Random) -> RowSelection {
         4 => (rows / 3 + 1, 3),
         5 => (50, 200),
         6 => (200, 20),
+        7 => (1 + random.below(30), 1 + random.below(5)),
         _ => (5, 5),
     };
     let mut at = random.below(gap + 1);
@@ -355,6 +356,121 @@ fn the_corpus_read_in_parts() {
     }
     println!("{count} files of {leaves} leaves");
     assert!(count > 40 && leaves > 300, "{count} files of {leaves} leaves");
+}
+
+/// Rows taken and rows left out, in turn.
+fn in_turn(rows: u64, (taken, left_out): (u64, u64)) -> RowSelection {
+    let mut selection = RowSelection::none();
+    for start in (0..rows).step_by(usize::try_from(taken + left_out).unwrap()) {
+        selection.push(start..rows.min(start + taken), &mut Budget::unlimited()).unwrap();
+    }
+    selection
+}
+
+/// Units that it takes to read what is selected of a file of one row group, and the steps where each may cost 10,000.
+fn cost(bytes: &Bytes, metadata: &Arc<FileMetaData>, rows: &RowSelection) -> (u64, u64) {
+    let units_and_steps = |step_units: u64| {
+        let mut reader = reader(metadata, ReadOptions::default()).unwrap();
+        reader.select(0, rows.clone()).unwrap();
+        let (mut units, mut steps) = (0, 0);
+        loop {
+            let mut budget = Budget::new(step_units);
+            let step = reader.step(&mut budget).unwrap();
+            (units, steps) = (units + budget.spent(), steps + 1);
+            match step {
+                Step::Need(demand) => {
+                    for want in demand.wants {
+                        let Want::Range(object, range, _) = want else { panic!("a length") };
+                        let part = hostile::part(bytes, &range);
+                        reader.supply(object, range, part).unwrap();
+                    }
+                }
+                Step::Done => return (units, steps),
+                _ => {}
+            }
+        }
+    };
+    (units_and_steps(u64::MAX).0, units_and_steps(10_000).1)
+}
+
+#[test]
+fn short_runs_cost_what_their_rows_cost() {
+    let encodings = |number: i32| match number {
+        1 | 2 => vec![Encoding::Plain, Encoding::RleDictionary, Encoding::DeltaBinaryPacked],
+        4 | 5 => vec![Encoding::Plain, Encoding::ByteStreamSplit, Encoding::Alp],
+        6 => vec![Encoding::Plain, Encoding::RleDictionary, Encoding::DeltaLengthByteArray],
+        7 => vec![Encoding::Plain, Encoding::RleDictionary],
+        _ => vec![Encoding::Plain],
+    };
+    for (name, number) in given::TYPES {
+        for encoding in encodings(number) {
+            for shape in given::SHAPES {
+                let file_of = |batches: u64| {
+                    let schema = given::schema(&[(name, number)], &[shape]);
+                    let column = ColumnOptions { encoding: Some(encoding), ..plain() };
+                    let options = WriteOptions { column, ..WriteOptions::default() };
+                    let batch = |seed| given::batch(&schema, 4000, Flavour::Few, Layout::Spaced, seed);
+                    let batches: Vec<Batch> = (0..batches).map(batch).collect();
+                    write(&schema, &batches, options, Manner::KIND).unwrap().object(FILE)
+                };
+                let [few, many] = [2, 6].map(file_of);
+                let costs = |file: &Bytes, turn: (u64, u64)| {
+                    let metadata = canonical::metadata(file, Manner::KIND).unwrap();
+                    cost(file, &metadata, &in_turn(metadata.row_groups[0].rows, turn))
+                };
+                let (all, all_steps) = costs(&many, (1, 0));
+                for turn in [(1, 1), (1, 3), (3, 2), (7, 1)] {
+                    let what = format!("{name} {shape} {encoding}, rows {turn:?}");
+                    let ((units, steps), (fewer, _)) = (costs(&many, turn), costs(&few, turn));
+                    assert!(units < 4 * all, "{what}: {units} units, of all rows {all}");
+                    assert!(steps < 4 * all_steps + 4, "{what}: {steps} steps, of all rows {all_steps}");
+                    assert!(units < 4 * fewer, "{what}: {units} units, {fewer} of a third of the rows");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn short_runs_of_nested_null_and_dictionary_columns() {
+    // Booleans have no dictionary.
+    let schema = given::schema(&given::TYPES[1..], &given::SHAPES);
+    for (number, encoding) in [Encoding::Plain, Encoding::RleDictionary].into_iter().enumerate() {
+        let column = ColumnOptions { encoding: Some(encoding), ..plain() };
+        let options = WriteOptions { column, page_rows: 700, ..WriteOptions::default() };
+        let batches: Vec<Batch> = [Flavour::Random, Flavour::Few]
+            .map(|flavour| given::batch(&schema, 1100, flavour, Layout::Spaced, 5 + number as u64))
+            .into();
+        let file = write(&schema, &batches, options, Manner::KIND).unwrap().object(FILE);
+        let metadata = canonical::metadata(&file, Manner::KIND).unwrap();
+        let indexes = canonical::indexes(&file, &metadata).unwrap();
+        let everything = vec![RowSelection::of(0..2200).unwrap()];
+        let whole = reader(&metadata, ReadOptions::default()).unwrap();
+        let all = read(whole, &file, &metadata, (&everything, &[]), Manner::KIND).unwrap();
+        for (at, turn) in [(1, 1), (1, 2), (2, 1), (1, 9), (5, 3), (1, 40), (63, 1)].into_iter().enumerate() {
+            let selections = vec![in_turn(2200, turn)];
+            let expected = selected(&all, &metadata, &selections);
+            for (layout, keep_dictionaries) in [
+                (Layout::Dense, false),
+                (Layout::Spaced, false),
+                (Layout::Spaced, true),
+                (Layout::Dense, true),
+            ] {
+                for manner in [Manner::KIND, Manner::USUAL] {
+                    let batch_rows = [300, 8192][at % 2];
+                    let options =
+                        ReadOptions { layout, keep_dictionaries, batch_rows, ..ReadOptions::default() };
+                    let located = if at % 3 == 0 { &indexes[..] } else { &[] };
+                    let batches = reader(&metadata, options).unwrap();
+                    let found = read(batches, &file, &metadata, (&selections, located), manner).unwrap();
+                    for (leaf, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                        let path = &metadata.schema.leaves()[leaf].path;
+                        assert!(found == expected, "{path}, {encoding}, {turn:?}, {layout:?}, {manner:?}");
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! A slice of a page: levels and values, into the batch.
 
-use marquetry_base::cast::usize_of;
-use marquetry_base::{Budget, Error, Limit, Result};
+use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::{Budget, Error, Limit, Price, Result};
 
+use super::super::builder::Builder;
 use super::super::data_page::{Levels, RUN_PRICE, before_value};
+use super::super::selected::{LONG_RUN_ROWS, MIXED_ROWS_MAX, Mixed, MixedBits};
 use super::super::values::ValueDecoder;
 use super::{
-    ColumnReader, Expects, FIXED_SPREAD_PRICE, LEVEL_PRICE, SLICE_ROWS_MAX, SLICE_ROWS_MIN, SLICE_UNITS,
-    SPREAD_PRICE, buffers_of, too_many_rows,
+    ColumnReader, Expects, FIXED_KEEP_PRICE, FIXED_SPREAD_PRICE, KEEP_PRICE, LEVEL_PRICE, LOOK_UNITS,
+    RUN_UNITS, SLICE_ROWS_MAX, SLICE_ROWS_MIN, SLICE_UNITS, SPREAD_PRICE, buffers_of, too_many_rows,
 };
+use crate::encoding::Decoded;
 use crate::growing::ROOM_PRICE;
 use crate::schema::PhysicalType;
 
@@ -28,7 +31,7 @@ impl ColumnReader {
         let dictionary = self.dictionary.as_ref();
         let price = page.values.price(dictionary);
         let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
-        let affordable = affordable.min(self.builder.slice_entries());
+        let mut affordable = affordable.min(self.builder.slice_entries());
         if page.behind > 0 && page.entries_left + nested.ahead() == 0 {
             page.skip_values(&self.builder, affordable, price, budget)?;
             return Ok(true);
@@ -44,7 +47,7 @@ impl ColumnReader {
             let Some(entries) = decoded else { return Ok(true) };
             page.entries_left -= entries;
         }
-        let mut wanted = u64::MAX;
+        let (mut wanted, mut is_mixed) = (u64::MAX, false);
         if let Some(selected) = &mut self.selected {
             let begins = nested.begins_row();
             let position = self.chunk.rows - self.chunk.rows_left;
@@ -65,6 +68,17 @@ impl ColumnReader {
             if page.behind > 0 {
                 page.skip_values(&self.builder, affordable, price, budget)?;
                 return Ok(true);
+            }
+            if is_next && wanted < LONG_RUN_ROWS {
+                let some = affordable.min(MIXED_ROWS_MAX);
+                let rows = nested.rows_in(nested.within(target - self.builder.rows, some));
+                let mixed = selected.look(position, rows)?;
+                budget.charge_units(LOOK_UNITS);
+                // A row's entries, on the average of those that are looked at.
+                let entries = nested.within(rows, some).div_ceil(rows.max(1));
+                if is_worth_dropping(mixed, entries, &page.values, price, &self.builder) {
+                    (is_mixed, wanted, affordable) = (true, u64_of(mixed.rows), some);
+                }
             }
         }
         let is_admitted =
@@ -95,16 +109,28 @@ impl ColumnReader {
         let slice = there.min(budget.values_left(price).max(SLICE_ROWS_MIN));
         let decoded = page.values.decode(&mut self.builder, dictionary, slice)?;
         let entries = if decoded.values < there { nested.entries_of(decoded.values) } else { entries };
+        let definition_max = nested.definition_max;
         let (definition, repetition, rows) = nested.take(entries);
-        self.builder.add_levels(definition, repetition)?;
+        let mut taken = rows;
+        match &mut self.selected {
+            Some(selected) if is_mixed => {
+                let mut keep: MixedBits = [0; _];
+                taken = selected.keep_entries(definition.len(), repetition, &mut keep)?;
+                let levels = (definition, repetition);
+                self.builder.add_mixed_levels(levels, definition_max, decoded.values, &keep)?;
+                charge_kept(entries, decoded, self.column.physical_type, budget);
+            }
+            Some(selected) => {
+                selected.takes_row |= rows > 0;
+                self.builder.add_levels(definition, repetition)?;
+            }
+            None => self.builder.add_levels(definition, repetition)?,
+        }
         // A few bytes of runs can stand for a row of billions of entries.
         self.column.limits.check(Limit::TotalBytes, self.builder.held() as u64)?;
         self.chunk.rows_left -= rows as u64;
-        self.builder.rows += rows;
+        self.builder.rows += taken;
         page.is_used |= entries > 0;
-        if let Some(selected) = &mut self.selected {
-            selected.takes_row |= rows > 0;
-        }
         page.charge_runs(budget);
         budget.charge(price, decoded.bytes, decoded.values);
         budget.charge_units(SLICE_UNITS);
@@ -120,7 +146,9 @@ impl ColumnReader {
             return Ok(true);
         }
         let dictionary = self.dictionary.as_ref();
-        let mut wanted = usize::MAX;
+        let price = page.values.price(dictionary);
+        let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
+        let (mut wanted, mut is_mixed) = (usize::MAX, false);
         if let Some(selected) = &mut self.selected {
             let position = self.chunk.rows - self.chunk.rows_left;
             let run = selected.next(position).unwrap_or(u64::MAX..u64::MAX);
@@ -135,12 +163,18 @@ impl ColumnReader {
                 return Ok(true);
             }
             if page.behind > 0 {
-                let price = page.values.price(dictionary);
-                let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
                 page.skip_values(&self.builder, affordable, price, budget)?;
                 return Ok(true);
             }
             wanted = usize_of(run.end - run.start).unwrap_or(usize::MAX);
+            if run.end - run.start < LONG_RUN_ROWS {
+                let rows = (target - self.builder.rows).min(page.entries_left).min(affordable);
+                let mixed = selected.look(position, rows)?;
+                budget.charge_units(LOOK_UNITS);
+                if is_worth_dropping(mixed, 1, &page.values, price, &self.builder) {
+                    (is_mixed, wanted) = (true, mixed.rows);
+                }
+            }
         }
         if self.builder.is_heavy(page.values.chunk()) {
             return Ok(false);
@@ -155,8 +189,6 @@ impl ColumnReader {
         if !self.builder.admits_dictionary(buffers_of(dictionary)) && page.values.is_dictionary() {
             return Ok(false);
         }
-        let price = page.values.price(dictionary);
-        let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
         let rows = (target - self.builder.rows).min(page.entries_left).min(affordable).min(wanted);
         let rows = page.values.slice_values(&self.builder, rows);
         if !self.builder.prepare(rows, budget)? {
@@ -178,7 +210,14 @@ impl ColumnReader {
             rows - (there - decoded.values)
         };
         page.keep_ahead(&mut self.builder, at + done..at + rows, done)?;
-        self.builder.end_slice(done, decoded.values)?;
+        match &self.selected {
+            Some(selected) if is_mixed => {
+                let (keep, is_nullable) = (selected.bits(), self.column.is_nullable);
+                self.builder.end_mixed_slice(done, decoded.values, keep, is_nullable)?;
+                charge_kept(done, decoded, self.column.physical_type, budget);
+            }
+            _ => self.builder.end_slice(done, decoded.values)?,
+        }
         page.entries_left -= done;
         page.is_used |= done > 0;
         self.chunk.rows_left = self.chunk.rows_left.saturating_sub(done as u64);
@@ -197,5 +236,33 @@ impl ColumnReader {
         }
         budget.charge_units(LEVEL_PRICE.of(0, rows) + SLICE_UNITS);
         Ok(true)
+    }
+}
+
+/// Whether it costs less to decode rows that are not wanted, and to drop them, than to take each run by itself. A row has so many
+/// `entries`, about.
+fn is_worth_dropping(
+    mixed: Mixed,
+    entries: usize,
+    values: &ValueDecoder,
+    price: Price,
+    builder: &Builder,
+) -> bool {
+    let Mixed { rows, wanted, runs } = mixed;
+    // What is built stays in the batch, also where nothing points to it.
+    if matches!(values, ValueDecoder::DeltaByteArray(_)) && wanted < rows / 2 {
+        return false;
+    }
+    let dropped = (rows - wanted) * entries;
+    // Where stepping over a value decodes it, too, it is decoded in any case.
+    let decoded = if values.skips_freely() { price.of(dropped * builder.value_width(), dropped) } else { 0 };
+    runs > 1 && decoded + KEEP_PRICE.of(0, rows * entries) < u64_of(runs) * RUN_UNITS
+}
+
+/// Charges for rows, or entries, of which some were dropped.
+fn charge_kept(entries: usize, decoded: Decoded, physical_type: PhysicalType, budget: &mut Budget<'_>) {
+    budget.charge(KEEP_PRICE, 0, entries);
+    if let PhysicalType::Int96 | PhysicalType::FixedLenByteArray(_) = physical_type {
+        budget.charge(FIXED_KEEP_PRICE, decoded.bytes, decoded.values);
     }
 }
