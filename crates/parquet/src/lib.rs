@@ -56,6 +56,7 @@ pub mod bloom;
 pub mod encoding;
 pub mod format;
 pub mod geometry;
+mod going;
 mod growing;
 pub mod hive;
 pub mod print;

@@ -17,7 +17,7 @@ pub use metadata::{
     PageEncodingStats, RowGroup, SortingColumn, Statistics,
 };
 pub use page::{DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, PageHeader, PageKind};
-pub(crate) use parse::{FooterParser, Parsed};
+pub(crate) use parse::FooterParser;
 pub use statistics::{BoundingBox, GeospatialStatistics, SizeStatistics};
 
 /// The key of a footer's metadata under which Arrow's writers store their schema.

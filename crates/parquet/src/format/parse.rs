@@ -12,6 +12,7 @@ use super::{
     ColumnChunk, ColumnOrder, Compression, Encoding, EncryptionAlgorithm, FileMetaData, KeyValue,
     PageEncodingStats, RowGroup, SortingColumn, Statistics, statistics as more,
 };
+use crate::going::Going;
 use crate::schema::{ELEMENT_FIELDS, Element, Schema, SchemaBuilder};
 use crate::thrift::{
     ANY, Field, Fields, Kind, READ_PRICE, Reader, Skim, Stop, Thrift, WHOLE_BYTES_MAX, Wanted, first_fault,
@@ -76,17 +77,6 @@ enum Expects {
     ColumnOrders { left: usize },
     /// Nothing: the structure has ended, and row groups from this one on are looked at, the first of whose rows has this number.
     Checks { group: usize, first_row: u64 },
-}
-
-/// What [`FooterParser::step`] answers.
-#[derive(Debug)]
-pub(crate) enum Parsed {
-    /// The footer.
-    Whole(Arc<FileMetaData>),
-    /// The bytes from this place on are not there.
-    Need(u64),
-    /// The budget is spent.
-    Yield,
 }
 
 /// What errors call it.
@@ -179,20 +169,24 @@ impl FooterParser {
         }
     }
 
-    /// Reads on, and releases what was read.
-    pub(crate) fn step(&mut self, input: &mut Input, budget: &mut Budget<'_>) -> Result<Parsed> {
+    /// Reads on, and releases what was read. It needs the bytes from a place on.
+    pub(crate) fn step(
+        &mut self,
+        input: &mut Input,
+        budget: &mut Budget<'_>,
+    ) -> Result<Going<Arc<FileMetaData>, u64>> {
         loop {
             if let Expects::Checks { group, first_row } = self.expects {
                 if let Some(metadata) =
                     self.check(group, first_row, budget).map_err(|it| it.at_offset(self.start))?
                 {
-                    return Ok(Parsed::Whole(Arc::new(metadata)));
+                    return Ok(Going::Done(Arc::new(metadata)));
                 }
             } else {
                 if self.read == self.piece.len() && !self.take_piece(input) && self.wants_bytes() {
                     if self.at < self.end {
                         input.release(0..self.at);
-                        return Ok(Parsed::Need(self.at));
+                        return Ok(Going::Need(self.at));
                     }
                     return Err(self.ends_early());
                 }
@@ -203,7 +197,7 @@ impl FooterParser {
                 self.limits.check(Limit::TotalBytes, self.held)?;
             }
             if budget.is_spent() {
-                return Ok(Parsed::Yield);
+                return Ok(Going::Yield);
             }
         }
     }

@@ -15,9 +15,10 @@ use self::unpacking::{Unpacked, Unpacking};
 use super::decompressors::{Chunks, Decompressors};
 use super::options::LargePages;
 use super::values::ValueDecoder;
-use super::work::{Going, Work, done};
+use super::work::Work;
 use crate::encoding::stream::Stream;
 use crate::format::{Compression, PageHeader, PageKind};
+use crate::going::{Going, done};
 use crate::growing::{COPY_PRICE, Joining, SLICE_BYTES};
 
 /// Bytes of an uncompressed page that are joined, at least, where they come in pieces.
@@ -253,7 +254,7 @@ impl Body {
             let there = work.input.missing(start..most).map_or(most, |missing| missing.start);
             if there - start < u64_of(wanted) {
                 self.packed.needs = u64_of(wanted);
-                return Ok(Going::Need);
+                return Ok(Going::Need(()));
             }
             piece = work.input.contiguous(start..there)?.unwrap_or_default();
             work.budget.charge(COPY_PRICE, piece.len(), 0);
@@ -308,7 +309,7 @@ impl Body {
                 let piece = work.input.segment(start, u64_of(most));
                 if piece.is_empty() {
                     self.packed.needs = 1;
-                    return Ok(Going::Need);
+                    return Ok(Going::Need(()));
                 }
                 self.packed.check(start + u64_of(piece.len()), work)?;
                 self.consume(start + u64_of(piece.len()), work);

@@ -8,9 +8,8 @@ use marquetry_base::{
     Budget, Bytes, Demand, Error, Failed, Input, Limit, Limits, Machine, Object, Result, Step, check_supply,
 };
 
-use crate::format::{
-    FILE_BYTES_MIN, FOOTER_TAIL_BYTES, FileMetaData, FooterParser, MAGIC, MAGIC_ENCRYPTED, Parsed,
-};
+use crate::format::{FILE_BYTES_MIN, FOOTER_TAIL_BYTES, FileMetaData, FooterParser, MAGIC, MAGIC_ENCRYPTED};
+use crate::going::Going;
 
 /// Bytes at the file's end that are asked for first. Most footers are smaller, and one request is cheaper than two.
 const TAIL_GUESS_BYTES: u64 = 64 << 10;
@@ -74,16 +73,16 @@ impl FooterReader {
                     self.expects = Expects::Footer { parser, end: tail.start };
                 }
                 Expects::Footer { parser, end } => match parser.step(&mut self.input, budget)? {
-                    Parsed::Whole(metadata) => {
+                    Going::Done(metadata) => {
                         self.input.clear();
                         self.expects = Expects::Nothing;
                         return Ok(Step::Ready(metadata));
                     }
-                    Parsed::Need(at) => {
+                    Going::Need(at) => {
                         let some = at..at.saturating_add(WINDOW_BYTES).min(*end);
                         return Ok(Step::Need(self.demand(some)));
                     }
-                    Parsed::Yield => return Ok(Step::Yield),
+                    Going::Yield => return Ok(Step::Yield),
                 },
                 Expects::Nothing => return Ok(Step::Done),
             }

@@ -17,9 +17,10 @@ use marquetry_base::{
 use super::ReadOptions;
 use super::body::Body;
 use super::options::LargePages;
-use super::work::{Going, Work, done};
+use super::work::Work;
 use crate::encoding::stream::Stream;
 use crate::format::{ColumnChunk, Compression, PageHeader, PageKind};
+use crate::going::{Going, done};
 use crate::thrift::{Skim, Stop, WHOLE_BYTES_MAX};
 
 /// Bytes asked for to read a page header: most need less than 100; statistics make them longer.
@@ -207,7 +208,7 @@ impl PageReader {
                 let left = self.end - self.at;
                 let piece = input.segment(self.at, left.min(u64_of(WHOLE_BYTES_MAX)));
                 if piece.is_empty() {
-                    return Ok(Going::Need);
+                    return Ok(Going::Need(()));
                 }
                 let read = PageHeader::read(&piece);
                 let looked_at = read.as_ref().map_or(piece.len(), |(_, length)| *length);
@@ -259,7 +260,7 @@ impl PageReader {
                 self.check_header(skim.at() - self.at)?;
                 if skim.at() < end {
                     self.expects = Expects::Header(Some(skim));
-                    return Ok(Going::Need);
+                    return Ok(Going::Need(()));
                 }
                 return Err(PageHeader::fault_of(&skim, PageHeader::error(Stop::End, self.at)));
             }

@@ -15,10 +15,10 @@ use super::ReadOptions;
 use super::column::ColumnReader;
 use super::decompressors::Decompressors;
 use super::selected::Selected;
-use super::work::Going;
 use crate::batch::store::{rows_max, value_bytes};
 use crate::batch::{Batch, RowSelection};
 use crate::format::{FileMetaData, OffsetIndex};
+use crate::going::Going;
 use crate::schema::Leaf;
 
 /// Columns behind the one that waits whose bytes are asked for with it.
@@ -383,7 +383,7 @@ impl BatchReader {
                             budget.charge(COLUMN_PRICE, 0, 1);
                         }
                         Going::Yield => return Ok(Step::Yield),
-                        Going::Need => {
+                        Going::Need(()) => {
                             let first = group.full;
                             return self.demand(first);
                         }

@@ -10,8 +10,8 @@ use marquetry_base::{
 
 use super::ReadOptions;
 use super::page::PageReader;
-use super::work::Going;
 use crate::format::{FileMetaData, PageHeader};
+use crate::going::Going;
 
 /// Bytes asked for at a time. Bodies are not wanted, so little more than a header.
 const READ_BYTES: u64 = 4 << 10;
@@ -83,7 +83,7 @@ impl PageScanner {
                 Ok(Step::Ready(PageInfo { number, offset: range.start, header_bytes, header }))
             }
             Going::Yield => Ok(Step::Yield),
-            Going::Need => {
+            Going::Need(()) => {
                 let mut demand = Demand::default();
                 self.pages.want(&self.input, Priority::Now, &mut demand);
                 Ok(Step::Need(demand))

@@ -17,6 +17,7 @@ use super::merge::{Merge, Pick, Picked};
 use super::pieces::Piece;
 use super::stored::{Stored, Storing};
 use crate::batch::Batch;
+use crate::going::{Going, done};
 use crate::read::{BatchReader, FooterReader, ReadOptions};
 use crate::schema::Schema;
 
@@ -74,14 +75,6 @@ enum Then {
     Clearing,
 }
 
-/// What a step made.
-pub(super) enum Produced {
-    Rows(Batch),
-    Need(Demand),
-    Yield,
-    End,
-}
-
 impl Producer {
     /// Of rows that are in memory: their batches, and sorted pieces of these.
     pub(super) fn of_memory(stored: Vec<Stored>, pieces: Vec<Piece>) -> Producer {
@@ -112,8 +105,12 @@ impl Producer {
         }
     }
 
-    /// Works up to the next batch.
-    pub(super) fn step(&mut self, common: &Common, budget: &mut Budget<'_>) -> Result<Produced> {
+    /// Works up to the next batch; `None` after the last.
+    pub(super) fn step(
+        &mut self,
+        common: &Common,
+        budget: &mut Budget<'_>,
+    ) -> Result<Going<Option<Batch>, Demand>> {
         loop {
             match &mut self.stage {
                 Stage::Starting(run) => {
@@ -121,11 +118,8 @@ impl Producer {
                     if run == self.runs.len() {
                         self.stage = Stage::Building;
                     } else {
-                        match self.refill(run, common, budget)? {
-                            Refilled::Done => self.stage = Stage::Starting(run + 1),
-                            Refilled::Need(demand) => return Ok(Produced::Need(demand)),
-                            Refilled::Yield => return Ok(Produced::Yield),
-                        }
+                        done!(self.refill(run, common, budget)?);
+                        self.stage = Stage::Starting(run + 1);
                     }
                 }
                 Stage::Building => {
@@ -136,7 +130,7 @@ impl Producer {
                 Stage::Picking => {
                     let is_in_memory = self.runs.is_empty();
                     match self.merge.pick(&mut self.picks, common.batch_rows, is_in_memory, budget)? {
-                        Picked::Spent => return Ok(Produced::Yield),
+                        Picked::Spent => return Ok(Going::Yield),
                         Picked::Enough => self.gather(Then::Picking),
                         Picked::All => self.gather(Then::Clearing),
                         // Rows of a batch that is at hand are still to be taken, or those that were picked need it.
@@ -148,39 +142,36 @@ impl Producer {
                 }
                 Stage::Measuring(measuring) => {
                     let Some(rows) = measuring.step(&common.schema, &self.stored, &self.picks, budget) else {
-                        return Ok(Produced::Yield);
+                        return Ok(Going::Yield);
                     };
                     self.stage = Stage::Gathering(Box::new(Gathering::new(rows, &common.schema)?), rows);
                 }
                 Stage::Gathering(gathering, rows) => {
                     let rows = *rows;
                     let gathered = gathering.step(&common.schema, &self.stored, &self.picks, budget)?;
-                    let Some(columns) = gathered else { return Ok(Produced::Yield) };
+                    let Some(columns) = gathered else { return Ok(Going::Yield) };
                     self.picks.drain(..rows);
                     let batch = Batch { row_group: 0, first_row: self.rows, rows, columns };
                     self.rows += u64_of(rows);
                     self.gather(self.then);
-                    return Ok(Produced::Rows(batch));
+                    return Ok(Going::Done(Some(batch)));
                 }
                 Stage::Refilling(run) => {
                     let run = *run;
-                    match self.refill(run, common, budget)? {
-                        Refilled::Done => self.merge.go_on(run, budget),
-                        Refilled::Need(demand) => return Ok(Produced::Need(demand)),
-                        Refilled::Yield => return Ok(Produced::Yield),
-                    }
+                    done!(self.refill(run, common, budget)?);
+                    self.merge.go_on(run, budget);
                     self.stage = Stage::Picking;
                 }
                 Stage::Clearing => {
                     if !self.clear(budget) {
-                        return Ok(Produced::Yield);
+                        return Ok(Going::Yield);
                     }
                     self.stage = Stage::End;
                 }
-                Stage::End => return Ok(Produced::End),
+                Stage::End => return Ok(Going::Done(None)),
             }
             if budget.is_spent() {
-                return Ok(Produced::Yield);
+                return Ok(Going::Yield);
             }
         }
     }
@@ -209,17 +200,17 @@ impl Producer {
     }
 
     /// Gives the merge the next rows of a run; none at its end.
-    fn refill(&mut self, run: usize, common: &Common, budget: &mut Budget<'_>) -> Result<Refilled> {
+    fn refill(&mut self, run: usize, common: &Common, budget: &mut Budget<'_>) -> Result<Going<(), Demand>> {
         let (Some(reader), Some(stored)) = (self.runs.get_mut(run), self.stored.get_mut(run)) else {
             return Err(Error::internal("a run that is not there"));
         };
         loop {
             if !is_paid_for(1, budget) {
-                return Ok(Refilled::Yield);
+                return Ok(Going::Yield);
             }
             if reader.next_row < stored.rows {
                 if !Piece::is_paid_for(budget) {
-                    return Ok(Refilled::Yield);
+                    return Ok(Going::Yield);
                 }
                 let source =
                     u32::try_from(run).map_err(|_| Error::internal("more runs than are merged at once"))?;
@@ -227,25 +218,25 @@ impl Producer {
                 let piece = Piece::new(&common.keys, &stored.columns, source, rows, true, budget)?;
                 reader.next_row += piece.len();
                 self.merge.replace(run, piece);
-                return Ok(Refilled::Done);
+                return Ok(Going::Done(()));
             }
             if let Some(storing) = &mut reader.storing {
                 if !storing.step(&common.schema, budget)? {
-                    return Ok(Refilled::Yield);
+                    return Ok(Going::Yield);
                 }
                 *stored = reader.storing.take().map(Storing::finish).unwrap_or_default();
                 reader.next_row = 0;
                 continue;
             }
             if !release(stored, budget) {
-                return Ok(Refilled::Yield);
+                return Ok(Going::Yield);
             }
             stored.rows = 0;
             match reader.read(common, budget)? {
                 Step::Ready(batch) => reader.storing = Some(Storing::new(batch, false)),
-                Step::Need(demand) => return Ok(Refilled::Need(demand)),
-                Step::Yield => return Ok(Refilled::Yield),
-                Step::Done => return Ok(Refilled::Done),
+                Step::Need(demand) => return Ok(Going::Need(demand)),
+                Step::Yield => return Ok(Going::Yield),
+                Step::Done => return Ok(Going::Done(())),
                 Step::Append(..) => return Err(Error::internal("a reader that writes")),
             }
         }
@@ -286,12 +277,6 @@ fn release(stored: &mut Stored, budget: &mut Budget<'_>) -> bool {
         }
     }
     true
-}
-
-enum Refilled {
-    Done,
-    Need(Demand),
-    Yield,
 }
 
 /// Reads a run, which is a file in a part of the spill object.

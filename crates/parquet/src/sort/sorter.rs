@@ -14,11 +14,12 @@ use marquetry_base::{
 use super::is_paid_for;
 use super::key::Keys;
 use super::pieces::Piece;
-use super::producer::{Common, Produced, Producer, Run};
+use super::producer::{Common, Producer, Run};
 use super::stored::{Stored, Storing};
 use crate::batch::Batch;
 use crate::batch::store::{rows_max, value_bytes};
 use crate::format::{Compression, Encoding, SortingColumn};
+use crate::going::Going;
 use crate::schema::Schema;
 use crate::write::{ColumnOptions, Fed, FileWriter, WriteOptions};
 
@@ -218,10 +219,10 @@ impl Sorter {
                 }
                 State::Spilling { .. } => self.spill(budget)?,
                 State::Sending(producer) => match producer.step(&self.common, budget)? {
-                    Produced::Rows(batch) => Some(Step::Ready(Sorted::Rows(batch))),
-                    Produced::Need(demand) => Some(Step::Need(demand)),
-                    Produced::Yield => Some(Step::Yield),
-                    Produced::End => {
+                    Going::Done(Some(batch)) => Some(Step::Ready(Sorted::Rows(batch))),
+                    Going::Need(demand) => Some(Step::Need(demand)),
+                    Going::Yield => Some(Step::Yield),
+                    Going::Done(None) => {
                         self.state = State::End;
                         None
                     }
@@ -377,13 +378,13 @@ impl Sorter {
             Step::Need(_) => return Err(Error::internal("a run's writer that reads")),
             Step::Ready(_) if !is_paid_for(1, budget) => Some(Step::Yield),
             Step::Ready(_) => match producer.step(&self.common, budget)? {
-                Produced::Rows(batch) => match writer.feed(batch)? {
+                Going::Done(Some(batch)) => match writer.feed(batch)? {
                     Fed::Taken => None,
                     Fed::Full(_) => return Err(Error::internal("a writer that asked for rows has no room")),
                 },
-                Produced::Need(demand) => Some(Step::Need(demand)),
-                Produced::Yield => Some(Step::Yield),
-                Produced::End => {
+                Going::Need(demand) => Some(Step::Need(demand)),
+                Going::Yield => Some(Step::Yield),
+                Going::Done(None) => {
                     writer.finish();
                     None
                 }

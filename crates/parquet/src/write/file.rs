@@ -20,6 +20,7 @@ use super::page::PageMaker;
 use super::part::Room as PartRoom;
 use crate::batch::{Batch, ColumnBatch};
 use crate::format::{ARROW_SCHEMA_KEY, MAGIC};
+use crate::going::Going;
 use crate::schema::Schema;
 
 /// Rows that all columns take before the next ones are begun, at least and at most. With many, what a column keeps stays in a core's
@@ -454,18 +455,18 @@ impl FileWriter {
         }
         let rows = steps.rows();
         Ok(match self.step_group(budget)? {
-            Ended::Yield if self.out.is_ready() => None,
-            Ended::Yield => Some(Step::Yield),
-            Ended::Need(_) => return Err(Error::internal("a page that was moved away")),
-            Ended::Column(columns) if self.is_finished => {
+            Going::Yield if self.out.is_ready() => None,
+            Going::Yield => Some(Step::Yield),
+            Going::Need(_) => return Err(Error::internal("a page that was moved away")),
+            Going::Done(Ended::Column(columns)) if self.is_finished => {
                 let all = self.columns.len();
                 return Err(Error::misuse(format!("a row group of {columns} columns, of {all}")));
             }
-            Ended::Column(_) => {
+            Going::Done(Ended::Column(_)) => {
                 self.held = 0;
                 Some(Step::Ready(Room))
             }
-            Ended::Whole => {
+            Going::Done(Ended::Whole) => {
                 self.rows += rows;
                 self.begin_rows();
                 None
@@ -474,7 +475,7 @@ impl FileWriter {
     }
 
     /// Works on at the end of the row group.
-    fn step_group(&mut self, budget: &mut Budget<'_>) -> Result<Ended> {
+    fn step_group(&mut self, budget: &mut Budget<'_>) -> Result<Going<Ended, Range<u64>>> {
         let (State::Group(steps) | State::Columns(steps)) = &mut self.state else {
             return Err(Error::internal("no row group"));
         };
@@ -502,12 +503,14 @@ impl FileWriter {
     fn end_group(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
         let ended = self.step_group(budget)?;
         Ok(match (ended, self.shared.options.spill) {
-            (Ended::Yield, _) if self.out.is_ready() => None,
-            (Ended::Yield, _) => Some(Step::Yield),
-            (Ended::Need(range), Some(spill)) => Some(Step::Need(Demand::now(spill, range))),
-            (Ended::Need(_), None) => return Err(Error::internal("a page that is nowhere")),
-            (Ended::Column(_), _) => return Err(Error::internal("a row group that is not fed by columns")),
-            (Ended::Whole, _) => {
+            (Going::Yield, _) if self.out.is_ready() => None,
+            (Going::Yield, _) => Some(Step::Yield),
+            (Going::Need(range), Some(spill)) => Some(Step::Need(Demand::now(spill, range))),
+            (Going::Need(_), None) => return Err(Error::internal("a page that is nowhere")),
+            (Going::Done(Ended::Column(_)), _) => {
+                return Err(Error::internal("a row group that is not fed by columns"));
+            }
+            (Going::Done(Ended::Whole), _) => {
                 self.begin_rows();
                 None
             }

@@ -25,6 +25,7 @@ use crate::format::{
     BloomFilterHeader, BoundaryOrder, ColumnChunk, ColumnOrder, Encoding, KeyValue, PageEncodingStats,
     PageLocation, SizeStatistics, SortingColumn,
 };
+use crate::going::Going;
 use crate::schema::{PhysicalType, Schema};
 use crate::thrift::Writer;
 
@@ -57,17 +58,13 @@ enum Stage {
     Filter,
 }
 
-/// What [`GroupSteps::step`] answers.
+/// What [`GroupSteps::step`] has done. It needs bytes of the spill object; and it yields, too, where there are bytes to be appended.
 #[derive(Debug)]
 pub(super) enum Ended {
     /// The row group is written.
     Whole,
     /// So many columns are, and the next one is not to be ended yet.
     Column(usize),
-    /// These bytes of the spill object are wanted.
-    Need(Range<u64>),
-    /// The budget is spent, or there are bytes to be appended.
-    Yield,
 }
 
 /// A row group that is written.
@@ -119,30 +116,30 @@ impl GroupSteps {
         spilled: &mut Input,
         ending: &mut Ending,
         budget: &mut Budget<'_>,
-    ) -> Result<Ended> {
+    ) -> Result<Going<Ended, Range<u64>>> {
         loop {
             let Some(column) = columns.get_mut(self.column) else {
                 if matches!(self.stage, Stage::Filter) {
                     ending.groups.push(self.record);
-                    return Ok(Ended::Whole);
+                    return Ok(Going::Done(Ended::Whole));
                 }
                 (self.column, self.stage) = (0, Stage::Filter);
                 continue;
             };
             if self.column == self.until {
-                return Ok(Ended::Column(self.column));
+                return Ok(Going::Done(Ended::Column(self.column)));
             }
             match &mut self.stage {
                 Stage::End => {
                     if !column.end_chunk(shared, budget)? {
-                        return Ok(Ended::Yield);
+                        return Ok(Going::Yield);
                     }
                     self.stage = Stage::Send;
                 }
                 Stage::Send => match column.chunk.send(out, spilled, budget) {
                     Sending::Page => {}
                     Sending::Done => self.stage = Stage::ColumnIndex(Box::default()),
-                    Sending::Missing(range) => return Ok(Ended::Need(range)),
+                    Sending::Missing(range) => return Ok(Going::Need(range)),
                 },
                 Stage::ColumnIndex(steps) => {
                     let pages = Pages::of(column);
@@ -150,7 +147,7 @@ impl GroupSteps {
                         && shared.options.page_index
                         && !steps.column_index(&pages, &mut ending.column_indexes.writer, budget)
                     {
-                        return Ok(Ended::Yield);
+                        return Ok(Going::Yield);
                     }
                     ending.column_indexes.end()?;
                     self.stage = Stage::OffsetIndex(Box::default());
@@ -160,7 +157,7 @@ impl GroupSteps {
                     if shared.options.page_index
                         && !steps.offset_index(&pages, &mut ending.offset_indexes.writer, budget)
                     {
-                        return Ok(Ended::Yield);
+                        return Ok(Going::Yield);
                     }
                     ending.offset_indexes.end()?;
                     column.chunk.pages = Segmented::new();
@@ -175,7 +172,7 @@ impl GroupSteps {
                 }
             }
             if budget.is_spent() || out.is_ready() {
-                return Ok(Ended::Yield);
+                return Ok(Going::Yield);
             }
         }
     }

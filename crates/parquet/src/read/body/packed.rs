@@ -6,9 +6,10 @@ use core::ops::Range;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Input, Price, Result};
 
+use crate::going::Going;
 use crate::growing::SLICE_BYTES;
 use crate::read::options::LargePages;
-use crate::read::work::{Going, Work};
+use crate::read::work::Work;
 
 /// A CRC's price: 64 bytes a nanosecond at best, 4 at worst.
 const CRC_PRICE: Price = Price::per_kib(100);
@@ -79,7 +80,7 @@ impl Packed {
     pub(super) fn check_first(&mut self, work: &mut Work<'_, '_>) -> Result<Going> {
         let whole = self.range.clone();
         match self.checking {
-            Checking::Whole if work.input.missing(whole.clone()).is_some() => Ok(Going::Need),
+            Checking::Whole if work.input.missing(whole.clone()).is_some() => Ok(Going::Need(())),
             Checking::Whole => self.check(whole.end, work),
             Checking::Alone => {
                 let start = self.checked;
@@ -115,7 +116,7 @@ impl Packed {
         while self.checked < end {
             let slice = work.input.segment(self.checked, (end - self.checked).min(u64_of(SLICE_BYTES)));
             if slice.is_empty() {
-                return Ok(Going::Need);
+                return Ok(Going::Need(()));
             }
             self.sum = marquetry_kernels::crc32::crc32(self.sum, &slice);
             self.checked += u64_of(slice.len());

@@ -8,9 +8,10 @@ use marquetry_base::{Bytes, Codec, Decompressor, Error, Pool, Result, Status};
 
 use super::packed::Packed;
 use crate::encoding::stream::Stream;
+use crate::going::Going;
 use crate::growing::{COPY_PRICE, Growing, SLICE_BYTES};
 use crate::read::decompressors::{Chunks, Decompressors};
-use crate::read::work::{Going, Work};
+use crate::read::work::Work;
 
 /// Memory that a page's decompression starts with, if it may become larger: it grows as bytes are produced.
 const ROOM_MIN: usize = 64 << 10;
@@ -179,7 +180,7 @@ impl Unpacking {
             let mut piece = work.input.segment(start, end - start);
             if piece.is_empty() && start < end {
                 packed.needs = 1;
-                return Ok(Going::Need);
+                return Ok(Going::Need(()));
             }
             if packed.is_unchecked() {
                 if packed.checked() <= start {
