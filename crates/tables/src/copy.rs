@@ -10,6 +10,7 @@ use marquetry_parquet::format::SortingColumn;
 use crate::digest::{self, Digest};
 use crate::reading::{Reading, ReadingOptions};
 use crate::sorting::{SORT_MEMORY_BYTES, Sorting};
+use crate::subject::named;
 use crate::{Cancel, Destination, PieceOptions, Source, Table, Written};
 
 /// How rows are copied.
@@ -182,11 +183,6 @@ fn write(destination: &mut dyn Destination, batch: Batch, subject: &str) -> Resu
         ErrorKind::Conversion | ErrorKind::Corrupt => named(error, subject),
         _ => named(error, destination.name()),
     })
-}
-
-/// Adds the object's name to an error, unless it has one.
-pub(crate) fn named(error: Error, name: &str) -> Error {
-    error.at(|place| place.object = (!name.is_empty()).then(|| name.to_string()))
 }
 
 /// Reads the output back and compares it with the input.

@@ -36,6 +36,7 @@ mod sort_by;
 mod sorting;
 mod source;
 mod stage;
+mod subject;
 pub mod text;
 
 pub use address::{Address, without_password};

@@ -8,7 +8,7 @@ use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::read::{Conform, Conformer};
 use marquetry_parquet::schema::{PathError, Projection, Schema};
 
-use crate::copy::named;
+use crate::subject::named;
 use crate::key_values::holds_for_any_columns;
 use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table};
 

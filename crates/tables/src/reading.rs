@@ -11,7 +11,7 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::{Batch, Values};
 
-use crate::copy::named;
+use crate::subject::named;
 use crate::{Batches, Cancel, PieceOptions, Source};
 
 /// The most bytes of batches that wait to be taken, over all pieces. The piece whose turn it is may have two batches

@@ -5,7 +5,7 @@ use marquetry_parquet::schema::{DifferenceKind, NodeKind, PathError, Projection,
 
 use super::gathered::Gathered;
 use crate::ColumnPath;
-use crate::copy::named;
+use crate::subject::named;
 use crate::names::{NAMES_LISTED_MAX, listed};
 
 /// Chooses columns, all if none are named, and makes sure that they can be read from all files together: which must have the

@@ -8,7 +8,7 @@ use marquetry_parquet::batch::Values;
 use marquetry_parquet::hive::{HiveType, Partition};
 use marquetry_parquet::schema::Column;
 
-use crate::copy::named;
+use crate::subject::named;
 
 /// What directories such as `year=2024` mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -18,7 +18,7 @@ use marquetry_parquet::format::KeyValue;
 use marquetry_parquet::read::Conform;
 use marquetry_parquet::schema::Schema;
 
-use crate::copy::named;
+use crate::subject::named;
 use crate::key_values::holds_for_any_columns;
 use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table};
 

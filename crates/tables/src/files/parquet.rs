@@ -14,7 +14,7 @@ use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{Conform, ConformReader, FooterReader, ReadOptions};
 use marquetry_parquet::schema::Schema;
 
-use crate::copy::named;
+use crate::subject::named;
 use crate::{Batches, PieceOptions};
 
 /// The only object of each machine here.

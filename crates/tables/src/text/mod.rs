@@ -27,8 +27,8 @@ pub use marquetry_text::{Column, ColumnType, Columns, Format, Header, Quote, Sca
 pub use new_file::NewTextFile;
 pub use output::{TextOutput, TextOutputOptions};
 
-use crate::copy::named;
 use crate::files::{FileFormat, FormatFile};
+use crate::subject::named;
 use crate::{Batches, Cancel, PieceOptions};
 use compression::Compression;
 use stream::{Stream, is_stdin};
