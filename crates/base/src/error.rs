@@ -1,8 +1,9 @@
 //! Errors, sorted by blame, with the place where they occurred.
 
 use alloc::borrow::Cow;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::Limit;
@@ -89,7 +90,8 @@ pub struct Place {
     pub column: Option<String>,
     /// The page in its column chunk, counted from 0, dictionary pages included.
     pub page: Option<u64>,
-    /// The row in the file, counted from 0.
+    /// The row in that file or object, counted from 0, whatever part of it was read. `None` where it is not known, as
+    /// of rows that were sorted.
     pub row: Option<u64>,
     /// The byte in the file.
     pub offset: Option<u64>,
@@ -108,12 +110,15 @@ struct Inner {
     message: Cow<'static, str>,
     place: Place,
     cause: Option<Arc<dyn core::error::Error + Send + Sync>>,
+    /// The errors that this one lists, and the number of those that it does not.
+    parts: Vec<Error>,
+    parts_unlisted: usize,
 }
 
 impl PartialEq for Inner {
     fn eq(&self, other: &Inner) -> bool {
-        (self.kind, self.detail, &self.message, &self.place)
-            == (other.kind, other.detail, &other.message, &other.place)
+        (self.kind, self.detail, &self.message, &self.place, &self.parts)
+            == (other.kind, other.detail, &other.message, &other.place, &other.parts)
     }
 }
 
@@ -128,7 +133,43 @@ impl Error {
             message: message.into(),
             place: Place::default(),
             cause: None,
+            parts: Vec::new(),
+            parts_unlisted: 0,
         }))
+    }
+
+    /// Several errors as one, which lists them, and the number of further ones that are not kept. It has the kind of
+    /// the first, and the detail and the object that all of them have.
+    pub fn all(parts: Vec<Error>, unlisted: usize) -> Error {
+        let kind = parts.first().map_or(ErrorKind::Internal, Error::kind);
+        let shared = parts.first().filter(|first| parts.iter().all(|part| part.detail() == first.detail()));
+        let detail = shared.and_then(Error::detail);
+        let shared = parts
+            .first()
+            .filter(|first| parts.iter().all(|part| part.place().object == first.place().object));
+        let object = shared.and_then(|first| first.place().object.clone());
+        let mut message = String::new();
+        for part in &parts {
+            // What all have in common is said once.
+            let mut listed = part.clone();
+            let inner = Arc::make_mut(&mut listed.0);
+            if detail.is_some() {
+                inner.detail = None;
+            }
+            if object.is_some() {
+                inner.place.object = None;
+            }
+            message.push_str(if message.is_empty() { "" } else { "; " });
+            message.push_str(&listed.to_string());
+        }
+        if unlisted > 0 {
+            message.push_str(&alloc::format!("; and {unlisted} more"));
+        }
+        let mut all = Error::new(kind, message);
+        let inner = Arc::make_mut(&mut all.0);
+        (inner.detail, inner.place.object) = (detail, object);
+        (inner.parts, inner.parts_unlisted) = (parts, unlisted);
+        all
     }
 
     /// The file contradicts its format or itself.
@@ -223,10 +264,12 @@ impl Error {
         self
     }
 
-    /// Says what is wrong in other words. All else stays.
+    /// Says what is wrong in other words. All else stays, but for the [parts](Error::parts), of which these words speak.
     #[must_use]
     pub fn reworded(mut self, message: impl Into<Cow<'static, str>>) -> Error {
-        Arc::make_mut(&mut self.0).message = message.into();
+        let inner = Arc::make_mut(&mut self.0);
+        inner.message = message.into();
+        (inner.parts, inner.parts_unlisted) = (Vec::new(), 0);
         self
     }
 
@@ -243,6 +286,17 @@ impl Error {
     /// What is wrong, for people, without the place. Programs decide by [`Error::kind`] and [`Error::detail`].
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// The errors that it lists ([`Faults`](crate::Faults)), each with its own detail and place; empty for a single
+    /// error.
+    pub fn parts(&self) -> &[Error] {
+        &self.0.parts
+    }
+
+    /// The number of further errors, which it does not list.
+    pub fn parts_unlisted(&self) -> usize {
+        self.0.parts_unlisted
     }
 
     /// Where it occurred.
@@ -272,10 +326,11 @@ impl Error {
         self
     }
 
-    /// Leaves out the row, where its number would mislead.
+    /// Leaves out the row and the row group, where their numbers would mislead.
     #[must_use]
     pub fn without_row(mut self) -> Error {
-        Arc::make_mut(&mut self.0).place.row = None;
+        let place = &mut Arc::make_mut(&mut self.0).place;
+        (place.row, place.row_group) = (None, None);
         self
     }
 
@@ -336,7 +391,6 @@ impl core::error::Error for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString;
 
     #[test]
     fn is_small() {

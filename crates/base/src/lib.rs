@@ -35,6 +35,7 @@ mod codec;
 mod demand;
 mod error;
 mod failed;
+mod faults;
 mod input;
 mod limit;
 mod limits;
@@ -50,6 +51,7 @@ pub use codec::{Codec, Codecs, Compressor, Decompressor, Levels, Progress, Statu
 pub use demand::{Demand, Object, Priority, Want};
 pub use error::{Detail, Error, ErrorKind, Place, Result};
 pub use failed::Failed;
+pub use faults::Faults;
 pub use input::{Input, check_supply};
 pub use limit::Limit;
 pub use limits::Limits;

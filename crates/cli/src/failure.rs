@@ -85,20 +85,20 @@ impl Failure {
             (ErrorKind::Internal, _) => Exit::Bug,
             _ => Exit::Refused,
         };
+        let names_object = |error: &Error| error.place().object.is_some();
         let subject = match &error.place().object {
             Some(object) => object.clone(),
+            // Each of them says what it is about.
+            None if !error.parts().is_empty() && error.parts().iter().all(names_object) => String::new(),
             None => subject.to_string(),
         };
-        let subject = if subject.is_empty() { subject } else { format!("{subject}: ") };
-        let option = match error.detail() {
-            Some(Detail::Option("infer_bytes")) => "--infer-all: ".to_string(),
-            Some(Detail::Option(name)) => format!("--{}: ", name.replace('_', "-")),
-            _ => String::new(),
-        };
-        // Their messages name only what it is.
-        let not_yet = if error.kind() == ErrorKind::Unsupported { ", which is not supported" } else { "" };
-        let hint = hint(error).map_or_else(String::new, |hint| format!("; {hint}"));
-        Failure::Said(exit, format!("{subject}{option}{}{not_yet}{hint}", located(error)))
+        let mut text = if subject.is_empty() { String::new() } else { format!("{subject}: ") };
+        text += &listed(error, &subject, None);
+        for hint in hints(error) {
+            text += "; ";
+            text += hint;
+        }
+        Failure::Said(exit, text)
     }
 
     /// Output that could not be written.
@@ -132,6 +132,48 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         Failure::about(error.place().object.as_deref().unwrap_or_default(), &error)
     }
+}
+
+/// An error's option, message and place; of one that lists others, those of each. `subject` and `option` are in front
+/// of it already.
+fn listed(error: &Error, subject: &str, option: Option<&str>) -> String {
+    let own = match error.detail() {
+        Some(Detail::Option(name)) => Some(name),
+        _ => None,
+    };
+    let mut text = match own.filter(|_| own != option) {
+        Some("infer_bytes") => "--infer-all: ".to_string(),
+        Some(name) => format!("--{}: ", name.replace('_', "-")),
+        None => String::new(),
+    };
+    if error.parts().is_empty() {
+        // Their messages name only what it is.
+        let not_yet = if error.kind() == ErrorKind::Unsupported { ", which is not supported" } else { "" };
+        return text + &located(error) + not_yet;
+    }
+    for (number, part) in error.parts().iter().enumerate() {
+        text += if number > 0 { "; " } else { "" };
+        if let Some(object) = part.place().object.as_ref().filter(|object| **object != subject) {
+            text += &format!("{object}: ");
+        }
+        text += &listed(part, subject, own);
+    }
+    match error.parts_unlisted() {
+        0 => text,
+        more => format!("{text}; and {more} more"),
+    }
+}
+
+/// The options that would help.
+fn hints(error: &Error) -> Vec<&'static str> {
+    let mut hints = Vec::new();
+    let singly = if error.parts().is_empty() { std::slice::from_ref(error) } else { error.parts() };
+    for hint in singly.iter().filter_map(hint) {
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    hints
 }
 
 /// The option that would help.

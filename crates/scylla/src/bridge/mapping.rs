@@ -7,14 +7,14 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Error, Result, cast};
+use marquetry_base::{Error, Faults, Result, cast};
 use marquetry_parquet::batch::{Array, Batch, ColumnBatch, Layout};
 use marquetry_parquet::schema::{LogicalType, Node, NodeKind, Schema, TimeUnit};
 
 use super::batch::{MappedBatch, MappedValues};
 use super::convert::{Conversion, Slots, Source, Value};
-use super::faults::{Faults, list};
 use super::form::Cells;
+use super::list::list;
 use super::plan::{NestedColumn, Planner};
 use super::render::{Renderer, Rules};
 use super::{Cell, DuplicateKeys, MappingOptions, NullElements, Nulls, cell};

@@ -40,9 +40,9 @@
 mod batch;
 mod cell;
 mod convert;
-mod faults;
 mod form;
 mod insert;
+mod list;
 mod mapping;
 mod options;
 mod plan;

@@ -6,12 +6,12 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Error, Faults, Result};
 use marquetry_parquet::schema::{LogicalType, NodeKind, Schema, Shape, ShapeKind};
 
 use super::MappingOptions;
 use super::convert::Conversion;
-use super::faults::{Faults, list};
+use super::list::list;
 use crate::cql::types::NESTING_MAX;
 use crate::cql::{CqlType, Name, TableName, TypeDef};
 
