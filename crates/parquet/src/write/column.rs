@@ -12,9 +12,9 @@ use marquetry_base::{Budget, Error, Input, Price, Result};
 use super::bloom::{BloomBuilder, Entries};
 use super::chunk::{Chunk, PageRecord, Sending};
 use super::coding::{Chosen, Coding, choose, looks_at_values};
-use super::encoder::{Body, Encoder, LevelEncoder, Slice};
+use super::encoder::{Body, LevelEncoder, Slice};
 use super::geospatial::GeospatialBuilder;
-use super::options::{WriteOptions, check_leaf};
+use super::options::WriteOptions;
 use super::out::Out;
 use super::page::{PageMaker, Ways};
 use super::part::{self, Cursor, Maxima, PART_PRICE, Part};
@@ -117,10 +117,7 @@ impl ColumnWriter {
     pub(super) fn new(leaf: usize, schema: &Schema, options: &WriteOptions) -> Result<ColumnWriter> {
         let found = &schema.leaves()[leaf];
         let asked = options.of(leaf);
-        check_leaf(schema, leaf, asked)?;
-        if let Some(encoding) = asked.encoding {
-            Encoder::new(encoding, found.physical_type)?;
-        }
+        asked.check_leaf(schema, leaf)?;
         let level = |level: u16| u8::try_from(level).unwrap_or(u8::MAX);
         let maxima =
             Maxima { definition: level(found.definition_max), repetition: level(found.repetition_max) };

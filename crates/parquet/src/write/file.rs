@@ -253,6 +253,12 @@ impl FileWriter {
         self.is_finished = true;
     }
 
+    /// Withdraws [`WriteOptions::sorting_columns`]: the rows that follow are in another order. Row groups that are
+    /// complete keep the declaration; the open one and later ones are written without it.
+    pub fn withdraw_order(&mut self) {
+        self.ending.withdraw_order();
+    }
+
     /// Rows that were taken so far.
     pub fn rows(&self) -> u64 {
         self.rows

@@ -74,6 +74,8 @@ struct GroupRecord {
     uncompressed_bytes: u64,
     compressed_bytes: u64,
     offset: u64,
+    /// Its rows are in the order of `Ending::sorting_columns`.
+    is_sorted: bool,
 }
 
 impl GroupSteps {
@@ -120,7 +122,8 @@ impl GroupSteps {
         loop {
             let Some(column) = columns.get_mut(self.column) else {
                 if matches!(self.stage, Stage::Filter) {
-                    ending.groups.push(self.record);
+                    let is_sorted = ending.is_sorted;
+                    ending.groups.push(GroupRecord { is_sorted, ..self.record });
                     return Ok(Going::Done(Ended::Whole));
                 }
                 (self.column, self.stage) = (0, Stage::Filter);
@@ -341,6 +344,8 @@ impl Structures {
 pub(super) struct Ending {
     schema: Arc<Schema>,
     sorting_columns: Vec<SortingColumn>,
+    /// Row groups that are written now have that order.
+    is_sorted: bool,
     key_values: Segmented<KeyValue>,
     created_by: String,
     column_orders: Segmented<ColumnOrder>,
@@ -362,6 +367,7 @@ impl Ending {
         Ending {
             schema,
             sorting_columns: options.sorting_columns.clone(),
+            is_sorted: true,
             key_values: key_values.into(),
             created_by: options.created_by.clone().unwrap_or_else(|| own.into()),
             column_orders: Segmented::new(),
@@ -378,6 +384,11 @@ impl Ending {
             column_index_at: 0,
             offset_index_at: 0,
         }
+    }
+
+    /// Row groups from the one at hand on have no order.
+    pub(super) fn withdraw_order(&mut self) {
+        self.is_sorted = false;
     }
 
     /// There is a column more.
@@ -464,7 +475,7 @@ impl FooterSource for Ending {
         GroupHead {
             rows: found.rows,
             uncompressed_bytes: found.uncompressed_bytes,
-            sorting_columns: &self.sorting_columns,
+            sorting_columns: if found.is_sorted { &self.sorting_columns } else { &[] },
             file_offset: Some(found.offset),
             compressed_bytes: Some(found.compressed_bytes),
             ordinal: i16::try_from(group).ok(),

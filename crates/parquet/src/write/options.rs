@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Codec, Error, Object, Result};
 
+use super::encoder::Encoder;
 use crate::bloom::{BLOCK_BYTES, FILTER_BYTES_MAX};
 use crate::format::{Compression, Encoding, KeyValue, SortingColumn};
 use crate::schema::{LogicalType, PhysicalType, Schema};
@@ -41,7 +42,8 @@ pub struct WriteOptions {
     pub crc: bool,
     /// Write the page index: the pages' positions and bounds.
     pub page_index: bool,
-    /// Declares that the rows of every row group are sorted by these columns. This is not checked.
+    /// Declares that the rows of every row group are sorted by these columns, until
+    /// [`FileWriter::withdraw_order`](super::FileWriter::withdraw_order). This is not checked.
     pub sorting_columns: Vec<SortingColumn>,
     /// Key-value metadata.
     pub key_values: Vec<KeyValue>,
@@ -179,6 +181,23 @@ impl WriteOptions {
 }
 
 impl ColumnOptions {
+    /// Checks that a leaf can be written so: what the first steps of a [`FileWriter`](super::FileWriter) check of each
+    /// leaf, for a host that reports all mismatches at once.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for a leaf that does not exist, an encoding that its type does not have, or a Bloom filter of BOOLEAN;
+    /// `Unsupported` for a leaf that cannot be written.
+    pub fn check_leaf(&self, schema: &Schema, leaf: usize) -> Result<()> {
+        let Some(found) = schema.leaves().get(leaf) else {
+            return Err(Error::misuse(format!("leaf {leaf} of {}", schema.leaves().len())));
+        };
+        let checked = check_leaf(schema, leaf, self).and_then(|()| {
+            self.encoding.map(|encoding| Encoder::new(encoding, found.physical_type)).transpose()
+        });
+        checked.map(drop).map_err(|error| error.at(|place| place.column = Some(found.path.clone())))
+    }
+
     fn check(&self) -> Result<()> {
         if self.bounds_bytes_max > BOUNDS_BYTES_MAX {
             return Err(Error::misuse(format!("bounds of more than {BOUNDS_BYTES_MAX} bytes")));
@@ -201,7 +220,7 @@ impl ColumnOptions {
 }
 
 /// Checks that a leaf can be written so, and the groups that begin with it.
-pub(super) fn check_leaf(schema: &Schema, leaf: usize, options: &ColumnOptions) -> Result<()> {
+fn check_leaf(schema: &Schema, leaf: usize, options: &ColumnOptions) -> Result<()> {
     let begin = leaf.checked_sub(1).map_or(0, |before| schema.leaves()[before].node + 1);
     let leaf = &schema.leaves()[leaf];
     if options.bloom.is_some() && leaf.physical_type == PhysicalType::Boolean {
