@@ -7,8 +7,9 @@ use marquetry_base::{Error, ErrorKind, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::SortingColumn;
 
-use crate::digest::{self, Digest};
+use crate::digest::Digest;
 use crate::reading::{Reading, ReadingOptions};
+use crate::row_order::RowOrder;
 use crate::sorting::{SORT_MEMORY_BYTES, Sorting};
 use crate::subject::named;
 use crate::{Cancel, Destination, PieceOptions, Source, Table, Written};
@@ -24,7 +25,9 @@ pub struct CopyOptions {
     pub sort: Vec<SortingColumn>,
     /// About how many bytes of rows are sorted in memory; more go to a temporary file beside the output.
     pub sort_memory_bytes: u64,
-    /// Read the output back before it is committed, and compare it with the input.
+    /// Read the output back before it is committed, and compare it with the input: the rows and, if the source or
+    /// [`sort`](CopyOptions::sort) states one, their order. A source whose rows are not in the order that it claims is
+    /// an error then. (Otherwise the claim is dropped: no output of this crate states an order that its rows lack.)
     pub verify: bool,
     /// Threads that read pieces of the source in parallel. `None`: one per processor.
     pub threads: Option<usize>,
@@ -94,7 +97,9 @@ pub struct Copied {
 /// # Errors
 ///
 /// The source's and the destination's. Each names its object ([`Place::object`](marquetry_base::Place)): for a value
-/// that cannot be written, the object that it came from. [`Cancelled`](ErrorKind::Cancelled) once
+/// that cannot be written, the object that it came from. With [`CopyOptions::verify`], `Corrupt` for a source whose
+/// rows are not in the [order](Table::order) that it claims, with the first misplaced row; `Internal` if what was
+/// written is not what was read. [`Cancelled`](ErrorKind::Cancelled) once
 /// [`CopyOptions::cancel`] is set.
 pub fn copy(
     source: &Arc<dyn Source>,
@@ -116,7 +121,10 @@ pub fn copy(
     let by = sorted_by(&wants.order, &options.sort);
     let mut sorting = match &*by {
         [] => None,
-        by => Some(Sorting::new(&table.schema, by, options, wants.scratch.as_deref())?),
+        by => {
+            let CopyOptions { sort_memory_bytes, cancel, .. } = options;
+            Some(Sorting::new(&table.schema, by, *sort_memory_bytes, cancel, wants.scratch.as_deref())?)
+        }
     };
     let keep_dictionaries = wants.keep_dictionaries && sorting.is_none();
     let piece = PieceOptions { limit: options.limit, keep_dictionaries, ..PieceOptions::default() };
@@ -129,14 +137,21 @@ pub fn copy(
     };
     let mut reading = Reading::new(Arc::clone(source), reading)?;
     let mut digest = options.verify.then(|| Digest::new(by.is_empty() && is_in_order));
+    let claimed = if options.sort.is_empty() && is_in_order { &*table.order } else { &[] };
+    let mut claim = options.verify.then(|| RowOrder::new(&table.schema, claimed)).transpose()?;
     let (mut rows, mut of_piece) = (0, None);
     while let Some((piece, batch)) = reading.next_batch()? {
         rows += u64_of(batch.rows);
         if let Some(digest) = &mut digest {
             digest.add(&batch)?;
         }
+        if let Some(claim) = &mut claim {
+            check_claim(claim, &batch).map_err(|error| named(error, reading.name_of(piece)))?;
+        }
         match &mut sorting {
-            Some(sorting) => sorting.push(batch).map_err(|error| named(error, &table.name))?,
+            Some(sorting) => {
+                sorting.push(batch, piece).map_err(|error| unsorted(error, sorting, &reading))?;
+            }
             None => {
                 let subject = reading.name_of(piece);
                 if of_piece != Some(piece) {
@@ -151,18 +166,22 @@ pub fn copy(
     if let Some(sorting) = &mut sorting {
         let mut done = 0;
         destination.rows_from(&table.name);
-        while let Some(batch) = sorting.next().map_err(|error| named(error, &table.name))? {
+        while let Some(batch) = sorting.next().map_err(|error| unsorted(error, sorting, &reading))? {
             options.cancel.check()?;
             done += u64_of(batch.rows);
-            // The number of a row is that among the sorted ones, of which nobody knows.
+            // Its number is that among the sorted rows, which nobody can look up.
             write(destination, batch, &table.name).map_err(Error::without_row)?;
             report(Event::Sorted { rows: done, of: rows });
         }
     }
     options.cancel.check()?;
-    let written = destination.finish().map_err(|error| named(error, destination.name()))?;
+    let written = destination.finish().map_err(|error| {
+        let error = if sorting.is_some() { error.without_row() } else { error };
+        named(error, destination.name())
+    })?;
     if let Some(digest) = &digest {
-        verify(destination, digest, (&table, &by, rows), options, report)
+        let order = if sorting.is_some() || is_in_order { sorted_by(&by, &table.order) } else { Vec::new() };
+        verify(destination, digest, (&table, &order, rows), options, report)
             .map_err(|error| named(error, destination.name()))?;
     }
     options.cancel.check()?;
@@ -185,11 +204,30 @@ fn write(destination: &mut dyn Destination, batch: Batch, subject: &str) -> Resu
     })
 }
 
+/// A sorter's error, with the row as its object has it.
+fn unsorted(error: Error, sorting: &Sorting, reading: &Reading) -> Error {
+    match error.place().row.and_then(|row| sorting.origin(row)) {
+        Some((piece, row)) => named(error.replaced(|place| place.row = Some(row)), reading.name_of(piece)),
+        None => named(error, reading.table_name()),
+    }
+}
+
+/// Fails for a row that is not where the source's own order has it.
+fn check_claim(claim: &mut RowOrder, batch: &Batch) -> Result<()> {
+    match claim.first_misplaced_number(batch)? {
+        Some(row) => {
+            let error = Error::corrupt("the rows are not in the order that is claimed for them");
+            Err(error.at(|place| place.row = Some(row)))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Reads the output back and compares it with the input.
 fn verify(
     destination: &dyn Destination,
     read: &Digest,
-    (table, by, rows): (&Table, &[SortingColumn], u64),
+    (table, order, rows): (&Table, &[SortingColumn], u64),
     options: &CopyOptions,
     report: &mut dyn FnMut(Event),
 ) -> Result<()> {
@@ -204,10 +242,13 @@ fn verify(
         ReadingOptions { threads: options.threads, cancel: options.cancel.clone(), ..Default::default() };
     let mut reading = Reading::new(Arc::clone(&again), reading)?;
     let mut written = Digest::new(read.is_in_order());
-    let mut order = digest::Order::new(&again.table().schema, by)?;
-    while let Some((_, batch)) = reading.next_batch()? {
+    let mut order = RowOrder::new(&again.table().schema, order)?;
+    while let Some((piece, batch)) = reading.next_batch()? {
         written.add(&batch)?;
-        order.check(&batch)?;
+        if let Some(row) = order.first_misplaced_number(&batch)? {
+            let error = Error::internal("what was written is not in order, and is removed");
+            return Err(named(error.at(|place| place.row = Some(row)), reading.name_of(piece)));
+        }
         report(Event::Verified { rows: written.rows(), of: rows });
     }
     if written == *read {

@@ -74,8 +74,8 @@ pub trait Destination: Send {
     ///
     /// # Errors
     ///
-    /// The reason why it cannot. Rows are identified by their number in the batch's piece
-    /// ([`Place::row`](marquetry_base::Place)).
+    /// The reason why it cannot. Rows are identified by their number in the object that they come from
+    /// ([`Place::row`](marquetry_base::Place), counted from [`Batch::first_row`]).
     fn write(&mut self, batch: Batch) -> Result<()>;
 
     /// Writes what is left, after the last row.

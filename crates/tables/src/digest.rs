@@ -4,9 +4,6 @@ use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Error, Result};
 use marquetry_kernels::xxh64;
 use marquetry_parquet::batch::{Batch, ColumnBatch, Values};
-use marquetry_parquet::format::SortingColumn;
-use marquetry_parquet::schema::Schema;
-use marquetry_parquet::sort::Keys;
 
 use crate::entries::Entries;
 
@@ -125,45 +122,6 @@ fn of_value(values: &Values, at: usize) -> u64 {
         Values::ByteArray(values) => xxh64::of_bytes(values.get(at)),
         Values::Int96(values) | Values::FixedLenByteArray(values) => xxh64::of_bytes(values.get(at)),
         Values::Dictionary(indices, values) => of_value(values, usize_of_u32(indices[at])),
-    }
-}
-
-/// Whether rows come in an order.
-pub(crate) struct Order {
-    keys: Option<Keys>,
-    last: Vec<u8>,
-    key: Vec<u8>,
-}
-
-impl Order {
-    /// Checks the order by these columns; with none, every order is right.
-    ///
-    /// # Errors
-    ///
-    /// As [`Keys::new`].
-    pub(crate) fn new(schema: &Schema, by: &[SortingColumn]) -> Result<Order> {
-        let keys = if by.is_empty() { None } else { Some(Keys::new(schema, by)?) };
-        Ok(Order { keys, last: Vec::new(), key: Vec::new() })
-    }
-
-    /// Checks the next rows.
-    ///
-    /// # Errors
-    ///
-    /// [`Internal`](marquetry_base::ErrorKind::Internal) for a row that belongs before its predecessor.
-    pub(crate) fn check(&mut self, batch: &Batch) -> Result<()> {
-        let Some(keys) = &self.keys else { return Ok(()) };
-        for row in 0..batch.rows {
-            self.key.clear();
-            keys.append(&batch.columns, row, &mut self.key)?;
-            if self.key < self.last {
-                let number = batch.first_row + u64_of(row);
-                let error = Error::internal("what was written is not in order, and is removed");
-                return Err(error.at(|place| place.row = Some(number)));
-            }
-            std::mem::swap(&mut self.key, &mut self.last);
-        }
-        Ok(())
     }
 }
 

@@ -32,6 +32,7 @@ pub mod parquet;
 mod progress;
 mod project;
 mod reading;
+mod row_order;
 mod sort_by;
 mod sorting;
 mod source;

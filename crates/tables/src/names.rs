@@ -1,6 +1,6 @@
 //! Columns as users write them: `a, b.c, "d.e".f`.
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Detail, Error, Faults, Result};
 use marquetry_parquet::schema::{PathPart, Schema};
 
 /// A column as a user writes it: names separated by dots. A name with a comma, a dot, or a space at an end is put in
@@ -72,19 +72,48 @@ impl ColumnPath {
     ///
     /// `Misuse` if the schema has no such column.
     pub fn leaves(&self, schema: &Schema) -> Result<Vec<usize>> {
+        self.find(schema, true)
+    }
+
+    /// As [`leaves`](ColumnPath::leaves); a column that is missing is a fault of this option.
+    pub(crate) fn leaves_or(
+        &self,
+        schema: &Schema,
+        option: &'static str,
+        faults: &mut Faults,
+    ) -> Option<Vec<usize>> {
+        let found = self.find(schema, faults.is_empty());
+        faults.take(found.map_err(|error| error.with(Detail::Option(option))))
+    }
+
+    /// As [`flat_leaf`](ColumnPath::flat_leaf); an error is a fault of this option.
+    pub(crate) fn flat_leaf_or(
+        &self,
+        schema: &Schema,
+        option: &'static str,
+        faults: &mut Faults,
+    ) -> Option<usize> {
+        let found = self.find(schema, faults.is_empty()).and_then(|leaves| self.only(schema, &leaves));
+        faults.take(found.map_err(|error| error.with(Detail::Option(option))))
+    }
+
+    /// Its leaves. If there are none, the error may list the names that there are: of several errors, the first one does.
+    fn find(&self, schema: &Schema, lists_names: bool) -> Result<Vec<usize>> {
         let dotted = self.dotted();
         let is_in = |path: &str| {
             path.strip_prefix(&*dotted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         let leaves = schema.leaves().iter().enumerate().filter(|(_, leaf)| is_in(&leaf.path));
         let leaves: Vec<usize> = leaves.map(|(at, _)| at).collect();
-        if leaves.is_empty() {
-            let names: Vec<&str> =
-                schema.leaves().iter().take(NAMES_LISTED_MAX).map(|leaf| &*leaf.path).collect();
-            let message = format!("there is no column {dotted}; columns are {}", names.join(", "));
-            return Err(Error::misuse(message));
+        if !leaves.is_empty() {
+            return Ok(leaves);
         }
-        Ok(leaves)
+        let mut message = format!("there is no column {dotted}");
+        if lists_names {
+            let names = schema.leaves().iter().take(NAMES_LISTED_MAX).map(|leaf| &*leaf.path);
+            message += &format!("; columns are {}", names.collect::<Vec<_>>().join(", "));
+        }
+        Err(Error::misuse(message))
     }
 
     /// The leaf of this column, if it has one value or null per row.
@@ -93,7 +122,12 @@ impl ColumnPath {
     ///
     /// `Misuse` if the schema has no such column, or it is nested.
     pub fn flat_leaf(&self, schema: &Schema) -> Result<usize> {
-        match *self.leaves(schema)? {
+        self.only(schema, &self.leaves(schema)?)
+    }
+
+    /// The only one of its leaves.
+    fn only(&self, schema: &Schema, leaves: &[usize]) -> Result<usize> {
+        match *leaves {
             [leaf] if schema.leaves()[leaf].is_flat() => Ok(leaf),
             _ => Err(Error::misuse(format!("the column {} is nested", self.dotted()))),
         }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use marquetry_base::{Budget, Error, Result};
+use marquetry_base::{Budget, Error, Faults, Result};
 use marquetry_parquet::batch::{Batch, Layout, Values};
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::read::{Conform, Conformer};
 use marquetry_parquet::schema::{PathError, Projection, Schema};
 
-use crate::subject::named;
 use crate::key_values::holds_for_any_columns;
+use crate::subject::named;
 use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table};
 
 /// The same table, of which only these columns are read, in this order: by the source itself, where it can leave columns out.
@@ -24,14 +24,17 @@ pub fn project(source: &Arc<dyn Source>, columns: &[ColumnPath]) -> Result<Arc<d
     let all = source.table();
     let wrong = |message: String| named(Error::option("columns", message), &all.name);
     let mut projection = Projection::new(&all.schema);
+    let mut faults = Faults::default();
     for column in columns {
-        projection.add(&column.parts).map_err(|error| match error {
+        let added = projection.add(&column.parts).map_err(|error| match error {
             PathError::NoSuchField { name, .. } => wrong(format!("there is no column {name:?}")),
             PathError::Twice => wrong(format!("names {:?} twice", column.text)),
             PathError::Variant { .. } => wrong(format!("{:?} is a part of a VARIANT", column.text)),
             PathError::Broken(error) => named(error, &all.name),
-        })?;
+        });
+        faults.take(added);
     }
+    faults.into_result()?;
     let schema = Arc::new(projection.schema().map_err(|error| named(error, &all.name))?);
     let conform = Arc::new(Conform::new(&all.schema, &schema, &[])?);
     let mut table = Table::new(all.name.clone(), schema);

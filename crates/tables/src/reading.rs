@@ -137,6 +137,11 @@ impl Reading {
         if name.is_empty() { &self.source.table().name } else { name }
     }
 
+    /// The name of the table that is read.
+    pub(crate) fn table_name(&self) -> &str {
+        &self.source.table().name
+    }
+
     fn end(&mut self) {
         self.is_over = true;
         if let How::Elsewhere(shared) = &self.how {

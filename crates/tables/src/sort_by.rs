@@ -1,6 +1,6 @@
 //! Orders as people write them: `day, fare desc nulls first`.
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Error, Faults, Result};
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::schema::Schema;
 
@@ -59,14 +59,16 @@ impl SortBy {
     ///
     /// # Errors
     ///
-    /// `Misuse` for columns that are missing or nested, and for one that is named twice.
+    /// `Misuse` for columns that are missing or nested, and for those that are named twice; all of them at once.
     pub fn resolve(by: &[SortBy], schema: &Schema) -> Result<Vec<SortingColumn>> {
         let mut resolved: Vec<SortingColumn> = Vec::with_capacity(by.len());
+        let mut faults = Faults::default();
         for SortBy { column, descending, nulls_first } in by {
-            let leaf = column.flat_leaf(schema)?;
+            let Some(leaf) = column.flat_leaf_or(schema, "sort", &mut faults) else { continue };
             let number = u32::try_from(leaf).map_err(|_| Error::misuse("a column beyond the 2^32nd"))?;
             if resolved.iter().any(|before| before.column == number) {
-                return Err(Error::misuse(format!("the column {} is named twice", column.dotted())));
+                faults.add(Error::option("sort", format!("the column {} is named twice", column.dotted())));
+                continue;
             }
             resolved.push(SortingColumn {
                 column: number,
@@ -74,6 +76,7 @@ impl SortBy {
                 nulls_first: *nulls_first,
             });
         }
+        faults.into_result()?;
         Ok(resolved)
     }
 }

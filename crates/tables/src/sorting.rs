@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use marquetry_base::cast::u64_of;
 use marquetry_base::{Bytes, Error, Object, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::blocking::SpillFile;
@@ -15,7 +16,7 @@ use marquetry_parquet::schema::Schema;
 use marquetry_parquet::sort::{SortOptions, Sorted, Sorter};
 use marquetry_parquet::write::Fed;
 
-use crate::{Cancel, CopyOptions};
+use crate::Cancel;
 
 /// The bytes of rows that are sorted in memory by default.
 pub const SORT_MEMORY_BYTES: u64 = 512 << 20;
@@ -27,10 +28,21 @@ const SPILL: Object = Object(0);
 pub(crate) struct Sorting {
     sorter: Sorter,
     spill: Stoppable,
+    /// Rows that were taken, and where they come from: a stretch for each piece that follows another.
+    rows: u64,
+    stretches: Vec<Stretch>,
+}
+
+/// Rows that were taken one after the other, as they are in their piece.
+struct Stretch {
+    /// The number of the first, among all that were taken, and in its object.
+    start: u64,
+    first_row: u64,
+    piece: usize,
 }
 
 impl Sorting {
-    /// Sorts by leaves of a schema. Rows beyond the memory limit go to a nameless file beside `scratch`.
+    /// Sorts by leaves of a schema. Rows beyond `memory_bytes` go to a nameless file beside `scratch`.
     ///
     /// # Errors
     ///
@@ -38,20 +50,29 @@ impl Sorting {
     pub(crate) fn new(
         schema: &Arc<Schema>,
         by: &[SortingColumn],
-        options: &CopyOptions,
+        memory_bytes: u64,
+        cancel: &Cancel,
         scratch: Option<&Path>,
     ) -> Result<Sorting> {
-        let sort = SortOptions { memory_bytes: options.sort_memory_bytes, ..SortOptions::default() };
+        let sort = SortOptions { memory_bytes, ..SortOptions::default() };
         let sorter = Sorter::new(Arc::clone(schema), by, Arc::new(StandardCodecs::default()), SPILL, sort)?;
         let file = match scratch {
             Some(path) => SpillFile::create_beside(path)?,
             None => SpillFile::create_beside(env::temp_dir().join("marquetry"))?,
         };
-        Ok(Sorting { sorter, spill: Stoppable { file, cancel: options.cancel.clone() } })
+        let spill = Stoppable { file, cancel: cancel.clone() };
+        Ok(Sorting { sorter, spill, rows: 0, stretches: Vec::new() })
     }
 
-    /// Takes rows.
-    pub(crate) fn push(&mut self, batch: Batch) -> Result<()> {
+    /// Takes rows of a piece.
+    pub(crate) fn push(&mut self, batch: Batch, piece: usize) -> Result<()> {
+        let goes_on = |last: &Stretch| {
+            last.piece == piece && last.first_row + (self.rows - last.start) == batch.first_row
+        };
+        if !self.stretches.last().is_some_and(goes_on) {
+            self.stretches.push(Stretch { start: self.rows, first_row: batch.first_row, piece });
+        }
+        self.rows += u64_of(batch.rows);
         match drive_into(&mut self.sorter, &mut ByteSinks::new().with(SPILL, &mut self.spill))? {
             Some(Sorted::Room) => {}
             _ => return Err(Error::internal("a sorter that has no room for rows")),
@@ -60,6 +81,13 @@ impl Sorting {
             Fed::Taken => Ok(()),
             Fed::Full(_) => Err(Error::internal("a sorter that asked for rows has no room for them")),
         }
+    }
+
+    /// The piece of a row, and its number in its object; the sorter numbers rows as they were taken.
+    pub(crate) fn origin(&self, row: u64) -> Option<(usize, u64)> {
+        let after = self.stretches.partition_point(|stretch| stretch.start <= row);
+        let stretch = self.stretches.get(after.checked_sub(1)?)?;
+        Some((stretch.piece, stretch.first_row + (row - stretch.start)))
     }
 
     /// The next rows in order, after all were taken. `None` at the end.

@@ -90,7 +90,9 @@ pub trait Source: Send + Sync {
 
 /// The rows of a piece. Calls may block; one thread at a time uses it.
 pub trait Batches: Send {
-    /// The next rows; `None` at the end. Every batch has all leaves of the table's schema, in order.
+    /// The next rows; `None` at the end. Every batch has all leaves of the table's schema, in order. Its
+    /// [`first_row`](Batch::first_row) is the number of its first row in the object that the [piece](Piece::name)
+    /// names, counted from 0: errors about rows say it.
     ///
     /// # Errors
     ///
@@ -124,7 +126,7 @@ pub struct Table {
     pub schema: Arc<Schema>,
     /// The primary key, if the table has one.
     pub key: Option<Key>,
-    /// The order of its rows, by leaves of the schema. Empty if unknown.
+    /// The order of its rows, by leaves of the schema; what the source claims, and is not relied on. Empty if unknown.
     pub order: Vec<SortingColumn>,
     /// The number of rows, if known.
     pub rows: Option<u64>,

@@ -344,15 +344,20 @@ fn what_is_not_what_was_read_does_not_appear() {
     let folder = tempfile::tempdir().unwrap();
     let source: Arc<dyn Source> = Arc::new(Generated::new(3, 1_000));
     let by = SortBy::resolve(&SortBy::parse_list("n").unwrap(), &source.table().schema).unwrap();
-    for sort in [Vec::new(), by] {
-        let path = folder.path().join("a.parquet");
+    let path = folder.path().join("a.parquet");
+    // Rows in another order are not those that were read; a row that is misplaced among sorted ones is named.
+    for (sort, object, row) in [(Vec::new(), "broken", None), (by, path.to_str().unwrap(), Some(1))] {
         let mut file = Broken(NewParquetFile::new(&path, ParquetOptions::default()).unwrap());
         let options = options(|it| {
             it.verify = true;
             it.sort = sort;
         });
         let error = copy(&source, &mut file, &options, &mut |_| {}).unwrap_err();
-        assert_eq!((error.kind(), error.place().object.as_deref()), (ErrorKind::Internal, Some("broken")));
+        let place = error.place();
+        assert_eq!(
+            (error.kind(), place.object.as_deref(), place.row),
+            (ErrorKind::Internal, Some(object), row)
+        );
         drop(file);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }

@@ -1,12 +1,12 @@
 //! Resolving the chosen columns in all files.
 
-use marquetry_base::{Detail, Error, Result};
+use marquetry_base::{Detail, Error, Faults, Result};
 use marquetry_parquet::schema::{DifferenceKind, NodeKind, PathError, Projection, Schema};
 
 use super::gathered::Gathered;
 use crate::ColumnPath;
-use crate::subject::named;
 use crate::names::{NAMES_LISTED_MAX, listed};
+use crate::subject::named;
 
 /// Chooses columns, all if none are named, and makes sure that they can be read from all files together: which must have the
 /// same, unless they may differ. `None` where all columns are chosen.
@@ -18,11 +18,14 @@ pub(super) fn choose(
     may_differ: bool,
 ) -> Result<Option<Schema>> {
     let all = &gathered.unified.schema;
+    let mut faults = Faults::default();
     let mut projection = Projection::new(all);
     match wanted {
         Some(wanted) => {
             for wanted in wanted {
-                projection.add(&wanted.parts).map_err(|error| cannot_add(gathered, wanted, error))?;
+                if let Err(error) = projection.add(&wanted.parts) {
+                    faults.add(cannot_add(gathered, wanted, error, faults.is_empty()));
+                }
             }
         }
         None => {
@@ -32,7 +35,8 @@ pub(super) fn choose(
             }
         }
     }
-    check_differences(gathered, &projection, may_differ)?;
+    check_differences(gathered, &projection, may_differ, &mut faults);
+    faults.into_result()?;
     let refused = |error| named(error, &gathered.name());
     let projected = wanted.map(|_| projection.schema().map_err(refused)).transpose()?;
     let schema = projected.as_ref().unwrap_or(all);
@@ -42,13 +46,16 @@ pub(super) fn choose(
     Ok(projected)
 }
 
-/// Why a column that a person names cannot be taken.
-fn cannot_add(gathered: &Gathered, wanted: &ColumnPath, error: PathError) -> Error {
+/// Why a column that a person names cannot be taken. The first error lists the names that there are.
+fn cannot_add(gathered: &Gathered, wanted: &ColumnPath, error: PathError, lists_names: bool) -> Error {
     let (schema, subject) = (&gathered.unified.schema, gathered.name());
     let wrong = |message: String| named(Error::option("columns", message), &subject);
     match error {
         PathError::NoSuchField { name, node: None } => {
-            let missing = no_such("column", &name, "its columns", schema, schema.children(0));
+            let missing = match lists_names {
+                true => no_such("column", &name, "its columns", schema, schema.children(0)),
+                false => format!("there is no column {name:?}"),
+            };
             named(Error::misuse(missing), &subject)
         }
         PathError::NoSuchField { name, node: Some(node) } => {
@@ -91,8 +98,13 @@ fn no_such(
     format!("there is no {what} {name:?}; {has}")
 }
 
-/// Fails for the first difference of the files that matters.
-fn check_differences(gathered: &Gathered, projection: &Projection<'_>, may_differ: bool) -> Result<()> {
+/// Finds the differences of the files that matter.
+fn check_differences(
+    gathered: &Gathered,
+    projection: &Projection<'_>,
+    may_differ: bool,
+    faults: &mut Faults,
+) {
     let schema = &gathered.unified.schema;
     for difference in &gathered.unified.differences {
         if (may_differ && difference.kind.is_bridged()) || !projection.has(difference.node) {
@@ -102,7 +114,7 @@ fn check_differences(gathered: &Gathered, projection: &Projection<'_>, may_diffe
         let path = schema.path(difference.node);
         let what = if schema.nodes()[difference.node].parent == 0 { "column" } else { "field" };
         let wrong = |source: &usize, why: String| named(Error::conversion(why), name(source));
-        return Err(match &difference.kind {
+        faults.add(match &difference.kind {
             DifferenceKind::Missing { with, without } => {
                 wrong(without, format!("there is no {what} {path:?}, which {} has", name(with)))
                     .with(Detail::MissingColumn)
@@ -132,5 +144,4 @@ fn check_differences(gathered: &Gathered, projection: &Projection<'_>, may_diffe
             DifferenceKind::Broken { source, error } => named(error.clone(), name(source)),
         });
     }
-    Ok(())
 }

@@ -15,9 +15,9 @@ use marquetry_parquet::format::{FileMetaData, KeyValue};
 use marquetry_parquet::read::Conform;
 use marquetry_parquet::schema::{Column, Schema, Unified, Union};
 
-use super::FilesOptions;
 use super::format::FormatFile;
 use super::hive::Partitions;
+use super::options::FilesOptions;
 use super::parquet::ParquetFile;
 use crate::project::Conformed;
 use crate::{Batches, PieceOptions};

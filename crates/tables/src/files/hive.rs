@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use marquetry_base::{Detail, Error, Result};
+use marquetry_base::{Detail, Error, Faults, Result};
 use marquetry_parquet::batch::Values;
 use marquetry_parquet::hive::{HiveType, Partition};
 use marquetry_parquet::schema::Column;
@@ -40,36 +40,45 @@ impl Partitions {
         let wrong = |path: &Path, why: String| {
             named(Error::conversion(why).with(Detail::PartitionPath), &path.to_string_lossy())
         };
+        let mut faults = Faults::default();
+        // Of each column, the first file whose path has it.
+        let mut first: Vec<usize> = Vec::new();
         let mut names: Vec<String> = Vec::new();
         let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
         // For each file, the values that its path has.
         let mut all: Vec<Vec<(usize, Option<String>)>> = Vec::with_capacity(paths.len());
-        for path in paths {
+        for (file, path) in paths.iter().enumerate() {
             let mut of_file: Vec<(usize, Option<String>)> = Vec::new();
-            for partition in partitions_of(path).map_err(|why| wrong(path, why))? {
+            let found = faults.take(partitions_of(path).map_err(|why| wrong(path, why)));
+            for partition in found.unwrap_or_default() {
                 let number = *numbers.entry(partition.name.clone()).or_insert_with(|| {
                     names.push(partition.name.clone());
+                    first.push(file);
                     names.len() - 1
                 });
                 if of_file.iter().any(|(known, _)| *known == number) {
-                    return Err(wrong(path, format!("the path has {:?} twice", partition.name)));
+                    faults.add(wrong(path, format!("the path has {:?} twice", partition.name)));
+                    break;
                 }
                 of_file.push((number, partition.value));
             }
             all.push(of_file);
         }
-        if !allow_missing && let Some(short) = all.iter().position(|of_file| of_file.len() < names.len()) {
-            let has = |number: usize| all[short].iter().any(|(known, _)| *known == number);
-            let missing = (0..names.len()).find(|&number| !has(number)).unwrap_or(0);
-            let with = all.iter().position(|of_file| of_file.iter().any(|(known, _)| *known == missing));
-            let column = format!("{}=…", names[missing]);
-            let with = paths[with.unwrap_or(0)].display();
-            let why = format!("the path has no {column:?}, which that of {with} has");
-            return Err(named(
-                Error::conversion(why).with(Detail::MissingPartition),
-                &paths[short].to_string_lossy(),
-            ));
+        // Paths that cannot be read have no columns, which is no news.
+        if faults.is_empty() && !allow_missing {
+            for (short, of_file) in all.iter().enumerate().filter(|(_, of_file)| of_file.len() < names.len())
+            {
+                let has = |number: usize| of_file.iter().any(|(known, _)| *known == number);
+                for missing in (0..names.len()).filter(|&number| !has(number)) {
+                    let column = format!("{}=…", names[missing]);
+                    let with = paths[first[missing]].display();
+                    let why = format!("the path has no {column:?}, which that of {with} has");
+                    let error = Error::conversion(why).with(Detail::MissingPartition);
+                    faults.add(named(error, &paths[short].to_string_lossy()));
+                }
+            }
         }
+        faults.into_result()?;
         let mut texts: Vec<Vec<&str>> = vec![Vec::new(); names.len()];
         for (number, value) in all.iter().flatten() {
             texts[*number].extend(value.as_deref());

@@ -4,65 +4,31 @@ mod choose;
 mod format;
 mod gathered;
 mod hive;
+mod options;
 mod parquet;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use marquetry_base::cast::u64_of;
+use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Limits, Result};
-use marquetry_io::files::PARQUET_EXTENSIONS;
 use marquetry_parquet::batch::Values;
-use marquetry_parquet::format::KeyValue;
+use marquetry_parquet::format::{KeyValue, SortingColumn};
 use marquetry_parquet::read::Conform;
 use marquetry_parquet::schema::Schema;
 
-use crate::subject::named;
 use crate::key_values::holds_for_any_columns;
-use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table};
+use crate::subject::named;
+use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table};
 
 pub use format::{FileFormat, FormatFile};
 pub use gathered::{DataFile, Gathered, find};
 pub use hive::Hive;
+pub use options::FilesOptions;
 pub use parquet::ParquetFile;
 
 use gathered::{FileSchema, Opened, OpenedFile, Plan};
-
-/// How files are read as one table.
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct FilesOptions {
-    /// Take these columns, in this order. `None`: all.
-    pub columns: Option<Vec<ColumnPath>>,
-    /// Columns missing from a file are null, and narrower types are widened. Otherwise files that differ are an
-    /// error.
-    pub union: bool,
-    /// What directories such as `year=2024` mean.
-    pub hive: Hive,
-    /// The extensions, without the dot, of the files to find in directories.
-    pub extensions: &'static [&'static str],
-    /// Formats besides Parquet; files that none of them accepts are Parquet files.
-    pub formats: Vec<Arc<dyn FileFormat>>,
-    /// Limits on sizes in the files.
-    pub limits: Limits,
-    /// Cancels what may take long, such as reading the footers of thousands of files.
-    pub cancel: Cancel,
-}
-
-impl Default for FilesOptions {
-    fn default() -> FilesOptions {
-        FilesOptions {
-            columns: None,
-            union: false,
-            hive: Hive::Auto,
-            extensions: &PARQUET_EXTENSIONS,
-            formats: Vec::new(),
-            limits: Limits::DEFAULT,
-            cancel: Cancel::new(),
-        }
-    }
-}
 
 /// Files read as one table: Parquet files, directories of them, and patterns.
 ///
@@ -170,7 +136,8 @@ impl Files {
         if let ([_], Some(footer), true) = (&**files, schemas.first().and_then(FileSchema::footer), has_all)
             && let (1, Some(group)) = (footer.row_groups.len(), footer.row_groups.first())
         {
-            table.order.clone_from(&group.sorting_columns);
+            let is_column = |by: &&SortingColumn| usize_of_u32(by.column) < schema.leaves().len();
+            table.order = group.sorting_columns.iter().take_while(is_column).copied().collect();
         }
         let (mut pieces, mut places) = (Vec::new(), Vec::new());
         for (number, file) in files.iter().enumerate() {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::cast::usize_of;
-use marquetry_base::{Detail, Error, Result};
-use marquetry_io::blocking::{NewDirectory, allow_many_files};
+use marquetry_base::{Detail, Error, Faults, Result};
+use marquetry_io::blocking::NewDirectory;
 use marquetry_io::files::PARQUET_EXTENSIONS;
 use marquetry_parquet::batch::{Batch, Values};
 
@@ -36,6 +36,10 @@ pub struct DirectoryOptions {
 
 /// A new directory of Parquet files, which appears when all of its files are complete and on disk. A directory that
 /// it replaces may contain only Parquet files and directories such as `year=2024`.
+///
+/// Complete files are held open without a name until then, as many as half of what the process may have open; further
+/// ones are in a hidden directory, which only a process that is killed leaves behind. A program that would rather hold
+/// more of them open calls [`allow_many_files`](marquetry_io::blocking::allow_many_files).
 pub struct NewParquetDirectory {
     path: PathBuf,
     name: String,
@@ -88,15 +92,16 @@ impl NewParquetDirectory {
     }
 
     fn begin_directory(&mut self, table: &Table) -> Result<Wants> {
+        let mut faults = Faults::default();
         let partitioning = match &*self.options.partition_by {
             [] => None,
-            by => Some(Partitioning::new(by, table)?),
+            by => Partitioning::new(by, table, &mut faults),
         };
         let schema = match &partitioning {
             Some(partitioning) => Arc::clone(partitioning.schema()),
             None => Arc::clone(&table.schema),
         };
-        let mut options = self.options.parquet.of_table(&schema, table)?;
+        let mut options = self.options.parquet.of_table(&schema, table, &mut faults);
         let order = match &partitioning {
             Some(partitioning) => partitioning.order_of_files(&table.order),
             None => table.order.clone(),
@@ -104,10 +109,8 @@ impl NewParquetDirectory {
         if !order.is_empty() {
             options.sorting_columns = order;
         }
-        let shape = Shape { schema, options };
         // Before a directory is made.
-        shape.writer()?;
-        allow_many_files();
+        let shape = Shape::new(schema, options, faults)?;
         let directory =
             NewDirectory::create(&self.path, self.options.parquet.overwrite, &PARQUET_EXTENSIONS)?;
         let wants = Wants {

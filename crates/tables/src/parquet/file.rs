@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use marquetry_base::{Detail, Error, Result};
+use marquetry_base::{Detail, Error, Faults, Result};
 use marquetry_io::blocking::NewFile;
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
@@ -60,16 +60,16 @@ impl NewParquetFile {
     }
 
     fn begin_file(&mut self, table: &Table) -> Result<Wants> {
-        let mut options = self.options.of_table(&table.schema, table)?;
+        let mut faults = Faults::default();
+        let mut options = self.options.of_table(&table.schema, table, &mut faults);
         if !table.order.is_empty() {
             options.sorting_columns.clone_from(&table.order);
         }
-        let shape = Shape { schema: Arc::clone(&table.schema), options };
         // Before a file is made.
-        shape.writer()?;
+        let shape = Shape::new(Arc::clone(&table.schema), options, faults)?;
         let file = NewFile::create(&self.path)?;
         let open = Box::new(OpenFile::new(&shape, file, &self.path)?);
-        self.open = Some((open, shape.schema));
+        self.open = Some((open, Arc::clone(shape.schema())));
         Ok(Wants { scratch: Some(self.path.clone()), can_verify: true, ..Wants::default() })
     }
 

@@ -8,11 +8,11 @@ mod partition;
 
 use std::sync::Arc;
 
-use marquetry_base::{Error, Limits, Result};
+use marquetry_base::{Detail, Error, Faults, Limits, Result};
 use marquetry_codecs::levels;
 use marquetry_parquet::format::{Compression, Encoding, KeyValue};
 use marquetry_parquet::schema::Schema;
-use marquetry_parquet::write::{BloomOptions, WriteOptions};
+use marquetry_parquet::write::{BloomOptions, ColumnOptions, WriteOptions};
 
 use crate::key_values::holds_for_any_columns;
 use crate::{ColumnPath, Table};
@@ -27,7 +27,9 @@ pub use output::ParquetOutput;
 pub struct ParquetOptions {
     /// How all columns are written that are not named below, and how large row groups and pages are.
     /// [`WriteOptions::columns`] go by the number of a leaf, so they are right only where the schema is known. What the table says
-    /// of itself and of its order is added to [`WriteOptions::key_values`] and [`WriteOptions::sorting_columns`].
+    /// of itself and of its order is added to [`WriteOptions::key_values`] and [`WriteOptions::sorting_columns`]. An order is stated
+    /// up to its first column that is nested or whose type has no order, and of the row groups that have it: rows are
+    /// compared as they are written, and from the first misplaced one on nothing is stated.
     pub write: WriteOptions,
     /// Columns, or all leaves below them, and the encoding of their values, instead of the one that suits the values.
     pub encodings: Vec<(ColumnPath, Encoding)>,
@@ -43,33 +45,36 @@ const WRITTEN_LIMITS: Limits = Limits::TRUSTED;
 impl ParquetOptions {
     /// Checks what can be known without a table.
     fn check(&self) -> Result<()> {
+        let mut faults = Faults::default();
         for column in [&self.write.column].into_iter().chain(self.write.columns.values()) {
-            check_level(column.compression, column.level)?;
+            faults.take(check_level(column.compression, column.level));
         }
         let is_share = |fpp: f64| fpp > 0.0 && fpp < 1.0;
-        match self.bloom.iter().find(|(_, bloom)| !is_share(bloom.fpp)) {
-            Some((_, bloom)) => {
-                let message = format!("{}: a rate is more than 0 and less than 1", bloom.fpp);
-                Err(Error::option("bloom_fpp", message))
-            }
-            None => Ok(()),
+        let mut rates: Vec<f64> = self.bloom.iter().map(|(_, bloom)| bloom.fpp).collect();
+        // Often one rate is that of many columns.
+        rates.dedup_by_key(|rate| rate.to_bits());
+        for rate in rates.into_iter().filter(|rate| !is_share(*rate)) {
+            faults.add(Error::option("bloom_fpp", format!("{rate}: a rate is more than 0 and less than 1")));
         }
+        faults.into_result()
     }
 
-    /// What a writer of these columns of a table is asked for.
-    fn of_table(&self, schema: &Arc<Schema>, table: &Table) -> Result<WriteOptions> {
+    /// What a writer of these columns of a table is asked for. What is wrong with single columns is added to `faults`.
+    fn of_table(&self, schema: &Arc<Schema>, table: &Table, faults: &mut Faults) -> WriteOptions {
         let mut options = self.write.clone();
         options.spill = Some(open_file::SPILL);
         for (path, encoding) in &self.encodings {
-            for leaf in path.leaves(schema).map_err(|error| option("encoding", error))? {
+            let asked = ColumnOptions { encoding: Some(*encoding), ..ColumnOptions::default() };
+            for leaf in leaves_of(path, schema, &asked, "encoding", faults) {
                 let column = options.columns.entry(leaf).or_insert_with(|| options.column.clone());
-                column.encoding = Some(*encoding);
+                column.encoding = asked.encoding;
             }
         }
         for (path, bloom) in &self.bloom {
-            for leaf in path.leaves(schema).map_err(|error| option("bloom", error))? {
+            let asked = ColumnOptions { bloom: Some(*bloom), ..ColumnOptions::default() };
+            for leaf in leaves_of(path, schema, &asked, "bloom", faults) {
                 let column = options.columns.entry(leaf).or_insert_with(|| options.column.clone());
-                column.bloom = Some(*bloom);
+                column.bloom = asked.bloom;
             }
         }
         let has_all = **schema == *table.schema;
@@ -77,13 +82,24 @@ impl ParquetOptions {
         let given: Vec<String> = options.key_values.iter().map(|it| it.key.clone()).collect();
         let of_table = table.key_values.iter().filter(holds).filter(|it| !given.contains(&it.key));
         options.key_values.extend(of_table.cloned());
-        Ok(options)
+        options
     }
 }
 
-/// The same error, as one of an option.
-fn option(name: &'static str, error: Error) -> Error {
-    error.with(marquetry_base::Detail::Option(name))
+/// The leaves of a column that can be written as an option asks; the others are its faults.
+fn leaves_of(
+    path: &ColumnPath,
+    schema: &Schema,
+    asked: &ColumnOptions,
+    option: &'static str,
+    faults: &mut Faults,
+) -> Vec<usize> {
+    let mut leaves = path.leaves_or(schema, option, faults).unwrap_or_default();
+    leaves.retain(|leaf| {
+        let checked = asked.check_leaf(schema, *leaf);
+        faults.take(checked.map_err(|error| error.with(Detail::Option(option)))).is_some()
+    });
+    leaves
 }
 
 /// Whether the codec has the level.

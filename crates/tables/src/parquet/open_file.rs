@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Bytes, Error, Object, Result};
+use marquetry_base::{Bytes, Error, Faults, Object, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::blocking::{NewFile, SpillFile};
 use marquetry_io::{ByteSink, ByteSinks, drive_into};
@@ -14,6 +14,7 @@ use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::{Fed, FileWriter, WriteOptions};
 
 use crate::Written;
+use crate::row_order::RowOrder;
 
 /// The file that is written, and the one in which pages wait that are too much for memory.
 const FILE: Object = Object(0);
@@ -22,13 +23,37 @@ pub(super) const SPILL: Object = Object(1);
 /// What all files of a destination have in common.
 #[derive(Debug)]
 pub(super) struct Shape {
-    pub(super) schema: Arc<Schema>,
-    pub(super) options: WriteOptions,
+    schema: Arc<Schema>,
+    options: WriteOptions,
 }
 
 impl Shape {
-    /// A writer of such a file. What is wrong with the options is found here.
-    pub(super) fn writer(&self) -> Result<FileWriter> {
+    /// Files with these columns. An order of their rows is stated as far as it can be checked.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the options, after what the caller has found.
+    pub(super) fn new(schema: Arc<Schema>, mut options: WriteOptions, mut faults: Faults) -> Result<Shape> {
+        let order = faults.take(RowOrder::new(&schema, &options.sorting_columns));
+        options.sorting_columns = order.map(|order| order.columns().collect()).unwrap_or_default();
+        // A column at fault would be found a second time.
+        if faults.is_empty() {
+            for leaf in 0..schema.leaves().len() {
+                faults.take(options.of(leaf).check_leaf(&schema, leaf));
+            }
+        }
+        let shape = Shape { schema, options };
+        if faults.is_empty() {
+            faults.take(shape.writer());
+        }
+        faults.into_result().map(|()| shape)
+    }
+
+    pub(super) fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    fn writer(&self) -> Result<FileWriter> {
         let codecs = Arc::new(StandardCodecs::default());
         FileWriter::new(FILE, Arc::clone(&self.schema), codecs, self.options.clone())
     }
@@ -38,6 +63,8 @@ pub(super) struct OpenFile<S = NewFile> {
     writer: FileWriter,
     pub(super) file: S,
     spill: SpillFile,
+    /// The order that the rows are said to have, while they have it.
+    order: Option<RowOrder>,
     rows: u64,
     bytes: u64,
 }
@@ -46,7 +73,8 @@ impl<S: ByteSink> OpenFile<S> {
     /// A file of which nothing is written yet; there is room for what waits beside `beside`.
     pub(super) fn new(shape: &Shape, file: S, beside: &Path) -> Result<OpenFile<S>> {
         let (writer, spill) = (shape.writer()?, SpillFile::create_beside(beside)?);
-        Ok(OpenFile { writer, file, spill, rows: 0, bytes: 0 })
+        let order = Some(RowOrder::new(&shape.schema, &shape.options.sorting_columns)?);
+        Ok(OpenFile { writer, file, spill, order, rows: 0, bytes: 0 })
     }
 
     fn drive(&mut self) -> Result<bool> {
@@ -59,12 +87,20 @@ impl<S: ByteSink> OpenFile<S> {
     /// Writes rows.
     pub(super) fn write(&mut self, batch: Batch) -> Result<()> {
         self.rows += u64_of(batch.rows);
-        if !self.drive()? {
-            return Err(Error::internal("a writer that ends before its rows"));
+        if let Some(order) = &mut self.order
+            && order.first_misplaced(&batch)?.is_some()
+        {
+            self.writer.withdraw_order();
+            self.order = None;
         }
-        match self.writer.feed(batch)? {
-            Fed::Taken => Ok(()),
-            Fed::Full(_) => Err(Error::internal("a writer that asked for rows has no room for them")),
+        let Fed::Taken = self.writer.feed(batch)? else {
+            return Err(Error::internal("a writer that asked for rows has no room for them"));
+        };
+        // All of the batch is written now: what is wrong with it is the caller's to know while it knows where it is from,
+        // and nothing of it is kept. The writer numbers rows as in its file, and knows only the stretch that it was at.
+        match self.drive().map_err(Error::without_row)? {
+            true => Ok(()),
+            false => Err(Error::internal("a writer that ends before its rows")),
         }
     }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use marquetry_base::{Bytes, Error, Result};
+use marquetry_base::{Bytes, Error, Faults, Result};
 use marquetry_io::ByteSink;
 use marquetry_parquet::batch::Batch;
 
@@ -73,11 +73,12 @@ impl<W: Write> ParquetOutput<W> {
     }
 
     fn begin_file(&mut self, table: &Table) -> Result<Wants> {
-        let mut options = self.options.of_table(&table.schema, table)?;
+        let mut faults = Faults::default();
+        let mut options = self.options.of_table(&table.schema, table, &mut faults);
         if !table.order.is_empty() {
             options.sorting_columns.clone_from(&table.order);
         }
-        let shape = Shape { schema: Arc::clone(&table.schema), options };
+        let shape = Shape::new(Arc::clone(&table.schema), options, faults)?;
         let writer = self.writer.take().ok_or_else(|| Error::internal("a writer that is taken twice"))?;
         let beside = env::temp_dir().join("marquetry");
         self.open = Some(Box::new(OpenFile::new(&shape, writer, &beside)?));

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
-use marquetry_base::{Bitmap, Detail, Error, Result};
+use marquetry_base::{Bitmap, Detail, Error, Faults, Result};
 use marquetry_parquet::batch::{Batch, FixedBytes, Value, Values};
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::hive::Partition;
 use marquetry_parquet::print::{Shown, value};
 use marquetry_parquet::schema::{Meaning, Projection, Schema};
 
-use super::option;
 use crate::entries::is_same_value;
 use crate::{ColumnPath, Table};
 
@@ -36,37 +35,47 @@ struct PartitionColumn {
 }
 
 impl Partitioning {
-    /// By columns of a table.
-    pub(super) fn new(by: &[ColumnPath], table: &Table) -> Result<Partitioning> {
+    /// By columns of a table; `None` if they cannot be, which is then among the faults.
+    pub(super) fn new(by: &[ColumnPath], table: &Table, faults: &mut Faults) -> Option<Partitioning> {
         let schema = &table.schema;
         let wrong = |why: String| Error::option("partition_by", why);
         let mut columns: Vec<PartitionColumn> = Vec::new();
         for path in by {
             let dotted = path.dotted();
-            let leaf = path.flat_leaf(schema).map_err(|error| option("partition_by", error))?;
+            let Some(leaf) = path.flat_leaf_or(schema, "partition_by", faults) else { continue };
             let found = &schema.leaves()[leaf];
             let node = schema.node_of(found);
             if node.parent != 0 {
-                return Err(wrong(format!("the column {dotted} is nested")));
+                faults.add(wrong(format!("the column {dotted} is nested")));
+                continue;
             }
             if columns.iter().any(|column| column.leaf == leaf) {
-                return Err(wrong(format!("the column {dotted} is named twice")));
+                faults.add(wrong(format!("the column {dotted} is named twice")));
+                continue;
             }
             let meaning = schema.meaning_of(found).read_as(found.physical_type);
             if node.name.is_empty() || !makes_names(meaning) {
                 let what =
                     node.logical_type.as_ref().map_or(found.physical_type.to_string(), ToString::to_string);
-                return Err(wrong(format!(
+                faults.add(wrong(format!(
                     "the column {dotted}: {what} makes no names of directories; integers, decimals, booleans, text, dates, \
                      times and UUIDs do"
                 )));
+                continue;
             }
             columns.push(PartitionColumn { leaf, name: node.name.clone(), meaning });
         }
+        if columns.len() < by.len() {
+            return None;
+        }
+        faults.take(Partitioning::of(columns, schema))
+    }
+
+    fn of(columns: Vec<PartitionColumn>, schema: &Schema) -> Result<Partitioning> {
         let is_partition = |leaf: usize| columns.iter().any(|column| column.leaf == leaf);
         let kept: Vec<usize> = (0..schema.leaves().len()).filter(|leaf| !is_partition(*leaf)).collect();
         if kept.is_empty() {
-            return Err(wrong("no column is left for the files".to_string()));
+            return Err(Error::option("partition_by", "no column is left for the files"));
         }
         let mut projection = Projection::new(schema);
         for node in schema.children(0) {
@@ -75,7 +84,7 @@ impl Partitioning {
                 let _ = projection.add_column(node);
             }
         }
-        let schema = projection.schema().map_err(|error| option("partition_by", error))?;
+        let schema = projection.schema().map_err(|error| error.with(Detail::Option("partition_by")))?;
         if schema.leaves().len() != kept.len() {
             return Err(Error::internal("a column without leaves"));
         }

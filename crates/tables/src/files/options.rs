@@ -1,0 +1,45 @@
+//! How files are read as one table.
+
+use std::sync::Arc;
+
+use marquetry_base::Limits;
+use marquetry_io::files::PARQUET_EXTENSIONS;
+
+use super::format::FileFormat;
+use super::hive::Hive;
+use crate::{Cancel, ColumnPath};
+
+/// How files are read as one table.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct FilesOptions {
+    /// Take these columns, in this order. `None`: all.
+    pub columns: Option<Vec<ColumnPath>>,
+    /// Columns missing from a file are null, and narrower types are widened. Otherwise files that differ are an
+    /// error.
+    pub union: bool,
+    /// What directories such as `year=2024` mean.
+    pub hive: Hive,
+    /// The extensions, without the dot, of the files to find in directories.
+    pub extensions: &'static [&'static str],
+    /// Formats besides Parquet; files that none of them accepts are Parquet files.
+    pub formats: Vec<Arc<dyn FileFormat>>,
+    /// Limits on sizes in the files.
+    pub limits: Limits,
+    /// Cancels what may take long, such as reading the footers of thousands of files.
+    pub cancel: Cancel,
+}
+
+impl Default for FilesOptions {
+    fn default() -> FilesOptions {
+        FilesOptions {
+            columns: None,
+            union: false,
+            hive: Hive::Auto,
+            extensions: &PARQUET_EXTENSIONS,
+            formats: Vec::new(),
+            limits: Limits::DEFAULT,
+            cancel: Cancel::new(),
+        }
+    }
+}
