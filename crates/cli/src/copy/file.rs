@@ -6,6 +6,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 
 use marquetry::base::{Codec, Detail, Error};
+use marquetry::io::blocking::allow_many_files;
 use marquetry::parquet::format::{Compression, Encoding};
 use marquetry::parquet::write::BloomOptions;
 use marquetry::tables::parquet::ParquetOptions;
@@ -181,6 +182,8 @@ impl FileArgs {
         mut destination: Box<dyn Destination>,
     ) -> Outcome<String> {
         let started = Instant::now();
+        // Files of a directory wait without a name while they may be open.
+        allow_many_files();
         let wrong = |error: Error| error.with(Detail::Option("sort"));
         let sort = self.sort.as_deref().map(SortBy::parse_list).transpose().map_err(wrong)?;
         let source = copying.rows.table.open(copying.from, copying.interrupted)?;

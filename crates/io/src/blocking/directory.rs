@@ -267,7 +267,7 @@ impl Drop for NewDirectory {
 }
 
 /// Raises the number of files that this process may have open as far as the system allows, so that more of them can
-/// wait without a name.
+/// wait without a name. That is for programs to decide: no library of this workspace does so by itself.
 pub fn allow_many_files() {
     #[cfg(target_os = "linux")]
     {
