@@ -9,6 +9,7 @@ use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Values};
 use marquetry_parquet::schema::{Leaf, Schema};
 
+use crate::copied::copied_column;
 use crate::entries::{Entries, is_same_value};
 use crate::{Cancel, Reading, ReadingOptions, Source};
 
@@ -225,13 +226,13 @@ impl Side {
         Ok(column.slice(self.at..self.at + rows))
     }
 
-    /// A row from the next one on.
+    /// A row from the next one on, copied out of its batch.
     fn row(&self, row: usize, leaves: Range<usize>) -> Result<Batch> {
         let batch = self.batch.as_ref().ok_or_else(|| Error::internal("a row of no batch"))?;
         let row = self.at + row;
         let columns = batch.columns.get(leaves).ok_or_else(|| Error::internal("a leaf that no batch has"))?;
         let columns = columns.iter().enumerate().map(|(leaf, column)| {
-            let mut column = column.slice(row..row + 1);
+            let mut column = copied_column(&column.slice(row..row + 1));
             column.leaf = leaf;
             column
         });

@@ -18,6 +18,7 @@
 
 mod address;
 mod cancel;
+mod copied;
 mod copy;
 mod cql_text;
 mod destination;

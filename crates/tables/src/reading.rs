@@ -15,7 +15,7 @@ use crate::subject::named;
 use crate::{Batches, Cancel, PieceOptions, Source};
 
 /// The most bytes of batches that wait to be taken, over all pieces. The piece whose turn it is may have two batches
-/// more, and each thread has one in hand: half as much again, as batches are kept small enough for that.
+/// more, and each thread has one in hand: all of these in hand are half as much again, as batches are kept small enough.
 const WAITING_BYTES_MAX: u64 = 64 << 20;
 /// Pieces started ahead of the one whose turn it is, per thread: for small pieces.
 const PIECES_AHEAD: usize = 4;

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
-use marquetry_base::{Bitmap, Detail, Error, Faults, Result};
-use marquetry_parquet::batch::{Batch, FixedBytes, Value, Values};
+use marquetry_base::{Detail, Error, Faults, Result};
+use marquetry_parquet::batch::{Batch, Value, Values};
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::hive::Partition;
 use marquetry_parquet::print::{Shown, value};
 use marquetry_parquet::schema::{Meaning, Projection, Schema};
 
+use crate::copied::copied;
 use crate::entries::is_same_value;
 use crate::{ColumnPath, Table};
 
@@ -154,19 +155,7 @@ impl Partitioning {
             if found.is_null(row) {
                 return Ok(None);
             }
-            Ok(Some(match &found.slice(row..row + 1).values {
-                Values::Boolean(bits) => {
-                    Values::Boolean(Bitmap::new(vec![u8::from(bits.get(0))].into(), 0, 1))
-                }
-                Values::Int32(values) => values.to_vec().into(),
-                Values::Int64(values) => values.to_vec().into(),
-                Values::ByteArray(values) => values.iter().collect(),
-                Values::FixedLenByteArray(values) => {
-                    let bytes = values.get(0).to_vec();
-                    Values::FixedLenByteArray(FixedBytes::new(values.width(), 1, bytes.into()))
-                }
-                _ => return Err(Error::internal("a value that makes no name of a directory")),
-            }))
+            Ok(Some(copied(&found.slice(row..row + 1).values)))
         };
         self.columns.iter().map(constant).collect()
     }
