@@ -94,9 +94,9 @@ impl Failure {
         };
         let mut text = if subject.is_empty() { String::new() } else { format!("{subject}: ") };
         text += &listed(error, &subject, None);
-        for hint in hints(error) {
-            text += "; ";
-            text += hint;
+        let advice = advice(error);
+        if !advice.is_empty() {
+            text += &format!("; {}", advice.join(", "));
         }
         Failure::Said(exit, text)
     }
@@ -164,11 +164,11 @@ fn listed(error: &Error, subject: &str, option: Option<&str>) -> String {
     }
 }
 
-/// The options that would help.
-fn hints(error: &Error) -> Vec<&'static str> {
-    let mut hints = Vec::new();
+/// The options that would help, each once.
+fn advice(error: &Error) -> Vec<&'static str> {
     let singly = if error.parts().is_empty() { std::slice::from_ref(error) } else { error.parts() };
-    for hint in singly.iter().filter_map(hint) {
+    let mut hints = Vec::new();
+    for hint in singly.iter().flat_map(hints_of) {
         if !hints.contains(&hint) {
             hints.push(hint);
         }
@@ -176,23 +176,23 @@ fn hints(error: &Error) -> Vec<&'static str> {
     hints
 }
 
-/// The option that would help.
-fn hint(error: &Error) -> Option<&'static str> {
-    Some(match error.detail()? {
-        Detail::Limit(_) if error.kind() == ErrorKind::LimitExceeded && !is_trusted() => {
-            "`marquetry` reads it with --trust"
+/// The options that would help with a single error.
+fn hints_of(error: &Error) -> Vec<&'static str> {
+    const CHOOSE: &str = "--columns chooses others";
+    const NAMES: &str = "--hive off takes directories for names only";
+    match error.detail() {
+        Some(Detail::Limit(_)) if error.kind() == ErrorKind::LimitExceeded && !is_trusted() => {
+            vec!["`marquetry` reads it with --trust"]
         }
-        Detail::MissingColumn => "--union reads it as null there, --columns chooses others",
-        Detail::DifferentTypes => "--union reads both as one type that holds all values",
-        Detail::IncompatibleTypes | Detail::DuplicateColumn => "--columns chooses others",
-        Detail::MissingPartition => {
-            "--union reads it as null there, --hive off takes directories for names only"
-        }
-        Detail::PartitionPath => "--hive off takes directories for names only",
-        Detail::AlreadyExists => "--overwrite replaces it",
-        Detail::AdmittedBy(option) => return hints::of_option(option),
-        _ => return None,
-    })
+        Some(Detail::MissingColumn) => vec!["--union reads it as null there", CHOOSE],
+        Some(Detail::DifferentTypes) => vec!["--union reads both as one type that holds all values"],
+        Some(Detail::IncompatibleTypes | Detail::DuplicateColumn) => vec![CHOOSE],
+        Some(Detail::MissingPartition) => vec!["--union reads it as null there", NAMES],
+        Some(Detail::PartitionPath) => vec![NAMES],
+        Some(Detail::AlreadyExists) => vec!["--overwrite replaces it"],
+        Some(Detail::AdmittedBy(option)) => hints::of_option(option).into_iter().collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Whether the limits are raised already.

@@ -141,6 +141,20 @@ fn schemas_that_differ() {
         .failed(2, &["and 1 more file: there is no column \"d\"", "a, b, c"]);
     let cql = run(["cql", &path, "--union", "--table", "t", "--key", "a", "--data-only"]).succeeded();
     assert!(cql.ends_with("INSERT INTO t (a, c) VALUES (1, 'x');\n"), "{cql}");
+    // All that is different is said at once, and each option that helps.
+    let differing = Folder::of(&[
+        ("a.parquet", "one.parquet"),
+        ("b.parquet", "other_name.parquet"),
+        ("c.parquet", "other_type.parquet"),
+    ]);
+    let wanted = [
+        "b.parquet: there is no column \"b\", which",
+        "; ",
+        "c.parquet: the column \"a\" is DOUBLE",
+        "a.parquet: there is no column \"c\", which",
+        "; --columns chooses others, --union reads it as null there",
+    ];
+    csv(&[&differing.path("")]).failed(1, &wanted);
     // A type that no other holds is an error with the option too, unless the column is not wanted.
     let folder = Folder::of(&[("a.parquet", "one.parquet"), ("b.parquet", "other_type.parquet")]);
     let path = folder.path("");

@@ -98,7 +98,7 @@ pub(crate) struct FileArgs {
     /// Verify the output: read it back and compare it with the input before moving it into place
     ///
     /// Rows that are sorted, or go to many files, are compared as a whole: by the sum of a hash of each row,
-    /// and by their order.
+    /// and by their order. A file whose rows are not in the order that its footer claims is an error.
     #[arg(long, help_heading = "Output")]
     verify: bool,
 
