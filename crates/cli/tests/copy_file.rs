@@ -136,7 +136,8 @@ fn options_that_are_for_something_else() {
     copy(&one, &to, &["--encoding", "id=MORSE"])
         .failed(2, &["unknown encoding MORSE", "DELTA_BINARY_PACKED"]);
     copy(&one, &to, &["--encoding", "nobody=PLAIN"]).failed(2, &["no column nobody"]);
-    copy(&one, &to, &["--encoding", "a=DELTA_BYTE_ARRAY"]).failed(2, &["--encoding: ", "INT64", "(column a)"]);
+    copy(&one, &to, &["--encoding", "a=DELTA_BYTE_ARRAY"])
+        .failed(2, &["--encoding: ", "INT64", "(column a)"]);
     // All that is wrong is said at once, each by its option.
     let wrong = ["--encoding", "nobody=PLAIN", "--bloom", "nothing,none", "--partition-by", "nowhere"];
     let wanted = [
