@@ -61,20 +61,9 @@ pub enum Detail {
     AlreadyExists,
     /// Whoever runs this may not use the object so.
     PermissionDenied,
-    /// A column is missing from one of several files that are read as one table; null there would stand for it.
-    MissingColumn,
-    /// A column has different types in several files, and there is one type that holds the values of both.
-    DifferentTypes,
-    /// A column has types in several files of which no type holds all values.
-    IncompatibleTypes,
-    /// Two columns have the same name, so neither can be named.
-    DuplicateColumn,
-    /// A file's path lacks a column that those of other files have in them (`year=2024`).
-    MissingPartition,
-    /// Columns in a file's path (`year=2024`) that cannot be read.
-    PartitionPath,
-    /// Data that another value of this option of the caller's would admit. Named as in the API: `short_rows`, `schema`.
-    AdmittedBy(&'static str),
+    /// Another value of one of these options of the caller's would admit it. Named as in the API, the most fitting first:
+    /// `short_rows`, `schema`.
+    AdmittedBy(&'static [&'static str]),
     /// This option of the caller's is wrong. Named as in the API: `sort`, `partition_by`.
     Option(&'static str),
 }

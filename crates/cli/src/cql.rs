@@ -12,7 +12,6 @@ use crate::args::RowArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output::Interrupted;
 use crate::progress::{Goes, Progress};
-use crate::rows::rows_wanted;
 use crate::table_args::{Hive, TableArgs};
 use crate::text::{Format, TextArgs};
 
@@ -105,8 +104,7 @@ pub(crate) fn print(files: &[PathBuf], options: &Options, interrupted: Interrupt
     let mut copying = CopyOptions::default();
     copying.limit = if *parts == CqlParts::Schema { Some(0) } else { rows.limit };
     copying.cancel = interrupted.cancel();
-    let bar = Progress::new(rows_wanted(source.table(), copying.limit), *quiet, Goes::ToStdout);
-    let progress = text.progress();
-    copy(&source, &mut text, &copying, &mut |_| bar.update(progress.rows(), progress.bytes()))?;
+    let bar = Progress::of_copy(source.table(), &copying, false, *quiet, Goes::ToStdout);
+    copy(&source, &mut text, &copying, &mut |copied| bar.copied(copied))?;
     Ok(())
 }

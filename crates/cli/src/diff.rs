@@ -63,7 +63,7 @@ impl Diff {
         (options.rows_shown, options.cancel) = (self.show, interrupted.cancel());
         let least = rows_wanted(a.table(), None).min(rows_wanted(b.table(), None));
         let progress = Progress::new(least, self.quiet, Goes::Elsewhere);
-        let found = diff([&a, &b], &options, &mut |rows| progress.rows(rows))?;
+        let found = diff([&a, &b], &options, &mut |rows| progress.update(rows, 0))?;
         progress.clear();
         let mut output = Output::new(interrupted);
         if found.is_none() {

@@ -19,6 +19,8 @@ pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 pub(crate) enum Failure {
     /// There is something to say.
     Said(Exit, String),
+    /// A limit of sizes is exceeded.
+    AboveLimit(String),
     /// Nobody reads the output any more (`| head`): no error.
     ClosedPipe,
     /// Ctrl-C or a termination signal.
@@ -93,12 +95,41 @@ impl Failure {
             None => subject.to_string(),
         };
         let mut text = if subject.is_empty() { String::new() } else { format!("{subject}: ") };
-        text += &listed(error, &subject, None);
+        text += &plain(&listed(error, &subject, None));
+        let is_above_limit = |error: &Error| {
+            error.kind() == ErrorKind::LimitExceeded && matches!(error.detail(), Some(Detail::Limit(_)))
+        };
+        if is_above_limit(error) || error.parts().iter().any(is_above_limit) {
+            return Failure::AboveLimit(text);
+        }
         let advice = advice(error);
         if !advice.is_empty() {
             text += &format!("; {}", advice.join(", "));
         }
         Failure::Said(exit, text)
+    }
+
+    /// … and something more to say.
+    #[must_use]
+    pub(crate) fn and(self, more: impl Display) -> Failure {
+        match self {
+            Failure::Said(exit, message) => Failure::Said(exit, format!("{message}; {more}")),
+            Failure::AboveLimit(message) => Failure::AboveLimit(format!("{message}; {more}")),
+            Failure::Interrupted => Failure::Said(Exit::Interrupted, format!("interrupted; {more}")),
+            Failure::ClosedPipe => self,
+        }
+    }
+
+    /// … of a command whose limits are lifted (`--trust`), or not.
+    #[must_use]
+    pub(crate) fn of_command(self, is_trusting: bool) -> Failure {
+        match self {
+            Failure::AboveLimit(message) if is_trusting => Failure::Said(Exit::Refused, message),
+            Failure::AboveLimit(message) => {
+                Failure::Said(Exit::Refused, format!("{message}; `marquetry` reads it with --trust"))
+            }
+            other => other,
+        }
     }
 
     /// Output that could not be written.
@@ -121,6 +152,10 @@ impl Failure {
             Failure::Said(exit, message) => {
                 say(program, message);
                 *exit
+            }
+            Failure::AboveLimit(message) => {
+                say(program, message);
+                Exit::Refused
             }
         };
         ExitCode::from(exit as u8)
@@ -178,26 +213,13 @@ fn advice(error: &Error) -> Vec<&'static str> {
 
 /// The options that would help with a single error.
 fn hints_of(error: &Error) -> Vec<&'static str> {
-    const CHOOSE: &str = "--columns chooses others";
-    const NAMES: &str = "--hive off takes directories for names only";
-    match error.detail() {
-        Some(Detail::Limit(_)) if error.kind() == ErrorKind::LimitExceeded && !is_trusted() => {
-            vec!["`marquetry` reads it with --trust"]
-        }
-        Some(Detail::MissingColumn) => vec!["--union reads it as null there", CHOOSE],
-        Some(Detail::DifferentTypes) => vec!["--union reads both as one type that holds all values"],
-        Some(Detail::IncompatibleTypes | Detail::DuplicateColumn) => vec![CHOOSE],
-        Some(Detail::MissingPartition) => vec!["--union reads it as null there", NAMES],
-        Some(Detail::PartitionPath) => vec![NAMES],
-        Some(Detail::AlreadyExists) => vec!["--overwrite replaces it"],
-        Some(Detail::AdmittedBy(option)) => hints::of_option(option).into_iter().collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// Whether the limits are raised already.
-fn is_trusted() -> bool {
-    std::env::args_os().any(|argument| argument == "--trust")
+    let options = match error.detail() {
+        Some(Detail::AdmittedBy(options)) => options,
+        // What else exists already (a table, its types) is never replaced.
+        Some(Detail::AlreadyExists) if error.kind() == ErrorKind::Io => &["overwrite"],
+        _ => return Vec::new(),
+    };
+    options.iter().copied().filter_map(hints::of_option).collect()
 }
 
 /// An error's message and place, but for the file, which stands in front of it.

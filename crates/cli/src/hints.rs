@@ -3,12 +3,15 @@
 /// What another value of an option of the library's would do.
 pub(crate) fn of_option(option: &str) -> Option<&'static str> {
     Some(match option {
+        "columns" => "--columns chooses others",
+        "create" => "--create creates it",
         "header" => "--header no takes it for a row, --header yes for the names of columns",
-        "infer_bytes" => "--infer-all looks at all rows first, --schema gives the columns and their types",
+        "hive" => "--hive off takes directories for names only",
+        "infer_bytes" => "--infer-all looks at all rows first",
+        "overwrite" => "--overwrite replaces it",
         "schema" => "--schema gives the columns and their types",
-        "short_rows" => {
-            "--short-rows null takes missing fields for null, --schema gives columns that the first row lacks"
-        }
+        "short_rows" => "--short-rows null takes missing fields for null",
+        "union" => "--union reads it as null where it is missing, as the wider type where types differ",
         _ => return None,
     })
 }

@@ -28,7 +28,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 
 use failure::{EXIT_HELP, Exit, Failure, Outcome};
 use output::Interrupted;
@@ -104,11 +104,23 @@ impl Program for parquet2cql::Parquet2Cql {
 }
 
 fn run<P: Program>() -> Outcome<ExitCode> {
-    let parsed = P::command().try_get_matches().and_then(|matches| P::from_arg_matches(&matches));
+    let parsed = P::command().try_get_matches().and_then(|matches| {
+        let is_trusting = is_trusting(&matches);
+        Ok((P::from_arg_matches(&matches)?, is_trusting))
+    });
     match parsed {
-        Ok(program) => program.run(Interrupted::listen()?).map(|()| ExitCode::SUCCESS),
+        Ok((program, is_trusting)) => {
+            let done = program.run(Interrupted::listen()?);
+            done.map(|()| ExitCode::SUCCESS).map_err(|failure| failure.of_command(is_trusting))
+        }
         Err(error) => print_usage(&error),
     }
+}
+
+/// Whether the command's limits are lifted.
+fn is_trusting(matches: &ArgMatches) -> bool {
+    let given = matches.subcommand().map(|(_, command)| command.try_get_one::<bool>("trust"));
+    given.is_some_and(|given| matches!(given, Ok(Some(true))))
 }
 
 /// Help and versions go to standard output, mistakes to standard error, without a password that may have stood on the

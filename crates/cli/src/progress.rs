@@ -3,12 +3,16 @@
 use std::io::{self, IsTerminal};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use marquetry::tables::{Copied, CopyOptions, Table};
 
 use crate::numbers::size;
+use crate::rows::rows_wanted;
 
 /// A bar on standard error, if a person can see one and nothing else is written there.
 pub(crate) struct Progress {
     bar: ProgressBar,
+    /// Rows are read first, and then written.
+    is_sorted: bool,
 }
 
 /// Where a command's output goes.
@@ -28,7 +32,7 @@ impl Progress {
             || (goes == Goes::ToStdout && io::stdout().is_terminal())
             || rows == 0;
         if hidden {
-            return Progress { bar: ProgressBar::hidden() };
+            return Progress { bar: ProgressBar::hidden(), is_sorted: false };
         }
         // Of text nobody knows how many rows there are.
         let known = (rows != u64::MAX).then_some(rows);
@@ -41,20 +45,41 @@ impl Progress {
         bar.set_style(
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
         );
-        Progress { bar }
+        Progress { bar, is_sorted: false }
     }
 
-    /// Rows done so far.
-    pub(crate) fn rows(&self, rows: u64) {
-        self.bar.set_position(rows);
+    /// A bar for a copy of a table, `is_sorted` or not.
+    pub(crate) fn of_copy(
+        table: &Table,
+        options: &CopyOptions,
+        is_sorted: bool,
+        quiet: bool,
+        goes: Goes,
+    ) -> Progress {
+        // Sorted rows are done twice, and verified ones once more.
+        let times = 1 + u64::from(is_sorted) + u64::from(options.verify);
+        let wanted = rows_wanted(table, options.limit);
+        let mut progress = Progress::new(wanted.saturating_mul(times), quiet, goes);
+        progress.is_sorted = is_sorted;
+        progress
     }
 
-    /// Rows done so far, and the bytes they became or came from.
+    /// How far the copy is: rows are done when they are written, in a live table when they are acknowledged.
+    pub(crate) fn copied(&self, copied: &Copied) {
+        let Copied { rows, written, verified, .. } = copied;
+        let read_first = if self.is_sorted { *rows } else { 0 };
+        self.update(read_first + written.rows + verified, written.bytes);
+    }
+
+    /// Rows done so far, and the bytes they became or came from, if they are counted.
     pub(crate) fn update(&self, rows: u64, bytes: u64) {
         if self.bar.is_hidden() {
             return;
         }
         self.bar.set_position(rows);
+        if bytes == 0 {
+            return;
+        }
         let millis = u64::try_from(self.bar.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
         self.bar.set_message(format!("{}/s", size(bytes.saturating_mul(1000) / millis)));
     }

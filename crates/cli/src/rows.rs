@@ -125,10 +125,8 @@ impl RowsCommand {
         let mut lines = TextOutput::new(io::stdout(), format, options).named("standard output");
         let mut copying = CopyOptions::default();
         (copying.limit, copying.cancel) = (self.limit, interrupted.cancel());
-        let bar = Progress::new(rows_wanted(source.table(), self.limit), self.quiet, Goes::ToStdout);
-        let progress = lines.progress();
-        let copied =
-            copy(source, &mut lines, &copying, &mut |_| bar.update(progress.rows(), progress.bytes()));
+        let bar = Progress::of_copy(source.table(), &copying, false, self.quiet, Goes::ToStdout);
+        let copied = copy(source, &mut lines, &copying, &mut |copied| bar.copied(copied));
         copied.map(drop).map_err(|error| failure(&source.table().name, &error))
     }
 

@@ -2,7 +2,11 @@
 
 mod common;
 
-use common::{corpus, data, run};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Run, corpus, data, run};
+use marquetry_testing::{Break, Proxy};
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::value::{CqlValue, Row};
@@ -269,4 +273,80 @@ fn text_is_copied_into_a_live_table() {
     let from = file("bad.jsonl", "{\"id\":3}\n{\"id\":\"x\"}\n");
     run(["copy", &from, &to, "--schema", "id bigint"]).failed(1, &["bad.jsonl", "line 2"]);
     server.rows("DROP KEYSPACE marquetry_cli_text");
+}
+
+/// Presses Ctrl-C; what the command said, at once.
+fn interrupted(child: Child) -> Run {
+    let pressed = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status();
+    assert!(pressed.unwrap().success());
+    let at = Instant::now();
+    let run = Run::of(child.wait_with_output().unwrap());
+    assert!(at.elapsed() < Duration::from_millis(900), "{:?}: {}", at.elapsed(), run.err);
+    run
+}
+
+fn started(arguments: &[&str]) -> Child {
+    common::marquetry().args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Ctrl-C ends the command at once, whatever the server does.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_does_not_wait_to_connect() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = format!("cql://{}/k.t", silent.local_addr().unwrap());
+    let child = started(&["copy", &data("one.parquet"), &to]);
+    // It waits for an answer.
+    let _connection = silent.accept().unwrap();
+    interrupted(child).failed(130, &["interrupted"]);
+}
+
+/// Rows of many numbers, of which a copy takes a while.
+fn many_rows(folder: &tempfile::TempDir) -> String {
+    let path = folder.path().join("many.csv");
+    let lines: String = (0..100_000).map(|n| format!("{n},{}\n", n % 7)).collect();
+    std::fs::write(&path, format!("id,v\n{lines}")).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Rows in flight are not waited for either; those that were acknowledged are counted.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_does_not_wait_for_rows_in_flight() {
+    let Some(server) = Server::connect() else { return };
+    server.fresh("marquetry_cli_silent", "t");
+    server.rows("CREATE TABLE marquetry_cli_silent.t (id bigint PRIMARY KEY, v bigint)");
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = Proxy::start(&server.address, 200_000, Break::Silent);
+    let child =
+        started(&["copy", &many_rows(&folder), &format!("cql://{}/marquetry_cli_silent.t", proxy.at)]);
+    while proxy.breaks() == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let said = interrupted(child);
+    said.failed(130, &["interrupted; ", " rows had been loaded"]);
+    server.rows("DROP KEYSPACE marquetry_cli_silent");
+}
+
+/// A server that is gone can be tried again later, which the exit code says; a row that the server refuses cannot.
+#[test]
+fn exit_codes_tell_a_lost_server_from_a_refused_row() {
+    let Some(server) = Server::connect() else { return };
+    let refusing = server.fresh("marquetry_cli_codes", "refused");
+    server.rows("CREATE TABLE marquetry_cli_codes.t (id bigint PRIMARY KEY, v bigint)");
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = Proxy::start(&server.address, 200_000, Break::Gone);
+    let to = format!("cql://{}/marquetry_cli_codes.t", proxy.at);
+    run(["copy", &many_rows(&folder), &to])
+        .failed(3, &["many.csv: the cluster did not acknowledge a row, sent ", " rows had been loaded"]);
+
+    // A clustering key has at most 65,535 bytes.
+    let path = folder.path().join("long.csv");
+    std::fs::write(&path, format!("k,c\n1,{}\n", "x".repeat(70_000))).unwrap();
+    run(["copy", path.to_str().unwrap(), &refusing, "--create", "--key", "k, c"]).failed(
+        1,
+        &["long.csv: the cluster rejected a row, sent 1 time: ", "(row 0)", "; 0 rows had been loaded"],
+    );
+    server.rows("DROP KEYSPACE marquetry_cli_codes");
 }

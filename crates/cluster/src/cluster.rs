@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use marquetry_scylla::cql::ddl::{TableDef, TypeDef};
 use marquetry_scylla::cql::{Name, TableName};
+use marquetry_tables::Cancel;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
@@ -55,10 +56,20 @@ impl Cluster {
     /// [`Error::Connect`] and [`Error::ConnectTimeout`] have the address without the password.
     /// [`Error::Unsupported`] if TLS is requested.
     pub fn connect(address: CqlAddress, options: &ConnectOptions) -> Result<Cluster> {
+        Cluster::connect_unless(Cancel::new(), address, options)
+    }
+
+    /// Connects. Whatever waits for the cluster, now or later, ends soon after `cancel` is set, with
+    /// [`Error::Cancelled`].
+    pub(crate) fn connect_unless(
+        cancel: Cancel,
+        address: CqlAddress,
+        options: &ConnectOptions,
+    ) -> Result<Cluster> {
         if options.tls {
-            return Err(Error::Unsupported("TLS connections to a cluster are not supported yet"));
+            return Err(Error::Unsupported("TLS connections to a cluster"));
         }
-        let runtime = Runtime::start()?;
+        let runtime = Runtime::start(cancel)?;
         let mut builder = SessionBuilder::new()
             .known_nodes(address.hosts().iter().map(ToString::to_string))
             .connection_timeout(options.timeout)
@@ -216,15 +227,21 @@ async fn create_missing_table(session: &Session, wanted: &TableDef) -> Result<Cr
         Ok(_) => Ok(Created::New),
         // Somebody else was faster.
         Err(error) if already_exists(&error) => {
-            let existing = schema::read(session, &wanted.table).await?;
-            let existing = existing.ok_or_else(|| Error::NoTable(wanted.table.clone()))?;
-            match differing_table(&existing, wanted) {
-                Some(differing) => Err(Error::Differ(vec![differing])),
-                None => Ok(Created::AlreadyThere),
+            match schema::read(session, &wanted.table).await? {
+                Some(existing) => match differing_table(&existing, wanted) {
+                    Some(differing) => Err(Error::Differ(vec![differing])),
+                    None => Ok(Created::AlreadyThere),
+                },
+                // Somebody is faster with everything.
+                None => Err(not_created(error)),
             }
         }
-        Err(error) => Err(Error::Statement { purpose: "create the table", reason: Box::new(error) }),
+        Err(error) => Err(not_created(error)),
     }
+}
+
+fn not_created(reason: ExecutionError) -> Error {
+    Error::Statement { purpose: "create the table", reason: Box::new(reason) }
 }
 
 fn differing_table(existing: &TableDef, wanted: &TableDef) -> Option<Differing> {

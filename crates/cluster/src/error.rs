@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use marquetry_base::Detail;
+use marquetry_base::{Detail, ErrorKind};
 use marquetry_scylla::cql::ddl::TableError;
 use marquetry_scylla::cql::identifier::{Name, TableName};
 use marquetry_scylla::cql::types::CqlType;
-use scylla::errors::{ExecutionError, NewSessionError, PrepareError};
+use scylla::errors::{DbError, ExecutionError, NewSessionError, PrepareError, RequestAttemptError};
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -77,6 +77,8 @@ pub enum Error {
         /// What the driver says.
         reason: Box<ExecutionError>,
     },
+    /// The caller cancelled the work.
+    Cancelled,
     /// A check found a bug in this library.
     Internal(&'static str),
 }
@@ -142,7 +144,7 @@ pub enum Difference {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Unsupported(what) => f.write_str(what),
+            Error::Unsupported(what) => write!(f, "{what}: not supported yet"),
             Error::Start(error) => {
                 write!(f, "the threads that talk to the cluster could not be started: {error}")
             }
@@ -155,8 +157,12 @@ impl fmt::Display for Error {
             Error::ConnectTimeout { address, timeout_ms } => {
                 write!(f, "cannot connect to {address}: no answer within {timeout_ms} ms")
             }
-            Error::Statement { purpose, reason } => write!(f, "the cluster would not {purpose}: {reason}"),
-            Error::Prepare(reason) => write!(f, "the cluster would not prepare the INSERT: {reason}"),
+            Error::Statement { purpose, reason } => {
+                write!(f, "the cluster {} not {purpose}: {reason}", self.would())
+            }
+            Error::Prepare(reason) => {
+                write!(f, "the cluster {} not prepare the INSERT: {reason}", self.would())
+            }
             Error::Answer { purpose, reason } => {
                 write!(f, "unexpected answer from the cluster, asked to {purpose}: {reason}")
             }
@@ -170,8 +176,13 @@ impl fmt::Display for Error {
             }
             Error::Insert { tries, reason, .. } => {
                 let times = if *tries == 1 { "time" } else { "times" };
-                write!(f, "the cluster rejected a row, sent {tries} {times}: {reason}")
+                let did = match self.kind() {
+                    ErrorKind::Io => "did not acknowledge",
+                    _ => "rejected",
+                };
+                write!(f, "the cluster {did} a row, sent {tries} {times}: {reason}")
             }
+            Error::Cancelled => f.write_str("cancelled"),
             Error::Internal(what) => write!(f, "a bug in this library: {what}"),
         }
     }
@@ -191,28 +202,93 @@ impl std::error::Error for Error {
     }
 }
 
+impl Error {
+    /// Whose fault it is.
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Unsupported(_) => ErrorKind::Unsupported,
+            Error::Start(_) | Error::Connect { .. } | Error::ConnectTimeout { .. } => ErrorKind::Io,
+            Error::Statement { reason, .. } | Error::Insert { reason, .. } => kind_of(reason),
+            Error::Prepare(reason) => kind_of_preparing(reason),
+            Error::TypesLeft { reason, .. } => reason.kind(),
+            Error::NoKeyspace(_)
+            | Error::NoTable(_)
+            | Error::NoType(_)
+            | Error::Differ(_)
+            | Error::Answer { .. } => ErrorKind::Refused,
+            Error::Definition(_) => ErrorKind::Misuse,
+            Error::Cancelled => ErrorKind::Cancelled,
+            Error::Internal(_) => ErrorKind::Internal,
+        }
+    }
+
+    /// What exactly is wrong, where a program may act on it.
+    fn detail(&self) -> Option<Detail> {
+        match self {
+            Error::NoKeyspace(_) | Error::NoType(_) => Some(Detail::NotFound),
+            Error::NoTable(_) => Some(Detail::AdmittedBy(&["create"])),
+            Error::Differ(_) => Some(Detail::AlreadyExists),
+            _ => None,
+        }
+    }
+
+    fn would(&self) -> &'static str {
+        if self.kind() == ErrorKind::Io { "could" } else { "would" }
+    }
+}
+
+/// Whose fault it is that a statement was not executed: `Io` if no node, or too few of those that hold the rows, could be
+/// reached or answered in time; otherwise the cluster refuses it.
+fn kind_of(reason: &ExecutionError) -> ErrorKind {
+    match reason {
+        ExecutionError::EmptyPlan
+        | ExecutionError::ConnectionPoolError(_)
+        | ExecutionError::RequestTimeout(_)
+        | ExecutionError::SchemaAgreementError(_)
+        | ExecutionError::MetadataError(_) => ErrorKind::Io,
+        ExecutionError::PrepareError(reason) => kind_of_preparing(reason),
+        ExecutionError::LastAttemptError(reason) => kind_of_attempt(reason),
+        _ => ErrorKind::Refused,
+    }
+}
+
+fn kind_of_preparing(reason: &PrepareError) -> ErrorKind {
+    match reason {
+        PrepareError::ConnectionPoolError(_) => ErrorKind::Io,
+        PrepareError::AllAttemptsFailed { first_attempt, .. } => kind_of_attempt(first_attempt),
+        _ => ErrorKind::Refused,
+    }
+}
+
+fn kind_of_attempt(reason: &RequestAttemptError) -> ErrorKind {
+    match reason {
+        RequestAttemptError::BrokenConnectionError(_)
+        | RequestAttemptError::UnableToAllocStreamId
+        | RequestAttemptError::DbError(
+            DbError::Unavailable { .. } | DbError::ReadTimeout { .. } | DbError::WriteTimeout { .. },
+            _,
+        ) => ErrorKind::Io,
+        _ => ErrorKind::Refused,
+    }
+}
+
 /// As a destination's error: whose fault it is, the row and its object; and this one as the cause.
 impl From<Error> for marquetry_base::Error {
     fn from(error: Error) -> marquetry_base::Error {
-        use marquetry_base::Error as Base;
-        let message = error.to_string();
-        let made = match &error {
-            Error::Unsupported(_) => Base::unsupported(message),
-            Error::Start(_) | Error::Connect { .. } | Error::ConnectTimeout { .. } => Base::io(message),
-            Error::NoKeyspace(_) | Error::NoTable(_) | Error::NoType(_) => {
-                Base::refused(message).with(Detail::NotFound)
-            }
-            Error::Differ(_) => Base::refused(message).with(Detail::AlreadyExists),
-            Error::Definition(_) => Base::misuse(message),
-            Error::Insert { object, row, .. } => Base::refused(message).at(|place| {
+        let message = match &error {
+            Error::Unsupported(what) => (*what).to_owned(),
+            other => other.to_string(),
+        };
+        let mut made = marquetry_base::Error::new(error.kind(), message);
+        if let Some(detail) = error.detail() {
+            made = made.with(detail);
+        }
+        if let Error::Insert { object, row, .. } = &error {
+            made = made.at(|place| {
                 place.row = Some(*row);
                 place.object = (!object.is_empty()).then(|| object.clone());
-            }),
-            Error::Internal(_) => Base::internal(message),
-            Error::Statement { .. } | Error::Prepare(_) | Error::Answer { .. } | Error::TypesLeft { .. } => {
-                Base::refused(message)
-            }
-        };
+            });
+        }
         made.caused_by(error)
     }
 }
@@ -271,22 +347,39 @@ fn list(names: &[Name]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marquetry_base::ErrorKind;
+    use scylla::statement::Consistency;
+    use std::time::Duration;
 
     /// Nothing of what was said is lost where it becomes a destination's error.
     #[test]
     fn as_a_destinations_error() {
         let name = |text: &str| Name::new(text).unwrap();
+        let db = |error| RequestAttemptError::DbError(error, String::new()).into();
+        let unavailable = DbError::Unavailable { consistency: Consistency::One, required: 1, alive: 0 };
+        for (reason, kind, said) in [
+            (ExecutionError::EmptyPlan, ErrorKind::Io, "did not acknowledge"),
+            (ExecutionError::RequestTimeout(Duration::from_secs(30)), ErrorKind::Io, "did not acknowledge"),
+            (db(unavailable), ErrorKind::Io, "did not acknowledge"),
+            (RequestAttemptError::UnableToAllocStreamId.into(), ErrorKind::Io, "did not acknowledge"),
+            (db(DbError::Invalid), ErrorKind::Refused, "rejected"),
+            (db(DbError::Overloaded), ErrorKind::Refused, "rejected"),
+            (db(DbError::Unauthorized), ErrorKind::Refused, "rejected"),
+        ] {
+            let text = format!("the cluster {said} a row, sent 2 times: {reason} (row 7, a.parquet)");
+            let reason = Box::new(reason);
+            let insert = Error::Insert { object: "a.parquet".to_owned(), row: 7, tries: 2, reason };
+            let error = marquetry_base::Error::from(insert);
+            assert_eq!((error.kind(), error.to_string()), (kind, text));
+            let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<Error>());
+            assert!(matches!(cause, Some(Error::Insert { tries: 2, .. })), "{cause:?}");
+        }
         let reason = Box::new(ExecutionError::EmptyPlan);
-        let insert = Error::Insert { object: "a.parquet".to_owned(), row: 7, tries: 2, reason };
-        let said = insert.to_string();
-        let error = marquetry_base::Error::from(insert);
-        assert_eq!(
-            (error.kind(), error.to_string()),
-            (ErrorKind::Refused, format!("{said} (row 7, a.parquet)"))
-        );
-        let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<Error>());
-        assert!(matches!(cause, Some(Error::Insert { tries: 2, .. })), "{cause:?}");
+        let statement = Error::Statement { purpose: "create a type", reason };
+        assert!(statement.to_string().starts_with("the cluster could not create a type: "), "{statement}");
+        let left = Error::TypesLeft { types: vec![name("a")], reason: Box::new(statement) };
+        assert_eq!(marquetry_base::Error::from(left).kind(), ErrorKind::Io);
+        let error = marquetry_base::Error::from(Error::Cancelled);
+        assert_eq!((error.kind(), error.message()), (ErrorKind::Cancelled, "cancelled"));
 
         let differing = [
             Differing {

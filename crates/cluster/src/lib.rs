@@ -13,6 +13,7 @@
 //! * **Values arrive unchanged**: they are sent in the native protocol's form, never as text.
 //! * **Of two rows with one key the later wins**, whatever the order in which they arrive: rows carry write times
 //!   that grow in their order. A row that is sent twice is the same row.
+//! * **Cancelling ends it at once**, also while a node does not answer; what is counted as loaded is what was acknowledged.
 //! * **Memory is bounded**, in rows and in bytes in flight; it does not grow with the number of rows.
 //! * **No password is shown**: not in messages, not by `Debug`.
 //! * **The runtime has threads of its own.** Every function may be called on any thread, and blocks it.
@@ -20,10 +21,10 @@
 
 mod address;
 mod cluster;
+mod counts;
 mod error;
 mod load;
 mod options;
-mod progress;
 mod rows;
 mod runtime;
 mod schema;
@@ -36,5 +37,4 @@ pub use options::{
     CONCURRENCY, CONCURRENCY_MAX, CONNECT_TIMEOUT, ConnectOptions, Consistency, ConsistencyError, CqlOptions,
     ROW_BYTES_MAX, TRIES,
 };
-pub use progress::{LoadProgress, Loaded};
 pub use table::CqlTable;

@@ -5,7 +5,7 @@
 //! depend on how many rows there are or how slow the cluster is.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as threads};
 use std::time::Duration;
 
 use marquetry_scylla::bridge::{Mapping, Nulls};
@@ -14,12 +14,12 @@ use scylla::client::session::Session;
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 use scylla::statement::Statement;
 use scylla::statement::prepared::PreparedStatement;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
 
+use crate::counts::Counts;
 use crate::error::{Error, Result};
 use crate::options::Consistency;
-use crate::progress::LoadProgress;
 use crate::rows::{Block, PackedRow};
 use crate::runtime::Runtime;
 
@@ -30,6 +30,9 @@ const BLOCKS_WAITING: usize = 2;
 const IN_FLIGHT_KIB: u32 = 32 << 10;
 /// The time for an answer. Servers give up earlier (2 s for a write unless configured otherwise) and say so.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time that rows in flight are given when the load is cancelled: a cluster that is well answers in a few milliseconds,
+/// and then all rows that arrived are counted. Whoever cancels does not notice it.
+const CANCELLED_TIMEOUT: Duration = Duration::from_millis(250);
 /// The wait before a row is sent a second time.
 const BACKOFF_MIN: Duration = Duration::from_millis(100);
 /// The longest wait before a row is sent again.
@@ -72,22 +75,32 @@ pub(crate) struct Load {
     run: Arc<Run>,
     /// `None` when no more blocks are taken.
     blocks: Option<mpsc::Sender<Block>>,
-    sender: Option<JoinHandle<()>>,
+    /// Set when the load is cancelled.
+    stop: watch::Sender<bool>,
+    /// Receives when nothing is in flight any more. `None` once it has.
+    ended: Option<threads::Receiver<()>>,
 }
 
 impl Load {
     /// Begins: nothing is sent yet.
-    pub(crate) fn start(runtime: &Runtime, sending: Sending, progress: LoadProgress) -> Result<Load> {
+    pub(crate) fn start(runtime: &Runtime, sending: Sending, counts: Arc<Counts>) -> Result<Load> {
         let (blocks, taken) = mpsc::channel(BLOCKS_WAITING);
         let run = Arc::new(Run {
             sending,
             failed: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             first_error: Mutex::new(None),
-            progress,
+            counts,
         });
-        let sender = runtime.spawn(send_all(Arc::clone(&run), taken))?;
-        Ok(Load { run, blocks: Some(blocks), sender: Some(sender) })
+        let (stop, stopped) = watch::channel(false);
+        let (done, ended) = threads::sync_channel(1);
+        let sending = Arc::clone(&run);
+        runtime.spawn(async move {
+            send_all(sending, taken, stopped).await;
+            // Whoever loads waits for it, or has gone.
+            let _ = done.send(());
+        })?;
+        Ok(Load { run, blocks: Some(blocks), stop, ended: Some(ended) })
     }
 
     /// Gives rows to be sent; waits where others wait already.
@@ -105,18 +118,24 @@ impl Load {
     }
 
     /// Takes no more rows, and waits until those that were given have been sent and answered. `hurry` leaves it at one try each.
+    /// When it returns nothing is in flight any more.
     ///
     /// # Errors
     ///
-    /// The first row's that the cluster did not take, once.
+    /// The first row's that the cluster did not take, once. [`Error::Cancelled`] once the work is cancelled: no row is sent
+    /// any more, and those in flight are abandoned if they are not answered soon.
     pub(crate) fn end(&mut self, runtime: &Runtime, hurry: bool) -> Result<()> {
         if hurry {
             self.run.ending.store(true, Ordering::Relaxed);
         }
         self.blocks = None;
-        if let Some(sender) = self.sender.take() {
-            let ended = runtime.wait(sender)?;
-            self.run.note(ended);
+        if let Some(ended) = self.ended.take() {
+            runtime.wait_for(&ended, || {
+                self.stop.send_replace(true);
+            })?;
+        }
+        if *self.stop.borrow() {
+            return Err(Error::Cancelled);
         }
         self.run.first_error().take().map_or(Ok(()), Err)
     }
@@ -126,31 +145,54 @@ impl Load {
 #[derive(Debug)]
 pub(crate) struct Ended;
 
-/// Sends all rows of all blocks. When it returns nothing is in flight any more.
-async fn send_all(run: Arc<Run>, mut blocks: mpsc::Receiver<Block>) {
+/// Sends all rows of all blocks, until it is stopped. When it returns nothing is in flight any more.
+async fn send_all(run: Arc<Run>, blocks: mpsc::Receiver<Block>, mut stopped: watch::Receiver<bool>) {
+    let mut tasks = JoinSet::new();
+    // Whoever gives the next block after this finds no receiver.
+    tokio::select! {
+        () = send_blocks(&run, blocks, &mut tasks) => {}
+        _ = stopped.wait_for(|stopped| *stopped) => {}
+    }
+    let timeout = async {
+        // An error: the load was dropped, and nobody waits for the answers.
+        let _ = stopped.wait_for(|stopped| *stopped).await;
+        tokio::time::sleep(CANCELLED_TIMEOUT).await;
+    };
+    let answers = async {
+        while let Some(ended) = tasks.join_next().await {
+            run.note(ended);
+        }
+    };
+    tokio::select! {
+        () = answers => {}
+        () = timeout => {}
+    }
+    tasks.shutdown().await;
+}
+
+/// Sends the rows of one block after the other, each by a task of its own.
+async fn send_blocks(run: &Arc<Run>, mut blocks: mpsc::Receiver<Block>, tasks: &mut JoinSet<()>) {
     let Sending { nulls, concurrency, first_write_time_us: mut write_time_us, .. } = run.sending;
     let slots = Arc::new(Semaphore::new(concurrency));
     let room = Arc::new(Semaphore::new(to_usize(IN_FLIGHT_KIB)));
-    let mut tasks = JoinSet::new();
-    'send: while let Some(block) = blocks.recv().await {
+    while let Some(block) = blocks.recv().await {
         for (number, cells) in block.rows() {
             let kib =
                 u32::try_from(cells.len() / 1024).unwrap_or(u32::MAX).saturating_add(1).min(IN_FLIGHT_KIB);
             let (slot, kib) = match (acquire(&slots, 1).await, acquire(&room, kib).await) {
                 (Ok(slot), Ok(kib)) => (slot, kib),
                 (Err(error), _) | (_, Err(error)) => {
-                    run.fail(error);
-                    break 'send;
+                    return run.fail(error);
                 }
             };
             while let Some(ended) = tasks.try_join_next() {
                 run.note(ended);
             }
             if run.failed.load(Ordering::Relaxed) {
-                break 'send;
+                return;
             }
             let row = PackedRow { cells, nulls };
-            let (run, object) = (Arc::clone(&run), Arc::clone(block.object()));
+            let (run, object) = (Arc::clone(run), Arc::clone(block.object()));
             let at = write_time_us;
             write_time_us = write_time_us.saturating_add(1);
             tasks.spawn(async move {
@@ -158,11 +200,6 @@ async fn send_all(run: Arc<Run>, mut blocks: mpsc::Receiver<Block>) {
                 drop((slot, kib));
             });
         }
-    }
-    // Whoever gives the next block finds no receiver.
-    drop(blocks);
-    while let Some(ended) = tasks.join_next().await {
-        run.note(ended);
     }
 }
 
@@ -174,7 +211,7 @@ struct Run {
     /// Whoever loads has no patience any more.
     ending: AtomicBool,
     first_error: Mutex<Option<Error>>,
-    progress: LoadProgress,
+    counts: Arc<Counts>,
 }
 
 impl Run {
@@ -185,14 +222,14 @@ impl Run {
         loop {
             tries += 1;
             let Err(reason) = self.sending.session.execute_unpaged(&prepared, &row).await else {
-                return self.progress.note_row(marquetry_base::cast::u64_of(row.cells.len()));
+                return self.counts.add_row(marquetry_base::cast::u64_of(row.cells.len()));
             };
             // When another row has ended the load, this one is not worth waiting for.
             if tries >= self.sending.tries || !is_passing(&reason) || self.is_ending() {
                 let object = object.to_owned();
                 return self.fail(Error::Insert { object, row: number, tries, reason: Box::new(reason) });
             }
-            self.progress.note_retry();
+            self.counts.add_retry();
             tokio::time::sleep(backoff(tries, number)).await;
         }
     }

@@ -9,14 +9,14 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{Existing, Mapping, MappingOptions};
-use marquetry_tables::{Destination, Table, Wants, Written};
+use marquetry_tables::{Cancel, Destination, Table, Wants, Written};
 
 use crate::address::CqlAddress;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Created};
+use crate::counts::Counts;
 use crate::error::Error as ClusterError;
 use crate::load::{self, Ended, Load, Sending};
 use crate::options::{CONCURRENCY_MAX, CqlOptions};
-use crate::progress::{LoadProgress, Loaded};
 use crate::rows::Filling;
 use crate::schema;
 
@@ -29,9 +29,13 @@ use crate::schema;
 ///    cluster rejects are reported by a later `write`, or by `finish`.
 /// 3. [`finish`](Destination::finish) waits for all answers. `commit` has nothing to do.
 ///
-/// **Rows of a live table cannot be taken back.** After an error the table has the rows that [`CqlTable::settle`]
-/// counts, and possibly others whose answers were lost. If the error is a row that the table cannot hold, all rows
-/// before it are loaded. The load can be run again: rows are written again unchanged, with a later write time.
+/// **Rows of a live table cannot be taken back.** After an error the table has the rows that
+/// [`progress`](Destination::progress) counts, and possibly others whose answers were lost. If the error is a row that
+/// the table cannot hold, all rows before it are loaded. The load can be run again: rows are written again unchanged,
+/// with a later write time.
+///
+/// When the copy is cancelled, no row is sent any more, and those in flight are abandoned if they are not answered
+/// within a quarter of a second; so are attempts to connect.
 ///
 /// Rows are wanted in the source's order: of rows with one key the last one wins, also over those of earlier loads,
 /// and it numbers the rows ([`row_number`](MappingOptions::row_number), continuously over all pieces).
@@ -47,11 +51,10 @@ use crate::schema;
 /// fn load(trips: &Arc<dyn Source>) -> Result<(), Box<dyn std::error::Error>> {
 ///     let mapping = MappingOptions { key: Some(KeySpec::parse("day, trip")?), ..MappingOptions::default() };
 ///     let mut table = CqlTable::new("cql://localhost/ks.trips".parse()?, CqlOptions::create(mapping));
-///     let progress = table.progress();
-///     let copied = copy(trips, &mut table, &CopyOptions::default(), &mut |_| {
-///         eprint!("\r{} rows", progress.loaded().rows);
+///     let copied = copy(trips, &mut table, &CopyOptions::default(), &mut |copied| {
+///         eprint!("\r{} rows", copied.written.rows);
 ///     })?;
-///     println!("{} rows", copied.rows);
+///     println!("{} rows", copied.written.rows);
 ///     Ok(())
 /// }
 /// ```
@@ -59,7 +62,10 @@ pub struct CqlTable {
     name: String,
     address: CqlAddress,
     options: CqlOptions,
-    progress: LoadProgress,
+    cancel: Cancel,
+    created: Option<Created>,
+    /// `None` before rows are expected.
+    counts: Option<Arc<Counts>>,
     state: State,
     /// The object that rows are from.
     object: Arc<str>,
@@ -89,7 +95,9 @@ impl CqlTable {
             name: address.to_string(),
             address,
             options,
-            progress: LoadProgress::default(),
+            cancel: Cancel::new(),
+            created: None,
+            counts: None,
             state: State::New,
             object: Arc::from(""),
         }
@@ -100,21 +108,9 @@ impl CqlTable {
         &self.address
     }
 
-    /// Its progress, which any thread may read while rows are copied.
-    pub fn progress(&self) -> LoadProgress {
-        self.progress.clone()
-    }
-
-    /// Takes no more rows, and waits until all rows handed over were sent and answered: when it returns, nothing is
-    /// in flight. For the end of a failed copy; [`finish`](Destination::finish) and [`Drop`] do the same. Rows that
-    /// the cluster rejects now are not sent again.
-    pub fn settle(&mut self) -> Loaded {
-        if let State::Loading(loading) = &mut self.state {
-            // The error that ended the copy is known already.
-            let _ = loading.end(true);
-            self.state = State::Ended;
-        }
-        self.progress.loaded()
+    /// How the table came to exist, once known, if it was to be created.
+    pub fn created(&self) -> Option<Created> {
+        self.created
     }
 
     /// Connects; makes the table, or reads what it is.
@@ -126,10 +122,11 @@ impl CqlTable {
             |options: &MappingOptions| Mapping::new(&table.schema, name.clone(), options).map_err(about);
         // All that can be wrong with the rows alone is found before a cluster is bothered.
         let early = self.options.create.then(|| map(&self.options.mapping)).transpose()?;
-        let cluster = Cluster::connect(self.address.clone(), &self.options.connect)?;
+        let cluster =
+            Cluster::connect_unless(self.cancel.clone(), self.address.clone(), &self.options.connect)?;
         let mapping = match early {
             Some(mapping) => {
-                self.progress.note_created(cluster.create_table(mapping.table(), mapping.types())?);
+                self.created = Some(cluster.create_table(mapping.table(), mapping.types())?);
                 mapping
             }
             None => {
@@ -148,7 +145,7 @@ impl CqlTable {
         self.start(cluster, mapping)
     }
 
-    fn start(&self, cluster: Cluster, mapping: Mapping) -> Result<Loading> {
+    fn start(&mut self, cluster: Cluster, mapping: Mapping) -> Result<Loading> {
         let CqlOptions { concurrency, consistency, tries, row_bytes_max, write_time_us, .. } = self.options;
         let (session, for_insert) = (Arc::clone(cluster.session()), mapping.clone());
         let preparing = async move { load::prepare(&session, &for_insert, consistency).await };
@@ -161,7 +158,9 @@ impl CqlTable {
             tries: tries.max(1),
             first_write_time_us,
         };
-        let load = Load::start(cluster.runtime(), sending, self.progress.clone())?;
+        let counts = Arc::default();
+        let load = Load::start(cluster.runtime(), sending, Arc::clone(&counts))?;
+        self.counts = Some(counts);
         let filling = Filling::new(&mapping, row_bytes_max);
         Ok(Loading { mapping, filling, load, rows: 0, first_write_time_us, cluster })
     }
@@ -202,6 +201,10 @@ impl Destination for CqlTable {
         &self.name
     }
 
+    fn cancelled_by(&mut self, cancel: &Cancel) {
+        self.cancel = cancel.clone();
+    }
+
     /// Connects, checks, and makes the table and its types where that is wanted.
     ///
     /// # Errors
@@ -216,7 +219,6 @@ impl Destination for CqlTable {
         }
         self.state = State::Ended;
         self.state = State::Loading(Box::new(self.open(table)?));
-        self.progress.note_begun();
         Ok(Wants::default())
     }
 
@@ -229,8 +231,9 @@ impl Destination for CqlTable {
     /// # Errors
     ///
     /// `Conversion`, with row and column, for a row that cannot be one of the table; all before it were loaded.
-    /// [`Refused`](marquetry_base::ErrorKind::Refused), with row and object, for one that the cluster did not take; it may be of an
-    /// earlier batch. After it nothing is in flight any more.
+    /// [`Refused`](marquetry_base::ErrorKind::Refused), with row and object, for one that the cluster did not take, and
+    /// [`Io`](marquetry_base::ErrorKind::Io) for one that no node, or too few, answered to; it may be of an earlier batch. After it
+    /// nothing is in flight any more.
     fn write(&mut self, batch: Batch) -> Result<()> {
         let State::Loading(loading) = &mut self.state else {
             return Err(Error::misuse("rows for a load that has not begun, or has ended"));
@@ -252,10 +255,21 @@ impl Destination for CqlTable {
             return Err(Error::misuse("the end of a load that has not begun, or has ended"));
         };
         loading.end(false)?;
-        let Loaded { rows, bytes, .. } = self.progress.loaded();
-        let mut written = Written::default();
-        (written.rows, written.bytes) = (rows, bytes);
-        Ok(written)
+        Ok(self.progress().unwrap_or_default())
+    }
+
+    /// Takes no more rows, and waits until all rows handed over were sent and answered. Rows that the cluster rejects now
+    /// are not sent again.
+    fn settle(&mut self) {
+        if let State::Loading(mut loading) = std::mem::replace(&mut self.state, State::Ended) {
+            // The error that ended the copy is known already.
+            let _ = loading.end(true);
+        }
+    }
+
+    /// The rows that the cluster has acknowledged, and their bytes as the protocol holds them.
+    fn progress(&self) -> Option<Written> {
+        self.counts.as_ref().map(|counts| counts.written())
     }
 }
 
@@ -270,7 +284,7 @@ impl fmt::Debug for CqlTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CqlTable")
             .field("address", &self.address)
-            .field("loaded", &self.progress.loaded())
+            .field("written", &self.progress())
             .finish_non_exhaustive()
     }
 }
@@ -323,4 +337,35 @@ fn next_write_time_us() -> i64 {
 fn now_us() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marquetry_base::ErrorKind;
+    use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
+    use std::net::TcpListener;
+    use std::time::{Duration, Instant};
+
+    /// A server that takes connections and says nothing, which is waited for only until the work is cancelled.
+    #[test]
+    fn connecting_is_cancelled() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("cql://{}/k.t", silent.local_addr().unwrap()).parse().unwrap();
+        let schema =
+            Schema::of_fields(&[FieldDef::new("k", FieldType::Leaf(PhysicalType::Int32, None))]).unwrap();
+        let mut table = CqlTable::new(address, CqlOptions::default());
+        let cancel = Cancel::new();
+        table.cancelled_by(&cancel);
+        let cancelling = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            cancel.cancel();
+        });
+        let started = Instant::now();
+        let error = table.begin(&Table::new("rows", Arc::new(schema))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+        assert!(started.elapsed() < Duration::from_millis(900), "{:?}", started.elapsed());
+        assert_eq!(table.progress(), None);
+        cancelling.join().unwrap();
+    }
 }

@@ -7,7 +7,7 @@ use std::error::Error;
 use marquetry::cluster::{CqlOptions, CqlTable};
 use marquetry::scylla::bridge::MappingOptions;
 use marquetry::scylla::cql::KeySpec;
-use marquetry::tables::{CopyOptions, copy};
+use marquetry::tables::{CopyOptions, Destination, copy};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args().skip(1);
@@ -19,12 +19,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Partitions by the first column, rows in the order of the others; each column has the CQL type that holds its values.
     let mapping = MappingOptions { key: Some(KeySpec::parse(&key)?), ..MappingOptions::default() };
     let mut table = CqlTable::new(to.parse()?, CqlOptions::create(mapping));
-    let progress = table.progress();
-    let copied = copy(trips.source(), &mut table, &CopyOptions::default(), &mut |_| {
-        eprint!("\r{} rows", progress.loaded().rows);
+    let copied = copy(trips.source(), &mut table, &CopyOptions::default(), &mut |copied| {
+        eprint!("\r{} rows", copied.written.rows);
     });
     // Rows of a live table cannot be taken back: after an error, these are there.
-    let loaded = table.settle();
+    let loaded = table.progress().unwrap_or_default();
     eprintln!("\r{} rows are in {}, {} were sent again", loaded.rows, table.address(), loaded.retries);
     copied?;
     Ok(())

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use marquetry_base::{Error, Result};
 
-/// A flag that cancels work from any thread. It is checked between batches.
+/// A flag that cancels work from any thread. It is checked between batches, and by whatever
+/// [waits](crate::Destination::cancelled_by) for others.
 ///
 /// ```
 /// use marquetry_tables::Cancel;

@@ -31,7 +31,7 @@ pub struct CopyOptions {
     pub verify: bool,
     /// Threads that read pieces of the source in parallel. `None`: one per processor.
     pub threads: Option<usize>,
-    /// Cancels the copy.
+    /// Cancels the copy. Rows that are in flight to a server are abandoned if it does not answer.
     pub cancel: Cancel,
 }
 
@@ -48,42 +48,19 @@ impl Default for CopyOptions {
     }
 }
 
-/// What is reported while rows are copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Event {
-    /// Rows were read.
-    Read {
-        /// Rows so far.
-        rows: u64,
-        /// Rows in total, if known.
-        of: Option<u64>,
-    },
-    /// Rows were sorted and written. (Without a sort, rows are written as soon as they are read.)
-    Sorted {
-        /// Rows so far.
-        rows: u64,
-        /// Rows in total.
-        of: u64,
-    },
-    /// Rows were read back and compared.
-    Verified {
-        /// Rows so far.
-        rows: u64,
-        /// Rows in total.
-        of: u64,
-    },
-}
-
-/// What was copied.
+/// What was copied: so far, as [`copy`](copy()) reports it, and in all, as it returns it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Copied {
-    /// Rows.
+    /// Rows that were read.
     pub rows: u64,
-    /// What the destination wrote.
+    /// Rows to be read, if known.
+    pub rows_total: Option<u64>,
+    /// What the destination wrote. Rows that are sorted are written after all were read.
     pub written: Written,
-    /// If rows were sorted, the bytes of them that were spilled to a temporary file.
+    /// Rows that were read back and compared, if the output is verified.
+    pub verified: u64,
+    /// If rows are sorted, the bytes of them that were spilled to a temporary file.
     pub sorted_by_way_of: Option<u64>,
 }
 
@@ -92,7 +69,9 @@ pub struct Copied {
 ///
 /// Pieces of the source are read in parallel, each by one thread. The destination is called only from the caller's
 /// thread, and gets rows in the source's order unless it [wants](crate::Wants) otherwise. After an error nothing of
-/// the output is left, as far as the destination can guarantee that.
+/// the output is left, as far as the destination can guarantee that, and nothing is in flight.
+///
+/// `report` gets what was copied so far, after each batch.
 ///
 /// # Errors
 ///
@@ -105,7 +84,21 @@ pub fn copy(
     source: &Arc<dyn Source>,
     destination: &mut dyn Destination,
     options: &CopyOptions,
-    report: &mut dyn FnMut(Event),
+    report: &mut dyn FnMut(&Copied),
+) -> Result<Copied> {
+    destination.cancelled_by(&options.cancel);
+    let copied = copy_all(source, destination, options, report);
+    if copied.is_err() {
+        destination.settle();
+    }
+    copied
+}
+
+fn copy_all(
+    source: &Arc<dyn Source>,
+    destination: &mut dyn Destination,
+    options: &CopyOptions,
+    report: &mut dyn FnMut(&Copied),
 ) -> Result<Copied> {
     let mut table = source.table().clone();
     if !options.sort.is_empty() {
@@ -128,20 +121,15 @@ pub fn copy(
     };
     let keep_dictionaries = wants.keep_dictionaries && sorting.is_none();
     let piece = PieceOptions { limit: options.limit, keep_dictionaries, ..PieceOptions::default() };
-    let is_in_order = !wants.any_order || sorting.is_some() || options.limit.is_some();
-    let reading = ReadingOptions {
-        piece,
-        threads: options.threads,
-        any_order: !is_in_order,
-        cancel: options.cancel.clone(),
-    };
+    let reading = ReadingOptions { piece, threads: options.threads, cancel: options.cancel.clone() };
     let mut reading = Reading::new(Arc::clone(source), reading)?;
-    let mut digest = options.verify.then(|| Digest::new(by.is_empty() && is_in_order));
-    let claimed = if options.sort.is_empty() && is_in_order { &*table.order } else { &[] };
+    let mut digest = options.verify.then(|| Digest::new(by.is_empty()));
+    let claimed = if options.sort.is_empty() { &*table.order } else { &[] };
     let mut claim = options.verify.then(|| RowOrder::new(&table.schema, claimed)).transpose()?;
-    let (mut rows, mut of_piece) = (0, None);
+    let mut copied = Copied { rows_total: table.rows, ..Copied::default() };
+    let mut of_piece = None;
     while let Some((piece, batch)) = reading.next_batch()? {
-        rows += u64_of(batch.rows);
+        copied.rows += u64_of(batch.rows);
         if let Some(digest) = &mut digest {
             digest.add(&batch)?;
         }
@@ -151,6 +139,7 @@ pub fn copy(
         match &mut sorting {
             Some(sorting) => {
                 sorting.push(batch, piece).map_err(|error| unsorted(error, sorting, &reading))?;
+                copied.sorted_by_way_of = Some(sorting.spilled_bytes());
             }
             None => {
                 let subject = reading.name_of(piece);
@@ -158,36 +147,37 @@ pub fn copy(
                     of_piece = Some(piece);
                     destination.rows_from(subject);
                 }
-                write(destination, batch, subject)?;
+                write(destination, batch, subject, &mut copied.written)?;
             }
         }
-        report(Event::Read { rows, of: table.rows });
+        report(&copied);
     }
     if let Some(sorting) = &mut sorting {
-        let mut done = 0;
         destination.rows_from(&table.name);
         while let Some(batch) = sorting.next().map_err(|error| unsorted(error, sorting, &reading))? {
             options.cancel.check()?;
-            done += u64_of(batch.rows);
             // Its number is that among the sorted rows, which nobody can look up.
-            write(destination, batch, &table.name).map_err(Error::without_row)?;
-            report(Event::Sorted { rows: done, of: rows });
+            write(destination, batch, &table.name, &mut copied.written).map_err(Error::without_row)?;
+            report(&copied);
         }
+        copied.sorted_by_way_of = Some(sorting.spilled_bytes());
     }
     options.cancel.check()?;
-    let written = destination.finish().map_err(|error| {
+    copied.written = destination.finish().map_err(|error| {
         let error = if sorting.is_some() { error.without_row() } else { error };
         named(error, destination.name())
     })?;
     if let Some(digest) = &digest {
-        let order = if sorting.is_some() || is_in_order { sorted_by(&by, &table.order) } else { Vec::new() };
-        verify(destination, digest, (&table, &order, rows), options, report)
-            .map_err(|error| named(error, destination.name()))?;
+        let order = sorted_by(&by, &table.order);
+        verify(destination, digest, (&table, &order), options, &mut |rows| {
+            copied.verified = rows;
+            report(&copied);
+        })
+        .map_err(|error| named(error, destination.name()))?;
     }
     options.cancel.check()?;
     destination.commit().map_err(|error| named(error, destination.name()))?;
-    let sorted_by_way_of = sorting.as_ref().map(Sorting::spilled_bytes);
-    Ok(Copied { rows, written, sorted_by_way_of })
+    Ok(copied)
 }
 
 /// The sort order: first as the destination needs it, then as requested.
@@ -196,12 +186,23 @@ fn sorted_by(wanted: &[SortingColumn], asked: &[SortingColumn]) -> Vec<SortingCo
     wanted.iter().chain(asked.iter().filter(is_new)).copied().collect()
 }
 
-fn write(destination: &mut dyn Destination, batch: Batch, subject: &str) -> Result<()> {
+fn write(
+    destination: &mut dyn Destination,
+    batch: Batch,
+    subject: &str,
+    written: &mut Written,
+) -> Result<()> {
+    let rows = u64_of(batch.rows);
     destination.write(batch).map_err(|error| match error.kind() {
         // Faults of rows concern the source, faults of writing the destination.
         ErrorKind::Conversion | ErrorKind::Corrupt => named(error, subject),
         _ => named(error, destination.name()),
-    })
+    })?;
+    written.rows += rows;
+    if let Some(counted) = destination.progress() {
+        *written = counted;
+    }
+    Ok(())
 }
 
 /// A sorter's error, with the row as its object has it.
@@ -227,9 +228,9 @@ fn check_claim(claim: &mut RowOrder, batch: &Batch) -> Result<()> {
 fn verify(
     destination: &dyn Destination,
     read: &Digest,
-    (table, order, rows): (&Table, &[SortingColumn], u64),
+    (table, order): (&Table, &[SortingColumn]),
     options: &CopyOptions,
-    report: &mut dyn FnMut(Event),
+    report: &mut dyn FnMut(u64),
 ) -> Result<()> {
     let again = destination
         .written()?
@@ -249,7 +250,7 @@ fn verify(
             let error = Error::internal("what was written is not in order, and is removed");
             return Err(named(error.at(|place| place.row = Some(row)), reading.name_of(piece)));
         }
-        report(Event::Verified { rows: written.rows(), of: rows });
+        report(written.rows());
     }
     if written == *read {
         return Ok(());

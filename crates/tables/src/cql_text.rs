@@ -9,7 +9,7 @@ use marquetry_scylla::bridge::{InsertWriter, Mapping, MappingOptions};
 use marquetry_scylla::cql::TableName;
 
 use crate::gather::{GATHERED_BYTES, Gather};
-use crate::{Destination, Progress, Table, Wants, Written};
+use crate::{Destination, Table, Wants, Written};
 
 /// A table as CQL text: `CREATE TYPE` for each user-defined type that it needs, `CREATE TABLE`, then one `INSERT` per
 /// row.
@@ -54,7 +54,7 @@ pub struct CqlText<W: Write> {
     out: Gather<W>,
     /// `None` before `begin`.
     inserts: Option<InsertWriter<Mapping>>,
-    progress: Progress,
+    written: Written,
 }
 
 /// How a table is written as text.
@@ -103,7 +103,7 @@ impl<W: Write> CqlText<W> {
             options,
             out: Gather::new(writer),
             inserts: None,
-            progress: Progress::default(),
+            written: Written::default(),
         }
     }
 
@@ -112,11 +112,6 @@ impl<W: Write> CqlText<W> {
     pub fn named(mut self, name: impl Into<String>) -> CqlText<W> {
         self.name = name.into();
         self
-    }
-
-    /// Rows and bytes so far, which may be read while rows are copied.
-    pub fn progress(&self) -> Progress {
-        self.progress.clone()
     }
 
     fn write_rows(&mut self, batch: Batch) -> Result<()> {
@@ -130,7 +125,7 @@ impl<W: Write> CqlText<W> {
         let bytes_max = GATHERED_BYTES.max(inserts.mapping().columns().len() * WIDE_ROW_COLUMN_BYTES);
         let batch = inserts.mapping().assemble(batch)?;
         // Numbered on over all pieces.
-        let first_row_number = self.progress.rows();
+        let first_row_number = self.written.rows;
         let mut next = 0;
         while next < batch.rows() {
             let text = self.out.text();
@@ -140,10 +135,10 @@ impl<W: Write> CqlText<W> {
                 return Err(Error::internal("a writer of statements makes no progress"));
             }
             next = written.next_row;
-            self.progress.add(0, u64_of(self.out.text().len() - before));
+            self.written.bytes += u64_of(self.out.text().len() - before);
             self.out.end_unit()?;
         }
-        self.progress.add(u64_of(batch.rows()), 0);
+        self.written.rows += u64_of(batch.rows());
         Ok(())
     }
 }
@@ -164,7 +159,7 @@ impl<W: Write + Send> Destination for CqlText<W> {
         if self.options.parts != CqlParts::Rows {
             let types = mapping.types().iter().map(ToString::to_string);
             let statements: String = types.chain([mapping.table().to_string()]).collect();
-            self.progress.add(0, u64_of(statements.len()));
+            self.written.bytes += u64_of(statements.len());
             self.out.text().extend_from_slice(statements.as_bytes());
         }
         self.inserts = Some(InsertWriter::new(mapping));
@@ -189,7 +184,12 @@ impl<W: Write + Send> Destination for CqlText<W> {
 
     fn finish(&mut self) -> Result<Written> {
         self.out.flush()?;
-        Ok(Written { rows: self.progress.rows(), bytes: self.progress.bytes(), ..Written::default() })
+        Ok(self.written)
+    }
+
+    /// The rows and bytes of the statements so far, of which the last may not be written yet.
+    fn progress(&self) -> Option<Written> {
+        self.inserts.is_some().then_some(self.written)
     }
 }
 

@@ -6,21 +6,23 @@ use marquetry_base::Result;
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::SortingColumn;
 
-use crate::{Source, Table};
+use crate::{Cancel, Source, Table};
 
 /// A table that rows are written to: a file, a directory of files, a live table, text.
 ///
 /// [`copy`](crate::copy) calls, in this order:
 ///
-/// 1. [`begin`](Destination::begin), once;
+/// 1. [`cancelled_by`](Destination::cancelled_by) and [`begin`](Destination::begin), once;
 /// 2. [`write`](Destination::write), once per batch, and before it [`rows_from`](Destination::rows_from), whenever
 ///    the batch comes from another object than the one before it;
 /// 3. [`finish`](Destination::finish), once;
 /// 4. [`written`](Destination::written), if the output is verified;
-/// 5. [`commit`](Destination::commit), once.
+/// 5. [`commit`](Destination::commit), once; or, after an error or if the copy is cancelled,
+///    [`settle`](Destination::settle).
 ///
-/// After an error, or if it is dropped before `commit`, nothing of the output is left. A destination that cannot
-/// guarantee this (rows of a live table, standard output) says so in its documentation.
+/// [`progress`](Destination::progress) may be called at any time. After an error, or if it is dropped before `commit`,
+/// nothing of the output is left. A destination that cannot guarantee this (rows of a live table, standard output) says
+/// so in its documentation.
 ///
 /// ```
 /// use marquetry_base::Result;
@@ -38,10 +40,7 @@ use crate::{Source, Table};
 ///
 ///     fn begin(&mut self, table: &Table) -> Result<Wants> {
 ///         println!("rows of {} columns", table.schema.leaves().len());
-///         // In whatever order they are read.
-///         let mut wants = Wants::default();
-///         wants.any_order = true;
-///         Ok(wants)
+///         Ok(Wants::default())
 ///     }
 ///
 ///     fn write(&mut self, batch: Batch) -> Result<()> {
@@ -57,6 +56,12 @@ use crate::{Source, Table};
 pub trait Destination: Send {
     /// The name for messages.
     fn name(&self) -> &str;
+
+    /// Receives what cancels the copy. [`copy`](crate::copy) checks it between two calls, which is enough for destinations
+    /// that only compute and write files. One that waits for others (a server, an object store) keeps it, and checks it
+    /// while it waits: so that each of its calls ends within a small part of a second once it is set, with
+    /// [`Cancelled`](marquetry_base::ErrorKind::Cancelled), whatever the other side does.
+    fn cancelled_by(&mut self, _cancel: &Cancel) {}
 
     /// Receives the description of the table whose rows will come, and returns how it wants them.
     ///
@@ -102,6 +107,17 @@ pub trait Destination: Send {
     fn commit(&mut self) -> Result<()> {
         Ok(())
     }
+
+    /// Ends a copy that failed or was cancelled: takes no more rows, and returns when nothing is in flight. Only for
+    /// destinations that have something in flight between two calls.
+    fn settle(&mut self) {}
+
+    /// What was written so far, if the destination keeps count: a live table's rows, as they are acknowledged. After an
+    /// error it is what stays written. `None` before rows are expected, and if rows count as soon as
+    /// [`write`](Destination::write) has taken them.
+    fn progress(&self) -> Option<Written> {
+        None
+    }
 }
 
 /// How a destination wants its rows.
@@ -110,8 +126,6 @@ pub trait Destination: Send {
 pub struct Wants {
     /// The order that they must have, by leaves of the table. Rows in another order are sorted.
     pub order: Vec<SortingColumn>,
-    /// Pieces may come in any order, and mixed, so that none waits for another.
-    pub any_order: bool,
     /// Values of dictionaries may come as indices and the dictionary.
     pub keep_dictionaries: bool,
     /// What was written can be read again before it is committed ([`Destination::written`]).
@@ -120,16 +134,18 @@ pub struct Wants {
     pub scratch: Option<PathBuf>,
 }
 
-/// What was written.
+/// What a destination has written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {
-    /// Rows.
+    /// Rows. Those of a live table count when they are acknowledged; several rows with one key count as several.
     pub rows: u64,
-    /// Bytes, if they are counted.
+    /// Bytes, if they are counted: of files, of text, of values as a protocol holds them.
     pub bytes: u64,
     /// Files.
     pub files: u64,
     /// Row groups, if the output has any.
     pub row_groups: u64,
+    /// Requests that had to be sent again, each time counted, if rows go to a server.
+    pub retries: u64,
 }

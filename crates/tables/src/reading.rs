@@ -32,8 +32,6 @@ pub struct ReadingOptions {
     pub piece: PieceOptions,
     /// Threads that read. `None`: one per processor. 0: none; each batch is read when it is asked for.
     pub threads: Option<usize>,
-    /// Batches may come in any order of the pieces, as they become available.
-    pub any_order: bool,
     /// Cancels the reading.
     pub cancel: Cancel,
 }
@@ -65,7 +63,7 @@ impl Reading {
     ///
     /// [`Io`](marquetry_base::ErrorKind::Io) if no thread can be started.
     pub fn new(source: Arc<dyn Source>, options: ReadingOptions) -> Result<Reading> {
-        let ReadingOptions { piece: piece_options, threads, any_order, cancel } = options;
+        let ReadingOptions { piece: piece_options, threads, cancel } = options;
         let wanted = wanted_pieces(source.as_ref(), piece_options.limit);
         let left = piece_options.limit.unwrap_or(u64::MAX);
         let threads = threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
@@ -78,7 +76,7 @@ impl Reading {
         let batch_bytes = WAITING_BYTES_MAX / u64_of(2 * threads);
         let mut piece_options = piece_options;
         piece_options.batch_bytes = Some(piece_options.batch_bytes.unwrap_or(u64::MAX).min(batch_bytes));
-        let state = State { pieces: wanted, any_order, ..State::default() };
+        let state = State { pieces: wanted, ..State::default() };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), threads });
         for _ in 0..threads {
             let (source, reader) = (Arc::clone(&source), Arc::clone(&shared));
@@ -218,7 +216,6 @@ struct State {
     pieces: usize,
     next: usize,
     turn: usize,
-    any_order: bool,
     /// The pieces that were begun, and are not taken to their end.
     lanes: BTreeMap<usize, Lane>,
     /// Bytes that wait.
@@ -285,8 +282,7 @@ impl Shared {
                 return false;
             }
             let waiting = state.lanes.get(&piece).map_or(0, |lane| lane.batches.len());
-            let is_turn = state.any_order || state.turn == piece;
-            if state.bytes + bytes <= WAITING_BYTES_MAX || (is_turn && waiting < 2) {
+            if state.bytes + bytes <= WAITING_BYTES_MAX || (state.turn == piece && waiting < 2) {
                 state.bytes += bytes;
                 state.lanes.entry(piece).or_default().batches.push_back((bytes, batch));
                 self.changed.notify_all();
@@ -304,13 +300,7 @@ impl Shared {
                 return Ok(None);
             }
             let turn = state.turn;
-            let lane = match state.any_order {
-                true => state.lanes.iter().find(|(_, lane)| !lane.is_waited_for()).map(|(piece, _)| *piece),
-                false => {
-                    Some(turn).filter(|turn| state.lanes.get(turn).is_some_and(|lane| !lane.is_waited_for()))
-                }
-            };
-            let Some(piece) = lane else {
+            if state.lanes.get(&turn).is_none_or(Lane::is_waited_for) {
                 let (after, timeout) =
                     self.changed.wait_timeout(state, LOOK_UP_AFTER).unwrap_or_else(PoisonError::into_inner);
                 state = after;
@@ -318,19 +308,19 @@ impl Shared {
                     cancel.check().map_err(|error| (turn, error))?;
                 }
                 continue;
-            };
-            let taken = state.lanes.get_mut(&piece).and_then(|lane| lane.batches.pop_front());
+            }
+            let taken = state.lanes.get_mut(&turn).and_then(|lane| lane.batches.pop_front());
             if let Some((bytes, batch)) = taken {
                 state.bytes -= bytes;
                 self.changed.notify_all();
-                return Ok(Some((piece, batch)));
+                return Ok(Some((turn, batch)));
             }
             // The piece has ended, and all of it was taken.
-            let ended = state.lanes.remove(&piece).and_then(|lane| lane.ended);
+            let ended = state.lanes.remove(&turn).and_then(|lane| lane.ended);
             state.turn += 1;
             self.changed.notify_all();
             if let Some(Err(error)) = ended {
-                return Err((piece, error));
+                return Err((turn, error));
             }
         }
     }

@@ -102,7 +102,6 @@ impl Batches for Numbers {
 #[derive(Default)]
 struct Taken {
     numbers: Vec<i32>,
-    any_order: bool,
     refuses: Option<Error>,
     is_committed: bool,
 }
@@ -113,9 +112,7 @@ impl Destination for Taken {
     }
 
     fn begin(&mut self, _: &Table) -> Result<Wants> {
-        let mut wants = Wants::default();
-        wants.any_order = self.any_order;
-        Ok(wants)
+        Ok(Wants::default())
     }
 
     fn write(&mut self, batch: Batch) -> Result<()> {
@@ -163,15 +160,6 @@ fn rows_come_in_the_order_of_the_source_however_many_read() {
         assert_eq!(copied.rows, 40 * 333);
         assert!(taken.is_committed && taken.numbers.iter().copied().eq(0..40 * 333), "{threads} threads");
     }
-}
-
-#[test]
-fn pieces_come_in_any_order_where_that_is_wanted() {
-    let source: Arc<dyn Source> = Arc::new(Generated::new(40, 333));
-    let mut taken = Taken { any_order: true, ..Taken::default() };
-    copy(&source, &mut taken, &options(|it| it.threads = Some(3)), &mut |_| {}).unwrap();
-    taken.numbers.sort_unstable();
-    assert!(taken.numbers.iter().copied().eq(0..40 * 333));
 }
 
 #[test]

@@ -14,6 +14,10 @@
 
 #![forbid(unsafe_code)]
 
+mod proxy;
+
+pub use proxy::{Break, Proxy};
+
 use std::env;
 use std::fs::OpenOptions;
 use std::io::Write;

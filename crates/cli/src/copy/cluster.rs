@@ -1,7 +1,6 @@
 //! Rows into a table of a live cluster.
 
 use std::env;
-use std::error::Error as _;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -10,20 +9,16 @@ use std::time::Instant;
 
 use clap::Args;
 
-use marquetry::base::Error;
 use marquetry::cluster::{
     CONCURRENCY, ConnectOptions, Consistency, CqlAddress, CqlOptions, CqlTable, Created,
-    Error as ClusterError, LoadProgress, Loaded,
 };
-use marquetry::tables::{CopyOptions, Source, copy};
+use marquetry::tables::{CopyOptions, Destination, Source, Written, copy};
 
 use super::Copying;
 use crate::args::RowArgs;
-use crate::failure::{Exit, Failure, Outcome, plain, say};
+use crate::failure::{Failure, Outcome, plain, say};
 use crate::numbers::thousands;
-use crate::output::Interrupted;
 use crate::progress::{Goes, Progress};
-use crate::rows::rows_wanted;
 
 /// How a cluster is talked to.
 #[derive(Debug, Clone, Args)]
@@ -62,31 +57,25 @@ impl ClusterArgs {
         let Copying { from, rows, quiet, interrupted } = *copying;
         let options = self.options(rows, &address)?;
         let source: Arc<dyn Source> = rows.table.open(from, interrupted)?;
-        let bar = Progress::new(rows_wanted(source.table(), rows.limit), quiet, Goes::Elsewhere);
         let name = address.table().to_string();
         let mut table = CqlTable::new(address, options);
-        let progress = table.progress();
-        let mut note = (!quiet).then(|| format!("note: the table {name} already exists"));
-        let mut report = || {
-            if progress.created() == Some(Created::AlreadyThere)
-                && let Some(note) = note.take()
-            {
-                say("marquetry", &note);
-            }
-            let Loaded { rows, bytes, .. } = progress.loaded();
-            bar.update(rows, bytes);
-        };
         let mut how = CopyOptions::default();
         how.limit = rows.limit;
         how.cancel = interrupted.cancel();
+        let bar = Progress::of_copy(source.table(), &how, false, quiet, Goes::Elsewhere);
         let started = Instant::now();
-        let copied = copy(&source, &mut table, &how, &mut |_| report());
-        // Nothing is in flight any more, also where it failed: what is counted is there.
-        table.settle();
-        report();
+        let copied = copy(&source, &mut table, &how, &mut |copied| bar.copied(copied));
         bar.clear();
-        copied.map_err(|error| self.failure(error, &progress, interrupted))?;
-        Ok(summary(&name, &progress.loaded(), started))
+        if !quiet && table.created() == Some(Created::AlreadyThere) {
+            say("marquetry", &format!("note: the table {name} already exists"));
+        }
+        match (copied, table.progress()) {
+            (Ok(copied), _) => Ok(summary(&name, &copied.written, started)),
+            (Err(error), None) => Err(error.into()),
+            (Err(error), Some(Written { rows, .. })) => {
+                Err(Failure::from(error).and(format_args!("{} rows had been loaded", thousands(rows))))
+            }
+        }
     }
 
     fn options(&self, rows: &RowArgs, address: &CqlAddress) -> Outcome<CqlOptions> {
@@ -107,39 +96,6 @@ impl ClusterArgs {
         (options.create, options.concurrency) = (self.create, self.concurrency);
         options.consistency = self.consistency;
         Ok(options)
-    }
-
-    /// An error, blamed on whom it concerns; with it, how far the load came.
-    fn failure(&self, error: Error, progress: &LoadProgress, interrupted: &Interrupted) -> Failure {
-        let had = || format!("{} rows had been loaded", thousands(progress.loaded().rows));
-        // Whoever does not wait for a timeout is not interested in it.
-        if interrupted.is_set() {
-            return match progress.has_begun() {
-                true => Failure::Said(Exit::Interrupted, format!("interrupted; {}", had())),
-                false => Failure::Interrupted,
-            };
-        }
-        let failure = match error.source().and_then(|cause| cause.downcast_ref::<ClusterError>()) {
-            None => error.into(),
-            Some(cause @ ClusterError::NoTable(_)) if !self.create => {
-                Failure::refused(format!("{cause}; --create creates it"))
-            }
-            Some(ClusterError::Insert { .. }) => Failure::refused(error.to_string()),
-            Some(cause @ ClusterError::Unsupported(_)) => Failure::usage(cause.to_string()),
-            Some(cause @ ClusterError::Internal(_)) => Failure::bug(cause.to_string()),
-            Some(
-                cause @ (ClusterError::Start(_)
-                | ClusterError::Connect { .. }
-                | ClusterError::ConnectTimeout { .. }),
-            ) => Failure::unreachable(plain(&cause.to_string())),
-            Some(cause) => Failure::refused(cause.to_string()),
-        };
-        match failure {
-            Failure::Said(exit, message) if progress.has_begun() => {
-                Failure::Said(exit, format!("{message}; {}", had()))
-            }
-            other => other,
-        }
     }
 
     fn connect_options(&self, has_user: bool, has_password: bool) -> Outcome<ConnectOptions> {
@@ -177,7 +133,7 @@ impl ClusterArgs {
 /// The variable that may hold the password.
 const PASSWORD_VARIABLE: &str = "MARQUETRY_PASSWORD";
 
-fn summary(table: &str, loaded: &Loaded, started: Instant) -> String {
+fn summary(table: &str, loaded: &Written, started: Instant) -> String {
     let again = match loaded.retries {
         0 => String::new(),
         retries => format!("{} sent again", thousands(retries)),

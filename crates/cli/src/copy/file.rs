@@ -10,16 +10,13 @@ use marquetry::io::blocking::allow_many_files;
 use marquetry::parquet::format::{Compression, Encoding};
 use marquetry::parquet::write::BloomOptions;
 use marquetry::tables::parquet::ParquetOptions;
-use marquetry::tables::{
-    Address, ColumnPath, CopyOptions, Destination, Event, SORT_MEMORY_BYTES, SortBy, copy,
-};
+use marquetry::tables::{Address, ColumnPath, CopyOptions, Destination, SORT_MEMORY_BYTES, SortBy, copy};
 use marquetry::{DestinationOptions, OptionGroup, Target};
 
 use super::Copying;
 use crate::failure::{Failure, Outcome};
 use crate::numbers::{parse_bytes, parse_count, plural, size};
 use crate::progress::{Goes, Progress};
-use crate::rows::rows_wanted;
 use crate::target::Given;
 
 /// How files are written.
@@ -194,25 +191,10 @@ impl FileArgs {
         options.sort_memory_bytes = self.sort_memory.map_or(SORT_MEMORY_BYTES, NonZeroU64::get);
         options.verify = self.verify;
         options.cancel = copying.interrupted.cancel();
-        // Sorted rows are done twice, and verified ones once more.
         let is_sorted = self.sort.is_some() || self.partition_by.is_some();
-        let times = 1 + u64::from(is_sorted) + u64::from(self.verify);
-        let wanted = rows_wanted(source.table(), options.limit);
         let goes = if *target.address() == Address::Standard { Goes::ToStdout } else { Goes::Elsewhere };
-        let progress = Progress::new(wanted.saturating_mul(times), copying.quiet, goes);
-        let mut before = 0;
-        let copied = copy(&source, destination.as_mut(), &options, &mut |event| match event {
-            Event::Read { rows, .. } => {
-                before = rows;
-                progress.rows(rows);
-            }
-            Event::Sorted { rows, of } => {
-                before = of + rows;
-                progress.rows(before);
-            }
-            Event::Verified { rows, .. } => progress.rows(before + rows),
-            _ => {}
-        });
+        let progress = Progress::of_copy(source.table(), &options, is_sorted, copying.quiet, goes);
+        let copied = copy(&source, destination.as_mut(), &options, &mut |copied| progress.copied(copied));
         progress.clear();
         let (copied, name) = (copied?, destination.name());
         let written = copied.written;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use marquetry_cluster::{CqlOptions, CqlTable, Created};
 use marquetry_scylla::bridge::{InsertWriter, Mapping, MappingOptions, Nulls};
 use marquetry_scylla::cql::{KeySpec, Name, TableName};
-use marquetry_tables::{CopyOptions, CqlParts, CqlText, CqlTextOptions, Source, copy};
+use marquetry_tables::{CopyOptions, CqlParts, CqlText, CqlTextOptions, Destination, Source, copy};
 use scylla::value::CqlValue;
 
 use crate::expected::{self, ROWS};
@@ -27,10 +27,10 @@ fn loaded(server: &Server) {
     let source: Arc<dyn Source> = source;
     for created in [Created::New, Created::AlreadyThere] {
         let mut table = CqlTable::new(address.clone(), CqlOptions::create(by_id(Nulls::Unset)));
-        assert_eq!(table.progress().created(), None);
+        assert_eq!(table.created(), None);
         let (loaded, ended) = load(&mut table, &source);
         assert_eq!(ended, Ok(ROWS as u64));
-        assert_eq!((loaded.rows, table.progress().created()), (ROWS as u64, Some(created)));
+        assert_eq!((loaded.rows, table.created()), (ROWS as u64, Some(created)));
         assert_rows(server, "loaded");
     }
     // Its types and its key are known.
@@ -84,7 +84,7 @@ fn numbered(server: &Server) {
     let mut only = CopyOptions::default();
     only.limit = Some(5);
     assert_eq!(copy(&source, &mut table, &only, &mut |_| {}).unwrap().rows, 5);
-    assert_eq!(table.progress().loaded().rows, 5);
+    assert_eq!(table.progress().unwrap().rows, 5);
     let read: BTreeMap<i64, Option<CqlValue>> = server
         .select(&format!("SELECT * FROM {KEYSPACE}.numbered"))
         .into_iter()

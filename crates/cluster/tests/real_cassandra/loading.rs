@@ -8,10 +8,10 @@ use marquetry_cluster::{Cluster, ConnectOptions, CqlOptions, CqlTable, Created, 
 use marquetry_scylla::bridge::{MappingOptions, Nulls};
 use marquetry_scylla::cql::{ColumnDef, CqlType, KeySpec, Name, Order, TableDef, TableName};
 use marquetry_tables::{Cancel, CopyOptions, Destination, copy};
+use marquetry_testing::{Break, Proxy};
 use scylla::value::CqlValue;
 
 use crate::made::{Cell, Made, int, load_watched, text};
-use crate::proxy::Proxy;
 use crate::server::{KEYSPACE, Server};
 
 pub(crate) fn all(server: &Server) {
@@ -23,6 +23,7 @@ pub(crate) fn all(server: &Server) {
     the_largest_row_fits(server);
     trouble_stops_the_load(server);
     a_copy_that_is_cancelled_is_counted(server);
+    nobody_waits_for_a_server_that_is_silent(server);
     a_broken_network_is_survived(server);
     wrong_addresses(server);
 }
@@ -143,7 +144,7 @@ fn misfits_come_before_the_first_row(server: &Server) {
     let mut nowhere = existing(server, "misfit2");
     let error = Made::new(&[("k", "int")], []).load(&mut nowhere).1.unwrap_err();
     assert_eq!(error.message(), "the cluster has no table cluster_test.misfit2");
-    assert_eq!((error.kind(), error.detail()), (ErrorKind::Refused, Some(Detail::NotFound)));
+    assert_eq!((error.kind(), error.detail()), (ErrorKind::Refused, Some(Detail::AdmittedBy(&["create"]))));
     assert!(matches!(cause(&error), Error::NoTable(_)));
     assert_eq!(error.place().object.as_deref(), Some(nowhere.name()));
     // A key is for a table that is made.
@@ -213,8 +214,7 @@ fn the_last_of_many_wins(server: &Server) {
         let source = Made::new(&columns, rows(0..20_000)).and(rows(20_000..ROWS)).shared();
         let mut told = Vec::new();
         let started = Instant::now();
-        let (loaded, ended) =
-            load_watched(&mut table, &source, &mut |progress| told.push(progress.loaded().rows));
+        let (loaded, ended) = load_watched(&mut table, &source, &mut |written| told.push(written.rows));
         println!("{ROWS} rows in {:?}", started.elapsed());
         assert_eq!(ended, Ok(30_000));
         assert_eq!((loaded.rows, loaded.bytes), (30_000, 16 * 30_000));
@@ -299,18 +299,59 @@ fn a_copy_that_is_cancelled_is_counted(server: &Server) {
     let cancel = Cancel::new();
     let mut options = CopyOptions::default();
     options.cancel = cancel.clone();
-    let progress = table.progress();
-    let copied = copy(&source, &mut table, &options, &mut |_| {
-        if progress.loaded().rows > 2000 {
+    let copied = copy(&source, &mut table, &options, &mut |copied| {
+        if copied.written.rows > 2000 {
             cancel.cancel();
         }
     });
     assert_eq!(copied.unwrap_err().kind(), ErrorKind::Cancelled);
-    // Dropped, it has waited for all that was sent.
-    drop(table);
-    let loaded = progress.loaded();
+    // A server that is well has answered to all that was sent.
+    let loaded = table.progress().unwrap();
     assert!((2000..20_000).contains(&loaded.rows), "{loaded:?}");
     assert_eq!(u64::try_from(server.count("cancelled")).unwrap(), loaded.rows);
+}
+
+/// Rows in flight to a server that does not answer any more are abandoned when the copy is cancelled, wherever it waits: while it
+/// connects, for room to write, for the last answers. What is counted was acknowledged.
+fn nobody_waits_for_a_server_that_is_silent(server: &Server) {
+    server.run("CREATE TABLE cluster_test.silent (k int PRIMARY KEY, v blob)");
+    let columns = [("k", "int"), ("v", "blob")];
+    let row = |key: i32| vec![int(key), Cell::Bytes(vec![7; 1000])];
+    // The last one has sent its rows, all in flight, before the network is gone.
+    for (silent_after, rows) in [(1, 10), (2_000_000, 100_000), (100_000, 300)] {
+        server.run("TRUNCATE cluster_test.silent");
+        let proxy = Proxy::start(&server.at, silent_after, Break::Silent);
+        let mut table = CqlTable::new(
+            format!("cql://{}/{KEYSPACE}.silent", proxy.at).parse().unwrap(),
+            CqlOptions::default(),
+        );
+        let mut options = CopyOptions::default();
+        let cancel = options.cancel.clone();
+        let source = Made::new(&columns, (0..rows).map(row)).shared();
+        let cancelling = std::thread::spawn(move || {
+            while proxy.breaks() == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(Duration::from_millis(300));
+            cancel.cancel();
+            Instant::now()
+        });
+        options.threads = Some(1);
+        let error = copy(&source, &mut table, &options, &mut |_| {}).unwrap_err();
+        let ended = Instant::now();
+        assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+        let waited = ended.saturating_duration_since(cancelling.join().unwrap());
+        assert!(waited < Duration::from_millis(900), "{waited:?} after {silent_after} bytes");
+        let loaded = table.progress().map(|written| written.rows);
+        assert_eq!(loaded.is_some(), silent_after > 1);
+        // Nothing arrives later; what had arrived, without an answer that came through, is not counted.
+        let there = u64::try_from(server.count("silent")).unwrap();
+        let loaded = loaded.unwrap_or(0);
+        assert!(loaded <= there && there <= loaded + 256, "{loaded} of {there}");
+        assert!(there < u64::try_from(rows).unwrap());
+        drop(table);
+        assert!(ended.elapsed() < Duration::from_secs(2));
+    }
 }
 
 /// All connections are cut in the midst of a load: what was in flight is sent again, and nothing is lost.
@@ -320,12 +361,12 @@ fn a_broken_network_is_survived(server: &Server) {
     let behind = |proxy: &Proxy, options: CqlOptions| {
         CqlTable::new(format!("cql://{}/{KEYSPACE}.network", proxy.at).parse().unwrap(), options)
     };
-    let proxy = Proxy::start(&server.at, 500_000);
+    let proxy = Proxy::start(&server.at, 500_000, Break::Cut);
     let columns = [("k", "int"), ("v", "int")];
     let rows = (0..ROWS).map(|row| vec![int(row % 10_000), int(row)]);
     let (loaded, ended) = Made::new(&columns, rows).load(&mut behind(&proxy, CqlOptions::default()));
     assert_eq!(ended, Ok(20_000));
-    assert_eq!(proxy.cuts(), 1);
+    assert_eq!(proxy.breaks(), 1);
     assert_eq!(loaded.rows, 20_000);
     assert!(loaded.retries > 0, "{loaded:?}");
     assert_eq!(server.count("network"), 10_000);
@@ -333,13 +374,15 @@ fn a_broken_network_is_survived(server: &Server) {
     let smallest = server.value("SELECT min(v) FROM cluster_test.network");
     assert_eq!(smallest, Some(CqlValue::Int(10_000)));
     // With one try, a row that was in flight ends the load.
-    let proxy = Proxy::start(&server.at, 500_000);
+    let proxy = Proxy::start(&server.at, 500_000, Break::Cut);
     let rows = (0..ROWS).map(|row| vec![int(row), int(row)]);
     let mut options = CqlOptions::default();
     options.tries = 1;
     let (loaded, ended) = Made::new(&columns, rows).load(&mut behind(&proxy, options));
     let error = ended.unwrap_err();
     assert!(matches!(cause(&error), Error::Insert { tries: 1, .. }), "{error}");
+    // Whoever copies may try again.
+    assert_eq!(error.kind(), ErrorKind::Io);
     assert!(loaded.rows < 20_000 && loaded.retries == 0, "{loaded:?}");
 }
 

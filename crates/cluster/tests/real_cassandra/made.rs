@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use marquetry_base::{Limits, Object, Result};
-use marquetry_cluster::{CqlTable, LoadProgress, Loaded};
+use marquetry_cluster::CqlTable;
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::blocking::File;
 use marquetry_io::{ByteSources, drive};
@@ -12,10 +12,12 @@ use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, Layout, Values};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
-use marquetry_tables::{Batches, CopyOptions, Piece, PieceOptions, Source, Table, copy};
+use marquetry_tables::{
+    Batches, CopyOptions, Destination, Piece, PieceOptions, Source, Table, Written, copy,
+};
 
 /// Loads a source; what was loaded, also after an error, and how it ended.
-pub(crate) fn load(table: &mut CqlTable, source: &Arc<dyn Source>) -> (Loaded, Result<u64>) {
+pub(crate) fn load(table: &mut CqlTable, source: &Arc<dyn Source>) -> (Written, Result<u64>) {
     load_watched(table, source, &mut |_| {})
 }
 
@@ -23,12 +25,13 @@ pub(crate) fn load(table: &mut CqlTable, source: &Arc<dyn Source>) -> (Loaded, R
 pub(crate) fn load_watched(
     table: &mut CqlTable,
     source: &Arc<dyn Source>,
-    look: &mut dyn FnMut(&LoadProgress),
-) -> (Loaded, Result<u64>) {
-    let progress = table.progress();
-    let copied = copy(source, table, &CopyOptions::default(), &mut |_| look(&progress));
-    let loaded = table.settle();
-    assert_eq!(loaded, progress.loaded());
+    look: &mut dyn FnMut(&Written),
+) -> (Written, Result<u64>) {
+    let copied = copy(source, table, &CopyOptions::default(), &mut |copied| look(&copied.written));
+    let loaded = table.progress().unwrap_or_default();
+    if let Ok(copied) = copied {
+        assert_eq!(loaded, copied.written);
+    }
     (loaded, copied.map(|copied| copied.rows))
 }
 
@@ -171,7 +174,7 @@ impl Made {
     }
 
     /// Loads them into a table.
-    pub(crate) fn load(self, table: &mut CqlTable) -> (Loaded, Result<u64>) {
+    pub(crate) fn load(self, table: &mut CqlTable) -> (Written, Result<u64>) {
         load(table, &self.shared())
     }
 

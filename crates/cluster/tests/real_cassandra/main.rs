@@ -8,7 +8,6 @@ mod expected;
 mod loading;
 mod made;
 mod nested;
-mod proxy;
 mod server;
 
 #[test]

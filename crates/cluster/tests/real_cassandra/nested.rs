@@ -38,7 +38,7 @@ fn loaded(server: &Server, table: &str, frozen: bool) {
     for created in [Created::New, Created::AlreadyThere] {
         let mut into = CqlTable::new(server.address(table), CqlOptions::create(options(frozen)));
         assert_eq!(load(&mut into, &source).1, Ok(ROWS as u64));
-        assert_eq!(into.progress().created(), Some(created));
+        assert_eq!(into.created(), Some(created));
     }
     assert_rows(server, table, frozen);
 }

@@ -117,11 +117,11 @@ fn check_differences(
         faults.add(match &difference.kind {
             DifferenceKind::Missing { with, without } => {
                 wrong(without, format!("there is no {what} {path:?}, which {} has", name(with)))
-                    .with(Detail::MissingColumn)
+                    .with(Detail::AdmittedBy(&["union", "columns"]))
             }
             DifferenceKind::Widened { one: (first, one), other: (second, other) } => {
                 wrong(second, format!("the {what} {path:?} is {other}, but {one} in {}", name(first)))
-                    .with(Detail::DifferentTypes)
+                    .with(Detail::AdmittedBy(&["union", "columns"]))
             }
             DifferenceKind::Clash { one: (first, one), other: (second, other) } => wrong(
                 second,
@@ -130,10 +130,10 @@ fn check_differences(
                     name(first)
                 ),
             )
-            .with(Detail::IncompatibleTypes),
+            .with(Detail::AdmittedBy(&["columns"])),
             DifferenceKind::Twice { source } if what == "column" => {
                 wrong(source, format!("two columns have the name {path:?}, so neither can be meant"))
-                    .with(Detail::DuplicateColumn)
+                    .with(Detail::AdmittedBy(&["columns"]))
             }
             DifferenceKind::Twice { source } => {
                 let node = &schema.nodes()[difference.node];

@@ -38,7 +38,7 @@ impl Partitions {
             return Ok(Partitions { columns: Vec::new(), values: vec![Vec::new(); paths.len()] });
         }
         let wrong = |path: &Path, why: String| {
-            named(Error::conversion(why).with(Detail::PartitionPath), &path.to_string_lossy())
+            named(Error::conversion(why).with(Detail::AdmittedBy(&["hive"])), &path.to_string_lossy())
         };
         let mut faults = Faults::default();
         // Of each column, the first file whose path has it.
@@ -73,7 +73,7 @@ impl Partitions {
                     let column = format!("{}=…", names[missing]);
                     let with = paths[first[missing]].display();
                     let why = format!("the path has no {column:?}, which that of {with} has");
-                    let error = Error::conversion(why).with(Detail::MissingPartition);
+                    let error = Error::conversion(why).with(Detail::AdmittedBy(&["union", "hive"]));
                     faults.add(named(error, &paths[short].to_string_lossy()));
                 }
             }

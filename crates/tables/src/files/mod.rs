@@ -66,9 +66,8 @@ impl Files {
     /// # Errors
     ///
     /// `Io` for files that are missing or cannot be read, `Corrupt` and `LimitExceeded` for their footers, `Conversion` for files
-    /// that do not fit together ([`Detail::MissingColumn`](marquetry_base::Detail) and
-    /// [`Detail::DifferentTypes`](marquetry_base::Detail) if [`FilesOptions::union`] would admit them), `Misuse` for
-    /// columns that no file has.
+    /// that do not fit together ([`Detail::AdmittedBy`](marquetry_base::Detail) names the options that would admit
+    /// them, such as [`union`](FilesOptions::union)), `Misuse` for columns that no file has.
     pub fn open<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>, options: &FilesOptions) -> Result<Files> {
         let paths: Vec<PathBuf> = paths.into_iter().map(|path| path.as_ref().to_path_buf()).collect();
         let gathered = Gathered::read(&paths, options)?;

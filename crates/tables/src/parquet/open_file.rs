@@ -124,7 +124,7 @@ impl<S: ByteSink> OpenFile<S> {
     /// What was written, at the end.
     pub(super) fn written(&self) -> Written {
         let row_groups = u64_of(self.writer.row_groups());
-        Written { rows: self.rows, files: 1, bytes: self.bytes, row_groups }
+        Written { rows: self.rows, files: 1, bytes: self.bytes, row_groups, ..Written::default() }
     }
 }
 

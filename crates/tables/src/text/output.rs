@@ -11,7 +11,7 @@ use super::Format;
 use super::fit;
 use crate::gather::Gather;
 use crate::stage::Stage;
-use crate::{Destination, Progress, Table, Wants, Written};
+use crate::{Destination, Table, Wants, Written};
 
 /// How rows are written as text.
 #[derive(Debug, Clone, Default)]
@@ -83,11 +83,6 @@ impl<W: Write> TextOutput<W> {
         self.name = name.into();
         self
     }
-
-    /// Rows and bytes so far, which may be read while rows are copied.
-    pub fn progress(&self) -> Progress {
-        self.lines.progress.clone()
-    }
 }
 
 impl<W: Write + Send> Destination for TextOutput<W> {
@@ -124,8 +119,12 @@ impl<W: Write + Send> Destination for TextOutput<W> {
         self.stage.expect(&Stage::Begun)?;
         let flushed = self.lines.out.flush();
         self.stage.then(Stage::Finished, flushed)?;
-        let progress = &self.lines.progress;
-        Ok(Written { rows: progress.rows(), bytes: progress.bytes(), ..Written::default() })
+        Ok(self.lines.written)
+    }
+
+    /// The rows and bytes of the lines so far, of which the last may not be written yet.
+    fn progress(&self) -> Option<Written> {
+        self.lines.printer.is_some().then_some(self.lines.written)
     }
 
     fn commit(&mut self) -> Result<()> {
@@ -142,7 +141,7 @@ pub(super) struct Lines<W: Write> {
     /// `None` before `begin`.
     printer: Option<Printer>,
     out: Gather<W>,
-    progress: Progress,
+    written: Written,
     has_odd_nans: bool,
 }
 
@@ -151,13 +150,13 @@ const LINES_BYTES: usize = 64 << 10;
 
 impl<W: Write> Lines<W> {
     pub(super) fn new(writer: W, format: Format, options: TextOutputOptions) -> Lines<W> {
-        let (out, progress) = (Gather::new(writer), Progress::default());
-        Lines { format, options, printer: None, out, progress, has_odd_nans: false }
+        let (out, written) = (Gather::new(writer), Written::default());
+        Lines { format, options, printer: None, out, written, has_odd_nans: false }
     }
 
     /// Rows so far.
     pub(super) fn rows(&self) -> u64 {
-        self.progress.rows()
+        self.written.rows
     }
 
     /// Whether some NaNs have other bits than the one that a text is read as.
@@ -189,7 +188,7 @@ impl<W: Write> Lines<W> {
             other => Err(Error::unsupported(format!("writing text as {other:?}"))),
         };
         let printer = made.map_err(|error| error.at(|place| place.object = Some(table.name.clone())))?;
-        self.progress.add(0, u64_of(self.out.text().len()));
+        self.written.bytes += u64_of(self.out.text().len());
         self.printer = Some(printer);
         // What a dictionary holds is written as JSON once.
         Ok(Wants { keep_dictionaries: self.format == Format::JsonLines, ..Wants::default() })
@@ -206,10 +205,10 @@ impl<W: Write> Lines<W> {
             let text = self.out.text();
             let before = text.len();
             let is_done = printer.write(text, LINES_BYTES)?;
-            self.progress.add(0, u64_of(text.len() - before));
+            self.written.bytes += u64_of(text.len() - before);
             self.out.end_unit()?;
             if is_done {
-                self.progress.add(rows, 0);
+                self.written.rows += rows;
                 return Ok(());
             }
         }

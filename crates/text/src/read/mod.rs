@@ -133,7 +133,7 @@ impl Default for ReadOptions {
 /// text that it is from, 512 KiB mostly.
 ///
 /// After an error it stays failed. Errors in the text begin with the line, counted from 1, and tell the column. One whose detail is
-/// [`AdmittedBy`](marquetry_base::Detail::AdmittedBy) would not have arisen with another value of that [option](TextOptions).
+/// [`AdmittedBy`](marquetry_base::Detail::AdmittedBy) would not have arisen with another value of one of those [options](TextOptions).
 #[derive(Debug)]
 pub struct TextReader {
     kind: ReaderKind,

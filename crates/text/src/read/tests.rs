@@ -230,7 +230,7 @@ fn headers_and_delimiters_are_guessed() {
         assert_eq!(found.to_string(), columns, "{text:?}");
     }
     let error = refused("a,a\n1,2\n", Format::Csv, &TextOptions::default(), "line 1: \"a\" appears twice");
-    assert_eq!(error.detail(), Some(Detail::AdmittedBy("header")));
+    assert_eq!(error.detail(), Some(Detail::AdmittedBy(&["header"])));
     let yes = TextOptions { header: Header::Yes, ..TextOptions::default() };
     let (found, _) = read(b"a,,a,column2,a_2,,a\n", Format::Csv, &yes).unwrap();
     assert_eq!(
@@ -252,7 +252,10 @@ fn what_is_wrong_in_delimited_text_is_told_with_its_line() {
     let csv = |text: &str, said: &str| refused(text, Format::Csv, &options, said);
     csv("", "it has no row");
     let error = csv("a,b\n1,2\n\n3\n", "line 4: 1 field, where the rows before have 2");
-    assert_eq!((error.kind(), error.detail()), (ErrorKind::Corrupt, Some(Detail::AdmittedBy("short_rows"))));
+    assert_eq!(
+        (error.kind(), error.detail()),
+        (ErrorKind::Corrupt, Some(Detail::AdmittedBy(&["short_rows", "schema"])))
+    );
     csv("a,b\n1,\"x\ny\"\n1,2,3\n", "line 4: 3 fields");
     csv("a,b\n1,\"x\n", "line 2: a quote that is not closed");
     csv("a,b\n1,\"x\"y\n", "line 2: text after a closing quote");
@@ -320,7 +323,7 @@ fn what_is_wrong_in_json_lines_is_told_with_its_line() {
     let clash =
         lines("{\"a\":{\"b\":1}}\n{\"a\":{\"b\":\"x\"}}\n", "line 2: a string, where the lines before");
     assert_eq!(clash.place().column.as_deref(), Some("a.b"));
-    assert_eq!(clash.detail(), Some(Detail::AdmittedBy("schema")));
+    assert_eq!(clash.detail(), Some(Detail::AdmittedBy(&["schema"])));
     lines("{\"a\":9007199254740993}\n{\"a\":1.5}\n", "line 2: a number, and no type but text");
     lines("{\"a\":18446744073709551615}\n", "beyond 64 bits");
     lines("{\"a\":1e400}\n", "too large for a double");
@@ -340,7 +343,7 @@ fn what_is_wrong_in_json_lines_is_told_with_its_line() {
     // A piece is seen as a whole.
     let text = format!("{}{{\"b\":1}}\n{{\"a\":0.5}}\n", "{\"a\":1}\n".repeat(65_536));
     let error = refused(&text, Format::JsonLines, &some, "line 65537: no line before has a field \"b\"");
-    assert_eq!(error.detail(), Some(Detail::AdmittedBy("infer_bytes")));
+    assert_eq!(error.detail(), Some(Detail::AdmittedBy(&["infer_bytes", "schema"])));
 }
 
 /// Rows longer than a piece: whole, in slices, and not longer than a limit.
@@ -428,7 +431,7 @@ fn ever_new_fields() {
     let mut meter = Meter(0);
     let error = meter.sample(text.as_bytes(), Format::JsonLines, &TextOptions::default(), host).unwrap_err();
     assert!(error.message().contains("ever new fields"), "{error}");
-    assert_eq!(error.detail(), Some(Detail::AdmittedBy("schema")));
+    assert_eq!(error.detail(), Some(Detail::AdmittedBy(&["schema"])));
     let nested: String = (0..20_000).map(|at| format!("{{\"a\":[{{\"k{at}\":1}}]}}\n")).collect();
     let error =
         meter.sample(nested.as_bytes(), Format::JsonLines, &TextOptions::default(), host).unwrap_err();

@@ -306,6 +306,13 @@ impl Rows {
         let error = Error::conversion(alloc::format!("{} is no {}", shown(field.text), column.scalar));
         let error = error.at(|place| place.column = Some(column.name.clone()));
         // What was looked at before suggested it.
-        at_line(line, if self.form.is_given { error } else { error.with(Detail::AdmittedBy("infer_bytes")) })
+        at_line(
+            line,
+            if self.form.is_given {
+                error
+            } else {
+                error.with(Detail::AdmittedBy(&["infer_bytes", "schema"]))
+            },
+        )
     }
 }

@@ -382,7 +382,7 @@ impl Sampler {
                 Ok(())
             }
             None => Err(Error::corrupt("it has no row, so its columns are not known")
-                .with(Detail::AdmittedBy("schema"))),
+                .with(Detail::AdmittedBy(&["schema"]))),
         }
     }
 
@@ -413,7 +413,7 @@ impl Sampler {
             if let (true, Some(bytes)) = (is_header, naming.too_long) {
                 let what =
                     format!("a name of {bytes} bytes, more than {NAME_BYTES_MAX} (is a line end missing?)");
-                return Err(at_line(line, Error::corrupt(what).with(Detail::AdmittedBy("header"))));
+                return Err(at_line(line, Error::corrupt(what).with(Detail::AdmittedBy(&["header"]))));
             }
             if let (true, Header::Auto, None, Some(twice)) =
                 (is_header, self.options.header, &self.options.schema, &naming.twice)
@@ -422,7 +422,7 @@ impl Sampler {
                 let what = format!(
                     "{twice} appears twice in the first row, which may be a row like the others, or names of columns"
                 );
-                return Err(at_line(line, Error::corrupt(what).with(Detail::AdmittedBy("header"))));
+                return Err(at_line(line, Error::corrupt(what).with(Detail::AdmittedBy(&["header"]))));
             }
             naming.is_header = Some(is_header);
             return Ok(());
@@ -441,7 +441,7 @@ impl Sampler {
             let is_short = self.dialect.may_be_short && fields < columns;
             if columns != fields && !is_short {
                 let what = format!("{fields} fields, where the schema has {columns} columns");
-                return Err(at_line(line, Error::corrupt(what).with(Detail::AdmittedBy("schema"))));
+                return Err(at_line(line, Error::corrupt(what).with(Detail::AdmittedBy(&["schema"]))));
             }
             self.names = core::mem::take(&mut self.schema_names);
         }

@@ -311,8 +311,9 @@ impl Scanner {
         } else {
             let (one, columns) = (if fields == 1 { "field" } else { "fields" }, self.columns);
             let what = format!("{fields} {one}, where the rows before have {columns}");
-            let option = if self.dialect.may_be_short { "schema" } else { "short_rows" };
-            let error = Error::corrupt(what).with(Detail::AdmittedBy(option));
+            let options: &[_] =
+                if self.dialect.may_be_short { &["schema"] } else { &["short_rows", "schema"] };
+            let error = Error::corrupt(what).with(Detail::AdmittedBy(options));
             return Err(Wrong { at: self.row, error });
         }
         Ok(())

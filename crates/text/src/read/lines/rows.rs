@@ -344,11 +344,13 @@ impl Rows {
                     return Ok(());
                 }
                 let path = of.map(|of| self.path(of));
-                let (what, option) = match self.is_given {
-                    true => (format!("the field {} is missing from the schema", shown(chars)), "schema"),
-                    false => (format!("no line before has a field {}", shown(chars)), "infer_bytes"),
+                let (what, options): (_, &[_]) = match self.is_given {
+                    true => (format!("the field {} is missing from the schema", shown(chars)), &["schema"]),
+                    false => {
+                        (format!("no line before has a field {}", shown(chars)), &["infer_bytes", "schema"])
+                    }
                 };
-                let error = Error::conversion(what).with(Detail::AdmittedBy(option));
+                let error = Error::conversion(what).with(Detail::AdmittedBy(options));
                 Err(error.at(|place| place.column = path))
             }
             Some(Open::Map { key, value, .. }) => {
@@ -494,7 +496,7 @@ impl Rows {
     #[cold]
     fn refused(&self, field: usize, what: String) -> Error {
         let error = Error::conversion(what).at(|place| place.column = Some(self.path(field)));
-        if self.is_given { error } else { error.with(Detail::AdmittedBy("infer_bytes")) }
+        if self.is_given { error } else { error.with(Detail::AdmittedBy(&["infer_bytes", "schema"])) }
     }
 
     fn path(&self, field: usize) -> String {

@@ -265,7 +265,8 @@ impl Sampler {
                 path.push_str(name);
             }
         }
-        let error = if error.detail().is_some() { error } else { error.with(Detail::AdmittedBy("schema")) };
+        let error =
+            if error.detail().is_some() { error } else { error.with(Detail::AdmittedBy(&["schema"])) };
         if path.is_empty() { error } else { error.at(|place| place.column = Some(path)) }
     }
 
@@ -351,7 +352,7 @@ fn clash(before: &str, words: &str) -> Error {
         true => format!("{words}, and no type but text holds all of the numbers exactly"),
         false => format!("{words}, where the lines before have {before}, and text alone holds both"),
     };
-    Error::conversion(what).with(Detail::AdmittedBy("schema"))
+    Error::conversion(what).with(Detail::AdmittedBy(&["schema"]))
 }
 
 impl Node {
@@ -449,7 +450,7 @@ impl Sample {
             }
             _ => {
                 let what = "it has no field, so its columns are not known";
-                Err(Error::corrupt(what).with(Detail::AdmittedBy("schema")))
+                Err(Error::corrupt(what).with(Detail::AdmittedBy(&["schema"])))
             }
         }
     }
@@ -477,7 +478,7 @@ impl Sample {
             Some(Node::List(element)) => ColumnType::List(Box::new(self.column_type(*element, name)?)),
             Some(Node::Object(fields)) if fields.list.is_empty() => {
                 let what = "objects without a field, which Parquet cannot hold";
-                let error = Error::corrupt(what).with(Detail::AdmittedBy("schema"));
+                let error = Error::corrupt(what).with(Detail::AdmittedBy(&["schema"]));
                 return Err(error.at(|place| place.column = Some(name.to_string())));
             }
             Some(Node::Object(fields)) => ColumnType::Struct(self.fields(fields)?),
