@@ -275,3 +275,30 @@ fn what_files_say_of_themselves() {
     run(["copy", &from, &data("one.parquet"), &to, "--overwrite", "--union"]).succeeded();
     assert_eq!(keys(&to), [""; 0]);
 }
+
+/// What somebody puts into a directory while it is replaced stays there, and is named.
+#[test]
+fn what_was_put_there_meanwhile_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    fs::create_dir(&out).unwrap();
+    let to = format!("{}/", out.display());
+    let mut child = common::marquetry()
+        .args(["copy", "-", &to, "--from", "csv", "--overwrite", "--quiet"])
+        .stdin(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut rows = child.stdin.take().unwrap();
+    // More than a pipe holds: when it is written, the command reads, and has looked at the directory.
+    let lines: String = (0..40_000).map(|n| format!("{n},{n}\n")).collect();
+    std::io::Write::write_all(&mut rows, format!("a,b\n{lines}").as_bytes()).unwrap();
+    fs::write(out.join("notes.txt"), "mine").unwrap();
+    drop(rows);
+    let said = common::Run::of(child.wait_with_output().unwrap());
+    let err = said.err.clone();
+    said.failed(3, &["out", "notes.txt was put there meanwhile"]);
+    assert!(!err.contains("--overwrite"), "{err}");
+    assert_eq!(names(&out), ["notes.txt"]);
+    assert_eq!(names(folder.path()), ["out"]);
+}

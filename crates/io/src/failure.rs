@@ -18,13 +18,18 @@ use marquetry_base::{Detail, Error, ErrorKind};
 /// assert!(error.source().unwrap().is::<std::io::Error>());
 /// ```
 pub fn failed(done: &str, object: &str, cause: io::Error) -> Error {
-    let (detail, message) = match cause.kind() {
-        io::ErrorKind::NotFound => (Some(Detail::NotFound), "no such file or directory".to_owned()),
-        io::ErrorKind::AlreadyExists => (Some(Detail::AlreadyExists), "it already exists".to_owned()),
-        io::ErrorKind::PermissionDenied => {
-            (Some(Detail::PermissionDenied), format!("it could not be {done}: permission denied"))
-        }
-        _ => (None, format!("it could not be {done}: {}", said(&cause))),
+    let detail = match cause.kind() {
+        io::ErrorKind::NotFound => Some(Detail::NotFound),
+        io::ErrorKind::AlreadyExists => Some(Detail::AlreadyExists),
+        io::ErrorKind::PermissionDenied => Some(Detail::PermissionDenied),
+        _ => None,
+    };
+    let message = match (detail, cause.get_ref()) {
+        // Of the system's own words; where a library found other words, they say more.
+        (Some(Detail::NotFound), None) => "no such file or directory".to_owned(),
+        (Some(Detail::AlreadyExists), None) => "it already exists".to_owned(),
+        (Some(Detail::PermissionDenied), None) => format!("it could not be {done}: permission denied"),
+        _ => format!("it could not be {done}: {}", said(&cause)),
     };
     let error = Error::io(message).at(|place| place.object = Some(object.to_owned())).caused_by(cause);
     match detail {
@@ -81,5 +86,17 @@ mod tests {
         assert_eq!(detail(io::ErrorKind::AlreadyExists), Some(Detail::AlreadyExists));
         assert_eq!(detail(io::ErrorKind::PermissionDenied), Some(Detail::PermissionDenied));
         assert_eq!(detail(io::ErrorKind::BrokenPipe), None);
+    }
+
+    #[test]
+    fn what_is_said_more_exactly_stays() {
+        let taken = io::Error::new(io::ErrorKind::AlreadyExists, "notes.txt is there");
+        let error = failed("written", "a", taken);
+        assert_eq!(error.message(), "it could not be written: notes.txt is there");
+        assert_eq!(error.detail(), Some(Detail::AlreadyExists));
+        assert_eq!(
+            failed("written", "a", io::ErrorKind::AlreadyExists.into()).message(),
+            "it already exists"
+        );
     }
 }

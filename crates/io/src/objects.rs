@@ -10,22 +10,44 @@ use crate::async_source::AsyncByteSource;
 use crate::sink::ByteSinks;
 use crate::source::ByteSources;
 
-/// The objects of a machine that is being driven.
-pub(crate) trait Objects {
+/// The objects of a machine that is being driven: [`ByteSources`], or [`ByteSinks`]. No other type can be.
+pub trait Objects {
+    /// Resolves to an object's length.
     type Length: Future<Output = Result<u64>> + Unpin;
+    /// Resolves to the bytes read.
     type Read: Future<Output = Result<Bytes>> + Unpin;
+    /// Resolves when the bytes are appended.
     type Append: Future<Output = Result<()>> + Unpin;
 
-    /// The name of the only object, where there is only one: then it is the one that an error is about.
+    /// The name of the only object, if there is only one: then it is the one that an error is about.
     fn only(&self) -> Option<&str>;
 
+    /// An object's length.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` if there is no such object, or no object has a length yet.
     fn length(&mut self, object: Object) -> Result<Self::Length>;
 
+    /// The bytes of a range.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` if there is no such object.
     fn read(&mut self, object: Object, range: Range<u64>) -> Result<Self::Read>;
 
     /// Whether bytes can be appended to an object at all.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` if they cannot.
     fn may_append(&mut self, object: Object) -> Result<()>;
 
+    /// Adds bytes to an object's end.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` if there is no such object.
     fn append(&mut self, object: Object, bytes: Bytes) -> Result<Self::Append>;
 }
 

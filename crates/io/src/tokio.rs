@@ -54,20 +54,24 @@ use marquetry_base::{Bytes, Error, Machine, Price, Result};
 
 mod write;
 
-pub use write::{NewFile, OffloadedSink, Sink, SpillFile, Writing, drive_into, drive_into_ahead};
+pub use write::{NewFile, OffloadedSink, Sink, SpillFile, drive_into, drive_into_ahead};
 
 use crate::async_source::AsyncByteSource;
 use crate::blocking;
 use crate::driving::{Driving, Event};
+use crate::objects::Objects;
 use crate::schedule::ReadAhead;
 use crate::source::{ByteSource, ByteSources};
 
 /// Drives a machine on tokio, on a runtime of any flavour.
 ///
 /// Between two steps of the default budget, and after each product, tokio's driver is polled and other tasks run.
-/// Ranges are read in pieces, ahead of the machine. The future of [`Products::next`] is `Send` if machine and sources
+/// Ranges are read in pieces, ahead of the machine. The future of [`Driven::next`] is `Send` if machine and sources
 /// are.
-pub fn drive<M: Machine, S: AsyncByteSource>(machine: M, sources: ByteSources<S>) -> Products<M, S> {
+pub fn drive<M: Machine, S: AsyncByteSource>(
+    machine: M,
+    sources: ByteSources<S>,
+) -> Driven<M, ByteSources<S>> {
     drive_ahead(machine, sources, ReadAhead::default())
 }
 
@@ -76,20 +80,22 @@ pub fn drive_ahead<M: Machine, S: AsyncByteSource>(
     machine: M,
     sources: ByteSources<S>,
     read_ahead: ReadAhead,
-) -> Products<M, S> {
+) -> Driven<M, ByteSources<S>> {
     // Other threads read: starting as many reads as there is room for takes little time of this one.
-    Products(Driving::new(machine, sources, read_ahead, u64::MAX, Price::per_kib(0)))
+    Driven(Driving::new(machine, sources, read_ahead, u64::MAX, Price::per_kib(0)))
 }
 
-/// The products of a machine that is driven on tokio. Dropping it cancels the reads that are in flight.
-pub struct Products<M, S: AsyncByteSource>(Driving<M, ByteSources<S>>);
+/// A machine that is driven on tokio, with the sources that it reads or the sinks that it writes. Dropping it cancels
+/// what is in flight.
+pub struct Driven<M, O: Objects>(Driving<M, O>);
 
-impl<M: Machine, S: AsyncByteSource> Products<M, S> {
-    /// The next product; `None` when nothing more will come. Dropping the future before its end loses nothing.
+impl<M: Machine, O: Objects> Driven<M, O> {
+    /// The next product; `None` when nothing more will come, and all that was written is appended. A machine that writes
+    /// asks for more to write by its products. Dropping the future before its end loses nothing.
     ///
     /// # Errors
     ///
-    /// As for [`drive`](crate::drive()).
+    /// As for [`drive`](crate::drive()) and [`drive_into`](crate::drive_into()).
     pub async fn next(&mut self) -> Result<Option<M::Product>> {
         loop {
             match poll_fn(|cx| self.0.poll(cx)).await? {
@@ -104,6 +110,11 @@ impl<M: Machine, S: AsyncByteSource> Products<M, S> {
     /// The machine.
     pub fn machine(&self) -> &M {
         self.0.machine()
+    }
+
+    /// The machine, to feed it.
+    pub fn machine_mut(&mut self) -> &mut M {
+        self.0.machine_mut()
     }
 }
 

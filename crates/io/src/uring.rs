@@ -58,11 +58,12 @@ use marquetry_base::{Bytes, Error, Machine, Price, Result};
 
 mod write;
 
-pub use write::{NewFile, Sink, SpillFile, Writing, drive_into, drive_into_ahead};
+pub use write::{NewFile, Sink, SpillFile, drive_into, drive_into_ahead};
 
 use crate::async_source::AsyncByteSource;
 use crate::driving::{Driving, Event};
 use crate::failure::{about, failed};
+use crate::objects::Objects;
 use crate::schedule::ReadAhead;
 use crate::source::{ByteSources, FileKind, beyond_end, nameless, shrank};
 
@@ -77,7 +78,10 @@ const READ_PRICE: Price = Price::per_kib(400);
 /// Between two steps of the default budget, and after each product, timers and I/O are checked and other tasks run: a
 /// machine is never polled twice without that, whatever the runtime's `event_interval`. Ranges are read in pieces,
 /// ahead of the machine.
-pub fn drive<M: Machine, S: AsyncByteSource>(machine: M, sources: ByteSources<S>) -> Products<M, S> {
+pub fn drive<M: Machine, S: AsyncByteSource>(
+    machine: M,
+    sources: ByteSources<S>,
+) -> Driven<M, ByteSources<S>> {
     drive_ahead(machine, sources, ReadAhead::default())
 }
 
@@ -86,8 +90,8 @@ pub fn drive_ahead<M: Machine, S: AsyncByteSource>(
     machine: M,
     sources: ByteSources<S>,
     read_ahead: ReadAhead,
-) -> Products<M, S> {
-    Products(Driving::new(machine, sources, read_ahead, TURN_BYTES, READ_PRICE))
+) -> Driven<M, ByteSources<S>> {
+    Driven(Driving::new(machine, sources, read_ahead, TURN_BYTES, READ_PRICE))
 }
 
 /// True if this thread's runtime reads through io_uring; false if it reads with threads, or outside a compio runtime.
@@ -95,15 +99,17 @@ pub fn is_native() -> bool {
     Runtime::try_with_current(|runtime| runtime.driver_type().is_iouring()).unwrap_or(false)
 }
 
-/// The products of a machine that is driven on compio. Dropping it cancels the reads that are in flight.
-pub struct Products<M, S: AsyncByteSource>(Driving<M, ByteSources<S>>);
+/// A machine that is driven on compio, with the sources that it reads or the sinks that it writes. Dropping it cancels
+/// what is in flight.
+pub struct Driven<M, O: Objects>(Driving<M, O>);
 
-impl<M: Machine, S: AsyncByteSource> Products<M, S> {
-    /// The next product; `None` when nothing more will come. Dropping the future before its end loses nothing.
+impl<M: Machine, O: Objects> Driven<M, O> {
+    /// The next product; `None` when nothing more will come, and all that was written is appended. A machine that writes
+    /// asks for more to write by its products. Dropping the future before its end loses nothing.
     ///
     /// # Errors
     ///
-    /// As for [`drive`](crate::drive()).
+    /// As for [`drive`](crate::drive()) and [`drive_into`](crate::drive_into()).
     pub async fn next(&mut self) -> Result<Option<M::Product>> {
         loop {
             match poll_fn(|cx| self.0.poll(cx)).await? {
@@ -117,6 +123,11 @@ impl<M: Machine, S: AsyncByteSource> Products<M, S> {
     /// The machine.
     pub fn machine(&self) -> &M {
         self.0.machine()
+    }
+
+    /// The machine, to feed it.
+    pub fn machine_mut(&mut self) -> &mut M {
+        self.0.machine_mut()
     }
 }
 

@@ -181,8 +181,7 @@ impl NewDirectory {
             return self.add();
         }
         if let Some(other) = first_other(&self.path, true, extensions)? {
-            let message = format!("{} has appeared there meanwhile", other.display());
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+            return Err(meanwhile(&self.path, &other));
         }
         self.take_place(extensions)
     }
@@ -195,9 +194,7 @@ impl NewDirectory {
         // since it was checked.
         if let Some(other) = first_other(&hidden, true, extensions)? {
             exchange(&hidden, &self.path)?;
-            let name = other.strip_prefix(&hidden).unwrap_or(&other).display();
-            let message = format!("{name} was put there meanwhile");
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+            return Err(meanwhile(&hidden, &other));
         }
         sync_directory(directory(&self.path))
     }
@@ -356,6 +353,14 @@ fn first_other(path: &Path, replaces: bool, extensions: &[&str]) -> io::Result<O
         }
     }
     Ok(None)
+}
+
+/// Something that is not replaced was put into a directory while its replacement was written.
+fn meanwhile(directory: &Path, other: &Path) -> io::Error {
+    let name = other.strip_prefix(directory).unwrap_or(other).display();
+    io::Error::other(format!(
+        "{name} was put there meanwhile, which is not a Parquet file and is not replaced"
+    ))
 }
 
 /// Exchanges two directories: atomically, where the system can.

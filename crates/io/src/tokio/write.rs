@@ -1,17 +1,15 @@
 //! What machines write, put into files on tokio's threads for blocking work.
 
-use std::future::poll_fn;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ::tokio::task::yield_now;
 use marquetry_base::{Bytes, Error, Machine, Price, Result};
 
-use super::{Lanes, Offload};
+use super::{Driven, Lanes, Offload};
 use crate::async_sink::AsyncByteSink;
 use crate::blocking;
-use crate::driving::{Driving, Event};
+use crate::driving::Driving;
 use crate::schedule::ReadAhead;
 use crate::sink::{ByteSink, ByteSinks};
 
@@ -67,7 +65,7 @@ use crate::sink::{ByteSink, ByteSinks};
 /// # Ok::<(), Error>(())
 /// # }).unwrap();
 /// ```
-pub fn drive_into<M: Machine, S: AsyncByteSink>(machine: M, sinks: ByteSinks<S>) -> Writing<M, S> {
+pub fn drive_into<M: Machine, S: AsyncByteSink>(machine: M, sinks: ByteSinks<S>) -> Driven<M, ByteSinks<S>> {
     drive_into_ahead(machine, sinks, ReadAhead::default())
 }
 
@@ -76,41 +74,9 @@ pub fn drive_into_ahead<M: Machine, S: AsyncByteSink>(
     machine: M,
     sinks: ByteSinks<S>,
     ahead: ReadAhead,
-) -> Writing<M, S> {
+) -> Driven<M, ByteSinks<S>> {
     // Other threads write: starting an append takes little time on this one.
-    Writing(Driving::new(machine, sinks, ahead, u64::MAX, Price::per_kib(0)))
-}
-
-/// A machine that writes, driven on tokio. Dropping it cancels what is in flight.
-pub struct Writing<M, S: AsyncByteSink>(Driving<M, ByteSinks<S>>);
-
-impl<M: Machine, S: AsyncByteSink> Writing<M, S> {
-    /// The next product, by which a machine asks for more to write; `None` when all is written and appended. Where it is dropped before
-    /// its end, nothing is lost.
-    ///
-    /// # Errors
-    ///
-    /// As [`drive_into`](crate::drive_into())'s.
-    pub async fn next(&mut self) -> Result<Option<M::Product>> {
-        loop {
-            match poll_fn(|cx| self.0.poll(cx)).await? {
-                Event::Product(product) => return Ok(Some(product)),
-                Event::Done => return Ok(None),
-                // tokio wakes who yields only after it has looked for timers and I/O that are due.
-                Event::Turn => yield_now().await,
-            }
-        }
-    }
-
-    /// The machine.
-    pub fn machine(&self) -> &M {
-        self.0.machine()
-    }
-
-    /// The machine, to feed it.
-    pub fn machine_mut(&mut self) -> &mut M {
-        self.0.machine_mut()
-    }
+    Driven(Driving::new(machine, sinks, ahead, u64::MAX, Price::per_kib(0)))
 }
 
 /// Any of this module's sinks: `ByteSinks::new().with(FILE, &mut file as &mut Sink).with(SPILL, &mut spill)`.

@@ -1,7 +1,6 @@
 //! What machines write, put into files by io_uring.
 
 use std::fs;
-use std::future::poll_fn;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -17,10 +16,10 @@ use compio::runtime::{Runtime, spawn_blocking, submit};
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Bytes, Error, Machine, Price, Result};
 
-use super::{TURN_BYTES, turn};
+use super::{Driven, TURN_BYTES};
 use crate::async_sink::AsyncByteSink;
 use crate::blocking;
-use crate::driving::{Driving, Event};
+use crate::driving::Driving;
 use crate::failure::{about, failed};
 use crate::schedule::ReadAhead;
 use crate::sink::{ByteSink, ByteSinks};
@@ -81,7 +80,7 @@ const APPEND_PRICE: Price = Price::per_kib(400);
 /// # Ok::<(), Error>(())
 /// # }).unwrap();
 /// ```
-pub fn drive_into<M: Machine, S: AsyncByteSink>(machine: M, sinks: ByteSinks<S>) -> Writing<M, S> {
+pub fn drive_into<M: Machine, S: AsyncByteSink>(machine: M, sinks: ByteSinks<S>) -> Driven<M, ByteSinks<S>> {
     drive_into_ahead(machine, sinks, ReadAhead::default())
 }
 
@@ -90,39 +89,8 @@ pub fn drive_into_ahead<M: Machine, S: AsyncByteSink>(
     machine: M,
     sinks: ByteSinks<S>,
     ahead: ReadAhead,
-) -> Writing<M, S> {
-    Writing(Driving::new(machine, sinks, ahead, TURN_BYTES, APPEND_PRICE))
-}
-
-/// A machine that writes, driven on compio. Dropping it cancels what is in flight.
-pub struct Writing<M, S: AsyncByteSink>(Driving<M, ByteSinks<S>>);
-
-impl<M: Machine, S: AsyncByteSink> Writing<M, S> {
-    /// The next product, by which a machine asks for more to write; `None` when all is written and appended. Where it is dropped before
-    /// its end, nothing is lost.
-    ///
-    /// # Errors
-    ///
-    /// As [`drive_into`](crate::drive_into())'s.
-    pub async fn next(&mut self) -> Result<Option<M::Product>> {
-        loop {
-            match poll_fn(|cx| self.0.poll(cx)).await? {
-                Event::Product(product) => return Ok(Some(product)),
-                Event::Done => return Ok(None),
-                Event::Turn => turn().await,
-            }
-        }
-    }
-
-    /// The machine.
-    pub fn machine(&self) -> &M {
-        self.0.machine()
-    }
-
-    /// The machine, to feed it.
-    pub fn machine_mut(&mut self) -> &mut M {
-        self.0.machine_mut()
-    }
+) -> Driven<M, ByteSinks<S>> {
+    Driven(Driving::new(machine, sinks, ahead, TURN_BYTES, APPEND_PRICE))
 }
 
 /// Any of this module's sinks: `ByteSinks::new().with(FILE, &mut file as &mut Sink).with(SPILL, &mut spill)`.
