@@ -164,6 +164,13 @@ fn a_copy_that_fails_leaves_nothing() {
     assert_eq!(names(folder.path()), ["broken.parquet"]);
 }
 
+/// Whether a process has a file open that is below a folder, even without a name.
+#[cfg(target_os = "linux")]
+fn has_open_below(child: &std::process::Child, folder: &Path) -> bool {
+    let links = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten().flatten();
+    links.filter_map(|link| fs::read_link(link.path()).ok()).any(|path| path.starts_with(folder))
+}
+
 /// Killed or interrupted in the middle, it leaves nothing behind.
 #[cfg(target_os = "linux")]
 #[test]
@@ -175,13 +182,7 @@ fn a_copy_that_is_killed_leaves_nothing() {
             ["copy", &from, &to, "--trust", "--quiet", "--encoding", "n=PLAIN", "--row-group-rows", "20000"];
         let mut child = common::marquetry().args(arguments).spawn().unwrap();
         // It is in the middle once it has the file open.
-        let descriptors = format!("/proc/{}/fd", child.id());
-        let has_begun = || {
-            let links = fs::read_dir(&descriptors).into_iter().flatten().flatten();
-            let mut paths = links.filter_map(|link| fs::read_link(link.path()).ok());
-            paths.any(|path| path.starts_with(folder.path()))
-        };
-        while !has_begun() {
+        while !has_open_below(&child, folder.path()) {
             assert_eq!(child.try_wait().unwrap(), None, "it is done already");
         }
         let killed =
@@ -277,6 +278,7 @@ fn what_files_say_of_themselves() {
 }
 
 /// What somebody puts into a directory while it is replaced stays there, and is named.
+#[cfg(target_os = "linux")]
 #[test]
 fn what_was_put_there_meanwhile_is_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -284,15 +286,18 @@ fn what_was_put_there_meanwhile_is_named() {
     fs::create_dir(&out).unwrap();
     let to = format!("{}/", out.display());
     let mut child = common::marquetry()
-        .args(["copy", "-", &to, "--from", "csv", "--overwrite", "--quiet"])
+        .args(["copy", "-", &to, "--from", "csv", "--schema", "a bigint, b bigint", "--overwrite", "--quiet"])
         .stdin(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
     let mut rows = child.stdin.take().unwrap();
-    // More than a pipe holds: when it is written, the command reads, and has looked at the directory.
-    let lines: String = (0..40_000).map(|n| format!("{n},{n}\n")).collect();
-    std::io::Write::write_all(&mut rows, format!("a,b\n{lines}").as_bytes()).unwrap();
+    let lines = format!("a,b\n{}", "1,2\n".repeat(40_000));
+    std::io::Write::write_all(&mut rows, lines.as_bytes()).unwrap();
+    // It has looked at the directory once it has a file of the new one open.
+    while !has_open_below(&child, folder.path()) {
+        std::io::Write::write_all(&mut rows, &lines.as_bytes()[4..]).unwrap();
+    }
     fs::write(out.join("notes.txt"), "mine").unwrap();
     drop(rows);
     let said = common::Run::of(child.wait_with_output().unwrap());
