@@ -10,8 +10,8 @@ use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, 
 use marquetry_tables::files::{Files, FilesOptions};
 use marquetry_tables::parquet::{DirectoryOptions, NewParquetDirectory, NewParquetFile, ParquetOptions};
 use marquetry_tables::{
-    Batches, Cancel, ColumnPath, CopyOptions, Destination, Piece, PieceOptions, Reading, ReadingOptions,
-    SortBy, Source, Table, Wants, Written, copy, project,
+    Batches, Cancel, ColumnPath, Copied, CopyOptions, Destination, Piece, PieceOptions, Reading,
+    ReadingOptions, SortBy, Source, Table, Wants, Written, copy, project,
 };
 
 /// Rows `(n, n % 3, "text n")`, in pieces.
@@ -207,6 +207,101 @@ fn a_copy_is_cancelled() {
     let error = copy(&source, &mut taken, &options, &mut |_| wish.cancel()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     assert!(!taken.is_committed && taken.numbers.len() < 100_000);
+}
+
+/// A destination whose rows count later than they are taken, as those of a server do, and which waits for others.
+#[derive(Default)]
+struct Acknowledged {
+    cancel: Cancel,
+    rows: u64,
+    is_settled: bool,
+}
+
+impl Destination for Acknowledged {
+    fn name(&self) -> &str {
+        "acknowledged"
+    }
+
+    fn cancelled_by(&mut self, cancel: &Cancel) {
+        self.cancel = cancel.clone();
+    }
+
+    fn begin(&mut self, _: &Table) -> Result<Wants> {
+        Ok(Wants::default())
+    }
+
+    fn write(&mut self, batch: Batch) -> Result<()> {
+        self.rows += batch.rows as u64 / 2;
+        // Waits for a server that does not answer.
+        while self.rows > 1_000 {
+            self.cancel.check()?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<Written> {
+        Ok(self.progress().unwrap())
+    }
+
+    fn settle(&mut self) {
+        self.is_settled = true;
+    }
+
+    fn progress(&self) -> Option<Written> {
+        let mut written = Written::default();
+        (written.rows, written.retries) = (self.rows, 3);
+        Some(written)
+    }
+}
+
+#[test]
+fn a_destination_that_waits_is_cancelled_and_settled() {
+    let source: Arc<dyn Source> = Arc::new(Generated::new(100, 1_000));
+    let mut slow = Acknowledged::default();
+    let options = CopyOptions::default();
+    let cancel = options.cancel.clone();
+    let mut seen = Vec::new();
+    let error = copy(&source, &mut slow, &options, &mut |copied| {
+        seen.push((copied.rows, copied.written.rows, copied.written.retries, copied.rows_total));
+        if copied.written.rows == 1_000 {
+            let cancel = cancel.clone();
+            std::thread::spawn(move || cancel.cancel());
+        }
+    });
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Cancelled);
+    assert!(slow.is_settled);
+    assert_eq!(
+        (seen[0], seen.last()),
+        ((100, 50, 3, Some(100_000)), Some(&(2_000, 1_000, 3, Some(100_000))))
+    );
+
+    let mut slow = Acknowledged::default();
+    let few: Arc<dyn Source> = Arc::new(Generated::new(1, 1_000));
+    let copied = copy(&few, &mut slow, &CopyOptions::default(), &mut |_| {}).unwrap();
+    assert_eq!((copied.rows, copied.written.rows, slow.is_settled), (1_000, 500, false));
+}
+
+/// Rows of a destination that keeps no count are written when it has taken them: sorted ones after all were read.
+#[test]
+fn rows_are_reported_as_they_are_read_written_and_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let source: Arc<dyn Source> = Arc::new(Generated::new(3, 1_000));
+    let by = SortBy::resolve(&SortBy::parse_list("n desc").unwrap(), &source.table().schema).unwrap();
+    let mut file = NewParquetFile::new(folder.path().join("a.parquet"), ParquetOptions::default()).unwrap();
+    let options = options(|it| {
+        it.sort = by;
+        it.verify = true;
+    });
+    let mut seen = Vec::new();
+    let all = copy(&source, &mut file, &options, &mut |copied| seen.push(*copied)).unwrap();
+    let count = |it: &Copied| (it.rows, it.written.rows, it.verified);
+    assert_eq!(count(&seen[0]), (100, 0, 0));
+    assert!(seen.iter().any(|it| count(it) == (3_000, 0, 0)));
+    assert!(seen.iter().any(
+        |it| it.rows == 3_000 && (1..3_000).contains(&it.written.rows) || count(it) == (3_000, 3_000, 0)
+    ));
+    assert_eq!((count(&all), seen.last()), ((3_000, 3_000, 3_000), Some(&all)));
+    assert!(seen.is_sorted_by_key(count));
 }
 
 #[test]
