@@ -10,8 +10,8 @@ use marquetry::tables::{DiffOptions, Differences, Source, diff};
 use crate::failure::{Failure, Outcome};
 use crate::numbers::{plural, thousands};
 use crate::output::{Interrupted, Output};
-use crate::progress::{Goes, Progress};
-use crate::rows::{ColumnText, rows_wanted};
+use crate::progress::{Goes, Progress, rows_wanted};
+use crate::rows::ColumnText;
 use crate::table::printable;
 use crate::table_args::TableArgs;
 

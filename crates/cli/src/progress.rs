@@ -6,7 +6,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use marquetry::tables::{Copied, CopyOptions, Table};
 
 use crate::numbers::size;
-use crate::rows::rows_wanted;
 
 /// A bar on standard error, if a person can see one and nothing else is written there.
 pub(crate) struct Progress {
@@ -88,6 +87,11 @@ impl Progress {
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// The rows of a table that a limit leaves; as many as there may be, where nobody knows.
+pub(crate) fn rows_wanted(table: &Table, limit: Option<u64>) -> u64 {
+    table.rows.unwrap_or(u64::MAX).min(limit.unwrap_or(u64::MAX))
 }
 
 impl Drop for Progress {

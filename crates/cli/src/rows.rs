@@ -19,7 +19,7 @@ use crate::args::InvalidUtf8;
 use crate::failure::{Failure, Outcome};
 use crate::numbers::{plural, thousands};
 use crate::output::{Interrupted, Output};
-use crate::progress::{Goes, Progress};
+use crate::progress::{Goes, Progress, rows_wanted};
 use crate::table::{Side, Table, printable};
 use crate::table_args::TableArgs;
 use crate::terminal::Terminal;
@@ -184,11 +184,6 @@ fn notice(mut line: String, columns_left_out: usize, out: &mut Vec<u8>) {
     if !line.is_empty() {
         out.extend_from_slice(format!("({line})\n").as_bytes());
     }
-}
-
-/// The rows of a table that a limit leaves; as many as there may be, where nobody knows.
-pub(crate) fn rows_wanted(table: &SourceTable, limit: Option<u64>) -> u64 {
-    table.rows.unwrap_or(u64::MAX).min(limit.unwrap_or(u64::MAX))
 }
 
 /// The failure that an error is which came up while values were printed.
