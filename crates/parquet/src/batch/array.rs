@@ -1,4 +1,4 @@
-//! Nested columns in Arrow's layout: offsets and validity at every level, made of the leaves' levels.
+//! Nested columns in Arrow's layout: offsets and validity at every level, computed from the leaves' levels.
 //!
 //! Source: Arrow's columnar format (Variable-size List, Struct and Map layouts), and parquet-format's `README.md`, "Nested
 //! Encoding".

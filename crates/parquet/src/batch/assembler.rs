@@ -1,4 +1,4 @@
-//! From the leaves of nested columns to arrays, in slices, in memory that is reused.
+//! From the leaves of nested columns to arrays: a slice at a time, into memory that is reused.
 //!
 //! A field's offsets and validity come from its first leaf, 64 entries at a time; every other leaf is only compared with
 //! the leaf before it.
@@ -21,18 +21,18 @@ use crate::schema::{Schema, Shape};
 use plan::{Field, Kind};
 use work::{Fault, Leaf, Made, Memory, Scratch, Task, Work};
 
-/// The price of an entry, each time that it is looked at.
+/// The price of looking at an entry once.
 const ENTRY_PRICE: Price = Price::per_kilovalue(300);
-/// What a field costs beside its entries.
+/// What a field costs besides its entries.
 const FIELD_UNITS: u64 = 200;
 
-/// Makes the arrays of one field of the root, batch after batch.
+/// Assembles the arrays of one field of the root, batch after batch.
 ///
-/// [`step`](Assembler::step) does a part of the work at a time, [`assemble`](Assembler::assemble) all of it in one
-/// call: about a nanosecond for each entry of each leaf, and less for each entry of each list, map or nullable
-/// struct. A field's levels are taken from its first leaf; the other leaves are compared with it, once each. Values
-/// without nulls are shared with the batch; others are copied, with a slot for each null. The memory of arrays that
-/// are no longer shared is reused.
+/// [`step`](Assembler::step) does part of the work, [`assemble`](Assembler::assemble) all of it in one call. It takes
+/// about a nanosecond for each entry of each leaf, and less for each entry of each list, map or nullable struct. A
+/// field's levels are taken from its first leaf; the other leaves are compared with it, once each. Values without nulls
+/// are shared with the batch; others are copied, with a slot for each null. The memory of arrays that are no longer
+/// shared is reused.
 #[derive(Debug)]
 pub struct Assembler {
     fields: Vec<Field>,
@@ -46,7 +46,8 @@ pub struct Assembler {
 }
 
 impl Assembler {
-    /// For a shape of a schema. `limits` bound the output: nulls take room in values of a fixed length.
+    /// Creates an assembler for a shape of a schema. `limits` bound the output: nulls take room in values of a fixed
+    /// length.
     ///
     /// # Errors
     ///
@@ -57,7 +58,7 @@ impl Assembler {
         Assembler::of(shape, limits, paths)
     }
 
-    /// The same, for errors that name no column.
+    /// Like [`Assembler::new`], for errors that name no column.
     pub(crate) fn of(shape: &Shape, limits: &Limits, paths: Vec<(usize, String)>) -> Result<Assembler> {
         let fields = plan::fields(shape)?;
         let memory = fields.iter().map(|_| Memory::default()).collect();
@@ -73,13 +74,14 @@ impl Assembler {
         })
     }
 
-    /// The array of a batch, whose columns must have all of the shape's leaves; `column_of` finds a leaf's.
+    /// Returns the array of a batch. Its columns must include all of the shape's leaves; `column_of` finds a leaf's
+    /// column.
     ///
     /// # Errors
     ///
-    /// `Misuse` for a missing leaf; `Corrupt`, naming the row group, the column and the row, where the columns'
-    /// levels contradict each other; `LimitExceeded` for lists of more than 2³¹ − 1 elements in a batch, and for more
-    /// bytes than [`Limits::total_bytes`]. Errors are sticky.
+    /// `Misuse` for a missing leaf; `Corrupt`, naming the row group, the column and the row, if the columns' levels
+    /// contradict each other; `LimitExceeded` for lists of more than 2³¹ − 1 elements in a batch, and for more bytes
+    /// than [`Limits::total_bytes`]. Errors are sticky.
     pub fn assemble<'a>(
         &mut self,
         batch: &Batch,
@@ -91,7 +93,7 @@ impl Assembler {
         }
     }
 
-    /// Does a part of the work. `None` if the budget is spent: call again, with the same batch.
+    /// Does part of the work. Returns `None` if the budget is spent: call again, with the same batch.
     ///
     /// # Errors
     ///
@@ -106,7 +108,7 @@ impl Assembler {
         self.step_of(batch.rows, batch.first_row, column_of, budget).map_err(place)
     }
 
-    /// The same of rows of which only their number is known, and the first one's.
+    /// Like [`Assembler::step`], given only the number of rows and the number of the first.
     pub(crate) fn step_of<'a>(
         &mut self,
         rows: usize,
@@ -128,7 +130,7 @@ impl Assembler {
         })
     }
 
-    /// Makes fields until all are made, or the budget is spent.
+    /// Assembles fields until all are done, or the budget is spent.
     fn run<'a>(
         &mut self,
         rows: usize,
@@ -141,7 +143,7 @@ impl Assembler {
                 Some(list) => self.made.get(list).map_or(0, |list| list.elements),
             };
             let Some(first) = field.first_leaf else {
-                // A struct of nothing: no column could tell that it is null.
+                // An empty struct: no column could tell that it is null.
                 self.made.push(Made { length, ..Made::default() });
                 continue;
             };
@@ -180,7 +182,7 @@ impl Assembler {
         Ok(true)
     }
 
-    /// Puts the fields together, from the last one on: so that those of a struct are there before it.
+    /// Puts the fields together, starting with the last: the fields of a struct must be there before it.
     fn finish(&mut self) -> Result<Array, Fault> {
         let gone = || Fault::from(Error::internal("an array without a part of it"));
         let mut arrays: Vec<Array> = Vec::new();
@@ -219,8 +221,8 @@ fn column<'a>(
 }
 
 impl Array {
-    /// The array of a shape, of a batch's columns, which must have all of the shape's leaves; `column_of` finds a leaf's. Of several
-    /// batches an [`Assembler`] makes them quicker, in slices, and names the place of an error.
+    /// Returns the array of a shape for a batch. Its columns must include all of the shape's leaves; `column_of` finds
+    /// a leaf's column. For many batches an [`Assembler`] is faster, works in slices, and names the place of an error.
     ///
     /// # Errors
     ///

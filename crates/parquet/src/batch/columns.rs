@@ -19,12 +19,13 @@ pub struct Batch {
     pub first_row: u64,
     /// Rows; the same in every column.
     pub rows: usize,
-    /// The requested columns, in the requested order. They are one list: more than 6,000 columns take 1 MiB or more.
+    /// The requested columns, in the requested order. They are one allocation: more than 6,000 columns take 1 MiB or
+    /// more.
     pub columns: Vec<ColumnBatch>,
 }
 
 impl Batch {
-    /// Rows of these columns, each of which has a value in every row: for a writer, whose columns are those of its schema.
+    /// A batch of columns that have a value in every row, for a writer: one column per leaf of its schema, in order.
     ///
     /// ```
     /// use marquetry_parquet::batch::Batch;
@@ -53,7 +54,7 @@ impl Batch {
         Ok(batch)
     }
 
-    /// A part of its rows.
+    /// Some of its rows.
     ///
     /// # Panics
     ///
@@ -71,11 +72,11 @@ impl Batch {
         }
     }
 
-    /// Who takes rows of a table takes all of its leaves.
+    /// Checks that there is a column for each leaf of the schema.
     ///
     /// # Errors
     ///
-    /// `Misuse` for another number of columns.
+    /// `Misuse` if their numbers differ.
     pub(crate) fn check_columns(&self, schema: &Schema) -> Result<()> {
         let (columns, leaves) = (self.columns.len(), schema.leaves().len());
         if columns == leaves {
@@ -102,10 +103,11 @@ pub struct ColumnBatch {
     pub layout: Layout,
     /// The levels of a nested leaf, whose values are always dense and which has no validity. `None` for a flat one.
     pub levels: Option<Levels>,
-    /// Some of the values are of a large page whose CRC is not known yet to be right. If it is wrong, the reader fails at the page's
-    /// end; the column's next batch that is not provisional, or the reader's end, says that it was right.
+    /// Some of the values come from a large page whose CRC has not been checked yet. If it turns out wrong, the reader
+    /// fails at the page's end. The column's next batch that is not provisional, or the reader's end, confirms that it
+    /// was right.
     ///
-    /// Never true unless the reader was told
+    /// Always false unless the reader was created with
     /// [`LargePages::Provisional`](crate::read::LargePages::Provisional).
     pub provisional: bool,
 }
@@ -137,7 +139,7 @@ impl ColumnBatch {
         self.validity.as_ref().is_some_and(|validity| !validity.get(row))
     }
 
-    /// A part of its rows.
+    /// Some of its rows.
     ///
     /// # Panics
     ///
@@ -188,8 +190,8 @@ impl ColumnBatch {
                 start..if range.is_empty() { start } else { start_of(range.end) }
             }
         };
-        // A value stands where the definition level is the largest there can be, which the leaf knows; here the number of
-        // values of all entries tells it: a batch without a value has none in any part.
+        // An entry has a value if its definition level is the leaf's maximum. That isn't known here, but follows from
+        // the number of values: a batch without values has none in any part.
         let largest = levels.definition.iter().max().filter(|_| !self.values.is_empty());
         let there = |entries: Range<usize>| {
             largest.map_or(0, |&largest| kernel::count(&levels.definition[entries], largest))
@@ -199,7 +201,7 @@ impl ColumnBatch {
         self.part_of_nested(levels, range.len(), entries, before..before + values)
     }
 
-    /// The batch of a nested leaf in two: `rows`, which are the first `entries` and have the first `values`, and the others.
+    /// Splits the batch of a nested leaf in two: the first `rows`, with their `entries` and `values`, and the rest.
     pub(crate) fn split_nested(
         &self,
         levels: &Levels,

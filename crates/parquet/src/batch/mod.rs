@@ -1,7 +1,7 @@
-//! Batches of rows, column by column, as readers make and writers take them.
+//! Batches of rows, column by column, as readers return and writers accept them.
 //!
 //! A [`Batch`] has one [`ColumnBatch`] per leaf. Values are [dense or spaced](Layout); nested leaves keep their
-//! [`Levels`], from which an [`Assembler`] makes [`Array`]s in Arrow's layout.
+//! [`Levels`], from which an [`Assembler`] builds [`Array`]s in Arrow's layout.
 
 mod array;
 mod assembler;

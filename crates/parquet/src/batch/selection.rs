@@ -1,4 +1,4 @@
-//! Which rows of a row group are wanted.
+//! Selections of a row group's rows.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -16,21 +16,21 @@ const BLOCK_ROWS: u64 = 1 << 16;
 const BLOCK_BITS: usize = 1 << 16;
 /// Bytes of a block's bitmap.
 const BLOCK_BYTES: usize = BLOCK_BITS / 8;
-/// Ranges of a block, at most: of more its bitmap is smaller.
+/// Maximum ranges of a block: with more, its bitmap is smaller.
 const RANGES_MAX: usize = BLOCK_BYTES / size_of::<[u16; 2]>();
-/// Rows that are counted, at most: the format's own numbers are signed.
+/// Maximum rows: the format's own numbers are signed.
 const ROWS_MAX: u64 = i64::MAX.cast_unsigned();
-/// What adding a range costs, what turning a block into a bitmap or back costs, and what combining a block of each of two selections
-/// costs.
+/// The cost of adding a range, of converting a block to or from a bitmap, and of combining one block of each of two
+/// selections.
 const RANGE_UNITS: u64 = 30;
 const TURN_UNITS: u64 = 8_000;
 const COMBINE_UNITS: u64 = 20_000;
 
-/// The rows of a row group that are wanted, counted from its first.
+/// The selected rows of a row group, counted from its first.
 ///
-/// They are kept in blocks of 65,536 rows, each as ranges or as a bitmap, whichever is smaller; blocks without a row take no memory, and
-/// any number of whole ones take as much as one. So a selection of a few rows of billions is small, and one of every other row takes a
-/// bit a row.
+/// They are kept in blocks of 65,536 rows, each as ranges or as a bitmap, whichever is smaller. Blocks without a row
+/// take no memory, and any number of consecutive full blocks takes as much as one. So a selection of a few rows among
+/// billions is small, and one of every other row takes a bit per row.
 ///
 /// Rows are added in order, by [`push`](RowSelection::push) and [`push_bits`](RowSelection::push_bits); two selections are combined in
 /// slices by a [`Combining`]. All of them charge a budget.
@@ -62,7 +62,7 @@ pub struct RowSelection {
     /// In order; none is empty.
     blocks: Segmented<Block>,
     rows: u64,
-    /// Nothing before it can be added any more.
+    /// Rows before it can no longer be added.
     end: u64,
 }
 
@@ -75,7 +75,7 @@ struct Block {
 
 #[derive(Debug, Clone)]
 enum Rows {
-    /// So many blocks, all of them.
+    /// This many consecutive blocks, all of whose rows are selected.
     All(u64),
     /// Ranges: the first and the last row of each. They are in order, and do not touch.
     Ranges(Vec<[u16; 2]>),
@@ -112,22 +112,22 @@ impl RowSelection {
         Ok(selection)
     }
 
-    /// Wanted rows.
+    /// The number of selected rows.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// True when no row is wanted.
+    /// True if no row is selected.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// Bytes that it takes, about.
+    /// Bytes that it takes, approximately.
     pub fn held(&self) -> usize {
         self.blocks.len() * (size_of::<Block>() + BLOCK_BYTES / 2)
     }
 
-    /// Adds a range of rows behind all others: a bounded piece of work, whatever the range.
+    /// Adds a range of rows after all others. The work is bounded, whatever the range.
     ///
     /// # Errors
     ///
@@ -153,12 +153,12 @@ impl RowSelection {
         Ok(())
     }
 
-    /// Adds the rows from `first` on whose bits are set. Of many bits it is much work: hand over at most 65,536 at a time where a step
-    /// must be short.
+    /// Adds the rows from `first` on whose bits are set. The work grows with the bits: pass at most 65,536 at a time if
+    /// steps must be short.
     ///
     /// # Errors
     ///
-    /// `Misuse` where `first` is before the end of what was added, or the bits reach beyond what a `u64` counts.
+    /// `Misuse` if `first` is before the end of what was added, or the bits reach beyond what a `u64` counts.
     pub fn push_bits(&mut self, first: u64, bitmap: &Bitmap, budget: &mut Budget<'_>) -> Result<()> {
         let end = first.checked_add(u64_of(bitmap.len())).ok_or_else(beyond)?;
         self.check_order(&(first..end))?;
@@ -167,13 +167,13 @@ impl RowSelection {
         Ok(())
     }
 
-    /// Whether a row is wanted.
+    /// Whether a row is selected.
     pub fn contains(&self, row: u64) -> bool {
         self.next_run(row).is_some_and(|run| run.start == row)
     }
 
-    /// The first wanted rows at or behind `from` that follow each other. There may be more right behind them: a run ends at the latest
-    /// with its block.
+    /// The next run of selected rows at or after `from`. The next run may follow immediately: runs end at the end of a
+    /// block at the latest.
     pub fn next_run(&self, from: u64) -> Option<Range<u64>> {
         let at = self.blocks.partition_point(|block| block.end() <= from);
         let found = self.blocks.get(at)?.next_run(from);
@@ -181,19 +181,20 @@ impl RowSelection {
         found.or_else(|| self.blocks.get(at + 1)?.next_run(from))
     }
 
-    /// Wanted rows before `row`: work by the block.
+    /// The number of selected rows before `row`. The work is proportional to the blocks.
     pub fn rows_before(&self, row: u64) -> u64 {
         let whole = self.blocks.partition_point(|block| block.end() <= row);
         let before: u64 = self.blocks.iter().take(whole).map(Block::count).sum();
         before + self.blocks.get(whole).map_or(0, |block| block.count_before(row))
     }
 
-    /// What [`after`](RowSelection::after) costs, at most: words of bitmaps are counted, and rows of the last block.
+    /// The maximum cost of [`after`](RowSelection::after), which counts words of bitmaps and the rows of the last
+    /// block.
     pub(crate) fn units_of(rows: usize) -> u64 {
         u64_of(rows / 2) + TURN_UNITS
     }
 
-    /// The row behind `count` wanted rows from `from` on; the end of all if they are fewer.
+    /// The row after the next `count` selected rows from `from` on; the end of all if there are fewer.
     pub(crate) fn after(&self, from: u64, mut count: u64) -> u64 {
         let mut at = from;
         let start = self.blocks.partition_point(|block| block.end() <= from);
@@ -238,7 +239,7 @@ impl RowSelection {
         Ok(())
     }
 
-    /// Where the last wanted row ends.
+    /// Where the last selected row ends.
     pub fn end(&self) -> u64 {
         let last = self.blocks.last();
         last.and_then(|block| match &block.rows {
@@ -252,7 +253,7 @@ impl RowSelection {
         .unwrap_or(0)
     }
 
-    /// Begins to combine it with another.
+    /// Starts to combine it with another.
     pub fn combine(self, other: RowSelection, how: Combine) -> Combining {
         Combining { sides: [self, other], how, at: 0, made: RowSelection::none() }
     }
@@ -276,7 +277,7 @@ impl RowSelection {
         }
     }
 
-    /// Adds a part of a block, which is not all of it.
+    /// Adds part of a block, less than all of it.
     fn push_part(&mut self, first: u64, part: Range<u64>, budget: &mut Budget<'_>) {
         let row = |row: u64| u16::try_from(row).unwrap_or(u16::MAX);
         let range = [row(part.start), row(part.end - 1)];
@@ -343,7 +344,7 @@ impl RowSelection {
         Ok(())
     }
 
-    /// Turns the last block's bitmap into what is smaller.
+    /// Converts the last block's bitmap to ranges, if they are smaller.
     fn shrink(&mut self, budget: &mut Budget<'_>) {
         let Some(Block { first, rows: Rows::Bits(bits) }) = self.blocks.last_mut() else { return };
         // A range begins where a bit is set, and the one before is not.
@@ -428,7 +429,7 @@ pub struct Combining {
     made: RowSelection,
 }
 
-/// What a selection has of a block.
+/// What a selection has in a block.
 enum Part<'a> {
     None,
     All,
@@ -436,11 +437,12 @@ enum Part<'a> {
 }
 
 impl Combining {
-    /// Goes on, a block of 65,536 rows at a time. The selection once it is whole; `None` when the budget is spent before.
+    /// Combines up to a block of 65,536 rows at a time. Returns the selection once it is complete; `None` if the budget
+    /// is spent first.
     ///
     /// # Errors
     ///
-    /// None but those of a bug.
+    /// None, except for bugs.
     pub fn step(&mut self, budget: &mut Budget<'_>) -> Result<Option<RowSelection>> {
         while let Some(end) = self.combine_block(budget)? {
             self.at = end;
@@ -451,7 +453,8 @@ impl Combining {
         Ok(Some(core::mem::take(&mut self.made)))
     }
 
-    /// Combines the next blocks that are of one kind on each side; where they end, or `None` after the last.
+    /// Combines the following blocks while each side has blocks of one kind. Returns where they end; `None` after the
+    /// last.
     fn combine_block(&mut self, budget: &mut Budget<'_>) -> Result<Option<u64>> {
         let Combining { sides, how, at, made } = self;
         let next = |side: &RowSelection| side.blocks.partition_point(|block| block.end() <= *at);
@@ -599,7 +602,7 @@ mod tests {
         runs
     }
 
-    /// A selection, and what it is: made of ranges and of bitmaps.
+    /// A selection of ranges and bitmaps, and its expected rows.
     fn make(random: &mut Random, end: u64) -> (RowSelection, Vec<bool>) {
         let mut model = vec![false; usize_of(end).unwrap()];
         let (mut selection, mut at) = (RowSelection::none(), 0);

@@ -1,4 +1,4 @@
-//! Borrowed values, which encoders and dictionaries take.
+//! Borrowed values, for encoders and dictionaries.
 
 use core::ops::Range;
 
@@ -8,10 +8,11 @@ use marquetry_kernels::plain::as_bytes;
 use super::Values;
 use crate::schema::PhysicalType;
 
-/// Values of one physical type, as batches and arrays have them, without nulls: those are [compacted](crate::write::encoder::Compacted) first.
+/// Values of one physical type, as in batches and arrays, without nulls: those with nulls are
+/// [compacted](crate::write::encoder::Compacted) first.
 #[derive(Debug, Clone, Copy)]
 pub enum Slice<'a> {
-    /// BOOLEAN: so many bits, from bit `first` of `bits` on, the least significant one first.
+    /// BOOLEAN: `values` bits, from bit `first` of `bits` on, least significant bit first.
     Boolean {
         /// The bytes that hold the bits.
         bits: &'a [u8],
@@ -30,11 +31,11 @@ pub enum Slice<'a> {
     Double(&'a [f64]),
     /// BYTE_ARRAY, as views of [`ByteArrays`](crate::batch::ByteArrays), and the buffers that they point into.
     ByteArray(&'a [u128], &'a [Bytes]),
-    /// INT96 and FIXED_LEN_BYTE_ARRAY: strings of so many bytes, one after the other.
+    /// INT96 and FIXED_LEN_BYTE_ARRAY: strings of `width` bytes, one after the other.
     Fixed {
         /// Bytes of a value.
         width: usize,
-        /// Values; of width 0, nothing else tells.
+        /// Values: if the width is 0, `bytes` doesn't say how many.
         values: usize,
         /// All bytes.
         bytes: &'a [u8],
@@ -44,7 +45,7 @@ pub enum Slice<'a> {
 }
 
 impl<'a> Slice<'a> {
-    /// The values of a batch. Those with a dictionary are its indices.
+    /// The values of a batch. Dictionary values become indices.
     pub fn of(values: &'a Values) -> Slice<'a> {
         match values {
             Values::Boolean(bits) => {
@@ -80,7 +81,7 @@ impl<'a> Slice<'a> {
         self.len() == 0
     }
 
-    /// A part of them.
+    /// Some of them.
     ///
     /// # Panics
     ///
@@ -106,7 +107,7 @@ impl<'a> Slice<'a> {
         }
     }
 
-    /// True for values of that type; indices are of none.
+    /// True if the values are of that type. Indices are of none.
     pub(crate) fn is_of(&self, physical: PhysicalType) -> bool {
         match (*self, physical) {
             (Slice::Boolean { .. }, PhysicalType::Boolean)

@@ -1,4 +1,4 @@
-//! Memory for arrays, which grows as values arrive, in slices.
+//! Memory for arrays. It grows in slices, as values arrive.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -9,14 +9,14 @@ use marquetry_kernels::{Plain, spread};
 use crate::growing::{RELEASE_PRICE, ROOM_PRICE, ROOM_SLICE_BYTES};
 use crate::schema::PhysicalType;
 
-/// Bytes of one array, at most: allocators of hosts that never wait dislike a contiguous MiB. Only where one row needs more than
-/// that is there more.
+/// Maximum bytes of one array: allocators of hosts that never wait dislike a contiguous MiB. Only a row that needs more
+/// gets more.
 pub(crate) const ARRAY_BYTES_MAX: usize = (1 << 20) - 1;
-/// Room that an array starts with, in bytes, if its batch may become larger. It grows as values arrive: neither the rows
-/// that a host would take nor the width that a schema claims are there yet.
+/// Bytes that an array starts with if its batch may become larger. It grows as values arrive: neither the rows that a
+/// host would accept nor the width that a schema claims are there yet.
 const ROOM_BYTES_MIN: usize = 256 << 10;
 
-/// Bytes that a value takes in its array: of byte strings, its view.
+/// Bytes that a value takes in its array; for byte strings, the size of a view.
 pub(crate) fn value_bytes(physical_type: PhysicalType) -> usize {
     match physical_type {
         PhysicalType::Boolean => 1,
@@ -28,15 +28,16 @@ pub(crate) fn value_bytes(physical_type: PhysicalType) -> usize {
 /// Rows that an array of at most [`ARRAY_BYTES_MAX`] has room for; at least one.
 pub(crate) fn rows_max(physical_type: PhysicalType) -> usize {
     let rows = ARRAY_BYTES_MAX / value_bytes(physical_type).max(1);
-    // Whole words of bits, where there are any: what is packed by eights is unpacked best from their start.
+    // Whole words of bits, if any: bit-packed values, which come in groups of eight, are unpacked best from a word's
+    // start.
     (rows - rows % 64).max(rows.min(63)).max(1)
 }
 
-/// Memory for one array of the batch, used again and again.
+/// Memory for one array of the batch, reused from batch to batch.
 #[derive(Debug)]
 pub(crate) struct Store<T> {
     values: Vec<T>,
-    /// Larger memory, that the values are being moved to. In a box, for there are many columns, and this is rare.
+    /// Larger memory, which the values are being moved to. Boxed, because there are many columns and this is rare.
     #[expect(clippy::box_collection, reason = "a column is small, and seldom has any")]
     larger: Option<Box<Vec<T>>>,
     pool: Pool<T>,
@@ -52,8 +53,9 @@ impl<T: Copy + Default> Store<T> {
     /// Values that are moved or filled at a time.
     const SLICE: usize = ROOM_SLICE_BYTES / size_of::<T>();
 
-    /// Makes room for the values up to `end`, in an array that will probably need `capacity`: so that [`Store::room`] finds it. Where
-    /// larger memory is needed, what is there is moved to it in slices. False when the budget is spent before: then call again.
+    /// Makes room for the values up to `end`, in an array that will probably need `capacity`, so that [`Store::room`]
+    /// finds it. If larger memory is needed, the values are moved to it in slices. Returns false if the budget is spent
+    /// first: then call again.
     pub(crate) fn prepare(&mut self, capacity: usize, end: usize, budget: &mut Budget<'_>) -> Result<bool> {
         if end <= self.values.len() {
             return Ok(true);
@@ -77,7 +79,7 @@ impl<T: Copy + Default> Store<T> {
         Ok(true)
     }
 
-    /// Moves the values to memory for `needed`, or what an earlier call has had for at least `end`.
+    /// Moves the values to memory for `needed`, or to what an earlier call has allocated for at least `end`.
     fn move_to(&mut self, needed: usize, end: usize, budget: &mut Budget<'_>) -> Result<bool> {
         let mut larger = match self.larger.take() {
             Some(larger) if larger.capacity() >= end => larger,
@@ -103,10 +105,10 @@ impl<T: Copy + Default> Store<T> {
         Ok(true)
     }
 
-    /// The length of memory that is to have room up to `end`.
+    /// The length to allocate, to have room up to `end`.
     fn needed(&self, capacity: usize, end: usize) -> usize {
         let doubled = self.values.len().saturating_mul(2);
-        // Lists have more entries than rows: how many more, only they tell.
+        // Lists have more entries than rows; how many more is only known as they arrive.
         let needed = if end > capacity {
             doubled.max(end)
         } else {
@@ -116,8 +118,8 @@ impl<T: Copy + Default> Store<T> {
         if end <= most { needed.min(most) } else { needed }
     }
 
-    /// Room for the values `at..at + length`, in an array that will probably need `capacity`. What is before `at` stays. Small, or
-    /// [prepared](Store::prepare): otherwise it is made at once.
+    /// Room for the values `at..at + length`, in an array that will probably need `capacity`. Values before `at` are
+    /// kept. The array must be small or [prepared](Store::prepare): otherwise this call allocates it.
     pub(crate) fn room(&mut self, capacity: usize, at: usize, length: usize) -> Result<&mut [T]> {
         let end = at + length;
         if self.values.len() < end && !self.prepare(capacity, end, &mut Budget::unlimited())? {
@@ -126,8 +128,8 @@ impl<T: Copy + Default> Store<T> {
         Ok(&mut self.values[at..end])
     }
 
-    /// The same in an array that will have `total` values, in memory that is allocated at once, and filled as far as it is asked for; and how
-    /// many bytes were filled.
+    /// The same for an array that will have `total` values. Its memory is allocated at once, but only filled up to the
+    /// end of the requested room. Also returns the number of bytes that were filled.
     pub(crate) fn room_of(&mut self, total: usize, at: usize, length: usize) -> Result<(&mut [T], usize)> {
         let end = at + length;
         if self.values.capacity() < total.max(end) {
@@ -144,7 +146,7 @@ impl<T: Copy + Default> Store<T> {
         Ok((&mut self.values[at..end], filled * size_of::<T>()))
     }
 
-    /// Gives the memory back, that which is used again among it; true when none is left.
+    /// Releases the memory, including what the pool keeps for reuse. True once none is left.
     pub(crate) fn let_go(&mut self, budget: &mut Budget<'_>) -> bool {
         while let Some(bytes) = self.pool.pop() {
             budget.charge(RELEASE_PRICE, bytes, 1);
@@ -162,12 +164,12 @@ impl<T: Copy + Default> Store<T> {
         &self.values
     }
 
-    /// Bytes that the array takes.
+    /// Bytes allocated for the array.
     pub(crate) fn held(&self) -> usize {
         (self.values.capacity() + self.larger.as_ref().map_or(0, |larger| larger.capacity())) * size_of::<T>()
     }
 
-    /// Hands the array out, of so many values.
+    /// Returns the array, with `length` values.
     pub(crate) fn share(&mut self, length: usize) -> Buffer<T> {
         let values = core::mem::take(&mut self.values);
         self.pool.share(values, length)
@@ -175,15 +177,15 @@ impl<T: Copy + Default> Store<T> {
 }
 
 impl<T: Plain + Default> Store<T> {
-    /// Moves `there` values, which stand at `at`, to those of the `rows` slots there whose bit of `validity`, from bit `at` on, is set;
-    /// the others become zero.
+    /// Moves the `there` values at `at` to those of the `rows` slots whose bit of `validity`, from bit `at` on, is set.
+    /// The other slots become zero.
     pub(crate) fn spread(&mut self, at: usize, there: usize, rows: usize, validity: &[u8]) -> Result<()> {
         let room = self.room(at + rows, at, rows)?;
         spread::in_place(room, there, validity, at).map_err(|_| disagree())
     }
 }
 
-/// Validity that is of other rows than the values.
+/// The error for validity and values that belong to different rows.
 pub(crate) fn disagree() -> Error {
     Error::internal("validity and values disagree")
 }

@@ -42,7 +42,7 @@ impl Value<'_> {
         })
     }
 
-    /// A bound of statistics, which is PLAIN-encoded. `None` if its length is not the type's.
+    /// A bound from statistics, which is PLAIN-encoded. `None` if it hasn't the type's length.
     pub fn of_bound(physical_type: PhysicalType, bytes: &[u8]) -> Option<Value<'_>> {
         Some(match physical_type {
             PhysicalType::Boolean => match bytes {
@@ -54,7 +54,7 @@ impl Value<'_> {
             PhysicalType::Float => Value::Float(f32::from_le_bytes(bytes.try_into().ok()?)),
             PhysicalType::Double => Value::Double(f64::from_le_bytes(bytes.try_into().ok()?)),
             PhysicalType::Int96 => Value::Bytes((bytes.len() == 12).then_some(bytes)?),
-            // Bounds may be cut shorter than the type.
+            // Bounds may be truncated.
             PhysicalType::ByteArray | PhysicalType::FixedLenByteArray(_) => Value::Bytes(bytes),
         })
     }

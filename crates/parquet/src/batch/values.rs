@@ -25,12 +25,12 @@ pub enum Values {
     ByteArray(ByteArrays),
     /// FIXED_LEN_BYTE_ARRAY.
     FixedLenByteArray(FixedBytes),
-    /// Indices into a dictionary, where the reader was asked to [keep dictionaries](crate::read::ReadOptions::keep_dictionaries). A null's
-    /// index is 0.
+    /// Indices into a dictionary, if the reader was asked to [keep
+    /// dictionaries](crate::read::ReadOptions::keep_dictionaries). A null's index is 0.
     Dictionary(Buffer<u32>, Arc<Values>),
 }
 
-/// Byte strings as views: 16 bytes per value, in the layout of Arrow's `Utf8View` and `BinaryView`.
+/// Byte strings as views of 16 bytes each, in the layout of Arrow's `Utf8View` and `BinaryView`.
 ///
 /// A view is a little-endian `u128`: the length in bytes 0..4; then, if it is at most 12, the bytes themselves, padded with
 /// zeros; else the first four bytes, the number of a buffer (4 bytes) and the offset in it (4 bytes).
@@ -48,7 +48,7 @@ pub struct FixedBytes {
     bytes: Buffer<u8>,
 }
 
-/// The longest byte string that a view holds itself.
+/// The longest byte string that is stored in its view.
 pub const INLINE_BYTES_MAX: usize = 12;
 
 impl ByteArrays {
@@ -129,7 +129,7 @@ impl ByteArrays {
         (0..self.len()).map(|index| self.get(index))
     }
 
-    /// A part of them.
+    /// Some of them.
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> ByteArrays {
         ByteArrays { views: self.views.slice(range), buffers: Arc::clone(&self.buffers) }
@@ -147,7 +147,7 @@ impl FixedBytes {
     ///
     /// # Panics
     ///
-    /// When `bytes` has another length than they need.
+    /// If `bytes` does not have `width × values` bytes.
     pub fn new(width: usize, values: usize, bytes: Buffer<u8>) -> FixedBytes {
         assert_eq!(bytes.len(), width * values, "{values} strings of {width} bytes");
         FixedBytes { width, values, bytes }
@@ -183,7 +183,7 @@ impl FixedBytes {
         &self.bytes[index * self.width..(index + 1) * self.width]
     }
 
-    /// A part of them.
+    /// Some of them.
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> FixedBytes {
         FixedBytes {
@@ -238,7 +238,7 @@ impl Values {
         self.len() == 0
     }
 
-    /// A part of them.
+    /// Some of them.
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> Values {
         match self {

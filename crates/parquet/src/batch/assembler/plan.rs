@@ -1,4 +1,4 @@
-//! A shape as a list of fields, each with what is to be done for it.
+//! A shape as a list of fields, each with the work that it needs.
 
 use alloc::vec::Vec;
 
@@ -7,30 +7,31 @@ use marquetry_kernels::levels::Slots;
 
 use crate::schema::{Repeated, Shape, ShapeKind};
 
-/// A shape of the tree. Those below it follow it.
+/// A shape of the tree. Those below follow it.
 #[derive(Debug)]
 pub(super) struct Field {
     /// The node of the schema.
     pub(super) node: usize,
     pub(super) kind: Kind,
     pub(super) is_nullable: bool,
-    /// The definition level from which on it is there.
+    /// The definition level from which on the slot is present.
     pub(super) definition: u8,
     pub(super) slots: Slots,
     /// The list or map whose elements the slots are. `None`: they are rows.
     pub(super) around: Option<usize>,
-    /// The leaf whose levels tell of the field. `None` for a struct of nothing.
+    /// The leaf whose levels describe the field. `None` for an empty struct.
     pub(super) first_leaf: Option<usize>,
     pub(super) sibling: Option<Sibling>,
 }
 
-/// The leaf of a field of the same struct, or of a map's keys, that must say the same of the struct and all around it.
+/// A leaf of a field of the same struct, or of a map's keys. It must agree on the struct and everything around it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sibling {
     pub(super) leaf: usize,
-    /// The definition level up to which both must be the same.
+    /// The definition level up to which both must agree.
     pub(super) definition: u8,
-    /// Whether lists are below the struct and around the sibling's leaf, and the field's own: they have entries that the other has not.
+    /// Whether there are lists between the struct and the sibling's leaf, and between the struct and the field's own:
+    /// they have entries that the other lacks.
     pub(super) has_lists: [bool; 2],
 }
 
@@ -54,11 +55,11 @@ pub(super) fn fields(shape: &Shape) -> Result<Vec<Field>> {
     Ok(fields)
 }
 
-/// A leaf, and the repetition level of a further value of it.
+/// A leaf, and the repetition level of its second and later values.
 type First = (usize, u8);
 
-/// Adds a shape; says its first leaf. It recurses, as deep as schemas with shapes are. `sibling` is that of the field before it, with
-/// the definition level of the struct around both.
+/// Adds a shape and returns its first leaf. It recurses as deep as schemas with shapes are. `sibling` is that of the
+/// previous field, with the definition level of the struct around both.
 fn add(
     fields: &mut Vec<Field>,
     shape: &Shape,

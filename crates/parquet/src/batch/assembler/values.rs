@@ -10,7 +10,7 @@ use super::slices::{SLICE, SLICE_BYTES, disagree};
 use crate::batch::store::Store;
 use crate::batch::{ByteArrays, ColumnBatch, FixedBytes, Layout, Values};
 
-/// Memory for the values of a leaf, by what they are.
+/// Memory for the values of a leaf, by type.
 #[derive(Debug, Default)]
 pub(super) enum Spread {
     #[default]
@@ -24,7 +24,7 @@ pub(super) enum Spread {
     Views(Store<u128>),
 }
 
-/// The memory of one kind; there may have been another, where a dictionary gave way to plain values.
+/// The memory of one kind. There may have been another, if plain values took over from a dictionary.
 macro_rules! store {
     ($spread:expr, $kind:ident) => {{
         if !matches!($spread, Spread::$kind(_)) {
@@ -38,8 +38,8 @@ macro_rules! store {
 }
 
 impl Spread {
-    /// Makes a slice of the slots, of which `there` says which have a value; says at how many it looked, and gives the values after the
-    /// last. `slot` and `value` are those that are next.
+    /// Processes a slice of the slots; `there` says which have a value. Returns how many it looked at, and the values
+    /// after the last slice. `slot` and `value` are the next ones.
     pub(super) fn slice(
         &mut self,
         column: &ColumnBatch,
@@ -51,7 +51,7 @@ impl Spread {
         let values = &column.values;
         let is_spaced = column.levels.is_none() && column.layout == Layout::Spaced;
         let Some(there) = there.filter(|_| !is_spaced) else {
-            // As it stands.
+            // No nulls: shared as they are.
             return if values.len() == length { Ok((0, Some(values.clone()))) } else { Err(disagree()) };
         };
         if there.len() != length {
@@ -76,7 +76,7 @@ impl Spread {
         }
         let validity = (&**there.bytes(), first);
         let mut filled = 0;
-        /// Spreads plain values, and shares them after the last.
+        /// Spreads plain values, and returns them after the last slice.
         macro_rules! plain {
             ($kind:ident, $dense:expr) => {{
                 let store = store!(self, $kind);
@@ -111,7 +111,7 @@ impl Spread {
                 self.fixed(dense, length, range.start, part, validity, limits)?.map(Values::FixedLenByteArray)
             }
         };
-        // A wide value is as dear as the entries that are as many bytes; memory that is new, as much again.
+        // A wide value costs as much as entries of the same size; new memory, as much again.
         Ok((slots * (width / size_of::<u32>()).max(1) + filled / 2, made))
     }
 
@@ -125,7 +125,7 @@ impl Spread {
         limits: &Limits,
     ) -> Result<Option<FixedBytes>> {
         let width = dense.width();
-        // Zeros that no byte of the file stands for.
+        // Zeros that no byte of the file represents.
         let bytes = length.saturating_mul(width);
         limits.check(Limit::TotalBytes, u64_of(bytes))?;
         let store = store!(self, Bytes);

@@ -12,7 +12,7 @@ use super::values::Spread;
 use crate::batch::store::Store;
 use crate::batch::{ColumnBatch, Values};
 
-/// Of the batch, what a field is made of.
+/// The part of a batch that a field is built from.
 #[derive(Clone, Copy)]
 pub(super) struct Leaf<'a> {
     pub(super) column: &'a ColumnBatch,
@@ -38,14 +38,14 @@ pub(super) struct Memory {
     spread: Spread,
 }
 
-/// Levels of two leaves that are compared, where they are not compared as they stand.
+/// Levels of two leaves to compare, if they cannot be compared in place.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     left: Kept,
     right: Kept,
 }
 
-/// Levels of those entries of a leaf that count, or of a flat leaf, which has none.
+/// Levels of a leaf's entries that count; or of a flat leaf, which has no levels.
 #[derive(Debug, Default)]
 struct Kept {
     definition: Vec<u8>,
@@ -53,7 +53,7 @@ struct Kept {
     count: usize,
 }
 
-/// A field that is done.
+/// A finished field.
 #[derive(Debug, Default)]
 pub(super) struct Made {
     pub(super) length: usize,
@@ -65,24 +65,24 @@ pub(super) struct Made {
     pub(super) values: Option<Values>,
 }
 
-/// What is being done to the field behind those that are made, and how far it is.
+/// The work on the field after those that are finished, and how far it is.
 #[derive(Debug, Default)]
 pub(super) struct Task {
     stage: Stage,
-    /// The entry that is next, …
+    /// The next entry, …
     entry: usize,
     /// … the slots before it, …
     slot: usize,
-    /// … and what of them is there, or the elements in them.
+    /// … and the values, or elements, found in them.
     found: usize,
     pub(super) made: Made,
-    /// Which slots have a value, where that is not [`Made::validity`].
+    /// Which slots have a value, if [`Made::validity`] does not say.
     there: Option<Bitmap>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Keeping the entries of the leaf before that count.
+    /// Keeping those entries of the previous leaf that count.
     #[default]
     Left,
     /// The same of the field's own leaf.
@@ -114,7 +114,7 @@ impl From<Error> for Fault {
     }
 }
 
-/// How many slots are null, and which are there, unless none is null.
+/// How many slots are null, and which are present; `None` if none is null.
 type Presence = (usize, Option<Bitmap>);
 
 /// One field's work.
@@ -129,12 +129,12 @@ pub(super) struct Work<'w> {
 }
 
 impl Work<'_> {
-    /// True as long as the field's leaf is compared with a sibling's.
+    /// True while the field's leaf is compared with a sibling's.
     pub(super) fn compares(&self) -> bool {
         matches!(self.task.stage, Stage::Left | Stage::Right | Stage::Agree)
     }
 
-    /// Does a slice; says at how many entries it looked, and whether that was the last.
+    /// Does a slice. Returns how many entries it looked at, and whether that was the last.
     pub(super) fn slice(
         &mut self,
         leaf: Leaf<'_>,
@@ -182,7 +182,7 @@ impl Work<'_> {
         let at = self.task.entry;
         let (one, other) = (left.part(at, SLICE), right.part(at, SLICE));
         let both = one.len().min(other.len());
-        // Where only one of them ends, the other has a row or an element too many.
+        // If only one of them ends, the other has a row or an element too many.
         let differs =
             levels::differ(one, other, sibling.definition).or((one.len() != other.len()).then_some(both));
         if let Some(differs) = differs {
@@ -194,7 +194,7 @@ impl Work<'_> {
                 }
                 None => entries.len().min(end),
             };
-            // The row in which the first of both differs: an element too many is in the earlier one.
+            // The row in which the first difference is: an extra element is in the earlier one.
             let row = begun(left).min(begun(right)).saturating_sub(1);
             return Err(Fault { error: disagree(), leaf: None, row: Some(row) });
         }
@@ -208,7 +208,7 @@ impl Work<'_> {
     fn validity(&mut self, leaf: Leaf<'_>) -> Result<usize, Fault> {
         let next = match self.field.kind {
             Kind::List { .. } | Kind::Map { .. } => Stage::Offsets,
-            // A required field of a struct that can be null: where that is, there is a slot without a value.
+            // A required field of a nullable struct: where the struct is null, its slot has no value.
             Kind::Leaf if !self.field.is_nullable && self.field.definition > self.field.slots.definition => {
                 Stage::There
             }
@@ -235,13 +235,13 @@ impl Work<'_> {
         Ok(looked)
     }
 
-    /// Which slots are there: a slice, and what came out after the last.
+    /// Determines a slice of which slots are present. Returns the result after the last slice.
     fn presence(&mut self, leaf: Leaf<'_>) -> Result<(usize, Option<Presence>), Fault> {
         let Some(entries) = leaf.entries else {
             if leaf.column.rows != self.length {
                 return Err(disagree().into());
             }
-            // Of a flat leaf, whatever can be null around it is so where it is.
+            // In a flat leaf, anything nullable around a value is null exactly where the value is.
             return Ok((0, Some((leaf.column.nulls, leaf.column.validity.clone()))));
         };
         let part = entries.part(self.task.entry, SLICE);
@@ -284,7 +284,7 @@ impl Work<'_> {
         self.task.made.elements = self.task.found;
         self.task.made.offsets = Some(self.memory.offsets.share(self.length + 1));
         self.task.begin(Stage::Values);
-        // Memory that is new is as dear as the entries that are as many bytes.
+        // New memory costs as much as entries of the same size.
         Ok(part.len() + filled / 2)
     }
 
@@ -308,8 +308,8 @@ impl Task {
 }
 
 impl Kept {
-    /// Keeps a slice of the entries that count, unless all do: those of at most the repetition level `most`. After the last, the next
-    /// stage begins.
+    /// Keeps a slice of the entries that count, unless all do: those whose repetition level is at most `most`. After
+    /// the last, the next stage begins.
     fn slice(
         &mut self,
         leaf: Leaf<'_>,
@@ -327,7 +327,7 @@ impl Kept {
             self.count = 0;
             for levels in [&mut self.definition, &mut self.repetition] {
                 if levels.capacity() < length {
-                    // Had at once, and filled as it is needed.
+                    // Allocated at once, and filled as needed.
                     *levels = Vec::new();
                     levels.try_reserve_exact(length).map_err(|_| Error::out_of_memory(length))?;
                 }
@@ -346,7 +346,7 @@ impl Kept {
                 let levels = part.repetition.unwrap_or_default();
                 levels::keep(part.definition, levels, most, definition, repetition).map_err(|_| disagree())?
             }
-            // A flat leaf's rows; what can be null of it, or around it, has the level 1.
+            // A flat leaf's rows. Anything nullable in or around it has level 1.
             None => {
                 match &leaf.column.validity {
                     Some(validity) => bits::unpack_bool(validity.bytes(), validity.offset() + at, definition)
@@ -364,7 +364,7 @@ impl Kept {
         Ok(count)
     }
 
-    /// The entries that count: those that were kept, or the leaf's own.
+    /// The entries that count: those that were kept, or all of the leaf's.
     fn entries<'k>(&'k self, leaf: Leaf<'k>, has_lists: bool) -> Entries<'k> {
         match leaf.entries {
             Some(entries) if !has_lists => entries,
