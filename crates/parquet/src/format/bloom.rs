@@ -13,14 +13,14 @@ pub struct BloomFilterHeader {
     pub bytes: u32,
 }
 
-/// Bytes of a header, at most. One of today takes 19.
+/// Maximum bytes of a header. Today's take 19.
 pub(crate) const BLOOM_HEADER_BYTES_MAX: u64 = 256;
 
-/// The only member that each of the format's unions has.
+/// The only member of each of the format's unions.
 const ONLY: i16 = 1;
 
 impl BloomFilterHeader {
-    /// Reads a header from the start of `data`, which starts at `start` of the file; with it, its length in bytes.
+    /// Reads a header from the start of `data`, which is at `start` in the file. Returns it with its length in bytes.
     ///
     /// # Errors
     ///
@@ -45,7 +45,7 @@ impl BloomFilterHeader {
     }
 }
 
-/// The fields as they stand.
+/// The fields as stored.
 struct Told {
     bytes: i32,
     algorithm: i16,

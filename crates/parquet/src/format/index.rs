@@ -58,12 +58,12 @@ pub struct ColumnIndex {
 /// Whether lower and upper bounds are both sorted, and how (`BoundaryOrder`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BoundaryOrder {
-    /// They are not sorted, or the writer did not say.
+    /// Not sorted, or the writer did not say.
     #[default]
     Unordered,
-    /// Each of them is at least the one before.
+    /// Each is at least the previous one.
     Ascending,
-    /// Each of them is at most the one before.
+    /// Each is at most the previous one.
     Descending,
     /// An order that this version does not know.
     Unknown(i32),
@@ -73,7 +73,7 @@ pub enum BoundaryOrder {
 #[derive(Debug, Clone, Default)]
 pub struct ByteStrings {
     bytes: Bytes,
-    /// Start and end of each; an index has no more than 2 GiB.
+    /// Start and end of each; an index is at most 2 GiB long.
     ranges: Vec<(u32, u32)>,
 }
 
@@ -88,7 +88,7 @@ impl ByteStrings {
         self.ranges.is_empty()
     }
 
-    /// One of them; empty if there is no such string.
+    /// Returns one of them; empty if `at` is beyond the end.
     pub fn get(&self, at: usize) -> &[u8] {
         let range = self.ranges.get(at).and_then(|&(start, end)| {
             self.bytes.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
@@ -102,7 +102,7 @@ impl ByteStrings {
     }
 }
 
-/// Those beyond 4 GiB in all are left out.
+/// Strings after the first 4 GiB in total are left out.
 impl<B: AsRef<[u8]>> FromIterator<B> for ByteStrings {
     fn from_iter<I: IntoIterator<Item = B>>(strings: I) -> ByteStrings {
         let (mut bytes, mut ranges) = (Vec::new(), Vec::new());
@@ -117,7 +117,7 @@ impl<B: AsRef<[u8]>> FromIterator<B> for ByteStrings {
     }
 }
 
-/// Equal strings are equal, wherever they stand.
+/// Equal if the strings are, wherever they are stored.
 impl PartialEq for ByteStrings {
     fn eq(&self, other: &ByteStrings) -> bool {
         self.iter().eq(other.iter())
@@ -127,7 +127,7 @@ impl PartialEq for ByteStrings {
 impl Eq for ByteStrings {}
 
 impl OffsetIndex {
-    /// Rows of a page, in a row group of `group_rows`. `None` if there is no such page.
+    /// The number of rows of a page, in a row group of `group_rows`. `None` if there is no such page.
     pub fn rows(&self, page: usize, group_rows: u64) -> Option<u64> {
         let first = self.pages.get(page)?.first_row;
         let end = self.pages.get(page + 1).map_or(group_rows, |next| next.first_row);
@@ -136,7 +136,7 @@ impl OffsetIndex {
 }
 
 impl ColumnIndex {
-    /// Data pages.
+    /// The number of data pages.
     pub fn pages(&self) -> usize {
         self.null_pages.len()
     }
@@ -159,46 +159,47 @@ impl ColumnIndex {
     }
 }
 
-/// What an element of a list costs to read, and a byte of an index.
+/// The price of reading an element of a list, and a byte of an index.
 const ELEMENT_PRICE: Price = Price { kib: 1024, kilovalue: 20 * 1024 };
 
 /// Elements that are read before the budget is looked at again.
 const ELEMENTS_AT_ONCE: usize = 256;
 
-/// The same in bytes: an element can have any number of fields that nobody knows.
+/// The same in bytes: an element can have any number of unknown fields.
 const BYTES_AT_ONCE: usize = 16 << 10;
 
-/// What both indexes are: a structure whose lists are long.
+/// What both indexes have in common: a structure with long lists.
 #[derive(Debug)]
 struct Walk {
     what: &'static str,
     bytes: Bytes,
-    /// Where the bytes stand in the file, for errors.
+    /// Where the bytes are in the file, for errors.
     base: u64,
     at: usize,
     last: i16,
-    /// The list that is being read, by its field's number, and how many of its elements are left.
+    /// The list that is being read, by its field's number, and how many elements are left.
     list: Option<(i16, usize)>,
     /// A field or an element that is long.
     skim: Option<Box<Skim>>,
     limits: Limits,
 }
 
-/// What reads the fields of an index.
+/// Reads the fields of an index.
 trait ReadFields {
-    /// The fields that are known; lists by their heads.
+    /// The known fields; lists by their heads.
     const KNOWN: Fields;
 
-    /// Begins a field. `Some`: it is a list of so many elements, which are read one by one. `None`: it was read.
+    /// Begins a field. `Some(length)`: it is a list, whose elements are read one by one. `None`: it has been read.
     fn begin(&mut self, reader: &mut Reader<'_>, field: Field) -> Thrift<Option<usize>>;
 
-    /// What is known of the elements of a list, if they are structures.
+    /// The known fields of a list's elements, if they are structures.
     fn known_elements(list: i16) -> Option<Fields>;
 
-    /// Makes room for the elements of a list, as far as `bytes` that are there can hold them: else they would be moved as it grows.
+    /// Makes room for the elements of a list, but for no more than the remaining `bytes` can hold: otherwise they would
+    /// be moved as the list grows.
     fn reserve(&mut self, list: i16, elements: usize, bytes: usize) -> Result<(), TryReserveError>;
 
-    /// Reads one element of a list.
+    /// Reads an element of a list.
     fn element(&mut self, reader: &mut Reader<'_>, list: i16) -> Thrift<()>;
 }
 
@@ -207,7 +208,7 @@ impl Walk {
         Walk { what, bytes, base, at: 0, last: 0, list: None, skim: None, limits: *limits }
     }
 
-    /// Reads on. True at the structure's end, false when the budget is spent.
+    /// Continues reading. True at the structure's end, false if the budget is spent.
     fn step<F: ReadFields>(&mut self, fields: &mut F, budget: &mut Budget<'_>) -> Result<bool> {
         let bytes = self.bytes.clone();
         loop {
@@ -237,11 +238,11 @@ impl Walk {
         }
     }
 
-    /// Reads some elements of a list; says how many.
+    /// Reads some elements of a list and returns how many.
     fn elements<F: ReadFields>(&mut self, bytes: &[u8], fields: &mut F) -> Thrift<usize> {
         let Some((list, left)) = self.list else { return Ok(0) };
         let known = F::known_elements(list);
-        // Only a structure has to be looked at byte by byte.
+        // Only structures must be looked at byte by byte.
         let end = if known.is_some() { self.at.saturating_add(2 * BYTES_AT_ONCE) } else { usize::MAX };
         let window = bytes.get(..end).unwrap_or(bytes);
         let mut reader = Reader::new(window, self.at);
@@ -297,7 +298,7 @@ impl Walk {
         Ok(false)
     }
 
-    /// Goes on with a field or an element that is long. Whether the structure has ended, and how many were read.
+    /// Continues with a long field or element. Returns whether the structure has ended, and how many were read.
     fn skim_on<F: ReadFields>(
         &mut self,
         mut skim: Box<Skim>,
@@ -338,7 +339,7 @@ pub(crate) struct OffsetIndexParser {
 
 #[derive(Debug, Default)]
 struct OffsetFields {
-    /// Where pages can be, and how many rows they can have.
+    /// The range of the chunk's pages; below, their number of rows.
     chunk: Range<u64>,
     rows: u64,
     pages: Option<Vec<PageLocation>>,
@@ -346,7 +347,8 @@ struct OffsetFields {
 }
 
 impl OffsetIndexParser {
-    /// A parser of an index that is `bytes`, at `base` of the file, of a chunk whose pages stand in `chunk` and have `rows`.
+    /// A parser of an index in `bytes`, from `base` in the file, of a chunk whose pages are in `chunk` and have `rows`
+    /// rows.
     pub(crate) fn new(
         bytes: Bytes,
         base: u64,
@@ -358,11 +360,12 @@ impl OffsetIndexParser {
         OffsetIndexParser { walk, fields: OffsetFields { chunk, rows, ..OffsetFields::default() } }
     }
 
-    /// Reads on. `None` when the budget is spent.
+    /// Continues reading. `None` if the budget is spent.
     ///
     /// # Errors
     ///
-    /// `Corrupt` for what is no such index, and for pages that are not in order, not in the chunk, or do not hold its rows.
+    /// `Corrupt` for anything but an offset index, and for pages that are out of order, outside the chunk, or do not
+    /// cover its rows.
     pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Option<OffsetIndex>> {
         if !self.walk.step(&mut self.fields, budget)? {
             return Ok(None);
@@ -392,7 +395,7 @@ impl ReadFields for OffsetFields {
 
     fn reserve(&mut self, list: i16, elements: usize, bytes: usize) -> Result<(), TryReserveError> {
         match (list, &mut self.pages, &mut self.unencoded) {
-            // A location has seven bytes at least.
+            // A location takes at least seven bytes.
             (1, Some(pages), _) => pages.try_reserve_exact(elements.min(bytes / 7)),
             (2, _, Some(sizes)) => sizes.try_reserve_exact(elements.min(bytes)),
             _ => Ok(()),
@@ -408,7 +411,7 @@ impl ReadFields for OffsetFields {
             }
             2 => {
                 let length = reader.expect(field, Kind::List, |reader| reader.list_of(Kind::I64))?;
-                // Some writers leave an empty list where they have no sizes.
+                // Some writers leave an empty list if they have no sizes.
                 self.unencoded = (length > 0).then(Vec::new);
                 Ok(Some(length))
             }
@@ -429,7 +432,7 @@ impl ReadFields for OffsetFields {
 }
 
 impl OffsetFields {
-    /// Checks that a page stands where the one before, its chunk and its row group leave room for it.
+    /// Checks that a page fits between the previous one, its chunk's end and its row group's rows.
     fn check(&self, page: &PageLocation) -> Result<(), &'static str> {
         let before = self.pages.as_ref().and_then(|pages| pages.last());
         let start = before.map_or(self.chunk.start, |page| page.offset + u64::from(page.compressed_bytes));
@@ -488,7 +491,7 @@ struct ColumnFields {
 }
 
 impl ColumnIndexParser {
-    /// A parser of an index that is `bytes`, at `base` of the file.
+    /// A parser of an index in `bytes`, from `base` in the file.
     pub(crate) fn new(bytes: Bytes, base: u64, limits: &Limits) -> ColumnIndexParser {
         let mut fields = ColumnFields::default();
         fields.index.min_values.bytes = bytes.clone();
@@ -497,11 +500,12 @@ impl ColumnIndexParser {
         ColumnIndexParser { walk, fields }
     }
 
-    /// Reads on. `None` when the budget is spent. `definition_max` and `repetition_max` are the leaf's.
+    /// Continues reading. `None` if the budget is spent. `definition_max` and `repetition_max` are the leaf's maximum
+    /// levels.
     ///
     /// # Errors
     ///
-    /// `Corrupt` for what is no such index, and for lists that are not as long as there are pages.
+    /// `Corrupt` for anything but a column index, and for lists whose lengths differ from the number of pages.
     pub(crate) fn step(
         &mut self,
         definition_max: u16,
@@ -578,8 +582,8 @@ impl ReadFields for ColumnFields {
             reader.expect(field, Kind::List, |reader| reader.list_of(kind)).map(Some)
         };
         let index = &mut self.index;
-        // A list that comes again stands for the one before. Empty ones of what is optional are what some writers leave
-        // where they have none.
+        // A repeated list replaces the previous one. Some writers leave empty lists for optional fields that they do
+        // not have.
         let counts = |reader: &mut Reader<'_>, counts: &mut Option<Vec<u64>>| {
             let length = list(reader, Kind::I64)?;
             *counts = length.filter(|&length| length > 0).map(|_| Vec::new());
@@ -625,7 +629,7 @@ impl ReadFields for ColumnFields {
     fn element(&mut self, reader: &mut Reader<'_>, list: i16) -> Thrift<()> {
         let index = &mut self.index;
         let counts = match list {
-            // 1 is true; false is 2, or 0 as older writers have it.
+            // 1 is true; false is 2, or 0 in older writers.
             1 => {
                 index.null_pages.push(reader.i8()? == 1);
                 return Ok(());
@@ -641,7 +645,7 @@ impl ReadFields for ColumnFields {
     }
 }
 
-/// The length of a list of booleans, whose element type stands for both.
+/// The length of a list of booleans, whose element type may be either boolean.
 fn bools(reader: &mut Reader<'_>) -> Thrift<usize> {
     match reader.list()? {
         (Kind::True | Kind::False, length) | (_, length @ 0) => Ok(length),
@@ -657,7 +661,8 @@ fn string(reader: &mut Reader<'_>, strings: &mut ByteStrings) -> Thrift<()> {
     Ok(())
 }
 
-/// Reads a count of a list. One that cannot be makes the list unknown, as in `Statistics`: parquet-mr has written -1 for it.
+/// Reads a count of a list. An invalid count makes the list unknown, as in `Statistics`: parquet-mr has written -1 for
+/// it.
 fn count_into(counts: &mut Option<Vec<u64>>, reader: &mut Reader<'_>) -> Thrift<()> {
     let number = u64::try_from(reader.i64()?);
     match (&mut *counts, number) {

@@ -25,7 +25,7 @@ pub struct FileMetaData {
     pub key_values: Segmented<KeyValue>,
     /// The writer's name and version.
     pub created_by: Option<String>,
-    /// How the bounds of each leaf's statistics are ordered; empty when the writer did not say.
+    /// How the bounds of each leaf's statistics are ordered; empty if the writer did not say.
     pub column_orders: Segmented<ColumnOrder>,
     /// How columns are encrypted, if some are and the footer is not.
     pub encryption: Option<EncryptionAlgorithm>,
@@ -35,7 +35,7 @@ pub struct FileMetaData {
     pub footer_bytes: u64,
 }
 
-/// What it costs to release a row group, a column chunk, or a field.
+/// The cost of releasing a row group, a column chunk, or a field.
 const LET_GO_UNITS: u64 = 500;
 
 impl FileMetaData {
@@ -52,7 +52,7 @@ impl FileMetaData {
         true
     }
 
-    /// Lets go of something small. False when there is nothing.
+    /// Releases something small. False if nothing is left.
     fn pop(&mut self) -> bool {
         if let Some(group) = self.row_groups.last_mut() {
             return group.columns.pop().is_some() || self.row_groups.pop().is_some();
@@ -64,21 +64,21 @@ impl FileMetaData {
 /// A horizontal part of the table (`RowGroup`).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RowGroup {
-    /// One chunk a leaf of the schema, in its order.
+    /// One chunk per leaf of the schema, in its order.
     pub columns: Segmented<ColumnChunk>,
     /// Bytes of the column data, before compression.
     pub uncompressed_bytes: u64,
     /// Rows.
     pub rows: u64,
-    /// The first row's number in the file: the sum of the rows of the groups before.
+    /// The first row's number in the file: the sum of the rows of all previous groups.
     pub first_row: u64,
     /// The columns that the rows are sorted by.
     pub sorting_columns: Vec<SortingColumn>,
-    /// Where the first page starts, if the writer said; nothing depends on it.
+    /// Where the first page starts, if the writer stored it; not used.
     pub file_offset: Option<u64>,
-    /// Bytes of the column data in the file, if the writer said; nothing depends on it.
+    /// Bytes of the column data in the file, if the writer stored it; not used.
     pub compressed_bytes: Option<u64>,
-    /// The group's number in the file, if the writer said; nothing depends on it.
+    /// The group's number in the file, if the writer stored it; not used.
     pub ordinal: Option<i16>,
 }
 
@@ -91,7 +91,7 @@ pub struct ColumnChunk {
     pub compression: Compression,
     /// The encodings used, levels' included.
     pub encodings: Vec<Encoding>,
-    /// Values, nulls included; with repetition, more than rows.
+    /// Values, nulls included; repeated columns have more than rows.
     pub values: u64,
     /// Bytes of all pages with their headers, before compression.
     pub uncompressed_bytes: u64,
@@ -99,7 +99,7 @@ pub struct ColumnChunk {
     pub compressed_bytes: u64,
     /// Where the first data page starts.
     pub data_page_offset: u64,
-    /// Where the dictionary page starts, if the writer said.
+    /// Where the dictionary page starts, if the writer stored it.
     pub dictionary_page_offset: Option<u64>,
     /// Bounds and counts.
     pub statistics: Option<Box<Statistics>>,
@@ -109,7 +109,7 @@ pub struct ColumnChunk {
     pub geospatial_statistics: Option<Box<GeospatialStatistics>>,
     /// The number of pages in each encoding.
     pub encoding_stats: Vec<PageEncodingStats>,
-    /// The Bloom filter's offset, and length if the writer said.
+    /// The Bloom filter's offset, and length, if the writer stored it.
     pub bloom_filter: Option<(u64, Option<u32>)>,
     /// The column index's offset and length.
     pub column_index: Option<(u64, u32)>,
@@ -117,16 +117,16 @@ pub struct ColumnChunk {
     pub offset_index: Option<(u64, u32)>,
     /// The column's key-value metadata.
     pub key_values: Vec<KeyValue>,
-    /// True when the column, or its metadata, is encrypted.
+    /// True if the column, or its metadata, is encrypted.
     pub encrypted: bool,
 }
 
 impl ColumnChunk {
     /// Where the chunk's first page starts: the dictionary's, if there is one.
     ///
-    /// Some writers set a dictionary offset of 0, or one after the data: both mean that there is no dictionary. Arrow
-    /// C++ sets a data offset of 0 if a row group without rows has only a dictionary page: no page can start at 0,
-    /// where the magic is.
+    /// Some writers set a dictionary offset of 0, or one after the data: both mean that there is no dictionary. If a
+    /// row group without rows has only a dictionary page, Arrow C++ sets a data offset of 0, where the magic is and no
+    /// page can start.
     pub fn first_page_offset(&self) -> u64 {
         match self.dictionary_page_offset {
             Some(offset) if offset > 0 && (offset < self.data_page_offset || self.data_page_offset == 0) => {
@@ -147,7 +147,7 @@ pub struct Statistics {
     pub min_value: Option<Bytes>,
     /// The largest value or an upper bound, in the column's order.
     pub max_value: Option<Bytes>,
-    /// The deprecated bounds, of signed comparison: min and max.
+    /// The deprecated bounds, min and max, in signed order.
     pub deprecated_min: Option<Bytes>,
     /// See [`Statistics::deprecated_min`].
     pub deprecated_max: Option<Bytes>,
@@ -157,9 +157,9 @@ pub struct Statistics {
     pub distinct_count: Option<u64>,
     /// NaNs, of floating-point columns.
     pub nan_count: Option<u64>,
-    /// Whether `min_value` is itself in the column; unknown when absent.
+    /// Whether `min_value` occurs in the column; unknown if absent.
     pub is_min_value_exact: Option<bool>,
-    /// Whether `max_value` is itself in the column; unknown when absent.
+    /// Whether `max_value` occurs in the column; unknown if absent.
     pub is_max_value_exact: Option<bool>,
 }
 
@@ -168,8 +168,8 @@ pub struct Statistics {
 pub struct KeyValue {
     /// The key.
     pub key: String,
-    /// The value, if any. The format says text; some writers store bytes, so it is bytes here. A long one shares the
-    /// bytes that the host supplied, if they came in one piece.
+    /// The value, if any. The format says text, but some writers store bytes, so it is bytes here. Long values share
+    /// the bytes that the host supplied, if they arrived in one piece.
     pub value: Option<Bytes>,
 }
 
@@ -204,7 +204,7 @@ pub enum ColumnOrder {
     Ieee754Total,
     /// INT96 timestamps, chronologically.
     Int96Timestamp,
-    /// One that this version does not know.
+    /// An algorithm that this version does not know.
     Unknown(i16),
 }
 
@@ -215,7 +215,7 @@ pub enum EncryptionAlgorithm {
     AesGcmV1,
     /// AES-GCM for metadata, AES-CTR for pages.
     AesGcmCtrV1,
-    /// One that this version does not know.
+    /// An algorithm that this version does not know.
     Unknown(i16),
 }
 
@@ -227,7 +227,7 @@ pub enum Compression {
     Uncompressed,
     /// With a codec.
     Codec(Codec),
-    /// With one that this version does not know.
+    /// With a codec that this version does not know.
     Unknown(i32),
 }
 
@@ -266,21 +266,21 @@ pub enum Encoding {
     PlainDictionary,
     /// Run-length and bit-packed runs.
     Rle,
-    /// The deprecated packing of levels, most significant bit first.
+    /// The deprecated bit-packing of levels, most significant bit first.
     BitPacked,
     /// Deltas of integers in bit-packed blocks.
     DeltaBinaryPacked,
     /// Lengths as deltas, then the bytes.
     DeltaLengthByteArray,
-    /// Shared prefixes' lengths as deltas, then suffixes.
+    /// Lengths of shared prefixes as deltas, then suffixes.
     DeltaByteArray,
     /// Indices into the dictionary.
     RleDictionary,
-    /// Each value's bytes in streams of their own.
+    /// The bytes of values in separate streams: first, second, …
     ByteStreamSplit,
     /// Adaptive lossless floating-point.
     Alp,
-    /// One that this version does not know.
+    /// An encoding that this version does not know.
     Unknown(i32),
 }
 

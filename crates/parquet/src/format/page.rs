@@ -30,7 +30,7 @@ pub enum PageKind {
     DataV2(DataPageHeaderV2),
     /// `DICTIONARY_PAGE`.
     Dictionary(DictionaryPageHeader),
-    /// `INDEX_PAGE`, which holds nothing, or a type that this version does not know: to be skipped.
+    /// `INDEX_PAGE`, which holds nothing, or a type that this version does not know. Readers skip it.
     Other(i32),
 }
 
@@ -81,7 +81,7 @@ pub struct DictionaryPageHeader {
     pub is_sorted: Option<bool>,
 }
 
-/// What errors call it.
+/// Its name in errors.
 const HEADER: &str = "a page header";
 
 const HEADER_FIELDS: Fields = &[
@@ -124,7 +124,7 @@ impl PageHeader {
         Ok((header, reader.at()))
     }
 
-    /// Begins to skim a header that starts at `start` of the file and does not stand there whole.
+    /// Begins to skim a header that starts at `start` in the file and is not completely there yet.
     pub(crate) fn skim(start: u64, limits: &Limits) -> Skim {
         Skim::structure(HEADER, start, HEADER_FIELDS, limits)
     }
@@ -134,12 +134,12 @@ impl PageHeader {
         skim.read(read_page_header).map_err(|stop| stop.into_error(HEADER, skim.start()))
     }
 
-    /// The first fault of a header that cannot be skimmed on for `fault`.
+    /// The first error of a header that cannot be skimmed any further because of `fault`.
     pub(crate) fn fault_of(skim: &Skim, fault: Error) -> Error {
         first_fault(skim, fault, |reader| read_page_header(reader).map(drop))
     }
 
-    /// The error that a stop at a header is which starts at `start` of the file.
+    /// The error for a `stop` in a header that starts at `start` in the file.
     pub(crate) fn error(stop: Stop, start: u64) -> Error {
         stop.into_error(HEADER, start)
     }
@@ -262,7 +262,7 @@ fn read_dictionary(reader: &mut Reader<'_>) -> Thrift<DictionaryPageHeader> {
     })
 }
 
-/// A count, which Thrift can only say as a signed number.
+/// A count, which Thrift stores as a signed number.
 fn count(reader: &mut Reader<'_>) -> Thrift<u32> {
     let number = reader.i32()?;
     u32::try_from(number).or_else(|_| reader.corrupt("a negative count or size"))

@@ -18,35 +18,36 @@ use crate::thrift::{
     ANY, Field, Fields, Kind, READ_PRICE, Reader, Skim, Stop, Thrift, WHOLE_BYTES_MAX, Wanted, first_fault,
 };
 
-/// What a column chunk or schema element costs to read beside its bytes: some hundred nanoseconds, with its allocations.
+/// What a column chunk or schema element costs to read, besides its bytes: a few hundred nanoseconds, allocations
+/// included.
 const ELEMENT_UNITS: u64 = 500;
-/// What a pair of a key and a value costs.
+/// The cost of a key-value pair.
 const PAIR_UNITS: u64 = 150;
-/// What a field, or a small element of a list, costs.
+/// The cost of a field, or of a small element of a list.
 const FIELD_UNITS: u64 = 50;
-/// Row groups that are looked at together at the end, and what each costs.
+/// Row groups that are checked together at the end, and what each costs.
 const GROUPS_AT_ONCE: usize = 1024;
 const GROUP_PRICE: Price = Price::per_kilovalue(20 * 1024);
 
-/// Reads a footer, resumably, out of whatever pieces it comes in. A piece is released as soon as it is read.
+/// Reads a footer, resumably, from pieces of any size. A piece is released as soon as it is read.
 #[derive(Debug)]
 pub(crate) struct FooterParser {
     /// Where the footer starts and ends in the file, and where the next byte is.
     start: u64,
     end: u64,
     at: u64,
-    /// The piece that the next byte is in, and how much of it is read.
+    /// The piece that the next byte is in, and how much of it has been read.
     piece: Bytes,
     read: usize,
-    /// What is long, or cut by the border of two pieces.
+    /// A value that is long, or cut by the end of a piece.
     skim: Option<Box<Skim>>,
     expects: Expects,
     limits: Limits,
     version: Option<i32>,
-    /// The footer's total, which must be there, though nothing depends on it.
+    /// The footer's number of rows. It must be present, but is not used.
     rows: Option<u64>,
     building: Option<SchemaBuilder>,
-    /// The schema's element that was read last, until it is built in.
+    /// The schema's element that was read last, until it is added to the schema.
     element: Option<Element>,
     schema: Option<Schema>,
     row_groups: Option<Segmented<RowGroup>>,
@@ -54,7 +55,7 @@ pub(crate) struct FooterParser {
     created_by: Option<String>,
     column_orders: Segmented<ColumnOrder>,
     encryption: Option<EncryptionAlgorithm>,
-    /// Bytes of memory that the elements take, about.
+    /// Bytes of memory that the elements take, approximately.
     held: u64,
 }
 
@@ -67,7 +68,7 @@ enum Expects {
     SchemaElements { left: usize },
     /// `left` more row groups.
     RowGroups { left: usize },
-    /// A field of the last row group, after the field `last`; `left` row groups follow it.
+    /// A field of the last row group, after the field `last`; `left` more row groups follow.
     RowGroupField { last: i16, left: usize, seen_rows: bool },
     /// `chunks` more column chunks of the last row group.
     ColumnChunks { chunks: usize, left: usize, seen_rows: bool },
@@ -75,14 +76,15 @@ enum Expects {
     KeyValues { left: usize },
     /// `left` more column orders.
     ColumnOrders { left: usize },
-    /// Nothing: the structure has ended, and row groups from this one on are looked at, the first of whose rows has this number.
+    /// Nothing: the structure has ended. Row groups from `group` on are still to be checked; the first of their rows is
+    /// `first_row`.
     Checks { group: usize, first_row: u64 },
 }
 
-/// What errors call it.
+/// Its name in errors.
 const FOOTER: &str = "the footer";
 
-/// What is known of `FileMetaData`, field by field; the long lists are read element by element.
+/// The known fields of `FileMetaData`; the long lists are read element by element.
 const FILE_FIELDS: Fields = &[
     (1, Wanted::Scalar),
     (2, Wanted::Head),
@@ -130,7 +132,7 @@ const COLUMN_METADATA_FIELDS: Fields = &[
     (16, Wanted::Struct(more::SIZE_FIELDS)),
     (17, Wanted::Struct(more::GEOSPATIAL_FIELDS)),
 ];
-/// What is known of `Statistics`.
+/// The known fields of `Statistics`.
 pub(super) const STATISTICS_FIELDS: Fields = &[
     (1, Wanted::Bytes),
     (2, Wanted::Bytes),
@@ -144,7 +146,7 @@ pub(super) const STATISTICS_FIELDS: Fields = &[
 ];
 
 impl FooterParser {
-    /// A parser of a footer that stands in `range` of the file.
+    /// A parser of a footer that is at `range` in the file.
     pub(crate) fn new(range: core::ops::Range<u64>, limits: Limits) -> FooterParser {
         FooterParser {
             start: range.start,
@@ -169,7 +171,7 @@ impl FooterParser {
         }
     }
 
-    /// Reads on, and releases what was read. It needs the bytes from a place on.
+    /// Continues reading, and releases what was read.
     pub(crate) fn step(
         &mut self,
         input: &mut Input,
@@ -202,7 +204,7 @@ impl FooterParser {
         }
     }
 
-    /// Takes the piece that the next byte is in. False when it is not there.
+    /// Takes the piece with the next byte. False if it has not arrived.
     fn take_piece(&mut self, input: &mut Input) -> bool {
         self.piece = input.segment(self.at, self.end - self.at);
         self.read = 0;
@@ -210,12 +212,12 @@ impl FooterParser {
         !self.piece.is_empty()
     }
 
-    /// False while a long string, all of which is there, is put together.
+    /// False while a long string, whose bytes have all arrived, is put together.
     fn wants_bytes(&self) -> bool {
         self.skim.as_ref().is_none_or(|skim| skim.wants() > 0)
     }
 
-    /// Reads what is next where it stands; or begins to skim it, if it does not stand there.
+    /// Reads the next value in place, or begins to skim it if it is not all in this piece.
     fn read_here(&mut self, budget: &mut Budget<'_>) -> Result<()> {
         let piece = core::mem::take(&mut self.piece);
         let rest = piece.get(self.read..).unwrap_or_default();
@@ -238,7 +240,7 @@ impl FooterParser {
         self.take_in(read)
     }
 
-    /// What reading the next thing costs, beside its bytes.
+    /// The cost of reading the next value, besides its bytes.
     fn units(&self) -> u64 {
         match self.expects {
             Expects::SchemaElements { left: 1.. } | Expects::ColumnChunks { chunks: 1.., .. } => {
@@ -279,7 +281,7 @@ impl FooterParser {
             }
             Err(fault) => {
                 let fault = first_fault(&skim, fault, |reader| self.read_one(reader));
-                // What it holds may be much to drop.
+                // Dropping what it holds may be much work.
                 self.skim = Some(skim);
                 return Err(fault);
             }
@@ -297,9 +299,9 @@ impl FooterParser {
         }
     }
 
-    /// Counts what was read of so many bytes, and builds the schema.
+    /// Accounts for `bytes` that were read, and builds the schema.
     fn take_in(&mut self, bytes: usize) -> Result<()> {
-        // Lists of numbers take more than their bytes, but there are few of them.
+        // Lists of numbers take more than their bytes, but they are few.
         self.held += 2 * u64_of(bytes);
         let Some(building) = &mut self.building else { return Ok(()) };
         if let Some(element) = self.element.take() {
@@ -425,7 +427,7 @@ impl FooterParser {
             }
             2 => {
                 let bytes = reader.expect(field, Kind::I64, Reader::i64)?;
-                // Some writers have left a negative number here; nothing depends on it.
+                // Some writers store a negative number here; it is not used.
                 self.row_group(reader)?.uncompressed_bytes = u64::try_from(bytes).unwrap_or(0);
             }
             3 => {
@@ -458,7 +460,7 @@ impl FooterParser {
         }
     }
 
-    /// Looks at some row groups, once all is there: numbers their rows, and counts their columns.
+    /// Checks some row groups, once everything is read: numbers their rows, and counts their columns.
     fn check(
         &mut self,
         group: usize,
@@ -497,7 +499,7 @@ impl FooterParser {
         Ok(Some(FileMetaData {
             version: self.version.unwrap_or(1),
             schema,
-            // The row groups hold the rows; a writer is known whose total in the footer was wrong.
+            // The sum over the row groups: one writer is known to store a wrong total.
             rows: next_row,
             row_groups,
             key_values: core::mem::take(&mut self.key_values),
@@ -535,7 +537,7 @@ fn column_chunk(reader: &mut Reader<'_>) -> Thrift<ColumnChunk> {
     if !has_metadata && !chunk.encrypted {
         return reader.corrupt("a column chunk without metadata");
     }
-    // Of no bytes: a writer's way to say none.
+    // Zero bytes: a writer's way of saying none.
     chunk.column_index = column_index.0.zip(column_index.1).filter(|(_, bytes)| *bytes > 0);
     chunk.offset_index = offset_index.0.zip(offset_index.1).filter(|(_, bytes)| *bytes > 0);
     Ok(chunk)
@@ -561,7 +563,7 @@ fn column_metadata(reader: &mut Reader<'_>, chunk: &mut ColumnChunk) -> Thrift<(
             }
             9 => data_page = Some(reader.expect(field, Kind::I64, unsigned)?),
             11 => {
-                // Negative: a writer's way to say none.
+                // Negative: a writer's way of saying none.
                 let offset = reader.expect(field, Kind::I64, Reader::i64)?;
                 chunk.dictionary_page_offset = u64::try_from(offset).ok();
             }
@@ -600,7 +602,7 @@ fn column_metadata(reader: &mut Reader<'_>, chunk: &mut ColumnChunk) -> Thrift<(
 /// Reads `Statistics`.
 pub(super) fn statistics(reader: &mut Reader<'_>) -> Thrift<Statistics> {
     let mut statistics = Statistics::default();
-    // Counts that cannot be are taken as not known: statistics are hints, and old writers left rubbish in them.
+    // Invalid counts are treated as unknown: statistics are hints, and old writers left garbage in them.
     let count = |reader: &mut Reader<'_>, field| -> Thrift<Option<u64>> {
         Ok(u64::try_from(reader.expect(field, Kind::I64, Reader::i64)?).ok())
     };
@@ -705,7 +707,7 @@ fn unsigned_32(reader: &mut Reader<'_>) -> Thrift<u32> {
     u32::try_from(number).or_else(|_| reader.corrupt("a negative count, size or offset"))
 }
 
-/// Text that only people read: what is not UTF-8 is replaced.
+/// Text that only people read: invalid UTF-8 is replaced.
 fn lossy_string(reader: &mut Reader<'_>) -> Thrift<String> {
     Ok(String::from_utf8_lossy(reader.binary()?).into_owned())
 }

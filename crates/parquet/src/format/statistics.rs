@@ -3,16 +3,16 @@
 use crate::thrift::{Fields, Kind, Reader, Thrift, Wanted};
 use alloc::vec::Vec;
 
-/// For estimating how much memory a chunk's values take, and how its lists and structs are filled (`SizeStatistics`).
+/// For estimating how much memory a chunk's values take, and how full its lists and structs are (`SizeStatistics`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SizeStatistics {
     /// The bytes of all BYTE_ARRAY values, without their lengths and before encoding.
     pub unencoded_byte_array_data_bytes: Option<u64>,
-    /// The count of each repetition level, from 0 on. Empty if the writer did not say; it need not if there is only
-    /// one level.
+    /// The count of each repetition level, from 0 on. Empty if the writer did not store it, which is optional if there
+    /// is only one level.
     pub repetition_level_histogram: Vec<u64>,
-    /// The count of each definition level, from 0 on. Empty if the writer did not say; it need not if there are at
-    /// most two levels.
+    /// The count of each definition level, from 0 on. Empty if the writer did not store it, which is optional if there
+    /// are at most two levels.
     pub definition_level_histogram: Vec<u64>,
 }
 
@@ -21,7 +21,8 @@ pub struct SizeStatistics {
 pub struct GeospatialStatistics {
     /// A box around all of them.
     pub bounding_box: Option<BoundingBox>,
-    /// The ISO WKB codes of all types in the chunk: 1 is a point, 1001 a point with Z. Empty if unknown.
+    /// The ISO WKB codes of all types in the chunk, such as 1 for a point and 1001 for a point with Z. Empty if
+    /// unknown.
     pub geospatial_types: Vec<i32>,
 }
 
@@ -32,15 +33,15 @@ pub struct BoundingBox {
     pub x: (f64, f64),
     /// South to north.
     pub y: (f64, f64),
-    /// Heights, if there are any.
+    /// Heights, if any.
     pub z: Option<(f64, f64)>,
-    /// Measures, if there are any.
+    /// Measures, if any.
     pub m: Option<(f64, f64)>,
 }
 
-/// What is known of `SizeStatistics`.
+/// The known fields of `SizeStatistics`.
 pub(super) const SIZE_FIELDS: Fields = &[(1, Wanted::Scalar), (2, Wanted::Scalars), (3, Wanted::Scalars)];
-/// What is known of `GeospatialStatistics`.
+/// The known fields of `GeospatialStatistics`.
 pub(super) const GEOSPATIAL_FIELDS: Fields = &[(1, Wanted::Struct(BOX_FIELDS)), (2, Wanted::Scalars)];
 const BOX_FIELDS: Fields = &[
     (1, Wanted::Scalar),
@@ -53,7 +54,7 @@ const BOX_FIELDS: Fields = &[
     (8, Wanted::Scalar),
 ];
 
-/// Reads `SizeStatistics`. Counts that cannot be are taken as not known, as in `Statistics`.
+/// Reads `SizeStatistics`. Invalid counts are treated as unknown, as in `Statistics`.
 pub(super) fn size_statistics(reader: &mut Reader<'_>) -> Thrift<SizeStatistics> {
     let mut sizes = SizeStatistics::default();
     reader.structure(|reader, field| {
@@ -71,13 +72,13 @@ pub(super) fn size_statistics(reader: &mut Reader<'_>) -> Thrift<SizeStatistics>
     Ok(sizes)
 }
 
-/// A histogram; an empty one where a count is negative.
+/// A histogram; empty if a count is negative.
 fn histogram(reader: &mut Reader<'_>) -> Thrift<Vec<u64>> {
     let counts = reader.each(Kind::I64, |reader| Ok(u64::try_from(reader.i64()?).ok()))?;
     Ok(counts.into_iter().collect::<Option<_>>().unwrap_or_default())
 }
 
-/// Reads `GeospatialStatistics`. A box that lacks what is required is taken as none.
+/// Reads `GeospatialStatistics`. A box that lacks a required field is treated as absent.
 pub(super) fn geospatial_statistics(reader: &mut Reader<'_>) -> Thrift<GeospatialStatistics> {
     let mut statistics = GeospatialStatistics::default();
     reader.structure(|reader, field| {

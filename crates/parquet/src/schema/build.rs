@@ -12,7 +12,7 @@ use super::{
 };
 use crate::thrift::{ANY, Fields, Kind, Reader, Thrift, Wanted};
 
-/// An element as it stands in the footer (`SchemaElement`).
+/// An element as stored in the footer (`SchemaElement`).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Element {
     physical_type: Option<i32>,
@@ -27,7 +27,7 @@ pub(crate) struct Element {
     logical_type: Option<LogicalType>,
 }
 
-/// What is known of `SchemaElement`.
+/// The known fields of `SchemaElement`.
 pub(crate) const ELEMENT_FIELDS: Fields = &[
     (1, Wanted::Scalar),
     (2, Wanted::Scalar),
@@ -93,7 +93,7 @@ fn read_logical_type(reader: &mut Reader<'_>) -> Thrift<Option<LogicalType>> {
                 4 => plain(reader, LogicalType::Enum),
                 5 => read_decimal(reader),
                 6 => plain(reader, LogicalType::Date),
-                // A time of a unit that this version does not know is a logical type that it does not know.
+                // A time in a unit that this version does not know becomes a logical type that it does not know.
                 7 => Ok(match read_time(reader)? {
                     (is_adjusted_to_utc, Some(unit)) => LogicalType::Time { is_adjusted_to_utc, unit },
                     (_, None) => LogicalType::Unrecognised { number: 7, has_fields: true },
@@ -228,10 +228,10 @@ struct Open {
     path_bytes: usize,
 }
 
-/// Levels of nesting that levels can count, whatever the limit: each adds one to 16 bits at most, and so does the leaf.
+/// Maximum nesting, whatever the limit: levels have 16 bits, and each group and the leaf add at most one.
 const NESTING_MAX: u32 = u16::MAX as u32 - 1;
 
-/// Builds the tree from its elements, one after the other, depth-first. Never recurses.
+/// Builds the tree from its elements, one by one, depth-first. Never recurses.
 #[derive(Debug)]
 pub(crate) struct SchemaBuilder {
     schema: Schema,
@@ -239,7 +239,7 @@ pub(crate) struct SchemaBuilder {
     open: Vec<Open>,
     /// The path of the last element.
     path: String,
-    /// A long name of a group is in the path of every leaf below it, but in the footer once.
+    /// The long name of a group is in the footer once, but in the path of every leaf below it.
     paths_bytes: u64,
     total: usize,
     limits: Limits,
@@ -262,8 +262,8 @@ impl SchemaBuilder {
     ///
     /// # Errors
     ///
-    /// `Corrupt` for elements that are no tree or have types that cannot be; `LimitExceeded` for `nesting`, for `structure_bytes` of
-    /// a path, and for `footer_bytes` of all paths.
+    /// `Corrupt` for elements that are not a tree or have invalid types; `LimitExceeded` for `nesting`, for
+    /// `structure_bytes` of a path, and for `footer_bytes` of all paths.
     pub(crate) fn add(&mut self, element: Element) -> Result<()> {
         let index = self.schema.nodes.len();
         let is_root = index == 0;
@@ -296,7 +296,7 @@ impl SchemaBuilder {
         }
         self.limits.check(Limit::StructureBytes, u64_of(self.path.len()))?;
         let repetition = match element.repetition {
-            // The root's repetition means nothing, and writers put anything there.
+            // The root's repetition is meaningless, and writers set it to anything.
             _ if is_root => Repetition::Required,
             Some(0) => Repetition::Required,
             Some(1) => Repetition::Optional,
@@ -323,7 +323,7 @@ impl SchemaBuilder {
         let converted_type = element.converted_type.map(ConvertedType);
         let converted = converted_type.and_then(|it| it.logical_type(element.scale, element.precision));
         let annotation = match (&element.logical_type, converted) {
-            // So parquet-java annotates an interval, which only the converted types have.
+            // Parquet-java's annotation of an interval, which only exists as a converted type.
             (Some(LogicalType::Unknown) | None, Some(LogicalType::Interval)) => Some(LogicalType::Interval),
             (Some(logical_type), _) => Some(logical_type.clone()),
             (None, converted) => converted,
@@ -377,7 +377,7 @@ impl SchemaBuilder {
         Ok(())
     }
 
-    /// The schema, all of whose elements were added.
+    /// Returns the schema once all elements were added.
     ///
     /// # Errors
     ///
@@ -429,7 +429,7 @@ fn physical_type(element: &Element) -> Result<PhysicalType> {
     })
 }
 
-/// Checks that an annotation stands on a physical type that can carry it (`LogicalTypes.md`).
+/// Checks that the physical type can carry the annotation (`LogicalTypes.md`).
 pub(super) fn check_annotation(annotation: Option<&LogicalType>, physical_type: PhysicalType) -> Result<()> {
     use PhysicalType::{ByteArray, FixedLenByteArray, Int32, Int64};
     let Some(annotation) = annotation else { return Ok(()) };
@@ -556,7 +556,7 @@ mod tests {
         let annotation = |converted_type| built(converted_type).nodes()[1].logical_type.clone();
         assert_eq!(annotation(Some(21)), Some(LogicalType::Interval));
         assert_eq!(annotation(None), Some(LogicalType::Unknown));
-        // UTF8: no writer is known to contradict itself so.
+        // UTF8: no writer is known to contradict itself in this way.
         assert_eq!(annotation(Some(0)), Some(LogicalType::Unknown));
     }
 

@@ -1,7 +1,7 @@
-//! A schema as a tree of what its fields mean, and the schema that such a tree is written as.
+//! A schema as a tree of what its fields mean, and the schema that is written for such a tree.
 //!
-//! Lists and maps are written in the one shape that the format asks for (`LogicalTypes.md`, "Nested Types"), whatever shape they
-//! were read from. That never changes a level: what the shapes differ in are required nodes.
+//! Lists and maps are written in the one shape that the format recommends (`LogicalTypes.md`, "Nested Types"), whatever
+//! shape they were read from. That never changes a level: the shapes differ only in required nodes.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -20,11 +20,11 @@ pub(super) struct Field<M> {
     pub(super) name: String,
     pub(super) field_id: Option<i32>,
     pub(super) is_nullable: bool,
-    /// Of leaves and structs; what lists and maps have is theirs by kind.
+    /// Of leaves and structs; lists and maps have theirs by kind.
     pub(super) logical_type: Option<LogicalType>,
     pub(super) converted_type: Option<ConvertedType>,
     pub(super) kind: FieldKind<M>,
-    /// What else is to be known of it.
+    /// What else its user keeps about it.
     pub(super) marks: M,
 }
 
@@ -37,12 +37,12 @@ pub(super) enum FieldKind<M> {
     Map(Box<Field<M>>, Option<Box<Field<M>>>),
 }
 
-/// The fields of a struct, and where each name is among them.
+/// The fields of a struct, and an index of their names.
 #[derive(Debug)]
 pub(super) struct Fields<M> {
     pub(super) list: Vec<Field<M>>,
     pub(super) by_name: BTreeMap<String, usize>,
-    /// Of a union: the last source that has the struct.
+    /// In a union: the last source that has the struct.
     pub(super) last: Option<usize>,
 }
 
@@ -53,12 +53,12 @@ impl<M> Default for Fields<M> {
 }
 
 impl<M: Default> Field<M> {
-    /// The field that a shape of `schema` is. It recurses, as deep as shapes are.
+    /// The field that a shape of `schema` describes. It recurses as deep as shapes are.
     pub(super) fn of(schema: &Schema, shape: &Shape) -> Field<M> {
         let node = &schema.nodes[shape.node];
         let below = |shape: &Shape| Box::new(Field::of(schema, shape));
         let kind = match &shape.kind {
-            // A shape's leaf is a node's, whose range has it.
+            // A shape's leaf is in its node's range of leaves.
             ShapeKind::Leaf => FieldKind::Leaf(schema.leaves[shape.leaves.start].physical_type),
             ShapeKind::Struct(fields) => FieldKind::Struct(Fields {
                 list: fields.iter().map(|field| Field::of(schema, field)).collect(),
@@ -88,11 +88,11 @@ pub(super) struct Writer {
     path: String,
 }
 
-/// The converted types that say LIST and MAP.
+/// The converted types LIST and MAP.
 const CONVERTED_LIST: ConvertedType = ConvertedType(3);
 const CONVERTED_MAP: ConvertedType = ConvertedType(1);
 
-/// Where a node is put.
+/// Where a node is added.
 #[derive(Clone, Copy)]
 struct Place {
     parent: usize,
@@ -101,7 +101,7 @@ struct Place {
 }
 
 impl Writer {
-    /// A schema whose root has this name, and nothing below it yet.
+    /// A schema whose root has this name, with nothing below it yet.
     pub(super) fn new(name: &str) -> Writer {
         let mut writer = Writer {
             schema: Schema { nodes: Segmented::new(), leaves: Segmented::new() },
@@ -112,7 +112,7 @@ impl Writer {
         writer
     }
 
-    /// Adds a child of the root. `told` hears of each field's node.
+    /// Adds a child of the root. `told` is called with the node of each field.
     pub(super) fn add<M>(&mut self, field: &Field<M>, told: &mut impl FnMut(usize, &Field<M>)) {
         self.field(field, &field.name, Place { parent: 0, definition: 0, repetition: 0 }, told);
     }
@@ -182,7 +182,7 @@ impl Writer {
         self.path.truncate(path_bytes);
     }
 
-    /// The repeated group of a list or map, and where what is below it is put.
+    /// Adds the repeated group of a list or map. Returns where its contents are added.
     fn repeated(&mut self, name: &str, parent: usize, place: Place) -> Place {
         let named = Named { name, field_id: None, annotation: None, converted_type: None };
         let node = self.node(named, Repetition::Repeated, parent, None);

@@ -1,6 +1,6 @@
-//! Schemas that are built from their fields' meaning, rather than read from a file.
+//! Schemas that are built from the meaning of their fields instead of being read from a file.
 //!
-//! Lists and maps are written in the one shape that the format asks for (`LogicalTypes.md`, "Nested Types").
+//! Lists and maps are written in the one shape that the format recommends (`LogicalTypes.md`, "Nested Types").
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -45,7 +45,7 @@ pub enum FieldType {
     Struct(Vec<FieldDef>, Option<LogicalType>),
     /// Elements.
     List(Box<FieldDef>),
-    /// Keys, which are never null, and values; or keys alone.
+    /// Keys, which are never null, and values; or only keys.
     Map(Box<FieldDef>, Option<Box<FieldDef>>),
 }
 
@@ -67,8 +67,8 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// `Misuse`, naming the column, for a logical type that cannot annotate its physical one, a group without fields, and keys of a map
-    /// that may be null; `LimitExceeded` for more levels than [`Limits::DEFAULT`] has in `nesting`.
+    /// `Misuse`, naming the column, for a logical type that cannot annotate its physical type, a group without fields,
+    /// or nullable keys of a map; `LimitExceeded` for nesting deeper than [`Limits::DEFAULT`] allows.
     pub fn of_fields(fields: &[FieldDef]) -> Result<Schema> {
         let mut writer = Writer::new("schema");
         for def in fields {
@@ -82,7 +82,7 @@ impl Schema {
     }
 }
 
-/// A field and all below it. It recurses, as deep as the limit lets it.
+/// A field and everything below it. It recurses as deep as the limit allows.
 fn field(def: &FieldDef, depth: u32) -> Result<Field<()>> {
     Limits::DEFAULT.check(Limit::Nesting, depth.into())?;
     let below = |def: &FieldDef| field(def, depth + 1).map(Box::new);

@@ -6,7 +6,7 @@
 use super::build::check_annotation;
 use super::{Leaf, LogicalType, PhysicalType, Schema, TimeUnit};
 
-/// What the values of a leaf mean: its physical type and its annotation, in one.
+/// What the values of a leaf mean: its physical type and its annotation, together.
 ///
 /// The enum is not `#[non_exhaustive]`: code that maps values has to decide about each meaning, and the compiler
 /// points out a new one.
@@ -25,7 +25,7 @@ pub enum Meaning {
     Boolean,
     /// INT and UINT of 8, 16 and 32 bits in INT32, of 64 bits in INT64; an INT32 or INT64 without annotation is signed.
     Integer {
-        /// 8, 16, 32 or 64. Nothing keeps a file from having values beyond 8 or 16 bits.
+        /// 8, 16, 32 or 64. A file may still hold values beyond 8 or 16 bits.
         bit_width: u8,
         /// Signed or not.
         is_signed: bool,
@@ -79,8 +79,8 @@ pub enum Meaning {
     Geometry,
     /// GEOGRAPHY, in WKB.
     Geography,
-    /// An annotation that this version does not know, or that does not suit the physical type (no schema has such).
-    /// Values are those of the physical type, see [`Meaning::read_as`], but their order is unknown.
+    /// An annotation that this version does not know, or that does not suit the physical type (schemas never have the
+    /// latter). Values are those of the physical type, see [`Meaning::read_as`], but their order is unknown.
     Unrecognised,
 }
 
@@ -110,7 +110,7 @@ impl Meaning {
             LogicalType::Float16 => Meaning::Float16,
             LogicalType::Geometry { .. } => Meaning::Geometry,
             LogicalType::Geography { .. } => Meaning::Geography,
-            // Those of groups, and those not known.
+            // Those of groups, and unknown ones.
             LogicalType::Map
             | LogicalType::MapKeyValue
             | LogicalType::List
@@ -132,7 +132,7 @@ impl Meaning {
         }
     }
 
-    /// The meaning as which values are read: that of the physical type if the annotation is unknown.
+    /// The meaning that values are read with: that of the physical type if the annotation is unknown.
     #[must_use]
     pub fn read_as(self, physical_type: PhysicalType) -> Meaning {
         if self == Meaning::Unrecognised { Meaning::of_physical(physical_type) } else { self }
@@ -143,7 +143,7 @@ impl Meaning {
         matches!(self, Meaning::String | Meaning::Enum | Meaning::Json)
     }
 
-    /// Whether values are numbers: integers, decimals, and floats with NaN, too.
+    /// Whether values are numbers: integers, decimals, and floats, NaN included.
     pub fn is_number(self) -> bool {
         matches!(self, Meaning::Integer { .. } | Meaning::Decimal { .. }) || self.is_floating()
     }

@@ -37,17 +37,17 @@ pub struct Schema {
 /// A group or a leaf of the tree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// The field's name; of the root, a name that means nothing.
+    /// The field's name. The root's name is meaningless.
     pub name: String,
-    /// How often it stands in its parent. The root is required.
+    /// How often it occurs in its parent. The root is required.
     pub repetition: Repetition,
-    /// What the writer annotated it with, the newer `logicalType` before the older `converted_type`.
+    /// The writer's annotation: the newer `logicalType`, or else the older `converted_type`.
     pub logical_type: Option<LogicalType>,
-    /// The older annotation, as it stood.
+    /// The older annotation, as stored.
     pub converted_type: Option<ConvertedType>,
     /// The number that the original schema gave it.
     pub field_id: Option<i32>,
-    /// The parent's index in [`Schema::nodes`]; of the root, its own.
+    /// The parent's index in [`Schema::nodes`]; the root is its own parent.
     pub parent: usize,
     /// Group or leaf.
     pub kind: NodeKind,
@@ -68,14 +68,14 @@ pub enum NodeKind {
     },
 }
 
-/// A leaf: what a column chunk holds.
+/// A leaf, which has a column chunk per row group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaf {
     /// Its node's index in [`Schema::nodes`].
     pub node: usize,
     /// How values are held.
     pub physical_type: PhysicalType,
-    /// The definition level of a value that is there.
+    /// The definition level of a value that is present.
     pub definition_max: u16,
     /// The largest repetition level.
     pub repetition_max: u16,
@@ -99,7 +99,7 @@ impl Schema {
         &self.nodes[leaf.node]
     }
 
-    /// The indices of a group's children; none for a leaf or an index that is not there.
+    /// The indices of a group's children; none for a leaf or an invalid index.
     pub fn children(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let end = match self.nodes.get(node).map(|node| node.kind) {
             Some(NodeKind::Group { end }) => end,
@@ -119,7 +119,7 @@ impl Schema {
         })
     }
 
-    /// The leaves below a node, or the leaf that it is.
+    /// The leaves below a node; for a leaf, itself.
     pub fn leaves_of(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let end = match self.nodes.get(node).map(|node| node.kind) {
             Some(NodeKind::Group { end }) => end,
@@ -133,19 +133,19 @@ impl Schema {
         })
     }
 
-    /// Lets go of a leaf or a node. False when none is left: what is popped from is no schema any more.
+    /// Releases a leaf or a node; false if none is left. Afterwards it is no longer a usable schema.
     pub(crate) fn pop(&mut self) -> bool {
         self.leaves.pop().is_some() || self.nodes.pop().is_some()
     }
 
-    /// The root's child of that name; the first, should there be several.
+    /// The root's child with that name; the first, if there are several.
     pub fn child_of_root(&self, name: &str) -> Option<usize> {
         self.children(0).find(|&child| self.nodes[child].name == name)
     }
 }
 
 impl Leaf {
-    /// True for a column that is a child of the root and not repeated: one value or null a row.
+    /// True for a column that is a child of the root and not repeated: it has one value or null per row.
     pub fn is_flat(&self) -> bool {
         self.repetition_max == 0 && self.definition_max <= 1
     }

@@ -10,15 +10,15 @@ use marquetry_base::{Error, Result};
 use super::field::{Field, FieldKind, Writer};
 use super::{LogicalType, Schema, Shape, ShapeKind};
 
-/// A part of a schema: some columns, complete or in part.
+/// Part of a schema: some columns, complete or in part.
 ///
 /// A path leads from a column down to a field: fields of groups by their names; `element` is a list's element, `key`
 /// and `value` are a map's, and a field of a list's element can be named without `element`. So a list `items` of
 /// groups with a field `price` has `items.price`, which is `items.element.price`, and, as the format spells it,
 /// `items.list.element.price`.
 ///
-/// Columns are in the order in which they are added, and fields below them in that of the schema. A map's keys alone
-/// are a map without values, and its values alone a list.
+/// Columns are in the order in which they are added, and fields below them in the order of the schema. A map's keys
+/// alone are a map without values, and its values alone a list.
 ///
 /// This is planning work and is not sliced: [`Projection::new`] and [`Projection::schema`] take about a microsecond
 /// per column, 0.1 s for a hundred thousand. A host that must not stall does this on another thread for wide schemas,
@@ -30,21 +30,21 @@ pub struct Projection<'a> {
     columns: BTreeMap<&'a str, usize>,
     /// Columns' nodes, in the order of the projection.
     chosen: Vec<usize>,
-    /// Those of them that are taken whole.
+    /// Those of them that are selected completely.
     whole: BTreeSet<usize>,
-    /// Those of which anything is taken.
+    /// Those that are selected at least in part.
     known: BTreeSet<usize>,
     is_wanted: Vec<bool>,
-    /// The shapes of columns into which paths led, by node.
+    /// The shapes of columns that paths led into, by node.
     shapes: BTreeMap<usize, Shape>,
-    /// The places of the fields of groups into which paths led, by the group's node.
+    /// The indices of the fields of groups that paths led into, by the group's node.
     fields: BTreeMap<usize, BTreeMap<&'a str, usize>>,
 }
 
 /// A part of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathPart {
-    /// A name, or a part of one: if names contain dots, consecutive parts form the longest name that exists.
+    /// A name, or part of one: if names contain dots, the longest name that consecutive parts form wins.
     pub text: String,
     /// Whether it is a complete name, whatever follows.
     pub is_whole: bool,
@@ -55,14 +55,14 @@ pub struct PathPart {
 pub enum PathError {
     /// No field has this name.
     NoSuchField {
-        /// The part of the path that leads nowhere, dotted.
+        /// The part of the path that was not found, joined with dots.
         name: String,
         /// The field where it was looked for; `None` for the columns.
         node: Option<usize>,
     },
     /// Everything that it leads to is already in the projection.
     Twice,
-    /// It leads into a VARIANT, which is only taken as a whole.
+    /// It leads into a VARIANT, which can only be selected as a whole.
     Variant {
         /// Its node.
         node: usize,
@@ -72,7 +72,7 @@ pub enum PathError {
 }
 
 impl<'a> Projection<'a> {
-    /// A projection of nothing.
+    /// An empty projection.
     pub fn new(schema: &'a Schema) -> Projection<'a> {
         let mut columns = BTreeMap::new();
         for node in schema.children(0) {
@@ -90,7 +90,7 @@ impl<'a> Projection<'a> {
         }
     }
 
-    /// Adds what a path leads to. A name that is not found exactly is looked up in lower case, as in CQL.
+    /// Adds what a path names. A name that is not found exactly is looked up in lower case, as in CQL.
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl<'a> Projection<'a> {
         Ok(())
     }
 
-    /// Adds a whole column, by its node: a child of the root.
+    /// Adds a complete column, by its node: a child of the root.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl<'a> Projection<'a> {
         Ok(())
     }
 
-    /// Whether anything of a node of the schema is in the projection.
+    /// Whether any part of a node of the schema is in the projection.
     pub fn has(&self, node: usize) -> bool {
         self.whole.contains(&node) || self.schema.leaves_of(node).any(|leaf| self.is_wanted[leaf])
     }
@@ -164,7 +164,7 @@ impl<'a> Projection<'a> {
         Ok(writer.finish())
     }
 
-    /// The field of a group that a path begins with, and how many of its parts name it.
+    /// The field of a group that a path begins with, and how many of the path's parts name it.
     fn field_of<'s>(
         &mut self,
         group: &Shape,
@@ -180,7 +180,7 @@ impl<'a> Projection<'a> {
         longest(path, |wanted| fields.get(*by_name.get(wanted)?))
     }
 
-    /// The leaves that the rest of a path leads to. It recurses, as deep as shapes are.
+    /// The leaves that the rest of a path names. It recurses as deep as shapes are.
     fn below(&mut self, shape: &Shape, path: &[PathPart]) -> Result<Range<usize>, PathError> {
         if path.is_empty() {
             return Ok(shape.leaves.clone());
@@ -198,7 +198,7 @@ impl<'a> Projection<'a> {
                 self.below(field, &path[used..])
             }
             ShapeKind::List(_, element) => {
-                // A group's own field goes before what a list calls its element.
+                // A group's own field takes precedence over the list's name for its element.
                 if let ShapeKind::Struct(fields) = &element.kind
                     && self.field_of(element, fields, path).is_some()
                 {
@@ -228,7 +228,7 @@ fn is_variant(logical_type: Option<&LogicalType>) -> bool {
     matches!(logical_type, Some(LogicalType::Variant { .. }))
 }
 
-/// The field that the longest beginning of a path names, and how many parts that is.
+/// The field named by the longest prefix of a path, and the number of parts in that prefix.
 fn longest<T>(path: &[PathPart], find: impl Fn(&str) -> Option<T>) -> Option<(T, usize)> {
     let first_whole = path.iter().take_while(|part| !part.is_whole).count();
     let parts_max = first_whole.max(1).min(path.len());
@@ -246,7 +246,7 @@ fn no_such_field(path: &[PathPart], node: Option<usize>) -> PathError {
     PathError::NoSuchField { name: dotted(path), node }
 }
 
-/// Groups of nothing are only taken with the whole column.
+/// Empty groups are only selected with the complete column.
 fn drop_empty(field: &mut Field<()>) -> bool {
     match &mut field.kind {
         FieldKind::Leaf(_) => true,

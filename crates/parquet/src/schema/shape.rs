@@ -18,7 +18,7 @@ use super::{LogicalType, NodeKind, Repetition, Schema};
 /// list. A slot is null when its entry's definition level is below [`Shape::definition`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
-    /// The node that gives the field its name, logical type and repetition.
+    /// The node with the field's name, logical type and repetition.
     pub node: usize,
     /// Whether a slot can be null.
     pub is_nullable: bool,
@@ -59,31 +59,31 @@ pub struct Repeated {
 struct Levels {
     definition: u16,
     repetition: u16,
-    /// The groups that it is in and itself, but for those that make lists: these count as repetition levels. A list may be one
-    /// node, two or three, and must not be too deep because it is spelt in the longest way.
+    /// The groups around it and itself, except those of lists, which count as repetition levels. A list may be one
+    /// node, two or three, and must not be too deep only because it is written in the longest form.
     depth: u16,
 }
 
-/// The largest depth in a schema with shapes: they recurse, and hosts have stacks of 128 KiB. It is what
-/// [`Limits::DEFAULT`](marquetry_base::Limits::DEFAULT) allows anyway, with the leaf.
+/// The largest depth in a schema with shapes: they recurse, and hosts have stacks of 128 KiB. With the leaf, it is what
+/// [`Limits::DEFAULT`](marquetry_base::Limits::DEFAULT) allows anyway.
 const DEPTH_MAX: u16 = 65;
-/// The most lists in each other, likewise.
+/// Maximum nesting of lists, likewise.
 const LISTS_MAX: u16 = DEPTH_MAX - 1;
 
 impl Schema {
-    /// The shape of a child of the root, by its node's index; with only those leaves that `wanted` has. `None` when it has none of
-    /// them.
+    /// The shape of a child of the root, by its node's index, with only those leaves for which `wanted` returns true.
+    /// `None` if there are none.
     ///
     /// # Errors
     ///
-    /// `Corrupt` for LIST and MAP groups that are neither by any rule; `LimitExceeded` for more than 65 nested
-    /// groups, not counting lists, or more than 64 nested lists, whatever limit the schema was read with.
+    /// `Corrupt` for LIST and MAP groups that no rule makes one; `LimitExceeded` for more than 65 nested groups, not
+    /// counting lists, or more than 64 nested lists, whatever limit the schema was read with.
     pub fn shape(&self, node: usize, wanted: impl Fn(usize) -> bool) -> Result<Option<Shape>> {
         let shape = self.field(node, Levels { definition: 0, repetition: 0, depth: 1 })?;
         Ok(shape.project(&wanted))
     }
 
-    /// A field as it stands in its parent: with its own repetition.
+    /// A field in its parent, with its own repetition.
     fn field(&self, node: usize, outer: Levels) -> Result<Shape> {
         match self.nodes[node].repetition {
             Repetition::Required => self.inner(node, outer, false),
@@ -106,7 +106,7 @@ impl Schema {
         }
     }
 
-    /// What a node is, its own repetition aside. `levels` are those of a slot that is there.
+    /// What a node is, apart from its own repetition. `levels` are those of a slot that is present.
     fn inner(&self, node: usize, levels: Levels, is_nullable: bool) -> Result<Shape> {
         if levels.depth > DEPTH_MAX || levels.repetition > LISTS_MAX {
             let error = Error::too_large(format!("a record of more than {DEPTH_MAX} levels"));
@@ -140,7 +140,7 @@ impl Schema {
         let mut children = self.children(middle);
         let (first, second) = (children.next(), children.next());
         let is_element_itself = match (first, second) {
-            // Rule 1: not a group. (Nor a group of nothing, whose only element can be itself.)
+            // Rule 1: not a group. (Or an empty group, which can only be an element itself.)
             (None, _) => true,
             // Rule 2: several fields.
             (_, Some(_)) => true,
@@ -209,7 +209,8 @@ impl Schema {
 }
 
 impl Shape {
-    /// The shape with only those leaves that `wanted` has. A map without its keys is a list of its values.
+    /// The shape with only those leaves for which `wanted` returns true. A map without its keys is a list of its
+    /// values.
     fn project(self, wanted: &impl Fn(usize) -> bool) -> Option<Shape> {
         let project = |shape: Box<Shape>| shape.project(wanted).map(Box::new);
         let kind = match self.kind {

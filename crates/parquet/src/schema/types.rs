@@ -14,7 +14,7 @@ pub enum PhysicalType {
     Int32,
     /// 64 bits, little-endian.
     Int64,
-    /// 96 bits: deprecated timestamps of nanoseconds in the day (64 bits) and Julian day (32 bits).
+    /// 96 bits: deprecated timestamps, made of the nanoseconds in the day (64 bits) and the Julian day (32 bits).
     Int96,
     /// IEEE 754 binary32.
     Float,
@@ -22,7 +22,7 @@ pub enum PhysicalType {
     Double,
     /// Bytes of any length.
     ByteArray,
-    /// Bytes of one length.
+    /// Bytes of a fixed length.
     FixedLenByteArray(u32),
 }
 
@@ -86,7 +86,7 @@ pub enum LogicalType {
     MapKeyValue,
     /// A list's outer group.
     List,
-    /// One of a set of texts.
+    /// Text from a fixed set.
     Enum,
     /// A decimal number, stored as its unscaled value.
     Decimal {
@@ -149,11 +149,11 @@ pub enum LogicalType {
     },
     /// A FILE group.
     File,
-    /// One that this version does not know: the field is read as its physical type.
+    /// A type that this version does not know: the field is read as its physical type.
     Unrecognised {
         /// Its field in the union `LogicalType`.
         number: i16,
-        /// It is more than a name. What else is told of it is not kept, so it cannot be written.
+        /// It has fields, which are not kept, so it cannot be written.
         has_fields: bool,
     },
 }
@@ -171,7 +171,7 @@ pub enum EdgeAlgorithm {
     Andoyer,
     /// Karney's.
     Karney,
-    /// One that this version does not know.
+    /// An algorithm that this version does not know.
     Unknown(i32),
 }
 
@@ -224,8 +224,8 @@ fn zone(is_adjusted_to_utc: bool) -> &'static str {
 pub struct ConvertedType(pub i32);
 
 impl ConvertedType {
-    /// The converted type that is equivalent to a logical type (`LogicalTypes.md`, the compatibility tables). `None`
-    /// if there is none: as for local times, nanoseconds and the newer types.
+    /// The converted type that is equivalent to a logical type (`LogicalTypes.md`, the compatibility tables). `None` if
+    /// there is none, as for local times, nanoseconds and the newer types.
     pub fn of(logical_type: &LogicalType) -> Option<ConvertedType> {
         use LogicalType::{Integer, Time, Timestamp};
         use TimeUnit::{Micros, Millis};

@@ -1,4 +1,4 @@
-//! One schema from many: fields with the same name are the same.
+//! One schema from many: fields with the same name are the same field.
 //!
 //! Source: none in the format. The models are DuckDB's `union_by_name` and Spark's `mergeSchema`, except that names
 //! are compared exactly, and that no type is widened if that could lose something.
@@ -19,10 +19,10 @@ use super::{LogicalType, PhysicalType, Schema};
 ///
 /// * A field suits the rows of every source: it is nullable if it is nullable in one of them, or missing from one.
 /// * Fields are in the order in which they first occur.
-/// * The spelling of lists and maps makes no difference; the union has the format's own.
-/// * A type that is narrower in one source becomes the wider one, if that cannot lose anything: integers become wider
-///   integers, FLOAT becomes DOUBLE, decimals of one scale the one of the largest precision, ENUM and JSON become
-///   STRING, fixed lengths any length. UNKNOWN, whose values are all null, becomes the others' type.
+/// * The spelling of lists and maps makes no difference; the union uses the format's own.
+/// * The narrower type becomes the wider one if nothing can be lost: integers become wider integers, FLOAT becomes
+///   DOUBLE, decimals of one scale the one of the largest precision, ENUM and JSON become STRING, fixed lengths any
+///   length. UNKNOWN, whose values are all null, becomes the others' type.
 /// * A VARIANT that is shredded differently in the sources becomes one that is not shredded.
 /// * A field that cannot be joined is not an error here but a [`Difference`], because a host may not want the field.
 ///
@@ -67,11 +67,11 @@ pub struct Difference {
 /// How sources differ. They are numbered from 0 in the order in which they were added.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DifferenceKind {
-    /// The field is missing from one source, where it is null.
+    /// The field is missing from one source, and null there.
     Missing {
         /// The first that has it.
         with: usize,
-        /// One that has not, though it has what the field is in.
+        /// The first that lacks it, but has the struct around it.
         without: usize,
     },
     /// The types differ, and one type holds both.
@@ -88,12 +88,12 @@ pub enum DifferenceKind {
         /// Another source, and its type.
         other: (usize, String),
     },
-    /// A source has two fields of this name in one place, which is ambiguous.
+    /// A source has two fields of this name in the same struct, which is ambiguous.
     Twice {
         /// Which.
         source: usize,
     },
-    /// The field has no meaning in the format in one source.
+    /// In one source, the field has no meaning in the format.
     Broken {
         /// Which.
         source: usize,
@@ -109,13 +109,13 @@ impl DifferenceKind {
     }
 }
 
-/// What a union knows of a field beside its type.
+/// What a union knows of a field besides its type.
 #[derive(Debug, Default)]
 struct Marks {
     /// The first and the last source that have it.
     first: usize,
     last: usize,
-    /// A source that has what it is in, but not it.
+    /// A source that has the struct around it, but not the field.
     without: Option<usize>,
     /// The source whose type differed last, and its type.
     typed: Option<(usize, String)>,
@@ -124,7 +124,7 @@ struct Marks {
 }
 
 impl Union {
-    /// A union of nothing.
+    /// An empty union.
     pub fn new() -> Union {
         Union::default()
     }
@@ -187,7 +187,7 @@ fn read(schema: &Schema, node: usize) -> Result<Field<Marks>> {
     Ok(Field::of(schema, &shape))
 }
 
-/// A field that stands for one that means nothing.
+/// A field in place of one that has no meaning.
 fn broken(name: String, source: usize, error: Error) -> Field<Marks> {
     let wrong = Some(Box::new(DifferenceKind::Broken { source, error }));
     Field {
@@ -201,8 +201,8 @@ fn broken(name: String, source: usize, error: Error) -> Field<Marks> {
     }
 }
 
-/// Joins the fields that a source has in a struct to those that others have there. This and all below it recurse, as deep as
-/// shapes are.
+/// Joins the fields of a struct in one source to its fields in the others. This function and those below it recurse as
+/// deep as shapes are.
 fn merge_fields(into: &mut Fields<Marks>, fields: impl IntoIterator<Item = Field<Marks>>, source: usize) {
     let before = into.last.replace(source);
     for mut field in fields {
@@ -230,7 +230,7 @@ fn merge_fields(into: &mut Fields<Marks>, fields: impl IntoIterator<Item = Field
     }
 }
 
-/// Takes over a field that no other source has had, with all that is below it.
+/// Adopts a field that no earlier source had, with everything below it.
 fn adopt(field: &mut Field<Marks>, source: usize) {
     (field.marks.first, field.marks.last) = (source, source);
     match &mut field.kind {
@@ -329,7 +329,7 @@ fn merge(into: &mut Field<Marks>, mut field: Field<Marks>, source: usize) {
                 into.converted_type = field.converted_type;
                 widened(&mut into.marks, types, source);
                 into.kind = other;
-                // What is below it was in no other source.
+                // No other source had what is below it.
                 let (first, last) = (into.marks.first, into.marks.last);
                 adopt(into, source);
                 (into.marks.first, into.marks.last) = (first, last);
@@ -402,7 +402,7 @@ fn unshredded(source: usize) -> Fields<Marks> {
     fields
 }
 
-/// Fields that not even the last source had may be null.
+/// Fields that the last source lacks may be null.
 fn settle_fields(fields: &mut Fields<Marks>) {
     for field in &mut fields.list {
         if Some(field.marks.last) != fields.last {

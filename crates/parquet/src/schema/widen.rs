@@ -1,6 +1,6 @@
 //! Which leaf types can be read as which others without losing anything.
 //!
-//! * Integers become wider ones; unsigned ones also signed ones that are wider. FLOAT becomes DOUBLE.
+//! * Integers become wider ones; unsigned ones may also become wider signed ones. FLOAT becomes DOUBLE.
 //! * DECIMALs of one scale become those of the larger precision: INT32 and INT64 stay integers, other carriers become BYTE_ARRAY.
 //! * ENUM and JSON become STRING. FIXED_LEN_BYTE_ARRAY without a logical type becomes BYTE_ARRAY.
 //!
@@ -44,7 +44,7 @@ impl LeafType {
         LeafType { physical, logical: logical.filter(|_| !repeats).cloned() }
     }
 
-    /// True for UNKNOWN, whose values are all null, so that every other type has them.
+    /// True for UNKNOWN, whose values are all null and fit any other type.
     pub(crate) fn is_null(&self) -> bool {
         self.meaning() == Meaning::Null
     }
@@ -85,7 +85,7 @@ impl LeafType {
         }
     }
 
-    /// How values of this type become those of `wider`. `None` where they cannot without a loss.
+    /// How values of this type become values of `wider`. `None` if that could lose something.
     pub(crate) fn widen(&self, wider: &LeafType) -> Option<Widening> {
         use PhysicalType::{ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
         if self.join(wider).as_ref() != Some(wider) {
@@ -128,7 +128,7 @@ fn join_integers((a, a_signed): (u8, bool), (b, b_signed): (u8, bool)) -> Option
         (a.max(b), a_signed)
     } else {
         let (signed, unsigned) = if a_signed { (a, b) } else { (b, a) };
-        // A signed number that holds all unsigned ones has a bit more.
+        // A signed number that holds all unsigned ones needs one more bit.
         (if signed > unsigned { signed } else { unsigned.checked_mul(2)? }, true)
     };
     let physical = match bit_width {
@@ -179,7 +179,7 @@ mod tests {
         all
     }
 
-    /// Joining knows no order, is settled after one step, and both can always become what it gives.
+    /// Joining is commutative and idempotent, and both types can always be widened to the result.
     #[test]
     fn joins_hold_both() {
         let all = types();

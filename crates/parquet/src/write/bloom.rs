@@ -1,4 +1,5 @@
-//! The Bloom filter of a chunk: first the hashes of its values, at the end the filter that is just large enough.
+//! The Bloom filter of a chunk: collects the hashes of its values, and at the end builds a filter that is just large
+//! enough.
 
 use alloc::boxed::Box;
 
@@ -14,30 +15,30 @@ use crate::encoding::other_type;
 use crate::encoding::view::view_bytes;
 use crate::growing::SLICE_BYTES;
 
-/// What hashing a value costs, and keeping its hash.
+/// The price of hashing a value and keeping its hash.
 const HASH_PRICE: Price = Price { kib: 130, kilovalue: 8 << 10 };
-/// What it costs to find out how large a filter is to be.
+/// The cost of finding out how large a filter must be.
 const SIZE_UNITS: u64 = 20_000;
 
 /// Hashes that are worked on together.
 const AT_ONCE: usize = 512;
-/// So many hashes are kept whatever a filter would take: most chunks of wide tables have no more.
+/// Up to this many hashes are kept, whatever a filter would take: most chunks of wide tables have no more.
 const KEPT_HASHES: usize = 4096;
 
 /// Collects the hashes of a chunk's values.
 ///
-/// They are kept as they are while they take no more room than the largest filter that the chunk can need: so a column of few
-/// values takes little, and its filter is made of the right size at once. Beyond that they are put into that filter, which is folded at the
-/// end.
+/// Hashes are kept while they take no more memory than the largest filter that the chunk can need: so a column of few
+/// values takes little, and its filter is created with the right size. Beyond that, they are inserted into that filter,
+/// which is folded at the end.
 #[derive(Debug)]
 pub(super) struct BloomBuilder {
     options: BloomOptions,
-    /// Values that a chunk has at most.
+    /// The maximum number of values of a chunk.
     values_max: u64,
-    /// Blocks of the filter that so many need, once they are known.
+    /// Blocks of the filter for that many, once computed.
     blocks_max: Option<u32>,
     stage: Stage,
-    /// A value that is hashed in slices: what is done of it.
+    /// A value that is hashed in slices: the state, and how many bytes are done.
     long: Option<(Pieces, usize)>,
     /// The values of this part are hashed already.
     is_taken: bool,
@@ -47,16 +48,16 @@ pub(super) struct BloomBuilder {
 enum Stage {
     /// Hashes are kept.
     Hashes(Segmented<u64>),
-    /// Hashes are put into a filter.
+    /// Hashes are being moved into a filter.
     Moving(Segmented<u64>, Box<Filter>),
-    /// There is a filter.
+    /// All hashes go into this filter.
     Filter(Box<Filter>),
-    /// It is made as small as it may be.
+    /// The filter is folded to the smallest size that suffices.
     Folding(Box<Filter>, Folding),
 }
 
 impl BloomBuilder {
-    /// Of chunks of so many values at most.
+    /// For chunks of at most `values_max` values.
     pub(super) fn new(options: BloomOptions, values_max: u64) -> BloomBuilder {
         let stage = Stage::Hashes(Segmented::new());
         BloomBuilder { options, values_max, blocks_max: None, stage, long: None, is_taken: false }
@@ -72,8 +73,8 @@ impl BloomBuilder {
         hashes * size_of::<u64>() + filter.map_or(0, |filter| filter.held())
     }
 
-    /// Takes the values of a part. False when the budget is spent before it has: then they are to be given again. Given again once they
-    /// are taken they are passed over, until the [part ends](BloomBuilder::end_part).
+    /// Adds the values of a part. False if the budget is spent first: then pass the same values again. Once a part is
+    /// added, passing it again has no effect until the [part ends](BloomBuilder::end_part).
     pub(super) fn take(&mut self, values: Slice<'_>, budget: &mut Budget<'_>) -> Result<bool> {
         if self.is_taken {
             return Ok(true);
@@ -120,12 +121,12 @@ impl BloomBuilder {
         Ok(true)
     }
 
-    /// The next values are others.
+    /// The next values are a new part.
     pub(super) fn end_part(&mut self) {
         self.is_taken = false;
     }
 
-    /// The filter of all values. `None` when the budget is spent before. With the filter, there are no values, for the next chunk.
+    /// Returns the filter of all values and resets the builder; `None` if the budget is spent.
     pub(super) fn finish(&mut self, budget: &mut Budget<'_>) -> Result<Option<Box<Filter>>> {
         loop {
             let stage = core::mem::replace(&mut self.stage, Stage::Hashes(Segmented::new()));
@@ -193,7 +194,7 @@ impl BloomBuilder {
         Ok(())
     }
 
-    /// Hashes a value that may be long, a slice at a time. False when the budget is spent before all of it is.
+    /// Hashes a value that may be long, a slice at a time. False if the budget is spent before its end.
     fn long(&mut self, value: &[u8], budget: &mut Budget<'_>) -> Result<bool> {
         if value.len() <= SLICE_BYTES {
             budget.charge(HASH_PRICE, value.len(), 1);
@@ -215,7 +216,7 @@ impl BloomBuilder {
         Ok(true)
     }
 
-    /// Adds hashes to what there is.
+    /// Adds hashes to those so far.
     fn put(&mut self, more: &[u64]) -> Result<()> {
         match &mut self.stage {
             Stage::Hashes(hashes) => {
@@ -231,7 +232,7 @@ impl BloomBuilder {
         Ok(())
     }
 
-    /// Begins to move hashes into the largest filter, if they take as much room.
+    /// Begins to move the hashes into the largest filter, if they take as much memory as it would.
     fn move_beyond_largest(&mut self) {
         let BloomOptions { fpp, bytes_max } = self.options;
         let values = self.values_max;
@@ -243,13 +244,13 @@ impl BloomBuilder {
         }
     }
 
-    /// Moves on hashes that are to be moved. False when the budget is spent with that.
+    /// Continues moving hashes. False if the budget is spent first.
     fn settle(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         let Stage::Moving(hashes, filter) = &mut self.stage else { return Ok(true) };
         if !filter.grow(budget)? {
             return Ok(false);
         }
-        // From the end, so that their memory is given back in slices, too.
+        // From the end, so that their memory is released in slices, too.
         let mut some = [0; AT_ONCE];
         while !hashes.is_empty() {
             let mut count = 0;
@@ -274,29 +275,29 @@ impl BloomBuilder {
     }
 }
 
-/// Hashes the entries of a dictionary out of its page, which has them in PLAIN.
+/// Hashes the entries of a dictionary from its page, where they are PLAIN-encoded.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    /// Where it stands in the page.
+    /// The position in the page.
     piece: usize,
     at: usize,
     open: Open,
 }
 
-/// What is done of an entry that is not all in a slice.
+/// The state of an entry that is not all in one slice.
 #[derive(Debug, Default)]
 enum Open {
     #[default]
     No,
-    /// Its length: bytes so far.
+    /// Its length: the bytes so far.
     Length([u8; 4], usize),
-    /// Bytes that are still to come.
+    /// Its value: the state, and how many bytes are still to come.
     Value(Pieces, usize),
 }
 
 impl Entries {
-    /// Hashes on; `width` is that of all `entries`, or none where each has its length before it. False when the budget is spent before
-    /// all are hashed.
+    /// Continues hashing. `width` is the length of each of the `entries`, or `None` if each is preceded by its length.
+    /// False if the budget is spent before all are hashed.
     pub(super) fn step(
         &mut self,
         page: &Body,
@@ -306,7 +307,7 @@ impl Entries {
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
         if width == Some(0) {
-            // They take no bytes, and are all the same.
+            // They take no bytes, and are all equal.
             to.put(&[xxh64::of_bytes(&[])][..entries.min(1)])?;
             return Ok(true);
         }
@@ -328,7 +329,7 @@ impl Entries {
         }
     }
 
-    /// Hashes a slice; says how many entries began in it.
+    /// Hashes a slice and returns how many entries began in it.
     fn slice(&mut self, mut slice: &[u8], width: Option<usize>, to: &mut BloomBuilder) -> Result<usize> {
         let mut hashes = [0; AT_ONCE];
         let (mut count, mut values) = (0, 0);
@@ -389,7 +390,7 @@ impl Entries {
                 count = 0;
             }
         }
-        // An empty one whose length was cut has no byte that would end it.
+        // An empty value whose length was cut has no byte to end it.
         if let Open::Value(pieces, 0) = &self.open {
             to.put(&[pieces.finish()])?;
             self.open = Open::No;
@@ -442,7 +443,8 @@ mod tests {
         finish(&mut builder, u64::MAX >> 1)
     }
 
-    /// The same filter, whether hashes were kept to the end or put into the largest filter at once, and folded.
+    /// The filter is the same, whether hashes were kept to the end or inserted into the largest filter, which is then
+    /// folded.
     #[test]
     fn it_does_not_matter_how_it_was_collected() {
         let numbers: Vec<i64> = (0..60_000).collect();
@@ -492,7 +494,7 @@ mod tests {
             texts.iter().map(|text| text.len()),
         );
         let mut builder = BloomBuilder::new(OPTIONS, u64::MAX);
-        // A long one is a part of its own.
+        // A long value is a part of its own.
         let parts = [0..1000, 1000..3000, 3000..3001, 3001..3002, 3002..3003];
         for part in parts {
             take(&mut builder, Slice::ByteArray(&arrays.views()[part], arrays.buffers()), 1);

@@ -1,8 +1,8 @@
-//! Which encoding a column chunk's values take.
+//! Chooses the encoding of a column chunk's values.
 //!
-//! A sample of the first values is encoded in each encoding that may be worth it, and the smallest is chosen. Only a
-//! dictionary's size cannot be seen in a sample, where most values are new: the number of distinct values in the
-//! chunk is estimated from how many occur once, and twice, in the sample. It is at most the chunk's number of values:
+//! A sample of the first values is encoded in each encoding that may be worth it, and the smallest wins. Only the size
+//! of a dictionary cannot be seen in a sample, where most values are new: the number of distinct values in the chunk is
+//! estimated from how many occur once, and twice, in the sample. The estimate is at most the chunk's number of values:
 //! in a small chunk a dictionary hardly pays.
 
 use alloc::vec::Vec;
@@ -15,31 +15,33 @@ use crate::encoding::view;
 use crate::format::Encoding;
 use crate::schema::PhysicalType;
 
-/// The first values of a chunk, of which a sample is taken: so many, or as many as have so many bytes. With more rows in sight a sample is
-/// none the better (a choice is made for every chunk), and all columns of a wide table keep theirs.
+/// The first values of a chunk, which the sample is taken from: at most this many, and not many more bytes than
+/// `FIRST_BYTES`. More would not make the sample better (each chunk gets a choice of its own), and all columns of a
+/// wide table keep theirs.
 pub(super) const FIRST_VALUES: usize = 8 << 10;
 pub(super) const FIRST_BYTES: usize = 64 << 10;
 
-/// Values and bytes of a sample: so few that it is one slice's work.
+/// Values and bytes of a sample: few enough to be one slice's work.
 const SAMPLE_VALUES: usize = 1024;
 const SAMPLE_BYTES: usize = 64 << 10;
 
-/// It is taken in so many runs, each from the middle of its share: neighbours tell of deltas, but not of how many different values there are.
+/// The sample is taken in this many runs, each from the middle of its share: neighbours show how small deltas are, but
+/// not how many distinct values there are.
 const RUNS: usize = 4;
 
-/// Values that a chunk is taken to have at most, for the share of its dictionary that each bears.
+/// The assumed maximum number of a chunk's values, over which the size of its dictionary is spread.
 pub(super) const CHUNK_VALUES: u64 = 1 << 17;
 
-/// What a dictionary's page takes beside its entries.
+/// What a dictionary's page takes besides its entries.
 const PAGE_BYTES: u64 = 32;
 
-/// A dictionary beyond this is taken to be left half-way, as most writers do.
+/// A dictionary beyond this size is assumed to be abandoned half-way, as most writers do.
 const DICTIONARY_BYTES: u64 = 1 << 20;
 
 /// An encoding, and why it was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
-    /// The encoding. [`Encoding::RleDictionary`] asks for a dictionary.
+    /// The encoding. [`Encoding::RleDictionary`] means a dictionary.
     pub encoding: Encoding,
     /// The encoding of values that do not fit the dictionary; without a dictionary it is the same.
     pub fallback: Encoding,
@@ -80,7 +82,7 @@ pub struct Asked {
     pub no_dictionary: bool,
     /// A codec follows.
     pub compressed: bool,
-    /// Pages are of version 2: only in these do all readers accept RLE for booleans.
+    /// Pages are of version 2: only there do all readers accept RLE for booleans.
     pub v2: bool,
     /// The file has an Arrow schema ([`ARROW_SCHEMA_KEY`](crate::format::ARROW_SCHEMA_KEY)). For its dictionaries of
     /// strings, Arrow C++ reads neither DELTA_LENGTH_BYTE_ARRAY nor DELTA_BYTE_ARRAY.
@@ -88,12 +90,12 @@ pub struct Asked {
 }
 
 impl Choice {
-    /// Chooses for a column chunk of `chunk_values`, as far as that is known, which begins with these values. Of the
-    /// first 8,192, or 64 KiB, it examines 1,024 in one call. For no values it chooses PLAIN.
+    /// Chooses for a column chunk of `chunk_values`, if known, that begins with these values. It samples 1,024 of the
+    /// first 8,192 values, or 64 KiB, in one call. Without values it chooses PLAIN.
     ///
     /// # Errors
     ///
-    /// `Misuse` for values of another type, and for an encoding that the type does not have; an error if memory
+    /// `Misuse` for values of another type, and for an encoding that is not allowed for the type; an error if memory
     /// cannot be allocated.
     pub fn new(
         physical: PhysicalType,
@@ -136,7 +138,8 @@ impl Choice {
 }
 
 impl Why {
-    /// The best encoding without a dictionary. PLAIN is the quickest to read: others have to be smaller by a tenth, or more.
+    /// The best encoding without a dictionary. PLAIN is the fastest to read: others must be smaller by at least a
+    /// tenth.
     fn fallback(&self, physical: PhysicalType, asked: Asked) -> Encoding {
         let plain = self.plain.unwrap_or(0);
         let pays =
@@ -148,7 +151,7 @@ impl Why {
             }
             PhysicalType::ByteArray if !asked.arrow_schema => {
                 let length = self.delta_length.unwrap_or(u64::MAX);
-                // It is the slowest to read, and hides from a codec what it leaves out itself.
+                // It is the slowest to read, and it removes the very redundancy that a codec would compress.
                 if pays(self.delta_bytes, length.min(plain), 8) {
                     Encoding::DeltaByteArray
                 } else if pays(self.delta_length, plain, 10) {
@@ -164,7 +167,7 @@ impl Why {
         }
     }
 
-    /// What the sample takes.
+    /// The bytes of the sample in an encoding.
     fn size(&self, encoding: Encoding) -> u64 {
         let size = match encoding {
             Encoding::Rle => self.rle,
@@ -178,14 +181,14 @@ impl Why {
     }
 }
 
-/// Of the values that a chunk begins with, how many a choice knows of: it does not depend on how many there are behind them.
+/// How many of a chunk's first values a choice looks at: that does not depend on how many more have arrived.
 pub(super) fn first_values(values: Slice<'_>) -> usize {
     let most = values.len().min(FIRST_VALUES);
-    // With the one that reaches the bound.
+    // Including the one that reaches the bound.
     most.min(values_within(values.part(0..most), most, FIRST_BYTES - 1) + 1)
 }
 
-/// How many of the first values there are within these bounds.
+/// How many of the first values fit these bounds.
 pub(super) fn values_within(values: Slice<'_>, values_max: usize, bytes_max: usize) -> usize {
     let most = values.len().min(values_max);
     match values {
@@ -228,7 +231,7 @@ fn sample(values: Slice<'_>) -> Vec<Slice<'_>> {
     (0..RUNS).map(run).collect()
 }
 
-/// What the sample takes in an encoding, each run for itself; it is done at once.
+/// The bytes of the sample in an encoding, each run encoded separately, in one call.
 fn encoded(
     encoding: Encoding,
     physical: PhysicalType,
@@ -251,7 +254,8 @@ fn encoded(
     Ok(Some(bytes))
 }
 
-/// The different values of a sample, and what it takes with a dictionary; `None` where that would become too large.
+/// The number of distinct values of a sample, and the bytes that it takes with a dictionary; `None` if that would
+/// become too large.
 fn with_dictionary(
     physical: PhysicalType,
     sample: &[Slice<'_>],
@@ -290,7 +294,7 @@ fn with_dictionary(
     let chunk_values = chunk_values.clamp(values, CHUNK_VALUES);
     let of_chunk = match times(1) {
         _ if chunk_values == values => cast::u64_of(distinct),
-        // Where none comes again, nothing says that any will.
+        // If no value occurs again, nothing suggests that any will.
         once if once == distinct => chunk_values,
         once => estimate(cast::u64_of(distinct), cast::u64_of(once), cast::u64_of(times(2))),
     };
@@ -305,9 +309,11 @@ fn with_dictionary(
     Ok((distinct, Some(indices_bytes + (dictionary_bytes + PAGE_BYTES) * values / chunk_values)))
 }
 
-/// How many different values there are, of which a sample has `distinct`, `once` of them once and `twice` twice.
+/// Estimates the number of distinct values from a sample with `distinct` ones, of which `once` occur once and `twice`
+/// twice.
 ///
-/// Source: A. Chao, "Nonparametric Estimation of the Number of Classes in a Population" (1984), in the form that bears no twice.
+/// Source: A. Chao, "Nonparametric Estimation of the Number of Classes in a Population" (1984), in the form that allows
+/// for `twice` being 0.
 fn estimate(distinct: u64, once: u64, twice: u64) -> u64 {
     distinct + once * once.saturating_sub(1) / (2 * (twice + 1))
 }
@@ -353,7 +359,7 @@ mod tests {
             (choice.encoding, choice.fallback)
         };
         use Encoding::{DeltaBinaryPacked, Plain, RleDictionary};
-        // Few different ones far apart; times; small numbers of which there are many; anything.
+        // Few distinct values far apart; times; many small numbers; anything.
         assert_eq!(of(&int64(random(8000, 50).iter().map(|n| n << 50))), (RleDictionary, Plain));
         let mut time = 1 << 50;
         let times = random(8000, 1000).into_iter().map(|n| {
@@ -363,7 +369,7 @@ mod tests {
         assert_eq!(of(&int64(times)), (DeltaBinaryPacked, DeltaBinaryPacked));
         assert_eq!(of(&int64(random(8000, 1 << 20))), (DeltaBinaryPacked, DeltaBinaryPacked));
         assert_eq!(of(&int64(random(8000, u64::MAX))), (Plain, Plain));
-        // Ten thousand different ones, of which a sample shows a third, are still worth a dictionary.
+        // Ten thousand distinct values, of which a sample shows a third, are still worth a dictionary.
         let many = random(8000, 10_000).into_iter().map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         assert_eq!(of(&int64(many)), (RleDictionary, Plain));
         assert_eq!(of(&int64([])), (Plain, Plain));
@@ -406,7 +412,7 @@ mod tests {
         );
         let unique = of(strings(random(5000, u64::MAX).iter().map(|n| format!("{n:x}{}", n % 7))));
         assert_eq!(unique.encoding, Encoding::DeltaLengthByteArray);
-        // Long ones: of a sample, a part is looked at; one alone may be longer than a sample.
+        // Long strings: a sample covers only some of them; a single one may be longer than a sample.
         let long = of(strings(random(200, u64::MAX).iter().map(|n| format!("{n:020}").repeat(500))));
         assert_eq!((long.why.values, long.encoding), (6, Encoding::DeltaLengthByteArray));
         assert_eq!(of(strings([String::from("ab").repeat(100_000)])).why.values, 0);

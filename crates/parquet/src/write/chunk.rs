@@ -14,9 +14,9 @@ use super::statistics::{Bounds, BoundsOf, Short};
 use crate::bloom::Filter;
 use crate::format::{BoundaryOrder, Encoding};
 
-/// What a page costs to be sent on its way, and to be remembered.
+/// The cost of sending a page and recording it.
 const PAGE_UNITS: u64 = 100;
-/// Spilled bytes that are asked for at a time.
+/// Spilled bytes that are read at a time.
 const READ_BYTES: u64 = 512 << 10;
 
 /// The chunk as far as it is written.
@@ -33,21 +33,21 @@ pub(super) struct Chunk {
     pub(super) histogram: Vec<u64>,
     pub(super) uncompressed_bytes: u64,
     pub(super) compressed_bytes: u64,
-    /// How many pages there are, by their type and encoding.
+    /// The number of pages of each type and encoding.
     pub(super) encodings: Vec<(i32, Encoding, i32)>,
-    /// Entries of the dictionary, if every value is in it.
+    /// Entries of the dictionary, if it has every value.
     pub(super) distinct: Option<u64>,
-    /// Where the dictionary's page and the first other one stand in the file, once they do.
+    /// Where the dictionary's page and the first data page are in the file, once known.
     pub(super) dictionary_page_offset: Option<u64>,
     pub(super) data_page_offset: u64,
     /// The Bloom filter, once the chunk is ended.
     pub(super) filter: Option<Box<Filter>>,
-    /// Bytes of pages that are in memory, and how many pages are not.
+    /// Bytes of pages in memory, and the number of pages that are not.
     pub(super) held: u64,
     moved_pages: usize,
-    /// Pages that are sent on their way; one more where there is no dictionary's page, which would be the first.
+    /// Pages that have been sent. Without a dictionary, its page, which would be the first, counts as sent.
     sent: usize,
-    /// Neither: the bounds of pages so far are not in that order.
+    /// The bounds of the pages so far are not in ascending (or descending) order.
     is_not_ascending: bool,
     is_not_descending: bool,
     /// A page has values and no bounds.
@@ -56,7 +56,7 @@ pub(super) struct Chunk {
     last_bounded: Option<usize>,
 }
 
-/// A page of the chunk. Small: of a wide table a row group has very many.
+/// A page of the chunk. Small: a row group of a wide table has very many.
 #[derive(Debug)]
 pub(super) struct PageRecord {
     pub(super) place: PagePlace,
@@ -84,7 +84,7 @@ pub(super) enum PagePlace {
 }
 
 impl PageRecord {
-    /// Where it stands in the file, once it does.
+    /// Where it is in the file, once known.
     pub(super) fn offset(&self) -> Option<u64> {
         if let PagePlace::Sent(offset) = self.place { Some(offset) } else { None }
     }
@@ -97,7 +97,7 @@ pub(super) enum Sending {
     Page,
     /// All pages are.
     Done,
-    /// The next page begins with these bytes of the spill object.
+    /// The next page begins with these bytes of the spill object, which must be read back.
     Missing(Range<u64>),
 }
 
@@ -150,7 +150,8 @@ impl Chunk {
         Sending::Page
     }
 
-    /// Where the run of spilled bytes ends that the next page begins, which ends at `end`: the pages behind it stand there, too.
+    /// Where the run of spilled bytes ends that begins with the next page, which ends at `end`: the following pages may
+    /// be in it, too.
     fn run_end(&self, mut end: u64) -> u64 {
         let start = end;
         for record in self.pages.iter_from(self.sent) {
@@ -164,7 +165,7 @@ impl Chunk {
         end
     }
 
-    /// Moves pages out of memory, in order. False when the budget is spent before all are.
+    /// Spills pages from memory, in order. False if the budget is spent before all are.
     pub(super) fn move_pages(&mut self, to: &mut Out, budget: &mut Budget<'_>) -> bool {
         while let Some(page) = self.pages.get_mut(self.moved_pages) {
             if let PagePlace::Held(pieces) = &mut page.place {
@@ -181,7 +182,7 @@ impl Chunk {
         true
     }
 
-    /// Keeps a page until it may leave.
+    /// Keeps a page until it can be sent.
     pub(super) fn keep(&mut self, mut record: PageRecord, page: Page) {
         self.add(&page);
         record.bytes = page.bytes;
@@ -209,7 +210,7 @@ impl Chunk {
         self.held += u64::from(page.bytes);
     }
 
-    /// Compares the bounds of a page with those of the one before.
+    /// Compares the bounds of a page with those of the previous page.
     pub(super) fn order(&mut self, of: &BoundsOf, record: &PageRecord, number: usize) {
         let is_null = record.nulls == record.entries;
         let Some(bounds) = &record.bounds else {

@@ -1,4 +1,4 @@
-//! How the values of a chunk are encoded: chosen by its first values, and changed when a dictionary is abandoned.
+//! How the values of a chunk are encoded: chosen by its first values, and changed if a dictionary is abandoned.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -23,16 +23,16 @@ use crate::schema::PhysicalType;
 pub(super) struct Chosen {
     encoding: Encoding,
     fallback: Encoding,
-    /// Rows of chunks to come that it holds for; none of the chunk that it was chosen for.
+    /// Rows of the following chunks that the choice is still valid for; `None` for the chunk that it was made for.
     rows_left: Option<u64>,
 }
 
-/// A choice is made for each chunk, but not where they are small: it would cost more than all else. Then it holds for so many times the
-/// rows that it was made by.
+/// Each chunk gets a choice of its own, unless chunks are small: then choosing would cost more than everything else. A
+/// choice for fewer rows than this stays valid for `CHOICE_LASTS` times as many rows.
 const CHOICE_ROWS: u64 = 20_000;
 const CHOICE_LASTS: u64 = 16;
 
-/// How values are encoded, once there are any.
+/// How values are encoded, once there are values.
 #[derive(Debug)]
 pub(super) struct Coding {
     /// Of the open page.
@@ -40,34 +40,34 @@ pub(super) struct Coding {
     pub(super) encoder: Box<Encoder>,
     pub(super) fallback: Encoding,
     pub(super) dictionary: Option<Box<DictionaryBuilder>>,
-    /// A dictionary was chosen for the chunk.
+    /// The dictionary was chosen for this chunk.
     is_chosen: bool,
-    /// No more pages shall use the dictionary.
+    /// No more pages may use the dictionary.
     pub(super) is_leaving: bool,
     /// The user asked for the dictionary.
     pub(super) is_asked: bool,
-    /// Bytes of indices in pages, and of what they stand for in PLAIN.
+    /// Bytes of indices in pages, and of the same values in PLAIN.
     index_bytes: usize,
     plain_bytes: usize,
-    /// Values that the dictionary was used for.
+    /// Values encoded with the dictionary.
     values: usize,
     /// A dictionary that was given up with its first page.
     undone: Option<Box<Undone>>,
 }
 
-/// The values of a page that are encoded again, without their dictionary.
+/// The values of a page that is encoded again, without its dictionary.
 #[derive(Debug)]
 pub(super) struct Undone {
     entries: Values,
     indices: Vec<Vec<u32>>,
-    /// How many of the first piece's indices are done with.
+    /// How many of the first piece's indices are done.
     done: usize,
 }
 
 impl Coding {
     pub(super) fn new(choice: Chosen, physical_type: PhysicalType, is_asked: bool) -> Result<Coding> {
         let dictionary = (choice.encoding == Encoding::RleDictionary).then(|| {
-            // Where it ends is decided between rows: a row may be of any size, and is never cut.
+            // Where it ends is decided between rows: a row may have any size, and is never split.
             let limits = DictionaryLimits { entries: DICTIONARY_MAX, bytes: DICTIONARY_MAX };
             Box::new(DictionaryBuilder::new(physical_type, limits))
         });
@@ -86,7 +86,8 @@ impl Coding {
         })
     }
 
-    /// Takes values of so many bytes in PLAIN. False when the budget is spent in the middle of a long one, which is then to be given again.
+    /// Encodes values that take `bytes` in PLAIN. False if the budget is spent in the middle of a long one: then pass
+    /// the same values again.
     pub(super) fn take(
         &mut self,
         mut values: Slice<'_>,
@@ -127,8 +128,8 @@ impl Coding {
         is_used && self.dictionary.as_ref().is_some_and(|dictionary| dictionary.bytes() > dictionary_bytes)
     }
 
-    /// Gives up a dictionary that does not pay in its first page, in a chunk that may have so many values. The page's values are encoded again,
-    /// unless they take more than so many bytes.
+    /// Gives up a dictionary that does not pay in its first page, in a chunk of at most `chunk_values`. The page's
+    /// values are encoded again, unless they take more than `bytes_max`.
     pub(super) fn give_up(
         &mut self,
         physical_type: PhysicalType,
@@ -151,17 +152,17 @@ impl Coding {
         Ok(())
     }
 
-    /// What was undone, while it is not all encoded again.
+    /// Takes the undone values, until all are encoded again.
     pub(super) fn take_undone(&mut self) -> Option<Box<Undone>> {
         self.undone.take()
     }
 
-    /// It is not all encoded again yet.
+    /// Puts the undone values back: not all are encoded again yet.
     pub(super) fn keep_undone(&mut self, undone: Box<Undone>) {
         self.undone = Some(undone);
     }
 
-    /// Decides how the next page is encoded, in a chunk that may have so many values.
+    /// Decides how the next page is encoded, in a chunk of at most `chunk_values`.
     pub(super) fn end_page(
         &mut self,
         physical_type: PhysicalType,
@@ -180,8 +181,9 @@ impl Coding {
         Ok(())
     }
 
-    /// Whether a dictionary and its indices, of which there are so many bytes, take less than PLAIN: when the chunk has as many values as it
-    /// may have. The more values there are, the fewer of them are new: as many as if all came equally often, at most.
+    /// Whether a dictionary and `index_bytes` of indices will be smaller than PLAIN once the chunk has `chunk_values`.
+    /// The more values, the fewer of them are new; the estimate assumes that all are equally frequent, which gives the
+    /// most new ones.
     fn pays(&self, index_bytes: usize, chunk_values: u64) -> bool {
         let Some(dictionary) = &self.dictionary else { return false };
         let (values, entries) = (u64_of(self.values).max(1), u64_of(dictionary.len()).max(1));
@@ -201,7 +203,7 @@ impl Coding {
 }
 
 impl Undone {
-    /// The next values, no more than a part has, and their bytes in PLAIN. `None` when there are no more.
+    /// The next values, at most a part's worth, and their bytes in PLAIN. `None` if there are no more.
     pub(super) fn next<'a>(
         &'a self,
         room: &'a mut Room,
@@ -213,7 +215,7 @@ impl Undone {
         Ok(Some(part_of(values)))
     }
 
-    /// So many are done with.
+    /// Marks `values` as done.
     pub(super) fn end_part(&mut self, values: usize) {
         self.done += values;
         if self.indices.first().is_some_and(|piece| piece.len() == self.done) {
@@ -224,7 +226,7 @@ impl Undone {
 }
 
 impl Chosen {
-    /// It was chosen for a chunk that is ended: for the next one, while it lasts.
+    /// The choice of an ended chunk, for the next one, while it is valid.
     pub(super) fn after(mut self, rows: u64) -> Option<Chosen> {
         self.rows_left = match self.rows_left {
             None if rows >= CHOICE_ROWS => Some(0),
@@ -240,7 +242,7 @@ pub(super) fn looks_at_values(column: &ColumnOptions) -> bool {
     column.encoding.is_none_or(|encoding| encoding == Encoding::RleDictionary)
 }
 
-/// Chooses the encoding of a chunk of so many values, if that is known, which begins with these.
+/// Chooses the encoding of a chunk that begins with these values and has `chunk_values`, if known.
 pub(super) fn choose(
     column: &ColumnOptions,
     (version, arrow_schema): (PageVersion, bool),
@@ -260,7 +262,7 @@ pub(super) fn choose(
     Ok(Chosen { encoding: choice.encoding, fallback: choice.fallback, rows_left: None })
 }
 
-/// More than any dictionary has, and no more than the format can count.
+/// More than any dictionary has, and within what the format can count.
 const DICTIONARY_MAX: usize = 1 << 30;
 
 fn put(encoder: &mut Encoder, mut values: Slice<'_>, is_long: bool, budget: &mut Budget<'_>) -> Result<bool> {

@@ -26,27 +26,27 @@ use crate::format::{Encoding, GeospatialStatistics};
 use crate::growing::SLICE_BYTES;
 use crate::schema::{PhysicalType, Schema};
 
-/// What counting a level costs.
+/// The price of counting a level.
 const HISTOGRAM_PRICE: Price = Price::per_kilovalue(1 << 10);
 
-/// What the choice of an encoding may cost: a sample of a few thousand values is encoded in several ways.
+/// The maximum cost of choosing an encoding: a sample of about a thousand values is encoded in several ways.
 const CHOICE_UNITS: u64 = 200_000;
 
 /// What all columns use, one after the other.
 pub(super) struct Shared {
     pub(super) options: Arc<WriteOptions>,
     pub(super) schema: Arc<Schema>,
-    /// The file tells an Arrow schema.
+    /// The file stores an Arrow schema.
     pub(super) has_arrow_schema: bool,
-    /// Rows that the row group has at most.
+    /// The maximum number of rows of the row group.
     pub(super) group_rows_max: u64,
     pub(super) maker: PageMaker,
     pub(super) room: part::Room,
-    /// Indices into a dictionary of the values of a part.
+    /// Dictionary indices of the values of a part.
     pub(super) indices: Vec<u32>,
 }
 
-/// A column of the open row group. Small, until it has values: a table may have a hundred thousand.
+/// A column of the open row group. Small until it has values: a table may have a hundred thousand columns.
 #[derive(Debug)]
 pub(super) struct ColumnWriter {
     leaf: usize,
@@ -56,15 +56,15 @@ pub(super) struct ColumnWriter {
     repetition: LevelEncoder,
     definition: LevelEncoder,
     cursor: Cursor,
-    /// A batch's part of the column was looked at as a whole.
+    /// The column of the current batch has been validated.
     is_checked: bool,
-    /// A value was given to the encoder that has not taken all of it.
+    /// The encoder has taken only part of a value.
     is_in_value: bool,
     /// The encoding is chosen in the next step.
     is_choosing: bool,
-    /// The rows that are taken are all that the chunk has.
+    /// The rows so far are all that the chunk has.
     is_whole: bool,
-    /// What was chosen, for the chunk before, if that stands.
+    /// The previous chunk's choice, while it is valid.
     choice: Option<Chosen>,
     ways: Ways,
     /// The chunk's first values, all of them in the open page, until they are encoded.
@@ -72,7 +72,7 @@ pub(super) struct ColumnWriter {
     coding: Option<Coding>,
     page: OpenPage,
     closing: Closing,
-    /// Where a Bloom filter is asked for.
+    /// If a Bloom filter is requested.
     bloom: Option<Box<BloomBuilder>>,
     /// Of geometries.
     geospatial: Option<Box<GeospatialBuilder>>,
@@ -88,7 +88,7 @@ struct OpenPage {
     /// Bytes of values, without lengths.
     bytes: usize,
     bounds: Bounds,
-    /// How often each repetition level stands, then each definition level, where there are more than two levels.
+    /// How often each repetition level occurs, then each definition level, if there are more than two levels.
     histogram: Vec<u64>,
 }
 
@@ -102,9 +102,9 @@ enum Closing {
     Making(Box<PageRecord>),
     /// The dictionary is being finished.
     Dictionary,
-    /// Its entries, so many of them, are put into the Bloom filter, out of its page.
+    /// Its entries (this many) are inserted into the Bloom filter, read from its page.
     Entries(Box<(Entries, Body)>, usize),
-    /// The dictionary's page is with the maker of pages.
+    /// The page maker works on the dictionary's page.
     MakingDictionary,
 }
 
@@ -113,7 +113,7 @@ impl ColumnWriter {
     ///
     /// # Errors
     ///
-    /// `Unsupported` for a leaf that cannot be written; `Misuse` for an encoding that its type does not have.
+    /// `Unsupported` for a leaf that cannot be written; `Misuse` for an encoding that its type does not allow.
     pub(super) fn new(leaf: usize, schema: &Schema, options: &WriteOptions) -> Result<ColumnWriter> {
         let found = &schema.leaves()[leaf];
         let asked = options.of(leaf);
@@ -149,7 +149,7 @@ impl ColumnWriter {
         })
     }
 
-    /// Where geometries, intervals and the like have no order there are no bounds.
+    /// There are no bounds for types without an order, such as geometries and intervals.
     pub(super) fn bounds_of(&self) -> Option<&BoundsOf> {
         self.bounds_of.as_ref()
     }
@@ -162,7 +162,7 @@ impl ColumnWriter {
         self.maxima
     }
 
-    /// Bytes that are in memory: pages, the open page, the dictionary, hashes of values.
+    /// Bytes in memory: pages, the open page, the dictionary, hashes of values.
     pub(super) fn held(&self) -> u64 {
         let sample = self.sample.as_ref().map_or(0, |sample| sample.held());
         let coding = self.coding.as_ref().map_or(0, |coding| {
@@ -172,7 +172,7 @@ impl ColumnWriter {
         self.chunk.held + u64_of(sample + coding + hashes + self.repetition.bytes() + self.definition.bytes())
     }
 
-    /// Bytes of the chunk so far, about.
+    /// Bytes of the chunk so far, approximately.
     pub(super) fn size(&self) -> u64 {
         let sample = self.sample.as_ref().map_or(0, |sample| sample.plain_bytes());
         let coding = self.coding.as_ref().map_or(0, |coding| {
@@ -182,12 +182,12 @@ impl ColumnWriter {
             + u64_of(sample + coding + self.repetition.bytes() + self.definition.bytes())
     }
 
-    /// Sends pages on their way that may leave before their row group ends: those of its first column that is not whole, where there is no
-    /// dictionary, or its page is made. While there are no values, that is not known.
+    /// Sends the pages that need not wait for the end of their row group: those of its first unfinished column, if that
+    /// has no dictionary, or the dictionary's page is done. Before the first values, that is unknown.
     pub(super) fn send_pages(&mut self, out: &mut Out, budget: &mut Budget<'_>) {
         let is_first_known = self.coding.as_ref().is_some_and(|coding| coding.dictionary.is_none());
         if is_first_known && matches!(self.closing, Closing::No) {
-            // What was spilled comes back when the row group ends, and what is behind it waits for that.
+            // Spilled pages are read back when the row group ends; what follows them waits until then.
             let mut nothing = Input::new();
             while let Sending::Page = self.chunk.send(out, &mut nothing, budget) {}
         }
@@ -213,7 +213,7 @@ impl ColumnWriter {
         }
     }
 
-    /// Takes rows of a batch up to row `until`. False when the budget is spent before.
+    /// Takes rows of a batch up to row `until`. False if the budget is spent first.
     pub(super) fn advance(
         &mut self,
         column: &ColumnBatch,
@@ -246,7 +246,7 @@ impl ColumnWriter {
                 if !self.settle(shared, budget)? {
                     return Ok(false);
                 }
-                // The dictionary may be left now: as where the budget was spent before this is known.
+                // The dictionary may be abandoned now, as it would be if the budget had been spent before this point.
                 continue;
             }
             if !self.is_in_value && self.is_too_much(&part, column, shared) {
@@ -262,7 +262,7 @@ impl ColumnWriter {
         }
     }
 
-    /// Whether the batch's rows before `until` are taken.
+    /// Whether the batch's rows before `until` have been taken.
     fn has_reached(&self, column: &ColumnBatch, until: usize) -> bool {
         match part::repetition_of(column, self.maxima) {
             None => self.cursor.row >= until,
@@ -272,7 +272,7 @@ impl ColumnWriter {
         }
     }
 
-    /// Whether the page is to end before the next entry, whatever that is.
+    /// Whether the page must end before the next entry, whatever that is.
     fn must_close(&self, column: &ColumnBatch, shared: &Shared) -> bool {
         let begins_row = part::repetition_of(column, self.maxima)
             .is_none_or(|levels| levels.get(self.cursor.entry).is_none_or(|level| *level == 0));
@@ -283,7 +283,8 @@ impl ColumnWriter {
                 || self.coding.as_ref().is_some_and(|coding| coding.is_leaving))
     }
 
-    /// Rows that the page has at most. One of DELTA_BINARY_PACKED ends with a block: behind the first value, blocks are whole.
+    /// Maximum rows of the page. One in DELTA_BINARY_PACKED ends with a block: after the first value, all blocks are
+    /// full.
     fn page_rows(&self, shared: &Shared) -> usize {
         let most = shared.options.page_rows;
         let is_packed = |coding: &Coding| coding.encoding == Encoding::DeltaBinaryPacked;
@@ -313,13 +314,14 @@ impl ColumnWriter {
         bytes + more > shared.options.page_bytes
     }
 
-    /// Bytes that the values of a part take in PLAIN.
+    /// Bytes of a part's values in PLAIN.
     fn plain_bytes(&self, part: &Part) -> usize {
         let lengths = if self.physical_type == PhysicalType::ByteArray { 4 * part.values } else { 0 };
         part.bytes + lengths
     }
 
-    /// Whether the chunk's first values are to be encoded before these: there are enough to choose by, or these are too long to be kept.
+    /// Whether the chunk's first values must be encoded before these are taken: there are enough to choose by, or these
+    /// are too long to keep.
     fn must_settle(&self, part: &Part, shared: &Shared) -> bool {
         part.values > 0
             && match (&self.coding, &self.sample) {
@@ -333,14 +335,14 @@ impl ColumnWriter {
             }
     }
 
-    /// Chooses the encoding, and encodes the values that it was chosen by. False when the budget is spent before.
+    /// Chooses the encoding, and encodes the values that the choice was based on. False if the budget is spent first.
     fn settle(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
         let options = shared.options.of(self.leaf);
         if self.coding.is_none() {
             let choice = match self.choice {
                 Some(choice) => choice,
                 None => {
-                    // A choice is made at once: if need be, in a step of its own.
+                    // A choice is made in one go: if necessary, in a step of its own.
                     if budget.left() < CHOICE_UNITS && !self.is_choosing && looks_at_values(options) {
                         self.is_choosing = true;
                         return Ok(false);
@@ -376,7 +378,8 @@ impl ColumnWriter {
         Ok(true)
     }
 
-    /// Encodes the open page again if it is the first of a dictionary that does not pay. False when the budget is spent before.
+    /// Encodes the open page again if it is the first with a dictionary, and that does not pay. False if the budget is
+    /// spent first.
     fn undo(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
         let Some(coding) = &mut self.coding else { return Ok(true) };
         let undone = match coding.take_undone() {
@@ -405,7 +408,7 @@ impl ColumnWriter {
         Ok(true)
     }
 
-    /// Takes a part. False when the budget is spent in the middle of a long value.
+    /// Takes a part. False if the budget is spent in the middle of a long value.
     fn take(
         &mut self,
         column: &ColumnBatch,
@@ -457,7 +460,8 @@ impl ColumnWriter {
         Ok(true)
     }
 
-    /// Gives values of so many bytes in PLAIN to the encoder, and what hashes them. False when the budget is spent in the middle of a long one.
+    /// Passes values, which take `bytes` in PLAIN, to the encoder and the Bloom filter. False if the budget is spent in
+    /// the middle of a long value.
     fn encode(
         &mut self,
         values: Slice<'_>,
@@ -466,7 +470,7 @@ impl ColumnWriter {
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
         let Some(coding) = &mut self.coding else { return Err(Error::internal("no encoding")) };
-        // A dictionary's values are hashed once, at its end.
+        // A dictionary's values are hashed once, when it ends.
         if let Some(bloom) = &mut self.bloom
             && coding.encoding != Encoding::RleDictionary
             && !bloom.take(values, budget)?
@@ -519,7 +523,7 @@ impl ColumnWriter {
         Ok(())
     }
 
-    /// What there is to tell of the geometries of the chunk, once it is ended.
+    /// The geospatial statistics of the chunk, once it has ended.
     pub(super) fn take_geospatial(&mut self) -> Option<GeospatialStatistics> {
         self.geospatial.as_mut()?.finish()
     }
@@ -533,7 +537,7 @@ impl ColumnWriter {
     }
 }
 
-/// Values that a chunk may have: if it is whole, those that there are.
+/// Maximum values of a chunk; if it is complete, as many as it has.
 fn values_max(shared: &Shared, is_whole: bool, maxima: Maxima) -> u64 {
     match maxima.repetition {
         _ if is_whole => 0,
@@ -550,12 +554,12 @@ fn put_all(encoder: &mut LevelEncoder, mut levels: &[u8], budget: &mut Budget<'_
     Ok(())
 }
 
-/// Whether it is told how often levels stand: nulls tell it where there are no more than two.
+/// Whether level histograms are written: with at most two levels, the number of nulls says as much.
 pub(super) fn has_histograms(maxima: Maxima) -> bool {
     maxima.repetition > 0 || maxima.definition > 1
 }
 
-/// Of a histogram, how many of the counts are those of repetition levels.
+/// How many of a histogram's counts belong to repetition levels.
 pub(super) fn repetitions_of(maxima: Maxima) -> usize {
     if maxima.repetition > 0 { usize::from(maxima.repetition) + 1 } else { 0 }
 }

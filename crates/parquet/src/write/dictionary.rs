@@ -1,4 +1,4 @@
-//! Dictionaries: each value once, and its index wherever it occurs.
+//! Dictionaries: they hold each value once, and columns hold indices.
 
 mod numbers;
 mod strings;
@@ -22,32 +22,32 @@ use strings::Strings;
 pub use work::DictionaryLimits;
 use work::{AT_ONCE, Work};
 
-/// What a value costs that is found where it is looked for first; strings by their bytes as well.
+/// The price of a value that is found in its first slot; for strings, per byte as well.
 const NUMBER_PRICE: Price = Price::per_kilovalue(5 << 10);
 const STRING_PRICE: Price = Price { kib: 200, kilovalue: 16 << 10 };
-/// What a slot costs that is looked at besides, a new entry, and an entry that is moved as the table grows.
+/// The price of each further slot that is probed, of a new entry, and of an entry that is moved as the table grows.
 const PROBE_PRICE: Price = Price::per_kilovalue(6 << 10);
 const NEW_PRICE: Price = Price::per_kilovalue(35 << 10);
 const MOVED_PRICE: Price = Price::per_kilovalue(12 << 10);
-/// What a value costs besides in a dictionary of so many entries that caches do not hold it.
+/// The additional price of a value in a dictionary that is too large for caches.
 const FAR_PRICE: Price = Price::per_kilovalue(20 << 10);
 const FAR_ENTRIES: usize = 1 << 17;
 
-/// Bytes of an array of entries, which is made at once: enough for a page of 20,000 rows.
+/// Bytes of an array of entries, which is allocated at once: enough for a page of 20,000 rows.
 const ARRAY_BYTES_MAX: usize = 320 << 10;
 
-/// The dictionary of a column chunk, while it is built.
+/// Builds the dictionary of a column chunk.
 ///
-/// Entries are numbered in order of arrival. Each call does a bounded amount of work: the hash table grows one part
-/// at a time. Therefore some values become a new entry each time they occur: those longer than 64 KiB, new ones
-/// beyond 1,048,576 entries, and those whose hash hundreds of others nearly share, as if crafted. The dictionary's
-/// size then soon shows that it does not pay.
+/// Entries are numbered in order of arrival. Each call does a bounded amount of work: the hash table grows one part at
+/// a time. Therefore some values become a new entry each time they occur: those longer than 64 KiB, new ones beyond
+/// 1,048,576 entries, and those whose hash nearly equals hundreds of others, as if crafted. The dictionary's size then
+/// soon shows that it does not pay.
 #[derive(Debug)]
 pub struct DictionaryBuilder {
     kind: Kind,
     physical: PhysicalType,
     limits: DictionaryLimits,
-    /// The page, once it is being made, and how many pieces are in it.
+    /// The page, while it is being written, and how many pieces of entries are in it.
     page: Option<(Output, usize)>,
 }
 
@@ -64,7 +64,7 @@ pub struct Interned {
 enum Kind {
     Fours(Numbers<u32>),
     Eights(Numbers<u64>),
-    /// Of one length each, or behind their lengths.
+    /// Strings of one length; or of any length, each preceded by its length.
     Fixed(usize, Strings),
     Strings(Strings),
     /// Booleans, which have no dictionary.
@@ -72,7 +72,7 @@ enum Kind {
 }
 
 impl DictionaryBuilder {
-    /// An empty dictionary of values of a type; BOOLEAN has none.
+    /// An empty dictionary of values of a type; BOOLEAN has no dictionaries.
     pub fn new(physical: PhysicalType, limits: DictionaryLimits) -> DictionaryBuilder {
         let kind = match physical {
             PhysicalType::Int32 | PhysicalType::Float => Kind::Fours(Numbers::default()),
@@ -143,7 +143,7 @@ impl DictionaryBuilder {
         }
     }
 
-    /// The bytes of memory that it takes, approximately.
+    /// Bytes of memory that it takes, approximately.
     pub fn held(&self) -> usize {
         match &self.kind {
             Kind::Fours(numbers) => numbers.held(),
@@ -188,7 +188,7 @@ impl DictionaryBuilder {
         page.finish(&[]).map(Some)
     }
 
-    /// Whether its entries can be [values](DictionaryBuilder::into_values).
+    /// Whether its entries can be returned as [values](DictionaryBuilder::into_values).
     pub(super) fn has_values(&self) -> bool {
         let is_there = match &self.kind {
             Kind::Strings(strings) => strings.has_views(),
@@ -198,7 +198,7 @@ impl DictionaryBuilder {
         is_there && self.array_bytes() <= ARRAY_BYTES_MAX
     }
 
-    /// The entries as values, of a dictionary that is given up.
+    /// The entries as values, from a dictionary that is given up.
     ///
     /// # Errors
     ///
@@ -241,7 +241,7 @@ impl DictionaryBuilder {
         matches!(self.kind, Kind::Fours(_) | Kind::Eights(_))
     }
 
-    /// Interns up to [`AT_ONCE`] values; says how many.
+    /// Interns up to [`AT_ONCE`] values and returns how many.
     fn intern_some(&mut self, values: Slice<'_>, out: &mut [u32; AT_ONCE], work: &mut Work) -> Result<usize> {
         let limits = self.limits;
         let of_width = |width: usize| limits.entries.min(limits.bytes / width);
@@ -278,7 +278,7 @@ fn array<T: Number, U>(numbers: &Numbers<T>, turn: impl Fn(T) -> U) -> Result<Ve
     Ok(array)
 }
 
-/// Writes entries to a page; true when all are there.
+/// Writes entries to a page; true once all are written.
 fn write<T: Number>(
     numbers: &Numbers<T>,
     (page, done): &mut (Output, usize),

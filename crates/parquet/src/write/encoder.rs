@@ -1,6 +1,6 @@
 //! Values and levels to the bodies of pages.
 //!
-//! An [`Encoder`] takes the values of a page, a slice at a time, and returns the page's body at its end; then it is
+//! An [`Encoder`] takes the values of a page, a slice at a time, and returns the page's body at its end. It is then
 //! ready for the next page. A [`LevelEncoder`] does the same for levels.
 
 use alloc::boxed::Box;
@@ -27,13 +27,13 @@ use crate::format::Encoding;
 use crate::growing::SLICE_BYTES;
 use crate::schema::PhysicalType;
 
-/// What the end of a page costs, beside what is done in slices.
+/// The cost of ending a page, besides what is done in slices.
 const FINISH_UNITS: u64 = 2_000;
 
-/// What a value costs that is copied unless it is null: of strings of one length, by their bytes and their runs.
+/// The price of a value that is copied unless it is null; for strings of one length, by their bytes and their runs.
 const COMPACT_PRICE: Price = Price { kib: 1024, kilovalue: 2 << 10 };
 
-/// Levels that are compared with the largest at a time.
+/// Levels that are compared with the maximum at a time.
 const LEVELS_AT_ONCE: usize = 4096;
 
 /// An encoder of one column's values in one encoding, page after page.
@@ -67,7 +67,7 @@ pub struct Encoder {
     values: usize,
 }
 
-/// One for each encoding; those with rooms of their own are boxed, for a table may have very many columns.
+/// One per encoding. Those with buffers of their own are boxed, because a table may have very many columns.
 #[derive(Debug)]
 enum Kind {
     Plain(PlainEncoder),
@@ -116,9 +116,9 @@ impl Encoder {
         Ok(Encoder { kind, physical, values: 0 })
     }
 
-    /// Takes values and returns how many. Stops when the budget is spent, but never without progress: of a long value
-    /// it may have encoded a part, and then expects that value again, first. Pass the rest again. The same values
-    /// make the same bytes, however they are cut.
+    /// Takes values and returns how many. Stops when the budget is spent, but always makes progress: it may have
+    /// encoded only part of a long value, and then expects that value again, first. Pass the rest again. The same
+    /// values give the same bytes, however they are split.
     ///
     /// # Errors
     ///
@@ -144,7 +144,7 @@ impl Encoder {
         Ok(done)
     }
 
-    /// The indices that were taken for this page, if it is one of indices.
+    /// The indices taken for this page, if it is a page of indices.
     pub(super) fn into_indices(self) -> Vec<Vec<u32>> {
         if let Kind::Indices(encoder) = self.kind { encoder.into_pieces() } else { Vec::new() }
     }
@@ -177,7 +177,7 @@ impl Encoder {
     ///
     /// If memory cannot be allocated; `Misuse` in the middle of a value.
     pub fn finish(&mut self, budget: &mut Budget<'_>) -> Result<Option<Body>> {
-        // What the end of a page does in all encodings, beside what is sliced.
+        // What ending a page costs in every encoding, besides what is sliced.
         budget.charge_units(FINISH_UNITS);
         let body = match &mut self.kind {
             Kind::Plain(encoder) => Some(encoder.finish()?),
@@ -201,7 +201,7 @@ impl Encoder {
 /// An encoder of the definition or repetition levels of pages.
 #[derive(Debug)]
 pub struct LevelEncoder {
-    /// None where all levels are 0: a table may have very many columns, most of them flat.
+    /// `None` if all levels are 0: a table may have very many columns, most of them flat.
     runs: Option<Box<HybridEncoder>>,
     max: u8,
     levels: usize,
@@ -218,18 +218,18 @@ impl LevelEncoder {
     ///
     /// # Errors
     ///
-    /// `Misuse` for a level beyond the largest; an error if memory cannot be allocated.
+    /// `Misuse` for a level above the maximum; an error if memory cannot be allocated.
     pub fn put_run(&mut self, level: u8, count: usize) -> Result<()> {
         self.check(level)?;
         self.levels += count;
         self.runs.as_mut().map_or(Ok(()), |runs| runs.put_run(level.into(), count))
     }
 
-    /// Takes levels and returns how many. Stops when the budget is spent, but never without progress.
+    /// Takes levels and returns how many. Stops when the budget is spent, but always makes progress.
     ///
     /// # Errors
     ///
-    /// `Misuse` for a level beyond the largest; an error if memory cannot be allocated.
+    /// `Misuse` for a level above the maximum; an error if memory cannot be allocated.
     pub fn put(&mut self, levels: &[u8], budget: &mut Budget<'_>) -> Result<usize> {
         let mut done = 0;
         while done < levels.len() {
@@ -249,8 +249,7 @@ impl LevelEncoder {
     ///
     /// # Errors
     ///
-    /// `Misuse` if the largest level is not 1, and for rows beyond the bitmap; an error if memory cannot be
-    /// allocated.
+    /// `Misuse` if the maximum level is not 1, and for rows beyond the bitmap; an error if memory cannot be allocated.
     pub fn put_validity(
         &mut self,
         validity: &Bitmap,
@@ -277,7 +276,7 @@ impl LevelEncoder {
     }
 
     /// Ends the page's levels and returns their bytes, preceded by their length in four bytes if `with_length`, as in
-    /// V1 pages; no bytes if the largest level is 0. The encoder is then ready for the next page. The cost does not
+    /// V1 pages; no bytes if the maximum level is 0. The encoder is then ready for the next page. The cost does not
     /// depend on the page.
     ///
     /// # Errors
@@ -306,8 +305,8 @@ pub struct Compacted {
 }
 
 impl Compacted {
-    /// The values of `slice` whose bit in `validity`, which has one bit per value, is set. Call it with a few
-    /// thousand values at a time, or with fewer long strings: it handles all of them in one go.
+    /// The values of `slice` whose bit in `validity`, which has one bit per value, is set. Call it with a few thousand
+    /// values at a time, or with fewer long strings: it handles all of them in one call.
     ///
     /// # Errors
     ///
@@ -352,7 +351,7 @@ impl Compacted {
                 let room = filled(&mut self.bytes, bytes.len())?;
                 let there = compact::fixed(width, bytes, validity.bytes(), validity.offset(), room);
                 let there = there.map_err(|_| Error::misuse("strings of other bytes than they say"))?;
-                // Of no bytes the bitmap alone tells.
+                // With a width of 0, only the bitmap has the number.
                 let there = if width > 0 {
                     there
                 } else {
@@ -372,7 +371,7 @@ fn compacted<'a, T: Plain>(values: &[T], validity: &Bitmap, room: &'a mut Vec<T>
     Ok(&room[..there])
 }
 
-/// So many values of `room`, whatever they are.
+/// `values` values of `room`, with any content.
 fn filled<T: Plain>(room: &mut Vec<T>, values: usize) -> Result<&mut [T]> {
     if room.len() < values {
         let more = values - room.len();

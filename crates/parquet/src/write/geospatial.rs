@@ -8,13 +8,14 @@ use crate::format::GeospatialStatistics;
 use crate::geometry::{Extent, Surface, Walk};
 use crate::schema::{LogicalType, Meaning, PhysicalType};
 
-/// What walking through geometries costs: by their bytes and by their parts, of which a collection of empty ones has most.
+/// What walking through geometries costs: by their bytes and by their parts, of which a collection of empty geometries
+/// has most.
 const GEOMETRY_PRICE: Price = Price { kib: 200, kilovalue: 20 << 10 };
 
-/// Bytes of geometries that are walked through between two looks at the budget.
+/// Bytes of geometries that are walked through between two checks of the budget.
 const AT_ONCE_BYTES: usize = 16 << 10;
 
-/// Collects what is told of the geometries of a chunk.
+/// Collects the geospatial statistics of a chunk.
 #[derive(Debug)]
 pub(super) struct GeospatialBuilder {
     extent: Extent,
@@ -26,7 +27,7 @@ pub(super) struct GeospatialBuilder {
 }
 
 impl GeospatialBuilder {
-    /// For a leaf of geometries. `None` for others.
+    /// For a leaf of geometries. `None` for other leaves.
     pub(super) fn new(
         physical_type: PhysicalType,
         logical_type: Option<&LogicalType>,
@@ -39,8 +40,8 @@ impl GeospatialBuilder {
         Some(GeospatialBuilder { extent: Extent::new(surface), surface, walk: Walk::default(), taken: 0 })
     }
 
-    /// Takes the values of a part. False when the budget is spent before it has: then they are to be given again. Given again once they
-    /// are taken they are passed over, until the [part ends](GeospatialBuilder::end_part).
+    /// Adds the values of a part. False if the budget is spent first: then pass the same values again. Once a part is
+    /// added, passing it again has no effect until the [part ends](GeospatialBuilder::end_part).
     pub(super) fn take(&mut self, values: Slice<'_>, budget: &mut Budget<'_>) -> Result<bool> {
         let Slice::ByteArray(views, buffers) = values else { return Ok(true) };
         let (mut bytes, mut parts) = (0, 0);
@@ -66,12 +67,12 @@ impl GeospatialBuilder {
         Ok(true)
     }
 
-    /// The next values are others.
+    /// The next values are a new part.
     pub(super) fn end_part(&mut self) {
         self.taken = 0;
     }
 
-    /// What there is to tell of the chunk. The next values are the next chunk's.
+    /// Returns the statistics of the chunk. The next values belong to the next chunk.
     pub(super) fn finish(&mut self) -> Option<GeospatialStatistics> {
         core::mem::replace(&mut self.extent, Extent::new(self.surface)).finish()
     }
@@ -83,7 +84,7 @@ mod tests {
     use alloc::vec::Vec;
     use marquetry_base::Bytes;
 
-    /// A line of so many points.
+    /// A line of this many points.
     fn line(points: u32) -> Vec<u8> {
         let mut wkb = [1].to_vec();
         wkb.extend(2u32.to_le_bytes());

@@ -29,21 +29,21 @@ use crate::going::Going;
 use crate::schema::{PhysicalType, Schema};
 use crate::thrift::Writer;
 
-/// What a chunk costs to be remembered.
+/// The cost of recording a chunk.
 const CHUNK_UNITS: u64 = 1000;
 
-/// Ends a row group, resumably, column by column: their chunks first, which stand together; then, in a second round, the filters
-/// behind them, and with their places what the footer will tell.
+/// Ends a row group, resumably, column by column. The first round sends their chunks, which are contiguous; the second,
+/// the Bloom filters that follow them. Then all positions are known, and their metadata is serialized.
 #[derive(Debug)]
 pub(super) struct GroupSteps {
     column: usize,
-    /// Columns from this one on are not to be ended yet.
+    /// Columns from this one on must not end yet.
     until: usize,
     stage: Stage,
     record: GroupRecord,
 }
 
-/// What is done with a column.
+/// What is done to a column.
 #[derive(Debug)]
 enum Stage {
     /// Its last page is ended, and its dictionary.
@@ -54,16 +54,16 @@ enum Stage {
     ColumnIndex(Box<IndexSteps>),
     /// Its offset index is written.
     OffsetIndex(Box<IndexSteps>),
-    /// Its Bloom filter is sent, and what is told of it is written: the second round.
+    /// Its Bloom filter is sent, and its metadata is written: the second round.
     Filter,
 }
 
-/// What [`GroupSteps::step`] has done. It needs bytes of the spill object; and it yields, too, where there are bytes to be appended.
+/// What [`GroupSteps::step`] returns.
 #[derive(Debug)]
 pub(super) enum Ended {
     /// The row group is written.
     Whole,
-    /// So many columns are, and the next one is not to be ended yet.
+    /// This many columns have ended, and the next one must not end yet.
     Column(usize),
 }
 
@@ -79,13 +79,13 @@ struct GroupRecord {
 }
 
 impl GroupSteps {
-    /// A row group of so many rows, which begins at `offset` of the file.
+    /// A row group of `rows` rows that begins at `offset` in the file.
     pub(super) fn new(rows: u64, offset: u64) -> GroupSteps {
         let record = GroupRecord { rows, offset, ..GroupRecord::default() };
         GroupSteps { column: 0, until: usize::MAX, stage: Stage::End, record }
     }
 
-    /// The same, of which no column may be ended yet.
+    /// The same, but no column may end yet.
     pub(super) fn by_columns(rows: u64, offset: u64) -> GroupSteps {
         GroupSteps { until: 0, ..GroupSteps::new(rows, offset) }
     }
@@ -109,7 +109,7 @@ impl GroupSteps {
     ///
     /// # Errors
     ///
-    /// The codecs'; when memory cannot be allocated.
+    /// The codec's errors, and an error if memory cannot be allocated.
     pub(super) fn step(
         &mut self,
         columns: &mut Segmented<ColumnWriter>,
@@ -180,7 +180,7 @@ impl GroupSteps {
         }
     }
 
-    /// Writes what the footer will tell of the chunk; with it, where its filter is.
+    /// Writes the chunk's metadata for the footer, with the position of its filter.
     fn write_metadata(
         &mut self,
         column: &mut ColumnWriter,
@@ -203,7 +203,7 @@ impl GroupSteps {
         });
         let of = column.bounds_of();
         let mut statistics = chunk.bounds.statistics(of, chunk.nulls);
-        // Two zeros of floating-point numbers are two entries, and NaNs are many.
+        // Positive and negative zeros are two entries, and there may be many NaNs.
         statistics.distinct_count = chunk.distinct.filter(|_| of.is_some_and(|of| !of.is_floating()));
         let told = ColumnChunk {
             compression: shared.options.of(self.column).compression,
@@ -229,7 +229,7 @@ impl GroupSteps {
     }
 }
 
-/// Sends a filter on its way; says where it is, and how long, with its header.
+/// Sends a filter. Returns its position, and its length with its header.
 fn send_filter(filter: Filter, out: &mut Out, budget: &mut Budget<'_>) -> (u64, Option<u32>) {
     let start = out.position();
     let header = write_bloom_header(BloomFilterHeader { bytes: filter.bytes() });
@@ -252,16 +252,16 @@ fn size_statistics(column: &ColumnWriter) -> Option<SizeStatistics> {
     })
 }
 
-/// A histogram of repetition levels, and one of definition levels.
+/// A histogram of repetition levels and one of definition levels.
 fn histograms(both: &[u64], maxima: Maxima) -> (&[u64], &[u64]) {
     both.split_at_checked(repetitions_of(maxima)).unwrap_or_default()
 }
 
-/// The pages of a chunk, for its indexes.
+/// The pages of a chunk, as the source of its indexes.
 struct Pages<'a> {
     chunk: &'a Chunk,
     maxima: Maxima,
-    /// There is a column index: every page that has values has bounds.
+    /// The chunk has a column index: every page that has values has bounds.
     has_bounds: bool,
     is_floating: bool,
     is_bytes: bool,
@@ -318,7 +318,7 @@ impl PageSource for Pages<'_> {
     }
 }
 
-/// Structures that are written already, one a chunk, and wait for their place in the file: as bytes they take little room.
+/// Serialized structures, one per chunk, that wait for their place in the file: as bytes they take little memory.
 #[derive(Debug, Default)]
 struct Structures {
     writer: Writer,
@@ -329,7 +329,7 @@ struct Structures {
 }
 
 impl Structures {
-    /// What was written since is a chunk's.
+    /// What was written since the last call is a chunk's.
     fn end(&mut self) -> Result<()> {
         let length = u32::try_from(self.writer.length() - self.length)
             .map_err(|_| Error::too_large("the metadata of a column chunk of 4 GiB"))?;
@@ -339,7 +339,7 @@ impl Structures {
     }
 }
 
-/// What the end of the file will tell.
+/// What the end of the file will contain.
 #[derive(Debug)]
 pub(super) struct Ending {
     schema: Arc<Schema>,
@@ -354,7 +354,7 @@ pub(super) struct Ending {
     metadata: Structures,
     column_indexes: Structures,
     offset_indexes: Structures,
-    /// Of the footer: the metadata that is not yet written again, the chunk that is next, and where its indexes are.
+    /// For the footer: the metadata that is not yet rewritten, the next chunk, and where its indexes are.
     pieces: VecDeque<Bytes>,
     chunk: usize,
     column_index_at: u64,
@@ -391,12 +391,12 @@ impl Ending {
         self.is_sorted = false;
     }
 
-    /// There is a column more.
+    /// Counts one more column.
     pub(super) fn add_column(&mut self) {
         self.column_orders.push(ColumnOrder::TypeDefined);
     }
 
-    /// Row groups, rows, and bytes of pages that are written.
+    /// The number of row groups, rows, and bytes of pages that were written.
     pub(super) fn groups(&self) -> usize {
         self.groups.len()
     }
@@ -406,7 +406,7 @@ impl Ending {
         self.metadata.length + self.column_indexes.length + self.offset_indexes.length
     }
 
-    /// Sends the next piece of the indexes on its way; false when there are none left.
+    /// Sends the next piece of the indexes; false if none are left.
     pub(super) fn send_index(&mut self, out: &mut Out, budget: &mut Budget<'_>) -> bool {
         if self.chunk == 0 && self.column_index_at == 0 {
             self.column_index_at = out.position();
@@ -442,7 +442,7 @@ impl Ending {
     }
 }
 
-/// Where an index is, and where the next one will be.
+/// The position of an index; advances `at` to the next one.
 fn place(at: &mut u64, bytes: u32) -> Option<(u64, u32)> {
     let start = *at;
     *at += u64::from(bytes);

@@ -16,8 +16,8 @@ use crate::schema::{LogicalType, PhysicalType, Schema};
 /// How a [`FileWriter`](super::FileWriter) writes.
 ///
 /// The defaults use what readers have supported for ten years: V1 pages, SNAPPY, and encodings of the format's second
-/// version. One of the tested readers, fastparquet, misreads DELTA_BINARY_PACKED, which is chosen for integers that
-/// it suits; to be read by it, set another encoding for such columns.
+/// version. One of the tested readers, fastparquet, misreads DELTA_BINARY_PACKED, which is chosen for integers that it
+/// suits. For fastparquet, set another encoding for such columns.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
     /// How columns that are not in [`WriteOptions::columns`] are written.
@@ -26,15 +26,15 @@ pub struct WriteOptions {
     pub columns: BTreeMap<usize, ColumnOptions>,
     /// The kind of data pages.
     pub page_version: PageVersion,
-    /// The most rows of a page. Pages in DELTA_BINARY_PACKED end with one of its blocks, up to 255 rows earlier.
+    /// Maximum rows of a page. Pages in DELTA_BINARY_PACKED end with one of its blocks, up to 255 rows earlier.
     pub page_rows: usize,
-    /// The most bytes of a page before compression, without its header; a single row may take more. Exact for PLAIN
+    /// Maximum bytes of a page before compression, without its header; a single row may take more. Exact for PLAIN
     /// strings and for numbers, approximate for other encodings.
     pub page_bytes: usize,
     /// The approximate limit of a dictionary in bytes: a larger one is abandoned, and the rest of the column chunk is
     /// written without it.
     pub dictionary_bytes: usize,
-    /// The most rows of a row group.
+    /// Maximum rows of a row group.
     pub row_group_rows: u64,
     /// The approximate bytes of a row group, encoded and compressed: it ends with the rows that reach this.
     pub row_group_bytes: u64,
@@ -52,8 +52,8 @@ pub struct WriteOptions {
     /// An object to which pages of the open row group may be moved, and from which they are read back when it ends,
     /// so that memory does not grow with row groups. `None`: they stay in memory.
     pub spill: Option<Object>,
-    /// The approximate bytes of pages held before they are moved to [`WriteOptions::spill`]. With very many columns
-    /// it is 1 KiB each, but at most four times this.
+    /// The approximate bytes of pages held before they are moved to [`WriteOptions::spill`]. With very many columns it
+    /// is 1 KiB per column, but at most four times this.
     pub held_bytes_max: u64,
 }
 
@@ -86,8 +86,8 @@ pub struct ColumnOptions {
 pub struct BloomOptions {
     /// The target false-positive rate: more than 0 and less than 1.
     pub fpp: f64,
-    /// The most bytes of its blocks, a power of two from 32 to 128 Mi. If more would be needed, the false-positive
-    /// rate is higher.
+    /// Maximum bytes of its blocks, a power of two from 32 to 128 Mi. If more would be needed, the false-positive rate
+    /// is higher.
     pub bytes_max: u32,
 }
 
@@ -101,9 +101,9 @@ pub enum PageVersion {
     V2,
 }
 
-/// Bounds as they are cut at most. A host never waits for the comparison of two of them.
+/// The longest bounds. A host never waits for the comparison of two of them.
 const BOUNDS_BYTES_MAX: usize = 4096;
-/// The most that a page can be told to have: what others read as signed numbers of 32 bits.
+/// The largest page size that can be set: readers take it as a signed number of 32 bits.
 const PAGE_BYTES_MAX: usize = 1 << 30;
 
 impl Default for WriteOptions {
@@ -112,14 +112,14 @@ impl Default for WriteOptions {
             column: ColumnOptions::default(),
             columns: BTreeMap::new(),
             page_version: PageVersion::V1,
-            // As Arrow C++ and parquet-rs have it: what the page index points to is worth little if it is much larger.
+            // As in Arrow C++ and parquet-rs: the page index is worth little if pages are much larger.
             page_rows: 20_000,
-            // The usual 1 MiB, but one piece of memory that no host dislikes.
+            // The usual 1 MiB, but as one allocation that no host dislikes.
             page_bytes: 896 << 10,
             dictionary_bytes: 896 << 10,
-            // As Arrow C++ and parquet-rs have it.
+            // As in Arrow C++ and parquet-rs.
             row_group_rows: 1 << 20,
-            // What is held of a wide table, or one of long strings, before it leaves.
+            // Memory for wide tables, or long strings, before the row group is written.
             row_group_bytes: 256 << 20,
             crc: true,
             page_index: true,
@@ -147,7 +147,7 @@ impl Default for ColumnOptions {
 }
 
 impl Default for BloomOptions {
-    /// As the format's document recommends; and more bytes than a million values need at a millionth.
+    /// As the format's document recommends; the maximum exceeds what a million values need at a rate of 10⁻⁶.
     fn default() -> BloomOptions {
         BloomOptions { fpp: 0.01, bytes_max: 16 << 20 }
     }
@@ -219,7 +219,7 @@ impl ColumnOptions {
     }
 }
 
-/// Checks that a leaf can be written so, and the groups that begin with it.
+/// Checks that a leaf can be written with these options, and the groups that begin with it.
 fn check_leaf(schema: &Schema, leaf: usize, options: &ColumnOptions) -> Result<()> {
     let begin = leaf.checked_sub(1).map_or(0, |before| schema.leaves()[before].node + 1);
     let leaf = &schema.leaves()[leaf];

@@ -8,22 +8,22 @@ use marquetry_base::{Budget, Bytes};
 
 use crate::growing::COPY_PRICE;
 
-/// Pieces of fewer bytes are put together: a host is spared a call for each page of a wide table.
+/// Smaller pieces are put together: that saves the host a call for each page of a wide table.
 const SMALL_BYTES: usize = 32 << 10;
-/// So many bytes are put together.
+/// Pieces are put together up to this many bytes.
 const TOGETHER_BYTES: usize = 128 << 10;
 
-/// Pieces that are to be appended, in order.
+/// Pieces to append, in order.
 #[derive(Debug, Default)]
 pub(super) struct Out {
     pieces: VecDeque<Bytes>,
     together: Vec<u8>,
-    /// Where the next byte will stand in the object.
+    /// Where the next byte will be in the object.
     position: u64,
 }
 
 impl Out {
-    /// Where the next byte will stand in the object.
+    /// Where the next byte will be in the object.
     pub(super) fn position(&self) -> u64 {
         self.position
     }
@@ -46,7 +46,7 @@ impl Out {
         }
     }
 
-    /// What was put together is a piece now.
+    /// Ends the piece that is being put together.
     pub(super) fn seal(&mut self) {
         if !self.together.is_empty() {
             let piece = core::mem::take(&mut self.together);
@@ -54,12 +54,12 @@ impl Out {
         }
     }
 
-    /// The next piece that is whole.
+    /// The next complete piece.
     pub(super) fn take(&mut self) -> Option<Bytes> {
         self.pieces.pop_front()
     }
 
-    /// True when a piece is whole.
+    /// True if a piece is complete.
     pub(super) fn is_ready(&self) -> bool {
         !self.pieces.is_empty()
     }

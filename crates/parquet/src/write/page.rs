@@ -15,19 +15,20 @@ use crate::growing::{COPY_PRICE, SLICE_BYTES};
 
 /// What a checksum costs.
 const CRC_PRICE: Price = Price::per_kib(100);
-/// What a page costs beside its bytes: its header, and the memory that it is put in.
+/// The cost of a page besides its bytes: its header, and its memory.
 const PAGE_UNITS: u64 = 500;
 
-/// Parts of a body are joined up to this many bytes: codecs are faster on one piece, which hosts do not dislike.
+/// Parts of a body are joined up to this many bytes: codecs are faster on one piece, and hosts do not dislike a piece
+/// of this size.
 const JOINED_BYTES_MAX: usize = 960 << 10;
-/// Room for what a codec produces.
+/// Memory for a codec's output.
 const ROOM_BYTES: usize = 256 << 10;
-/// Room for a page's header in front of what a codec produces.
+/// Space for a page's header before a codec's output.
 const HEADER_BYTES: usize = 64;
-/// Pieces of a page of no more bytes are copied to memory of just their size, where they are not in such memory.
+/// Smaller pieces of a page are copied to memory of just their size, unless they are in such memory.
 const SMALL_BYTES: usize = 64 << 10;
 
-/// A page as it stands in the file, header and all.
+/// A page as written to the file, with its header.
 #[derive(Debug)]
 pub(super) struct Page {
     /// Its bytes. No piece has 1 MiB or more.
@@ -40,33 +41,33 @@ pub(super) struct Page {
     pub(super) found: Option<Way>,
 }
 
-/// Which compressor of a codec, where it has two.
+/// Which of a codec's compressors, if it has two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// The one of a level.
+    /// The one selected by the level.
     Usual,
     /// The [other](Codecs::other_compressor), which is faster.
     Other,
-    /// Both are tried: the other one is better, unless its page is larger, by more than a hundredth.
+    /// Both are tried: the other one wins unless its page is more than a hundredth larger.
     Both,
 }
 
-/// Of a codec with two compressors the better one is found by a page of a chunk that gets both; the first that have so many bytes are spared
-/// that, for there may be no more.
+/// If a codec has two compressors, a page of a chunk is compressed by both to find the better one. Pages before this
+/// many bytes are not, because no more may follow.
 const TRIED_PAGE_BYTES: usize = 64 << 10;
 const TRIED_PAGE: usize = 4;
 
 /// Which compressor a column's pages get.
 #[derive(Debug, Default)]
 pub(super) struct Ways {
-    /// What was found for pages of an encoding.
+    /// The result for pages of an encoding.
     found: Option<(Encoding, Way)>,
     /// Pages of the chunk that are not small.
     large_pages: usize,
 }
 
 impl Ways {
-    /// That of a page of so many bytes, where no level is asked for.
+    /// The compressor of a page of `bytes`, if no level is set.
     pub(super) fn next(&mut self, encoding: Encoding, bytes: usize) -> Way {
         if bytes < TRIED_PAGE_BYTES {
             return Way::Usual;
@@ -82,7 +83,7 @@ impl Ways {
         }
     }
 
-    /// Remembers what was found by a page that got both.
+    /// Records the result of a page that was compressed by both.
     pub(super) fn keep(&mut self, found: Option<Way>) {
         if let (Some(found), Some((_, way))) = (found, &mut self.found) {
             *way = found;
@@ -95,7 +96,7 @@ impl Ways {
     }
 }
 
-/// Makes pages, one after the other, for all columns.
+/// Turns bodies into pages, one after the other, for all columns.
 pub(super) struct PageMaker {
     codecs: Arc<dyn Codecs>,
     /// Those that were used.
@@ -104,20 +105,20 @@ pub(super) struct PageMaker {
     stage: Stage,
     /// The compressor of this page.
     compressor: Option<usize>,
-    /// One that it is compressed by, too, and what it was compressed to before.
+    /// A second compressor for it, and the result of the first.
     also: Option<usize>,
     before: Option<Body>,
     found: Option<Way>,
     kind: Option<PageKind>,
-    /// What stands before what is compressed, as it is.
+    /// What precedes the compressed part, as it is.
     plain: Body,
-    /// What is compressed, or would be, were there a codec.
+    /// The part that is compressed if there is a codec.
     input: Body,
     uncompressed: usize,
-    /// Memory for parts that are joined, and for what a codec produces, from page to page.
+    /// Memory for joined parts and for a codec's output, reused from page to page.
     joined: Vec<u8>,
     room: Vec<u8>,
-    /// Bytes of the room that are produced.
+    /// Bytes of that memory that are filled.
     filled: usize,
     /// The body in the file.
     output: Body,
@@ -127,7 +128,7 @@ pub(super) struct PageMaker {
 /// A compressor's codec and level, and whether it is the other one.
 type Kind = (Codec, Option<i32>, bool);
 
-/// What is to be done next with the page, and how far that is.
+/// What must be done next with the page, and the progress.
 #[derive(Debug, Clone, Copy)]
 enum Stage {
     Idle,
@@ -141,7 +142,7 @@ enum Stage {
         piece: usize,
         at: usize,
     },
-    /// The checksum is made.
+    /// The checksum is computed.
     Checksum {
         piece: usize,
         at: usize,
@@ -171,12 +172,12 @@ impl PageMaker {
         }
     }
 
-    /// Begins a page: `plain`, then `input`, which is compressed. In the kind of page all is filled in but whether a V2 page is
-    /// compressed.
+    /// Begins a page: `plain`, then `input`, which is compressed. `kind` must be complete, except for whether a V2 page
+    /// is compressed.
     ///
     /// # Errors
     ///
-    /// Where there is no such codec, or level of it.
+    /// If there is no such codec, or it does not have the level.
     pub(super) fn start(
         &mut self,
         mut kind: PageKind,
@@ -187,7 +188,7 @@ impl PageMaker {
     ) -> Result<()> {
         (self.also, self.before, self.found) = (None, None, None);
         self.uncompressed = plain.len() + input.len();
-        // Nothing is compressed to something, which some readers take amiss.
+        // Nothing is compressed to something, which some readers reject.
         let is_skipped = matches!(kind, PageKind::DataV2(_)) && input.is_empty();
         self.compressor = match compression {
             Compression::Codec(codec) if !is_skipped => {
@@ -262,7 +263,7 @@ impl PageMaker {
     ///
     /// # Errors
     ///
-    /// The codec's; `LimitExceeded` for a page beyond 2 GiB.
+    /// The codec's errors; `LimitExceeded` for a page beyond 2 GiB.
     pub(super) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Option<Page>> {
         loop {
             match self.stage {
@@ -309,7 +310,8 @@ impl PageMaker {
         Ok(())
     }
 
-    /// Compresses on. A codec yields before the budget is spent, too: where what is left does not pay for what it does at least.
+    /// Continues compressing. A codec also yields before the budget is spent, if the rest is less than its smallest
+    /// piece of work.
     fn compress(&mut self, piece: usize, at: usize, budget: &mut Budget<'_>) -> Result<Status> {
         let Some(number) = self.compressor else { return Err(Error::internal("a page without a codec")) };
         let compressor = &mut self.compressors[number].1;
@@ -344,7 +346,7 @@ impl PageMaker {
         Ok(progress.status)
     }
 
-    /// What the codec produced is a piece of the body: the first one behind room for the header.
+    /// Makes the codec's output a piece of the body: the first one with space for the header before it.
     fn keep_filled(&mut self) -> Result<()> {
         let produced = &self.room[..self.filled];
         let free = if self.output.is_empty() { HEADER_BYTES } else { 0 };
@@ -411,14 +413,14 @@ impl PageMaker {
         Ok(Page { pieces, bytes, uncompressed_bytes, found: self.found.take() })
     }
 
-    /// Bytes of memory that it holds from page to page.
+    /// Bytes of memory that it keeps from page to page.
     pub(super) fn held(&self) -> u64 {
         let compressors: usize = self.compressors.iter().map(|known| known.1.held_bytes()).sum();
         u64_of(compressors + self.room.capacity() + self.joined.capacity())
     }
 }
 
-/// A length, which the format has as a signed number of 32 bits.
+/// A length, which the format stores as a signed number of 32 bits.
 fn signed_u32(bytes: usize) -> Result<u32> {
     i32::try_from(bytes).map(i32::cast_unsigned).map_err(|_| {
         let why = alloc::format!("a page of {bytes} bytes: the format counts them with 31 bits");

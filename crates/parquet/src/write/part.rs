@@ -1,4 +1,4 @@
-//! The next few entries of a column's batch: as many as are worked on together.
+//! The next few entries of a column's batch, which are processed together.
 
 use core::ops::Range;
 
@@ -14,22 +14,22 @@ use crate::batch::{ColumnBatch, Layout, Levels, Values};
 use crate::growing::SLICE_BYTES;
 use crate::schema::PhysicalType;
 
-/// Entries that are worked on together, at most: so many that what is done once for all of them costs little.
+/// Maximum entries that are processed together: enough that the cost per part hardly matters.
 pub(super) const PART_ENTRIES: usize = 1024;
 
-/// What finding the parts of a column costs, by the entry.
+/// The price of finding the parts of a column, per entry.
 pub(super) const PART_PRICE: Price = Price::per_kilovalue(700);
-/// What looking a value up in a batch's dictionary costs.
+/// The price of looking a value up in a batch's dictionary.
 const GATHER_PRICE: Price = Price::per_kilovalue(2 << 10);
 
-/// Where a column stands in a batch.
+/// A position in a column of a batch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cursor {
     /// Rows that are begun before.
     pub(super) row: usize,
     /// Entries before.
     pub(super) entry: usize,
-    /// Values before, which are there.
+    /// Values before it, nulls not included.
     pub(super) value: usize,
 }
 
@@ -40,20 +40,20 @@ pub(crate) struct Maxima {
     pub(crate) repetition: u8,
 }
 
-/// Entries that are worked on together. Where they can, they end with a row; else they are a part of one.
+/// Entries that are processed together. They end with a row if possible; else they are part of one.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     /// Which entries of the batch.
     pub(super) entries: Range<usize>,
     /// Rows that begin among them.
     pub(super) rows: usize,
-    /// Values that are there.
+    /// Values, nulls not included.
     pub(super) values: usize,
-    /// Bytes of the values, without lengths. No more than [`SLICE_BYTES`], but of a single entry.
+    /// Bytes of the values, without lengths. At most [`SLICE_BYTES`], unless it is a single entry.
     pub(super) bytes: usize,
 }
 
-/// Checks that a column's part of a batch can be one of a leaf.
+/// Checks that a column of a batch can belong to a leaf.
 pub(crate) fn check(column: &ColumnBatch, physical_type: PhysicalType, maxima: Maxima) -> Result<()> {
     let is_nested = maxima.repetition > 0 || maxima.definition > 1;
     match (&column.levels, is_nested) {
@@ -98,7 +98,7 @@ fn check_levels(column: &ColumnBatch, levels: &Levels, maxima: Maxima) -> Result
             }
         }
         (None, 0) if entries == column.rows => {}
-        // Where all levels are 0 they say nothing.
+        // If the maximum is 0, all levels are 0.
         (Some(repetition), 0) if repetition.len() == entries && entries == column.rows => {}
         _ => {
             return Err(Error::misuse(format!(
@@ -127,13 +127,13 @@ fn name(values: &Values) -> alloc::string::String {
     name.into()
 }
 
-/// The repetition levels, where they say anything.
+/// The repetition levels, if their maximum is above 0.
 pub(super) fn repetition_of(column: &ColumnBatch, maxima: Maxima) -> Option<&[u8]> {
     column.levels.as_ref()?.repetition.as_deref().filter(|_| maxima.repetition > 0)
 }
 
 impl Part {
-    /// The next entries: none that begin a row from `until` on, and no more than `rows` that begin one.
+    /// The next entries: none that begin a row from `until` on, and at most `rows` that begin one.
     pub(super) fn next(
         column: &ColumnBatch,
         maxima: Maxima,
@@ -165,13 +165,13 @@ impl Part {
         }
     }
 
-    /// Whether a row begins with it.
+    /// Whether it begins a row.
     pub(super) fn begins_row(&self, column: &ColumnBatch, maxima: Maxima) -> bool {
         repetition_of(column, maxima).is_none_or(|levels| levels.get(self.entries.start) == Some(&0))
     }
 }
 
-/// As many entries of `count` as end with a row; all of them, if none does.
+/// The largest number of entries, up to `count`, that ends with a row; `count` if no row ends there.
 fn whole_rows(levels: &[u8], count: usize) -> usize {
     if levels.get(count).is_none_or(|level| *level == 0) {
         return count;
@@ -182,7 +182,7 @@ fn whole_rows(levels: &[u8], count: usize) -> usize {
     }
 }
 
-/// Values that are there.
+/// Values, nulls not included.
 fn there(column: &ColumnBatch, maxima: Maxima, entries: Range<usize>) -> usize {
     match (&column.levels, &column.validity) {
         (Some(levels), _) => kernel::count(&levels.definition[entries], maxima.definition),
@@ -193,7 +193,7 @@ fn there(column: &ColumnBatch, maxima: Maxima, entries: Range<usize>) -> usize {
     }
 }
 
-/// Whether there is a value for each entry, though some are null.
+/// Whether every entry has a slot for a value, though some are null.
 fn is_spaced(column: &ColumnBatch) -> bool {
     column.levels.is_none() && column.layout == Layout::Spaced
 }
@@ -211,7 +211,7 @@ fn bytes_of_values(values: &Values, range: Range<usize>) -> usize {
         let words: &[u32; 4] = bytemuck::cast_ref(view);
         u64::from(words[0])
     };
-    // No batch has so many values that the sum of their lengths would not fit.
+    // No batch has values whose lengths add up to more.
     let sum = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     match values {
         Values::Boolean(_) => range.len() / 8,
@@ -236,7 +236,7 @@ fn too_few(column: &ColumnBatch) -> Error {
     ))
 }
 
-/// Room for values that do not stand together as they come.
+/// Memory for values that must be gathered.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     compacted: Compacted,
@@ -280,7 +280,7 @@ impl Room {
         }
     }
 
-    /// The values of a dictionary that stand behind these indices.
+    /// The values of a dictionary at these indices.
     pub(super) fn look_up<'a>(
         &'a mut self,
         values: &'a Values,

@@ -15,11 +15,11 @@ use crate::encoding::view::{far_bytes, length};
 use crate::growing::SLICE_BYTES;
 use crate::schema::PhysicalType;
 
-/// What keeping a value costs.
+/// The price of keeping a value.
 const KEEP_PRICE: Price = Price { kib: 200, kilovalue: 6 << 10 };
 
-/// Values of a chunk that are kept as they are, in the order they came: as many as a choice looks at, and a part more. So the choice does not
-/// depend on how they are cut.
+/// The first values of a chunk, unencoded and in order: as many as a choice looks at, and one part more. So the choice
+/// does not depend on how values are split.
 #[derive(Debug)]
 pub(super) struct Sample {
     kept: Kept,
@@ -39,7 +39,7 @@ enum Kept {
     Double(Vec<f64>),
     /// Strings of one length.
     Fixed(usize, Vec<u8>),
-    /// Views, and what they point to: bytes while values come, then a buffer.
+    /// Views, and what they point to: bytes while values arrive, then a buffer.
     Strings(Vec<u128>, Vec<u8>, Bytes),
 }
 
@@ -82,11 +82,11 @@ impl Sample {
         self.values >= FIRST_VALUES || self.bytes >= FIRST_BYTES
     }
 
-    /// Keeps the values of a part, of [`SLICE_BYTES`] at most.
+    /// Keeps the values of a part, at most [`SLICE_BYTES`].
     ///
     /// # Errors
     ///
-    /// `Misuse` for values of another type; when memory cannot be allocated.
+    /// `Misuse` for values of another type; an error if memory cannot be allocated.
     pub(super) fn add(&mut self, values: Slice<'_>, bytes: usize, budget: &mut Budget<'_>) -> Result<()> {
         budget.charge(KEEP_PRICE, bytes, values.len());
         match (&mut self.kept, values) {
@@ -115,14 +115,14 @@ impl Sample {
         Ok(())
     }
 
-    /// All values, to be chosen by, and whether a choice looks at all of them.
+    /// All values, to choose by, and whether a choice looks at all of them.
     pub(super) fn all(&mut self) -> (Slice<'_>, bool) {
         let values = self.values;
         let all = self.part(0..values);
         (all, first_values(all) == values)
     }
 
-    /// The next values, to be encoded, and their bytes in PLAIN: a part's worth. `None` when there are no more.
+    /// The next values to encode, at most a part's worth, and their bytes in PLAIN. `None` if there are no more.
     pub(super) fn next(&mut self) -> Option<(Slice<'_>, usize)> {
         let rest = self.part(self.taken..self.values);
         (!rest.is_empty()).then(|| part_of(rest))
@@ -152,7 +152,7 @@ impl Sample {
     }
 }
 
-/// The first of some values, as many as are worked on together, and their bytes in PLAIN.
+/// The first of some values, as many as are processed together, and their bytes in PLAIN.
 pub(super) fn part_of(values: Slice<'_>) -> (Slice<'_>, usize) {
     let count = values_within(values, PART_ENTRIES, SLICE_BYTES).max(1).min(values.len());
     let part = values.part(0..count);
@@ -166,13 +166,13 @@ fn extend<T: Copy>(kept: &mut Vec<T>, values: &[T]) -> Result<()> {
     Ok(())
 }
 
-/// Copies a string behind others; the view of it there.
+/// Appends a string to others and returns its view there.
 fn keep_string(view: u128, buffers: &[Bytes], kept: &mut Vec<u8>) -> Result<u128> {
     if length(view) as usize <= INLINE_BYTES_MAX {
         return Ok(view);
     }
     let start = cast::u64_of(kept.len());
     extend(kept, far_bytes(view, buffers)?)?;
-    // Length and first bytes stay; it is in the first buffer.
+    // Length and first bytes stay; it is in buffer 0.
     Ok(view & u128::from(u64::MAX) | u128::from(start) << 96)
 }

@@ -14,25 +14,26 @@ use crate::format::{ColumnOrder, Statistics};
 use crate::prune::Order;
 use crate::schema::{LogicalType, Meaning, PhysicalType};
 
-/// What looking at a value costs: numbers, and strings, of which no more is compared than bounds may have.
+/// The price of looking at a value: a number, or a string, which is compared only as far as bounds may reach.
 pub(super) const NUMBER_PRICE: Price = Price::per_kilovalue(2 << 10);
 pub(super) const STRING_PRICE: Price = Price::per_kilovalue(12 << 10);
 
-/// FIXED_LEN_BYTE_ARRAY has no bounds if it is longer: others read bounds of it as long as the type is, so that they cannot be cut.
+/// A FIXED_LEN_BYTE_ARRAY that is longer has no bounds: readers expect bounds of the type's length, so they cannot be
+/// truncated.
 const FIXED_BYTES_MAX: usize = 256;
 
-/// Of which values there are bounds, and how they are ordered.
+/// Which values have bounds, and in which order.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BoundsOf {
     order: Order,
-    /// Strings are cut to so many bytes.
+    /// Strings are truncated to this many bytes.
     bytes_max: usize,
     /// They are cut between characters.
     is_text: bool,
 }
 
 impl BoundsOf {
-    /// The order of a leaf's values, if it has one.
+    /// The order of a leaf's values, if any.
     pub(super) fn new(
         physical_type: PhysicalType,
         logical_type: Option<&LogicalType>,
@@ -42,7 +43,7 @@ impl BoundsOf {
         let is_text = Meaning::of(physical_type, logical_type).is_text();
         let bytes_max = match physical_type {
             PhysicalType::ByteArray if order == Order::Bytes => bytes_max,
-            // Numbers cannot be cut.
+            // Numbers cannot be truncated.
             PhysicalType::ByteArray => FIXED_BYTES_MAX,
             _ => usize::MAX,
         };
@@ -61,16 +62,16 @@ impl BoundsOf {
     }
 }
 
-/// The smallest and largest of some values, and how many of them are NaN.
+/// The smallest and largest of some values, and the number of NaNs.
 ///
-/// Of strings only the first bytes are kept: as many as bounds may have, and whether there were more. That is enough, for cutting
-/// keeps the order.
+/// Only the first bytes of strings are kept: as many as bounds may have, and whether there were more. That is enough,
+/// because truncation keeps the order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bounds {
     min: Option<Cut>,
     max: Option<Cut>,
     nans: u64,
-    /// A value was seen that cannot be bounded: then there are no bounds.
+    /// One of the values cannot be bounded: then there are no bounds.
     is_unbounded: bool,
 }
 
@@ -78,11 +79,11 @@ pub(super) struct Bounds {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Cut {
     bytes: Short,
-    /// There were more.
+    /// There were more bytes.
     is_cut: bool,
 }
 
-/// A few bytes, which need no memory of their own if they are no more than 22.
+/// A few bytes; up to 22 need no allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Short {
     Here(u8, [u8; 22]),
@@ -110,7 +111,7 @@ impl Short {
 }
 
 impl Bounds {
-    /// Takes values in.
+    /// Adds values.
     pub(super) fn add(&mut self, of: &BoundsOf, values: Slice<'_>) {
         match values {
             Slice::Boolean { bits, first, values } => {
@@ -164,7 +165,7 @@ impl Bounds {
             Slice::Fixed { width, values, bytes } => {
                 (0..values).for_each(|at| self.take(of, &bytes[at * width..(at + 1) * width]));
             }
-            // Of what they stand for, not of indices.
+            // Bounds are those of the dictionary's values, not of indices.
             Slice::Indices(_) => {}
         }
     }
@@ -172,11 +173,12 @@ impl Bounds {
     fn add_strings(&mut self, of: &BoundsOf, views: &[u128], buffers: &[Bytes]) {
         let is_by_bytes = of.order == Order::Bytes;
         let mut keys = self.keys(is_by_bytes);
-        // The last two that were compared: the smallest and the largest, where these come often.
+        // The last two that were compared: the smallest and the largest, if they occur often.
         let (mut compared, mut next) = ([None; 2], 0);
         for view in views {
             let words: &[u32; 4] = bytemuck::cast_ref(view);
-            // The first bytes tell of most values that they are neither the smallest nor the largest: four of them every view has.
+            // The first bytes show that most values are neither the smallest nor the largest; every view has four of
+            // them.
             let four = u64::from(words[1].swap_bytes());
             if keys.0 >> 32 < four && four < keys.1 >> 32 {
                 continue;
@@ -209,8 +211,8 @@ impl Bounds {
         }
     }
 
-    /// The [keys](key_of) of the smallest and the largest value. Nothing is between them where there is none, or values are not ordered
-    /// by their bytes.
+    /// The [keys](key_of) of the smallest and the largest value. No key is between them if there is no value, or values
+    /// are not ordered by their bytes.
     fn keys(&self, is_by_bytes: bool) -> (u64, u64) {
         match (&self.min, &self.max) {
             (Some(min), Some(max)) if is_by_bytes => (key_of(min.bytes.bytes()), key_of(max.bytes.bytes())),
@@ -225,7 +227,7 @@ impl Bounds {
         }
     }
 
-    /// Takes one value in.
+    /// Adds one value.
     fn take(&mut self, of: &BoundsOf, value: &[u8]) {
         if of.order.is_nan(value) {
             self.nans += 1;
@@ -244,19 +246,19 @@ impl Bounds {
         let new = || Some(Cut { bytes: Short::new(value), is_cut });
         match self.min.as_mut().map(|min| (compare(min), min)) {
             None | Some((Some(Ordering::Less), _)) => self.min = new(),
-            // One that is whole is smaller than all that begin like it.
+            // A complete one is smaller than all truncated ones that begin with it.
             Some((Some(Ordering::Equal), min)) => min.is_cut &= is_cut,
             Some(_) => {}
         }
         match self.max.as_mut().map(|max| (compare(max), max)) {
             None | Some((Some(Ordering::Greater), _)) => self.max = new(),
-            // One that goes on is larger.
+            // A truncated one is larger.
             Some((Some(Ordering::Equal), max)) => max.is_cut |= is_cut,
             Some(_) => {}
         }
     }
 
-    /// Takes in what others are.
+    /// Adds the bounds of other values.
     pub(super) fn merge(&mut self, of: &BoundsOf, other: &Bounds) {
         for cut in [&other.min, &other.max].into_iter().flatten() {
             self.take_cut(of, cut.bytes.bytes(), cut.is_cut);
@@ -270,8 +272,8 @@ impl Bounds {
         self.nans
     }
 
-    /// The bounds as they are written: lower and upper, and whether each is one of the values. `None` where there is nothing that
-    /// bounds all values.
+    /// The bounds to be written: lower and upper, and whether each is one of the values. `None` if nothing bounds all
+    /// values.
     pub(super) fn finish(&self, of: &BoundsOf) -> Option<[(Vec<u8>, bool); 2]> {
         let (Some(min), Some(max), false) = (&self.min, &self.max, self.is_unbounded) else { return None };
         // "If the computed min is zero, −0.0 should be written", and +0.0 as a maximum.
@@ -292,7 +294,7 @@ impl Bounds {
         Some([(lower, !min.is_cut), (upper, !max.is_cut)])
     }
 
-    /// Statistics of these values and so many nulls.
+    /// The statistics of these values and `nulls` nulls.
     pub(super) fn statistics(&self, of: Option<&BoundsOf>, nulls: u64) -> Statistics {
         let mut statistics = Statistics { null_count: Some(nulls), ..Statistics::default() };
         if let Some(of) = of {
@@ -308,8 +310,8 @@ impl Bounds {
     }
 }
 
-/// The first eight bytes, zeros behind those that are not there, as a number: of two values with different ones, that with the lower
-/// is the smaller.
+/// The first eight bytes as a number, padded with zeros: of two values with different keys, the one with the lower key
+/// is smaller.
 fn key_of(value: &[u8]) -> u64 {
     match value.first_chunk() {
         Some(first) => u64::from_be_bytes(*first),
@@ -326,7 +328,7 @@ fn min_max<T: Ord + Copy>(values: impl Iterator<Item = T> + Clone) -> Option<(T,
     Some(values.fold((first, first), |(min, max), value| (min.min(value), max.max(value))))
 }
 
-/// Where the last whole character of text that was cut ends; of what is no text, the end.
+/// Where the last complete character of truncated text ends; if it is not text, the end.
 fn end_of_text(text: &[u8]) -> usize {
     match core::str::from_utf8(text) {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
@@ -334,7 +336,7 @@ fn end_of_text(text: &[u8]) -> usize {
     }
 }
 
-/// The shortest text that is above all that begin with this one, if there is one.
+/// The shortest text that is greater than all that begin with this one, if any.
 fn text_above(mut text: Vec<u8>) -> Option<Vec<u8>> {
     text.truncate(end_of_text(&text));
     let Ok(mut characters) = alloc::string::String::from_utf8(text.clone()) else { return bytes_above(text) };
@@ -349,7 +351,7 @@ fn text_above(mut text: Vec<u8>) -> Option<Vec<u8>> {
     None
 }
 
-/// The shortest bytes that are above all that begin with these, if there are any.
+/// The shortest bytes that are greater than all that begin with these, if any.
 fn bytes_above(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     while let Some(last) = bytes.pop() {
         if last < u8::MAX {
@@ -399,7 +401,7 @@ mod tests {
         );
         let cut = strings(false, &[b"aaaaaaaaaa", b"zzzzzzzzzz"]);
         assert_eq!(cut, Some([(b"aaaaaaaa".to_vec(), false), (b"zzzzzzz{".to_vec(), false)]));
-        // The whole one is the smaller, the one that goes on the larger.
+        // The complete one is smaller, the truncated one larger.
         let mixed = strings(false, &[b"aaaaaaaaaa", b"aaaaaaaa"]);
         assert_eq!(mixed, Some([(b"aaaaaaaa".to_vec(), true), (b"aaaaaaab".to_vec(), false)]));
         assert_eq!(strings(false, &[&[0xff; 9]]), None);

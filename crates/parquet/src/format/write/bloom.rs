@@ -1,4 +1,4 @@
-//! The head of a Bloom filter, written (`BloomFilterHeader`).
+//! Writes the header of a Bloom filter (`BloomFilterHeader`).
 
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ pub(crate) fn write_bloom_header(header: BloomFilterHeader) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.structure(|fields| {
         fields.u32(1, header.bytes);
-        // Of split blocks, by XXH64, and not compressed: the only member of each of these unions, which says nothing else.
+        // Split blocks, XXH64, uncompressed: the only member of each of these unions. Members have no fields.
         (2..=4).for_each(|union| fields.structure(union, |member| member.empty(1)));
     });
     writer.into_vec()

@@ -1,4 +1,4 @@
-//! A column chunk, written (`ColumnChunk`, `ColumnMetaData`, `Statistics`).
+//! Writes a column chunk (`ColumnChunk`, `ColumnMetaData`, `Statistics`).
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use crate::schema::{Leaf, PhysicalType, Schema};
 use crate::thrift::Kind;
 use crate::thrift::{FieldWriter, Writer};
 
-/// Where the parts of a chunk are that are written after its pages: offset, and bytes.
+/// Where the parts of a chunk that follow its pages are: offset and bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ChunkPlaces {
     /// The offset index.
@@ -18,7 +18,7 @@ pub(crate) struct ChunkPlaces {
     pub(crate) column_index: Option<(u64, u32)>,
 }
 
-/// Writes a chunk whose metadata, as [`write_chunk_metadata`] writes it, comes from `metadata`.
+/// Writes a chunk; `metadata` holds its metadata as written by [`write_chunk_metadata`].
 pub(crate) fn write_chunk(
     writer: &mut Writer,
     file_path: Option<&str>,
@@ -159,7 +159,7 @@ fn geospatial_fields(fields: &mut FieldWriter<'_>, statistics: &GeospatialStatis
     }
 }
 
-/// The names from the root's child down to a leaf. (They cannot be told from [`Leaf::path`]: a name may have dots.)
+/// The names from the root's child down to a leaf. (They do not follow from [`Leaf::path`]: a name may contain dots.)
 fn path<'a>(schema: &'a Schema, leaf: &Leaf) -> Vec<&'a str> {
     let mut names = Vec::new();
     let mut at = leaf.node;

@@ -1,4 +1,4 @@
-//! The page index, written (`ColumnIndex`, `OffsetIndex`): a slice of one of its lists at a time.
+//! Writes the page index (`ColumnIndex`, `OffsetIndex`): a slice of one of its lists at a time.
 
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Price};
@@ -7,20 +7,20 @@ use crate::format::{BoundaryOrder, PageLocation};
 use crate::thrift::Kind;
 use crate::thrift::Writer;
 
-/// What a column index tells of one page.
+/// What a column index stores about one page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageBounds<'a> {
-    /// It has nothing but nulls; its bounds are empty.
+    /// The page has only nulls; its bounds are empty.
     pub(crate) is_null: bool,
     /// The lower bound.
     pub(crate) min: &'a [u8],
-    /// The upper one.
+    /// The upper bound.
     pub(crate) max: &'a [u8],
     /// Nulls; of all pages or of none.
     pub(crate) nulls: Option<u64>,
     /// NaNs; of all pages or of none.
     pub(crate) nans: Option<u64>,
-    /// How often each repetition level stands; of all pages or of none.
+    /// How often each repetition level occurs; for all pages or for none.
     pub(crate) repetition: &'a [u64],
     /// The same of definition levels.
     pub(crate) definition: &'a [u64],
@@ -30,17 +30,17 @@ pub(crate) struct PageBounds<'a> {
 pub(crate) trait PageSource {
     /// Data pages.
     fn pages(&self) -> usize;
-    /// What is known of a page's values. `None` of all pages, where the chunk has no column index.
+    /// What is known of a page's values. `None` for all pages if the chunk has no column index.
     fn bounds(&self, page: usize) -> Option<PageBounds<'_>>;
     /// How the bounds are ordered.
     fn boundary_order(&self) -> BoundaryOrder;
     /// Where a page is.
     fn location(&self, page: usize) -> PageLocation;
-    /// Bytes of a page's BYTE_ARRAY values; of all pages or of none.
+    /// Bytes of a page's BYTE_ARRAY values; for all pages or for none.
     fn unencoded_bytes(&self, page: usize) -> Option<u64>;
 }
 
-/// What a page costs in one of the lists, and a byte.
+/// The price of a page in one of the lists, and of a byte.
 const PAGE_PRICE: Price = Price { kib: 512, kilovalue: 20 << 10 };
 /// Pages that are written together.
 const PAGES_AT_ONCE: usize = 256;
@@ -48,20 +48,20 @@ const PAGES_AT_ONCE: usize = 256;
 /// Writes one of the two structures, resumably.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct IndexSteps {
-    /// The field that is next, and the page in its list.
+    /// The next field, and the next page in its list.
     field: i16,
     page: usize,
     /// The field that was written last.
     last: i16,
 }
 
-/// What a field of an index is.
+/// The form of an index's field.
 enum Form {
-    /// Not there.
+    /// Absent.
     Absent,
     /// One value.
     One(Kind),
-    /// A list with so many elements for each page.
+    /// A list with this many elements per page.
     Each(Kind, usize),
 }
 
@@ -70,12 +70,12 @@ trait IndexFields {
     const LAST: i16;
     fn pages(&self) -> usize;
     fn form(&self, field: i16) -> Form;
-    /// Writes what a page has in a list; or the value that is no list.
+    /// Writes a page's elements of a list, or the value of a field that is no list.
     fn write(&self, field: i16, page: usize, writer: &mut Writer);
 }
 
 impl IndexSteps {
-    /// Writes on at the column index. False when the budget is spent before its end.
+    /// Continues writing the column index. False if the budget is spent before its end.
     pub(crate) fn column_index(
         &mut self,
         pages: &impl PageSource,
@@ -85,7 +85,7 @@ impl IndexSteps {
         self.fields(&ColumnFields(pages), writer, budget)
     }
 
-    /// Writes on at the offset index. False when the budget is spent before its end.
+    /// Continues writing the offset index. False if the budget is spent before its end.
     pub(crate) fn offset_index(
         &mut self,
         pages: &impl PageSource,
@@ -146,7 +146,7 @@ impl<P: PageSource> IndexFields for ColumnFields<'_, P> {
     }
 
     fn form(&self, field: i16) -> Form {
-        // All pages have what the first has.
+        // All pages have what the first one has.
         let first = self.0.bounds(0);
         let counts = |elements| if elements > 0 { Form::Each(Kind::I64, elements) } else { Form::Absent };
         match field {

@@ -1,4 +1,4 @@
-//! The structures of `parquet.thrift`, written from the very types that they are read into.
+//! Writes the structures of `parquet.thrift`, from the same types that they are read into.
 
 mod bloom;
 mod chunk;

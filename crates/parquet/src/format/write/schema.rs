@@ -1,4 +1,4 @@
-//! An element of the schema, written (`SchemaElement`, `LogicalType`).
+//! Writes an element of the schema (`SchemaElement`, `LogicalType`).
 
 use super::chunk::number_of;
 use crate::schema::{
@@ -6,7 +6,8 @@ use crate::schema::{
 };
 use crate::thrift::{FieldWriter, Writer};
 
-/// Writes a node that has so many children. What only its logical type says is said by a converted type too, if that is asked for.
+/// Writes a node with this many children. With `completes_types`, a logical type is also written as its equivalent
+/// converted type.
 pub(super) fn write_element(
     writer: &mut Writer,
     schema: &Schema,
@@ -25,7 +26,7 @@ pub(super) fn write_element(
                 fields.u32(2, width);
             }
         }
-        // The root's repetition means nothing, so it has none.
+        // The root's repetition is meaningless, so none is written.
         if index > 0 {
             fields.i32(3, number_of_repetition(node.repetition));
         }
@@ -51,7 +52,8 @@ pub(super) fn write_element(
     });
 }
 
-/// Writes the one field of the union `LogicalType`. INTERVAL and `MAP_KEY_VALUE` have none: they are converted types only.
+/// Writes the one field of the union `LogicalType`. INTERVAL and `MAP_KEY_VALUE` have none: they exist only as
+/// converted types.
 fn write_logical_type(fields: &mut FieldWriter<'_>, logical_type: &LogicalType) {
     let mut time = |id, is_adjusted_to_utc, unit| {
         fields.structure(id, |fields| {

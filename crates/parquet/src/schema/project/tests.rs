@@ -28,7 +28,7 @@ fn nested() -> Schema {
     ])
 }
 
-/// What a list of paths leaves of the schema; parts in angle brackets are whole names.
+/// The columns that paths select from the schema; parts in angle brackets are complete names.
 fn cut(paths: &[&str]) -> String {
     let schema = nested();
     let mut projection = Projection::new(&schema);
@@ -73,7 +73,7 @@ fn paths_cut_anywhere() {
     assert_eq!(cut(&["<a>.b.x"]), "a: {b: {x: int@2}?@2}?@1");
 }
 
-/// A group's own field goes before the list's word for its elements.
+/// A group's own field takes precedence over the list's name for its elements.
 #[test]
 fn a_field_that_is_called_element() {
     let schema = schema(&[
@@ -97,7 +97,7 @@ fn a_field_that_is_called_element() {
 
 #[test]
 fn names_with_dots() {
-    // The longest name that there is.
+    // The longest name that exists.
     assert_eq!(cut(&["a.b"]), "a.b: {c: int@1, d.e: int@1}?@1");
     assert_eq!(cut(&["a.b.c"]), "a.b: {c: int@1}?@1");
     assert_eq!(cut(&["a.b.d.e"]), "a.b: {d.e: int@1}?@1");
@@ -120,7 +120,7 @@ fn paths_that_lead_nowhere() {
     assert_eq!(cut(&["items.price", "items"]), cut(&["items"]), "the rest is added");
 }
 
-/// The work is in proportion to the fields, not to their square: else this takes minutes.
+/// The work is in proportion to the fields, not to their square: otherwise this takes minutes.
 #[test]
 fn wide_groups() {
     let mut schema = schema(&[(1, '?', "s", ""), (2, '1', "x", "")]);

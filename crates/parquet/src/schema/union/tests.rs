@@ -84,7 +84,7 @@ fn spellings_make_no_difference() {
             assert_eq!((columns.as_str(), differences), ("l: [int@1]@0", vec![]), "{spelling:?} {other:?}");
         }
     }
-    // A field that only one may have null is so in all.
+    // An element that is nullable in one source is nullable in the union.
     let optional = schema(&[(1, '?', "l", "LIST"), (2, '*', "list", ""), (3, '?', "element", "")]);
     assert_eq!(told(&[schema(spellings[0]), optional]).0, "l: [int?@3]?@1");
     let maps: [&[Line]; 2] = [
@@ -162,7 +162,7 @@ fn columns_beside_the_files() {
     assert_eq!(differences.len(), 2);
 }
 
-/// The work is in proportion to the columns, not to their square: else this takes minutes.
+/// The work is in proportion to the columns, not to their square: otherwise this takes minutes.
 #[test]
 fn wide_tables() {
     let names: Vec<String> = (0..100_000).map(|number| format!("c{number}")).collect();

@@ -22,7 +22,8 @@ const DICTIONARY_PAGE: i32 = 2;
 const DATA_PAGE_V2: i32 = 3;
 
 impl ColumnWriter {
-    /// Ends the open page, and what is left of the chunk: its dictionary, its Bloom filter. False when the budget is spent before.
+    /// Ends the open page and the rest of the chunk: its dictionary, its Bloom filter. False if the budget is spent
+    /// first.
     pub(in crate::write) fn end_chunk(
         &mut self,
         shared: &mut Shared,
@@ -51,7 +52,8 @@ impl ColumnWriter {
         Ok(true)
     }
 
-    /// Ends the open page, if there is one, and gives back the memory that was kept for the next. False when the budget is spent before.
+    /// Ends the open page, if any, and releases the memory that was kept for the next. False if the budget is spent
+    /// first.
     pub(in crate::write) fn end_early(
         &mut self,
         shared: &mut Shared,
@@ -69,7 +71,7 @@ impl ColumnWriter {
         Ok(is_ended)
     }
 
-    /// Ends the open page, if there is one. False when the budget is spent before.
+    /// Ends the open page, if any. False if the budget is spent first.
     fn end_page(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
         if matches!(self.closing, Closing::No) && self.page.entries > 0 {
             self.closing = Closing::Values;
@@ -77,7 +79,7 @@ impl ColumnWriter {
         self.close_page(shared, budget)
     }
 
-    /// Works on at the end of a page. False when the budget is spent before it is reached.
+    /// Continues ending a page. False if the budget is spent first.
     pub(super) fn close_page(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
         loop {
             let done = match &self.closing {
@@ -109,7 +111,7 @@ impl ColumnWriter {
         }
     }
 
-    /// Gives the page to the maker of pages, once its values are finished.
+    /// Passes the page to the page maker, once its values are finished.
     fn finish_values(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
         if self.sample.is_some() && !self.settle(shared, budget)? || !self.undo(shared, budget)? {
             return Ok(false);
@@ -119,7 +121,7 @@ impl ColumnWriter {
                 Some(body) => (coding.encoding, body),
                 None => return Ok(false),
             },
-            // There was no value in the chunk so far.
+            // The chunk has no value so far.
             None => (Encoding::Plain, Body::default()),
         };
         let chunk_values = values_max(shared, self.is_whole, self.maxima);
@@ -175,7 +177,7 @@ impl ColumnWriter {
         Ok(true)
     }
 
-    /// What is to be remembered of the page, and of it in the chunk.
+    /// Records the page, and counts it in the chunk.
     fn record(&mut self, page: OpenPage) -> Result<PageRecord> {
         let nulls = u64_of(page.entries - page.values);
         let chunk = &mut self.chunk;
@@ -184,7 +186,7 @@ impl ColumnWriter {
             bytes: 0,
             entries: count(page.entries)?,
             nulls: count(page.entries - page.values)?,
-            // As many as values at most, which the page's header counts with 31 bits.
+            // At most the number of values, which the page's header counts with 31 bits.
             nans: u32::try_from(page.bounds.nans()).unwrap_or(u32::MAX),
             first_row: chunk.rows,
             value_bytes: u64_of(page.bytes),
@@ -210,7 +212,8 @@ impl ColumnWriter {
         Ok(record)
     }
 
-    /// No more pages refer to the dictionary: its memory is given back, and pages may leave that its own is to come before.
+    /// No more pages refer to the dictionary: its memory can be released, and pages that must follow its own page can
+    /// be sent.
     fn has_left_dictionary(&self) -> bool {
         self.coding
             .as_ref()
@@ -222,7 +225,7 @@ impl ColumnWriter {
         let Some(dictionary) = dictionary else { return Err(Error::internal("no dictionary")) };
         let entries = dictionary.len();
         let Some(body) = dictionary.finish(budget)? else { return Ok(false) };
-        // A dictionary that was left has not all values.
+        // An abandoned dictionary does not have all values.
         if let Some(coding) = &mut self.coding {
             coding.dictionary = None;
             self.chunk.distinct = (coding.encoding == Encoding::RleDictionary).then(|| u64_of(entries));
@@ -231,7 +234,7 @@ impl ColumnWriter {
         Ok(true)
     }
 
-    /// Puts the dictionary's entries into the Bloom filter, if there is one, and gives its page to the maker of pages.
+    /// Inserts the dictionary's entries into the Bloom filter, if any, and passes its page to the page maker.
     fn hash_dictionary(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
         let Closing::Entries(page, entries) = &mut self.closing else {
             return Err(Error::internal("no dictionary's page"));
@@ -255,7 +258,7 @@ impl ColumnWriter {
     }
 }
 
-/// Counts, which the format has as signed numbers of 32 bits.
+/// A count, which the format stores as a signed number of 32 bits.
 fn count(count: usize) -> Result<u32> {
     i32::try_from(count)
         .map(i32::cast_unsigned)

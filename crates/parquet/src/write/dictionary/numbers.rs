@@ -8,17 +8,17 @@ use marquetry_kernels::Plain;
 use super::table::{Found, Table, hash_number};
 use super::work::{AT_ONCE, Work};
 
-/// A number that is an entry; floats are by their bits.
+/// A number as an entry; floats by their bits.
 pub(super) trait Number: Plain + Into<u64> {}
 
 impl Number for u32 {}
 impl Number for u64 {}
 
-/// The logarithm of the entries that are kept together.
+/// The logarithm of the number of entries per segment.
 const SEGMENT_BITS: u32 = 13;
 const SEGMENT: usize = 1 << SEGMENT_BITS;
 
-/// The entries, and where they are.
+/// The entries, and the table that finds them.
 #[derive(Debug)]
 pub(super) struct Numbers<T> {
     table: Table,
@@ -46,8 +46,8 @@ impl<T: Number> Numbers<T> {
         &self.segments
     }
 
-    /// Interns some values, `entries_max` in all: writes their indices to `out` and says how many; fewer than all where the
-    /// dictionary is full, and after the table has grown.
+    /// Interns some values, up to `entries_max` entries in total: writes their indices to `out` and returns how many.
+    /// It stops early if the dictionary is full, and after the table has grown.
     pub(super) fn intern(
         &mut self,
         values: &[T],
@@ -56,7 +56,7 @@ impl<T: Number> Numbers<T> {
         work: &mut Work,
     ) -> Result<usize> {
         let values = &values[..values.len().min(AT_ONCE)];
-        // Most are where they are looked for first. Which are not is written down without a branch.
+        // Most are found in their first slot. Which are not is recorded without a branch.
         let (mut misses, mut missed) = ([0u8; AT_ONCE], 0);
         for (at, (&value, out)) in values.iter().zip(out.iter_mut()).enumerate() {
             let entry = self.table.first(hash_number(value.into()));
@@ -115,7 +115,7 @@ impl<T: Number> Numbers<T> {
     }
 }
 
-/// An entry; [`NONE`](super::table::NONE) is none, for there cannot be so many.
+/// An entry. [`NONE`](super::table::NONE) gives `None`, because there are never that many entries.
 #[inline(always)]
 fn get<T: Copy>(segments: &[Vec<T>], entry: u32) -> Option<T> {
     segments.get(entry as usize >> SEGMENT_BITS)?.get(entry as usize % SEGMENT).copied()

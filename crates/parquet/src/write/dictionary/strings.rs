@@ -9,50 +9,50 @@ use super::work::{AT_ONCE, DictionaryLimits, Work};
 use crate::batch::INLINE_BYTES_MAX;
 use crate::encoding::view::{far_bytes, length};
 
-/// The longest value that is looked for. Longer ones are hardly ever repeated, and would take long to compare.
+/// The longest value that is looked up. Longer ones are hardly ever repeated, and would take long to compare.
 pub(super) const VALUE_BYTES_MAX: usize = 64 << 10;
 
-/// The logarithm of the entries whose views are kept together.
+/// The logarithm of the number of views per segment.
 const SEGMENT_BITS: u32 = 12;
 const SEGMENT: usize = 1 << SEGMENT_BITS;
 
 /// Bytes of an entry's view and hash.
 const VIEW_BYTES: usize = size_of::<u128>() + size_of::<u32>();
 
-/// Bytes of entries that are kept together.
+/// Bytes of a piece of entries.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Bytes of values that are looked at between two looks at the budget.
+/// Bytes of values that are processed between two checks of the budget.
 const SLICE_BYTES: usize = 64 << 10;
 
-/// Values that are looked for together.
+/// Values that are looked up together.
 const TOGETHER: usize = 64;
 
 const _: () = assert!(TOGETHER <= AT_ONCE);
 const _: () = assert!(VALUE_BYTES_MAX + 4 <= PIECE_BYTES);
 
-/// The entries, and where they are.
+/// The entries, and the table that finds them.
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     table: Table,
-    /// Each entry's view, as of [`ByteArrays`](crate::batch::ByteArrays), but the number is that of a piece.
+    /// Each entry's view, as in [`ByteArrays`](crate::batch::ByteArrays), except that the buffer's number is a piece's.
     views: Vec<Vec<u128>>,
     /// Each entry's hash.
     hashes: Vec<Vec<u32>>,
     /// The dictionary's page.
     pieces: Vec<Vec<u8>>,
-    /// A value's length stands before it.
+    /// Each value is preceded by its length.
     lengths: bool,
     entries: usize,
     bytes: usize,
 }
 
-/// A value that is looked for.
+/// A value to look up.
 #[derive(Debug, Clone, Copy, Default)]
 struct Wanted<'a> {
-    /// The view: all of it if it is short, else the length and the first bytes.
+    /// The view: the complete value if it is short, else its length and first bytes.
     view: u128,
-    /// The bytes of a longer one.
+    /// All bytes, if it is longer.
     bytes: &'a [u8],
     hash: u32,
 }
@@ -92,7 +92,7 @@ impl<'a> Wanted<'a> {
         Wanted { view, bytes, hash }
     }
 
-    /// True unless it is too long, so that it is equal to nothing.
+    /// False if it is too long, so that it equals no entry.
     fn is_looked_for(&self) -> bool {
         self.bytes.len() <= VALUE_BYTES_MAX
     }
@@ -102,7 +102,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// The view of no value: it says that it is longer than any, which is not looked for.
+/// A view that equals none: its length exceeds every value that is looked up.
 const NO_VIEW: u128 = u128::MAX;
 
 /// The length and the first bytes of a long value's view.
@@ -114,12 +114,12 @@ fn halves(view: u128) -> [u64; 2] {
 }
 
 impl Strings {
-    /// Entries behind their lengths, or, of one length, without.
+    /// Entries that are preceded by their lengths, or, if all have the same length, are not.
     pub(super) fn new(lengths: bool) -> Strings {
         Strings { lengths, ..Strings::default() }
     }
 
-    /// True if a value's length stands before it.
+    /// True if values are preceded by their lengths.
     pub(super) fn has_lengths(&self) -> bool {
         self.lengths
     }
@@ -137,7 +137,7 @@ impl Strings {
         self.table.held() + views + self.pieces.iter().map(Vec::capacity).sum::<usize>()
     }
 
-    /// Whether each entry stands in one piece, where its view points.
+    /// Whether each entry is in one piece, where its view points.
     pub(super) fn has_views(&self) -> bool {
         let is_far = |view: &u128| length(*view) as usize > VALUE_BYTES_MAX;
         !self.views.iter().flatten().any(is_far)
@@ -153,7 +153,7 @@ impl Strings {
         self.pieces
     }
 
-    /// Interns some values out of views; see [`Numbers::intern`](super::numbers::Numbers::intern).
+    /// Interns some values, given as views; see [`Numbers::intern`](super::numbers::Numbers::intern).
     pub(super) fn intern_views(
         &mut self,
         views: &[u128],
@@ -187,7 +187,7 @@ impl Strings {
         out: &mut [u32; AT_ONCE],
         work: &mut Work,
     ) -> Result<usize> {
-        // First the entries that all are most likely equal to, then these entries' views: none waits for the memory of another.
+        // First load the most likely entry of each value, then these entries' views: no load waits for another.
         let mut all = [Wanted::default(); TOGETHER];
         let mut looked_at = 0;
         for (at, (place, out)) in all.iter_mut().zip(out.iter_mut()).take(count).enumerate() {
@@ -243,7 +243,7 @@ impl Strings {
         get(&self.views, entry).is_some_and(|view| self.is_of(view, wanted))
     }
 
-    /// True if that is the view of an entry that is the value.
+    /// True if this is the view of an entry equal to the value.
     #[inline(always)]
     fn is_of(&self, view: u128, wanted: &Wanted<'_>) -> bool {
         if wanted.bytes.is_empty() {
@@ -271,7 +271,7 @@ impl Strings {
         let bytes = value.len() + if self.lengths { 4 } else { 0 };
         let mut view = raw;
         if wanted.is_looked_for() {
-            // It stands in one piece, where it is compared.
+            // It is stored in one piece, so that it can be compared.
             let bytes = value.len() + 4;
             if self.pieces.last().is_none_or(|piece| piece.len() + bytes > PIECE_BYTES) {
                 self.pieces.push(Vec::new());
@@ -320,7 +320,7 @@ impl Strings {
     }
 }
 
-/// What is kept of an entry.
+/// What is stored for an entry.
 #[inline(always)]
 fn get<T: Copy>(segments: &[Vec<T>], entry: u32) -> Option<T> {
     segments.get(entry as usize >> SEGMENT_BITS)?.get(entry as usize % SEGMENT).copied()

@@ -1,7 +1,7 @@
-//! A table from hashes to entries' numbers, which never works long.
+//! A table from hashes to entries' numbers, with bounded work per call.
 //!
-//! It is open, and probed in order. Small ones are one part; larger ones 64, of which each grows alone, so that no more than
-//! a 64th of the entries move at once. Nothing is ever taken out.
+//! It uses open addressing with linear probing. Small tables are one part; larger ones have 64 parts, each of which
+//! grows alone, so that no more than a 64th of the entries move at once. Entries are never removed.
 
 use alloc::vec::Vec;
 
@@ -10,36 +10,36 @@ use marquetry_base::{Error, Result, cast};
 /// The entry of a slot that has none.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Entries that the table takes: then a part has 16,384, about.
+/// The maximum number of entries: a part then has about 16,384.
 const ENTRIES_MAX: usize = 1 << 20;
 
-/// Slots that are looked at for a value at most. Hashes that are any good need a few dozen in the largest table; values
-/// made to have the same are not looked for.
+/// Maximum slots that are probed for a value. With a reasonable hash a few dozen suffice in the largest table; values
+/// crafted to have the same hash are given up.
 const PROBES_MAX: usize = 256;
 
 /// Slots of the first table.
 const FIRST_SLOTS: usize = 128;
 
-/// Slots of a table beyond which it has parts: 16 KiB, which stay in a core's first-level cache.
+/// A table of more slots is split into parts: up to 16 KiB, which stay in a core's first-level cache.
 const WHOLE_SLOTS_MAX: usize = 1 << 12;
 
 /// The logarithm of the number of parts.
 const PART_BITS: u32 = 6;
 
-/// Slots for each entry, at least, in a table that is whole: with fewer too many values are not where they are looked for
-/// first. And in parts: with more they would no longer stay in a core's second-level cache.
+/// Minimum slots per entry, in a table of one part: with fewer, too many values are not found in their first slot. And
+/// in a table of 64 parts: with more, it would no longer stay in a core's second-level cache.
 const WHOLE_SLOTS_PER_ENTRY: usize = 4;
 const PART_SLOTS_PER_ENTRY: usize = 2;
 
-/// The bits of a hash that are used: those of the part, then those of the slot.
+/// The bits of a hash that are used: first those of the part, then those of the slot.
 const HASH_BITS: u32 = u32::BITS;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// One, or `1 << PART_BITS`; none before the first entry.
+    /// One, or `1 << PART_BITS`; empty before the first entry.
     parts: Vec<Part>,
-    /// The upper bits of a hash that tell its part: none, where there is one.
+    /// The upper bits of a hash that select its part: 0 if there is only one.
     part_bits: u32,
 }
 
@@ -47,20 +47,20 @@ pub(super) struct Table {
 struct Part {
     /// Entries' numbers; a power of two of them.
     slots: Vec<u32>,
-    /// The bits of a hash that do not tell its slot.
+    /// The bits of a hash that do not select its slot.
     shift: u32,
-    /// How many have one.
+    /// The number of slots in use.
     filled: usize,
 }
 
-/// Where a hash's entry is.
+/// The result of looking up a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     /// This one.
     Entry(u32),
     /// Nowhere; here it would be.
     Free(Place),
-    /// Too many others have about the same hash.
+    /// Too many others have nearly the same hash.
     Crowded,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Place {
 }
 
 impl Found {
-    /// Where a new entry goes, of `entries` with it. `None` where the table does not take it.
+    /// Where a new entry is stored; `entries` includes it. `None` if the table does not accept it.
     pub(super) fn place(self, entries: usize) -> Option<Place> {
         match self {
             Found::Free(place) if entries <= ENTRIES_MAX => Some(place),
@@ -82,7 +82,7 @@ impl Found {
 }
 
 impl Table {
-    /// The entry that is looked at first for a hash, or [`NONE`]: most often the right one, if there is one.
+    /// The entry in a hash's first slot, or [`NONE`]: most often the right one, if it exists.
     #[inline(always)]
     pub(super) fn first(&self, hash: u32) -> u32 {
         match self.parts.get(self.part(hash)) {
@@ -93,17 +93,17 @@ impl Table {
 
     #[inline(always)]
     fn part(&self, hash: u32) -> usize {
-        // In 64 bits, for a move by all of 32 is none.
+        // In 64 bits, because 32-bit numbers cannot be shifted by 32.
         (u64::from(hash) << self.part_bits >> HASH_BITS) as usize
     }
 
-    /// The slot where a hash begins to look: by the uppermost bits behind the part's, which are the best of a product.
+    /// A hash's first slot: the uppermost bits after the part's, which are the best of a product.
     #[inline(always)]
     fn start(&self, part: &Part, hash: u32) -> usize {
         (hash << self.part_bits >> part.shift) as usize
     }
 
-    /// The entry of a hash that `is` the one. Adds the slots that were looked at to `probes`.
+    /// The entry with this hash for which `is` returns true. Adds the number of probed slots to `probes`.
     pub(super) fn find(&self, hash: u32, is: impl Fn(u32) -> bool, probes: &mut usize) -> Found {
         let number = self.part(hash);
         let Some(part) = self.parts.get(number) else { return Found::Free(Place { part: 0, slot: 0 }) };
@@ -120,8 +120,8 @@ impl Table {
         Found::Crowded
     }
 
-    /// Puts an entry where it was not [found](Table::find). Says how many entries were moved for that; `hash` tells an
-    /// entry's.
+    /// Inserts an entry at the place where it was not [found](Table::find). Returns how many entries were moved; `hash`
+    /// returns an entry's hash.
     pub(super) fn insert(&mut self, place: Place, entry: u32, hash: impl Fn(u32) -> u32) -> Result<usize> {
         if self.parts.is_empty() {
             self.parts.push(Part::new(FIRST_SLOTS)?);
@@ -133,7 +133,7 @@ impl Table {
         let part = &mut self.parts[place.part];
         part.slots[place.slot] = entry;
         part.filled += 1;
-        // So many slots are free that most are found where they are looked for first.
+        // Enough slots stay free that most values are found in their first slot.
         let least = if self.parts.len() == 1 { WHOLE_SLOTS_PER_ENTRY } else { PART_SLOTS_PER_ENTRY };
         let part = &self.parts[place.part];
         if part.filled * least <= part.slots.len() {
@@ -162,7 +162,7 @@ impl Table {
         self.parts.iter().map(|part| part.slots.capacity() * 4 + size_of::<Part>()).sum()
     }
 
-    /// Puts entries that are not there.
+    /// Inserts entries that are not in the table.
     fn add(&mut self, entries: &[u32], hash: &impl Fn(u32) -> u32) {
         for &entry in entries.iter().filter(|&&entry| entry != NONE) {
             let hash = hash(entry);
@@ -191,8 +191,8 @@ impl Part {
 /// The hash of a number.
 #[inline(always)]
 pub(super) fn hash_number(number: u64) -> u32 {
-    // 2^64 by the golden ratio. A product's bits depend only on those below, so the upper ones are put there first: floats have
-    // nothing in the lower ones.
+    // 2^64 divided by the golden ratio. A product's bits depend only on those below them, so the upper bits are folded
+    // in first: floats have zeros in the lower ones.
     cast::low_u32((number ^ number >> 32).wrapping_mul(MIX) >> 32)
 }
 
@@ -201,7 +201,7 @@ pub(super) fn hash_number(number: u64) -> u32 {
 pub(super) fn hash_bytes(bytes: &[u8]) -> u32 {
     let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
     let mut state = [cast::u64_of(bytes.len()) ^ MIX, MIX_HIGH];
-    // Two products at a time, which do not wait for one another.
+    // Two products at a time, which are independent of each other.
     let (blocks, rest) = bytes.as_chunks::<32>();
     for block in blocks {
         state[0] = fold(word(block) ^ state[0], word(&block[8..]) ^ MIX_HIGH);
@@ -210,7 +210,7 @@ pub(super) fn hash_bytes(bytes: &[u8]) -> u32 {
     if rest.len() > 16 {
         state[0] = fold(word(rest) ^ state[0], word(&rest[8..]) ^ MIX_HIGH);
     }
-    // The last sixteen bytes, of which some were looked at.
+    // The last sixteen bytes; some may have been mixed in already.
     let end = |back: usize| word(&bytes[bytes.len().saturating_sub(back)..]);
     hash_words(end(16) ^ state[0], end(8) ^ state[1])
 }
@@ -218,11 +218,11 @@ pub(super) fn hash_bytes(bytes: &[u8]) -> u32 {
 /// The hash of two words.
 #[inline(always)]
 pub(super) fn hash_words(low: u64, high: u64) -> u32 {
-    // Twice: texts that differ in a few places only would leave patterns in one product.
+    // Twice: texts that differ in only a few places would leave patterns in a single product.
     cast::low_u32(fold(fold(low ^ MIX, high ^ MIX_HIGH), MIX) >> 32)
 }
 
-/// Any odd numbers with as many ones as zeros, about.
+/// Any odd numbers with about as many ones as zeros.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 const MIX_HIGH: u64 = 0xa076_1d64_78bd_642f;
 
@@ -241,7 +241,8 @@ mod tests {
 
     #[test]
     fn numbers_of_all_kinds_are_spread() {
-        // Ascending, multiples, floats, small ones shifted: of 100,000, few are looked for far away.
+        // Ascending numbers, multiples, floats, shifted small numbers: of 100,000 each, few are found far from their
+        // first slot.
         let kinds: [fn(u64) -> u64; 6] = [
             |at| at,
             |at| at * 1000,

@@ -1,4 +1,4 @@
-//! Dictionaries against what a search through all entries finds.
+//! Dictionaries compared with a linear search through all entries.
 
 use alloc::vec;
 
@@ -9,7 +9,8 @@ use crate::format::Encoding;
 
 const WIDE: DictionaryLimits = DictionaryLimits { entries: usize::MAX, bytes: usize::MAX };
 
-/// Interns all, some at a time without a budget; the indices, and whether it was full before the end.
+/// Interns all, some at a time and without a budget. Returns the indices, and whether the dictionary was full before
+/// the end.
 fn intern(dictionary: &mut DictionaryBuilder, values: Slice<'_>, at_once: usize) -> (Vec<u32>, bool) {
     let (mut indices, mut done) = (Vec::new(), 0);
     while done < values.len() {
@@ -36,7 +37,7 @@ fn page(dictionary: &mut DictionaryBuilder) -> Vec<u8> {
     }
 }
 
-/// Each value's number by its first appearance, and the values that are new, as PLAIN has them.
+/// Each value's number in order of first appearance, and the new values in PLAIN.
 fn naive(values: &[Vec<u8>], lengths: bool) -> (Vec<u32>, Vec<u8>) {
     let mut seen = alloc::collections::BTreeMap::new();
     let (mut indices, mut page) = (Vec::new(), Vec::new());
@@ -75,7 +76,7 @@ fn check(physical: PhysicalType, values: &Values, bytes: &[Vec<u8>]) {
         assert_eq!(dictionary.len(), indices.iter().max().map_or(0, |&most| most as usize + 1));
         assert!(page(&mut dictionary) == expected, "{physical:?} by {at_once}");
     }
-    // Its entries as values, if it is given up.
+    // Its entries as values, as when it is given up.
     intern(&mut dictionary, Slice::of(values), usize::MAX);
     if dictionary.has_values() {
         let entries = dictionary.into_values(&mut Budget::new(0)).unwrap();
@@ -87,7 +88,7 @@ fn check(physical: PhysicalType, values: &Values, bytes: &[Vec<u8>]) {
         let body = plain.finish(&mut Budget::new(0)).unwrap().unwrap();
         assert!(body.pieces().concat() == expected, "{physical:?} as values");
     }
-    // As many entries as there may be, and bytes.
+    // At the limit of entries, and at the limit of bytes.
     let entries = dictionary_len(&indices) / 2;
     for limits in
         [DictionaryLimits { entries, ..WIDE }, DictionaryLimits { bytes: expected.len() / 2, ..WIDE }]
@@ -100,7 +101,7 @@ fn check(physical: PhysicalType, values: &Values, bytes: &[Vec<u8>]) {
         if limits.entries == entries {
             assert_eq!(dictionary.len(), entries);
         }
-        // Those that are there are still found.
+        // Those in the dictionary are still found.
         let again = intern(&mut dictionary, Slice::of(values).part(0..found.len()), 100);
         assert_eq!(again, (found, false));
     }
@@ -157,7 +158,7 @@ fn strings_of_all_lengths() {
                 .map(|n| {
                     let n = n % distinct;
                     let length = lengths[usize::try_from(n).unwrap() % lengths.len()];
-                    // What differs is at the end: the beginning is the same for many.
+                    // They differ only at the end: many share the same beginning.
                     let mut value = alloc::format!("{n:>length$}").into_bytes();
                     value.drain(..value.len() - length);
                     value
@@ -216,7 +217,7 @@ fn no_call_does_much_more_than_its_budget() {
         }
         assert!(most < 250_000, "{most} units for {physical:?}");
         if physical == PhysicalType::Int64 {
-            // Beyond what the table takes, values are new each time.
+            // Beyond the table's capacity, values are new each time.
             let before = dictionary.len();
             assert!(before > 1 << 20);
             intern(&mut dictionary, slice.part(0..1000), 1000);

@@ -1,4 +1,4 @@
-//! How much is interned at a time, and what that did.
+//! How much is interned at a time, and what it cost.
 
 /// Values that are interned at a time.
 pub(super) const AT_ONCE: usize = 256;
@@ -12,10 +12,10 @@ pub struct DictionaryLimits {
     pub bytes: usize,
 }
 
-/// What interning some values did.
+/// The work of interning some values.
 #[derive(Debug, Default)]
 pub(super) struct Work {
-    /// Slots that were looked at, beside a value's first.
+    /// Slots that were probed, besides a value's first.
     pub(super) probes: usize,
     /// New entries.
     pub(super) new: usize,

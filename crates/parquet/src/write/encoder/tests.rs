@@ -1,4 +1,4 @@
-//! Every encoder against our own decoders, at any slicing.
+//! Every encoder compared with our own decoders, at any slicing.
 
 use alloc::vec;
 
@@ -105,7 +105,7 @@ fn values(physical: PhysicalType, shape: Shape, count: usize) -> Values {
     }
 }
 
-/// Each value's bytes, as PLAIN has them; a boolean is a byte.
+/// Each value's bytes, as in PLAIN; booleans are bytes.
 fn bytes_of(slice: Slice<'_>) -> Vec<Vec<u8>> {
     match slice {
         Slice::Boolean { bits, first, values } => {
@@ -123,7 +123,7 @@ fn bytes_of(slice: Slice<'_>) -> Vec<Vec<u8>> {
     }
 }
 
-/// A page's body, with the values put in parts; `cut` says how many at a time, with no budget at all.
+/// A page's body, with the values passed in parts. `cut` returns how many at a time; there is no budget at all.
 fn encode(encoder: &mut Encoder, slice: Slice<'_>, mut cut: impl FnMut() -> usize) -> Vec<u8> {
     let mut done = 0;
     while done < slice.len() {
@@ -295,8 +295,8 @@ fn every_type_in_every_encoding() {
             }
         }
     }
-    // PLAIN for all 11, booleans as runs, two of integers, 1 + 5 of strings, four of numbers and four of strings split,
-    // two of floats as decimals.
+    // PLAIN for all 11, booleans as runs, two for integers, 1 + 5 for strings, four for numbers and four for strings
+    // split, two for floats as decimals.
     assert_eq!(pairs, 11 + 1 + 2 + 1 + 5 + 4 + 4 + 2);
 }
 
@@ -346,7 +346,7 @@ fn indices_of_any_width() {
 
 #[test]
 fn values_and_pages_of_more_than_a_piece() {
-    // Strings longer than a slice, the same beginning for a while; and pages of several pieces.
+    // Strings longer than a slice, some with the same beginning; and pages of several pieces.
     let lengths = [3, 200_000, 65_535, 65_536, 65_537, 0, 1_200_000, 13, 300_000];
     let bytes: Vec<u8> = (0..lengths.iter().sum::<usize>()).map(|at| (at % 251).to_le_bytes()[0]).collect();
     let strings = Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths));
@@ -388,7 +388,7 @@ fn values_and_pages_of_more_than_a_piece() {
 
 #[test]
 fn no_call_does_much_more_than_its_budget() {
-    // Everything at once, without a budget: what one call charges is what it does at least.
+    // Everything in one call, without a budget: what a single call charges is its minimum.
     const MOST: u64 = 50_000;
     for physical in TYPES {
         for encoding in ENCODINGS.into_iter().chain([Encoding::RleDictionary]) {
