@@ -1,7 +1,7 @@
-//! Split-block Bloom filters: which values a column chunk may have, and which it certainly lacks.
+//! Split-block Bloom filters: which values a column chunk may contain, and which it certainly does not.
 //!
 //! A value is identified by its [`hash`]; [`BloomProbe`](crate::read::BloomProbe) looks hashes up in a file's filter,
-//! and [`BloomOptions`](crate::write::BloomOptions) make a writer write filters.
+//! and with [`BloomOptions`](crate::write::BloomOptions) a writer writes filters.
 //!
 //! Source: parquet-format's `BloomFilter.md`.
 
@@ -17,7 +17,7 @@ use crate::growing::ROOM_PRICE;
 /// Bytes of a block.
 pub const BLOCK_BYTES: u32 = 32;
 
-/// Bytes of the largest filter that others read.
+/// Bytes of the largest filter that other implementations read.
 pub const FILTER_BYTES_MAX: u32 = 128 << 20;
 
 /// The hash of a value in filters: of its PLAIN bytes, without the length of a BYTE_ARRAY.
@@ -34,25 +34,25 @@ pub fn hash(plain: &[u8]) -> u64 {
     xxh64::of_bytes(plain)
 }
 
-/// What it costs to put a hash into a filter, of which a cache may hold no more than a part.
+/// The price of inserting a hash into a filter, only part of which may be in a cache.
 pub(crate) const INSERT_PRICE: Price = Price::per_kilovalue(10 << 10);
-/// What it costs to look at all bits of a filter, or to join its blocks.
+/// The price of looking at all bits of a filter, or of folding its blocks.
 const FOLD_PRICE: Price = Price::per_kib(120);
 
-/// The logarithm of the blocks that stand in one piece: 32 KiB, as much new memory as is allocated at a time.
+/// The logarithm of the number of blocks in a segment: 32 KiB, as much new memory as is allocated at a time.
 const SEGMENT_BITS: u32 = 10;
 const SEGMENT_BLOCKS: u32 = 1 << SEGMENT_BITS;
 
-/// A whole filter, of a power of two of blocks, in memory.
+/// A complete filter in memory; its number of blocks is a power of two.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
     segments: Vec<Vec<Block>>,
-    /// Blocks there will be once it is [grown](Filter::grow).
+    /// The number of blocks once it is [grown](Filter::grow).
     blocks: u32,
 }
 
 impl Filter {
-    /// A filter that will have so many blocks, a power of two.
+    /// A filter that will have this many blocks, a power of two.
     pub(crate) fn new(blocks: u32) -> Filter {
         debug_assert!(blocks.is_power_of_two() && blocks <= FILTER_BYTES_MAX / BLOCK_BYTES);
         Filter { segments: Vec::new(), blocks }
@@ -74,12 +74,12 @@ impl Filter {
         self.segments.iter().map(|segment| segment.capacity() * size_of::<Block>()).sum()
     }
 
-    /// Has memory for all its blocks, none of which has a bit yet. False when the budget is spent with that: it is to be called until it
-    /// says true.
+    /// Allocates memory for all its blocks, whose bits are all unset. False if the budget is spent first: call it until
+    /// it returns true.
     ///
     /// # Errors
     ///
-    /// When the memory cannot be allocated.
+    /// If the memory cannot be allocated.
     pub(crate) fn grow(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         let segment = usize_of_u32(self.blocks.min(SEGMENT_BLOCKS));
         let segments = usize_of_u32(self.blocks.div_ceil(SEGMENT_BLOCKS));
@@ -97,13 +97,13 @@ impl Filter {
         Ok(true)
     }
 
-    /// Puts hashes in, all at once.
+    /// Inserts hashes, all in one go.
     pub(crate) fn insert(&mut self, hashes: &[u64]) -> Result<()> {
         bloom::insert(&mut self.segments, SEGMENT_BITS, self.blocks, hashes)
             .map_err(|_| Error::internal("a Bloom filter that has not grown"))
     }
 
-    /// Whether a hash may have been put in.
+    /// Whether a hash may have been inserted.
     #[cfg(test)]
     fn contains(&self, hash: u64) -> bool {
         let at = bloom::block_of(hash, self.blocks);
@@ -126,8 +126,8 @@ impl AsRef<[u8]> for Segment {
     }
 }
 
-/// Makes a filter as small as it may be: it is folded as long as the share of hashes that would be found though they were not put
-/// in, which its bits tell exactly, stays within what was asked for.
+/// Makes a filter as small as possible: it is folded as long as its false-positive rate, which its bits determine
+/// exactly, stays within the target.
 #[derive(Debug)]
 pub(crate) struct Folding {
     fpp: f64,
@@ -136,16 +136,16 @@ pub(crate) struct Folding {
 
 #[derive(Debug)]
 enum Stage {
-    /// What folding would make of it is looked at: segments so far, and the sum of their rates.
+    /// Computes the rate after folding: segments so far, and the sum of their rates.
     Look { segment: usize, rate: u64 },
-    /// It is folded: segments so far.
+    /// Folds: segments so far.
     Fold { segment: usize },
     /// It is as small as it may be.
     Done,
 }
 
 impl Folding {
-    /// Folds until false positives would be more frequent than `fpp`.
+    /// Folds until the false-positive rate would exceed `fpp`.
     pub(crate) fn new(fpp: f64) -> Folding {
         Folding { fpp, stage: Stage::Look { segment: 0, rate: 0 } }
     }
@@ -186,14 +186,14 @@ impl Folding {
     }
 }
 
-/// Folds a segment into a half of the one where it belongs. `None` behind the last; else its bytes.
+/// Folds a segment into the half where it belongs. Returns its bytes; `None` after the last.
 fn fold_segment(filter: &mut Filter, number: usize) -> Option<usize> {
     let mut blocks = core::mem::take(filter.segments.get_mut(number)?);
     bloom::fold(&mut blocks);
     let half = blocks.len() / 2;
     let bytes = size_of_val(&*blocks);
     match number % 2 {
-        // The only one gets shorter; another will have the next one's in its second half.
+        // A single segment gets shorter; otherwise the next one is folded into the second half.
         0 => {
             if filter.segments.len() == 1 {
                 blocks.truncate(half);
@@ -212,9 +212,9 @@ fn share(rate: u64, blocks: u32) -> f64 {
     rate / all
 }
 
-/// Of hashes that were not put into a filter, the share that is found, where so many were put in for each block.
+/// The expected false-positive rate of a filter with this many hashes per block.
 ///
-/// A block has as many as a Poisson distribution says, and a word of it each bit with the chance of 1/32 for each of them.
+/// The number of hashes in a block has a Poisson distribution, and each of them sets one of 32 bits in each word.
 fn expected_rate(values_per_block: f64) -> f64 {
     let (mut weight, mut all, mut found) = (1.0, 0.0, 0.0);
     let (mut unset, mut count) = (1.0, 0.0);
@@ -231,11 +231,11 @@ fn expected_rate(values_per_block: f64) -> f64 {
     found / all
 }
 
-/// More values than a block can be asked to hold: four of five bits are set then, and more than one of ten hashes is found.
+/// The highest load of a block: four of five bits are set then, and more than one of ten hashes is a false positive.
 const VALUES_PER_BLOCK_MAX: u64 = 1 << 8;
 
-/// The smallest power of two of blocks of which so many different values make no more false positives than `fpp`; but no more than
-/// `blocks_max`, a power of two.
+/// The smallest power of two of blocks that keeps the false-positive rate for `values` distinct values within `fpp`;
+/// but at most `blocks_max`, a power of two.
 pub(crate) fn blocks_for(values: u64, fpp: f64, blocks_max: u32) -> u32 {
     let least = values.div_ceil(VALUES_PER_BLOCK_MAX).next_power_of_two();
     let mut blocks = u32::try_from(least).unwrap_or(blocks_max).min(blocks_max);
@@ -247,7 +247,7 @@ pub(crate) fn blocks_for(values: u64, fpp: f64, blocks_max: u32) -> u32 {
     blocks
 }
 
-/// Whether a block, as the file has it, has all bits of a hash.
+/// Whether a block, as stored in the file, has all bits of a hash.
 pub(crate) fn block_contains(block: &[u8; 32], hash: u64) -> bool {
     let (words, _) = block.as_chunks::<4>();
     let mut read = [0; 8];
@@ -255,12 +255,12 @@ pub(crate) fn block_contains(block: &[u8; 32], hash: u64) -> bool {
     bloom::contains(&read, hash)
 }
 
-/// Where a hash's block starts in a filter of so many bytes.
+/// Where a hash's block starts in a filter of `filter_bytes` bytes.
 pub(crate) fn block_offset(hash: u64, filter_bytes: u32) -> u64 {
     u64::from(bloom::block_of(hash, filter_bytes / BLOCK_BYTES)) * u64::from(BLOCK_BYTES)
 }
 
-/// Bytes of so many hashes.
+/// Bytes of this many hashes.
 pub(crate) fn hash_bytes(hashes: usize) -> u64 {
     u64_of(hashes) * u64_of(size_of::<u64>())
 }
@@ -286,7 +286,7 @@ mod tests {
         while !folding.step(filter, &mut Budget::new(1)) {}
     }
 
-    /// The share of values that were not put in and are found.
+    /// The share of values that are found without having been inserted.
     fn seen_rate(filter: &Filter, tries: u64) -> f64 {
         let others = hashes(1 << 40..(1 << 40) + tries);
         let found = others.iter().filter(|&&hash| filter.contains(hash)).count();
@@ -316,7 +316,7 @@ mod tests {
             let mut filter = made(1 << 15, &all);
             fold(&mut filter, fpp);
             assert!(all.iter().all(|&hash| filter.contains(hash)));
-            // What was expected is what has come out, but where that is a matter of luck.
+            // The measured rate is the expected one, except where it is a matter of luck.
             let expected = blocks_for(values, fpp, 1 << 15);
             assert!(
                 filter.blocks() == expected || filter.blocks() * 2 == expected,
@@ -345,7 +345,7 @@ mod tests {
                 assert!((seen / told - 1.0).abs() < 0.2, "{seen} where {told} is told");
             }
         }
-        // Bits for each value, from the paper that the format's document has them of: 10.5 for a hundredth.
+        // Bits per value, from the paper that the format's document cites: 10.5 for a rate of 0.01.
         assert!((expected_rate(256.0 / 10.5) - 0.01).abs() < 0.0005);
         assert!((expected_rate(256.0 / 16.9) - 0.001).abs() < 0.0001);
         assert_eq!((expected_rate(0.0), blocks_for(0, 0.5, 8)), (0.0, 1));

@@ -1,11 +1,11 @@
-//! Well-known binary, which GEOMETRY and GEOGRAPHY columns hold: printed as well-known text, and its statistics.
+//! Well-known binary, the content of GEOMETRY and GEOGRAPHY columns: printed as well-known text, and its statistics.
 //!
-//! Source: parquet-format's `Geospatial.md`, which takes the two forms from OGC's *Simple feature access, part 1* (version 1.2.1,
-//! sections 7 and 8), with ISO's codes for Z and M. PostGIS's extension of the binary form (flags for Z and M, and an SRID) is
-//! unmistakable, and read too.
+//! Source: parquet-format's `Geospatial.md`, which takes the two forms from OGC's *Simple feature access, part 1*
+//! (version 1.2.1, sections 7 and 8), with ISO's codes for Z and M. PostGIS's extension of the binary form (flags for Z
+//! and M, and an SRID) is unambiguous, and is read too.
 //!
-//! Maintained crates were considered. `wkb` reserves memory for as many parts as a value claims, and both it and
-//! `geozero` recurse as deep as it nests; this code does not recurse and reserves nothing.
+//! Maintained crates were considered. `wkb` allocates memory for as many parts as a value claims, and both it and
+//! `geozero` recurse as deep as it nests; this code does not recurse and allocates nothing.
 
 mod extent;
 
@@ -15,7 +15,7 @@ use marquetry_base::{Error, Result, print};
 
 pub(crate) use extent::{Extent, Surface, Walk};
 
-/// Collections in collections, at most. More is not found outside of attacks.
+/// Maximum nesting of collections. Deeper ones are not found outside of attacks.
 const DEPTH_MAX: usize = 64;
 
 /// PostGIS's flags in a type code.
@@ -23,17 +23,17 @@ const FLAG_Z: u32 = 0x8000_0000;
 const FLAG_M: u32 = 0x4000_0000;
 const FLAG_SRID: u32 = 0x2000_0000;
 
-/// Bytes of the smallest geometry that is no point: byte order, type, a count.
+/// Bytes of the smallest geometry other than a point: byte order, type, a count.
 const GEOMETRY_BYTES_MIN: usize = 9;
 
 /// Appends the text of a geometry: `POINT Z (1 2 3)`, `MULTIPOINT ((1 2), EMPTY)`, `LINESTRING EMPTY`.
 ///
-/// A point of nothing but NaNs is `EMPTY`, as the format has it. Coordinates have as few digits as read back to the same bits. A
-/// geometry with an SRID begins with it, as PostGIS writes it: `SRID=4326;POINT (1 2)`.
+/// A point whose coordinates are all NaN is `EMPTY`, as the format says. Coordinates have as few digits as read back to
+/// the same bits. A geometry with an SRID begins with it, as PostGIS writes it: `SRID=4326;POINT (1 2)`.
 ///
 /// # Errors
 ///
-/// `Corrupt`, with the offset of the wrong byte, for bytes that are not such a geometry; nothing is then appended.
+/// `Corrupt`, with the offset of the wrong byte, for bytes that are not such a geometry; nothing is appended then.
 /// `LimitExceeded` for collections more than 64 deep.
 pub fn write_wkt(wkb: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
@@ -108,7 +108,7 @@ enum Type {
 }
 
 impl Reader<'_> {
-    /// Writes the whole value, which is one geometry.
+    /// Writes the complete value, which is one geometry.
     fn geometry(&mut self, out: &mut Vec<u8>) -> Read<()> {
         let mut open: Vec<Open> = Vec::new();
         loop {
@@ -119,7 +119,7 @@ impl Reader<'_> {
                 out.push(b';');
             }
             match open.last() {
-                // Its type is that of the geometry around it, and is not written again.
+                // Its type follows from the geometry around it, and is not written again.
                 Some(group) if group.of.member().is_some() => group.check(kind, dimensions)?,
                 _ => {
                     out.extend_from_slice(kind.name().as_bytes());
@@ -160,7 +160,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads what a geometry begins with: its byte order and its type.
+    /// Reads the start of a geometry: its byte order and its type.
     fn head(&mut self) -> Read<Head> {
         self.is_big_endian = match self.take::<1>()? {
             [0] => true,
@@ -221,7 +221,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Writes the coordinates of a point. False when all are NaN.
+    /// Writes the coordinates of a point. False if all are NaN.
     fn coordinates(&mut self, dimensions: Dimensions, out: &mut Vec<u8>) -> Read<bool> {
         let mut is_there = false;
         for at in 0..dimensions.count() {
@@ -235,7 +235,7 @@ impl Reader<'_> {
         Ok(is_there)
     }
 
-    /// A count of parts, of at least so many bytes each: no more than there is room for.
+    /// A count of parts, each of at least `part_bytes_min` bytes: at most as many as fit into the rest.
     fn count(&mut self, part_bytes_min: usize) -> Read<u32> {
         let count = self.u32()?;
         let bytes = usize::try_from(count).ok().and_then(|count| count.checked_mul(part_bytes_min));
@@ -264,7 +264,7 @@ impl Reader<'_> {
 }
 
 impl<'a> Reader<'a> {
-    /// The next bytes, so many.
+    /// The next `count` bytes.
     fn bytes(&mut self, count: usize) -> Read<&'a [u8]> {
         let bytes = self.wkb.get(self.at..).and_then(|rest| rest.get(..count));
         self.at += bytes.map_or(0, <[u8]>::len);
@@ -273,7 +273,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Open {
-    /// Checks that a part is of a type that the whole may have.
+    /// Checks that a part has a type that the geometry around it allows.
     fn check(&self, of: Type, dimensions: Dimensions) -> Read<()> {
         match self.of.member() {
             Some(member) if (member, self.dimensions) != (of, dimensions) => {
@@ -366,7 +366,7 @@ impl Type {
         }
     }
 
-    /// What all parts of such a geometry are. `None` where each says it itself, or there are none.
+    /// The type of this geometry's parts. `None` if each part has its own type, or there are no parts.
     fn member(self) -> Option<Type> {
         match self {
             Type::MultiPoint => Some(Type::Point),
@@ -401,7 +401,7 @@ mod tests {
         written.map(|()| text)
     }
 
-    /// A geometry's bytes: its byte order, type, counts (an SRID, too), and coordinates.
+    /// A geometry's bytes: its byte order, type, counts (and an SRID), and coordinates.
     pub(super) fn le(code: u32, counts: &[u32], coordinates: &[f64]) -> Vec<u8> {
         let mut bytes = [1].to_vec();
         bytes.extend(code.to_le_bytes());

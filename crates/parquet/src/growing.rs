@@ -1,4 +1,5 @@
-//! Memory for bytes whose number is only claimed: it grows as they arrive, or is allocated once they are there; a slice at a time.
+//! Memory for bytes whose number is only claimed: it grows as they arrive, or is allocated once they have; a slice at a
+//! time.
 
 use alloc::vec::Vec;
 
@@ -10,18 +11,18 @@ pub(crate) const SLICE_BYTES: usize = 64 << 10;
 /// Bytes of new memory that are filled, or moved to, at a time.
 pub(crate) const ROOM_SLICE_BYTES: usize = 32 << 10;
 
-/// What copying costs.
+/// The price of copying.
 pub(crate) const COPY_PRICE: Price = Price::per_kib(150);
-/// What it costs to fill memory that was never used: it has to be had from the system, page by page.
+/// The price of filling memory that was never used: the system provides it page by page.
 pub(crate) const ROOM_PRICE: Price = Price::per_kib(450);
-/// The price of memory that is given back: the system takes it back page by page, as it gave it.
+/// The price of releasing memory: the system takes it back page by page.
 pub(crate) const RELEASE_PRICE: Price = Price { kib: 64, kilovalue: 100 << 10 };
 
-/// Bytes, and room for more. Where there is none left, all is moved to memory that is larger: a slice at a time, so that
-/// nothing is done at once whose size a file decides.
+/// Bytes, and room for more. If no room is left, everything is moved to larger memory: a slice at a time, so that no
+/// single step depends on sizes in the file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Growing {
-    /// The bytes, then room, all of it filled with something.
+    /// The bytes, then the room, which is filled with anything.
     memory: Vec<u8>,
     filled: usize,
     /// Larger memory that they are being moved to.
@@ -29,17 +30,17 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
-    /// Nothing yet, in memory that was used before or is empty.
+    /// Empty, in memory that was used before or is empty.
     pub(crate) fn within(memory: Vec<u8>) -> Growing {
         Growing { memory, filled: 0, larger: Vec::new() }
     }
 
-    /// Bytes there.
+    /// The number of bytes.
     pub(crate) fn len(&self) -> usize {
         self.filled
     }
 
-    /// Bytes that there is room for, those that are there included.
+    /// The number of bytes that fit, including those already there.
     pub(crate) fn room(&self) -> usize {
         self.memory.len()
     }
@@ -54,45 +55,45 @@ impl Growing {
         &self.memory[..self.filled]
     }
 
-    /// The bytes and the room behind them, up to `end` in all.
+    /// The bytes and the room after them, up to `end` in total.
     pub(crate) fn with_room(&mut self, end: usize) -> &mut [u8] {
         let end = end.min(self.memory.len());
         &mut self.memory[..end]
     }
 
-    /// So many bytes more were written into the room.
+    /// `bytes` more bytes were written into the room.
     pub(crate) fn add(&mut self, bytes: usize) {
         self.filled = (self.filled + bytes).min(self.memory.len());
     }
 
-    /// Forgets all but the first `bytes`; there is room in their place.
+    /// Removes all but the first `bytes`; the others become room.
     pub(crate) fn keep(&mut self, bytes: usize) {
         self.filled = self.filled.min(bytes);
     }
 
-    /// Copies bytes into the room, as many as it takes.
+    /// Copies bytes into the room, as many as fit.
     pub(crate) fn append(&mut self, bytes: &[u8]) {
         let take = bytes.len().min(self.memory.len() - self.filled);
         self.memory[self.filled..self.filled + take].copy_from_slice(&bytes[..take]);
         self.filled += take;
     }
 
-    /// Has memory for so many bytes, in which room is made without moving anything. For what is empty.
+    /// Allocates memory for this many bytes, so that growing moves nothing. It must be empty.
     ///
     /// # Errors
     ///
-    /// When the memory cannot be allocated.
+    /// If the memory cannot be allocated.
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<()> {
         let more = bytes.saturating_sub(self.memory.len());
         self.memory.try_reserve_exact(more).map_err(|_| Error::out_of_memory(bytes))
     }
 
-    /// Makes room for `least` bytes in all, or more if that is cheap, but not beyond `most`. False when the budget was spent
-    /// before it was done.
+    /// Makes room for `least` bytes in total, or more if that is cheap, but at most `most`. False if the budget is
+    /// spent first.
     ///
     /// # Errors
     ///
-    /// When the memory cannot be allocated.
+    /// If the memory cannot be allocated.
     pub(crate) fn grow(&mut self, least: usize, most: usize, budget: &mut Budget<'_>) -> Result<bool> {
         while self.memory.len() < least {
             let room = self.memory.len();
@@ -120,7 +121,7 @@ impl Growing {
         Ok(true)
     }
 
-    /// The memory, and how many bytes of it are there.
+    /// The memory, and how many of its bytes are used.
     pub(crate) fn into_parts(self) -> (Vec<u8>, usize) {
         (self.memory, self.filled)
     }
@@ -132,12 +133,13 @@ impl Growing {
     }
 }
 
-/// Bytes that are to be one piece, however many they may be: they are kept in the pieces that they come in, and put together when all
-/// are there. Memory for them is allocated once, and a piece is released as soon as it is copied: nothing large is freed at once.
+/// Bytes that will be joined into one piece, however many there are: they are kept in the pieces in which they arrive,
+/// and joined when all have arrived. Memory for them is allocated once, and each piece is released as soon as it is
+/// copied: nothing large is freed at once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Joining {
     pieces: Segmented<Bytes>,
-    /// The last ones, if they are small.
+    /// The last pieces, if they are small.
     small: Vec<u8>,
     length: usize,
     /// Pieces that are copied, and their bytes.
@@ -145,11 +147,11 @@ pub(crate) struct Joining {
     whole: Vec<u8>,
 }
 
-/// Pieces of less are copied as they come: so many of them would take more memory than their bytes.
+/// Smaller pieces are copied as they arrive: many of them would take more memory than their bytes.
 const PIECE_BYTES_MIN: usize = 16 << 10;
 
 impl Joining {
-    /// Bytes there.
+    /// The number of bytes.
     pub(crate) fn len(&self) -> usize {
         self.length
     }
@@ -181,11 +183,11 @@ impl Joining {
         }
     }
 
-    /// Puts the pieces together, of which none will follow. False when the budget was spent before.
+    /// Joins the pieces, after the last of them. False if the budget is spent first.
     ///
     /// # Errors
     ///
-    /// When the memory cannot be allocated.
+    /// If the memory cannot be allocated.
     pub(crate) fn join(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         self.end_small();
         if self.pieces.len() <= 1 {
@@ -200,7 +202,7 @@ impl Joining {
             budget.charge(COPY_PRICE, part.len(), 0);
             budget.charge(ROOM_PRICE, part.len(), 0);
             if piece.is_empty() {
-                // What is empty may still hold the memory that it was a part of.
+                // An empty slice may still hold the memory that it was part of.
                 *piece = Bytes::new();
                 self.next += 1;
             }
@@ -211,7 +213,7 @@ impl Joining {
         Ok(true)
     }
 
-    /// All bytes, once they are put together.
+    /// All bytes, once they are joined.
     pub(crate) fn finish(mut self) -> Bytes {
         match self.pieces.get_mut(0) {
             Some(only) if self.whole.is_empty() => core::mem::take(only),

@@ -1,7 +1,8 @@
 //! Columns in the names of directories: `year=2024/month=2/data.parquet`, as Hive lays out tables.
 //!
-//! Source: Hive's layout of partitions has no specification. Names and values are percent-encoded, and a null has a name of its
-//! own, as Hive, Spark and DuckDB write them. What values mean is taken from the values alone: see [`HiveType::of`].
+//! Source: Hive's layout of partitions has no specification. Names and values are percent-encoded, and a null has a
+//! name of its own, as Hive, Spark and DuckDB write them. The type of a column follows from its values alone: see
+//! [`HiveType::of`].
 
 use alloc::string::{String, ToString};
 
@@ -14,7 +15,7 @@ use crate::schema::{Column, LogicalType, PhysicalType};
 /// The name that means null.
 pub const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// A column and its value, from a directory's name.
+/// A column and its value, parsed from a directory's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
     /// The column.
@@ -43,10 +44,10 @@ impl Partition {
         Ok(Some(Partition { name: decode(name)?, value }))
     }
 
-    /// The directory's name, the inverse of [`Partition::of`]. It is never a hidden one.
+    /// The directory's name, the inverse of [`Partition::of`]. It never begins with a dot.
     pub fn directory(&self) -> String {
         let name = encode(&self.name);
-        // Readers of directories pass over what begins with a dot.
+        // Readers of directories ignore names that begin with a dot.
         let name = match name.strip_prefix('.') {
             Some(rest) => alloc::format!("%2E{rest}"),
             None => name,
@@ -78,7 +79,7 @@ const ENCODED: &AsciiSet = &CONTROLS
     .add(b']')
     .add(b'^');
 
-/// Text as a part of a directory's name. Text that is not ASCII stays, as there.
+/// Text as part of a directory's name. Text that is not ASCII stays as it is.
 fn encode(text: &str) -> String {
     let mut out = String::new();
     for part in text.split_inclusive(|c: char| !c.is_ascii()) {
@@ -126,7 +127,7 @@ impl HiveType {
         Column { name: name.into(), physical_type, logical_type }
     }
 
-    /// A value in the form that [`ConformReader`](crate::read::ConformReader) takes for constants. `None` if it is
+    /// A value in the form that [`ConformReader`](crate::read::ConformReader) expects for constants. `None` if it is
     /// not of this type.
     pub fn value(self, text: &str) -> Option<Values> {
         Some(match self {

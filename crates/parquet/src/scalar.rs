@@ -7,11 +7,11 @@ const UNIX_EPOCH_JULIAN_DAY: i128 = 2_440_588;
 
 /// An INT96 timestamp as nanoseconds since 1970-01-01 00:00.
 ///
-/// It has the nanoseconds in the day (a file may have more than a day, or negative ones) and the Julian day.
+/// It consists of the nanoseconds in the day (in some files more than a day's, or negative) and the Julian day.
 ///
-/// Spark counts in microseconds of 64 bits, which overflow for its last 6,682 years, so it writes the year 290000 as a
-/// Julian day before −105 million, and reads that back by overflowing again; and so does this function. No other time
-/// is written so: the days of its first years begin where those end.
+/// Spark counts microseconds in 64 bits, which overflow for its last 6,682 years. So it writes the year 290000 as a
+/// Julian day before −105 million, and reads that back by overflowing again; this function does the same. No other time
+/// is written like this: the days of its first years begin where those end.
 #[must_use]
 pub fn int96_nanos(bytes: [u8; 12]) -> i128 {
     let (nanos, day) = int96_parts(bytes);
@@ -34,7 +34,7 @@ pub fn float_of_half(bits: u16) -> f32 {
     let sign = u32::from(bits & 0x8000) << 16;
     let (exponent, fraction) = (u32::from(bits >> 10 & 0x1f), bits & 0x3ff);
     let magnitude = match exponent {
-        // Zero and subnormals: so many times 2^-24, a product without rounding.
+        // Zero and subnormals: a multiple of 2^-24, a product without rounding.
         0 => (f32::from(fraction) * f32::from_bits((127 - 24) << 23)).to_bits(),
         0x1f => 0xff << 23 | u32::from(fraction) << 13,
         // The biases are 15 and 127.
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(int96(0, 2_440_588), 0);
         assert_eq!(int96(-1, 2_440_588), -1);
         assert_eq!(int96(1_000_000_001, 2_440_589), DAY_NANOS + 1_000_000_001);
-        // The last microsecond that Spark has, and the one after, which it writes as its first.
+        // The last microsecond that Spark supports, and the one after, which it writes as its first.
         let last = i128::from(i64::MAX) * 1000;
         let day = i32::try_from((last - (1 << 64) * 1000).div_euclid(DAY_NANOS) + UNIX_EPOCH_JULIAN_DAY);
         let nanos = i64::try_from((last - (1 << 64) * 1000).rem_euclid(DAY_NANOS));

@@ -42,7 +42,7 @@ impl Value<'_> {
         })
     }
 
-    /// A bound from statistics, which is PLAIN-encoded. `None` if it hasn't the type's length.
+    /// A bound from statistics, which is PLAIN-encoded. `None` if it does not have the type's length.
     pub fn of_bound(physical_type: PhysicalType, bytes: &[u8]) -> Option<Value<'_>> {
         Some(match physical_type {
             PhysicalType::Boolean => match bytes {

@@ -1,4 +1,4 @@
-//! Where geometries are, and of what types: what `GeospatialStatistics` tell of a column chunk.
+//! The extent and types of geometries, for the `GeospatialStatistics` of a column chunk.
 //!
 //! Source: parquet-format's `Geospatial.md`, "Statistics" and "Special geospatial values".
 
@@ -9,13 +9,13 @@ use marquetry_base::cast::usize_of_u32;
 use super::{DEPTH_MAX, Dimensions, GEOMETRY_BYTES_MIN, Open, Read, Reader, Type, Wrong};
 use crate::format::{BoundingBox, GeospatialStatistics};
 
-/// On what geometries are.
+/// The surface that geometries are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Surface {
     /// GEOMETRY: a plane, on which edges stay within the box of their ends.
     Plane,
-    /// GEOGRAPHY: a globe, on which they do not. What is there is within 180 degrees to the west and east, and 90 to the north and
-    /// south.
+    /// GEOGRAPHY: a globe, on which they do not. Coordinates are within 180 degrees to the west and east, and 90 to the
+    /// north and south.
     Globe,
 }
 
@@ -28,11 +28,13 @@ pub(crate) struct Extent {
     codes: Vec<i32>,
     /// A line or an area is among them.
     has_edges: bool,
-    /// One is no well-known binary, or is none that is known here: others may make something of it, so that nothing is told.
+    /// One is not well-known binary, or of an unknown kind. Other implementations may understand it, so there are no
+    /// statistics.
     is_unknown: bool,
 }
 
-/// The smallest and the largest of all coordinates: x, y, z and m. Of none, the smallest is the larger.
+/// The smallest and the largest of all coordinates: x, y, z and m. With no coordinates, the smallest is above the
+/// largest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Within([(f64, f64); 4]);
 
@@ -60,13 +62,13 @@ impl Extent {
         Extent { surface, within: Within::default(), codes: Vec::new(), has_edges: false, is_unknown: false }
     }
 
-    /// Whether there is nothing more to be found out, whatever else comes.
+    /// Whether nothing can be found out any more, whatever follows.
     pub(crate) fn is_unknown(&self) -> bool {
         self.is_unknown
     }
 
-    /// Takes in a geometry, about `bytes` bytes of it, or more of it of which `walk` did the first. True when all is done; then the
-    /// walk begins anew. Adds the parts that were looked at: geometries, and their rings.
+    /// Adds a geometry, or about `bytes` bytes of it, continuing at `walk`. True at its end; the walk is then reset.
+    /// Adds the number of geometries and rings that were looked at to `parts`.
     pub(crate) fn take(&mut self, wkb: &[u8], walk: &mut Walk, bytes: usize, parts: &mut usize) -> bool {
         match walk.step(wkb, bytes, self.surface, parts) {
             Ok(false) => return false,
@@ -83,7 +85,7 @@ impl Extent {
         true
     }
 
-    /// What there is to tell. `None` if nothing is known.
+    /// The statistics. `None` if nothing is known.
     pub(crate) fn finish(&self) -> Option<GeospatialStatistics> {
         if self.is_unknown || self.codes.is_empty() {
             return None;
@@ -102,10 +104,10 @@ impl Extent {
 pub(crate) struct Walk {
     at: usize,
     is_big_endian: bool,
-    /// The type of the whole, once it is known: an ISO code, for there is none of 0.
+    /// The type of the complete geometry, once known: an ISO code, which is never 0.
     code: i32,
     open: Vec<Open>,
-    /// What is being read has these, so many rings that are not begun, and so many points in the ring or line that is.
+    /// What is being read: its dimensions, the rings that are left, and the points left in the current ring or line.
     dimensions: Dimensions,
     rings: u32,
     points: u32,
@@ -114,7 +116,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// Goes on for about `bytes` bytes. True at the end.
+    /// Continues for about `bytes` bytes. True at the end.
     fn step(&mut self, wkb: &[u8], bytes: usize, surface: Surface, parts: &mut usize) -> Read<bool> {
         let mut reader = Reader { wkb, at: self.at, is_big_endian: self.is_big_endian };
         let until = self.at.saturating_add(bytes.max(1));
@@ -204,7 +206,7 @@ impl Walk {
     }
 }
 
-/// The smallest and the largest of these and more numbers, of which those are passed over that are NaN, or further from 0 than `bound`.
+/// The smallest and the largest of these and more numbers, ignoring NaNs and numbers further from 0 than `bound`.
 #[inline(always)]
 fn widened((mut min, mut max): (f64, f64), more: impl Iterator<Item = f64>, bound: f64) -> (f64, f64) {
     for number in more {
@@ -277,7 +279,7 @@ mod tests {
         let triangle = le(17, &[1, 4], &[0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
         let tin = [le(16, &[1], &[]), triangle.clone()].concat();
         assert_eq!(plane(&[tin, triangle]), (flat((0.0, 1.0), (0.0, 1.0)), [16, 17].to_vec()));
-        // PostGIS's flags mean the same, and the SRID is none of the coordinates.
+        // PostGIS's flags mean the same, and the SRID is not a coordinate.
         let extended = le(0xa000_0001, &[4326], &[1.0, 2.0, 3.0]);
         assert_eq!(plane(&[extended]).1, [1001]);
     }
@@ -290,7 +292,7 @@ mod tests {
         let in_part = le(3002, &[3], &[9.0, 1.0, NAN, 5.0, NAN, 2.0, 3.0, NAN, 7.0, NAN, NAN, 6.0]);
         let expected = BoundingBox { x: (7.0, 9.0), y: (1.0, 2.0), z: Some((3.0, 3.0)), m: Some((5.0, 6.0)) };
         assert_eq!(plane(&[in_part]).0, Some(expected));
-        // Without a y there is no box.
+        // Without a y there is no bounding box.
         assert_eq!(plane(&[le(1, &[], &[1.0, NAN])]).0, None);
         let infinite = plane(&[le(1, &[], &[f64::INFINITY, f64::NEG_INFINITY])]).0.unwrap();
         assert_eq!((infinite.x.1, infinite.y.0), (f64::INFINITY, f64::NEG_INFINITY));

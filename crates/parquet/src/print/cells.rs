@@ -1,4 +1,5 @@
-//! A leaf's values as JSON. How they are written is chosen once a batch, not once a value; and what a dictionary holds is written once.
+//! A leaf's values as JSON. The form is chosen once per batch, not once per value, and each entry of a dictionary is
+//! formatted once.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -20,7 +21,7 @@ pub(super) struct Cells<'a> {
     kind: Kind<'a>,
 }
 
-/// Those that are frequent; the others are written as [`json`] does.
+/// The frequent types; the others are written as [`json`] does.
 #[derive(Debug, Clone, Copy)]
 enum Kind<'a> {
     Int32(&'a [i32]),
@@ -51,7 +52,7 @@ impl<'a> Cells<'a> {
         Cells { values, meaning, kind }
     }
 
-    /// Appends a value. `None` where its text is not UTF-8 and that is an error, and beyond the last.
+    /// Appends a value. `None` beyond the last, and if its text is invalid UTF-8 and that is an error.
     #[inline]
     pub(super) fn write(&self, at: usize, invalid_utf8: InvalidUtf8, out: &mut Vec<u8>) -> Option<()> {
         match self.kind {
@@ -99,14 +100,14 @@ fn text(out: &mut Vec<u8>, bytes: &[u8], invalid_utf8: InvalidUtf8) -> Option<()
     Some(())
 }
 
-/// Appends text that a view holds itself, if nothing in it is to be escaped; says whether.
+/// Appends text that is stored in its view, if nothing in it needs escaping. Returns whether it did.
 #[inline]
 fn inline(out: &mut Vec<u8>, view: u128) -> bool {
     /// The same byte sixteen times.
     const fn each(byte: u8) -> u128 {
         u128::from_le_bytes([byte; 16])
     }
-    /// Not zero if any byte is zero, or if one is beyond 0x7f.
+    /// Not zero if any byte is zero or above 0x7f.
     const fn has_zero(bytes: u128) -> u128 {
         bytes.wrapping_sub(each(1)) & each(0x80)
     }
@@ -114,7 +115,7 @@ fn inline(out: &mut Vec<u8>, view: u128) -> bool {
     if view & 0xffff_ffff > INLINE_BYTES_MAX as u128 {
         return false;
     }
-    // The bytes that are not there are spaces.
+    // Bytes beyond the text's end become spaces.
     let bits = u32::from(length) * 8;
     let text = view >> 32 | each(b' ') << bits;
     let special = text
@@ -130,27 +131,27 @@ fn inline(out: &mut Vec<u8>, view: u128) -> bool {
     true
 }
 
-/// What a column's dictionary has been written as, with what stands before it.
+/// The formatted entries of a column's dictionary, each with the text before it.
 #[derive(Debug)]
 pub(super) struct Memo {
     dictionary: Option<Arc<Values>>,
-    /// Where each entry's text is in `texts`, and how long it is: 0 where it was not written yet.
+    /// Where each entry's text is in `texts`, and how long it is: 0 if it has not been formatted yet.
     places: Vec<(u32, u32)>,
     texts: Vec<u8>,
     bytes_max: usize,
 }
 
-/// Bytes that the memos of all columns may take. What finds no room is written anew each time.
+/// Bytes that the memos of all columns may take. What does not fit is formatted anew each time.
 const MEMO_BYTES_MAX: usize = 64 << 20;
 
 impl Memo {
-    /// For one of so many columns.
+    /// For one of this many columns.
     pub(super) fn of(columns: usize) -> Memo {
         let bytes_max = MEMO_BYTES_MAX / columns.max(1);
         Memo { dictionary: None, places: Vec::new(), texts: Vec::new(), bytes_max }
     }
 
-    /// Begins a batch of a dictionary: mostly it is that of the last.
+    /// Begins a batch with a dictionary: mostly the same as in the previous batch.
     pub(super) fn begin(&mut self, dictionary: &Arc<Values>) {
         if self.dictionary.as_ref().is_some_and(|known| Arc::ptr_eq(known, dictionary)) {
             return;
@@ -163,7 +164,7 @@ impl Memo {
         }
     }
 
-    /// Appends `before` and an entry. `None` where [`Cells::write`] says so.
+    /// Appends `before` and an entry. `None` in the cases of [`Cells::write`].
     #[inline]
     pub(super) fn write(
         &mut self,
@@ -287,13 +288,13 @@ mod tests {
         let values = Values::ByteArray(ByteArrays::new(views.into(), Arc::new(vec![Bytes::from(bytes)])));
         check(&values, Meaning::String);
         check(&values, Meaning::Bytes);
-        // From a dictionary, twice, for then it is remembered.
+        // From a dictionary, twice, because it is remembered the second time.
         let Values::ByteArray(entries) = &values else { panic!() };
         let dictionary = Arc::new(Values::ByteArray(entries.clone()));
         let (cells, before) = (Cells::new(&dictionary, Meaning::String), piece::field(0, "a"));
         let unprintable =
             (0..entries.len()).filter(|&at| plainly(&dictionary, Meaning::String, at).is_none()).count();
-        // With room for all of it, for some, and for none.
+        // With room for all entries, for some, and for none.
         for columns in [1, 850, 1 << 20] {
             let mut memo = Memo::of(columns);
             memo.begin(&dictionary);
@@ -315,7 +316,7 @@ mod tests {
         }
     }
 
-    /// A view as the engine makes it.
+    /// A view as the engine creates it.
     fn view_of(text: &[u8], offset: u32) -> u128 {
         let mut view = [0; 16];
         view[..4].copy_from_slice(&u32::try_from(text.len()).unwrap().to_le_bytes());

@@ -16,12 +16,12 @@ use super::{InvalidUtf8, not_utf8};
 use crate::batch::{Array, Assembler, Batch, ColumnBatch, Layout, Value, Values};
 use crate::schema::{Meaning, NodeKind, Schema};
 
-/// Prints the columns of a schema, batch after batch: those of the root, whatever is below them.
+/// Prints the columns of a schema, batch after batch: the root's children, with everything below them.
 #[derive(Debug)]
 pub struct Columns {
     pub(super) schema: Schema,
     fields: Vec<Field>,
-    /// What stands before each value in JSON: `{"name":`.
+    /// The text before each value in JSON: `{"name":`.
     keys: Vec<Piece>,
     invalid_utf8: InvalidUtf8,
 }
@@ -31,10 +31,10 @@ enum Field {
     Flat {
         meaning: Meaning,
         memo: Memo,
-        /// The place of the next value of a batch whose values stand one after the other.
+        /// The position of the next value of a column with dense values.
         cursor: usize,
     },
-    /// The leaves in a batch, which stand one after the other there as in the schema, and what makes an array of them.
+    /// The range of its leaves in a batch, where they are in the schema's order, and their assembler.
     Nested(Range<usize>, Box<Assembler>),
 }
 
@@ -43,7 +43,8 @@ impl Columns {
     ///
     /// # Errors
     ///
-    /// As [`Schema::shape`]; `Unsupported` for what JSON has no form for: two fields of one name in a group, and groups of nothing.
+    /// Those of [`Schema::shape`]; `Unsupported` for what JSON has no form for: two fields with one name in a group,
+    /// and empty groups.
     pub fn new(schema: &Schema, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Columns> {
         let count = schema.children(0).count();
         let field = |node: usize| match schema.nodes()[node].kind {
@@ -77,18 +78,18 @@ impl Columns {
         self.fields.is_empty()
     }
 
-    /// Makes the columns of a batch ready, and hands them to `visit`.
+    /// Prepares the columns of a batch and passes them to `visit`.
     ///
     /// # Errors
     ///
-    /// `Corrupt`, `Unsupported` and `LimitExceeded` for nested columns whose levels or variants cannot be; `Misuse` for a batch of other
-    /// leaves.
+    /// `Corrupt`, `Unsupported` and `LimitExceeded` for nested columns whose levels or variants are invalid; `Misuse`
+    /// for a batch of other leaves.
     pub fn visit<R>(&mut self, batch: &Batch, visit: impl FnOnce(&mut BatchColumns<'_>) -> R) -> Result<R> {
         let arrays = self.assemble(batch)?;
         self.visit_assembled(batch, &arrays, visit)
     }
 
-    /// The nested columns of a batch. Cursors start anew.
+    /// The nested columns of a batch. Cursors are reset.
     pub(super) fn assemble(&mut self, batch: &Batch) -> Result<Vec<Array>> {
         let mut arrays = Vec::new();
         let mut next = 0;
@@ -112,7 +113,7 @@ impl Columns {
         Ok(arrays)
     }
 
-    /// As [`Columns::visit`], of arrays that were assembled before.
+    /// Like [`Columns::visit`], for arrays that were assembled before.
     pub(super) fn visit_assembled<R>(
         &mut self,
         batch: &Batch,
@@ -171,8 +172,8 @@ fn columns<'a>(batch: &'a Batch, fields: &'a mut [Field], views: &'a [View<'a>])
     fields.iter_mut().filter_map(column).collect()
 }
 
-/// The columns of a batch. Rows count from the batch's first. The values of a column are to be asked for in the order of the rows, and
-/// each once.
+/// The columns of a batch. Rows are counted from the batch's first. The values of a column must be requested in the
+/// order of the rows, and each once.
 #[derive(Debug)]
 pub struct BatchColumns<'a> {
     columns: Vec<Column<'a>>,
@@ -186,7 +187,7 @@ pub struct BatchColumns<'a> {
 /// A column of a batch.
 #[derive(Debug)]
 enum Column<'a> {
-    /// Values that stand one after the other need a cursor; spaced ones stand at their row.
+    /// Dense values need a cursor; spaced ones are at their row's index.
     Flat {
         column: &'a ColumnBatch,
         meaning: Meaning,
@@ -225,12 +226,12 @@ impl<'a> BatchColumns<'a> {
         self.rows
     }
 
-    /// What is in a row of a column. [`Cell::Null`] for a column that is not there.
+    /// What is in a row of a column. [`Cell::Null`] if there is no such column.
     ///
     /// # Errors
     ///
-    /// With row and column: `Conversion` with [`Detail::NotUtf8`](marquetry_base::Detail) for text that is not UTF-8, where that is an
-    /// error.
+    /// With row and column: `Conversion` with [`Detail::NotUtf8`](marquetry_base::Detail) for invalid UTF-8, if that is
+    /// an error.
     pub fn cell(&mut self, row: usize, column: usize) -> Result<Cell<'a>> {
         let found = match self.columns.get_mut(column) {
             Some(Column::Flat { column, meaning, cursor, .. }) => {
@@ -253,12 +254,12 @@ impl<'a> BatchColumns<'a> {
         }
     }
 
-    /// Appends what is in a row of a column as JSON. What is appended before an error is of no use.
+    /// Appends what is in a row of a column as JSON. After an error, discard what was appended.
     ///
     /// # Errors
     ///
-    /// With row and column: `Conversion` with [`Detail::NotUtf8`](marquetry_base::Detail) for text that is not UTF-8, where that is an
-    /// error; what is wrong with a variant. `Misuse` for a column that is not there.
+    /// With row and column: `Conversion` with [`Detail::NotUtf8`](marquetry_base::Detail) for invalid UTF-8, if that is
+    /// an error; the errors of an invalid variant. `Misuse` if there is no such column.
     pub fn json(&mut self, row: usize, column: usize, out: &mut Vec<u8>) -> Result<()> {
         let invalid_utf8 = self.invalid_utf8;
         let Some(found) = self.columns.get_mut(column) else {
@@ -279,7 +280,7 @@ impl<'a> BatchColumns<'a> {
         written.map_err(|why| self.error(row, column, why))
     }
 
-    /// Appends a field of a JSON object: what stands before the value, and the value.
+    /// Appends a field of a JSON object: the text before the value, and the value.
     #[inline]
     pub(super) fn json_field(
         &mut self,
@@ -315,7 +316,7 @@ impl<'a> BatchColumns<'a> {
         }
     }
 
-    /// Appends a field of CSV. A null is nothing.
+    /// Appends a field of CSV. A null is empty.
     #[inline]
     pub(super) fn csv_field(
         &mut self,
@@ -385,7 +386,7 @@ impl<'a> BatchColumns<'a> {
         }
     }
 
-    /// The error that a value is which cannot be printed.
+    /// The error for a value that cannot be printed.
     #[cold]
     pub(super) fn error(&self, row: usize, column: usize, why: Unprintable) -> Error {
         let row = self.first_row + u64_of(row);
@@ -415,7 +416,7 @@ fn tsv_text(out: &mut Vec<u8>, text: &str) -> Result<(), Unprintable> {
     Ok(())
 }
 
-/// Where a row's value stands, or `None` for a null.
+/// The index of a row's value, or `None` for a null.
 #[inline]
 fn place_of(column: &ColumnBatch, row: usize, cursor: &mut usize) -> Option<usize> {
     if column.is_null(row) {

@@ -13,19 +13,20 @@ use super::nested::Unprintable;
 use crate::batch::{Array, Batch};
 use crate::schema::Schema;
 
-/// Rows as JSON lines: an object each, with all columns of the schema in their order.
+/// Rows as JSON lines: one object per row, with all columns in the schema's order.
 ///
 /// 1. [`feed`](JsonLines::feed) a batch;
-/// 2. [`write`](JsonLines::write) until it says that all rows of it are written; then feed the next.
+/// 2. [`write`](JsonLines::write) until it returns true: all rows of the batch are written; then feed the next.
 ///
-/// What is appended is whole lines, whatever comes of the next one. An error stays: there is no way around a row.
+/// Only complete lines are appended, even if the next row fails. Errors are sticky: a row cannot be skipped.
 #[derive(Debug)]
 pub struct JsonLines(Lines<JsonFormat>);
 
-/// Rows as comma-separated values (RFC 4180, with `\n` as the line end). Text is in quotes where it must be, and where it is empty, which
-/// nothing else tells from null; nested columns are JSON.
+/// Rows as comma-separated values (RFC 4180, with `
+/// ` as the line end). Text is quoted if it must be, and if it is empty, to distinguish it from null; nested columns
+/// are JSON.
 ///
-/// It is used as [`JsonLines`] is, after [`header`](Csv::header).
+/// It is used like [`JsonLines`], after [`header`](Csv::header).
 #[derive(Debug)]
 pub struct Csv(Lines<CsvFormat>);
 
@@ -50,17 +51,17 @@ impl JsonLines {
     ///
     /// # Errors
     ///
-    /// As [`Columns::visit`]; `Misuse` when rows of the last one are left.
+    /// Those of [`Columns::visit`]; `Misuse` if rows of the last batch are left.
     pub fn feed(&mut self, batch: Batch) -> Result<()> {
         self.0.feed(batch)
     }
 
-    /// Appends lines until about `bytes` more are appended: at most one line beyond, or [`LINES_TOGETHER`] in a table of more than
-    /// [`WIDE_COLUMNS`] columns. True when no row of the batch is left.
+    /// Appends lines until there are about `bytes` more: at most one line beyond that, or [`LINES_TOGETHER`] in a table
+    /// of more than [`WIDE_COLUMNS`] columns. True if no row of the batch is left.
     ///
     /// # Errors
     ///
-    /// As [`BatchColumns::json`], after all the lines before.
+    /// Those of [`BatchColumns::json`], after all lines before the row.
     pub fn write(&mut self, out: &mut Vec<u8>, bytes: usize) -> Result<bool> {
         self.0.write(out, bytes)
     }
@@ -92,7 +93,7 @@ impl Csv {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Those of [`JsonLines::feed`].
     pub fn feed(&mut self, batch: Batch) -> Result<()> {
         self.0.feed(batch)
     }
@@ -101,7 +102,7 @@ impl Csv {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Those of [`JsonLines::write`].
     pub fn write(&mut self, out: &mut Vec<u8>, bytes: usize) -> Result<bool> {
         self.0.write(out, bytes)
     }
@@ -155,11 +156,11 @@ impl Tsv {
     }
 }
 
-/// Columns of a table that is printed column by column, some rows at a time: each of its values is a cache miss otherwise. With
-/// fewer columns row by row is a seventh quicker.
+/// A wider table is printed column by column, some rows at a time: otherwise each of its values is a cache miss. With
+/// fewer columns, row by row is a seventh faster.
 pub const WIDE_COLUMNS: usize = 1000;
 
-/// Rows of such a table that are printed together. With 8 each page of memory still was a miss of the translation buffer.
+/// Rows of such a table that are printed together. With only 8, each page of memory was still a miss in the TLB.
 pub const LINES_TOGETHER: usize = 64;
 
 /// A form of lines.
@@ -229,7 +230,7 @@ impl Format for TsvFormat {
 struct Lines<F> {
     columns: Columns,
     fed: Option<Fed>,
-    /// Of rows that are printed together; kept for their room.
+    /// Lines that are printed together; kept to reuse their memory.
     together: Vec<Vec<u8>>,
     failed: Failed,
     format: PhantomData<F>,
@@ -298,7 +299,8 @@ fn line<F: Format>(columns: &mut BatchColumns<'_>, row: usize, out: &mut Vec<u8>
     Ok(())
 }
 
-/// Appends the lines of some rows, up to the first that cannot be printed; column by column, so that what a column needs is at hand.
+/// Appends the lines of some rows, up to the first that cannot be printed. It goes column by column, so that what a
+/// column needs stays in the cache.
 fn lines_together<F: Format>(
     columns: &mut BatchColumns<'_>,
     rows: Range<usize>,

@@ -1,24 +1,25 @@
-//! How the values of columns are printed: by what they mean, exactly, as text, as JSON, and as lines of JSON, CSV or TSV.
+//! Prints the values of columns exactly, by what they mean: as text, as JSON, and as lines of JSON, CSV or TSV.
 //!
 //! | values | text | JSON |
 //! |---|---|---|
-//! | integers, floats | all digits; of floats as few as read back to the same bits | numbers |
-//! | NaN and the infinities | `NaN`, `Infinity`, `-Infinity` | these words as strings, for JSON has no such numbers |
+//! | integers, floats | all digits; for floats, as few as read back to the same bits | numbers |
+//! | NaN and the infinities | `NaN`, `Infinity`, `-Infinity` | strings: JSON has no such numbers |
 //! | decimals | all digits | strings, so that no reader rounds them |
-//! | dates, times | ISO 8601 with all digits of their unit; with a `Z` where they are adjusted to UTC | strings |
+//! | dates, times | ISO 8601 with all digits of their unit; with a `Z` if adjusted to UTC | strings |
 //! | intervals | ISO 8601: `P1M2DT3.004S` | strings |
 //! | UUIDs | `f24f9b64-81fa-49d1-b74e-8c09a6e31c56` | strings |
-//! | geometries | well-known text; what is none, as bytes | strings |
-//! | text | itself | strings, with everything escaped that is harmful to a terminal |
+//! | geometries | well-known text; invalid ones as bytes | strings |
+//! | text | itself | strings, with everything escaped that could harm a terminal |
 //! | bytes | `0x` and hexadecimal digits | strings |
-//! | null | nothing | `null` |
+//! | null | empty | `null` |
 //! | structs | | objects |
 //! | lists, repeated fields, maps without values | | arrays |
 //! | maps | | arrays of `{"key":…,"value":…}`, whatever the keys are |
-//! | VARIANT | | the JSON that it stands for |
+//! | VARIANT | | the JSON that it represents |
 //!
-//! [`JsonLines`], [`Csv`] and [`Tsv`] print whole batches. [`Columns`] prints single values of them. [`value`] is below both, and below whoever
-//! shows a bound of statistics, or names a directory by a value. The digits themselves are [`marquetry_base::print`]'s.
+//! [`JsonLines`], [`Csv`] and [`Tsv`] print whole batches. [`Columns`] prints single values of them. Both use [`value`], which
+//! also prints bounds of statistics, and values in names of directories. The digits come from
+//! [`marquetry_base::print`].
 
 mod cells;
 mod columns;
@@ -43,14 +44,14 @@ pub enum InvalidUtf8 {
     /// It is an error that names row and column.
     #[default]
     Error,
-    /// U+FFFD takes the place of what is not UTF-8.
+    /// Replaces invalid parts with U+FFFD.
     Replace,
     /// Such text is printed as bytes.
     Bytes,
 }
 
 impl InvalidUtf8 {
-    /// Such text, as it is printed. `None` where it is an error.
+    /// Such text, as it is printed. `None` if it is an error.
     pub fn text(self, bytes: &[u8]) -> Option<String> {
         match self {
             InvalidUtf8::Error => None,
@@ -64,7 +65,7 @@ impl InvalidUtf8 {
     }
 }
 
-/// Text that is not UTF-8, where that is an error.
+/// The error for text that is not UTF-8, if that is an error.
 fn not_utf8() -> Error {
     Error::conversion("the text is not UTF-8").with(Detail::NotUtf8)
 }

@@ -1,4 +1,5 @@
-//! Nested columns as JSON: structs are objects, lists arrays, maps arrays of entries, and variants what they stand for.
+//! Nested columns as JSON: structs are objects, lists arrays, maps arrays of entries, and variants the JSON that they
+//! represent.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -19,9 +20,9 @@ use crate::variant::{Reassembler, ShreddedCell, Variant, VariantColumns};
 /// Why a value cannot be printed.
 #[derive(Debug, PartialEq)]
 pub(super) enum Unprintable {
-    /// Text that is not UTF-8, of the column itself or of a node below it.
+    /// Text that is not UTF-8, in the column itself or in a node below it.
     NotText(Option<usize>),
-    /// What the engine found wrong with it. In a box, for values are many and errors few.
+    /// An error of the engine. Boxed, because values are many and errors few.
     Engine(Box<Error>),
 }
 
@@ -31,19 +32,19 @@ impl From<Error> for Unprintable {
     }
 }
 
-/// The shape of a column, a child of the root, with all its leaves, where JSON has a form for it.
+/// The shape of a column, a child of the root, with all its leaves, if JSON has a form for it.
 ///
 /// # Errors
 ///
-/// As [`Schema::shape`]; `Unsupported` for what JSON has no form for: two fields of one name, and groups of nothing, which no
-/// column tells anything of.
+/// Those of [`Schema::shape`]; `Unsupported` for what JSON has no form for: two fields with one name, and empty groups,
+/// which have no column.
 pub fn shape(schema: &Schema, node: usize) -> Result<Shape, Error> {
     let shape = schema.shape(node, |_| true)?.ok_or_else(|| Error::internal("no shape of all leaves"))?;
     check(schema, &shape)?;
     Ok(shape)
 }
 
-/// It recurses, as deep as schemas with shapes are.
+/// It recurses as deep as schemas with shapes are.
 fn check(schema: &Schema, shape: &Shape) -> Result<(), Error> {
     let wrong = |message: String| {
         Error::unsupported(message).at(|place| place.column = Some(schema.path(shape.node)))
@@ -70,7 +71,7 @@ fn check(schema: &Schema, shape: &Shape) -> Result<(), Error> {
     }
 }
 
-/// An array with what is needed to print its slots: names, and what leaves mean.
+/// An array with what is needed to print its slots: names, and the meaning of leaves.
 #[derive(Debug)]
 pub(super) struct View<'a> {
     node: usize,
@@ -81,7 +82,7 @@ pub(super) struct View<'a> {
 #[derive(Debug)]
 enum Kind<'a> {
     Leaf(Cells<'a>),
-    /// Each with what stands before it: `{"name":`.
+    /// Each with the text before it: `{"name":`.
     Struct(Vec<(Piece, View<'a>)>),
     List(&'a [i32], Box<View<'a>>),
     Map(&'a [i32], Box<View<'a>>, Option<Box<View<'a>>>),
@@ -140,7 +141,7 @@ pub(super) struct NestedColumn<'a> {
     variants: Variants<'a>,
 }
 
-/// What variants are printed with.
+/// What is needed to print variants.
 #[derive(Debug)]
 struct Variants<'a> {
     reassembler: Reassembler<'a, ShreddedCell<'a>>,
@@ -157,7 +158,7 @@ impl<'a> NestedColumn<'a> {
         self.view.is_null(row)
     }
 
-    /// Appends a row as JSON. What is appended before an error is of no use.
+    /// Appends a row as JSON. After an error, discard what was appended.
     pub(super) fn write(
         &mut self,
         row: usize,
@@ -169,7 +170,7 @@ impl<'a> NestedColumn<'a> {
 }
 
 impl<'a> Variants<'a> {
-    /// Appends a slot as JSON. It recurses, as deep as schemas with shapes are.
+    /// Appends a slot as JSON. It recurses as deep as schemas with shapes are.
     fn write(
         &mut self,
         view: &'a View<'a>,
@@ -240,7 +241,7 @@ impl<'a> Variants<'a> {
 
 /// The slots of a list's elements.
 fn elements(offsets: &[i32], slot: usize) -> Range<usize> {
-    // Offsets are never negative, and one more than there are slots.
+    // Offsets are never negative, and there is one more than slots.
     let at = |slot: usize| offsets.get(slot).map_or(0, |&offset| usize::try_from(offset).unwrap_or(0));
     at(slot)..at(slot + 1)
 }

@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 
 use marquetry_base::print::json;
 
-/// Appends `length` bytes of `text`, from `start` on: quicker where 32 bytes are there to be copied, of which the rest is cut off again.
+/// Appends `length` bytes of `text`, from `start` on. It is faster if 32 bytes can be copied, and the surplus cut off
+/// again.
 #[inline]
 pub(super) fn append(out: &mut Vec<u8>, text: &[u8], start: usize, length: usize) {
     match text.get(start..).and_then(<[u8]>::first_chunk::<32>) {
@@ -45,7 +46,7 @@ impl Piece {
     }
 }
 
-/// What stands before the value of an object's field: `{"name":`, or with a comma where it is not the first.
+/// The text before the value of an object's field: `{"name":`, or with a comma if it is not the first.
 pub(super) fn field(number: usize, name: &str) -> Piece {
     let mut text = alloc::vec![if number == 0 { b'{' } else { b',' }];
     json::string(&mut text, name);

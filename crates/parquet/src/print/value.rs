@@ -1,4 +1,4 @@
-//! Single values as text, by what they mean.
+//! Single values as text, according to their meaning.
 
 use alloc::vec::Vec;
 
@@ -11,7 +11,7 @@ use crate::geometry;
 use crate::scalar::{float_of_half, int96_nanos};
 use crate::schema::Meaning;
 
-/// What [`value`] printed. The text of the variants without one was appended to the buffer.
+/// What [`value`] printed. For variants without text of their own, it was appended to the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown<'a> {
     /// `true` or `false`.
@@ -20,18 +20,18 @@ pub enum Shown<'a> {
     Number,
     /// ASCII that needs no escape anywhere: dates, UUIDs, decimals, `NaN`, `0x…`.
     Word,
-    /// Well-known text of a geometry: ASCII whose commas and spaces need quotes in CSV, and nothing else.
+    /// Well-known text of a geometry: ASCII that needs quotes in CSV, because of commas and spaces, but nothing else.
     Wkt,
-    /// Text, which is not appended: whoever prints it knows what is to be escaped.
+    /// Text, which is not appended: the caller knows what to escape.
     Text(&'a str),
     /// Text that is not UTF-8; not appended, either.
     NotText(&'a [u8]),
 }
 
-/// Prints a value: appends its text to `out`, or returns the text that is to be escaped.
+/// Prints a value: appends its text to `out`, or returns text that the caller must escape.
 ///
-/// Of an annotation that is not known ([`Meaning::Unrecognised`]) the value's own type decides, and so it does of a value that its meaning
-/// cannot have.
+/// If the annotation is unknown ([`Meaning::Unrecognised`]), or the value is invalid for its meaning, the value's own
+/// type decides.
 ///
 /// ```
 /// use marquetry_parquet::batch::Value;
@@ -101,7 +101,7 @@ pub fn value<'a>(out: &mut Vec<u8>, meaning: Meaning, value: Value<'a>) -> Shown
         (Meaning::Geometry | Meaning::Geography, Value::Bytes(bytes)) => {
             return match geometry::write_wkt(bytes, out) {
                 Ok(()) => Shown::Wkt,
-                // What is no geometry is shown as what is there.
+                // An invalid geometry is shown as its bytes.
                 Err(_) => {
                     print::bytes(out, bytes);
                     Shown::Word
@@ -136,7 +136,7 @@ pub(super) fn timestamp(out: &mut Vec<u8>, units: i64, unit: TimeUnit, is_adjust
     }
 }
 
-/// Appends a value as JSON. `None` for text that is not UTF-8, where that is an error.
+/// Appends a value as JSON. `None` for invalid UTF-8, if that is an error.
 #[inline]
 pub(super) fn json(
     out: &mut Vec<u8>,
@@ -162,7 +162,7 @@ fn float<'a>(out: &mut Vec<u8>, value: f32) -> Shown<'a> {
     if value.is_finite() { Shown::Number } else { Shown::Word }
 }
 
-/// Zeros that are written between the decimal point and the first digit. A hostile scale asks for two thousand million.
+/// Maximum zeros between the decimal point and the first digit. A hostile scale demands two billion.
 const DECIMAL_ZEROS_MAX: usize = 1000;
 
 /// An unscaled integer with its decimal point: all digits, and no exponent unless the zeros would be too many.
@@ -172,7 +172,7 @@ fn decimal(out: &mut Vec<u8>, value: Value<'_>, scale: i32) {
         Value::Int64(value) => Some(Digits::of(value.into())),
         Value::Bytes(bytes) => match Digits::of_bytes(bytes) {
             Some(digits) => Some(digits),
-            // No bytes are no number, and more than 512 are beyond any real precision; what is there is shown.
+            // No bytes are no number, and more than 512 are beyond any real precision: the bytes are shown instead.
             None => return print::bytes(out, bytes),
         },
         Value::Boolean(_) | Value::Float(_) | Value::Double(_) => None,

@@ -1,8 +1,8 @@
-//! What a file says about values before they are read: bounds and counts, and which of them can be trusted.
+//! What a file says about values before they are read: bounds and counts, and which of them are trustworthy.
 //!
-//! [`LeafOrder`] knows how a leaf's values are ordered, and extracts from the statistics of a column chunk, a page
-//! header or a page index what can be relied on: [`Known`]. It leaves out what the format says must be ignored, and
-//! what contradicts itself. Statistics are hints: nothing in this module is an error.
+//! [`LeafOrder`] knows how a leaf's values are ordered, and extracts what is reliable ([`Known`]) from the statistics
+//! of a column chunk, a page header or a page index. It leaves out what the format says must be ignored, and what
+//! contradicts itself. Statistics are hints: nothing in this module is an error.
 
 mod order;
 mod statistics;

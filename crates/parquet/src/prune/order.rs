@@ -10,7 +10,8 @@ use crate::format::ColumnOrder;
 use crate::scalar::{float_of_half, int96_parts};
 use crate::schema::{LogicalType, Meaning, PhysicalType};
 
-/// How the values of a leaf are ordered. Values are compared as statistics hold them: PLAIN, but BYTE_ARRAY without a length.
+/// How the values of a leaf are ordered. Values are compared as stored in statistics: PLAIN, but BYTE_ARRAY without a
+/// length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// False before true.
@@ -23,7 +24,7 @@ pub enum Order {
     Unsigned32,
     /// Unsigned integers of 64 bits.
     Unsigned64,
-    /// FLOAT by value: −0 equals +0, and NaN has no place.
+    /// FLOAT by value: −0 equals +0, and NaN is unordered.
     Float,
     /// DOUBLE, likewise.
     Double,
@@ -35,7 +36,7 @@ pub enum Order {
     DoubleTotal,
     /// FLOAT16, likewise.
     Float16Total,
-    /// INT96 timestamps: by day, then by nanoseconds in it, both signed.
+    /// INT96 timestamps: by day, then by nanoseconds in the day, both signed.
     Int96,
     /// BYTE_ARRAY and FIXED_LEN_BYTE_ARRAY byte by byte, unsigned.
     Bytes,
@@ -61,7 +62,7 @@ impl Order {
             ColumnOrder::Unknown(_) => return None,
         };
         let order = match Meaning::of(physical_type, logical_type) {
-            // "undefined", or unknown here. What is always null has no values to order.
+            // "undefined", or unknown here. A column of nulls has no values to order.
             Meaning::Interval
             | Meaning::Geometry
             | Meaning::Geography
@@ -100,8 +101,8 @@ impl Order {
         Some(order)
     }
 
-    /// Whether these bytes can be a value. NaN is one. Only a bound that is compared bytewise may be shorter than the
-    /// type.
+    /// Whether these bytes are a valid value. NaN is one. Only bounds that are compared bytewise may be shorter than
+    /// the type.
     pub fn is_valid(self, value: &[u8]) -> bool {
         match self {
             Order::Boolean => value.len() == 1,
@@ -114,7 +115,7 @@ impl Order {
         }
     }
 
-    /// Compares two values. `None` if one of them is not of the type, or is NaN in an order that has no place for it.
+    /// Compares two values. `None` if one of them is not of the type, or is NaN in an order without NaN.
     pub fn compare(self, left: &[u8], right: &[u8]) -> Option<Ordering> {
         match self {
             Order::Boolean => Some((bytes::<1>(left)?[0] & 1).cmp(&(bytes::<1>(right)?[0] & 1))),
@@ -161,8 +162,8 @@ impl Order {
         is_nan == Some(true)
     }
 
-    /// A zero of floating-point numbers with the sign that reaches farther, in the orders where both zeros are one: −0 as a lower
-    /// bound, +0 as an upper one. `None` for all other values.
+    /// For a zero of floating-point numbers, the zero that widens the bound, in orders where both zeros are equal: −0
+    /// as a lower bound, +0 as an upper one. `None` for all other values.
     pub(crate) fn widened_zero(self, value: &[u8], is_lower: bool) -> Option<&'static [u8]> {
         let (is_zero, lower): (bool, &'static [u8]) = match self {
             Order::Float => (f32_of(value) == Some(0.0), &[0, 0, 0, 0x80]),
@@ -200,13 +201,13 @@ fn half_of(value: &[u8]) -> Option<f32> {
     bytes(value).map(|bytes| float_of_half(u16::from_le_bytes(bytes)))
 }
 
-/// A number that is ordered as totalOrder orders binary16: of negative ones all bits but the sign count down.
+/// A number that sorts as totalOrder sorts binary16: for negative ones, all bits but the sign are inverted.
 fn half_rank(value: [u8; 2]) -> i16 {
     let bits = i16::from_le_bytes(value);
     if bits < 0 { bits ^ i16::MAX } else { bits }
 }
 
-/// Compares two's complement big-endian numbers of any lengths. `None` for no bytes, which are no number.
+/// Compares two's complement big-endian numbers of any length. `None` for no bytes, which are not a number.
 fn compare_decimals(left: &[u8], right: &[u8]) -> Option<Ordering> {
     let is_negative = |value: &[u8]| Some(*value.first()? >= 0x80);
     Some(match (is_negative(left)?, is_negative(right)?) {
@@ -214,7 +215,7 @@ fn compare_decimals(left: &[u8], right: &[u8]) -> Option<Ordering> {
         (false, true) => Ordering::Greater,
         (sign, _) => {
             let (left, right) = (shortest(left), shortest(right));
-            // Of positive numbers the longer is larger, of negative ones the smaller.
+            // Of two positive numbers the longer is greater, of two negative ones the smaller.
             let by_length = left.len().cmp(&right.len());
             let by_length = if sign { by_length.reverse() } else { by_length };
             by_length.then_with(|| left.cmp(right))
@@ -228,7 +229,7 @@ mod tests {
     use alloc::vec::Vec;
     use core::cmp::Ordering::Equal;
 
-    /// Checks that values are in order, each with each.
+    /// Checks that values are in order, comparing all pairs.
     #[track_caller]
     fn ascending(order: Order, values: &[&[u8]]) {
         for (a, left) in values.iter().enumerate() {
@@ -289,7 +290,7 @@ mod tests {
         assert_eq!(Order::Decimal.compare(&[], &[7]), None);
         assert_eq!(Order::Double.compare(&(-0.0f64).to_le_bytes(), &0.0f64.to_le_bytes()), Some(Equal));
         assert_eq!(Order::Double.compare(&f64::NAN.to_le_bytes(), &0.0f64.to_le_bytes()), None);
-        // Every half, against the order of the singles that they are.
+        // Every half, compared with the order of the equal singles.
         let rank = |bits: u16| half_rank(bits.to_le_bytes());
         let single = |bits: u16| float_of_half(bits);
         for bits in 0..u16::MAX {

@@ -1,7 +1,7 @@
 //! Statistics, as far as they can be trusted.
 //!
-//! Source: `Statistics`, `ColumnOrder` and `ColumnIndex` of parquet.thrift. Each rule names the sentence that it
-//! follows, or the writers' fault that it guards against.
+//! Source: `Statistics`, `ColumnOrder` and `ColumnIndex` of parquet.thrift. Each rule quotes the sentence that it
+//! follows, or names the writers' bug that it guards against.
 
 use core::cmp::Ordering;
 
@@ -11,10 +11,10 @@ use super::Order;
 use crate::format::{ColumnChunk, ColumnIndex, ColumnOrder, FileMetaData, Statistics};
 use crate::schema::{LogicalType, Meaning, PhysicalType};
 
-/// A bound of values, PLAIN, but BYTE_ARRAY without a length.
+/// A bound of values, PLAIN-encoded, but BYTE_ARRAY without a length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound<'a> {
-    /// No value is beyond it. It need not be one of them, and a bound of bytes may be truncated.
+    /// No value is beyond it. It need not be one of the values, and bounds of bytes may be truncated.
     pub value: &'a [u8],
     /// Whether it is one of the values: `None` if the writer did not say. A zero whose sign was changed to widen the
     /// bound is not.
@@ -50,14 +50,15 @@ pub struct LeafOrder {
     order: Option<Order>,
     /// Of the deprecated `min` and `max`.
     deprecated: Option<Order>,
-    /// Whether those must be equal to say anything: they were compared as signed numbers, which these are not.
+    /// Whether the deprecated bounds are only valid if they are equal: they were compared as signed numbers, but the
+    /// values are not signed.
     deprecated_if_equal: bool,
     is_nullable: bool,
     is_floating: bool,
 }
 
 impl LeafOrder {
-    /// The order of a leaf. `None` when the schema has no such leaf.
+    /// The order of a leaf. `None` if the schema has no such leaf.
     pub fn of(metadata: &FileMetaData, leaf: usize) -> Option<LeafOrder> {
         let column_order = metadata.column_orders.get(leaf).copied();
         let leaf = metadata.schema.leaves().get(leaf)?;
@@ -73,8 +74,9 @@ impl LeafOrder {
     ) -> LeafOrder {
         // "Without column_orders, the meaning of the min_value and max_value fields […] is undefined."
         let order = column_order.and_then(|order| Order::of(physical_type, logical_type, order));
-        // "These fields encode min and max values determined by signed comparison only", whatever the type. Of bytes they are
-        // never taken: parquet-mr before 1.8 wrote wrong ones (PARQUET-251), and others compared bytes as signed.
+        // "These fields encode min and max values determined by signed comparison only", whatever the type. They are
+        // never used for bytes: parquet-mr before 1.8 wrote wrong ones (PARQUET-251), and others compared bytes as
+        // signed.
         let is_of_bytes = |order: &Order| matches!(order, Order::Bytes | Order::Decimal | Order::Float16);
         let deprecated = Order::of(physical_type, logical_type, ColumnOrder::TypeDefined);
         let deprecated = deprecated.filter(|order| !is_of_bytes(order));
@@ -99,7 +101,7 @@ impl LeafOrder {
         self.is_floating
     }
 
-    /// What is known of a column chunk.
+    /// What is known about a column chunk.
     pub fn of_chunk<'a>(&self, chunk: &'a ColumnChunk) -> Known<'a> {
         match &chunk.statistics {
             Some(statistics) => self.of_statistics(statistics, Some(chunk.values)),
@@ -109,9 +111,9 @@ impl LeafOrder {
         }
     }
 
-    /// What is known of the `values` that statistics are about, nulls included, if their number is known.
+    /// What is known about the values that `statistics` describe. `values` is their number, nulls included, if known.
     pub fn of_statistics<'a>(&self, statistics: &'a Statistics, values: Option<u64>) -> Known<'a> {
-        // More of them than there are entries cannot be.
+        // A count above the number of entries is invalid.
         let count = |count: Option<u64>| count.filter(|count| values.is_none_or(|values| *count <= values));
         let known = self.counted(Known {
             values,
@@ -138,7 +140,7 @@ impl LeafOrder {
         }
     }
 
-    /// What a column index says about a page. It does not have the number of entries.
+    /// What a column index says about a page, without the number of entries.
     pub fn of_page<'a>(&self, index: &'a ColumnIndex, page: usize) -> Known<'a> {
         let count = |counts: &Option<alloc::vec::Vec<u64>>| counts.as_ref()?.get(page).copied();
         let known = self.counted(Known {
@@ -158,12 +160,12 @@ impl LeafOrder {
         }
     }
 
-    /// Completes the counts by what the type and the counts themselves tell.
+    /// Completes the counts with what follows from the type and the other counts.
     fn counted<'a>(&self, mut known: Known<'a>) -> Known<'a> {
         if !self.is_nullable {
             known.nulls = Some(0);
         }
-        // "If this field is not present, readers MUST assume NaNs may be present", of types that have them.
+        // "If this field is not present, readers MUST assume NaNs may be present", for types that have them.
         if !self.is_floating {
             known.nans = Some(0);
         }
@@ -178,7 +180,7 @@ impl LeafOrder {
         known
     }
 
-    /// Adds the bounds that hold.
+    /// Adds the bounds that can be trusted.
     fn bounded<'a>(
         &self,
         known: Known<'a>,
@@ -205,11 +207,11 @@ impl LeafOrder {
                 }
                 return Known { min, max, is_only_nans: true, ..known };
             }
-            // "If the min is a NaN, it should be ignored", and the max. As Arrow C++ and parquet-java do, the other bound is ignored with
-            // it: who compared with a NaN got the other side wrong, too.
+            // "If the min is a NaN, it should be ignored", and the max. As Arrow C++ and parquet-java do, the other
+            // bound is ignored with it: a writer that compared with a NaN got the other side wrong, too.
             _ => return known,
         }
-        // Bounds of nothing but nulls and NaNs are bounds of nothing.
+        // If there are only nulls and NaNs, there is nothing to bound.
         if known.is_only_nulls || known.is_only_nans {
             return known;
         }
@@ -222,7 +224,8 @@ impl LeafOrder {
         if are_crossed(order, min, max) { known } else { Known { min, max, ..known } }
     }
 
-    /// Whether a bound is as long as a FIXED_LEN_BYTE_ARRAY can be. Bytes may be cut short; numbers may not.
+    /// Whether a bound has a length that is possible for a FIXED_LEN_BYTE_ARRAY. Bytes may be truncated; numbers may
+    /// not.
     fn fits(&self, order: Order, value: &[u8]) -> bool {
         match self.physical_type {
             PhysicalType::FixedLenByteArray(width) if order == Order::Bytes => {
@@ -234,7 +237,7 @@ impl LeafOrder {
     }
 }
 
-/// A lower bound above the upper one: what they were made of is not known, so neither holds.
+/// True if the lower bound is above the upper one: how they were computed is unknown, so neither can be trusted.
 fn are_crossed(order: Order, min: Option<Bound<'_>>, max: Option<Bound<'_>>) -> bool {
     let compared = min.zip(max).and_then(|(min, max)| order.compare(min.value, max.value));
     compared == Some(Ordering::Greater)
@@ -296,7 +299,7 @@ mod tests {
         assert!(!of(PhysicalType::ByteArray, None, b"a", b"a"));
         assert!(!of(PhysicalType::FixedLenByteArray(2), Some(DECIMAL), &[0, 1], &[0, 2]));
         assert!(!of(PhysicalType::Int96, None, &[0; 12], &[1; 12]));
-        // They stand even where no column order does; the newer ones then mean nothing.
+        // They are valid even without a column order; the newer ones then mean nothing.
         let no_order = leaf(PhysicalType::Int32, None, None);
         assert!(bounds(no_order, &old(&[1, 0, 0, 0], &[2, 0, 0, 0])).is_some());
         assert!(bounds(no_order, &new(&[1, 0, 0, 0], &[2, 0, 0, 0])).is_none());
@@ -317,7 +320,7 @@ mod tests {
         let total = leaf(PhysicalType::Float, None, Some(ColumnOrder::Ieee754Total));
         assert!(total.of_statistics(&new(&nan, &nan), Some(10)).is_only_nans);
         assert_eq!(bounds(total, &new(&one, &nan)), None);
-        // Three NaNs and one null of ten are not all.
+        // Three NaNs and one null among ten values are not all.
         let mut some = new(&nan, &nan);
         (some.nan_count, some.null_count) = (Some(3), Some(1));
         let known = total.of_statistics(&some, Some(10));
@@ -337,7 +340,7 @@ mod tests {
         assert_eq!(known.max, Some(Bound { value: &plus, is_exact: Some(false) }));
         let half = typed(PhysicalType::FixedLenByteArray(2), Some(LogicalType::Float16));
         assert_eq!(bounds(half, &new(&[0, 0], &[0, 0x80])), Some((vec![0, 0x80], vec![0, 0])));
-        // In totalOrder +0 above −0 is no mistake, and −0 above +0 is one.
+        // In totalOrder, +0 above −0 is valid, and −0 above +0 is not.
         let total = leaf(PhysicalType::Double, None, Some(ColumnOrder::Ieee754Total));
         assert_eq!(bounds(total, &new(&plus, &plus)), Some((plus.to_vec(), plus.to_vec())));
         assert_eq!(bounds(total, &new(&plus, &minus)), None);

@@ -12,7 +12,7 @@ use super::merge::Pick;
 use crate::batch::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};
 use crate::schema::PhysicalType;
 
-/// Values of one type that are being put together.
+/// Values of one type that are being collected.
 #[derive(Debug)]
 pub(super) enum Collected {
     Boolean { bytes: Vec<u8>, bits: usize },
@@ -24,17 +24,17 @@ pub(super) enum Collected {
     Strings { views: Vec<u128>, shared: Shared },
 }
 
-/// Buffers that views point into: those of batches, each of which is taken when the first of its strings is.
+/// Buffers that views point into: those of the batches, each added when the first of its strings is.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     buffers: Vec<Bytes>,
-    /// For each batch, the number of its first buffer; or that it is not here.
+    /// For each batch, the number of its first buffer, or that it has not been added.
     firsts: Vec<u32>,
 }
 
 const NOT_HERE: u32 = u32::MAX;
 
-/// Memory for so many values.
+/// Memory for `values` values.
 pub(super) fn room<T>(values: usize) -> Result<Vec<T>> {
     let mut room = Vec::new();
     room.try_reserve_exact(values)
@@ -43,7 +43,7 @@ pub(super) fn room<T>(values: usize) -> Result<Vec<T>> {
 }
 
 impl Collected {
-    /// Room for so many values of a type, of so many batches.
+    /// Room for `values` values of a type, from `sources` batches.
     pub(super) fn new(physical_type: PhysicalType, values: usize, sources: usize) -> Result<Collected> {
         let fixed = |width: usize, is_int96: bool| {
             let bytes = room(values.saturating_mul(width))?;
@@ -65,7 +65,8 @@ impl Collected {
         })
     }
 
-    /// Appends the values of rows that stand in many batches; `columns` has those of each, a value a row, or none of a batch that is not there.
+    /// Appends the values of rows from many batches. `columns` has a column of each batch, with one value per row, or
+    /// `None` for a batch that is missing.
     ///
     /// # Errors
     ///
@@ -113,7 +114,7 @@ impl Collected {
         Ok(())
     }
 
-    /// Appends values that stand together in a batch.
+    /// Appends consecutive values of a batch.
     ///
     /// # Errors
     ///
@@ -142,11 +143,11 @@ impl Collected {
         Ok(())
     }
 
-    /// Appends one value, which may be of a dictionary; zero or nothing where there is none.
+    /// Appends one value, which may come from a dictionary; zero or empty for a null.
     ///
     /// # Errors
     ///
-    /// `Misuse` for values of another type, and for an index that the dictionary does not have.
+    /// `Misuse` for values of another type, and for an index beyond the dictionary.
     pub(super) fn put(&mut self, values: &Values, index: Option<usize>) -> Result<()> {
         let Some(index) = index else {
             match self {
@@ -193,7 +194,7 @@ impl Collected {
 }
 
 impl Shared {
-    /// A view of a batch as one of all buffers.
+    /// Converts a batch's view to one into all buffers.
     #[inline]
     fn take(&mut self, view: u128, values: &ByteArrays, source: usize) -> u128 {
         let words: &[u32; 4] = bytemuck::cast_ref(&view);
@@ -202,7 +203,7 @@ impl Shared {
         }
         let Some(first) = self.firsts.get_mut(source) else { return 0 };
         if *first == NOT_HERE {
-            // There is no memory for so many buffers that they could not be counted.
+            // Memory would run out before there are too many buffers to count.
             *first = u32::try_from(self.buffers.len()).unwrap_or(NOT_HERE);
             self.buffers.extend(values.buffers().iter().cloned());
         }
@@ -223,7 +224,7 @@ pub(super) fn push_bit(bytes: &mut Vec<u8>, bits: &mut usize, bit: bool) {
     *bits += 1;
 }
 
-/// What each batch has; for one that is not there, something of another, which nobody asks for.
+/// What each batch has. A missing batch gets another's as a placeholder, which is never used.
 fn table<'a, T: ?Sized>(
     columns: impl ExactSizeIterator<Item = Option<&'a Values>>,
     of: impl Fn(&'a Values) -> Option<&'a T>,
@@ -249,7 +250,7 @@ fn misfit() -> Error {
     Error::misuse("rows of other types than the schema's")
 }
 
-/// Byte strings copied out of the buffers that they came in, so that no more is held than they are.
+/// Byte strings copied out of their original buffers, so that no more memory is held than they need.
 #[derive(Debug)]
 pub(super) struct Compacting {
     views: Vec<u128>,
@@ -260,7 +261,7 @@ pub(super) struct Compacting {
 
 /// Bytes of a buffer of copied strings.
 const BUFFER_BYTES: usize = 256 << 10;
-/// Strings of more bytes are not copied: their buffer holds little else.
+/// Longer strings are not copied: their buffer holds little else.
 const COPIED_BYTES_MAX: usize = 64 << 10;
 
 impl Compacting {
@@ -273,7 +274,7 @@ impl Compacting {
         self.views.len()
     }
 
-    /// Copies a string; says how many bytes it has.
+    /// Copies a string and returns its length in bytes.
     pub(super) fn push(&mut self, values: &ByteArrays, index: usize) -> Result<usize> {
         let view = values.views()[index];
         let words: &[u32; 4] = bytemuck::cast_ref(&view);
@@ -310,7 +311,7 @@ impl Compacting {
         }
     }
 
-    /// All strings, and the bytes that those hold which no view has itself.
+    /// All strings, and the bytes that they hold outside of their views.
     pub(super) fn finish(mut self) -> (ByteArrays, u64) {
         self.seal();
         (ByteArrays::new(self.views.into(), Arc::new(self.buffers)), self.held)

@@ -13,27 +13,27 @@ use super::stored::{Starts, Stored};
 use crate::batch::{ColumnBatch, Layout, Levels};
 use crate::schema::{Leaf, PhysicalType, Schema};
 
-/// What a value costs that is taken from anywhere in memory, what a string does, what a row of a nested column
-/// does, and each of its entries.
+/// The prices of a value, and of a string, taken from anywhere in memory; of a nested column's row, and of each of its
+/// entries.
 const VALUE_PRICE: Price = Price::per_kilovalue(20 << 10);
 const STRING_PRICE: Price = Price::per_kilovalue(36 << 10);
 const ROW_PRICE: Price = Price::per_kilovalue(40 << 10);
 const ENTRY_PRICE: Price = Price::per_kilovalue(3 << 10);
 /// As many entries cost as much as a row.
 const ROW_ENTRIES: usize = 14;
-/// What it costs to look at a batch's column.
+/// The price of looking at a batch's column.
 const SOURCE_PRICE: Price = Price::per_kilovalue(8 << 10);
 
-/// Rows that are taken together, at least and at most.
+/// Minimum and maximum rows that are gathered together.
 const SLICE_ROWS_MIN: usize = 256;
 const SLICE_ROWS_MAX: usize = 8192;
-/// Bytes of entries that are taken together of a nested column, at 16 bytes each or what a value has.
+/// Bytes of a nested column's entries that are gathered together, counting at least 16 bytes per entry.
 const SLICE_BYTES: usize = 256 << 10;
-/// Bytes of a nested column behind which a batch ends, likewise.
+/// Bytes of a nested column after which a batch ends, counted in the same way.
 const BATCH_BYTES: usize = 512 << 10;
 const ENTRY_BYTES: usize = size_of::<u128>();
 
-/// How many of the rows one batch may have, so that none of its arrays is large: found column by column.
+/// Finds, column by column, how many of the rows a batch may have so that none of its arrays is large.
 #[derive(Debug)]
 pub(super) struct Measuring {
     column: usize,
@@ -82,7 +82,7 @@ impl Measuring {
     }
 }
 
-/// A batch that is being put together of rows.
+/// A batch that is being gathered.
 #[derive(Debug)]
 pub(super) struct Gathering {
     rows: usize,
@@ -90,7 +90,7 @@ pub(super) struct Gathering {
     open: Option<Open>,
 }
 
-/// The column at hand.
+/// The current column.
 #[derive(Debug)]
 struct Open {
     values: Collected,
@@ -99,23 +99,23 @@ struct Open {
     validity: Vec<u8>,
     bits: usize,
     nulls: usize,
-    /// Of a nested one: levels so far, and entries and values that are taken of the row at hand.
+    /// For a nested column: the levels so far, and the entries and values of the current row that were taken.
     definition: Vec<u8>,
     repetition: Vec<u8>,
     in_row: (usize, usize),
 }
 
 impl Gathering {
-    /// A batch of so many rows.
+    /// A batch of `rows` rows.
     pub(super) fn new(rows: usize, schema: &Schema) -> Result<Gathering> {
         Ok(Gathering { rows, columns: room(schema.leaves().len())?, open: None })
     }
 
-    /// Works on it: the columns, once all are done. `picks` are its rows.
+    /// Does part of the work. Returns the columns once all are done. `picks` are the rows.
     ///
     /// # Errors
     ///
-    /// When memory cannot be allocated.
+    /// If memory cannot be allocated.
     pub(super) fn step(
         &mut self,
         schema: &Schema,
@@ -126,7 +126,7 @@ impl Gathering {
         let picks = picks.get(..self.rows).ok_or_else(|| Error::internal("fewer rows than were picked"))?;
         while let Some(leaf) = schema.leaves().get(self.columns.len()) {
             let column = self.columns.len();
-            // Each row is looked at to know how many entries there will be.
+            // Each row is looked at to find the number of entries.
             let to_open = ENTRY_PRICE.of(0, 4 * picks.len());
             if self.open.is_none() && is_nested(leaf) && !is_paid_for(to_open, budget) {
                 return Ok(None);
@@ -183,7 +183,7 @@ impl Open {
         })
     }
 
-    /// Takes rows of a flat column: true once all are taken.
+    /// Takes rows of a flat column. True once all are taken.
     fn take_rows(
         &mut self,
         leaf: &Leaf,
@@ -218,7 +218,7 @@ impl Open {
         Ok(until == picks.len())
     }
 
-    /// Takes entries of a nested column: true once all are taken.
+    /// Takes entries of a nested column. True once all are taken.
     fn take_entries(
         &mut self,
         leaf: &Leaf,
@@ -284,12 +284,12 @@ impl Open {
     }
 }
 
-/// Entries that so many bytes have room for.
+/// The number of entries that fit into `bytes`.
 fn entries_of(bytes: usize, leaf: &Leaf) -> usize {
     bytes / leaf.physical_type.width().unwrap_or(0).max(ENTRY_BYTES)
 }
 
-/// Whether a leaf has levels, rather than validity at most.
+/// Whether a leaf has levels, rather than only validity.
 fn is_nested(leaf: &Leaf) -> bool {
     leaf.repetition_max > 0 || leaf.definition_max > 1
 }

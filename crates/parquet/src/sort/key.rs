@@ -1,4 +1,4 @@
-//! Keys: the values that rows are sorted by, as bytes whose order is that of the rows.
+//! Keys: the values that rows are sorted by, as bytes that compare as the rows do.
 
 use alloc::format;
 use alloc::string::String;
@@ -14,14 +14,14 @@ use crate::prune::Order;
 use crate::scalar::{float_of_half, int96_parts};
 use crate::schema::{PhysicalType, Schema};
 
-/// The most bytes of a row's key, because a comparison is never interrupted. Cassandra's keys have the same limit.
+/// Maximum bytes of a row's key, because a comparison is never interrupted. Cassandra's keys have the same limit.
 pub const KEY_BYTES_MAX: usize = 65_535;
 
-/// The columns that rows are sorted by, the first one first.
+/// The columns that rows are sorted by, most significant first.
 ///
-/// Values have the order that the format defines for their type ([`Order`]). Where it leaves something open, −0
-/// equals 0, NaN is greater than all numbers, and INT96 is ordered as timestamps. Nulls are first or last as
-/// requested, in either direction.
+/// Values have the order that the format defines for their type ([`Order`]). Where it leaves the order open, −0 equals
+/// 0, NaN is greater than all numbers, and INT96 is ordered as timestamps. Nulls are first or last as requested, in
+/// either direction.
 #[derive(Debug, Clone)]
 pub struct Keys {
     columns: Vec<KeyColumn>,
@@ -37,17 +37,17 @@ struct KeyColumn {
     nulls_first: bool,
 }
 
-/// What stands before a value, and in place of one. They are in the order of the rows.
+/// The byte before a value, or in place of a null. These bytes are in the order of the rows.
 const NULL_FIRST: u8 = 0;
 const VALUE: u8 = 1;
 const NULL_LAST: u8 = 2;
 
 impl Keys {
-    /// The keys of rows of `schema`, sorted by these leaves.
+    /// Keys for rows of `schema`, sorted by these leaves.
     ///
     /// # Errors
     ///
-    /// `Misuse` for a leaf that does not exist or is named twice, or if there are none; `Unsupported` for a nested
+    /// `Misuse` for a leaf that does not exist or is named twice, and for an empty list; `Unsupported` for a nested
     /// leaf, or one whose type has no order.
     pub fn new(schema: &Schema, columns: &[SortingColumn]) -> Result<Keys> {
         if columns.is_empty() {
@@ -223,7 +223,7 @@ fn signed64(value: i64) -> [u8; 8] {
     (bits_u64(value) ^ 1 << 63).to_be_bytes()
 }
 
-/// Numbers by value: both zeros are one, all NaNs are one, beyond infinity.
+/// Numbers by value: both zeros are equal, and all NaNs are equal and greater than infinity.
 fn float(value: f32) -> [u8; 4] {
     let bits = if value.is_nan() { f32::NAN.to_bits() } else { (value + 0.0).to_bits() };
     (if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }).to_be_bytes()
@@ -234,7 +234,8 @@ fn double(value: f64) -> [u8; 8] {
     (if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }).to_be_bytes()
 }
 
-/// Bytes, and an end that is less than any byte that could follow: a zero byte has another behind it that the end has not.
+/// The bytes, and an end that is less than any byte that could follow: a zero byte is followed by another byte, which
+/// the end lacks.
 fn escaped(value: &[u8], out: &mut Vec<u8>) {
     let mut parts = value.split(|byte| *byte == 0);
     out.extend_from_slice(parts.next().unwrap_or_default());
@@ -245,7 +246,7 @@ fn escaped(value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0]);
 }
 
-/// A big-endian number in two's complement: its sign, how long it is without bytes that say nothing, and these.
+/// A big-endian number in two's complement: its sign, its length without redundant bytes, and these bytes.
 fn decimal(value: &[u8], out: &mut Vec<u8>) {
     let is_negative = value.first().is_some_and(|byte| *byte >= 0x80);
     // No bytes are 0, too.
@@ -283,7 +284,7 @@ mod tests {
         out
     }
 
-    /// Keys have the order of the values, by the order that statistics have.
+    /// Keys compare as the values do in the order of their statistics.
     fn agrees(order: Order, values: &Values, plain: &[Vec<u8>]) {
         for (a, in_a) in plain.iter().enumerate() {
             for (b, in_b) in plain.iter().enumerate() {

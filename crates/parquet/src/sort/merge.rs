@@ -7,15 +7,15 @@ use marquetry_base::{Budget, Error, Price, Result};
 
 use super::pieces::{Piece, Prefix, compare_tails};
 
-/// What a comparison of two rows costs: their keys are rarely in the first-level cache.
+/// The price of comparing two rows: their keys are rarely in the first-level cache.
 const COMPARE_PRICE: Price = Price::per_kilovalue(8 << 10);
 
-/// Bytes that all keys have in common are passed over if they are as many: what is behind them is farther away.
+/// A common prefix of all keys is skipped if it has at least this many bytes: what follows it is farther away.
 const SKIPPED_MIN: usize = 4;
-/// As many comparisons cost as much as to get there.
+/// Looking there costs as much as this many comparisons.
 const HEAD_COMPARISONS: usize = 16;
 
-/// Picks that are made before the budget is asked.
+/// Picks between two checks of the budget.
 const PICKS_AT_ONCE: usize = 64;
 
 /// A row of a batch.
@@ -27,14 +27,15 @@ pub(super) struct Pick {
     pub(super) row: u32,
 }
 
-/// Pieces, in the order that their rows came in, the first rows of which are compared.
+/// Pieces, in the order in which their rows arrived. The first row of each takes part in the comparison.
 #[derive(Debug, Default)]
 pub(super) struct Merge {
     cursors: Vec<Cursor>,
     tree: LoserTree,
-    /// Bytes that all keys have in common, from the first on: what comes behind tells them apart. Of pieces that are still to come none are known.
+    /// The length of the prefix that all keys share; what follows distinguishes them. Zero while pieces are still to
+    /// come.
     skip: usize,
-    /// Cursors whose keys were looked at for that, and that are in the tree.
+    /// The number of cursors that were measured for that, and that are in the tree.
     measured: usize,
     built: usize,
 }
@@ -48,7 +49,7 @@ struct Cursor {
 /// Why picking ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Picked {
-    /// There are as many as were wanted.
+    /// As many rows as requested were picked.
     Enough,
     /// The budget is spent.
     Spent,
@@ -59,13 +60,13 @@ pub(super) enum Picked {
 }
 
 impl Merge {
-    /// A merge of so many pieces that are still to come, by [`Merge::replace`].
+    /// A merge of this many pieces, which [`Merge::replace`] adds later.
     pub(super) fn of_empty(pieces: usize) -> Merge {
         let cursors = (0..pieces).map(|_| Cursor::default()).collect();
         Merge { tree: LoserTree::new(pieces), cursors, skip: 0, measured: pieces, built: 0 }
     }
 
-    /// A merge of pieces, which end with their last rows.
+    /// A merge of pieces; each ends with its last row.
     pub(super) fn of(pieces: Vec<Piece>) -> Merge {
         let cursors: Vec<Cursor> = pieces.into_iter().map(|piece| Cursor { piece, at: 0 }).collect();
         Merge { tree: LoserTree::new(cursors.len()), cursors, skip: usize::MAX, measured: 0, built: 0 }
@@ -76,14 +77,14 @@ impl Merge {
         self.cursors.len()
     }
 
-    /// Puts a piece in the place of one that is exhausted, or not yet there. Once the merge is begun [`Merge::go_on`] follows.
+    /// Replaces a piece that is exhausted or missing. Once the merge has begun, [`Merge::go_on`] must follow.
     pub(super) fn replace(&mut self, cursor: usize, piece: Piece) {
         if let Some(found) = self.cursors.get_mut(cursor) {
             *found = Cursor { piece, at: 0 };
         }
     }
 
-    /// Takes what an exhausted piece has become into account: another piece, or the end.
+    /// Takes the replacement of an exhausted piece into account, or its end.
     pub(super) fn go_on(&mut self, cursor: usize, budget: &mut Budget<'_>) {
         let cursors = &self.cursors;
         let head = cursors.get(cursor).map_or(Prefix::MAX, |found| found.piece.head(found.at, self.skip));
@@ -91,7 +92,7 @@ impl Merge {
         budget.charge(COMPARE_PRICE, 0, self.tree.depth());
     }
 
-    /// Compares all first rows. False when the budget is spent before.
+    /// Compares all first rows. False if the budget is spent first.
     pub(super) fn build(&mut self, budget: &mut Budget<'_>) -> bool {
         if !self.measure(budget) {
             return false;
@@ -108,10 +109,10 @@ impl Merge {
         true
     }
 
-    /// Finds what all keys have in common. False when the budget is spent before.
+    /// Finds the prefix that all keys share. False if the budget is spent first.
     fn measure(&mut self, budget: &mut Budget<'_>) -> bool {
         while let (Some(first), Some(next)) = (self.cursors.first(), self.cursors.get(self.measured)) {
-            // All keys between the first and the last of a piece have in common what these have.
+            // All keys of a piece share what its first and its last share.
             let ends = [0, next.piece.len().saturating_sub(1)];
             let common = ends.map(|at| first.piece.common(0, &next.piece, at));
             self.skip = common.into_iter().fold(self.skip, usize::min);
@@ -127,7 +128,7 @@ impl Merge {
         true
     }
 
-    /// Picks rows in order, until there are `most`. Where `may_end`, exhausted pieces have ended.
+    /// Picks rows in order, until there are `most`. With `may_end`, an exhausted piece has ended.
     ///
     /// # Errors
     ///
@@ -184,14 +185,14 @@ impl Merge {
         None
     }
 
-    /// Takes the last piece: of many that are released.
+    /// Removes the last piece, so that many are released one by one.
     pub(super) fn pop(&mut self) -> Option<Piece> {
         self.cursors.pop().map(|cursor| cursor.piece)
     }
 }
 
-/// Whether the next row of one piece comes before that of another, where their prefixes are equal. Equal ones are as they came; an end is
-/// behind all.
+/// Whether the next row of one piece comes before that of another, if their heads are equal. Equal rows keep their
+/// order; an ended piece comes last.
 #[cold]
 fn is_less_beyond(cursors: &[Cursor], a: usize, b: usize, budget: &mut Budget<'_>) -> bool {
     let (Some(of_a), Some(of_b)) = (cursors.get(a), cursors.get(b)) else { return a < b };
@@ -205,21 +206,23 @@ fn is_less_beyond(cursors: &[Cursor], a: usize, b: usize, budget: &mut Budget<'_
     }
 }
 
-/// A tournament of many contestants of which the least is known: to put another in its place, only those are compared that it has beaten.
+/// A tournament that knows the least of many contestants. To replace the winner, only the matches that it won are
+/// repeated.
 #[derive(Debug, Default)]
 struct LoserTree {
-    /// The winner; then, for each match, who lost it. Match `n` has the winners of `2n` and `2n + 1`, contestants stand behind all matches.
+    /// The winner, then the loser of each match. Match `n` is between the winners of `2n` and `2n + 1`; the contestants
+    /// follow all matches.
     nodes: Vec<Contestant>,
 }
 
-/// Who takes part, and with what: heads that differ decide.
+/// A contestant and its head; heads that differ decide a match.
 #[derive(Debug, Clone, Copy)]
 struct Contestant {
     head: Prefix,
     number: usize,
 }
 
-/// Nobody has come to a match yet.
+/// No contestant has reached the match yet.
 const NOBODY: Contestant = Contestant { head: 0, number: usize::MAX };
 
 impl LoserTree {
@@ -235,7 +238,8 @@ impl LoserTree {
         self.nodes.first().map_or(0, |winner| winner.number)
     }
 
-    /// Lets a contestant in, each once: up to a match where it waits for the other, or to the end. `is_less` decides where heads are equal.
+    /// Adds a contestant, each once: it plays up to a match where it must wait for the other, or to the end. `is_less`
+    /// decides if heads are equal.
     fn insert(&mut self, number: usize, head: Prefix, mut is_less: impl FnMut(usize, usize) -> bool) {
         let mut winner = Contestant { head, number };
         let mut node = (number + self.nodes.len()) / 2;
@@ -255,7 +259,7 @@ impl LoserTree {
         self.nodes[0] = winner;
     }
 
-    /// The last winner has become another: its matches are held again.
+    /// The last winner has a new head: its matches are repeated.
     #[inline]
     fn replay(&mut self, number: usize, head: Prefix, mut is_less: impl FnMut(usize, usize) -> bool) {
         let mut winner = Contestant { head, number };
@@ -266,7 +270,7 @@ impl LoserTree {
                 false => other.head < winner.head,
                 true => is_less(other.number, winner.number),
             };
-            // Who wins cannot be guessed: chosen without a branch.
+            // The winner is unpredictable, so it is chosen without a branch.
             self.nodes[node] = if is_beaten { winner } else { other };
             winner = if is_beaten { other } else { winner };
             node /= 2;
@@ -302,7 +306,7 @@ mod tests {
                 .flat_map(|(at, list)| list.iter().map(move |value| (*value, at)))
                 .collect();
             expected.sort_unstable();
-            // Heads tell tens apart, the rest is looked up.
+            // Heads distinguish the tens; the rest is looked up.
             let key = |lists: &[Vec<u64>], at: usize| (lists[at].last().copied().unwrap_or(u64::MAX), at);
             let head = |lists: &[Vec<u64>], at: usize| Prefix::from(key(lists, at).0 / 10);
             let mut tree = LoserTree::new(contestants);

@@ -1,9 +1,9 @@
-//! Sorting rows, however many there are.
+//! Sorts any number of rows.
 //!
-//! A row's [`Keys`] become one byte string that compares as the row does. A batch is *stored*: strings are copied out of
-//! their pages, values spread to their rows, and the rows of nested leaves found. It is then sorted in *pieces* of at most
-//! 1,024 rows, each in one go. A loser tree picks rows from all pieces, mostly by the first 16 bytes of their keys, and the
-//! rows picked are gathered column by column, a batch at a time.
+//! A row's [`Keys`] become one byte string that compares as the row does. A batch is *stored*: strings are copied out
+//! of their pages, values are spread to their rows, and the rows of nested leaves are found. It is then sorted in
+//! *pieces* of at most 1,024 rows, each in one go. A loser tree picks rows from all pieces, mostly by the first 16
+//! bytes of their keys, and the picked rows are gathered column by column, a batch at a time.
 //!
 //! Rows that exceed the memory limit become a *run*, by the same merge: a Parquet file, PLAIN and LZ4, appended to one
 //! spill object. `BatchReader` reads runs back in small row groups, and the same tree merges them, in several passes if
@@ -26,7 +26,7 @@ use marquetry_base::Budget;
 pub use key::{KEY_BYTES_MAX, Keys};
 pub use sorter::{SortOptions, Sorted, Sorter};
 
-/// Whether the rest of a budget pays for what is done at once, or nothing is spent of it yet.
+/// Whether the rest of a budget pays for what is done in one go, or nothing of it is spent yet.
 fn is_paid_for(units: u64, budget: &Budget<'_>) -> bool {
     budget.spent() == 0 || budget.left() >= units
 }

@@ -10,31 +10,31 @@ use marquetry_base::{Budget, Error, Price, Result};
 use super::key::Keys;
 use crate::batch::ColumnBatch;
 
-/// Rows of a piece, at most, and values of their keys: a piece is made and sorted at once.
+/// Maximum rows of a piece, and values of their keys: a piece is created and sorted in one go.
 const PIECE_ROWS: usize = 1024;
 const PIECE_VALUES: usize = 4096;
 /// Bytes of keys beyond their prefixes after which a piece ends.
 const TAIL_BYTES: usize = 32 << 10;
-/// What a piece costs, about: where no more is left of a budget it waits for the next one.
+/// The cost of a piece, approximately: if the budget has less left, the piece waits for the next one.
 const PIECE_UNITS: u64 = 170_000;
 
-/// Bytes behind their prefixes that keys are looked at for what they have in common.
+/// Bytes after their prefixes in which a common prefix of keys is looked for.
 const COMMON_BYTES_MAX: usize = 4 << 10;
 
-/// What making the keys of rows costs, by values and bytes; and what sorting them does, by comparisons.
+/// The prices of creating keys, by values and bytes, and of sorting them, by comparisons.
 const KEY_PRICE: Price = Price { kib: 600, kilovalue: 12 << 10 };
 const SORT_PRICE: Price = Price { kib: 100, kilovalue: 4 << 10 };
-/// What comparing two keys beyond their prefixes costs, which may be anywhere in memory.
+/// The price of comparing two keys beyond their prefixes, which may be anywhere in memory.
 const TAIL_PRICE: Price = Price { kib: 150, kilovalue: 60 << 10 };
 
-/// The first bytes of a key, as one number: two that differ are in the order of the keys. Most do.
+/// The first bytes of a key, as one number: if two differ, they are ordered as the keys are. Most do.
 pub(super) type Prefix = u128;
 const PREFIX_BYTES: usize = size_of::<Prefix>();
 
 /// A row of the batch that a piece is of.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// The halves of the prefix: so it takes 24 bytes, and not 32.
+    /// The halves of the prefix: this way a row takes 24 bytes instead of 32.
     prefix: [u64; 2],
     row: u32,
 }
@@ -47,22 +47,23 @@ pub(super) struct Piece {
     entries: Vec<Entry>,
     /// The first of the rows.
     first: u32,
-    /// What keys have beyond their prefixes, in the order of the rows, and where each ends; nothing where none has more.
+    /// The rest of each key after its prefix, in the order of the rows, and where each ends; empty if no key is longer.
     tails: Vec<u8>,
     tail_ends: Vec<u32>,
 }
 
 impl Piece {
-    /// Whether the rest of a budget pays for a piece, or nothing is spent of it yet.
+    /// Whether the rest of a budget pays for a piece, or nothing of it is spent yet.
     pub(super) fn is_paid_for(budget: &Budget<'_>) -> bool {
         super::is_paid_for(PIECE_UNITS, budget)
     }
 
-    /// A piece of the rows from `rows.start` on, as many as one has. Where they are sorted already they stay as they are. It is done at once.
+    /// Creates a piece of the rows from `rows.start` on, as many as fit, in one go. Rows that are sorted already keep
+    /// their order.
     ///
     /// # Errors
     ///
-    /// As [`Keys::append`], with the number of the row in the batch.
+    /// Those of [`Keys::append`], with the number of the row in the batch.
     pub(super) fn new(
         keys: &Keys,
         columns: &[ColumnBatch],
@@ -83,7 +84,7 @@ impl Piece {
                 .map_err(|error| error.at(|place| place.row = Some(u64_of(row))))?;
             bytes += key.len();
             let (prefix, tail) = split(&key);
-            // Once one has more, all have a place for it.
+            // Once one key has a rest, all have an entry for it.
             if !tail.is_empty() && piece.tail_ends.is_empty() {
                 piece.tail_ends.resize(piece.entries.len(), 0);
             }
@@ -125,12 +126,13 @@ impl Piece {
         self.entries.get(at).map_or(0, |entry| entry.row)
     }
 
-    /// The beginning of its key; of no row, what is not less than any other.
+    /// The prefix of a row's key; for no row, the greatest value.
     pub(super) fn prefix(&self, at: usize) -> Prefix {
         self.entries.get(at).map_or(Prefix::MAX, |entry| joined(entry.prefix))
     }
 
-    /// The part of its key that begins behind so many bytes, as a prefix is: where all keys have the same bytes before, it decides as well.
+    /// The part of a row's key after `skip` bytes, in the form of a prefix: if all keys begin with the same `skip`
+    /// bytes, it decides as well as a prefix.
     pub(super) fn head(&self, at: usize, skip: usize) -> Prefix {
         if skip == 0 || at >= self.entries.len() {
             return self.prefix(at);
@@ -146,7 +148,7 @@ impl Piece {
         }
     }
 
-    /// How many bytes the keys of two rows have in common, from the first on, as far as it is looked at.
+    /// How many leading bytes the keys of two rows share, as far as they are examined.
     pub(super) fn common(&self, at: usize, other: &Piece, other_at: usize) -> usize {
         let differ = self.prefix(at) ^ other.prefix(other_at);
         if differ != 0 {
@@ -156,7 +158,7 @@ impl Piece {
         PREFIX_BYTES + pairs.take_while(|(a, b)| a == b).count()
     }
 
-    /// What its key has beyond its prefix.
+    /// The rest of a row's key after its prefix.
     pub(super) fn tail(&self, at: usize) -> &[u8] {
         self.entries.get(at).map_or(&[], |entry| self.tail_of(entry.row))
     }
@@ -176,8 +178,8 @@ impl Piece {
     }
 }
 
-/// The prefix of a key, filled with zeros where the key is shorter, and what is behind it. No key is the beginning of another, so that zeros
-/// make no two keys one.
+/// The prefix of a key, padded with zeros if the key is shorter, and the rest. No key is a prefix of another, so
+/// padding makes no two keys equal.
 fn split(key: &[u8]) -> ([u64; 2], &[u8]) {
     let half = |start: usize| {
         let part = key.get(start..key.len().min(start + 8)).unwrap_or_default();
@@ -192,7 +194,7 @@ fn joined([high, low]: [u64; 2]) -> Prefix {
     Prefix::from(high) << 64 | Prefix::from(low)
 }
 
-/// Compares what two keys of equal prefixes have beyond these.
+/// Compares the rests of two keys whose prefixes are equal.
 pub(super) fn compare_tails(a: &[u8], b: &[u8], budget: &mut Budget<'_>) -> Ordering {
     let both = a.len().min(b.len());
     if both > 0 {
@@ -251,7 +253,7 @@ mod tests {
     fn heads_behind_what_is_common() {
         let all: Vec<String> = ["x".repeat(20) + "abc", "x".repeat(20) + "abd" + &"y".repeat(40)].to_vec();
         let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..2, true, &mut Budget::unlimited()).unwrap();
-        // The byte before each value, and those that are the same.
+        // The byte before each value, and the equal bytes.
         assert_eq!(piece.common(0, &piece, 1), 1 + 22);
         assert_eq!(piece.common(1, &piece, 1), 1 + 63 + 2);
         for skip in 0..=23 {

@@ -1,4 +1,4 @@
-//! Sorted rows, a batch at a time: out of memory, or out of runs.
+//! Sorted rows, a batch at a time: from memory, or from runs.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -21,17 +21,17 @@ use crate::going::{Going, done};
 use crate::read::{BatchReader, FooterReader, ReadOptions};
 use crate::schema::Schema;
 
-/// What giving memory back costs, by bytes and pieces of it.
+/// The price of releasing memory, by bytes and allocations.
 const RELEASE_PRICE: Price = Price { kib: 64, kilovalue: 200 << 10 };
 
-/// What all that sort rows have in common.
+/// What everything that sorts rows has in common.
 #[derive(Clone)]
 pub(super) struct Common {
     pub(super) schema: Arc<Schema>,
     pub(super) keys: Keys,
     pub(super) codecs: Arc<dyn Codecs>,
     pub(super) spill: Object,
-    /// Rows of a batch that is made, at most.
+    /// Maximum rows of a batch that is returned.
     pub(super) batch_rows: usize,
 }
 
@@ -40,21 +40,21 @@ pub(super) type Run = Range<u64>;
 
 /// Merges what is sorted in parts.
 pub(super) struct Producer {
-    /// Batches that rows are picked from. Of runs it is the one at hand of each.
+    /// Batches that rows are picked from: for runs, the current one of each.
     stored: Vec<Stored>,
-    /// Nothing if all rows are in memory.
+    /// Empty if all rows are in memory.
     runs: Vec<RunReader>,
     merge: Merge,
     picks: Vec<Pick>,
     stage: Stage,
-    /// What comes once the rows that were picked are gathered.
+    /// What follows once the picked rows are gathered.
     then: Then,
     rows: u64,
 }
 
 #[derive(Debug)]
 enum Stage {
-    /// The first rows of runs are read, from this one on.
+    /// Reads the first rows of runs, from this one on.
     Starting(usize),
     /// The first rows are compared.
     Building,
@@ -63,7 +63,7 @@ enum Stage {
     Gathering(Box<Gathering>, usize),
     /// More of a run is read.
     Refilling(usize),
-    /// Memory is given back.
+    /// Releases memory.
     Clearing,
     End,
 }
@@ -76,7 +76,7 @@ enum Then {
 }
 
 impl Producer {
-    /// Of rows that are in memory: their batches, and sorted pieces of these.
+    /// For rows in memory: their batches, and sorted pieces of them.
     pub(super) fn of_memory(stored: Vec<Stored>, pieces: Vec<Piece>) -> Producer {
         Producer::new(stored, Vec::new(), Merge::of(pieces))
     }
@@ -85,7 +85,7 @@ impl Producer {
     ///
     /// # Errors
     ///
-    /// When one cannot be a file at all.
+    /// If a run cannot be a Parquet file.
     pub(super) fn of_runs(runs: &[Run], common: &Common) -> Result<Producer> {
         let stored = runs.iter().map(|_| Stored::default()).collect();
         let readers =
@@ -133,7 +133,7 @@ impl Producer {
                         Picked::Spent => return Ok(Going::Yield),
                         Picked::Enough => self.gather(Then::Picking),
                         Picked::All => self.gather(Then::Clearing),
-                        // Rows of a batch that is at hand are still to be taken, or those that were picked need it.
+                        // The current batch has more rows, or rows that were picked still need it.
                         Picked::Exhausted(run) if self.has_more_at_hand(run) => {
                             self.stage = Stage::Refilling(run)
                         }
@@ -176,12 +176,12 @@ impl Producer {
         }
     }
 
-    /// Takes in bytes of the spill object.
+    /// Takes bytes of the spill object.
     pub(super) fn supply(&mut self, object: Object, range: &Range<u64>, bytes: &Bytes) -> Result<()> {
         self.runs.iter_mut().try_for_each(|run| run.supply(object, range, bytes))
     }
 
-    /// What comes once all that was picked is gathered, which is done now if there is any.
+    /// Sets what follows once everything picked is gathered, which happens now if anything was.
     fn gather(&mut self, then: Then) {
         self.then = then;
         self.stage = match then {
@@ -199,7 +199,7 @@ impl Producer {
         }
     }
 
-    /// Gives the merge the next rows of a run; none at its end.
+    /// Passes the next rows of a run to the merge; none at its end.
     fn refill(&mut self, run: usize, common: &Common, budget: &mut Budget<'_>) -> Result<Going<(), Demand>> {
         let (Some(reader), Some(stored)) = (self.runs.get_mut(run), self.stored.get_mut(run)) else {
             return Err(Error::internal("a run that is not there"));
@@ -242,7 +242,7 @@ impl Producer {
         }
     }
 
-    /// Gives memory back; true once nothing is left.
+    /// Releases memory. True once none is left.
     fn clear(&mut self, budget: &mut Budget<'_>) -> bool {
         while let Some(last) = self.stored.last_mut() {
             if !release(last, budget) {
@@ -263,7 +263,7 @@ impl Producer {
     }
 }
 
-/// Lets the columns of a batch go; true once all are gone.
+/// Releases the columns of a batch. True once all are.
 fn release(stored: &mut Stored, budget: &mut Budget<'_>) -> bool {
     while let Some(bytes) = stored.last_held() {
         let units = RELEASE_PRICE.of(bytes, 1);
@@ -279,11 +279,11 @@ fn release(stored: &mut Stored, budget: &mut Budget<'_>) -> bool {
     true
 }
 
-/// Reads a run, which is a file in a part of the spill object.
+/// Reads a run, which is a file in part of the spill object.
 struct RunReader {
     run: Run,
     reading: Reading,
-    /// The batch that is read, and the first row of the one at hand that is in no piece yet.
+    /// The batch that is being read, and the first row of the current one that is in no piece yet.
     storing: Option<Storing>,
     next_row: usize,
 }
@@ -305,7 +305,7 @@ impl RunReader {
             let step = match &mut self.reading {
                 Reading::Footer(footer) => match footer.step(budget)? {
                     Step::Ready(metadata) => {
-                        // It is ours, and as large as what it was made of.
+                        // It is our own file, and as large as what it was written from.
                         let options = ReadOptions { limits: Limits::TRUSTED, ..ReadOptions::default() };
                         let codecs = Arc::clone(&common.codecs);
                         self.reading = Reading::Rows(Box::new(BatchReader::new(
@@ -331,7 +331,7 @@ impl RunReader {
         }
     }
 
-    /// A demand for bytes of the file as one for those of the object.
+    /// Translates a demand for bytes of the file into one for bytes of the object.
     fn of_object(&self, mut demand: Demand) -> Demand {
         for want in &mut demand.wants {
             if let Want::Range(_, range, _) = want {

@@ -12,16 +12,18 @@ use crate::batch::{Batch, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use crate::schema::{Leaf, Schema};
 use crate::write::{Maxima, check_column};
 
-/// What it costs to look at a column; to copy strings; to find where rows begin; and to move values to their rows.
+/// The prices of looking at a column; of copying strings; of finding where rows begin; and of moving values to their
+/// rows.
 const COLUMN_PRICE: Price = Price::per_kilovalue(60 << 10);
 const STRING_PRICE: Price = Price { kib: 450, kilovalue: 12 << 10 };
 const START_PRICE: Price = Price::per_kilovalue(3 << 10);
 const PUT_PRICE: Price = Price::per_kilovalue(30 << 10);
 
-/// Values that are worked on before the budget is asked.
+/// Values that are processed between two checks of the budget.
 const SLICE_VALUES: usize = 1024;
 
-/// Rows, of which any can be taken alone: flat columns have a value a row, nested ones are known where each row begins.
+/// Rows that can be taken one by one: flat columns have one value per row, and in nested ones the start of each row is
+/// known.
 #[derive(Debug, Default)]
 pub(super) struct Stored {
     /// Rows.
@@ -34,10 +36,10 @@ pub(super) struct Stored {
     pub(super) held: u64,
 }
 
-/// Where the rows of a nested column begin; behind the last, where they end.
+/// Where the rows of a nested column begin, and where the last one ends.
 #[derive(Debug, Default)]
 pub(super) struct Starts {
-    /// Among the entries. Nothing where each entry is a row.
+    /// Among the entries. Empty if each entry is a row.
     entries: Vec<u32>,
     /// Among the values.
     values: Vec<u32>,
@@ -49,13 +51,13 @@ impl Stored {
         self.starts.get(column)?.as_ref()
     }
 
-    /// Bytes of memory of the last column, about. `None` once all are gone.
+    /// Bytes of memory of the last column, approximately. `None` once all are released.
     pub(super) fn last_held(&self) -> Option<usize> {
         let starts = self.starts.last().and_then(Option::as_ref).map_or(0, Starts::held);
         Some(held_by(self.columns.last()?) + starts)
     }
 
-    /// Lets the last column go.
+    /// Releases the last column.
     pub(super) fn pop(&mut self) {
         self.columns.pop();
         self.starts.pop();
@@ -63,7 +65,7 @@ impl Stored {
 }
 
 impl Starts {
-    /// The entries of a row, as a range of which the end is not in it.
+    /// The entries of a row: their start and end, the end excluded.
     pub(super) fn entries(&self, row: u32) -> (usize, usize) {
         let row = usize_of_u32(row);
         if self.entries.is_empty() {
@@ -83,22 +85,22 @@ impl Starts {
     }
 }
 
-/// A batch that is being made one of which any row can be taken.
+/// A batch that is being converted so that any row can be taken.
 #[derive(Debug)]
 pub(super) struct Storing {
     stored: Stored,
-    /// Strings are copied, so that what they came in can go.
+    /// Copies strings, so that their original buffers can be released.
     copies: bool,
-    /// The column at hand.
+    /// The current column.
     column: usize,
     work: Work,
 }
 
-/// What is done to a column, one after the other.
+/// The work on a column, in this order.
 #[derive(Debug)]
 enum Work {
     Begin,
-    /// Values are moved to their rows, or out of a dictionary: rows, and values before.
+    /// Moves values to their rows, or looks them up in a dictionary. Rows so far, and values so far.
     Spreading {
         to: Collected,
         row: usize,
@@ -122,7 +124,7 @@ impl Storing {
     ///
     /// # Errors
     ///
-    /// `Misuse` for a batch that does not fit the schema, with the column.
+    /// `Misuse`, naming the column, for a batch that does not fit the schema.
     pub(super) fn step(&mut self, schema: &Schema, budget: &mut Budget<'_>) -> Result<bool> {
         while self.column < self.stored.columns.len() {
             let leaf = schema
@@ -143,12 +145,12 @@ impl Storing {
         Ok(true)
     }
 
-    /// What it has become.
+    /// The result.
     pub(super) fn finish(self) -> Stored {
         self.stored
     }
 
-    /// Works on the column at hand: true once it is done.
+    /// Works on the current column. True once it is done.
     fn work(&mut self, leaf: &Leaf, budget: &mut Budget<'_>) -> Result<bool> {
         let rows = self.stored.rows;
         let Some(column) = self.stored.columns.get_mut(self.column) else {
@@ -245,7 +247,7 @@ impl Storing {
     }
 }
 
-/// Checks that a column can be one of a leaf, and has as many values as it tells of.
+/// Checks that a column can belong to a leaf, and has the right number of values.
 fn check(column: &ColumnBatch, rows: usize, leaf: &Leaf) -> Result<()> {
     let level = |level: u16| {
         u8::try_from(level).map_err(|_| Error::unsupported("sorting rows of more than 255 levels"))
@@ -278,7 +280,7 @@ fn needs_spreading(column: &ColumnBatch) -> bool {
     is_dense || matches!(column.values, Values::Dictionary(..))
 }
 
-/// What is to be done once each value stands in its row.
+/// What must be done once each value is in its row.
 fn next_of(column: &ColumnBatch, copies: bool) -> Result<Work> {
     if copies && let Values::ByteArray(values) = &column.values {
         return Ok(Work::Strings(Compacting::new(values.len())?));
@@ -293,7 +295,7 @@ fn next_of(column: &ColumnBatch, copies: bool) -> Result<Work> {
     Ok(Work::Starts { starts, entry: 0, values: 0 })
 }
 
-/// Finds where rows begin: true once all are found.
+/// Finds where rows begin. True once all are found.
 fn find_starts(
     levels: &Levels,
     leaf: &Leaf,
@@ -327,7 +329,7 @@ fn find_starts(
     Ok(true)
 }
 
-/// Bytes of memory of a column, but for what strings point to.
+/// Bytes of memory of a column, without what strings point to.
 fn held_by(column: &ColumnBatch) -> usize {
     fn of<T: Clone>(buffer: &Buffer<T>) -> usize {
         buffer.clone().into_parts().0.capacity() * size_of::<T>()

@@ -28,7 +28,7 @@ fn texts(texts: &[&[u8]]) -> ByteArrays {
     ByteArrays::from_lengths(Bytes::from(texts.concat()), texts.iter().map(|text| text.len()))
 }
 
-/// Numbers; dense text that is null in every third row, and in one row may not be UTF-8; a dictionary; lists of 0 to 2.
+/// Numbers; dense text that is null in every third row, and may be invalid UTF-8 in one; a dictionary; lists of 0 to 2.
 fn batch(bad_row: Option<usize>) -> Batch {
     let flat = |leaf, values, layout| ColumnBatch {
         leaf,
@@ -107,7 +107,7 @@ fn lines_of_json_and_of_csv() {
     assert_eq!(text.lines().count(), 1 + ROWS);
 }
 
-/// In pieces of any size the lines are the same, and none is much longer than asked for.
+/// With any limit the lines are the same, and none exceeds the limit by much.
 #[test]
 fn lines_in_pieces() {
     let mut whole = Vec::new();
@@ -132,7 +132,7 @@ fn lines_in_pieces() {
     }
 }
 
-/// Wide tables are printed another way; the lines are the same, and so is the first that cannot be printed.
+/// Wide tables are printed in another way; the lines are the same, and so is the first that cannot be printed.
 #[test]
 fn lines_together_are_the_same() {
     fn check<F: Format>() {
