@@ -1,8 +1,8 @@
-//! ALP: floating-point numbers as decimals, bit-packed, with what is no decimal beside them.
+//! ALP: floating-point numbers as decimals, bit-packed, with other values stored as exceptions.
 //!
-//! A page is vectors of a power of two values. A vector holds integers `n`, packed as their distance from the smallest;
-//! a value is `n × 10^factor × 10^-exponent`, in two multiplications of the type's own precision. Values that this does
-//! not give back bit for bit are *exceptions*: a position in the vector, and the value.
+//! A page consists of vectors of a power of two values. A vector holds integers `n`, bit-packed as their distance from
+//! the smallest; a value is `n × 10^factor × 10^-exponent`, in two multiplications of the type's own precision. Values
+//! that this does not reproduce bit for bit are *exceptions*: a position in the vector, and the value.
 //!
 //! Source: `AlpEncoding.md`; `Encodings.md`, "ALP".
 
@@ -31,22 +31,22 @@ pub(crate) trait AlpFloat: Copy + Default {
     /// The value that has these bits.
     fn from_bits(bits: u64) -> Self;
 
-    /// Decodes the packed integers from number `first` on; false if `packed` ends too early.
+    /// Decodes bit-packed integers, starting with number `first`; false if `packed` ends too early.
     fn decode(scale: &Scale, packed: &[u8], first: usize, out: &mut [Self]) -> bool;
 }
 
-/// How a vector's packed integers become values.
+/// How a vector's bit-packed integers become values.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Scale {
     exponent: usize,
     factor: usize,
-    /// The smallest integer, which the packed ones are the distances from.
+    /// The smallest integer, which is subtracted from the bit-packed ones.
     reference: u64,
-    /// Bits of a packed integer.
+    /// Bits of a bit-packed integer.
     width: u32,
 }
 
-/// Integers that are unpacked at a time: whole groups of eight, in room for a small stack.
+/// Integers that are unpacked at a time: complete groups of eight, small enough for a small stack.
 const PIECE: usize = 256;
 
 impl AlpFloat for f32 {
@@ -110,7 +110,7 @@ fn low(bits: u64) -> u32 {
     marquetry_base::cast::low_u32(bits)
 }
 
-// Literals, for the format demands the nearest numbers to the decimals, which computed powers need not be.
+// Literals, because the format demands the numbers nearest to the decimals, which computed powers need not be.
 const TENS_F32: [f32; 11] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
 const TENTHS_F32: [f32; 11] = [1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10];
 const TENS_F64: [f64; 19] =
@@ -120,14 +120,14 @@ const TENTHS_F64: [f64; 19] = [
     1e-16, 1e-17, 1e-18,
 ];
 
-// An exponent in its range is an index in its range.
+// A valid exponent is a valid index.
 const _: () = assert!(TENS_F32.len() == f32::EXPONENT_MAX as usize + 1);
 const _: () = assert!(TENS_F64.len() == f64::EXPONENT_MAX as usize + 1);
 
 /// Bytes of a page's header. Offsets are counted from its end.
 const HEADER_BYTES: usize = 7;
 
-// The header is there when a decoder is made.
+// The header is available when a decoder is created.
 const _: () = assert!(HEADER_BYTES <= FIRST_BYTES);
 
 /// Bytes of a vector's offset.
@@ -136,9 +136,9 @@ const OFFSET_BYTES: usize = 4;
 /// A decoder of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct Alp<T> {
-    /// The vectors' offsets, which stand before them all.
+    /// The vectors' offsets, which precede the vectors.
     offsets: Stream,
-    /// The vectors: it stands where the current one starts.
+    /// The vectors, from the start of the current one.
     vectors: Stream,
     /// Values in the page, by its header.
     values: usize,
@@ -146,7 +146,7 @@ pub(crate) struct Alp<T> {
     next: usize,
     /// The logarithm of a vector's values.
     vector_log: u32,
-    /// Where the next vector starts, from the header's end on: behind the one before.
+    /// Where the next vector starts, counted from the header's end: after the previous one.
     vector_start: usize,
     vector: Vector,
     values_are: PhantomData<T>,
@@ -157,16 +157,16 @@ pub(crate) struct Alp<T> {
 struct Vector {
     values: usize,
     scale: Scale,
-    /// Where the packed integers start, counted from the vector's start, the exceptions' positions and values, and where
-    /// those end.
+    /// Where the bit-packed integers start, counted from the vector's start; the exceptions' positions; their values;
+    /// and the end.
     packed: usize,
     positions: usize,
     exceptions: usize,
     end: usize,
-    /// Exceptions not yet passed, where their positions ascend, as every known writer has them.
+    /// The next exception, if positions ascend, as those of every known writer do.
     next_exception: usize,
     exception_count: usize,
-    /// Otherwise, for each position, the number of its last exception and one, or 0.
+    /// Otherwise, for each position, the number of its last exception plus one, or 0.
     exception_of: Vec<u16>,
 }
 
@@ -206,12 +206,12 @@ impl<T: AlpFloat> Alp<T> {
         })
     }
 
-    /// The stream that wants bytes.
+    /// The stream that needs bytes.
     pub(crate) fn starved(&mut self) -> Option<&mut Stream> {
         [&mut self.offsets, &mut self.vectors].into_iter().find(|stream| stream.is_starved())
     }
 
-    /// Decodes values, as many as are there.
+    /// Decodes values, as many as have arrived.
     pub(crate) fn decode(&mut self, out: &mut [T]) -> Result<usize> {
         if out.len() > self.values - self.next {
             return Err(too_few_values());
@@ -235,7 +235,7 @@ impl<T: AlpFloat> Alp<T> {
         Ok(done)
     }
 
-    /// Puts the exceptions in their places among the vector's values from `first` on.
+    /// Puts the exceptions into their places among the vector's values, starting with value `first`.
     fn patch(&mut self, first: usize, out: &mut [T]) {
         let vector = &mut self.vector;
         let bytes = self.vectors.there();
@@ -258,8 +258,8 @@ impl<T: AlpFloat> Alp<T> {
         }
     }
 
-    /// Reads and checks a vector's header and the positions of its exceptions: at most 2^15 of them. False when a stream wants
-    /// bytes first.
+    /// Reads and checks a vector's header and the positions of its exceptions: at most 2^15 of them. False if a stream
+    /// needs bytes first.
     fn next_vector(&mut self) -> Result<bool> {
         self.vectors.advance(core::mem::take(&mut self.vector.end));
         let header_bytes = 4 + T::BYTES + 1;
@@ -326,7 +326,7 @@ fn position(positions: &[u8], number: usize) -> usize {
     positions[number * 2..].first_chunk().map_or(0, |bytes| usize::from(u16::from_le_bytes(*bytes)))
 }
 
-/// Checks positions. Where they do not ascend, says which exception each position has; otherwise nothing.
+/// Checks positions. If they do not ascend, returns which exception each position has; otherwise nothing.
 fn by_position(positions: &[u8], values: usize) -> Result<Vec<u16>> {
     let count = positions.len() / 2;
     let (mut ascend, mut before) = (true, 0);

@@ -13,21 +13,21 @@ use super::stream::Stream;
 use super::too_few_values;
 use crate::growing::SLICE_BYTES;
 
-/// Bytes of values that are taken out of segments at a time.
+/// Bytes of values that are gathered from segments at a time.
 const SCRATCH_BYTES: usize = 16 << 10;
-/// Streams of a value that are looked up at a time, where each is somewhere in segments or in a large page.
+/// Streams of a value that are looked up at a time, if each may be anywhere in segments or in a large page.
 const STREAMS_AT_ONCE: usize = 512;
-/// What looking up a byte's stream costs, in bytes that are copied.
+/// The cost of looking up a byte's stream, in bytes that could be copied instead.
 const LOOK_UP_BYTES: usize = 128;
 
-/// A decoder of values of one width. It needs the page held: its streams follow one another.
+/// A decoder of values of one width. The complete page must be held, because its streams follow one another.
 #[derive(Debug, Clone)]
 pub(crate) struct ByteStreamSplit {
     page: Stream,
     width: usize,
     values: usize,
     next: usize,
-    /// Room for a piece of each stream, one after the other, where the page is in segments.
+    /// Room for a piece of each stream, one after the other, if the page is in segments.
     scratch: Vec<u8>,
 }
 
@@ -44,7 +44,7 @@ impl ByteStreamSplit {
         Ok(ByteStreamSplit { page, width, values, next: 0, scratch: Vec::new() })
     }
 
-    /// An error unless `count` values are left: asked before room is made for wide ones.
+    /// An error unless `count` values are left: checked before wide ones are allocated.
     pub(crate) fn check_left(&self, count: usize) -> Result<()> {
         if count <= self.values - self.next || self.width == 0 { Ok(()) } else { Err(too_few_values()) }
     }
@@ -56,12 +56,12 @@ impl ByteStreamSplit {
         Ok(())
     }
 
-    /// True where a value is made of so many streams that they are taken a few at a time, by [`Self::decode_bytes`].
+    /// True if a value has so many streams that they are taken a few at a time, by [`Self::decode_bytes`].
     pub(crate) fn is_wide(&self) -> bool {
         self.width > if self.page.is_last() { SLICE_BYTES } else { STREAMS_AT_ONCE }
     }
 
-    /// Decodes as many values as `out` has room for, byte by byte as PLAIN would hold them; in segments, some of them.
+    /// Decodes as many values as `out` has room for, in the form of PLAIN; from segments, some of them.
     pub(crate) fn decode(&mut self, out: &mut [u8]) -> Result<usize> {
         if self.width == 0 {
             return if out.is_empty() { Ok(0) } else { Err(too_few_values()) };
@@ -94,8 +94,8 @@ impl ByteStreamSplit {
         Ok(wanted)
     }
 
-    /// Decodes bytes of one wide value, from byte `first` on, some at a time: how many, and what they cost in bytes that are
-    /// copied. The value is passed with its last byte.
+    /// Decodes bytes of one wide value, starting with byte `first`, some at a time. Returns how many, and what they
+    /// cost in bytes that are copied. The last byte completes the value.
     pub(crate) fn decode_bytes(&mut self, first: usize, out: &mut [u8]) -> Result<(usize, usize)> {
         self.check_left(1)?;
         let bytes = out.len().min(STREAMS_AT_ONCE);

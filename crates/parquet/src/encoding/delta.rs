@@ -18,12 +18,12 @@ pub(crate) trait DeltaInteger: Copy + Default {
     /// The low bits of a number.
     fn from_i64(number: i64) -> Self;
 
-    /// Decodes `out.len()` values of packed differences that start at `input`, each added to the smallest difference and
-    /// to the value before, which is `last`.
+    /// Decodes `out.len()` values of bit-packed differences that start at `input`. Each is added to the smallest
+    /// difference and to the previous value, which is `last` at first.
     fn miniblock(width: u32, input: &[u8], min_delta: Self, last: &mut Self, out: &mut [Self]) -> bool;
 
-    /// Decodes a block's miniblocks, which start at `input`, of `values` values each; says how many bytes they are. `None` where they are
-    /// not all there, or one of them is wider than values are.
+    /// Decodes a block's miniblocks, which start at `input` and have `values` values each. Returns their bytes. `None`
+    /// if they are incomplete, or one of them is wider than values are.
     fn block(
         widths: &[u8],
         values: usize,
@@ -99,10 +99,10 @@ const WIDTH_MAX: u8 = 64;
 /// Values that are unpacked at a time. Miniblocks hold a multiple of it, so a unit starts at a byte of any width.
 const UNIT: usize = 32;
 
-/// Miniblocks of a block whose widths a decoder keeps without memory of their own; every known writer has fewer.
+/// Miniblocks per block whose widths a decoder keeps without allocating; all known writers have fewer.
 const WIDTHS_KEPT: usize = 32;
 
-/// The most miniblocks of a block. A block's widths are looked at in one piece; writers have four, or a few more.
+/// Maximum miniblocks of a block. A block's widths are read in one piece; writers have four, or a few more.
 const MINIBLOCKS_MAX: usize = 1 << 14;
 
 /// A decoder of one delta-encoded stream.
@@ -110,20 +110,20 @@ const MINIBLOCKS_MAX: usize = 1 << 14;
 pub(crate) struct Delta<T> {
     stream: Stream,
     header: Header,
-    /// Values not yet handed out, by the header's count.
+    /// Values not yet returned, by the header's count.
     left: u64,
     /// Values not yet unpacked, the first included.
     unread: u64,
     last: T,
     min_delta: T,
-    /// The widths of the current block's miniblocks, in one of two places, and the number of the current miniblock.
+    /// The widths of the current block's miniblocks, in one of two places, and the index of the current miniblock.
     widths: [u8; WIDTHS_KEPT],
     widths_many: Vec<u8>,
     miniblock: usize,
     /// Values of the current miniblock not yet unpacked.
     miniblock_left: usize,
     width: u32,
-    /// A unit that was unpacked but not all handed out: `unit[unit_next..unit_end]`.
+    /// A unit that was unpacked but not completely returned: `unit[unit_next..unit_end]`.
     unit: [T; UNIT],
     unit_next: usize,
     unit_end: usize,
@@ -138,7 +138,7 @@ struct Header {
     first: i64,
 }
 
-// A header is there when a decoder is made.
+// A header is available when a decoder is created.
 const _: () = assert!(4 * VARINT_BYTES_MAX <= FIRST_BYTES);
 
 impl Header {
@@ -172,8 +172,8 @@ impl Header {
         Ok(Header { miniblocks, miniblock_values: block_values / miniblocks, values, first })
     }
 
-    /// Reads a block's smallest difference, and says where the widths behind it end; from here on. `None` when the stream wants
-    /// bytes first.
+    /// Reads a block's smallest difference; also returns the range of the widths that follow it, from here on. `None`
+    /// if the stream needs bytes first.
     fn block(&self, stream: &mut Stream) -> Result<Option<(i64, Range<usize>)>> {
         if stream.left() == 0 {
             return Err(too_few_values());
@@ -192,7 +192,7 @@ impl Header {
 }
 
 impl<T: DeltaInteger> Delta<T> {
-    /// A decoder of what `stream` is.
+    /// A decoder of `stream`.
     pub(crate) fn new(mut stream: Stream) -> Result<Delta<T>> {
         let header = Header::read(&mut stream)?;
         Ok(Delta {
@@ -228,7 +228,7 @@ impl<T: DeltaInteger> Delta<T> {
         self.left
     }
 
-    /// Decodes values, as many as are there.
+    /// Decodes values, as many as have arrived.
     pub(crate) fn decode(&mut self, out: &mut [T]) -> Result<usize> {
         if out.len() as u64 > self.left {
             return Err(too_few_values());
@@ -264,7 +264,7 @@ impl<T: DeltaInteger> Delta<T> {
                     break;
                 }
             }
-            // Whole units go straight to the output; a part of one goes by the unit's own room.
+            // Complete units go straight to the output; part of one goes through the unit's own memory.
             let left = self.miniblock_left.min(usize::try_from(self.unread).unwrap_or(usize::MAX));
             let there = self.there(left);
             if there == 0 {
@@ -284,8 +284,8 @@ impl<T: DeltaInteger> Delta<T> {
         Ok(done)
     }
 
-    /// Decodes the next blocks as far as all of them is there and wanted, without keeping account of each miniblock. What is out of
-    /// the ordinary is left where it is.
+    /// Decodes the following blocks while they are completely available and needed, without tracking each miniblock.
+    /// Anything unusual is left to the caller.
     fn whole_blocks(&mut self, out: &mut [T]) -> Result<usize> {
         let Header { miniblocks, miniblock_values, .. } = self.header;
         if self.miniblock != miniblocks || miniblocks > WIDTHS_KEPT {
@@ -319,7 +319,7 @@ impl<T: DeltaInteger> Delta<T> {
         Ok(done)
     }
 
-    /// How many of the `left` values of a miniblock have their bytes there; none if the stream wants some first.
+    /// How many of the `left` values of a miniblock have their bytes available; none if the stream needs some first.
     #[inline]
     fn there(&mut self, left: usize) -> usize {
         let unit_bytes = UNIT / 8 * self.width as usize;
@@ -342,7 +342,7 @@ impl<T: DeltaInteger> Delta<T> {
         Ok(())
     }
 
-    /// Begins the next miniblock. False when the stream wants bytes first.
+    /// Begins the next miniblock. False if the stream needs bytes first.
     fn next_miniblock(&mut self) -> Result<bool> {
         if self.miniblock == self.header.miniblocks {
             let Some((min_delta, widths)) = self.header.block(&mut self.stream)? else { return Ok(false) };
@@ -351,7 +351,7 @@ impl<T: DeltaInteger> Delta<T> {
             let there = &self.stream.there()[widths.start..];
             let found = &there[..widths.len()];
             match (self.widths.get_mut(..found.len()), there.first_chunk()) {
-                // Of one length always, which is faster.
+                // A constant length, which is faster.
                 (Some(_), Some(some)) => self.widths = *some,
                 (Some(kept), None) => kept.copy_from_slice(found),
                 (None, _) => {
@@ -377,7 +377,7 @@ impl<T: DeltaInteger> Delta<T> {
     }
 }
 
-/// Looks for the end of a delta-encoded stream, behind which another begins. Only what is held can be looked through.
+/// Looks for the end of a delta-encoded stream, which another one follows. The stream must be held.
 #[derive(Debug)]
 pub(crate) struct StreamEnd {
     stream: Stream,
@@ -390,7 +390,7 @@ pub(crate) struct StreamEnd {
 const BLOCKS_AT_ONCE: usize = 1024;
 
 impl StreamEnd {
-    /// Begins with a stream's first byte; nothing is taken from the stream itself.
+    /// Begins with a stream's first byte, but consumes nothing of the stream itself.
     pub(crate) fn new(stream: &Stream) -> Result<StreamEnd> {
         let mut stream = stream.clone();
         let bytes = stream.left();
@@ -403,8 +403,8 @@ impl StreamEnd {
         &mut self.stream
     }
 
-    /// Goes on; the length in bytes, once it is known. `None` where the stream wants bytes first, and after a slice's work.
-    /// The blocks stepped over are added to `work`; many miniblocks are as much as a block.
+    /// Continues. Returns the length in bytes, once known. `None` if the stream needs bytes first, and after a slice's
+    /// work. Adds the blocks stepped over to `work`; many miniblocks count as a block.
     pub(crate) fn step(&mut self, work: &mut usize) -> Result<Option<usize>> {
         while self.left > 0 {
             if *work >= BLOCKS_AT_ONCE {
@@ -415,7 +415,7 @@ impl StreamEnd {
             let widths = &self.stream.there()[widths];
             *work += 1 + widths.len() / 8;
             for &width in widths {
-                // Miniblocks behind the last value have widths, but no bytes.
+                // Miniblocks after the last value have widths, but no bytes.
                 if self.left == 0 {
                     break;
                 }
@@ -543,7 +543,7 @@ mod tests {
         }
     }
 
-    /// In segments, the first of which is there as it is when a decoder is made.
+    /// In segments, the first of which is available unchanged when a decoder is created.
     fn first_there(bytes: &[u8], segment: usize) -> Stream {
         let mut stream = in_segments(bytes, segment);
         stream.has(FIRST_BYTES);

@@ -15,17 +15,17 @@ use super::stream::{FIRST_BYTES, Stream};
 use super::{BufferIndex, Decoded, check_text_on, not_text, too_few_values};
 use crate::growing::{Growing, ROOM_SLICE_BYTES, SLICE_BYTES};
 
-/// Bytes of values that are built at a time, each in memory that is new: a quarter of what is looked at or copied at a time. Longer
+/// Bytes of values that are built at a time, in new memory: a quarter of what is read or copied at a time. Longer
 /// values are built in slices.
 pub(crate) const BUILT_BYTES: usize = SLICE_BYTES / 4;
 
 /// Lengths that are decoded at a time.
 const LENGTHS_MAX: usize = 256;
 
-/// The streams of lengths that a page begins with, while their ends are looked for.
+/// The streams of lengths at the start of a page, while their ends are looked for.
 #[derive(Debug)]
 pub(crate) struct LeadingStreams {
-    /// What follows those that were found.
+    /// What follows those found so far.
     rest: Stream,
     count: usize,
     found: Vec<Stream>,
@@ -33,19 +33,19 @@ pub(crate) struct LeadingStreams {
 }
 
 impl LeadingStreams {
-    /// Looks for `count` delta-encoded streams at the start of `page`, which is held.
+    /// Looks for `count` delta-encoded streams at the start of `page`, which must be held.
     pub(crate) fn new(page: Stream, count: usize) -> LeadingStreams {
         LeadingStreams { rest: page, count, found: Vec::new(), end: None }
     }
 
-    /// The stream that wants bytes.
+    /// The stream that needs bytes.
     pub(crate) fn starved(&mut self) -> Option<&mut Stream> {
         let end = self.end.iter_mut().map(StreamEnd::stream);
         self.found.iter_mut().chain(end).chain([&mut self.rest]).find(|stream| stream.is_starved())
     }
 
-    /// Goes on. True once all are found; false where a stream wants bytes first, and after a slice's work, which is added to
-    /// `work`.
+    /// Continues. True once all are found; false if a stream needs bytes first, and after a slice's work, which is
+    /// added to `work`.
     pub(crate) fn step(&mut self, work: &mut usize) -> Result<bool> {
         while self.found.len() < self.count {
             let end = match &mut self.end {
@@ -58,7 +58,7 @@ impl LeadingStreams {
             self.rest.skip(bytes)?;
             self.end = None;
         }
-        // What decodes them begins with their headers.
+        // Their decoders begin with their headers.
         Ok(self.found.iter_mut().all(|stream| stream.has(FIRST_BYTES)))
     }
 
@@ -79,7 +79,7 @@ struct Lengths {
 }
 
 impl Lengths {
-    /// The next lengths: at most `count`, which is not 0, and none if the stream wants bytes first.
+    /// The next lengths: at most `count`, which must not be 0, and none if the stream needs bytes first.
     fn ahead(&mut self, count: usize) -> Result<&[i32]> {
         if self.next == self.end {
             let left = usize::try_from(self.delta.left()).unwrap_or(usize::MAX);
@@ -93,7 +93,7 @@ impl Lengths {
         Ok(&ahead[..ahead.len().min(count)])
     }
 
-    /// The next length, as a number of bytes; `None` if the stream wants bytes first.
+    /// The next length, as a number of bytes; `None` if the stream needs bytes first.
     fn peek(&mut self, ahead: usize) -> Result<Option<usize>> {
         match self.ahead(ahead)?.first() {
             Some(&length) => usize::try_from(length).map(Some).map_err(|_| negative_length()),
@@ -108,12 +108,12 @@ pub(crate) struct DeltaLengthByteArray {
     lengths: Lengths,
     bytes: Stream,
     accept: Accept,
-    /// Bytes of the next value that were found to be UTF-8, if it is long.
+    /// Bytes of the next value that have been checked to be UTF-8, if it is long.
     checked: usize,
 }
 
 impl DeltaLengthByteArray {
-    /// A decoder of a page whose stream of lengths was found.
+    /// A decoder of a page whose stream of lengths has been found.
     pub(crate) fn new(mut streams: LeadingStreams, accept: Accept) -> Result<DeltaLengthByteArray> {
         Ok(DeltaLengthByteArray { lengths: streams.pop()?, bytes: streams.rest, accept, checked: 0 })
     }
@@ -123,12 +123,12 @@ impl DeltaLengthByteArray {
         self.bytes.chunk().0
     }
 
-    /// The stream that wants bytes.
+    /// The stream that needs bytes.
     pub(crate) fn starved(&mut self) -> Option<&mut Stream> {
         [self.lengths.delta.stream(), &mut self.bytes].into_iter().find(|stream| stream.is_starved())
     }
 
-    /// Makes views of the next values; `buffer` is the number under which the chunk will be known.
+    /// Creates views of the next values; `buffer` is the number that the chunk will have.
     pub(crate) fn decode(&mut self, buffer: BufferIndex, out: &mut [u128]) -> Result<Decoded> {
         let longest = self.accept.value_bytes_max;
         let mut decoded = Decoded::default();
@@ -139,7 +139,7 @@ impl DeltaLengthByteArray {
             }
             check_lengths(lengths, longest)?;
             let (chunk, start) = self.bytes.chunk();
-            // What is to be checked is a slice at a time.
+            // UTF-8 is checked a slice at a time.
             let end = if self.accept.only_text { chunk.len().min(start + SLICE_BYTES) } else { chunk.len() };
             let (bytes, mut at) = (&chunk[..end], start);
             let views = &mut out[decoded.values..];
@@ -160,7 +160,7 @@ impl DeltaLengthByteArray {
         Ok(decoded)
     }
 
-    /// Makes a view of one value that is long, or does not end in the chunk.
+    /// Creates the view of one value that is long, or does not end in the chunk.
     fn decode_one(&mut self, buffer: BufferIndex, out: &mut [u128]) -> Result<Decoded> {
         let Some(length) = self.lengths.peek(1)? else { return Ok(Decoded::default()) };
         if length > self.bytes.left() {
@@ -188,7 +188,7 @@ impl DeltaLengthByteArray {
     }
 }
 
-/// A decoder of DELTA_BYTE_ARRAY: each value is a prefix of the one before and a suffix of its own.
+/// A decoder of DELTA_BYTE_ARRAY: each value is a prefix of the previous one and a suffix of its own.
 #[derive(Debug, Clone)]
 pub(crate) struct DeltaByteArray {
     prefixes: Lengths,
@@ -204,9 +204,9 @@ pub(crate) struct DeltaByteArray {
 /// A value that was built.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
-    /// One that its user copies.
+    /// A value that its user copies.
     Short(Vec<u8>),
-    /// One of more than [`BUILT_BYTES`], which its user shares.
+    /// A value of more than [`BUILT_BYTES`], which its user shares.
     Long(Bytes),
 }
 
@@ -222,11 +222,11 @@ struct Building {
 /// What [`DeltaByteArray::next`] did.
 #[derive(Debug)]
 pub(crate) enum Built<'a> {
-    /// It made a value.
+    /// Built a value.
     Value(&'a Value),
     /// It worked on a long value, as many bytes of it.
     Some(usize),
-    /// Nothing: a stream wants bytes first.
+    /// Nothing: a stream needs bytes first.
     Starved,
 }
 
@@ -247,14 +247,14 @@ impl Value {
 }
 
 impl DeltaByteArray {
-    /// A decoder of a page whose streams of lengths were found.
+    /// A decoder of a page whose streams of lengths have been found.
     pub(crate) fn new(mut streams: LeadingStreams, accept: Accept) -> Result<DeltaByteArray> {
         let (suffixes, prefixes) = (streams.pop()?, streams.pop()?);
         let (bytes, last) = (streams.rest, Value::default());
         Ok(DeltaByteArray { prefixes, suffixes, bytes, last, building: None, accept })
     }
 
-    /// Takes the first prefix to be one of `last`, the last value of the page before: see [`prefixes_go_on`].
+    /// Takes the first prefix from `last`, the last value of the previous page: see [`prefixes_go_on`].
     pub(crate) fn go_on_from(&mut self, last: Value) {
         self.last = last;
     }
@@ -264,7 +264,7 @@ impl DeltaByteArray {
         self.last
     }
 
-    /// The value that was made last.
+    /// The last value that was built.
     pub(crate) fn last(&self) -> &Value {
         &self.last
     }
@@ -274,14 +274,14 @@ impl DeltaByteArray {
         self.last.bytes().len() + self.building.as_ref().map_or(0, |building| building.value.held())
     }
 
-    /// The stream that wants bytes.
+    /// The stream that needs bytes.
     pub(crate) fn starved(&mut self) -> Option<&mut Stream> {
         [self.prefixes.delta.stream(), self.suffixes.delta.stream(), &mut self.bytes]
             .into_iter()
             .find(|stream| stream.is_starved())
     }
 
-    /// Makes the next value, or a slice of it; `count` more are wanted.
+    /// Builds the next value, or a slice of it; the caller needs `count` more.
     pub(crate) fn next(&mut self, count: usize) -> Result<Built<'_>> {
         if self.building.is_some() {
             return self.build();
@@ -325,12 +325,12 @@ impl DeltaByteArray {
         Ok(Built::Value(&self.last))
     }
 
-    /// Goes on with a long value, by a slice.
+    /// Continues a long value, by a slice.
     fn build(&mut self) -> Result<Built<'_>> {
         let Some(Building { value, prefix, length, checked }) = &mut self.building else {
             return Err(Error::internal("no value to build"));
         };
-        // Both parts are there, so the value is as long as its lengths say.
+        // Both parts are available, so the value is as long as its lengths say.
         if !value.grow(*length, *length, &mut Budget::new(0))? {
             return Ok(Built::Some(ROOM_SLICE_BYTES));
         }
@@ -359,11 +359,11 @@ impl DeltaByteArray {
     }
 }
 
-/// True for files by parquet-mr before 1.8.0, which took a page's first prefix from the last value of the page before
+/// True for files by parquet-mr before 1.8.0, which took a page's first prefix from the last value of the previous page
 /// (PARQUET-246). `created_by` is the footer's.
 pub(crate) fn prefixes_go_on(created_by: &str) -> bool {
     let Some(rest) = created_by.strip_prefix("parquet-mr") else { return false };
-    // Early ones name no version at all.
+    // Early ones have no version at all.
     let Some(version) = rest.strip_prefix(" version ") else { return true };
     let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
     match (numbers.next().flatten(), numbers.next().flatten()) {
@@ -372,8 +372,8 @@ pub(crate) fn prefixes_go_on(created_by: &str) -> bool {
     }
 }
 
-/// Checks that values are UTF-8, which stand one after the other and have `lengths`: all together are, and each begins with a
-/// character.
+/// Checks that consecutive values with these `lengths` are UTF-8: that all of them together are, and that each begins
+/// at a character.
 fn check_text(values: &[u8], lengths: &[i32]) -> Result<()> {
     let mut at = 0;
     let mut begins = true;
@@ -448,7 +448,7 @@ mod tests {
     }
 
     impl DeltaByteArray {
-        /// Appends the next value's bytes to `built`; says how many they are.
+        /// Appends the next value's bytes to `built` and returns how many there are.
         fn append(&mut self, built: &mut Vec<u8>) -> Result<usize> {
             loop {
                 if let Built::Value(value) = self.next(1)? {
@@ -462,7 +462,7 @@ mod tests {
 
     #[test]
     fn the_example_of_the_document() {
-        // axis, axle, babble, babyhood: made of axis|le|babble|yhood.
+        // axis, axle, babble, babyhood: from axis|le|babble|yhood.
         let page_of_words = page(&[0, 2, 0, 3], &[4, 2, 6, 5], b"axislebabbleyhood");
         for segment in 1..100 {
             let mut words = DeltaByteArray::new(found(&page_of_words, segment, 2), ACCEPT).unwrap();
@@ -474,7 +474,7 @@ mod tests {
             );
             assert!(words.append(&mut built).is_err());
         }
-        // Lengths of 18 bytes in all are all there is.
+        // The lengths add up to 18 bytes, and there are no more.
         let page = page(&[0, 2, 0, 3], &[5, 3, 5, 5], b"axisbeanbabblesble");
         let mut others = words(&page, ACCEPT);
         let mut built = Vec::new();
@@ -483,7 +483,7 @@ mod tests {
 
     #[test]
     fn long_values_are_built_in_slices() {
-        // A value of three slices and more, and one that shares most of it; then a short one that shares its start.
+        // A value of more than three slices, and one that shares most of it; then a short one that shares its start.
         let long = 3 * BUILT_BYTES + 17;
         let text: Vec<u8> = (0..long).map(|at| b'a' + u8::try_from(at % 26).unwrap()).collect();
         let mut page = delta_stream(&[0, long - 5, 3]);

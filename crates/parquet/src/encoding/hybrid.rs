@@ -17,7 +17,7 @@ pub(crate) struct Hybrid {
     stream: Stream,
     width: u32,
     run: Run,
-    /// Runs that were begun and not [taken](Hybrid::take_runs) yet.
+    /// Runs that began since they were last [taken](Hybrid::take_runs).
     begun: usize,
 }
 
@@ -25,17 +25,17 @@ pub(crate) struct Hybrid {
 enum Run {
     /// `left` times `value`.
     Repeated { value: u32, left: usize },
-    /// `left` packed numbers, the next of which is number `first`, below eight, of those where the stream stands.
+    /// `left` bit-packed numbers. The next is number `first`, below eight, of the group at the stream's position.
     Packed { first: usize, left: usize },
 }
 
-/// Runs that are begun at a time: a run of one value costs many times what a value of a long one does.
+/// Runs that may begin at a time: a run of one value costs many times as much as a value of a long run.
 const RUNS_MAX: usize = 512;
 
 /// Bits of a register.
 const WORD_BITS: usize = 64;
 
-/// Bits of a run that a register takes behind those of a byte begun.
+/// Bits of a run that fit into a register after those of an incomplete byte.
 const SHORT_BITS: usize = 56;
 
 /// The widest numbers that the encoding has.
@@ -58,12 +58,12 @@ impl Hybrid {
         &self.stream
     }
 
-    /// Runs begun since this was last asked. After so many that it would take long nothing is decoded before it is asked.
+    /// Runs that began since the last call. After too many, nothing is decoded until this is called.
     pub(crate) fn take_runs(&mut self) -> usize {
         core::mem::take(&mut self.begun)
     }
 
-    /// The current run, as far as it is there; the next one if it is at its end. `None` when the stream wants bytes first, and
+    /// The current run, as far as it has arrived; the next one at its end. `None` if the stream needs bytes first, and
     /// after [`RUNS_MAX`] runs.
     #[inline]
     fn run(&mut self) -> Result<Option<Run>> {
@@ -74,7 +74,7 @@ impl Hybrid {
         }
         let Run::Packed { first, left } = self.run else { return Ok(Some(self.run)) };
         let width = self.width as usize;
-        // Of groups of eight numbers that are there; the last one's padding may be cut off at the page's end.
+        // Complete groups of eight numbers; the last one's padding may be cut off at the page's end.
         let bits = self.stream.there().len().saturating_mul(8);
         match bits.checked_div(width).map_or(left, |there| there.saturating_sub(first).min(left)) {
             0 if self.stream.has(width) => Err(too_few_values()),
@@ -83,7 +83,7 @@ impl Hybrid {
         }
     }
 
-    /// Starts the next run. False when the stream wants bytes first, and after [`RUNS_MAX`] runs.
+    /// Begins the next run. False if the stream needs bytes first, and after [`RUNS_MAX`] runs.
     fn next_run(&mut self) -> Result<bool> {
         if self.begun == RUNS_MAX {
             return Ok(false);
@@ -129,7 +129,7 @@ impl Hybrid {
         }
     }
 
-    /// Decodes numbers, as many as are there.
+    /// Decodes numbers, as many as have arrived.
     pub(crate) fn decode(&mut self, out: &mut [u32]) -> Result<usize> {
         let mut done = 0;
         while done < out.len() {
@@ -154,7 +154,7 @@ impl Hybrid {
         Ok(done)
     }
 
-    /// Steps over numbers, as many as are there: by runs.
+    /// Skips numbers, as many as have arrived, by runs.
     pub(crate) fn skip(&mut self, values: usize) -> Result<usize> {
         let mut done = 0;
         while done < values {
@@ -166,7 +166,7 @@ impl Hybrid {
         Ok(done)
     }
 
-    /// Steps over numbers of one bit, as many as are there; says how many, and how many are ones.
+    /// Skips numbers of one bit, as many as have arrived. Returns how many, and how many are ones.
     pub(crate) fn skip_bits(&mut self, values: usize) -> Result<(usize, usize)> {
         let (mut done, mut ones) = (0, 0);
         while done < values {
@@ -187,7 +187,7 @@ impl Hybrid {
         Ok((done, ones))
     }
 
-    /// Decodes levels, of which `max` is the largest, as many as are there.
+    /// Decodes levels of at most `max`, as many as have arrived.
     pub(crate) fn decode_levels(&mut self, max: u8, out: &mut [u8]) -> Result<usize> {
         let mut done = 0;
         while done < out.len() {
@@ -205,7 +205,7 @@ impl Hybrid {
                     let out = &mut out[..take];
                     unpack::u8_from(self.width, self.stream.there(), first, out)
                         .map_err(|_| too_few_values())?;
-                    // Of so many bits no level can be larger.
+                    // No level of this width can be larger.
                     if u32::from(max) + 1 < 1 << self.width {
                         let largest = out.iter().fold(0, |largest, &level| level.max(largest));
                         if largest > max {
@@ -221,7 +221,8 @@ impl Hybrid {
         Ok(done)
     }
 
-    /// Decodes numbers of one bit into a bitmap at bit `at`, as many as are there; says how many, and how many are ones.
+    /// Decodes numbers of one bit into a bitmap at bit `at`, as many as have arrived. Returns how many, and how many
+    /// are ones.
     pub(crate) fn decode_bits(&mut self, out: &mut [u8], at: usize, values: usize) -> Result<(usize, usize)> {
         let (mut done, mut ones) = (0, 0);
         while done < values {
@@ -252,8 +253,8 @@ impl Hybrid {
         Ok((done, ones))
     }
 
-    /// Decodes the short runs of bits that come next, in a register; says how many bits, and how many are ones. All that is out of the
-    /// ordinary is left where it is: a run that is long or faulty, the stream's end, the last bits of those that are asked for.
+    /// Decodes the following short runs of bits in a register. Returns how many bits, and how many are ones. Anything
+    /// unusual is left to the caller: a long or invalid run, the stream's end, the last of the requested bits.
     #[inline]
     fn short_runs(&mut self, out: &mut [u8], at: usize, values: usize) -> (usize, usize) {
         let (Run::Repeated { left: 0, .. } | Run::Packed { left: 0, .. }) = self.run else { return (0, 0) };
@@ -293,7 +294,7 @@ impl Hybrid {
         (to * 8 + filled - at, ones)
     }
 
-    /// Decodes indices and looks them up, as many as are there.
+    /// Decodes indices and looks them up, as many as have arrived.
     pub(crate) fn look_up<T: Plain>(&mut self, dictionary: &[T], out: &mut [T]) -> Result<usize> {
         let mut done = 0;
         while done < out.len() {
@@ -321,7 +322,7 @@ impl Hybrid {
         Ok(done)
     }
 
-    /// Decodes indices and looks them up in a dictionary in segments, as many as are there.
+    /// Decodes indices and looks them up in a dictionary in segments, as many as have arrived.
     pub(crate) fn look_up_segmented<T: Plain>(
         &mut self,
         dictionary: Segmented<'_, T>,
@@ -352,7 +353,8 @@ impl Hybrid {
         Ok(done)
     }
 
-    /// Decodes indices of byte strings of one width and looks them up, as many as are there. `indices` is room to work in.
+    /// Decodes indices of byte strings of one width and looks them up, as many as have arrived. `indices` is scratch
+    /// memory.
     pub(crate) fn look_up_fixed(
         &mut self,
         dictionary: &[u8],
@@ -367,17 +369,17 @@ impl Hybrid {
     }
 }
 
-/// A bitmap too short for what it was to take.
+/// The error for a bitmap that is too short.
 fn no_room() -> Error {
     Error::internal("no room for levels or booleans")
 }
 
-/// A level that the leaf cannot have.
+/// The error for a level above the leaf's maximum.
 pub(crate) fn beyond_levels(level: u32, max: u8) -> Error {
     Error::corrupt(alloc::format!("the level {level}, where {max} is the largest"))
 }
 
-/// An index that the dictionary does not have.
+/// The error for an index beyond the dictionary.
 pub(crate) fn beyond_dictionary(entries: usize) -> Error {
     Error::corrupt(alloc::format!("an index beyond a dictionary of {entries} entries"))
 }
@@ -390,7 +392,7 @@ mod tests {
     use alloc::vec::Vec;
     use marquetry_base::Bytes;
 
-    /// 3 times 5, then 0..8 packed in 3 bits (the example of the format's document), then 300 times 7.
+    /// 3 times 5, then 0..8 bit-packed with 3 bits (the example of the format's document), then 300 times 7.
     const RUNS: [u8; 9] = [0x06, 5, 0x03, 0x88, 0xc6, 0xfa, 0xd8, 0x04, 7];
 
     fn expected() -> Vec<u32> {
@@ -439,7 +441,7 @@ mod tests {
                 assert_eq!(next[0], expected()[first]);
             }
         }
-        // Ones are counted: 20 times 1, eight packed bits, of which three are set, and 7 times 0.
+        // Ones are counted: 20 times 1, eight bit-packed ones, of which three are set, and 7 times 0.
         let bits: [u8; 6] = [40, 1, 3, 0b0010_0110, 14, 0];
         for first in 0..35 {
             let mut hybrid = Hybrid::new(in_segments(&bits, 2), 1);
@@ -541,7 +543,7 @@ mod tests {
 
     #[test]
     fn bits_of_any_offset() {
-        // 5 ones, 8 packed bits 0b1010_0101, 20 zeros.
+        // 5 ones, 8 bit-packed ones 0b1010_0101, 20 zeros.
         let bytes = Bytes::from_static(&[0x0a, 1, 0x03, 0b1010_0101, 0x28, 0]);
         for offset in 0..9 {
             let mut out = [0xff; 8];

@@ -1,4 +1,4 @@
-//! Writing RLE_DICTIONARY: a page's indices, all in the fewest bits that its largest one takes.
+//! Writing RLE_DICTIONARY: a page's indices, with as few bits as its largest one needs.
 
 use alloc::vec::Vec;
 
@@ -8,16 +8,16 @@ use super::hybrid::encode::HybridEncoder;
 use super::output::Body;
 use crate::growing::COPY_PRICE;
 
-/// Indices that are kept together: 128 KiB.
+/// Indices per piece: 128 KiB.
 const PIECE: usize = 32 << 10;
 
-/// Indices that are copied between two looks at the budget.
+/// Indices that are copied between two checks of the budget.
 const SLICE: usize = 4096;
 
-/// Pieces whose memory is used again for the next page.
+/// Pieces whose memory is reused for the next page.
 const PIECES_KEPT: usize = 4;
 
-/// An encoder of indices. It keeps a page's, for the width that they take stands before them.
+/// An encoder of indices. It keeps a page's indices, because their width precedes them.
 #[derive(Debug, Default)]
 pub(crate) struct IndexEncoder {
     pieces: Vec<Vec<u32>>,
@@ -26,12 +26,12 @@ pub(crate) struct IndexEncoder {
     values: usize,
     /// All indices' bits.
     bits: u32,
-    /// The page, once it is being made, and how much of the piece is in it.
+    /// The page, while it is being built, and how much of the piece is in it.
     page: Option<(HybridEncoder, usize)>,
 }
 
 impl IndexEncoder {
-    /// Takes indices, as many as the budget pays for; says how many.
+    /// Takes as many indices as the budget pays for, and returns how many.
     pub(crate) fn put(&mut self, indices: &[u32], budget: &mut Budget<'_>) -> Result<usize> {
         let mut done = 0;
         while done < indices.len() {
@@ -62,7 +62,7 @@ impl IndexEncoder {
         1 + self.values.div_ceil(8) * self.width() as usize
     }
 
-    /// Ends the page. `None` where the budget was spent before.
+    /// Ends the page. `None` if the budget is spent first.
     pub(crate) fn finish(&mut self, budget: &mut Budget<'_>) -> Result<Option<Body>> {
         if self.page.is_none() {
             let mut page = HybridEncoder::new(self.width(), false);
@@ -88,7 +88,7 @@ impl IndexEncoder {
         Ok(Some(body))
     }
 
-    /// The page's indices, which are not to be encoded after all.
+    /// The page's indices, which will not be encoded after all.
     pub(crate) fn into_pieces(self) -> Vec<Vec<u32>> {
         self.pieces
     }

@@ -1,7 +1,8 @@
 //! The encodings of levels and values, one module each.
 //!
-//! A decoder reads a `stream::Stream`: some of a page's bytes, and a place in them. It decodes into slices that its caller
-//! gives it, any number of values at a time, and stops anywhere: where bytes are missing, and where a call has done enough.
+//! A decoder reads a `stream::Stream`: some of a page's bytes, and a position in them. It decodes into its caller's
+//! slices, any number of values at a time, and can stop anywhere: where bytes are missing, and where a call has done
+//! enough.
 //!
 //! Source: parquet-format's `Encodings.md`.
 
@@ -22,31 +23,32 @@ use marquetry_kernels::utf8;
 
 use crate::growing::SLICE_BYTES;
 
-/// Where a byte string's view will point: the number of the buffer that holds the bytes.
+/// The buffer that a byte string's view will point into, by its number.
 pub(crate) type BufferIndex = u32;
 
-/// What a call of a decoder did. It decodes fewer values than it was asked for where a stream wants bytes first, and where it
-/// has copied, built or checked about [`SLICE_BYTES`]: a value that is larger takes several calls.
+/// What a call of a decoder did. It decodes fewer values than requested if a stream needs bytes first, and once it has
+/// copied, built or checked about [`SLICE_BYTES`]: a larger value takes several calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Decoded {
     /// Values.
     pub(crate) values: usize,
-    /// Bytes that were copied, built or checked, where that depends on more than the number of values.
+    /// Bytes that were copied, built or checked, if that depends on more than the number of values.
     pub(crate) bytes: usize,
 }
 
 impl Decoded {
-    /// Values that cost nothing but their number.
+    /// Values whose cost depends only on their number.
     pub(crate) fn values(values: usize) -> Decoded {
         Decoded { values, bytes: 0 }
     }
 }
 
-/// Checks `slice` bytes more of a long value that must be UTF-8. `checked` bytes of it were checked before; says how many were now.
+/// Checks `slice` more bytes of a long value that must be UTF-8, after the first `checked`. Returns how many were
+/// checked.
 pub(crate) fn check_text_on(value: &[u8], checked: &mut usize, slice: usize) -> Result<usize> {
     let start = *checked;
     let mut end = value.len().min(start + slice);
-    // A slice ends where a character does: no character has more than four bytes.
+    // A slice ends at the end of a character, which has at most four bytes.
     for _ in 1..4 {
         if end > start && value.get(end).is_some_and(|&byte| !utf8::is_boundary(byte)) {
             end -= 1;
@@ -59,7 +61,7 @@ pub(crate) fn check_text_on(value: &[u8], checked: &mut usize, slice: usize) -> 
     Ok(end - start)
 }
 
-/// What is done of a value that is so long that it is written in slices.
+/// How much is done of a value that is long enough to be written in slices.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Part(usize);
 
@@ -68,7 +70,7 @@ impl Part {
     ///
     /// # Errors
     ///
-    /// When it is shorter than what was done of it: it is another value.
+    /// If it is shorter than what was done already: then it is a different value.
     pub(crate) fn next<'a>(&mut self, value: &'a [u8]) -> Result<&'a [u8]> {
         let rest = value.get(self.0..).ok_or_else(|| Error::misuse("another value in the middle of one"))?;
         let now = &rest[..rest.len().min(SLICE_BYTES)];
@@ -76,7 +78,7 @@ impl Part {
         Ok(now)
     }
 
-    /// True when all of the value is done; then it begins anew.
+    /// True if all of the value is done, which also resets it.
     pub(crate) fn is_done(&mut self, value: &[u8]) -> bool {
         let done = self.0 >= value.len();
         if done {
@@ -85,7 +87,7 @@ impl Part {
         done
     }
 
-    /// True where no value is done in part.
+    /// True if no value is partly done.
     pub(crate) fn is_none(self) -> bool {
         self.0 == 0
     }
@@ -96,25 +98,25 @@ impl Part {
     }
 }
 
-/// A value of a text column that is not.
+/// The bytes of a view; `raw` are the view's own.
 pub(crate) fn not_text() -> Error {
     Error::corrupt("text that is not UTF-8")
 }
 
-/// Values of a type that an encoder was not made for.
+/// The error for values of another type than the encoder's.
 pub(crate) fn other_type() -> Error {
     Error::misuse("values of another type than the encoder's")
 }
 
-/// A page that has fewer values than its header said.
+/// The error for a page with fewer values than its header claims.
 pub(crate) fn too_few_values() -> Error {
     Error::corrupt("the page ends before its last value")
 }
 
-/// The most bytes of a number of 64 bits.
+/// Maximum bytes of a 64-bit number.
 pub(crate) const VARINT_BYTES_MAX: usize = 10;
 
-/// Reads an unsigned LEB128 number of at most 64 bits at `at`, and moves `at` behind it.
+/// Reads an unsigned LEB128 number of at most 64 bits at `at`, and moves `at` after it.
 pub(crate) fn varint(bytes: &[u8], at: &mut usize) -> Result<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
@@ -142,7 +144,7 @@ pub(crate) fn to_zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)).cast_unsigned()
 }
 
-/// Writes an unsigned LEB128 number; says how many bytes it took.
+/// Writes an unsigned LEB128 number and returns how many bytes it took.
 pub(crate) fn put_varint(out: &mut [u8; VARINT_BYTES_MAX], mut value: u64) -> usize {
     for (at, byte) in out.iter_mut().enumerate() {
         *byte = value.to_le_bytes()[0] & 0x7f;

@@ -7,18 +7,18 @@ use marquetry_kernels::strings;
 
 use super::view::beyond_buffers;
 
-/// The longest piece: below 1 MiB, which hosts that never wait dislike in one allocation.
+/// The longest piece: below 1 MiB, because hosts that never wait dislike larger allocations.
 pub(crate) const PIECE_BYTES: usize = 960 << 10;
 
-/// The smallest memory that is allocated for a piece.
+/// The smallest allocation for a piece.
 const FIRST_BYTES: usize = 64;
 
-/// Bytes of a page, or of a part of it, one piece after the other. Below 960 KiB it is one piece.
+/// Bytes of a page, or of part of it, as consecutive pieces. Below 960 KiB it is one piece.
 #[derive(Debug, Clone, Default)]
 pub struct Body {
     pieces: Vec<Bytes>,
     bytes: usize,
-    /// The first piece with the room in front of it, if there is some: what stands there is known last.
+    /// The first piece with the space before it, if any, for bytes that are known last.
     roomy: Bytes,
 }
 
@@ -36,7 +36,7 @@ impl Body {
         self.bytes
     }
 
-    /// True when there are no bytes.
+    /// True if there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
@@ -51,7 +51,7 @@ impl Body {
         self.pieces
     }
 
-    /// Adds what another is behind it. Nothing is copied, but what there is room for in front of the other.
+    /// Appends another body. Nothing is copied, except bytes that fit into the space before the other.
     pub fn append(&mut self, mut other: Body) {
         if self.is_empty() || other.put_before(self) {
             *self = other;
@@ -61,12 +61,12 @@ impl Body {
         }
     }
 
-    /// Writes all of `head` into the room in front. False where there is too little, or others have a part of the memory.
+    /// Writes all of `head` into the space before. False if there is too little, or the memory is shared.
     fn put_before(&mut self, head: &Body) -> bool {
         let Some(first) = self.pieces.first_mut() else { return false };
         let start = self.roomy.len().saturating_sub(first.len());
         let Some(free) = start.checked_sub(head.bytes) else { return false };
-        // It is a part of the memory, which is nobody else's now.
+        // It was a slice of the memory, which is no longer shared now.
         *first = Bytes::new();
         match core::mem::take(&mut self.roomy).try_into_mut() {
             Ok(mut memory) => {
@@ -87,7 +87,7 @@ impl Body {
         }
     }
 
-    /// A body of one piece, of what is behind the first `free` bytes: there is room in front of it.
+    /// A body of one piece: what follows the first `free` bytes, which are the space before it.
     pub(crate) fn with_room(memory: Vec<u8>, free: usize) -> Body {
         let (memory, mut body) = (Bytes::from(memory), Body::default());
         body.push(memory.slice(free..));
@@ -97,7 +97,7 @@ impl Body {
         body
     }
 
-    /// Adds a piece behind it. Nothing is copied.
+    /// Appends a piece. Nothing is copied.
     pub(crate) fn push(&mut self, piece: Bytes) {
         if !piece.is_empty() {
             self.bytes += piece.len();
@@ -111,9 +111,9 @@ impl Body {
 pub(crate) struct Output {
     before: Body,
     tail: Vec<u8>,
-    /// Bytes at the start that are left free for what is known only at the end.
+    /// Bytes reserved at the start for what is known only at the end.
     head: usize,
-    /// Bytes of what was written before, for the memory to begin with.
+    /// The size of the previous output, for the first allocation.
     hint: usize,
 }
 
@@ -124,12 +124,12 @@ impl Output {
         self.before.bytes + self.tail.len() - self.head
     }
 
-    /// Nothing was written, nor left free.
+    /// True if nothing was written or reserved.
     pub(crate) fn is_new(&self) -> bool {
         self.tail.is_empty() && self.before.is_empty()
     }
 
-    /// Leaves `bytes` free in front of all others; only before anything is written.
+    /// Reserves `bytes` before all others; only before anything is written.
     pub(crate) fn leave_head(&mut self, bytes: usize) -> Result<()> {
         debug_assert!(self.is_new(), "a head behind bytes");
         self.reserve(bytes)?;
@@ -152,7 +152,8 @@ impl Output {
         Ok(())
     }
 
-    /// Adds strings, each behind its length if `LENGTHS`: `bytes` bytes, in one piece. Not more than [`PIECE_BYTES`].
+    /// Appends strings, each preceded by its length if `LENGTHS`: `bytes` bytes in total, in one piece. At most
+    /// [`PIECE_BYTES`].
     pub(crate) fn put_strings<const LENGTHS: bool>(
         &mut self,
         views: &[u128],
@@ -167,7 +168,7 @@ impl Output {
         strings::append::<LENGTHS>(views, buffers, &mut self.tail).map_err(|_| beyond_buffers())
     }
 
-    /// `bytes` bytes more, all zero and in one piece, to be written. Not more than [`PIECE_BYTES`].
+    /// Appends `bytes` zero bytes in one piece, to be overwritten. At most [`PIECE_BYTES`].
     #[inline]
     pub(crate) fn room(&mut self, bytes: usize) -> Result<&mut [u8]> {
         if self.tail.len() + bytes > PIECE_BYTES {
@@ -179,13 +180,13 @@ impl Output {
         Ok(&mut self.tail[start..])
     }
 
-    /// Takes back the last `bytes` bytes of what [`Output::room`] gave.
+    /// Removes the last `bytes` bytes that [`Output::room`] returned.
     #[inline]
     pub(crate) fn give_back(&mut self, bytes: usize) {
         self.tail.truncate(self.tail.len().saturating_sub(bytes));
     }
 
-    /// Memory for so many bytes more in the same piece.
+    /// Allocates `bytes` more bytes in the same piece.
     #[inline]
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<()> {
         if self.tail.capacity() - self.tail.len() >= bytes { Ok(()) } else { self.grow(bytes) }
@@ -205,11 +206,12 @@ impl Output {
         self.before.push(tail.into());
     }
 
-    /// All that was written, behind `head`, which takes what was left free for it; empty afterwards.
+    /// Returns all that was written, after `head`, which must fit into the reserved bytes; the output is empty
+    /// afterwards.
     ///
     /// # Errors
     ///
-    /// When the head is longer than what was left free.
+    /// If the head is longer than the reserved bytes.
     pub(crate) fn finish(&mut self, head: &[u8]) -> Result<Body> {
         let free = self.head.checked_sub(head.len()).ok_or_else(|| Error::internal("a head without room"))?;
         let Output { before: mut body, mut tail, head: left, .. } = core::mem::take(self);
@@ -217,7 +219,7 @@ impl Output {
             tail[free..left].copy_from_slice(head);
             body = Body::with_room(tail, free);
         } else {
-            // The piece with the room is shared already.
+            // The piece with the reserved bytes is shared already.
             let first = body.pieces.remove(0).slice(left..);
             let pieces = core::mem::take(&mut body).pieces;
             body.push(Bytes::copy_from_slice(head));
@@ -225,7 +227,7 @@ impl Output {
                 body.push(piece);
             }
         }
-        // A little more, for pages are about the same, and strings are written with room behind them.
+        // A little more, because pages vary slightly, and writing strings needs some space after them.
         self.hint = body.bytes + body.bytes / 16;
         Ok(body)
     }
@@ -286,7 +288,7 @@ mod tests {
         };
         let roomy = Body::with_room(b"....values".to_vec(), 4);
         assert_eq!(joined(&roomy), b"values");
-        // What is shared is not written to.
+        // Shared memory is not written to.
         let shared = roomy.clone();
         let (mut one, mut two) = (body(b"ab"), body(b"c"));
         one.append(roomy);

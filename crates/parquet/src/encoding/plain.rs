@@ -15,7 +15,7 @@ use crate::growing::SLICE_BYTES;
 #[derive(Debug, Clone)]
 pub(crate) struct PlainFixed {
     stream: Stream,
-    /// Bytes of the next value that were stepped over, while values are.
+    /// Bytes of the next value that were skipped, while values are skipped.
     skipped: usize,
 }
 
@@ -35,8 +35,8 @@ impl PlainFixed {
         &self.stream
     }
 
-    /// How many of the next `count` values of `width` bytes are there; none if the stream wants bytes first. Asked before
-    /// room is made for wide ones.
+    /// How many of the next `count` values of `width` bytes have arrived; none if the stream needs bytes first. Checked
+    /// before wide ones are allocated.
     pub(crate) fn values_there(&mut self, count: usize, width: usize) -> Result<usize> {
         match self.stream.there().len().checked_div(width) {
             None => Ok(count),
@@ -45,7 +45,7 @@ impl PlainFixed {
         }
     }
 
-    /// Decodes numbers, as many as are there.
+    /// Decodes numbers, as many as have arrived.
     pub(crate) fn decode<T: Plain>(&mut self, out: &mut [T]) -> Result<usize> {
         let values = self.values_there(out.len(), size_of::<T>())?;
         let bytes = values * size_of::<T>();
@@ -54,7 +54,7 @@ impl PlainFixed {
         Ok(values)
     }
 
-    /// Steps over values of `width` bytes, as many as are there; they can be decoded again when all are stepped over.
+    /// Skips values of `width` bytes, as many as have arrived. Decoding can continue once all are skipped.
     pub(crate) fn skip(&mut self, count: usize, width: usize) -> Result<usize> {
         if width == 0 {
             return Ok(count);
@@ -74,7 +74,7 @@ impl PlainFixed {
         Ok(values)
     }
 
-    /// Copies bytes of values, as many as are there.
+    /// Copies bytes of values, as many as have arrived.
     pub(crate) fn decode_bytes(&mut self, out: &mut [u8]) -> Result<usize> {
         if out.len() > self.stream.left() {
             return Err(too_few_values());
@@ -88,7 +88,7 @@ impl PlainFixed {
     }
 }
 
-/// Which byte strings a column takes.
+/// Which byte strings a column accepts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Accept {
     /// The longest, in bytes.
@@ -102,7 +102,7 @@ pub(crate) struct Accept {
 pub(crate) struct PlainByteArray {
     stream: Stream,
     accept: Accept,
-    /// Bytes of the next value that were found to be UTF-8, if it is long.
+    /// Bytes of the next value that have been checked to be UTF-8, if it is long.
     checked: usize,
 }
 
@@ -130,14 +130,14 @@ impl PlainByteArray {
         self.stream.chunk().0
     }
 
-    /// Makes views of the next values; `buffer` is the number under which the chunk will be known.
+    /// Creates views of the next values; `buffer` is the number that the chunk will have.
     pub(crate) fn decode(&mut self, buffer: BufferIndex, out: &mut [u128]) -> Result<Decoded> {
         let longest = self.accept.value_bytes_max;
         let (chunk, start) = self.stream.chunk();
-        // What is to be checked is a slice at a time.
+        // UTF-8 is checked a slice at a time.
         let end = if self.accept.only_text { chunk.len().min(start + SLICE_BYTES) } else { chunk.len() };
         let (bytes, mut at) = (&chunk[..end], start);
-        // Values before a bad one are made first; the next call then says what is wrong with it.
+        // Values before an invalid one are returned first; the next call then reports what is wrong with it.
         match strings::plain(bytes, &mut at, buffer, 0, longest, out) {
             Ok(values) => {
                 let mut decoded = Decoded::values(values);
@@ -153,7 +153,7 @@ impl PlainByteArray {
         }
     }
 
-    /// Makes a view of one value that is long, or does not end in the chunk.
+    /// Creates the view of one value that is long, or does not end in the chunk.
     fn decode_one(&mut self, buffer: BufferIndex, out: &mut [u128]) -> Result<Decoded> {
         let at = self.stream.chunk().1;
         let truncated = || string_error(strings::StringsError::Truncated { at }, 0);
@@ -191,10 +191,10 @@ impl PlainByteArray {
     }
 }
 
-/// Checks that values are UTF-8, which stand in `plain` each behind its length, and have `views`.
+/// Checks that values are UTF-8. In `plain` each is preceded by its length; `views` are their views.
 pub(crate) fn check_plain_text(plain: &[u8], views: &[u128]) -> Result<()> {
-    // Where no length is beyond 127, its four bytes are ASCII: so they end any character that a value leaves unfinished, and
-    // all is UTF-8 exactly if each value is.
+    // If no length is above 127, its four bytes are ASCII and end any character that a value leaves incomplete: so
+    // everything is UTF-8 exactly if each value is.
     let longest = views.iter().map(|&view| cast::low_u32(low_u64(view))).max().unwrap_or(0);
     if longest < 128 && utf8::valid(plain) {
         return Ok(());
@@ -216,7 +216,7 @@ fn low_u64(view: u128) -> u64 {
     view as u64
 }
 
-/// A byte string that cannot be.
+/// The error for an invalid byte string.
 pub(crate) fn string_error(error: strings::StringsError, value_bytes_max: u32) -> Error {
     match error {
         strings::StringsError::Negative { .. } => Error::corrupt("a value of negative length"),
@@ -267,7 +267,7 @@ mod tests {
         assert!(check(&[long.as_bytes(), b"a"]).is_ok());
         assert!(check(&[b"\xc3", b"\xa9"]).is_err());
         assert!(check(&[&long.as_bytes()[..199], b"a"]).is_err());
-        // A length whose bytes would go on a character: 0xa9 is 169.
+        // A length whose bytes would continue a character: 0xa9 is 169.
         assert!(check(&[b"a\xc3", "a".repeat(169).as_bytes()]).is_err());
         assert_eq!(check(&[b"a", b"\xff"]).unwrap_err().message(), "text that is not UTF-8");
     }

@@ -1,9 +1,9 @@
 //! The bytes of a page, a chunk at a time.
 //!
-//! A page can be longer than what one wants to hold of it in one piece. What a decoder reads is a [`Stream`]: a *chunk*, a
-//! place in it, and how much follows. A decoder takes what the chunk has, and where that does not reach, says how many bytes
-//! it needs in one piece: a value, eight packed numbers, a header. It never knows where they come from: out of the
-//! decompressor, out of the input, or out of segments that are held because several streams of a page are read at once.
+//! A page may be longer than what should be held in one piece. So a decoder reads a [`Stream`]: a *chunk*, a position
+//! in it, and the length of what follows. A decoder consumes what the chunk has; if that is not enough, it says how
+//! many bytes it needs in one piece: for a value, eight bit-packed numbers, a header. It never knows where they come
+//! from: the decompressor, the input, or segments that are held because several streams of a page are read at once.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -13,10 +13,10 @@ use marquetry_base::{Budget, Bytes, Error, Result};
 
 use crate::growing::Joining;
 
-/// Bytes that are there, if the stream has so many, when a decoder is made: enough for any encoding's header.
+/// Bytes that are available when a decoder is created, if the stream has that many: enough for any encoding's header.
 pub(crate) const FIRST_BYTES: usize = 64;
 
-/// Bytes that are joined where a segment ends, at least, if they follow: so that small segments cost little each.
+/// Minimum bytes that are joined where a segment ends, if they follow: so small segments cost little each.
 const JOINT_BYTES: usize = 4 << 10;
 
 /// Bytes of a page, held in pieces.
@@ -42,7 +42,7 @@ impl Segments {
         }
     }
 
-    /// Lets go of the last piece; says its bytes.
+    /// Releases the last piece and returns its number of bytes.
     pub(crate) fn pop(&mut self) -> Option<usize> {
         let (start, bytes) = self.parts.pop()?;
         self.length = start;
@@ -57,7 +57,7 @@ impl Segments {
         Stream { behind: self.length, rest: Rest::Held(self.length, Arc::new(self)), ..Stream::default() }
     }
 
-    /// Bytes from `at` on, as far as one segment reaches, at most `most`.
+    /// Bytes from `at` on, up to the end of the segment, at most `most`.
     fn segment(&self, at: usize, most: usize) -> Bytes {
         let behind = self.parts.partition_point(|(start, _)| *start <= at);
         match behind.checked_sub(1).and_then(|last| self.parts.get(last)) {
@@ -70,29 +70,29 @@ impl Segments {
     }
 }
 
-/// A stream of bytes, of which a chunk is there.
+/// A stream of bytes, of which a chunk is available.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stream {
     chunk: Bytes,
     at: usize,
     /// Bytes that follow the chunk.
     behind: usize,
-    /// Bytes at the end of what is supplied that are no part of the stream.
+    /// Bytes at the end of the supplied ones that are not part of the stream.
     surplus: usize,
-    /// Bytes from `at` on that are wanted in one piece; 0 if none are.
+    /// Bytes from `at` on that are needed in one piece; 0 if none are.
     wanted: usize,
     rest: Rest,
-    /// The next chunk, while it is put together of segments.
+    /// The next chunk, while it is joined from segments.
     joint: Option<Box<Joining>>,
 }
 
-/// Where the bytes behind the chunk are.
+/// Where the bytes after the chunk are.
 #[derive(Debug, Clone, Default)]
 enum Rest {
-    /// They are still to come: whoever reads the page supplies them.
+    /// Not here yet: the page's reader supplies them.
     #[default]
     Coming,
-    /// In segments, where the stream ends at this place.
+    /// In segments; the stream ends at this position.
     Held(usize, Arc<Segments>),
 }
 
@@ -104,12 +104,12 @@ impl From<Bytes> for Stream {
 }
 
 impl Stream {
-    /// A stream of `length` bytes that are all to come.
+    /// A stream of `length` bytes, none of which has arrived.
     pub(crate) fn coming(length: usize) -> Stream {
         Stream { behind: length, ..Stream::default() }
     }
 
-    /// What is there of it from here on.
+    /// The available bytes, from here on.
     #[inline]
     pub(crate) fn there(&self) -> &[u8] {
         &self.chunk[self.at..]
@@ -127,13 +127,13 @@ impl Stream {
         self.chunk.len() - self.at + self.behind
     }
 
-    /// True where nothing follows the chunk.
+    /// True if nothing follows the chunk.
     #[inline]
     pub(crate) fn is_last(&self) -> bool {
         self.behind == 0
     }
 
-    /// True if the next `bytes` bytes are there, or all that are left. Otherwise they are wanted from now on.
+    /// True if the next `bytes` bytes are available, or all that are left. Otherwise they are requested.
     #[inline]
     pub(crate) fn has(&mut self, bytes: usize) -> bool {
         let there = self.behind == 0 || self.chunk.len() - self.at >= bytes;
@@ -143,23 +143,23 @@ impl Stream {
         there
     }
 
-    /// True when bytes are wanted that are not there.
+    /// True if requested bytes are not available.
     #[inline]
     pub(crate) fn is_starved(&self) -> bool {
         self.wanted > 0
     }
 
-    /// Bytes wanted in one piece, from here on; not more than are left.
+    /// Bytes requested in one piece, from here on; not more than are left.
     pub(crate) fn wanted(&self) -> usize {
         self.wanted.min(self.left())
     }
 
-    /// True where the bytes behind the chunk are held, so that [`Stream::gather`] gets them.
+    /// True if the bytes after the chunk are held, so that [`Stream::gather`] finds them.
     pub(crate) fn is_held(&self) -> bool {
         matches!(self.rest, Rest::Held(..))
     }
 
-    /// What its bytes are held in.
+    /// The segments that hold its bytes.
     pub(crate) fn segments(&self) -> Option<&Arc<Segments>> {
         match &self.rest {
             Rest::Held(_, segments) => Some(segments),
@@ -167,13 +167,13 @@ impl Stream {
         }
     }
 
-    /// Goes on by so many bytes, which are there.
+    /// Advances by `bytes`, which must be available.
     #[inline]
     pub(crate) fn advance(&mut self, bytes: usize) {
         self.at = (self.at + bytes).min(self.chunk.len());
     }
 
-    /// Goes on by so many bytes, in a stream that is held.
+    /// Advances by `bytes`, in a stream that is held.
     ///
     /// # Errors
     ///
@@ -189,7 +189,7 @@ impl Stream {
         Ok(())
     }
 
-    /// A part of what is left of a stream that is held. Beyond the end there is nothing.
+    /// Part of the rest of a stream that is held. Beyond the end it is empty.
     pub(crate) fn part(&self, start: usize, length: usize) -> Stream {
         let left = self.left();
         let (start, length) = (start.min(left), length.min(left - start.min(left)));
@@ -204,7 +204,7 @@ impl Stream {
         Stream { behind: length, rest, ..Stream::default() }
     }
 
-    /// A place in a stream that is held: bytes from there on, as far as a segment reaches, at most `most`.
+    /// Looks ahead in a stream that is held: bytes from there on, up to the end of the segment, at most `most`.
     pub(crate) fn peek(&self, start: usize, most: usize) -> Bytes {
         let from = self.at + start;
         if from < self.chunk.len() {
@@ -219,20 +219,20 @@ impl Stream {
         }
     }
 
-    /// Ends the stream after `length` bytes of what is left, which are still to come or in the chunk.
+    /// Ends the stream after `length` more bytes, in the chunk or not here yet.
     pub(crate) fn cut(&mut self, length: usize) {
         let (chunk, behind) = (core::mem::take(&mut self.chunk), self.behind + self.surplus);
         self.surplus += (chunk.len() - self.at + self.behind).saturating_sub(length);
         self.supply(chunk, self.at, behind);
     }
 
-    /// Lets go of the chunk: what is left of it will be supplied again.
+    /// Releases the chunk: the rest of it will be supplied again.
     pub(crate) fn rewind(&mut self) {
         self.behind = self.left();
         (self.chunk, self.at) = (Bytes::new(), 0);
     }
 
-    /// Takes a chunk, `at` bytes of which are before what is left, and `behind` bytes follow.
+    /// Supplies a chunk. Its first `at` bytes have been consumed already, and `behind` bytes follow it.
     pub(crate) fn supply(&mut self, mut chunk: Bytes, at: usize, behind: usize) {
         let length = chunk.len() - self.surplus.saturating_sub(behind).min(chunk.len() - at);
         chunk.truncate(length);
@@ -240,11 +240,11 @@ impl Stream {
         self.wanted = 0;
     }
 
-    /// Gets the bytes that are wanted out of the segments. False when the budget was spent before.
+    /// Joins the requested bytes from the segments. False if the budget is spent first.
     ///
     /// # Errors
     ///
-    /// When the memory to join them cannot be allocated.
+    /// If the memory to join them cannot be allocated.
     pub(crate) fn gather(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         let Rest::Held(end, segments) = &self.rest else {
             return Err(Error::internal("bytes that are not held"));
@@ -289,7 +289,7 @@ pub(crate) fn in_segments(bytes: &[u8], length: usize) -> Stream {
     segments.into_stream()
 }
 
-/// For tests: gets what a stream wants, if it wants anything.
+/// For tests: supplies what a stream requests, if anything.
 #[cfg(test)]
 pub(crate) fn feed(stream: &mut Stream) {
     while stream.is_starved() && !stream.gather(&mut Budget::new(0)).unwrap() {}
@@ -349,7 +349,7 @@ mod tests {
                 stream.advance(taken);
                 stream.cut(length - taken);
                 assert_eq!(stream.left(), length - taken, "{length} of a chunk of {chunk}");
-                // The rest comes, or all of it again.
+                // The rest, or everything again.
                 stream.supply(Bytes::from_static(b"0123456789"), taken, 0);
                 assert_eq!(stream.there(), &b"0123456789"[taken..length]);
             }

@@ -1,4 +1,4 @@
-//! Byte strings, out of views, to the bytes of a page.
+//! Byte strings, from views to the bytes of a page.
 
 use marquetry_base::{Budget, Bytes, Price, Result, cast};
 
@@ -7,14 +7,14 @@ use super::output::Output;
 use super::view::{length, view_bytes};
 use crate::growing::SLICE_BYTES;
 
-/// What a byte string costs.
+/// The price of a byte string.
 pub(crate) const STRING_PRICE: Price = Price { kib: 200, kilovalue: 5 << 10 };
 
 /// Byte strings that are written at a time.
 pub(crate) const STRINGS_AT_ONCE: usize = 256;
 
-/// Writes some strings, each behind its length if `LENGTHS`; says how many. Of a long one it writes a slice at a time, which
-/// `part` remembers.
+/// Writes some strings, each preceded by its length if `LENGTHS`, and returns how many. Of a long one it writes a slice
+/// at a time, which `part` keeps track of.
 pub(crate) fn put<const LENGTHS: bool>(
     out: &mut Output,
     part: &mut Part,
@@ -31,7 +31,7 @@ pub(crate) fn put<const LENGTHS: bool>(
             out.put_strings::<LENGTHS>(now, buffers, bytes)?;
             Ok(now.len())
         }
-        // Together they are too much: one by one.
+        // Together they are too long: one by one.
         _ => {
             let Some(view) = now.first() else { return Ok(0) };
             let raw = view.to_le_bytes();
@@ -45,7 +45,7 @@ pub(crate) fn put<const LENGTHS: bool>(
     }
 }
 
-/// Writes a slice of a value; 1 when that was its end.
+/// Writes a slice of a value; returns 1 if that completed it.
 pub(crate) fn put_part(
     out: &mut Output,
     part: &mut Part,

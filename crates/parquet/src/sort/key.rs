@@ -96,8 +96,8 @@ impl Keys {
         self.columns.is_empty()
     }
 
-    /// Appends the key of a row of a batch that has all leaves of the schema, in order. Rows compare as their keys
-    /// do, bytewise. No key is a prefix of another.
+    /// Appends the key of a row of a batch that has all leaves of the schema, in order. Rows are ordered as their keys
+    /// are, bytewise. No key is a prefix of another.
     ///
     /// # Errors
     ///

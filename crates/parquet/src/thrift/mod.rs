@@ -1,6 +1,6 @@
-//! The Thrift compact protocol, in which Parquet's structures are written: read, skimmed, and written.
+//! The Thrift compact protocol, in which Parquet's structures are encoded: reading, skimming and writing.
 //!
-//! Which structures there are is [`format`](mod@crate::format).
+//! The structures themselves are in [`format`](mod@crate::format).
 
 mod read;
 mod skim;

@@ -1,7 +1,7 @@
 //! The Thrift compact protocol, read from a slice.
 //!
 //! Source: Thrift's `thrift-compact-protocol.md`. Only what Parquet's structures need; unknown fields are skipped, as
-//! the format's forward compatibility asks.
+//! the format's forward compatibility requires.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,9 +14,9 @@ use marquetry_base::{Bytes, Error};
 pub enum Stop {
     /// The slice ended in the middle of the structure: more bytes may complete it.
     End,
-    /// The bytes are no such structure; the offset in the slice, and why.
+    /// The bytes are not such a structure: the offset in the slice, and why.
     Corrupt(usize, &'static str),
-    /// A field has another type than this version knows it by. As in Thrift's own readers, it is skipped.
+    /// A field has another type than this version expects. As in Thrift's own readers, it is skipped.
     OtherType,
 }
 
@@ -24,8 +24,8 @@ pub enum Stop {
 pub type Thrift<T> = core::result::Result<T, Stop>;
 
 impl Stop {
-    /// As an error of a structure that should have been whole and begins at `start` of the file. It is told with that place, not
-    /// with the exact byte: a structure that is skimmed is not read where it stands.
+    /// The error for a structure that should have been complete and begins at `start` in the file. Its place is the
+    /// structure's start, not the exact byte: a skimmed structure is not read in place.
     pub fn into_error(self, what: &'static str, start: u64) -> Error {
         let error = match self {
             Stop::End => Error::corrupt(alloc::format!("{what} ends in the middle of its Thrift structure")),
@@ -107,7 +107,7 @@ impl Kind {
         }
     }
 
-    /// Bytes of an element of a list, where all have the same.
+    /// Bytes of an element of a list, if it is the same for all.
     pub(super) fn element_bytes(self) -> Option<usize> {
         match self {
             Kind::True | Kind::False | Kind::I8 => Some(1),
@@ -127,7 +127,7 @@ pub struct Field {
     pub kind: Kind,
 }
 
-/// Structures in structures that a skipped field may hold. Thrift's own readers use 64.
+/// Maximum nesting of structures in a skipped field. Thrift's own readers use 64.
 pub(super) const SKIP_DEPTH_MAX: u32 = 64;
 
 /// A reader of compact-protocol bytes.
@@ -135,7 +135,7 @@ pub(super) const SKIP_DEPTH_MAX: u32 = 64;
 pub struct Reader<'a> {
     data: &'a [u8],
     at: usize,
-    /// Of a digest: the strings of bytes that stand beside it.
+    /// In a digest: the strings that are stored beside it.
     beside: Option<&'a [Bytes]>,
 }
 
@@ -145,13 +145,13 @@ impl<'a> Reader<'a> {
         Reader { data, at: at.min(data.len()), beside: None }
     }
 
-    /// A reader of what is left of a structure that was skimmed. Twice a string's length is written there; or, odd, twice its
-    /// number among those `beside`.
+    /// A reader of the digest of a skimmed structure. A string's head there is twice its length, or, if odd, twice its
+    /// index in `beside` plus one.
     pub(super) fn of_digest(data: &'a [u8], beside: &'a [Bytes]) -> Reader<'a> {
         Reader { data, at: 0, beside: Some(beside) }
     }
 
-    /// Where it stands in the slice.
+    /// The position in the slice.
     pub fn at(&self) -> usize {
         self.at
     }
@@ -236,7 +236,7 @@ impl<'a> Reader<'a> {
         self.take(usize_of(length).ok_or(Stop::End)?)
     }
 
-    /// A string's length; or the string, where it stands beside a digest.
+    /// A string's length; or the string itself, if it is beside a digest.
     fn string_head(&mut self) -> Thrift<Result<u64, &'a Bytes>> {
         let head = self.varint()?;
         match self.beside {
@@ -249,7 +249,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A string of bytes, owned: one that stands beside a digest is shared.
+    /// A string of bytes, owned: one beside a digest is shared.
     pub fn bytes(&mut self) -> Thrift<Bytes> {
         let before = self.at;
         if let Err(beside) = self.string_head()? {
@@ -268,7 +268,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value of a boolean field, which stands in its header.
+    /// The value of a boolean field, which is in its header.
     pub fn bool(&self, field: Field) -> Thrift<bool> {
         match field.kind {
             Kind::True => Ok(true),
@@ -277,7 +277,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next field of a structure, or `None` at its end. `last` is the field before (0 at the start).
+    /// The next field of a structure, or `None` at its end. `last` is the previous field (0 at the start).
     pub fn field(&mut self, last: i16) -> Thrift<Option<Field>> {
         let head = self.byte()?;
         if head == 0 {
@@ -327,7 +327,7 @@ impl<'a> Reader<'a> {
         Ok(length)
     }
 
-    /// Reads a list. What it claims to hold is not allocated ahead, beyond what its bytes can justify.
+    /// Reads a list. Memory is not allocated by its claimed length, beyond what its bytes can justify.
     pub fn each<T>(&mut self, kind: Kind, mut read: impl FnMut(&mut Self) -> Thrift<T>) -> Thrift<Vec<T>> {
         let length = self.list_of(kind)?;
         let mut all = Vec::new();
@@ -351,8 +351,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads a field that should be of `kind`. If it is not, nothing is read, and the structure that it is a field of skips
-    /// it.
+    /// Reads a field that should be of `kind`. If it is not, nothing is read, and its structure skips it.
     pub fn expect<T>(
         &mut self,
         field: Field,
@@ -438,7 +437,8 @@ mod tests {
 
     #[test]
     fn skips_all_types() {
-        // A structure with a list of structures, a map, booleans, a binary and a double; then a byte that is not its.
+        // A structure with a list of structures, a map, booleans, a binary and a double; then a byte that is not part
+        // of it.
         let bytes = [
             0x19, 0x2c, 0x11, 0x00, 0x15, 0x02, 0x00, // 1: list of 2 structures {1: true}, {1: 1}
             0x1b, 0x01, 0x85, 0x01, b'k', 0x04, // 2: map of 1: binary to i32

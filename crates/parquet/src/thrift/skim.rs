@@ -1,8 +1,8 @@
 //! Structures of any size, in steps of any size.
 //!
-//! Nearly every structure of the metadata has some hundred bytes in one piece, and is read at once where it stands. One that is long,
-//! or cut by the border of two pieces, is *skimmed*: a resumable walk that leaves out what nobody knows, sets long strings aside, and
-//! writes down the rest as a *digest*. That is short, so it is then read at once, by the same code.
+//! Nearly every structure of the metadata has a few hundred bytes in one piece, and is read at once, in place. One that
+//! is long, or cut by the end of a piece, is *skimmed*: a resumable walk that leaves out unknown fields, sets long
+//! strings aside, and writes the rest to a *digest*. That is short, so the same code reads it at once.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,7 +13,8 @@ use marquetry_base::{Budget, Bytes, Error, Limit, Limits, Price, Result};
 use super::read::{Kind, Reader, SKIP_DEPTH_MAX, Stop, Thrift};
 use crate::growing::Joining;
 
-/// What is wanted of a value. A value of another kind than is wanted is left out, as Thrift's own readers skip it.
+/// Which parts of a value are needed. A value of another kind than expected is left out, as Thrift's own readers skip
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Wanted {
     /// Nothing.
@@ -24,7 +25,7 @@ pub(crate) enum Wanted {
     Bytes,
     /// A list of scalars.
     Scalars,
-    /// A list of structures, of which these fields.
+    /// A list of structures, and the fields of each.
     Structs(Fields),
     /// Of a list its type and length, but no element.
     Head,
@@ -32,27 +33,27 @@ pub(crate) enum Wanted {
     Struct(Fields),
 }
 
-/// Fields of a structure that are known, by their number. [`ANY`] stands for all numbers, and comes last.
+/// The known fields of a structure, by their number. [`ANY`] stands for all numbers, and comes last.
 pub(crate) type Fields = &'static [(i16, Wanted)];
 
 /// Whatever number a field has.
 pub(crate) const ANY: i16 = i16::MIN;
 
-/// Bytes that are read where they stand: a structure that is not whole within them is skimmed.
+/// Bytes that are read in place: a structure that is not complete within them is skimmed.
 pub(crate) const WHOLE_BYTES_MAX: usize = 16 << 10;
 
-/// The price of what is read where it stands.
+/// The price of reading in place.
 pub(crate) const READ_PRICE: Price = Price::per_kib(1024);
-/// The price of what is skimmed.
+/// The price of skimming.
 const SKIM_PRICE: Price = Price { kib: 1024, kilovalue: 6 * 1024 };
-/// Strings below this are copied: one that is shared holds all that the host supplied with it.
+/// Shorter strings are copied: a shared one holds everything that the host supplied with it.
 const SHARED_BYTES_MIN: u64 = 64 << 10;
-/// Strings below this stand in the digest.
+/// Shorter strings are in the digest.
 const BESIDE_BYTES_MIN: u64 = 256;
 /// Tokens between two looks at the budget.
 const TOKENS_AT_ONCE: usize = 256;
 
-/// What a field becomes that is not of the kind that is wanted: one of a kind that no structure of the format has.
+/// Replaces the kind of a field that is not of the expected kind: a kind that no structure of the format has.
 const OTHER: Kind = Kind::Uuid;
 
 /// A structure that is being skimmed.
@@ -73,23 +74,23 @@ pub(crate) struct Skim {
 
 #[derive(Debug)]
 enum Expects {
-    /// What the innermost structure, list or map has next.
+    /// The next part of the innermost structure, list or map.
     Next,
-    /// One field, after the field `last`, or a structure's end; and no more.
+    /// One field, after the field `last`, or a structure's end; and nothing more.
     Field { last: i16, fields: Fields },
     /// A value of this kind.
     Value(Kind, Wanted),
-    /// So many bytes that nobody wants.
+    /// This many bytes that are not needed.
     Skip(u64),
-    /// So many bytes for the digest.
+    /// This many bytes for the digest.
     Keep(u64),
-    /// So many bytes of a string beside it, after what is there.
+    /// This many bytes of a string beside it, after those so far.
     Beside(u64, Vec<u8>),
-    /// So many more bytes of a long string, after these.
+    /// This many more bytes of a long string, after these.
     Pieces(u64, Box<Joining>),
-    /// Nothing from outside: a long string is being put together.
+    /// No input: a long string is being joined.
     Join(Box<Joining>),
-    /// Nothing: all is there.
+    /// Nothing: it is complete.
     Nothing,
 }
 
@@ -101,7 +102,7 @@ enum Frame {
 }
 
 impl Skim {
-    /// Skims a structure that starts at `start` of the file.
+    /// Skims a structure that starts at `start` in the file.
     pub(crate) fn structure(what: &'static str, start: u64, fields: Fields, limits: &Limits) -> Skim {
         Skim::new(what, start, Expects::Value(Kind::Struct, Wanted::Struct(fields)), limits)
     }
@@ -126,7 +127,7 @@ impl Skim {
         }
     }
 
-    /// Where the next byte is that it wants.
+    /// Where the next byte is that it needs.
     pub(crate) fn at(&self) -> u64 {
         self.at
     }
@@ -136,12 +137,12 @@ impl Skim {
         self.start
     }
 
-    /// Bytes of what is written down.
+    /// Bytes of the digest.
     pub(crate) fn digest_bytes(&self) -> usize {
         self.digest.len()
     }
 
-    /// Bytes that it wants for certain, beginning where it is. None while a string that is there is put together.
+    /// Bytes that it certainly needs, from its position on. None while a string whose bytes have all arrived is joined.
     pub(crate) fn wants(&self) -> u64 {
         match &self.expects {
             Expects::Join(_) | Expects::Nothing => 0,
@@ -151,12 +152,12 @@ impl Skim {
         }
     }
 
-    /// Goes on with the bytes that follow. True when all is there: no byte behind it is taken. False when the bytes, or the budget,
-    /// did not suffice.
+    /// Continues with the bytes that follow. True once it is complete; no byte after it is consumed. False if it needs
+    /// more bytes or budget.
     ///
     /// # Errors
     ///
-    /// `Corrupt` for what is no Thrift, `LimitExceeded` for `structure_bytes`.
+    /// `Corrupt` for invalid Thrift, `LimitExceeded` for `structure_bytes`.
     pub(crate) fn step(&mut self, piece: &Bytes, budget: &mut Budget<'_>) -> Result<bool> {
         let mut at = 0;
         while !matches!(self.expects, Expects::Nothing) {
@@ -179,15 +180,15 @@ impl Skim {
         Ok(matches!(self.expects, Expects::Nothing))
     }
 
-    /// Reads what was written down.
+    /// Reads the digest.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&mut Reader<'_>) -> Thrift<T>) -> Thrift<T> {
         read(&mut Reader::of_digest(&self.digest, &self.beside))
     }
 
-    /// Takes some tokens; says how many. None when the bytes do not suffice for one.
+    /// Takes some tokens and returns how many; none if the next one is incomplete.
     fn tokens(&mut self, piece: &Bytes, at: &mut usize, budget: &mut Budget<'_>) -> Thrift<usize> {
         let start = *at;
-        // Bytes that cost nothing: they are stepped over, or shared.
+        // Bytes that cost nothing: they are skipped, or shared.
         let mut free = 0;
         let mut done = 0;
         while done < TOKENS_AT_ONCE && *at - start - free < WHOLE_BYTES_MAX {
@@ -207,7 +208,7 @@ impl Skim {
                     }
                 }
                 Expects::Keep(wanted) => {
-                    // More than a digest may have is refused when the first part of it is there.
+                    // More than a digest may have is refused when the first part of it has arrived.
                     let kept = whole(wanted).min(WHOLE_BYTES_MAX);
                     self.digest.extend_from_slice(&piece[*at..*at + kept]);
                     *at += kept;
@@ -271,7 +272,7 @@ impl Skim {
         Ok(done)
     }
 
-    /// Takes a token of a few bytes, which may be cut by the end of the piece. False when its end is not there.
+    /// Takes a token of a few bytes, which the end of the piece may cut. False if its end has not arrived.
     fn token(&mut self, expects: Expects, piece: &[u8], at: &mut usize) -> Thrift<bool> {
         match expects {
             Expects::Field { last, fields } => {
@@ -303,7 +304,7 @@ impl Skim {
                     self.expects = Expects::Value(*kind, *wanted);
                 }
                 Some(Frame::Map { key, value, left }) => {
-                    // Keys and values take turns.
+                    // Keys and values alternate.
                     let kind = if *left % 2 == 0 { *key } else { *value };
                     *left -= 1;
                     self.expects = Expects::Value(kind, Wanted::Nothing);
@@ -336,7 +337,7 @@ impl Skim {
         Ok(true)
     }
 
-    /// Begins a field of which something may be wanted. `is_told`: its number is kept, whatever it is.
+    /// Begins a field that may be needed in part. `is_told`: its number is kept in any case.
     fn begin_field(&mut self, id: i16, kind: Kind, wanted: Option<Wanted>, is_told: bool) -> Thrift<()> {
         let fits = match wanted {
             None | Some(Wanted::Nothing) => false,
@@ -359,7 +360,7 @@ impl Skim {
         Ok(())
     }
 
-    /// Takes a value, or begins it. False when its head is not there.
+    /// Takes a value, or begins it. False if its head has not arrived.
     fn value(&mut self, kind: Kind, wanted: Wanted, piece: &[u8], at: &mut usize) -> Thrift<bool> {
         let is_kept = wanted != Wanted::Nothing;
         self.check_depth()?;
@@ -399,7 +400,7 @@ impl Skim {
                     varint(&mut self.digest, u64_of(length));
                 }
                 let inner = match (wanted, kind) {
-                    // The reader refuses elements of another type: none of them needs to be there.
+                    // The reader refuses elements of another type, so none of them is needed.
                     (Wanted::Head, _) => None,
                     (Wanted::Structs(fields), Kind::Struct) => Some(Wanted::Struct(fields)),
                     (Wanted::Structs(_), _)
@@ -431,7 +432,7 @@ impl Skim {
         Ok(true)
     }
 
-    /// What nobody wants may not be nested deeper than a reader would skip.
+    /// What is skipped may not be nested deeper than a reader would skip.
     fn check_depth(&self) -> Thrift<()> {
         self.check_depth_of(0)
     }
@@ -441,7 +442,7 @@ impl Skim {
             Frame::Struct { wanted, .. } | Frame::List { wanted, .. } => *wanted == Wanted::Nothing,
             Frame::Map { .. } => true,
         };
-        // What is wanted is nested a few levels deep; so is all, if it is not skipped.
+        // What is needed is nested a few levels deep; so is everything that is not skipped.
         if self.stack.len() + more > SKIP_DEPTH_MAX as usize
             && self.stack.iter().filter(is_skipped).count() + more > SKIP_DEPTH_MAX as usize
         {
@@ -450,13 +451,13 @@ impl Skim {
         Ok(())
     }
 
-    /// A string is whole, which stands beside the digest.
+    /// Stores a complete string beside the digest.
     fn set_aside(&mut self, string: Bytes) {
         varint(&mut self.digest, u64_of(self.beside.len()) << 1 | 1);
         self.beside.push(string);
     }
 
-    /// A token that may be cut by the end of the piece. `None`: its end is not there.
+    /// A token that the end of the piece may cut. `None` if its end has not arrived.
     fn whole<T>(
         &mut self,
         piece: &[u8],
@@ -471,7 +472,7 @@ impl Skim {
                     Ok(Some(token))
                 }
                 Err(Stop::End) => {
-                    // A token has at most two dozen bytes, so no more are left.
+                    // A token has at most two dozen bytes, so nothing is left over.
                     self.token.extend_from_slice(&piece[*at..]);
                     *at = piece.len();
                     Ok(None)
@@ -494,7 +495,7 @@ impl Skim {
     }
 }
 
-/// What is wanted of a field; `None` of one that nobody knows.
+/// What is needed of a field; `None` if it is unknown.
 fn wanted_of(fields: Fields, id: i16) -> Option<Wanted> {
     fields.iter().find(|(known, _)| *known == id || *known == ANY).map(|(_, wanted)| *wanted)
 }
@@ -507,7 +508,8 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value.to_le_bytes()[0]);
 }
 
-/// An error of memory or limits is told as it is; one of Thrift by what was written down before it, if that is wrong as well.
+/// Errors of memory or limits are reported as they are; for an error of Thrift, what precedes it in the digest is
+/// checked first.
 pub(crate) fn first_fault(
     skim: &Skim,
     fault: Error,

@@ -10,12 +10,12 @@ use marquetry_base::cast::{low_u8, u64_of};
 
 use super::read::Kind;
 
-/// A piece is whole once it has so many bytes: a footer leaves in pieces far below 1 MiB.
+/// A piece ends after this many bytes: a footer is sent in pieces far below 1 MiB.
 const PIECE_BYTES: usize = 64 << 10;
-/// A string of more bytes is a piece of its own, and is shared, not copied.
+/// A longer string is a piece of its own, and is shared, not copied.
 const SHARED_BYTES_MIN: usize = 4 << 10;
 
-/// Writes compact-protocol bytes, as pieces that follow each other.
+/// Writes compact-protocol bytes, as consecutive pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     whole: VecDeque<Bytes>,
@@ -24,7 +24,7 @@ pub(crate) struct Writer {
     length: u64,
 }
 
-/// The fields of a structure, which are written in ascending order.
+/// The fields of a structure, written in ascending order.
 #[derive(Debug)]
 pub(crate) struct Fields<'a> {
     writer: &'a mut Writer,
@@ -32,27 +32,27 @@ pub(crate) struct Fields<'a> {
 }
 
 impl Writer {
-    /// Nothing written.
+    /// An empty writer.
     pub(crate) fn new() -> Writer {
         Writer::default()
     }
 
-    /// Bytes written so far, those that were taken included.
+    /// Bytes written so far, including those already taken.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
-    /// The next piece that is whole.
+    /// The next complete piece.
     pub(crate) fn take(&mut self) -> Option<Bytes> {
         self.whole.pop_front()
     }
 
-    /// True where a piece can be taken.
+    /// True if a piece can be taken.
     pub(crate) fn has_whole(&self) -> bool {
         !self.whole.is_empty()
     }
 
-    /// Makes a piece of what is left.
+    /// Ends the last piece.
     pub(crate) fn finish(&mut self) {
         if !self.current.is_empty() {
             let piece = core::mem::take(&mut self.current);
@@ -60,7 +60,7 @@ impl Writer {
         }
     }
 
-    /// All of it in one piece: for what is known to be short.
+    /// Everything in one piece, if it is known to be short.
     pub(crate) fn into_vec(mut self) -> Vec<u8> {
         if self.whole.is_empty() {
             return self.current;
@@ -100,7 +100,7 @@ impl Writer {
         self.varint((value << 1 ^ value >> 63).cast_unsigned());
     }
 
-    /// A count or an offset, which Thrift has only as a signed number.
+    /// A count or an offset, which Thrift only has as signed numbers.
     pub(crate) fn u64(&mut self, value: u64) {
         self.i64(value.cast_signed());
     }
@@ -111,7 +111,7 @@ impl Writer {
         self.raw(bytes);
     }
 
-    /// A string of bytes, which is shared where it is long.
+    /// A string of bytes, which is shared if it is long.
     pub(crate) fn shared(&mut self, bytes: &Bytes) {
         if bytes.len() < SHARED_BYTES_MIN {
             return self.binary(bytes);
@@ -133,7 +133,7 @@ impl Writer {
         }
     }
 
-    /// The head of a field that follows the field `last`.
+    /// The header of a field that follows the field `last`.
     pub(crate) fn field(&mut self, last: i16, id: i16, kind: Kind) {
         match id.checked_sub(last).and_then(|delta| u8::try_from(delta).ok()) {
             Some(delta @ 1..=15) => self.byte(delta << 4 | kind.number()),
@@ -149,7 +149,7 @@ impl Writer {
         self.byte(0);
     }
 
-    /// A whole structure.
+    /// A complete structure.
     pub(crate) fn structure(&mut self, write: impl FnOnce(&mut Fields<'_>)) {
         self.structure_after(0, write);
     }
@@ -163,7 +163,7 @@ impl Writer {
 }
 
 impl Fields<'_> {
-    /// The head of a field, whose value is then written to what this returns.
+    /// The header of a field, whose value is then written to the returned writer.
     pub(crate) fn head(&mut self, id: i16, kind: Kind) -> &mut Writer {
         self.writer.field(self.last, id, kind);
         self.last = id;
@@ -190,7 +190,7 @@ impl Fields<'_> {
         self.head(id, Kind::I32).i64(value.into());
     }
 
-    /// A count, size or length of 31 bits, which Thrift has only as a signed number.
+    /// A count, size or length of 31 bits, which Thrift only has as signed numbers.
     pub(crate) fn u32(&mut self, id: i16, value: u32) {
         self.i32(id, value.cast_signed());
     }
@@ -210,7 +210,7 @@ impl Fields<'_> {
         self.head(id, Kind::Binary).binary(bytes);
     }
 
-    /// A string that is shared where it is long.
+    /// A string that is shared if it is long.
     pub(crate) fn shared(&mut self, id: i16, bytes: &Bytes) {
         self.head(id, Kind::Binary).shared(bytes);
     }
@@ -220,7 +220,7 @@ impl Fields<'_> {
         self.head(id, Kind::Struct).structure(write);
     }
 
-    /// A structure without fields: what unions say of themselves.
+    /// A structure without fields, as members of unions.
     pub(crate) fn empty(&mut self, id: i16) {
         self.structure(id, |_| {});
     }

@@ -1,7 +1,7 @@
 //! Writing ALP.
 //!
-//! Which powers of ten a page's numbers are decimals of is looked for in its first vector: all are tried on a few values, and
-//! the best of them on a few of each further vector.
+//! The powers of ten are chosen by a page's first vector: all are tried on a few values, and for each further vector,
+//! the best of them on a few of its values.
 //!
 //! Source: `AlpEncoding.md`; A. Afroozeh, L. Kuffo, P. Boncz, "ALP: Adaptive Lossless Floating-Point Compression" (2023).
 
@@ -13,7 +13,7 @@ use marquetry_kernels::pack;
 use super::super::output::{Body, Output};
 use super::{AlpFloat, HEADER_BYTES, OFFSET_BYTES, TENS_F32, TENS_F64, TENTHS_F32, TENTHS_F64};
 
-/// What a value costs, and what choosing powers does for a vector and for a page's first.
+/// The prices of a value, and of choosing powers for a vector, and for a page's first vector.
 const VALUE_PRICE: Price = Price::per_kilovalue(8 << 10);
 const TRY_PRICE: Price = Price::per_kilovalue(4 << 10);
 
@@ -30,8 +30,8 @@ pub(crate) trait AlpValue: AlpFloat {
     /// The value's bits.
     fn to_bits(self) -> u64;
 
-    /// The integer of a value, if decoding that gives the value's bits back. Only what is far below the largest integer that the type
-    /// tells from its neighbours, for so large is what rounds it.
+    /// The integer for a value, if decoding it gives the value's bits back. It must be far below the largest integer
+    /// that the type represents exactly, because numbers of that size are what rounds it.
     fn integer(self, exponent: usize, factor: usize) -> Option<i64>;
 }
 
@@ -46,7 +46,7 @@ macro_rules! alp_value {
             fn integer(self, exponent: usize, factor: usize) -> Option<i64> {
                 const ROUNDS: $type = $rounds;
                 let scaled = self * $tens[exponent] * $tenths[factor];
-                // A sum as large as this has no digits behind the point. (`round` is not in `core`.)
+                // A sum as large as this has no fractional digits. (`round` is not in `core`.)
                 let rounded = scaled + ROUNDS - ROUNDS;
                 let decoded = rounded * $tens[factor] * $tenths[exponent];
                 let is_same = <$type>::to_bits(decoded) == <$type>::to_bits(self);
@@ -66,13 +66,13 @@ type Powers = (usize, usize);
 /// An encoder of pages.
 #[derive(Debug)]
 pub(crate) struct AlpEncoder<T> {
-    /// The vectors, and where each starts among them.
+    /// The vectors, and where each starts.
     vectors: Output,
     starts: Vec<usize>,
     values: usize,
     /// Values that do not fill a vector yet.
     open: Vec<T>,
-    /// The powers that a page's first vector had most of.
+    /// The powers that were best most often in a page's first vector.
     kept: [Powers; KEPT],
 }
 
@@ -89,7 +89,7 @@ impl<T: AlpValue> Default for AlpEncoder<T> {
 }
 
 impl<T: AlpValue> AlpEncoder<T> {
-    /// Takes values, as many as the budget pays for; says how many.
+    /// Takes as many values as the budget pays for, and returns how many.
     pub(crate) fn put(&mut self, values: &[T], budget: &mut Budget<'_>) -> Result<usize> {
         let mut done = 0;
         while done < values.len() {
@@ -115,7 +115,7 @@ impl<T: AlpValue> AlpEncoder<T> {
         Ok(done)
     }
 
-    /// Bytes of the page so far, about.
+    /// Bytes of the page so far, approximately.
     pub(crate) fn bytes(&self) -> usize {
         let closed = self.values - self.open.len();
         let open = (self.vectors.len() * self.open.len()).checked_div(closed);
@@ -141,7 +141,7 @@ impl<T: AlpValue> AlpEncoder<T> {
         Ok(body)
     }
 
-    /// Writes the values that do not fill a vector, if there are any.
+    /// Writes the values that do not fill a vector, if any.
     fn close(&mut self, budget: &mut Budget<'_>) -> Result<()> {
         let mut open = core::mem::take(&mut self.open);
         if !open.is_empty() {
@@ -156,7 +156,7 @@ impl<T: AlpValue> AlpEncoder<T> {
     fn vector(&mut self, values: &[T], budget: &mut Budget<'_>) -> Result<()> {
         let (exponent, factor) = self.powers(values, budget);
         budget.charge(VALUE_PRICE, 0, values.len());
-        // An exception's integer is that of its neighbour, which makes nothing wider.
+        // An exception gets its neighbour's integer, which never needs more bits.
         let mut integers = [0i64; VECTOR];
         let mut exceptions = [0u16; VECTOR];
         let (mut count, mut stand_in) = (0, None);
@@ -203,12 +203,12 @@ impl<T: AlpValue> AlpEncoder<T> {
         Ok(())
     }
 
-    /// The best powers for a vector, by some of its values.
+    /// The best powers for a vector, judged by some of its values.
     fn powers(&mut self, values: &[T], budget: &mut Budget<'_>) -> Powers {
         let step = values.len().div_ceil(TRIED).max(1);
         let cost = |powers: Powers| cost(values.iter().step_by(step).copied(), powers);
         if self.starts.is_empty() {
-            // The first of those that are equally good is kept in front.
+            // Of equally good ones, the first is kept at the front.
             let mut costs = [usize::MAX; KEPT];
             let all = (0..=usize::from(T::EXPONENT_MAX)).flat_map(|e| (0..=e).map(move |f| (e, f)));
             for (tried, powers) in all.enumerate() {
@@ -230,7 +230,7 @@ impl<T: AlpValue> AlpEncoder<T> {
     }
 }
 
-/// The bits that some values take.
+/// The bits that these values take.
 fn cost<T: AlpValue>(values: impl Iterator<Item = T>, (exponent, factor): Powers) -> usize {
     let (mut least, mut most, mut count, mut exceptions) = (i64::MAX, i64::MIN, 0, 0);
     for value in values {

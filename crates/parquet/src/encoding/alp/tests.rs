@@ -38,8 +38,8 @@ impl Encode for f32 {
     }
 }
 
-/// How to encode: the logarithm of a vector's values, exponent, factor, bits wider than need be, and whether exceptions go
-/// from the last to the first.
+/// How to encode: the logarithm of a vector's values, exponent, factor, excess bits, and whether exceptions go from the
+/// last to the first.
 #[derive(Debug, Clone, Copy)]
 struct How(u8, usize, usize, u32, bool);
 
@@ -117,7 +117,7 @@ fn decode<T: Encode>(bytes: &[u8], count: usize, slice: usize) -> Result<Vec<u64
     Ok(found.remove(0))
 }
 
-/// Decimals with all that cannot be one.
+/// Decimals, and all kinds of values that are not.
 fn doubles(count: usize) -> Vec<f64> {
     let odd = [
         f64::NAN,
@@ -210,7 +210,7 @@ fn a_range_beyond_the_signed_largest() {
     assert_eq!(decode::<f32>(&encode(&values, How(3, 0, 0, 0, false)), 3, 3).unwrap(), bits(&values));
 }
 
-/// The last of several exceptions at one position is the value, as if each were written in its turn.
+/// With several exceptions at one position, the last one is the value, as if each were written in turn.
 #[test]
 fn exceptions_in_any_order_and_twice() {
     let values = [0.5, f64::NAN, f64::INFINITY, 0.25, -0.0];

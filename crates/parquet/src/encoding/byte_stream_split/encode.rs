@@ -10,20 +10,20 @@ use super::super::output::{Body, PIECE_BYTES};
 use crate::batch::Slice;
 use crate::growing::{COPY_PRICE, ROOM_PRICE, ROOM_SLICE_BYTES, SLICE_BYTES};
 
-/// What splitting costs: by the bytes, and by the piece of a stream.
+/// The price of splitting: per byte, and per piece of a stream.
 const SPLIT_PRICE: Price = Price { kib: 300, kilovalue: 20 << 10 };
 
 /// Bytes of values that are split at a time.
 const BLOCK_BYTES: usize = 4 << 10;
 
-/// An encoder of values of one width. It keeps a page's: where a stream stands depends on how many they are.
+/// An encoder of values of one width. It keeps a page's values: where a stream starts depends on their number.
 #[derive(Debug)]
 pub(crate) struct SplitEncoder {
     width: usize,
-    /// The values, in pieces of whole ones.
+    /// The values, in pieces of complete values.
     pieces: Vec<Vec<u8>>,
     values: usize,
-    /// The page, once it is being made, in pieces that are as long as can be.
+    /// The page, while it is being built, in pieces of maximum length.
     page: Vec<Vec<u8>>,
     room: usize,
     /// Values in the page.
@@ -36,7 +36,7 @@ impl SplitEncoder {
         SplitEncoder { width, pieces: Vec::new(), values: 0, page: Vec::new(), room: 0, split: 0 }
     }
 
-    /// Takes values, as many as the budget pays for; says how many.
+    /// Takes as many values as the budget pays for, and returns how many.
     pub(crate) fn put(&mut self, values: Slice<'_>, budget: &mut Budget<'_>) -> Result<usize> {
         let (width, bytes) = values.fixed().ok_or_else(other_type)?;
         if width != self.width {
@@ -68,7 +68,7 @@ impl SplitEncoder {
         self.values * self.width
     }
 
-    /// Ends the page. `None` where the budget was spent before.
+    /// Ends the page. `None` if the budget is spent first.
     pub(crate) fn finish(&mut self, budget: &mut Budget<'_>) -> Result<Option<Body>> {
         if !self.make_room(budget)? || !self.split(budget)? {
             return Ok(None);
@@ -77,7 +77,7 @@ impl SplitEncoder {
         for piece in core::mem::take(&mut self.page) {
             body.push(piece.into());
         }
-        // The memory of one piece is used again.
+        // The memory of one piece is reused.
         let mut pieces = core::mem::take(&mut self.pieces);
         pieces.truncate(1);
         pieces.iter_mut().for_each(Vec::clear);
@@ -85,7 +85,7 @@ impl SplitEncoder {
         Ok(Some(body))
     }
 
-    /// Makes the page, zero, a slice at a time. False where the budget is spent before.
+    /// Allocates the page, filled with zeros, a slice at a time. False if the budget is spent first.
     fn make_room(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         while self.room < self.bytes() {
             let left = self.bytes() - self.room;
@@ -107,7 +107,7 @@ impl SplitEncoder {
         Ok(true)
     }
 
-    /// Splits the values into the page. False where the budget is spent before.
+    /// Splits the values into the page. False if the budget is spent first.
     fn split(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         let width = self.width;
         let piece_values = PIECE_BYTES / width;
@@ -136,7 +136,7 @@ impl SplitEncoder {
     }
 }
 
-/// Writes bytes into pieces of which all but the last are full.
+/// Writes bytes into pieces, of which all but the last are full.
 fn write_at(pieces: &mut [Vec<u8>], at: usize, bytes: &[u8]) {
     let (mut piece, mut start, mut bytes) = (at / PIECE_BYTES, at % PIECE_BYTES, bytes);
     while let (Some(to), false) = (pieces.get_mut(piece), bytes.is_empty()) {

@@ -8,42 +8,42 @@ use marquetry_kernels::{differences, pack};
 use super::super::output::{Body, Output};
 use super::super::{VARINT_BYTES_MAX, put_varint, to_zigzag};
 
-/// What a value costs.
+/// The price of a value.
 pub(crate) const VALUE_PRICE: Price = Price::per_kilovalue(2 << 10);
 
-/// Parts of a block that have a width of their own.
+/// Parts of a block, each with its own width.
 const MINIBLOCKS: usize = 4;
 
 /// Values of the largest block.
 pub(crate) const BLOCK_MAX: usize = 256;
 
-/// Values that are written between two looks at the budget.
+/// Values that are written between two checks of the budget.
 const SLICE: usize = 16 * BLOCK_MAX;
 
 /// Bytes of a stream's header: sizes of a block (two bytes) and of its parts (one), the number of values, the first value.
 const HEADER_BYTES_MAX: usize = 3 + 2 * VARINT_BYTES_MAX;
 
-/// Bytes behind what is packed that make packing faster.
+/// Bytes after the bit-packed ones that make bit-packing faster.
 const SLACK: usize = 16;
 
 /// An integer that can be delta-encoded.
 pub(crate) trait DeltaValue: Copy + Default {
-    /// A difference, less the smallest one.
+    /// A difference, minus the smallest one.
     type Packed: Copy + Default;
 
-    /// Values of a block: what Arrow C++ and parquet-rs take for the type.
+    /// Values of a block, as Arrow C++ and parquet-rs choose for the type.
     const BLOCK: usize;
 
-    /// The value, or a difference: those wrap around at the type's width, as all readers have them.
+    /// The value, or a difference: those wrap around at the type's width, as in all readers.
     fn to_i64(self) -> i64;
 
-    /// Makes differences from `before` on, less the smallest, which is returned.
+    /// Computes differences, the first one to `before`, minus the smallest, which is returned.
     fn differences(before: Self, values: &[Self], out: &mut [Self::Packed]) -> Option<Self>;
 
-    /// The bits that differences take.
+    /// The bits that the differences need.
     fn width(packed: &[Self::Packed]) -> u32;
 
-    /// Packs differences; false if there is no room.
+    /// Bit-packs differences; false if there is no room.
     fn pack(width: u32, packed: &[Self::Packed], out: &mut [u8]) -> bool;
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct DeltaEncoder<T> {
     first: T,
     /// The last value that was written.
     last: T,
-    /// Values behind it that do not fill a block yet.
+    /// Values after it that do not fill a block yet.
     open: Vec<T>,
 }
 
@@ -102,12 +102,12 @@ impl<T: DeltaValue> Default for DeltaEncoder<T> {
 impl<T: DeltaValue> DeltaEncoder<T> {
     /// Bytes, if it ended here, about.
     pub(crate) fn bytes(&self) -> usize {
-        // As many for those of the open block as for the others.
+        // Those of the open block are assumed to take as many as the others.
         let open = (self.out.len() * self.open.len()).checked_div(usize::try_from(self.values).unwrap_or(0));
         self.out.len() + open.unwrap_or(0) + HEADER_BYTES_MAX / 2
     }
 
-    /// Takes values, as many as the budget pays for; says how many.
+    /// Takes as many values as the budget pays for, and returns how many.
     pub(crate) fn put(&mut self, values: &[T], budget: &mut Budget<'_>) -> Result<usize> {
         let mut done = 0;
         while done < values.len() {
@@ -178,7 +178,7 @@ impl<T: DeltaValue> DeltaEncoder<T> {
         Ok(body)
     }
 
-    /// Writes a block, or what is left for the last one.
+    /// Writes a block, or the values that are left for the last one.
     fn block(&mut self, values: &[T]) -> Result<()> {
         let miniblock = T::BLOCK / MINIBLOCKS;
         let mut packed = [T::Packed::default(); BLOCK_MAX];
@@ -190,7 +190,7 @@ impl<T: DeltaValue> DeltaEncoder<T> {
         let mut number = [0; VARINT_BYTES_MAX];
         let widths = put_varint(&mut number, to_zigzag(min.to_i64()));
         start[..widths].copy_from_slice(&number[..widths]);
-        // Parts behind the last value have the width 0, and no bytes; the last one is padded.
+        // Parts after the last value have the width 0, and no bytes; the last one is padded.
         let parts = packed.chunks_exact(miniblock).take(values.len().div_ceil(miniblock));
         let mut bytes = 0;
         for (width, part) in start[widths..].iter_mut().zip(parts.clone()) {

@@ -13,7 +13,7 @@ use super::super::{Part, other_type};
 use crate::batch::Slice;
 use crate::growing::SLICE_BYTES;
 
-/// What a value costs whose beginning is compared with that of the one before.
+/// The price of a value whose prefix is compared with the previous value's.
 const PREFIX_PRICE: Price = Price { kib: 300, kilovalue: 12 << 10 };
 
 /// An encoder of byte strings: their lengths, then their bytes.
@@ -25,7 +25,7 @@ pub(crate) struct LengthsEncoder {
 }
 
 impl LengthsEncoder {
-    /// Takes values, as many as the budget pays for; says how many.
+    /// Takes as many values as the budget pays for, and returns how many.
     pub(crate) fn put(&mut self, values: Slice<'_>, budget: &mut Budget<'_>) -> Result<usize> {
         let Slice::ByteArray(views, buffers) = values else { return Err(other_type()) };
         let mut done = 0;
@@ -46,7 +46,7 @@ impl LengthsEncoder {
         Ok(done)
     }
 
-    /// Bytes of the page so far, about.
+    /// Bytes of the page so far, approximately.
     pub(crate) fn bytes(&self) -> usize {
         self.lengths.bytes() + self.out.len()
     }
@@ -60,19 +60,19 @@ impl LengthsEncoder {
     }
 }
 
-/// An encoder of byte strings as what they share with the one before, and what follows.
+/// An encoder of byte strings as the prefixes that they share with the previous one, and suffixes.
 #[derive(Debug, Default)]
 pub(crate) struct PrefixEncoder {
     prefixes: DeltaEncoder<i32>,
     suffixes: DeltaEncoder<i32>,
     out: Output,
     part: Part,
-    /// The last value, as far as it is compared: [`SLICE_BYTES`] at most.
+    /// The last value, as far as it is compared: at most [`SLICE_BYTES`].
     last: Vec<u8>,
 }
 
 impl PrefixEncoder {
-    /// Takes values, as many as the budget pays for; says how many.
+    /// Takes as many values as the budget pays for, and returns how many.
     pub(crate) fn put(&mut self, values: Slice<'_>, budget: &mut Budget<'_>) -> Result<usize> {
         let mut done = 0;
         while done < values.len() {
@@ -91,12 +91,12 @@ impl PrefixEncoder {
         Ok(done)
     }
 
-    /// Bytes of the page so far, about.
+    /// Bytes of the page so far, approximately.
     pub(crate) fn bytes(&self) -> usize {
         self.prefixes.bytes() + self.suffixes.bytes() + self.out.len()
     }
 
-    /// Ends the page. The first value of the next shares nothing with the last of this one: pages stand alone.
+    /// Ends the page. The first value of the next one shares nothing with the last of this one: pages are independent.
     pub(crate) fn finish(&mut self) -> Result<Body> {
         self.part.ended()?;
         self.last.clear();
@@ -108,7 +108,7 @@ impl PrefixEncoder {
 
     fn views(&mut self, views: &[u128], buffers: &[Bytes], budget: &mut Budget<'_>) -> Result<usize> {
         let views = &views[..views.len().min(STRINGS_AT_ONCE)];
-        // The bytes of short strings are in their views, which have to be looked at in memory.
+        // The bytes of short strings are in their views, which must be in memory to be read.
         let mut raw = [[0; 16]; STRINGS_AT_ONCE];
         for (raw, view) in raw.iter_mut().zip(views) {
             *raw = view.to_le_bytes();
@@ -116,7 +116,7 @@ impl PrefixEncoder {
         self.some(views.len(), |at| view_bytes(&raw[at], buffers), budget)
     }
 
-    /// Takes some of `count` values, not more than a slice of bytes; says how many.
+    /// Takes some of `count` values, at most a slice of bytes, and returns how many.
     fn some<'a>(
         &mut self,
         count: usize,

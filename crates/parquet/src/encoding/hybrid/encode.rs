@@ -1,8 +1,8 @@
 //! Writing the hybrid of runs and bit-packed numbers.
 //!
-//! A page is looked at in groups of eight. Where a group begins, as many equal numbers as follow are a run, if that takes
-//! fewer bytes than packing them; else the group is packed. What is written depends on the numbers alone, not on how they
-//! are cut.
+//! A page is examined in groups of eight. Equal numbers from the start of a group on become a run, if that takes fewer
+//! bytes than bit-packing them; otherwise the group is bit-packed. The result depends only on the numbers, not on how
+//! they are split into calls.
 
 use alloc::vec::Vec;
 
@@ -12,32 +12,32 @@ use marquetry_kernels::{bits, pack};
 use super::super::output::{Body, Output};
 use super::super::{VARINT_BYTES_MAX, put_varint};
 
-/// What a number costs, wherever runs end.
+/// The price of a number, wherever runs end.
 pub(crate) const NUMBER_PRICE: Price = Price::per_kilovalue(2 << 10);
-/// What a number of one bit costs, out of a bitmap.
+/// The price of a number of one bit, from a bitmap.
 const BIT_PRICE: Price = Price::per_kilovalue(1500);
-/// What bits cost where they are all the same.
+/// The price of bits that are all equal.
 const SAME_PRICE: Price = Price::per_kilovalue(60);
 
-/// Numbers that are looked at between two looks at the budget.
+/// Numbers that are examined between two checks of the budget.
 const SLICE: usize = 4096;
 
-/// Groups of a packed run at most: so many that its header still takes two bytes. Writers of shorter runs spend a byte for
-/// every 504 numbers.
+/// Maximum groups of a bit-packed run: as many as a header of two bytes can count. Writers of shorter runs spend a byte
+/// for every 504 numbers.
 const GROUPS_MAX: usize = (1 << 13) - 1;
 
-/// Numbers of a run at most: readers count them in 32 bits, with a sign.
+/// Maximum numbers of a run: readers count them in signed 32-bit numbers.
 const RUN_MAX: usize = (1 << 30) - 1;
 
-/// Bytes behind what is packed that make packing faster.
+/// Bytes after the bit-packed ones that make bit-packing faster.
 const SLACK: usize = 16;
 
-/// Bytes of the length in front of levels and booleans.
+/// Bytes of the length before levels and booleans.
 pub(crate) const LENGTH_BYTES: usize = 4;
 
 /// A number that is encoded.
 pub(crate) trait HybridNumber: Copy + Into<u32> + PartialEq + Default {
-    /// Packs whole groups; false if there is no room.
+    /// Bit-packs complete groups; false if there is no room.
     fn pack(width: u32, values: &[Self], out: &mut [u8]) -> bool;
 }
 
@@ -58,26 +58,27 @@ impl HybridNumber for u32 {
 pub(crate) struct HybridEncoder {
     out: Output,
     width: u32,
-    /// There is room for the length in front of the first run.
+    /// There is space for the length before the first run.
     length: bool,
-    /// Groups that are packed, but not written: how many they are stands before them.
+    /// Groups that are bit-packed, but not written: their number must precede them.
     packed: Vec<u8>,
     groups: usize,
-    /// A group that has begun and will be packed.
+    /// An incomplete group that will be bit-packed.
     begun: [u32; 8],
     begun_count: usize,
-    /// So many times `run_of`, since the last group. None while a group has begun.
+    /// How often `run_of` has occurred since the last group. 0 while a group is incomplete.
     run: usize,
     run_of: u32,
 }
 
 impl HybridEncoder {
-    /// An encoder of numbers of `width` bits, at most 32. With `length` room is left for their number of bytes in front.
+    /// An encoder of numbers of `width` bits, at most 32. With `length`, space is reserved for the length in bytes
+    /// before them.
     pub(crate) fn new(width: u32, length: bool) -> HybridEncoder {
         HybridEncoder { width, length, ..HybridEncoder::default() }
     }
 
-    /// Writes the width in front of all numbers, in a byte.
+    /// Writes the width before all numbers, in one byte.
     pub(crate) fn put_width(&mut self) -> Result<()> {
         self.out.put(&[cast::low_u8(self.width.into())])
     }
@@ -89,7 +90,7 @@ impl HybridEncoder {
         self.out.len() + self.packed.len() + open + self.begun_count
     }
 
-    /// Takes numbers, as many as the budget pays for; says how many.
+    /// Takes as many numbers as the budget pays for, and returns how many.
     pub(crate) fn put<T: HybridNumber>(&mut self, values: &[T], budget: &mut Budget<'_>) -> Result<usize> {
         let mut done = 0;
         while done < values.len() {
@@ -104,7 +105,7 @@ impl HybridEncoder {
         Ok(done)
     }
 
-    /// Takes so many times a number.
+    /// Takes a number `count` times.
     pub(crate) fn put_run(&mut self, value: u32, mut count: usize) -> Result<()> {
         while count > 0 {
             if self.run > 0 {
@@ -124,7 +125,7 @@ impl HybridEncoder {
         Ok(())
     }
 
-    /// Takes numbers of one bit, as many as the budget pays for; says how many.
+    /// Takes as many numbers of one bit as the budget pays for, and returns how many.
     pub(crate) fn put_bits(
         &mut self,
         bits: &[u8],
@@ -145,9 +146,10 @@ impl HybridEncoder {
         Ok(done)
     }
 
-    /// Ends the page: its bytes, behind their number in four bytes if `with_length`, for which there must be room.
+    /// Ends the page and returns its bytes. With `with_length`, which requires reserved space, they are preceded by
+    /// their length in four bytes.
     pub(crate) fn finish(&mut self, with_length: bool) -> Result<Body> {
-        // At the end a run pays wherever it is shorter than the groups.
+        // At the end, a run pays whenever it is shorter than the groups.
         let groups_bytes = self.run.div_ceil(8) * self.width as usize + usize::from(self.groups == 0);
         if self.run > 0 && self.run_bytes() < groups_bytes {
             self.write_run()?;
@@ -200,7 +202,7 @@ impl HybridEncoder {
         Ok(())
     }
 
-    /// Takes a few thousand bits; says what that cost.
+    /// Takes a few thousand bits and returns what that cost.
     fn put_bits_slice(&mut self, bytes: &[u8], first: usize, count: usize) -> Result<u64> {
         let (mut at, mut same_bits) = (0, 0);
         while at < count {
@@ -240,7 +242,7 @@ impl HybridEncoder {
         Ok(SAME_PRICE.of(0, same_bits) + BIT_PRICE.of(0, count - same_bits))
     }
 
-    /// A number of a group that is to be packed.
+    /// Adds a number to a group that will be bit-packed.
     fn begin(&mut self, value: u32) -> Result<()> {
         self.begun[self.begun_count] = value;
         self.begun_count += 1;
@@ -252,7 +254,7 @@ impl HybridEncoder {
         Ok(())
     }
 
-    /// Ends the run: writes it if that pays, else packs what it is.
+    /// Ends the run: writes it if that pays, otherwise bit-packs its numbers.
     fn settle(&mut self) -> Result<()> {
         if self.run == 0 {
             return Ok(());
@@ -270,10 +272,10 @@ impl HybridEncoder {
         Ok(())
     }
 
-    /// The shortest run that is written. It has a header: where groups are packed before it, those behind it most often need one
-    /// of their own then; where none are, its groups would have needed one. (What follows is not known yet. Of rows of
-    /// which a twentieth are null, and of runs of two values, this makes the smallest pages.) Shorter ones than a group
-    /// are never written, which would be slow to read.
+    /// The shortest run that is written. A run needs a header. If bit-packed groups precede it, those that follow it
+    /// will most likely need a header of their own; if none do, its own groups would have needed one. (What follows is
+    /// not known yet. For rows with a twentieth of nulls, and for runs of two values, this gives the smallest pages.)
+    /// Runs shorter than a group, which would be slow to read, are never written.
     fn least_run(&self) -> usize {
         if self.width == 0 {
             return 1;
@@ -286,7 +288,7 @@ impl HybridEncoder {
         self.width.div_ceil(8) as usize
     }
 
-    /// What the run takes.
+    /// Bytes of the run.
     fn run_bytes(&self) -> usize {
         let header = put_varint(&mut [0; VARINT_BYTES_MAX], cast::u64_of(self.run) << 1);
         header + self.value_bytes()
@@ -316,7 +318,7 @@ impl HybridEncoder {
         if self.groups == GROUPS_MAX { self.write_packed() } else { Ok(()) }
     }
 
-    /// Packs whole groups.
+    /// Bit-packs complete groups.
     fn pack_groups<T: HybridNumber>(&mut self, mut values: &[T]) -> Result<()> {
         while !values.is_empty() {
             let groups = (values.len() / 8).min(GROUPS_MAX - self.groups);
@@ -342,7 +344,7 @@ impl HybridEncoder {
         self.packed.try_reserve(bytes).map_err(|_| Error::out_of_memory(bytes))
     }
 
-    /// Writes the groups that are packed.
+    /// Writes the bit-packed groups.
     fn write_packed(&mut self) -> Result<()> {
         if self.groups > 0 {
             self.write_header(cast::u64_of(self.groups) << 1 | 1)?;
@@ -363,7 +365,7 @@ impl HybridEncoder {
     }
 }
 
-/// A page of more bytes than its length can say.
+/// The error for a page that is longer than its length can say.
 fn too_long() -> Error {
     Error::too_large("levels or booleans of 4 GiB or more in one page")
 }
@@ -371,13 +373,13 @@ fn too_long() -> Error {
 /// How many of the first numbers are `value`.
 fn same<T: HybridNumber>(values: &[T], value: u32) -> usize {
     let (groups, _) = values.as_chunks::<16>();
-    // Sixteen at a time are compared without a branch for each.
+    // Sixteen at a time are compared, without a branch for each.
     let all = |group: &&[T; 16]| group.iter().fold(true, |same, &number| same & (number.into() == value));
     let sure = groups.iter().take_while(all).count() * 16;
     sure + values[sure..].iter().take_while(|&&number| number.into() == value).count()
 }
 
-/// True where all of a group are the same.
+/// True if all numbers of a group are equal.
 #[inline]
 fn is_uniform<T: HybridNumber>(group: &[T; 8]) -> bool {
     // Without a branch for each.
@@ -395,7 +397,7 @@ mod tests {
         body.pieces().concat()
     }
 
-    /// Numbers of `width` bits in runs and without, from a seed.
+    /// Numbers of `width` bits, some in runs, from a seed.
     fn numbers(width: u32, count: usize, seed: u64) -> Vec<u32> {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut next = || {
@@ -495,10 +497,10 @@ mod tests {
         assert_eq!(encode(3, &[5u32; 3], 1), [6, 5]);
         assert_eq!(encode(20, &[5u32; 100], 7), [200, 1, 5, 0, 0]);
         assert_eq!(encode(0, &[0u32; 1000], 7), [208, 15]);
-        // A run of 8 single bits inside of others takes more than the byte it would be.
+        // A run of 8 single bits among others takes more than the byte that it replaces.
         let mixed: Vec<u32> = (0..64).map(|at| u32::from(at % 2 == 0 && !(16..32).contains(&at))).collect();
         assert_eq!(encode(1, &mixed, 64).len(), 9);
-        // Packed runs are long.
+        // Bit-packed runs are long.
         let alternating: Vec<u32> = (0..65_528).map(|at| at % 2).collect();
         assert_eq!(encode(1, &alternating, 1000).len(), 8191 + 2);
     }

@@ -8,7 +8,7 @@ use super::super::{Part, other_type, strings};
 use crate::batch::Slice;
 use crate::growing::{COPY_PRICE, SLICE_BYTES};
 
-/// Room in front of a page for its levels, where they are runs, and its header: so all of it can be one piece.
+/// Space before a page for its header, and for its levels if they are runs, so that everything can be one piece.
 const HEAD_BYTES: usize = 64;
 
 /// Bits that are copied at a time.
@@ -21,7 +21,7 @@ pub(crate) struct PlainEncoder {
     /// Bits that do not fill a byte yet, and how many.
     bits: u8,
     bit_count: usize,
-    /// What is done of a long value.
+    /// How much of a long value is done.
     part: Part,
 }
 
