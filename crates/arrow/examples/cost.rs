@@ -1,9 +1,9 @@
-//! What a batch costs to hand over, in microseconds: the median of many.
+//! Measures the conversion of a batch, in microseconds: the median of many.
 //!
 //! `cargo run --release -p marquetry-arrow --example cost [file.parquet …]`
 //!
-//! Of each file all batches are read first, once with values and once with dictionaries kept, and then handed over column by column.
-//! Without files, one is made: 8,192 rows of columns of each kind.
+//! All batches of each file are read first, once with values and once with dictionaries kept, and then converted column
+//! by column. Without files, one is created: 8,192 rows of columns of each kind.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn measure(file: Bytes) -> Result<()> {
     println!("| column | Arrow type | µs a batch, median | assembling offsets in the engine |");
     println!("|---|---|--:|--:|");
     for keep_dictionaries in [false, true] {
-        // The values of a column, by its number: those of all batches.
+        // The times of a column, by its number: with values, and with dictionaries, for each batch.
         let mut times: BTreeMap<usize, Vec<(f64, f64)>> = BTreeMap::new();
         let mut types = BTreeMap::new();
         for (number, child) in metadata.schema.children(0).enumerate() {
@@ -105,7 +105,7 @@ fn median(mut run: impl FnMut()) -> f64 {
     times[REPLAYS / 2]
 }
 
-/// A file of one batch.
+/// Creates a file of one batch.
 fn made() -> Vec<u8> {
     let message = "message m {
         REQUIRED INT64 int64; OPTIONAL INT64 int64_null; REQUIRED INT32 int8 (INTEGER(8,true));

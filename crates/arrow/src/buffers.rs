@@ -18,8 +18,8 @@ pub(crate) fn buffer<T: NoUninit + Send + Sync>(values: &Buffer<T>) -> arrow_buf
     Bytes::from_owner(Owner(values.clone())).into()
 }
 
-/// The same memory, as Arrow's values of a type of the same size; copied if it is not aligned for that, which only
-/// happens with bytes.
+/// The same memory, as Arrow values of a type of the same size. It is copied if it is not aligned for that type, which
+/// only happens with bytes.
 pub(crate) fn scalars<T: NoUninit + Send + Sync, N: ArrowNativeType>(values: &Buffer<T>) -> ScalarBuffer<N> {
     let bytes = size_of_val::<[T]>(values);
     let length = bytes / size_of::<N>();

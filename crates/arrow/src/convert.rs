@@ -53,28 +53,28 @@ struct Dictionaries(HashMap<usize, (Arc<Values>, ArrayRef)>);
 type Made = (Option<FieldRef>, ArrayRef);
 
 impl ToArrow {
-    /// For batches of `leaves`, which must be those of
-    /// [`ReadOptions::leaves`](marquetry_parquet::read::ReadOptions::leaves): `None` for all.
+    /// For batches of `leaves`, which must be the ones passed as
+    /// [`ReadOptions::leaves`](marquetry_parquet::read::ReadOptions::leaves); `None` for all.
     ///
     /// # Errors
     ///
-    /// As for [`arrow_schema`](crate::arrow_schema()).
+    /// Those of [`arrow_schema`](crate::arrow_schema()).
     pub fn new(schema: &Schema, leaves: Option<&[usize]>) -> Result<ToArrow> {
         ToArrow::with_options(schema, leaves, ArrowOptions::default())
     }
 
-    /// [`ToArrow::new`], with a choice where a Parquet type has more than one Arrow type.
+    /// [`ToArrow::new`], with a choice for Parquet types that have more than one Arrow type.
     ///
     /// # Errors
     ///
-    /// As for [`arrow_schema`](crate::arrow_schema()).
+    /// Those of [`arrow_schema`](crate::arrow_schema()).
     pub fn with_options(schema: &Schema, leaves: Option<&[usize]>, options: ArrowOptions) -> Result<ToArrow> {
         ToArrow::of_columns(schema, leaves, columns(schema, leaves, options)?)
     }
 
-    /// For a file: as [`ToArrow::with_options`], and applies the Arrow schema that its writer stored
-    /// (`ARROW:schema`), if any: types are then the writer's, as far as they can hold the file's values. The record
-    /// batches' metadata is the footer's, without that schema, together with the schema's own.
+    /// For a file: like [`ToArrow::with_options`], and applies the Arrow schema that its writer stored
+    /// (`ARROW:schema`), if any: types are then the writer's, as far as they can hold the file's values. The metadata
+    /// of record batches is the footer's, without that schema, together with the schema's own.
     ///
     /// A stored schema that cannot be read, or has another number of columns, is ignored, and the types are those of
     /// the Parquet schema; [`ToArrow::stored_schema_error`] then returns the reason. To treat that as an error, check
@@ -83,7 +83,7 @@ impl ToArrow {
     ///
     /// # Errors
     ///
-    /// As for [`arrow_schema`](crate::arrow_schema()).
+    /// Those of [`arrow_schema`](crate::arrow_schema()).
     pub fn of_file(
         metadata: &FileMetaData,
         leaves: Option<&[usize]>,
@@ -92,7 +92,7 @@ impl ToArrow {
         ToArrow::of_table(&metadata.schema, &metadata.key_values, leaves, options)
     }
 
-    /// The same for a table of many files, say: what it says of itself has the Arrow schema in it, where there is one.
+    /// The same for a table, for example of many files. Its key-value metadata contains the Arrow schema, if any.
     ///
     /// # Errors
     ///
@@ -123,7 +123,7 @@ impl ToArrow {
         Ok(to_arrow)
     }
 
-    /// Why the Arrow schema that the file's writer stored was not applied; `None` if it was, or there was none.
+    /// Why the stored Arrow schema was not applied; `None` if it was applied, or there was none.
     pub fn stored_schema_error(&self) -> Option<&Error> {
         self.stored_schema_error.as_ref()
     }
@@ -205,7 +205,7 @@ impl ToArrow {
     }
 }
 
-/// The array with the type of the file's own Arrow schema.
+/// The array, converted to the type in the file's own Arrow schema.
 fn stored(column: &Column, (other, array): Made) -> Result<Made> {
     let Some(wanted) = &column.stored else { return Ok((other, array)) };
     let (field, array) = retype::apply(array, wanted)?;
@@ -224,7 +224,7 @@ impl Dictionaries {
             let found = column_of(*leaf).ok_or_else(|| {
                 Error::misuse(format!("a batch without the leaf {path}, or of other leaves"))
             })?;
-            // Used as it is: nothing has to be assembled.
+            // Shared as it is: nothing has to be assembled.
             if found.levels.is_none() && (found.layout == Layout::Spaced || found.nulls == 0) {
                 let validity = found.validity.as_ref();
                 return make.leaf(&column.plan, &found.values, validity, validity, true);
@@ -235,7 +235,7 @@ impl Dictionaries {
     }
 }
 
-/// Makes a column's arrays.
+/// Builds a column's arrays.
 struct Make<'m, F> {
     dictionaries: &'m mut Dictionaries,
     first_row: u64,
@@ -243,8 +243,7 @@ struct Make<'m, F> {
 }
 
 impl<'a, F: Fn(usize) -> Option<&'a ColumnBatch>> Make<'_, F> {
-    /// `present` has the slots of the surrounding struct that are not null, if it is in one; `is_row`: slots are
-    /// rows.
+    /// `present`: the slots of the surrounding struct that are not null, if it is in one. `is_row`: slots are rows.
     fn array(&mut self, plan: &Plan, array: &Array, present: Option<&Bitmap>, is_row: bool) -> Result<Made> {
         let validity = array.validity.as_ref();
         // A nullable field is null where the struct around it is.
@@ -338,8 +337,8 @@ impl<'a, F: Fn(usize) -> Option<&'a ColumnBatch>> Make<'_, F> {
         let is_placed = validity.is_none() && !indices.is_empty();
         let entries = if dictionary.is_empty() && is_placed && !(self.column_of)(leaf).is_none_or(has_values)
         {
-            // A required field of nothing but null structs: its slots point at a dictionary's first entry, and there is none. As
-            // a plain one's are zero or empty, so is this one.
+            // A required field whose structs are all null: its slots point to a dictionary's first entry, which does
+            // not exist. This supplies a zero or empty entry, as plain columns have in such slots.
             array(&default_of(dictionary), data_type, None, Some(&[false].into_iter().collect()))?
         } else {
             self.dictionaries.entries(leaf, dictionary, data_type)?
@@ -356,7 +355,7 @@ impl<'a, F: Fn(usize) -> Option<&'a ColumnBatch>> Make<'_, F> {
 }
 
 impl Dictionaries {
-    /// A dictionary's entries: what the latest batch had, if it is the same.
+    /// A dictionary's entries: converted for the previous batch already, if that had the same dictionary.
     fn entries(
         &mut self,
         leaf: usize,
@@ -382,7 +381,7 @@ fn has_values(column: &ColumnBatch) -> bool {
     column.nulls < entries
 }
 
-/// The fields and arrays of what was made, and whether any field is another than its plan's.
+/// The fields and arrays, and whether any field differs from its plan's.
 fn parts<'p>(plans: impl Iterator<Item = &'p Plan>, made: Vec<Made>) -> (Fields, Vec<ArrayRef>, bool) {
     let is_other = made.iter().any(|(field, _)| field.is_some());
     let (fields, arrays): (Vec<FieldRef>, Vec<ArrayRef>) = plans
@@ -397,7 +396,7 @@ fn typed(plan: &Plan, array: ArrayRef, is_other: bool) -> Made {
     (is_other.then(field), array)
 }
 
-/// Offsets, which the engine makes in order.
+/// Offsets, which the engine creates in ascending order.
 fn offsets(offsets: &Buffer<i32>) -> Result<OffsetBuffer<i32>> {
     let is_ordered = offsets.first().is_some_and(|&first| first >= 0) && offsets.is_sorted();
     if !is_ordered {

@@ -1,4 +1,4 @@
-//! How the fields of an Arrow schema are made.
+//! How the fields of an Arrow schema are built.
 
 use arrow_schema::FieldRef;
 
@@ -18,6 +18,6 @@ pub(crate) enum PlanKind {
     Struct(Vec<Plan>),
     /// Of its elements.
     List(Box<Plan>),
-    /// Of its keys and values, and the name of both together.
+    /// The fields of its keys, its values, and the struct of both.
     Map { entries: FieldRef, key: Box<Plan>, value: Box<Plan> },
 }

@@ -1,6 +1,6 @@
-//! Arrays of one type as arrays of the type that the file's writer had: only the conversions that `stored` asks for.
+//! Converts arrays of one type to the type that the file's writer had: only the conversions that `stored` needs.
 //!
-//! The crate `arrow-cast` has them all, and some hundred more; it would take longer to build than the rest of this
+//! The crate `arrow-cast` has all of them, and a hundred more; but it would take longer to build than the rest of this
 //! workspace, and its strings panic beyond 2 GiB.
 
 use std::collections::HashMap;
@@ -18,13 +18,12 @@ use arrow_schema::{ArrowError, DataType, FieldRef, TimeUnit};
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Limit, Limits, Result};
 
-/// An array with the field's type; with it the actual field, which differs if dictionaries were kept.
+/// Converts an array to the field's type. Also returns the actual field, which differs if dictionaries were kept.
 ///
 /// # Errors
 ///
-/// `Conversion` for values that the type cannot hold: more entries than a dictionary's index type can count, lists
-/// whose length is not the fixed one, decimals beyond the width; `LimitExceeded` for strings that together are too
-/// long.
+/// `Conversion` for values that the type cannot hold: more entries than a dictionary's index type can count, lists that
+/// do not have the fixed length, decimals beyond the width; `LimitExceeded` for strings that together are too long.
 pub(crate) fn apply(array: ArrayRef, field: &FieldRef) -> Result<(FieldRef, ArrayRef)> {
     let array = convert(array, field.data_type())?;
     if array.data_type() == field.data_type() {
@@ -73,7 +72,7 @@ fn convert(array: ArrayRef, to: &DataType) -> Result<ArrayRef> {
             let pairs = pairs.as_struct().clone();
             Ok(Arc::new(MapArray::try_new(entries, offsets, pairs, nulls, false).map_err(refused)?))
         }
-        // A kept dictionary: as one of the stored type, or else with entries of the stored type.
+        // A kept dictionary: becomes one of the stored type, or at least gets entries of the stored type.
         (Dictionary(..), Dictionary(key, value)) => {
             let kept = array.as_dictionary::<UInt32Type>();
             let values = convert(Arc::clone(kept.values()), value)?;
@@ -130,7 +129,7 @@ fn convert(array: ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
 }
 
-/// Contiguous strings. As views into pages and dictionaries they may share bytes; here each takes its own.
+/// Contiguous strings. As views into pages and dictionaries they may share bytes; here each has its own.
 fn strings<'a, T: ByteArrayType>(
     values: impl Iterator<Item = Option<&'a (impl AsRef<[u8]> + ?Sized + 'a)>> + Clone,
     nulls: Option<&NullBuffer>,
@@ -155,7 +154,7 @@ fn strings<'a, T: ByteArrayType>(
     Ok(Arc::new(made.map_err(refused)?))
 }
 
-/// The distinct values, and for each value its index among them.
+/// The distinct values, and for each value the index of its distinct value.
 fn distinct<T: std::hash::Hash + Eq + Copy>(
     values: impl Iterator<Item = Option<T>>,
 ) -> (Vec<Option<usize>>, Vec<T>) {
@@ -206,10 +205,10 @@ fn dictionary(
     }
 }
 
-/// The most entries of a column's lists in a batch, where null lists take as many as others: 8,192 rows of 16,384.
+/// Maximum entries of a column's lists in a batch, where null lists take as many as others: 8,192 rows of 16,384.
 const SLOTS_MAX: u64 = 1 << 27;
 
-/// Lists of one fixed length; a null list takes as many null entries.
+/// Lists of one fixed length; a null list takes the same number of null entries.
 fn fixed_lists(array: &ArrayRef, element: &FieldRef, length: i32) -> Result<ArrayRef> {
     let (_, offsets, values, nulls) = array.as_list::<i32>().clone().into_parts();
     let size = usize::try_from(length).map_err(|_| Error::internal("lists of a negative length"))?;
@@ -228,7 +227,7 @@ fn fixed_lists(array: &ArrayRef, element: &FieldRef, length: i32) -> Result<Arra
     let values = if is_dense && offsets[0] == 0 {
         values.slice(0, size * array.len())
     } else {
-        // Null lists become nulls that are not in the file.
+        // Null lists become null entries that are not in the file.
         let slots = u64_of(array.len()).saturating_mul(u64_of(size));
         if slots > SLOTS_MAX {
             return Err(Error::too_large(format!(

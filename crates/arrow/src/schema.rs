@@ -19,18 +19,18 @@ use marquetry_parquet::schema::{
 use crate::plan::{Plan, PlanKind};
 use crate::stored;
 
-/// The key of a field's metadata that holds its Parquet field id, as pyarrow and parquet-rs have it.
+/// The metadata key for a field's Parquet field id, as in pyarrow and parquet-rs.
 pub(crate) const FIELD_ID_KEY: &str = "PARQUET:field_id";
 
-/// The choices for Parquet types that have more than one Arrow type.
+/// Choices for Parquet types that have more than one Arrow type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArrowOptions {
     /// DECIMALs of up to 9 digits on INT32 become Decimal32, and those of up to 18 on INT64 Decimal64, without a
     /// copy. Off by default: they are widened to Decimal128, as in pyarrow and parquet-rs, because many programs do
     /// not know the narrower types.
     pub narrow_decimals: bool,
-    /// The unit of INT96 timestamps: nanoseconds by default, as in pyarrow and parquet-rs, which reach from 1677 to
-    /// 2262; a timestamp outside is an error. A coarser unit rounds down, towards the past.
+    /// The unit of INT96 timestamps: nanoseconds by default, as in pyarrow and parquet-rs. Nanoseconds reach from 1677
+    /// to 2262; a timestamp outside of that is an error. A coarser unit rounds down, towards the past.
     pub int96_unit: TimeUnit,
 }
 
@@ -40,14 +40,14 @@ impl Default for ArrowOptions {
     }
 }
 
-/// The Arrow schema of `leaves`, which are those of [`ReadOptions::leaves`](marquetry_parquet::read::ReadOptions::leaves): `None` for
-/// all. Its fields are the root's children that contain any of these leaves, in the order in which their first leaves
-/// are listed.
+/// The Arrow schema of `leaves`, which are those passed as
+/// [`ReadOptions::leaves`](marquetry_parquet::read::ReadOptions::leaves); `None` for all. Its fields are the root's
+/// children that contain any of these leaves, in the order of their first listed leaves.
 ///
 /// # Errors
 ///
-/// `Misuse` for a leaf that does not exist or is listed twice; `Corrupt` for LIST and MAP groups that are neither by
-/// any rule; `Unsupported` for types that Arrow lacks: DECIMALs of more than 76 digits.
+/// `Misuse` for a leaf that does not exist or is listed twice; `Corrupt` for LIST and MAP groups that no rule makes
+/// one; `Unsupported` for types that Arrow lacks: DECIMALs of more than 76 digits.
 pub fn arrow_schema(schema: &Schema, leaves: Option<&[usize]>) -> Result<arrow_schema::Schema> {
     let columns = columns(schema, leaves, ArrowOptions::default())?;
     Ok(arrow_schema::Schema::new(fields_of(columns.iter().map(|column| &column.plan))))
@@ -79,13 +79,14 @@ pub(crate) fn apply_stored(
     Ok(())
 }
 
-/// A child of the root, and what it is converted to.
+/// A child of the root, and its conversion.
 #[derive(Debug)]
 pub(crate) struct Column {
     pub(crate) shape: Shape,
     pub(crate) plan: Plan,
     pub(crate) assembler: Assembler,
-    /// The type that the file's writer had, to which the plan's array is converted last; `None` if it is the same.
+    /// The type that the file's writer had, to which the plan's array is converted at the end; `None` if it is the
+    /// same.
     pub(crate) stored: Option<FieldRef>,
 }
 
@@ -96,7 +97,7 @@ impl Column {
     }
 }
 
-/// The columns that `leaves` make.
+/// The columns that contain `leaves`.
 pub(crate) fn columns(
     schema: &Schema,
     leaves: Option<&[usize]>,
@@ -121,7 +122,7 @@ pub(crate) fn columns(
             Some(wanted) => *wanted = true,
         }
     }
-    // Of each leaf the root's child that it is below, until that has been taken.
+    // For each leaf, the root's child above it, until that was taken.
     let mut child_of = vec![None; schema.leaves().len()];
     for child in schema.children(0) {
         schema.leaves_of(child).for_each(|leaf| child_of[leaf] = Some(child));
@@ -163,7 +164,7 @@ fn plan(schema: &Schema, shape: &Shape, options: ArrowOptions, has_id: bool) -> 
                 fields.iter().map(|field| plan(schema, field, options, true)).collect::<Result<_>>()?;
             (DataType::Struct(fields_of(fields.iter())), PlanKind::Struct(fields))
         }
-        // A map without values is a set of keys, for which Arrow has lists only.
+        // A map without values is a set of keys, for which Arrow only has lists.
         ShapeKind::List(_, inner) | ShapeKind::Map(_, inner, None) => {
             let inner = element(inner)?;
             (DataType::List(Arc::clone(&inner.field)), PlanKind::List(inner))
@@ -171,7 +172,7 @@ fn plan(schema: &Schema, shape: &Shape, options: ArrowOptions, has_id: bool) -> 
         ShapeKind::Map(_, key, Some(value)) => {
             let name = &schema.nodes()[schema.nodes()[key.node].parent].name;
             let (mut key, value) = (element(key)?, element(value)?);
-            // Arrow's keys are never null. The format's should not be either; a key that is null is an error.
+            // Arrow's keys are never null. The format's should not be either; a null key is an error.
             if key.field.is_nullable() {
                 key.field = Arc::new(key.field.as_ref().clone().with_nullable(false));
             }
@@ -186,7 +187,7 @@ fn plan(schema: &Schema, shape: &Shape, options: ArrowOptions, has_id: bool) -> 
         metadata.insert(EXTENSION_TYPE_NAME_KEY.to_owned(), name.to_owned());
         metadata.insert(EXTENSION_TYPE_METADATA_KEY.to_owned(), of);
     }
-    // Null has no other slots than null ones, whatever the repetition says.
+    // All slots of Null are null, whatever the repetition says.
     let is_nullable = shape.is_nullable || data_type == DataType::Null;
     let field = Field::new(&node.name, data_type, is_nullable).with_metadata(metadata);
     Ok(Plan { field: Arc::new(field), kind })
@@ -224,7 +225,7 @@ fn leaf_type(schema: &Schema, leaf: &Leaf, options: ArrowOptions) -> Result<Data
         Meaning::Float16 => DataType::Float16,
         Meaning::Float => DataType::Float32,
         Meaning::Double => DataType::Float64,
-        // Read as what it is stored as, nothing is unrecognised.
+        // `read_as` never returns it.
         Meaning::Uuid
         | Meaning::Bson
         | Meaning::Bytes
@@ -239,7 +240,7 @@ fn leaf_type(schema: &Schema, leaf: &Leaf, options: ArrowOptions) -> Result<Data
     })
 }
 
-/// By precision, as pyarrow has it; parquet-rs goes by the width of a FIXED_LEN_BYTE_ARRAY.
+/// By precision, as in pyarrow; parquet-rs goes by the width of a FIXED_LEN_BYTE_ARRAY.
 fn decimal_type(
     physical_type: PhysicalType,
     precision: i32,
@@ -270,7 +271,7 @@ fn time_unit(unit: TimeUnit) -> arrow_schema::TimeUnit {
     }
 }
 
-/// The name and metadata of the extension type that says what Arrow's own type does not.
+/// The name and metadata of the extension type, for meanings that Arrow's own type does not express.
 fn extension(logical_type: &LogicalType) -> Option<(&'static str, String)> {
     Some(match logical_type {
         LogicalType::Uuid => ("arrow.uuid", String::new()),
@@ -287,7 +288,7 @@ fn extension(logical_type: &LogicalType) -> Option<(&'static str, String)> {
 
 /// GeoArrow's metadata, as Arrow C++ writes it: `{"crs":"OGC:CRS84","crs_type":"authority_code","edges":"spherical"}`.
 fn geo_metadata(crs: Option<&str>, edges: Option<EdgeAlgorithm>) -> String {
-    // Only what JSON asks for is escaped, as there.
+    // Only what JSON requires is escaped, as in Arrow C++.
     let quoted = |text: &str| {
         let mut json = Vec::new();
         print::json::escape(&mut json, text);

@@ -1,4 +1,4 @@
-//! `ARROW:schema`: the Arrow schema that Arrow's writers store in a file, and what of it is restored.
+//! `ARROW:schema`: the Arrow schema that Arrow's writers store in a file, and which parts of it are restored.
 //!
 //! Source: what Arrow C++ (`ApplyOriginalMetadata`) and parquet-rs (`apply_hint`) do; it is not part of the format
 //! itself. The Parquet schema is authoritative: names, nullability and values are its own, and a stored type is used
@@ -27,7 +27,7 @@ pub fn stored_schema(metadata: &FileMetaData) -> Result<Option<arrow_schema::Sch
     stored_in(&metadata.key_values)
 }
 
-/// The same of what a table says of itself.
+/// The same, from a table's key-value metadata.
 pub(crate) fn stored_in<'a>(
     key_values: impl IntoIterator<Item = &'a KeyValue>,
 ) -> Result<Option<arrow_schema::Schema>> {
@@ -47,7 +47,7 @@ pub(crate) fn stored_in<'a>(
     Ok(Some(schema))
 }
 
-/// A schema as [`stored_schema`] reads it, and as Arrow's other writers store it.
+/// Encodes a schema in the form that [`stored_schema`] reads, and that Arrow's other writers store.
 pub(crate) fn encoded(schema: &arrow_schema::Schema) -> Vec<u8> {
     let options = IpcWriteOptions::default();
     let mut dictionaries = DictionaryTracker::new(true);
@@ -66,7 +66,7 @@ pub(crate) fn field(schema: &Schema, shape: &Shape, plan: &Plan, stored: &Field)
         (ShapeKind::Struct(shapes), PlanKind::Struct(plans), DataType::Struct(fields)) => {
             let children: HashMap<usize, usize> =
                 schema.children(shape.node).enumerate().map(|(at, child)| (child, at)).collect();
-            // Fields that differ from the group's belong to another group.
+            // If the number of fields differs, the stored schema belongs to another group.
             if children.len() != fields.len() {
                 ours.clone()
             } else {
@@ -121,18 +121,18 @@ pub(crate) fn field(schema: &Schema, shape: &Shape, plan: &Plan, stored: &Field)
     Arc::new(field)
 }
 
-/// The type of a leaf: the stored one, as far as it holds the same values.
+/// The type of a leaf: the stored one, if it can hold the same values.
 fn leaf_type(ours: &DataType, stored: &DataType) -> DataType {
     use DataType::*;
     let is_taken = match (ours, stored) {
         (Utf8View, Utf8 | LargeUtf8) | (BinaryView, Binary | LargeBinary) => true,
-        // Parquet knows no durations, and parquet-rs writes times of whole seconds, and Date64, as integers.
+        // Parquet has no durations, and parquet-rs writes times of whole seconds, and Date64, as integers.
         (Int64, Duration(_) | Timestamp(..) | Date64) => true,
         (Int64, Time64(TimeUnit::Microsecond | TimeUnit::Nanosecond)) => true,
         (Int32, Time32(TimeUnit::Second | TimeUnit::Millisecond)) => true,
         (Date32, Date64) => true,
         (Decimal128(p, s), Decimal32(q, t) | Decimal64(q, t) | Decimal256(q, t)) => (p, s) == (q, t),
-        // Parquet knows instants, but not the zone that they are shown in. Times that are not instants stay so.
+        // Parquet has instants, but not the zone that they are shown in. Times that are not instants stay so.
         (Timestamp(unit, Some(_)), Timestamp(_, Some(zone))) => {
             return Timestamp(*unit, Some(Arc::clone(zone)));
         }

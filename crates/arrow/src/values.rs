@@ -40,7 +40,7 @@ fn fault(slot: usize, error: Error) -> Fault {
     Fault { slot: Some(slot), error }
 }
 
-/// Values as an array of `data_type`. `present` has the slots with a value where `nulls` cannot say so: in a required
+/// Values as an array of `data_type`. `present` has the slots with a value if `nulls` cannot express it: for a required
 /// field of a null struct.
 pub(crate) fn array(
     values: &Values,
@@ -172,7 +172,7 @@ fn timestamps(
     }
 }
 
-/// Integers of 8 and 16 bits, which the format holds in 32.
+/// Integers of 8 and 16 bits, which the format stores in 32.
 fn narrow<P: ArrowPrimitiveType>(
     values: &[i32],
     data_type: &DataType,
@@ -185,7 +185,7 @@ where
         values.iter().map(|&value| P::Native::try_from(value).unwrap_or_default()).collect();
     let differs = narrow.iter().zip(values).position(|(&narrow, &value)| narrow.into() != value);
     if let Some(slot) = differs {
-        // The format leaves open what such a value means; cutting bits off would invent a value.
+        // The format does not define such a value; cutting off bits would invent another.
         let error = Error::corrupt(format!("{} in a column of {data_type}", values[slot]));
         return Err(fault(slot, error));
     }
@@ -245,7 +245,7 @@ fn intervals(
     primitive::<IntervalMonthDayNanoType>(out.into(), data_type, nulls)
 }
 
-/// Decimals of big-endian two's complement bytes, of any length; none are zero.
+/// Decimals from big-endian two's complement bytes of any length; no bytes mean zero.
 fn decimals<'a>(
     values: impl ExactSizeIterator<Item = &'a [u8]>,
     data_type: &DataType,

@@ -1,4 +1,4 @@
-//! Files by others become the same record batches as parquet-rs makes of them.
+//! Files by other writers become the same record batches as in parquet-rs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,18 +27,18 @@ use common::FILE;
 const FOLDERS: &[&str] =
     &["parquet-testing/data", "parquet-testing/data/geospatial", "parquet-testing/shredded_variant", "real"];
 
-/// Files that become no record batches here, and whose fault it is.
+/// Files that cannot become record batches here, and the kind of the error.
 const NOT_OURS: &[(&str, ErrorKind)] = &[
     // README of parquet-testing: the CRC is wrong.
     ("datapage_v1-corrupt-checksum.parquet", ErrorKind::Corrupt),
     ("rle-dict-uncompressed-corrupt-checksum.parquet", ErrorKind::Corrupt),
-    // Years that nanoseconds do not reach: parquet-rs wraps around. Compared in microseconds below.
+    // Years beyond the range of nanoseconds: parquet-rs wraps around. Compared in microseconds below.
     ("int96_from_spark.parquet", ErrorKind::Conversion),
     // Two keys of 1 GiB each, beyond the default limits.
     ("large_string_map.brotli.parquet", ErrorKind::LimitExceeded),
 ];
 
-/// Files that parquet-rs does not read, and what comes of that.
+/// Files that parquet-rs does not read correctly, and what results.
 const NOT_THEIRS: &[(&str, &str)] = &[
     ("dict-page-offset-zero.parquet", "Expected list element type of I64 but got I16"),
     ("nation.dict-malformed.parquet", "Invalid page header"),
@@ -100,7 +100,7 @@ fn timestamps_beyond_nanoseconds() {
     assert_eq!(theirs.num_rows(), 6);
 }
 
-/// Compares a file; false when either is expected not to read it.
+/// Compares a file; false if either implementation is expected to fail.
 fn check(path: &Path, name: &str) -> Result<bool, String> {
     let file = Bytes::from(std::fs::read(path).map_err(|error| error.to_string())?);
     let expected = NOT_OURS.iter().find(|(file, _)| *file == name).map(|(_, kind)| *kind);
@@ -117,7 +117,7 @@ fn check(path: &Path, name: &str) -> Result<bool, String> {
     }
     let kept = ReadOptions { keep_dictionaries: true, ..ReadOptions::default() };
     let kept = read(&file, kept).map_err(|error| format!("with dictionaries: {error:?}"))?;
-    // Their batches can be others: one ends where a writer gave its dictionary up.
+    // Batches may end elsewhere: ours end where a writer abandoned its dictionary.
     for column in 0..ours.first().map_or(0, |(_, batch)| batch.num_columns()) {
         let of = |batches: &[(usize, RecordBatch)]| {
             let arrays: Vec<ArrayRef> =
@@ -136,9 +136,9 @@ fn check(path: &Path, name: &str) -> Result<bool, String> {
     }
 }
 
-/// Compares record batches with what parquet-rs makes of the file.
+/// Compares record batches with those of parquet-rs.
 fn compare(file: &Bytes, ours: &[(usize, RecordBatch)]) -> Result<(), String> {
-    // The Arrow schema that a writer may have left is not applied here either.
+    // An Arrow schema stored by the writer is not applied here either.
     let theirs = theirs(file, ArrowReaderOptions::new().with_skip_arrow_metadata(true))
         .map_err(|error| format!("parquet-rs: {error}"))?;
     let rows: usize = ours.iter().map(|(_, batch)| batch.num_rows()).sum();
@@ -181,7 +181,7 @@ fn batches(file: &Bytes, metadata: &Arc<FileMetaData>, options: ReadOptions) -> 
     Ok(batches)
 }
 
-/// The files of a folder of the corpus; none, put on record, when that part of it is not there.
+/// The files in a folder of the corpus; none, and the skip is recorded, if the folder is missing.
 fn corpus(folder: &str) -> Vec<PathBuf> {
     let Some(folder) = marquetry_testing::corpus_file(folder) else { return Vec::new() };
     let entries = std::fs::read_dir(&folder).unwrap();
@@ -221,7 +221,7 @@ fn same_field(ours: &Field, theirs: &Field) -> Result<(), String> {
     }
 }
 
-/// Compares values; types may differ where this crate gives others on purpose.
+/// Compares values; types may differ where this crate differs on purpose.
 fn same(ours: &ArrayRef, theirs: &ArrayRef) -> Result<(), String> {
     use DataType::{BinaryView, Interval, List, Map, Struct, Utf8View};
     let (our_type, their_type) = (ours.data_type(), theirs.data_type());
@@ -241,7 +241,7 @@ fn same(ours: &ArrayRef, theirs: &ArrayRef) -> Result<(), String> {
             let (ours, theirs) = (ours.as_string_view(), theirs.as_string::<i32>());
             unequal(there().find(|&slot| ours.value(slot) != theirs.value(slot)))
         }
-        // ENUM is text for us.
+        // We treat ENUM as text.
         (Utf8View, DataType::Binary) => {
             let (ours, theirs) = (ours.as_string_view(), theirs.as_binary::<i32>());
             unequal(there().find(|&slot| ours.value(slot).as_bytes() != theirs.value(slot)))
@@ -276,7 +276,7 @@ fn same(ours: &ArrayRef, theirs: &ArrayRef) -> Result<(), String> {
             if our_fields.len() != their_fields.len() {
                 return Err(format!("{our_type}, not {their_type}"));
             }
-            // Below a null there may be anything.
+            // Below a null, values are arbitrary.
             our_fields.iter().zip(their_fields).try_for_each(|(our_field, their_field)| {
                 there().try_for_each(|slot| same(&our_field.slice(slot, 1), &their_field.slice(slot, 1)))
             })
@@ -329,7 +329,7 @@ fn plain(array: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// The field of an array that is looked up; without metadata, in which a dictionary's lacks the extension type.
+/// The field of an array that is looked up. It has no metadata, because a dictionary's lacks the extension type.
 fn retyped(field: &Field, array: &ArrayRef) -> Arc<Field> {
     Arc::new(Field::new(field.name(), array.data_type().clone(), field.is_nullable()))
 }

@@ -1,4 +1,4 @@
-//! Record batches that are written, and read again by us, by parquet-rs and by pyarrow, are the same.
+//! Record batches survive being written and read back by us, by parquet-rs and by pyarrow.
 
 use std::fs::File;
 use std::path::Path;
@@ -85,7 +85,7 @@ fn record_batch(columns: Vec<(Field, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap()
 }
 
-/// Every type that comes back as it was.
+/// Every type that survives the round trip unchanged.
 fn all_types() -> RecordBatch {
     fn ints<P: ArrowPrimitiveType>(values: [P::Native; 3]) -> ArrayRef {
         let [a, b, c] = values;
@@ -161,7 +161,7 @@ fn half(value: f32) -> <Float16Type as ArrowPrimitiveType>::Native {
     <Float16Type as ArrowPrimitiveType>::Native::from_f32(value)
 }
 
-/// Lists, maps and structs in each other.
+/// Nested lists, maps and structs.
 fn nested() -> RecordBatch {
     let int = |name: &str, is_nullable| Arc::new(Field::new(name, DataType::Int32, is_nullable));
     let numbers = Int32Array::from(vec![Some(1), None, Some(3), Some(4), None, Some(6), Some(7), Some(8)]);
@@ -246,7 +246,7 @@ fn what_is_written_comes_back() {
                 assert_eq!(again.schema().field(at), field.as_ref(), "{name}, {what}");
                 assert_eq!(ours.as_ref(), expected.as_ref(), "{name}, {what}, {}", field.name());
             }
-            // As parquet-rs reads it: it takes most of the types back, and all of the values.
+            // As parquet-rs reads it: most types come back, and all values.
             let theirs = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
             let theirs: Vec<RecordBatch> = theirs.map(|batch| batch.unwrap()).collect();
             assert_eq!(theirs.iter().map(RecordBatch::num_rows).sum::<usize>(), given.num_rows());
@@ -262,7 +262,7 @@ fn what_is_written_comes_back() {
     }
 }
 
-/// Many rows, in several record batches, of which the dictionary is another in each.
+/// Many rows in several record batches, each with a different dictionary.
 #[test]
 fn many_rows() {
     let batch = |start: i32, rows: i32| {
@@ -296,7 +296,7 @@ fn many_rows() {
         start += given.num_rows();
         for (ours, expected) in part.columns().iter().zip(given.columns()) {
             match expected.data_type() {
-                // Their entries stand in another order.
+                // Their entries are in a different order.
                 DataType::Dictionary(..) => {
                     let strings = |array: &ArrayRef| {
                         let array =
@@ -313,7 +313,7 @@ fn many_rows() {
     assert_eq!(start, again.num_rows());
 }
 
-/// Types that Parquet has no column for, and values that a column cannot hold.
+/// Types without a Parquet equivalent, and values that a column cannot hold.
 #[test]
 fn what_cannot_be_written() {
     let refused = |data_type: DataType| {
@@ -348,7 +348,7 @@ fn what_cannot_be_written() {
     assert_eq!(error.kind(), ErrorKind::Misuse);
 }
 
-/// Intervals and times of whole seconds are written as what Parquet has.
+/// Intervals and times in seconds are written as types that Parquet has.
 #[test]
 fn what_changes_its_type() {
     let seconds = TimestampSecondArray::from(vec![Some(5), None]).with_timezone("UTC");
@@ -372,7 +372,7 @@ fn what_changes_its_type() {
     assert_eq!(again.column(2), given.column(2));
 }
 
-/// What pyarrow has in memory, written here, is the same to pyarrow when it reads it.
+/// pyarrow reads what we wrote as it was in its memory.
 #[test]
 fn what_pyarrow_has() {
     let Some(python) = marquetry_testing::python() else { return };

@@ -1,4 +1,4 @@
-//! `ARROW:schema`: what writers had comes back, as their own readers give it back.
+//! `ARROW:schema`: the writers' types are restored as their own readers restore them.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ fn what_pyarrow_had_comes_back_as_to_pyarrow() {
         let stream = File::open(path.with_extension("arrow")).unwrap();
         let theirs = arrow_ipc::reader::StreamReader::try_new(stream, None).unwrap().next().unwrap().unwrap();
         match name.as_str() {
-            // pyarrow keeps days; parquet-rs gives the type back, and so is done here.
+            // pyarrow keeps days; parquet-rs restores the type, and so do we.
             "date64" => {
                 assert_eq!(theirs.column(0).data_type(), &DataType::Date32);
                 let dates = ours.column(0).as_primitive::<Date64Type>();
@@ -77,7 +77,7 @@ fn what_pyarrow_had_comes_back_as_to_pyarrow() {
                 assert_eq!(keys.keys().iter().collect::<Vec<_>>(), [Some(0), Some(1), None, Some(1)]);
                 assert_eq!(keys.values().as_string::<i64>().iter().flatten().collect::<Vec<_>>(), ["x", "y"]);
             }
-            // pyarrow calls a map's entries as the map, and a tensor's element nothing.
+            // pyarrow names a map's entries after the map, and leaves a tensor's element unnamed.
             "map" | "tensor" => {
                 let (ours, theirs) = (ours.column(0), theirs.column(0));
                 assert!(ours.data_type().equals_datatype(theirs.data_type()), "{name}");
@@ -149,7 +149,7 @@ fn what_parquet_rs_had_comes_back() {
     let theirs =
         ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap().build().unwrap().next().unwrap().unwrap();
     assert_eq!(ours.columns(), theirs.columns());
-    // Without the stored schema a type is what the file alone says.
+    // Without the stored schema, the type follows only from the file.
     let plain = ToArrow::new(&footer.schema, None).unwrap();
     assert_eq!(plain.schema().field(0).data_type(), &DataType::Int64);
     assert_eq!(plain.schema().field(5).data_type(), &DataType::Utf8View);
@@ -218,7 +218,7 @@ fn every_change_of_a_byte_of_a_stored_schema() {
             }
             match read(&bytes, &metadata, at % 2 == 0) {
                 Ok(batch) => assert_eq!(batch.num_rows(), 2),
-                // A list of another length than the type has, say.
+                // For example, a list whose length differs from the type's.
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::Conversion, "{error:?}");
                     refused += 1;

@@ -1,4 +1,4 @@
-//! Batches made by hand become arrays of the right type and values, in the same memory where that can be.
+//! Hand-made batches become arrays of the right type and values, in the same memory if possible.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use parquet::schema::parser::parse_message_type;
 
 mod common;
 
-/// The footer of a file of no rows with the fields in words.
+/// The footer of a file without rows, with the fields given as text.
 fn footer(fields: &str) -> Arc<FileMetaData> {
     let message = parse_message_type(&format!("message m {{ {fields} }}")).unwrap();
     let mut file = Vec::new();
@@ -30,7 +30,7 @@ fn validity(bits: &str) -> (usize, Option<Bitmap>) {
     (nulls, (nulls > 0).then(|| bits.chars().map(|bit| bit == '1').collect()))
 }
 
-/// A flat column with a value a row, of which those with a 0 are null.
+/// A flat column with one value per row; rows with a 0 in `bits` are null.
 fn flat(leaf: usize, values: Values, bits: &str) -> ColumnBatch {
     let (nulls, validity) = validity(bits);
     ColumnBatch {
@@ -88,7 +88,7 @@ fn fixed(width: usize, values: &[&[u8]]) -> Values {
     Values::FixedLenByteArray(FixedBytes::new(width, values.len(), values.concat().into()))
 }
 
-/// Strings, those that do not fit a view in one buffer behind an empty one, as the reader has them.
+/// Strings. Those that do not fit a view are in one buffer, after an empty one, as in the reader's batches.
 fn strings(values: &[&[u8]]) -> ByteArrays {
     let (mut views, mut page) = (Vec::new(), Vec::new());
     for value in values {
@@ -366,7 +366,7 @@ fn int96_timestamps() {
     let micros = [Some(0), Some(-2_440_588 * (day / 1000)), Some(day / 1000 - 1), Some(-day / 1000)];
     assert_eq!(numbers::<TimestampMicrosecondType>(batch.column(0)), micros);
 
-    // Spark's last microsecond, which it writes as a day before its first, and a day that no microseconds reach.
+    // Spark's last microsecond, which it writes as a day before its first, and a day beyond the range of microseconds.
     let last = i128::from(i64::MAX) - (1 << 64);
     let (day, micros) = (last.div_euclid(86_400_000_000), last.rem_euclid(86_400_000_000));
     let last = int96(i64::try_from(micros * 1000).unwrap(), i32::try_from(day + 2_440_588).unwrap());
@@ -414,11 +414,11 @@ fn values_that_cannot_be() {
         assert_eq!(error.to_string(), "text that is not UTF-8 (column f, row 102, row group 2)");
         assert_eq!(error.kind(), ErrorKind::Corrupt);
     }
-    // A view of twenty bytes in a page that is not there.
+    // A view of twenty bytes in a missing page.
     let views = ByteArrays::new(vec![20u128 | 7 << 64].into(), Arc::default());
     let error = column("OPTIONAL BYTE_ARRAY f (STRING);", Values::ByteArray(views), "1").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Misuse);
-    // Values of another type, too few, and of another leaf.
+    // Values of another type, too few values, and values of another leaf.
     assert_eq!(column("OPTIONAL INT32 f;", int64(&[1]), "1").unwrap_err().kind(), ErrorKind::Misuse);
     assert_eq!(column("OPTIONAL INT32 f;", int32(&[1]), "10").unwrap_err().kind(), ErrorKind::Misuse);
     assert_eq!(column("OPTIONAL INT32 f;", int32(&[1]), "11").unwrap_err().kind(), ErrorKind::Misuse);
@@ -536,7 +536,7 @@ fn dictionaries_stay() {
     assert_eq!(strings.keys().values().as_ptr().cast(), address, "indices are not copied");
     assert_eq!(strings.values().as_string_view().value(1), "\"an entry of some length\"");
 
-    // The next batch has the same dictionary of strings: it is not converted again. Dates are plain by now.
+    // The next batch has the same dictionary of strings, which is not converted again. Dates are plain by now.
     let next = convert(of(&[0, 0, 1], &entries), int32(&[1, 2, 3])).unwrap();
     assert!(Arc::ptr_eq(next.column(0).as_dictionary::<UInt32Type>().values(), strings.values()));
     assert_eq!(next.schema().field(1).data_type(), &DataType::Date32);
@@ -545,7 +545,7 @@ fn dictionaries_stay() {
     let bad = Arc::new(text(&[b"\xff"]));
     let error = convert(of(&[0, 0, 0], &bad), int32(&[1, 2, 3])).unwrap_err();
     assert_eq!(error.to_string(), "text that is not UTF-8 (column s, row group 2)");
-    // Nothing but nulls, of a dictionary without entries.
+    // Only nulls, of a dictionary without entries.
     let nothing = of(&[0, 0], &Arc::new(text(&[])));
     let made = column("OPTIONAL BYTE_ARRAY s (STRING);", nothing, "00").unwrap();
     assert_eq!((made.len(), made.logical_null_count()), (2, 2));
@@ -570,7 +570,7 @@ fn lists() {
     assert_eq!((0..4).map(|row| list.is_null(row)).collect::<Vec<_>>(), [false, true, false, false]);
     assert_eq!(list.values().as_string_view().iter().collect::<Vec<_>>(), [Some("a"), None, Some("b")]);
 
-    // Of a dictionary, below a list: the list's type says so too.
+    // A dictionary below a list: the list's type changes, too.
     let entries = Arc::new(text(&[b"b", b"a"]));
     let found =
         nested(0, 4, Values::Dictionary(vec![1, 0].into(), entries), &[3, 2, 0, 1, 3], &[0, 1, 0, 0, 0]);
@@ -580,7 +580,7 @@ fn lists() {
     let keys = made.column(0).as_list::<i32>().values().as_dictionary::<UInt32Type>().keys().clone();
     assert_eq!(keys.iter().collect::<Vec<_>>(), [Some(1), None, Some(0)]);
 
-    // An error below a list tells no row.
+    // An error below a list names no row.
     let found = nested(0, 1, text(&[b"a", b"\xff"]), &[3, 3], &[0, 1]);
     let error = converted(&footer.schema, vec![found]).unwrap_err();
     assert_eq!(error.to_string(), "text that is not UTF-8 (column l.list.element, row group 2)");
@@ -655,15 +655,15 @@ fn structs() {
     let made = converted(&footer.schema, columns(text(&[b"x", b"y"]))).unwrap();
     let found = made.column(0).as_struct();
     assert_eq!((found.is_null(0), found.null_count()), (true, 1));
-    // The slot below the null is no timestamp out of range: there is none.
+    // The slot below the null is not a timestamp out of range, because it has no value.
     assert_eq!(numbers::<TimestampNanosecondType>(found.column(0)), [Some(0), Some(7), Some(7)]);
     assert_eq!(found.column(1).as_string_view().value(2), "y");
     assert_eq!(numbers::<Int32Type>(found.column(2)), [None, None, Some(3)]);
-    // Rows are known in a struct.
+    // In a struct, rows are known.
     let error = converted(&footer.schema, columns(text(&[b"x", b"\xff"]))).unwrap_err();
     assert_eq!(error.to_string(), "text that is not UTF-8 (column s.b, row 102, row group 2)");
 
-    // Nothing but null structs, and so dictionaries without entries for fields that cannot be null.
+    // Only null structs, so dictionaries without entries for required fields.
     let no_times = Values::Int96(FixedBytes::new(12, 0, Vec::new().into()));
     let columns = vec![
         nested(0, 2, Values::Dictionary(Vec::new().into(), Arc::new(no_times)), &[0, 0], &[]),
@@ -683,7 +683,7 @@ fn required_fields_far_below_a_null() {
     let made = nothing(&[0, 0]).unwrap();
     assert_eq!((made.num_rows(), made.column(0).null_count()), (2, 2));
     assert_eq!(nothing(&[]).unwrap().num_rows(), 0);
-    // But where there is a value, there must be an entry.
+    // But if there is a value, there must be an entry.
     let flat = flat(0, Values::Dictionary(vec![0].into(), Arc::new(text(&[]))), "1");
     let error = converted(&footer("REQUIRED BYTE_ARRAY b (STRING);").schema, vec![flat]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Misuse);
@@ -713,7 +713,7 @@ fn projections() {
         })
     };
     assert_eq!(names(&[4, 0]).unwrap(), ["z", "a"]);
-    // A struct's fields stand in the schema's order, where its first leaf was asked for.
+    // A struct's fields are in the schema's order, at the place of its first requested leaf.
     assert_eq!(names(&[3, 0, 1]).unwrap(), ["ti", "a"]);
     assert_eq!(names(&[]).unwrap(), [""; 0]);
     assert_eq!(names(&[0, 0]).unwrap_err().message(), "leaf 0 is asked for twice");

@@ -1,4 +1,4 @@
-//! Columns and their types, as CQL's words write them.
+//! Columns and their types, written as in CQL.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -13,7 +13,7 @@ use marquetry_parquet::schema::{FieldDef, FieldType, Schema, TimeUnit};
 
 use crate::scalar::Scalar;
 
-/// The columns of a text, in their order: given by the caller, or inferred from the text.
+/// The columns of a text, in order: given by the caller, or inferred from the text.
 ///
 /// ```
 /// use marquetry_text::Columns;
@@ -32,7 +32,7 @@ pub struct Columns(Vec<Column>);
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// What it holds, or null.
+    /// Its type; any value may be null.
     pub column_type: ColumnType,
 }
 
@@ -49,10 +49,10 @@ pub enum ColumnType {
     Struct(Vec<Column>),
 }
 
-/// Levels of types inside each other, at most: as many as a schema may have, each list being two levels.
+/// Maximum nesting of types: as deep as a schema may be, where each list takes two levels.
 const NESTING_MAX: usize = 30;
-/// Bytes of a name, and of a path of names, at most: what readers of Parquet take by default (64 KiB, see
-/// [`Limits::structure_bytes`](marquetry_base::Limits)), with what else a structure has.
+/// Maximum bytes of a name, and of a path of names: what readers of Parquet accept by default (64 KiB, see
+/// [`Limits::structure_bytes`](marquetry_base::Limits)), minus the rest of a structure.
 pub(crate) const NAME_BYTES_MAX: usize = 65_000;
 
 impl Columns {
@@ -61,16 +61,16 @@ impl Columns {
         &self.0
     }
 
-    /// A Parquet schema of them. Every field is nullable but the keys of maps.
+    /// Returns a Parquet schema of these columns. Every field is nullable, except keys of maps.
     ///
     /// # Errors
     ///
-    /// `Conversion` for what no Parquet schema can hold: types that are nested too deep, a struct without fields, names whose path is
-    /// longer than 65,000 bytes, which readers refuse by default.
+    /// `Conversion` for what a Parquet schema cannot hold: types that are nested too deeply, a struct without fields,
+    /// and names whose path is longer than 65,000 bytes, which readers refuse by default.
     pub fn schema(&self) -> Result<Schema> {
         let fields: Vec<FieldDef> = self.0.iter().map(Column::field).collect();
         let schema = Schema::of_fields(&fields).map_err(|error| {
-            // No other limits would admit more levels.
+            // Other limits would not allow more levels.
             let place = error.place().clone();
             Error::new(ErrorKind::Conversion, error.message().to_string()).at(|at| *at = place)
         })?;
@@ -93,15 +93,15 @@ impl From<Vec<Column>> for Columns {
 impl FromStr for Columns {
     type Err = Error;
 
-    /// Reads `id bigint, "a name" text, tags list<text>`.
+    /// Parses `id bigint, "a name" text, tags list<text>`.
     ///
-    /// Types are CQL's: `boolean`, `tinyint`, `smallint`, `int`, `bigint`, `float`, `double`, `text`, `blob`, `uuid`, `date`, `time`,
-    /// `timestamp` (of milliseconds). Beside them there are `decimal(p, s)`, `timestamp(6)` and `timestamp(9)`, `localtimestamp(3)`,
-    /// `(6)` and `(9)`, `list<…>`, `map<…, …>` and `struct<name type, …>`.
+    /// Types are CQL's: `boolean`, `tinyint`, `smallint`, `int`, `bigint`, `float`, `double`, `text`, `blob`, `uuid`,
+    /// `date`, `time`, `timestamp` (in milliseconds), and besides them `decimal(p, s)`, `timestamp(6)` and
+    /// `timestamp(9)`, `localtimestamp(3)`, `(6)` and `(9)`, `list<…>`, `map<…, …>` and `struct<name type, …>`.
     ///
     /// # Errors
     ///
-    /// `Misuse` for the option `schema`, with what stands where something else should.
+    /// `Misuse` for the option `schema`, with what was found in place of what was expected.
     fn from_str(text: &str) -> Result<Columns> {
         let mut parser = Parser { rest: text };
         let columns = parser.fields(0).and_then(|columns| {
@@ -168,7 +168,7 @@ impl ColumnType {
     }
 }
 
-/// Whether a name that is in no quotes ends before this.
+/// Whether an unquoted name ends before this character.
 fn is_end_of_name(c: char) -> bool {
     c.is_whitespace() || matches!(c, ',' | '<' | '>' | '(' | ')' | '"')
 }
@@ -190,7 +190,7 @@ impl Parser<'_> {
             }
             let column_type = self.column_type(depth)?;
             fields.push(Column { name, column_type });
-            // A comma may follow the last one, as it does in files.
+            // The last one may be followed by a comma, as is usual in files.
             if !self.take(',') || self.peek().is_none_or(|next| next == '>') {
                 return Ok(fields);
             }
@@ -286,7 +286,7 @@ impl Parser<'_> {
             "uuid" | "timeuuid" => Scalar::Uuid,
             "timestamp" | "localtimestamp" => {
                 let unit = match self.numbers()?[..] {
-                    // CQL's own has milliseconds.
+                    // CQL's own is in milliseconds.
                     [] | [3] => TimeUnit::Millis,
                     [6] => TimeUnit::Micros,
                     [9] => TimeUnit::Nanos,
@@ -317,7 +317,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Numbers in parentheses; none where there are none.
+    /// Numbers in parentheses; empty if there are none.
     fn numbers(&mut self) -> Result<Vec<u32>, String> {
         let mut numbers = Vec::new();
         if !self.take('(') {

@@ -1,11 +1,12 @@
 //! Text as tables: delimited text (CSV, TSV), and JSON lines.
 //!
-//! Machines that neither read files nor wait: see [`read`] for how a text becomes batches. Types are inferred, or given as
-//! [`Columns`] in CQL's words; what is inferred loses nothing (`007` is text).
+//! Machines that neither read files nor wait: [`read`] describes how a text becomes batches. Types are inferred, or
+//! given as [`Columns`] in CQL's syntax; inferred types lose nothing (`007` is text).
 //!
-//! Delimited text is split here, not by a crate: what is found are places in the text, eight bytes at a time, and a column's values are
-//! parsed one after the other, straight into its array; text stays where it was read. JSON is taken apart here, too, a token at a time, for
-//! a line may be as long as a row may be, and no step may be; its values go into a [`Shredder`](marquetry_parquet::record::Shredder).
+//! Delimited text is split here rather than by a crate. Splitting finds positions in the text, eight bytes at a time. A
+//! column's values are then parsed one after the other, straight into its array; text stays in the memory it was read
+//! into. JSON is parsed here, too, a token at a time, because a line may be as long as a row may be, but no step may;
+//! its values go into a [`Shredder`](marquetry_parquet::record::Shredder).
 #![no_std]
 #![forbid(unsafe_code)]
 

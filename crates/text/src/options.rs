@@ -7,7 +7,7 @@ use marquetry_base::{Error, Limits, Result};
 
 use crate::Columns;
 
-/// What a text is.
+/// The format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
@@ -20,8 +20,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that the ending of a file's name suggests, in any case: `.csv`, `.tsv`, `.tab`, `.jsonl`, `.ndjson`, also before
-    /// `.gz` and `.zst`.
+    /// The format that a file name's extension suggests, ignoring case: `.csv`, `.tsv`, `.tab`, `.jsonl`, `.ndjson`,
+    /// also before `.gz` and `.zst`.
     ///
     /// ```
     /// use marquetry_text::Format;
@@ -40,7 +40,7 @@ impl Format {
         }
     }
 
-    /// The endings of files of this format, without the dot, in the order in which directories are searched for them.
+    /// The file extensions of this format, without the dot, in the order in which directories are searched for them.
     pub fn extensions(self) -> &'static [&'static str] {
         match self {
             Format::Csv => &["csv", "csv.gz", "csv.zst"],
@@ -50,13 +50,13 @@ impl Format {
     }
 }
 
-/// What may stand around fields of delimited text.
+/// What may enclose fields of delimited text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Quote {
     /// Double quotes in CSV, nothing in TSV.
     #[default]
     OfFormat,
-    /// Nothing: quotes are text.
+    /// None: quotes are text.
     None,
     /// This character of ASCII.
     Character(u8),
@@ -65,17 +65,17 @@ pub enum Quote {
 /// Whether the first row of delimited text names the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Header {
-    /// It does if none of its fields is a number, a date, true or false; with [`TextOptions::schema`], if all of them are names in that.
-    /// A first row that repeats a field could be either: an error.
+    /// It does if none of its fields is a number, a date, true or false; with [`TextOptions::schema`], if all of them
+    /// are names in the schema. A first row with a repeated field is ambiguous: an error.
     #[default]
     Auto,
-    /// It does. A name that appears again gets a number, and a missing one is `column` and its number.
+    /// It does. A repeated name gets a number, and a missing one is `column` with its number.
     Yes,
-    /// It is a row like the others: columns are `column1`, `column2`, …
+    /// It is an ordinary row: columns are `column1`, `column2`, …
     No,
 }
 
-/// How text is read, whatever its format. What a format has no use for is ignored.
+/// How text is read, whatever its format. A format ignores options that it has no use for.
 ///
 /// ```
 /// use marquetry_text::{Header, TextOptions};
@@ -88,22 +88,23 @@ pub enum Header {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TextOptions {
-    /// What stands between fields of delimited text: a character of ASCII. `None`: a tab in TSV; in CSV whichever of comma, tab, semicolon
-    /// and bar gives the first rows the most fields.
+    /// The delimiter between fields of delimited text: an ASCII character. `None`: a tab in TSV; in CSV, whichever of
+    /// comma, tab, semicolon and bar gives the first rows the most fields.
     pub delimiter: Option<u8>,
-    /// What may stand around fields of delimited text.
+    /// What may enclose fields of delimited text.
     pub quote: Quote,
     /// Whether the first row of delimited text names the columns.
     pub header: Header,
-    /// The texts that stand for null in delimited text, where they are not quoted. Empty: the empty text.
+    /// The texts that mean null in delimited text, unless quoted. If there are none: the empty text.
     pub nulls: Vec<String>,
     /// Rows of delimited text may have fewer fields than the first: the others are null.
     pub short_rows: bool,
-    /// The columns and their types. `None`: they are inferred.
+    /// The columns and their types. `None`: inferred.
     pub schema: Option<Columns>,
-    /// Bytes from which types are inferred, about. `u64::MAX`: the whole text.
+    /// Bytes from which types are inferred, approximately. `u64::MAX`: the complete text.
     pub infer_bytes: u64,
-    /// What may be large: a row has at most [`Limits::value_bytes`] less 4 KiB, so that what is made of it can be read with the same limits.
+    /// Limits of sizes: a row has at most [`Limits::value_bytes`] minus 4 KiB, so that the resulting file can be read
+    /// with the same limits.
     pub limits: Limits,
 }
 
@@ -122,13 +123,13 @@ impl Default for TextOptions {
     }
 }
 
-/// Bytes of a page or a value beside those of the row that it comes from.
+/// Bytes of a page or a value besides those of the row that it comes from.
 const AROUND_BYTES: u64 = 4 << 10;
-/// The longest row that there can be: places in a row, and in the piece after it, are 32 bits wide.
+/// The longest possible row: positions in a row, and in the piece after it, have 32 bits.
 const ROW_BYTES_MAX: u64 = 2 << 30;
 
 impl TextOptions {
-    /// Checks that the options are possible, and fit each other.
+    /// Checks that the options are valid, and compatible with each other.
     ///
     /// # Errors
     ///
@@ -149,7 +150,7 @@ impl TextOptions {
         Ok(())
     }
 
-    /// What stands between fields, if that is known, and around them. `None` of JSON lines.
+    /// The delimiter between fields, if known, and the quote around them. `None` for JSON lines.
     pub(crate) fn separators(&self, format: Format) -> Option<(Option<u8>, Option<u8>)> {
         let is_tsv = match format {
             Format::Csv => false,
@@ -164,7 +165,7 @@ impl TextOptions {
         Some((self.delimiter.or(is_tsv.then_some(b'\t')), quote))
     }
 
-    /// Bytes of a row at most.
+    /// Maximum bytes of a row.
     pub(crate) fn row_bytes(&self) -> u64 {
         self.limits
             .value_bytes

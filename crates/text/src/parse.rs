@@ -1,14 +1,14 @@
-//! Values from their text. `None` is what does not fit: nothing is rounded, cut or guessed.
+//! Parses values from text. `None` means that the text is not such a value: nothing is rounded, truncated or guessed.
 
 use alloc::vec::Vec;
 
 use marquetry_base::calendar;
 use marquetry_parquet::schema::TimeUnit;
 
-/// Bytes of a value that is no text and no blob, at most: a longer one is none. So a value is parsed at once.
+/// Maximum bytes of a value other than text and blobs: a longer one is invalid. So a value is parsed in one go.
 pub(crate) const VALUE_BYTES_MAX: usize = 16 << 10;
 
-/// An integer of 64 bits: digits, perhaps behind a sign.
+/// A 64-bit integer: digits, optionally after a sign.
 #[inline]
 pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     let (is_negative, digits) = match text {
@@ -34,14 +34,14 @@ pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     Some(if is_negative { -value } else { value })
 }
 
-/// The integer that a number of JSON is: `None` for one with a fraction or an exponent, and for -0, which a binary64 alone holds;
-/// `Some(None)` for one beyond 64 bits.
+/// The integer that a JSON number is: `None` for one with a fraction or an exponent, and for -0, which only a binary64
+/// can hold; `Some(None)` for one beyond 64 bits.
 pub(crate) fn json_integer(number: &[u8]) -> Option<Option<i64>> {
     let is_integer = number != b"-0" && !number.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
     is_integer.then(|| integer(number))
 }
 
-/// Whether a number is written as usual: neither `07` nor `+7`, of which something would be lost.
+/// Whether a number is in canonical form: neither `07` nor `+7`, which would lose something.
 #[inline]
 pub(crate) fn is_canonical(text: &[u8]) -> bool {
     match text {
@@ -51,7 +51,8 @@ pub(crate) fn is_canonical(text: &[u8]) -> bool {
     }
 }
 
-/// Whether it is an integer or a decimal fraction, perhaps with an exponent, as usual: not `007.5`, `5.`, `+1` or `NaN`.
+/// Whether it is an integer or a decimal fraction, optionally with an exponent, in the usual form: not `007.5`, `5.`,
+/// `+1` or `NaN`.
 pub(crate) fn is_number(text: &[u8]) -> bool {
     let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let mut rest = text.strip_prefix(b"-").unwrap_or(text);
@@ -80,7 +81,7 @@ pub(crate) fn is_number(text: &[u8]) -> bool {
     rest.is_empty()
 }
 
-/// Whether what [`double`] reads is written as [`is_number`] asks, which costs more.
+/// Whether a number that [`double`] accepts has the form that [`is_number`] requires, which costs more to check.
 #[inline]
 pub(crate) fn is_usual(text: &[u8]) -> bool {
     let bare = text.strip_prefix(b"-").unwrap_or(text);
@@ -89,20 +90,21 @@ pub(crate) fn is_usual(text: &[u8]) -> bool {
         [first, ..] => first.is_ascii_digit() || *first == b'.',
         [] => false,
     };
-    // Neither a point without a digit behind it.
+    // A point must be followed by a digit.
     let point = bare.iter().position(|byte| *byte == b'.');
     let is_point = point.is_none_or(|point| bare.get(point + 1).is_some_and(u8::is_ascii_digit));
     begins && is_point && bare.last().is_some_and(u8::is_ascii_digit)
 }
 
-/// A binary64: what [`is_number`] has, and what Rust reads beside it (`inf`, `NaN`, `+1`); but no number that is too large for one.
+/// A binary64: what [`is_number`] accepts, and what else Rust reads (`inf`, `NaN`, `+1`), except numbers that are too
+/// large.
 #[inline]
 pub(crate) fn double(text: &[u8]) -> Option<f64> {
     let value: f64 = core::str::from_utf8(text).ok()?.parse().ok()?;
     (!value.is_infinite() || is_infinity(text)).then_some(value)
 }
 
-/// Whether a number is too large for a binary64, as only those with an exponent or of very many digits can be.
+/// Whether a number is too large for a binary64, which only those with an exponent or very many digits can be.
 pub(crate) fn is_too_large(number: &[u8]) -> bool {
     const DIGITS_HELD: usize = 300;
     (number.len() > DIGITS_HELD || number.iter().any(|byte| matches!(byte, b'e' | b'E')))
@@ -116,7 +118,7 @@ pub(crate) fn float(text: &[u8]) -> Option<f32> {
     (!value.is_infinite() || is_infinity(text)).then_some(value)
 }
 
-/// Whether a text that is infinite says so, rather than being a number that is too large.
+/// Whether a text that parsed as infinite means infinity, rather than a number that is too large.
 #[cold]
 fn is_infinity(text: &[u8]) -> bool {
     !text.iter().any(u8::is_ascii_digit)
@@ -133,7 +135,7 @@ pub(crate) fn boolean(text: &[u8]) -> Option<bool> {
     }
 }
 
-/// A number of so many digits and no others.
+/// A number that consists only of digits.
 fn digits(text: &[u8]) -> Option<i64> {
     let all = !text.is_empty() && text.len() <= 18 && text.iter().all(u8::is_ascii_digit);
     all.then(|| text.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0')))
@@ -155,12 +157,12 @@ pub(crate) struct Timestamp {
     /// Since 1970-01-01 00:00, by the clock that the text shows.
     pub(crate) seconds: i64,
     pub(crate) nanos: i64,
-    /// How far that clock is ahead of UTC, if the text says so, in minutes.
+    /// How far that clock is ahead of UTC, in minutes, if the text says so.
     pub(crate) offset: Option<i64>,
 }
 
-/// ISO 8601's calendar date and time: `2024-02-29T12:34:56.789Z`, with a space for the `T`, without the seconds, without a zone, with an
-/// offset like `+01:00`; a date alone is its midnight.
+/// ISO 8601's calendar date and time: `2024-02-29T12:34:56.789Z`. A space may replace the `T`, the seconds and the zone
+/// are optional, and offsets are like `+01:00`. A date alone is its midnight.
 pub(crate) fn timestamp(text: &[u8]) -> Option<Timestamp> {
     let (day, rest) = text.split_at_checked(10)?;
     let days = i64::from(date(day)?);
@@ -190,7 +192,7 @@ fn offset(sign: u8, hours: &[u8], minutes: &[u8]) -> Option<i64> {
 
 const NANOS: i64 = 1_000_000_000;
 
-/// The nanoseconds in the day of `12:34`, `12:34:56` or `12:34:56.789`.
+/// The nanoseconds since midnight of `12:34`, `12:34:56` or `12:34:56.789`.
 pub(crate) fn time(text: &[u8]) -> Option<i64> {
     let [h1, h2, b':', m1, m2, rest @ ..] = text else { return None };
     let (hours, minutes) = (digits(&[*h1, *h2])?, digits(&[*m1, *m2])?);
@@ -208,7 +210,7 @@ pub(crate) fn time(text: &[u8]) -> Option<i64> {
 }
 
 impl Timestamp {
-    /// The instant, or the clock's reading where no zone is told, in a unit; `None` where that loses digits or is out of range.
+    /// The instant, or the local time if there is no zone, in a unit; `None` if that loses digits or is out of range.
     pub(crate) fn in_unit(self, unit: TimeUnit) -> Option<i64> {
         let seconds = self.seconds - self.offset.unwrap_or(0) * 60;
         let nanos_of_unit = NANOS / unit.per_second();
@@ -222,7 +224,7 @@ impl Timestamp {
     }
 }
 
-/// A UUID: 32 hexadecimal digits, with hyphens where they belong.
+/// A UUID: 32 hexadecimal digits, with hyphens in the usual places.
 pub(crate) fn uuid(text: &[u8]) -> Option<[u8; 16]> {
     let mut hex = [0; 32];
     let mut at = 0;
@@ -264,7 +266,7 @@ fn hex_byte(pair: &[u8]) -> Option<u8> {
     Some(digit(*high)? << 4 | digit(*low)?)
 }
 
-/// The unscaled value of a decimal number, of at most so many digits, so many of them behind the point.
+/// The unscaled value of a decimal number with at most `precision` digits, `scale` of them after the point.
 pub(crate) fn decimal(text: &[u8], precision: u32, scale: u32) -> Option<i128> {
     let (is_negative, rest) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -280,7 +282,7 @@ pub(crate) fn decimal(text: &[u8], precision: u32, scale: u32) -> Option<i128> {
                 let digit = i128::from(byte - b'0');
                 if let Some(behind) = behind {
                     if *behind == scale {
-                        // What is cut off is nothing.
+                        // Only zeros may be cut off.
                         (digit == 0).then_some(())?;
                         continue;
                     }
@@ -332,7 +334,7 @@ mod tests {
         }
     }
 
-    /// Of texts of the characters that numbers are made of.
+    /// Texts of the characters that numbers consist of.
     #[test]
     fn usual_numbers_are_those() {
         let mut state = 1_u64;

@@ -6,7 +6,7 @@ use marquetry_parquet::schema::{FieldType, LogicalType, PhysicalType, TimeUnit};
 
 use crate::parse;
 
-/// The type of a single value. Printed and parsed in CQL's words: `bigint`, `timestamp(6)`, `decimal(12, 2)`.
+/// The type of a single value. Printed and parsed in CQL's syntax: `bigint`, `timestamp(6)`, `decimal(12, 2)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scalar {
@@ -18,7 +18,7 @@ pub enum Scalar {
     Float,
     /// A binary64.
     Double,
-    /// UTF-8, as it stands.
+    /// UTF-8, unchanged.
     Text,
     /// Bytes: `0x` and hexadecimal digits.
     Blob,
@@ -28,16 +28,16 @@ pub enum Scalar {
     Time,
     /// A point in time, as ISO 8601 writes it.
     Timestamp {
-        /// What is counted since 1970.
+        /// The unit that is counted since 1970.
         unit: TimeUnit,
-        /// An instant; otherwise what a clock shows, in no zone.
+        /// An instant; otherwise a local time, without a zone.
         is_instant: bool,
     },
     /// 32 hexadecimal digits, with or without hyphens.
     Uuid,
     /// A decimal number.
     Decimal {
-        /// Digits, 38 at most.
+        /// Digits, at most 38.
         precision: u32,
         /// Digits after the point.
         scale: u32,
@@ -45,7 +45,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// How Parquet holds it.
+    /// Its type in Parquet.
     pub fn field_type(self) -> FieldType {
         let (physical, logical) = match self {
             Scalar::Boolean => (PhysicalType::Boolean, None),
@@ -111,7 +111,7 @@ impl fmt::Display for Scalar {
     }
 }
 
-/// What all values seen so far could be, beside text.
+/// What all values seen so far could be, besides text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kinds {
     bits: u16,
@@ -130,10 +130,10 @@ const NANOS: u16 = 128;
 const EXACT_MAX: u64 = 1 << 53;
 
 impl Kinds {
-    /// Of no value yet.
+    /// Without any value yet.
     pub(crate) const ANY: Kinds = Kinds { bits: u16::MAX, has_values: false };
 
-    /// Takes a value's text into account.
+    /// Adds a value's text.
     #[inline]
     pub(crate) fn see(&mut self, text: &[u8]) {
         self.has_values = true;
@@ -142,7 +142,7 @@ impl Kinds {
         }
     }
 
-    /// Takes a text into account that is text and no number, whatever stands in it: it may be a point in time.
+    /// Adds a text that is not a number, whatever it contains: it may be a point in time.
     pub(crate) fn see_text(&mut self, text: &[u8]) {
         self.has_values = true;
         if self.bits != 0 {
@@ -150,17 +150,17 @@ impl Kinds {
         }
     }
 
-    /// Takes an integer into account.
+    /// Adds an integer.
     pub(crate) fn see_integer(&mut self, value: i64) {
         self.see_bits(if value.unsigned_abs() <= EXACT_MAX { INTEGER | DOUBLE } else { INTEGER });
     }
 
-    /// Takes a number into account that is no integer.
+    /// Adds a number that is not an integer.
     pub(crate) fn see_double(&mut self) {
         self.see_bits(DOUBLE);
     }
 
-    /// Takes a truth value into account.
+    /// Adds a truth value.
     pub(crate) fn see_boolean(&mut self) {
         self.see_bits(BOOLEAN);
     }
@@ -175,12 +175,12 @@ impl Kinds {
         Kinds { bits: self.bits & other.bits, has_values: self.has_values || other.has_values }
     }
 
-    /// Whether all values are text, and nothing else.
+    /// Whether all values are text, and nothing narrower.
     pub(crate) fn is_text(self) -> bool {
         self.bits == 0 || !self.has_values
     }
 
-    /// What they are: the narrowest that loses nothing.
+    /// Their type: the narrowest that loses nothing.
     pub(crate) fn scalar(self) -> Scalar {
         if self.is_text() {
             return Scalar::Text;

@@ -1,4 +1,4 @@
-//! The values of an array that are not null, as a column holds them.
+//! The values of an array that are not null, in a column's form.
 
 use std::sync::Arc;
 
@@ -271,7 +271,7 @@ fn view(value: &[u8], offset: usize) -> Result<u128> {
     Ok(u128::from_le_bytes(view))
 }
 
-/// Views are the engine's own.
+/// Views have the same layout as the engine's.
 fn views(views: &[u128], buffers: &[arrow_buffer::Buffer], live: &Live) -> Values {
     let picked: Vec<u128> = match live {
         Live::Range(range) => views[range.clone()].to_vec(),
@@ -281,7 +281,7 @@ fn views(views: &[u128], buffers: &[arrow_buffer::Buffer], live: &Live) -> Value
     Values::ByteArray(ByteArrays::new(picked.into(), Arc::new(buffers)))
 }
 
-/// A dictionary and the keys into it; its entries, where some of them are null.
+/// A dictionary and the keys into it; the entries themselves, if some of them are null.
 fn dictionary(array: &ArrayRef, field: &Field, live: &Live, last: &mut LastDictionary) -> Result<Values> {
     let dictionary = array.as_any_dictionary();
     let entries = dictionary.values();

@@ -13,12 +13,12 @@ use marquetry_parquet::batch::Levels;
 
 use super::live::{Live, live_of};
 
-/// Entries of a field: as many as a leaf at this level would have.
+/// A field's entries: as many as a leaf at this level has.
 #[derive(Debug, Clone)]
 pub(super) struct Slots {
     /// The definition level of each.
     pub(super) definition: Vec<u8>,
-    /// The repetition level of each; only below a list.
+    /// The repetition level of each, if the field is in a list.
     repetition: Option<Vec<u8>>,
     /// The slots of the array for the entries that are defined at this level, in order.
     pub(super) live: Live,
@@ -44,7 +44,7 @@ pub(super) fn walk(
     below(array, field, all, leaf)
 }
 
-/// Recurses as deep as the types are nested, which is checked.
+/// It recurses as deep as the types are nested, which is checked beforehand.
 fn below(
     array: &ArrayRef,
     field: &Field,
@@ -110,11 +110,11 @@ impl Slots {
 
     /// With the nulls of an array.
     fn of_array(mut self, array: &dyn Array, field: &Field) -> Result<Slots> {
-        // Null has no other slots than null ones, whatever its field says.
+        // All slots of Null are null, whatever its field says.
         let is_nullable = field.is_nullable() || *array.data_type() == DataType::Null;
         let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         if !is_nullable {
-            // A null around it may have null slots, which do not count.
+            // Below a null, slots may be null: those do not count.
             let is_null = |slot| nulls.as_ref().is_some_and(|nulls| nulls.is_null(slot));
             if self.live.iter().any(is_null) {
                 let name = field.name().clone();

@@ -1,4 +1,4 @@
-//! Which slots of an array are there.
+//! Which slots of an array are present.
 
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ pub(super) fn live_of(array: &dyn Array) -> Live {
     }
 }
 
-/// Errors of arrow-rs about arrays that contradict themselves.
+/// The error for arrays that contradict themselves, from arrow-rs's.
 pub(super) fn refused(error: arrow_schema::ArrowError) -> Error {
     Error::misuse(format!("an array that contradicts itself: {error}"))
 }

@@ -1,6 +1,6 @@
-//! Record batches as batches that a [`FileWriter`](marquetry_parquet::write::FileWriter) takes.
+//! Record batches as batches for a [`FileWriter`](marquetry_parquet::write::FileWriter).
 //!
-//! Nested arrays are taken apart level by level, 8,192 rows at a time.
+//! Nested arrays are split level by level, 8,192 rows at a time.
 
 mod leaf;
 mod levels;
@@ -19,7 +19,7 @@ use marquetry_parquet::schema::Schema;
 
 use crate::stored;
 
-/// The most rows of a batch, so that no array has 1 MiB or more.
+/// Maximum rows of a batch, so that no array has 1 MiB or more.
 const BATCH_ROWS: usize = 8192;
 
 /// Converts record batches to batches: the inverse of [`ToArrow`](crate::ToArrow).
@@ -39,7 +39,7 @@ const BATCH_ROWS: usize = 8192;
 /// # }
 /// ```
 ///
-/// Numbers, bits and views are copied, the bytes of strings are not: batches keep the record batch's memory alive.
+/// Numbers, bits and views are copied, but the bytes of strings are not: batches keep the record batch's memory alive.
 /// Values are [dense](Layout::Dense). A dictionary stays a dictionary.
 #[derive(Debug)]
 pub struct FromArrow {
@@ -51,7 +51,7 @@ pub struct FromArrow {
 }
 
 impl FromArrow {
-    /// For record batches of a schema. The crate's table says how its types are written.
+    /// For record batches with this schema. The crate's table says how its types are written.
     ///
     /// # Errors
     ///
@@ -70,8 +70,8 @@ impl FromArrow {
         &self.schema
     }
 
-    /// The Arrow schema as a footer holds it (`ARROW:schema`): with it, Arrow's readers restore the types that were
-    /// written, including zones and dictionaries.
+    /// The Arrow schema in the form stored in footers (`ARROW:schema`). With it, Arrow's readers restore the types that
+    /// were written, including zones and dictionaries.
     pub fn key_value(&self) -> KeyValue {
         KeyValue { key: ARROW_SCHEMA_KEY.into(), value: Some(stored::encoded(&self.arrow).into()) }
     }

@@ -24,7 +24,7 @@ fn def(field: &Field, depth: usize) -> Result<FieldDef> {
         error.replaced(|place| place.column = Some(path))
     })?;
     let field_id = field.metadata().get(FIELD_ID_KEY).and_then(|id| id.parse().ok());
-    // Null has no other values than null, whatever its field says.
+    // All values of Null are null, whatever its field says.
     let is_nullable = field.is_nullable() || *field.data_type() == DataType::Null;
     Ok(FieldDef { name: field.name().clone(), is_nullable, field_id, field_type })
 }
@@ -66,7 +66,7 @@ fn field_type(field: &Field, depth: usize) -> Result<FieldType> {
     })
 }
 
-/// How a type of single values is written. Times of whole seconds are written as milliseconds, which is what Parquet has.
+/// How a leaf type is written. Times in seconds are written as milliseconds, because Parquet has no seconds.
 fn leaf(data_type: &DataType, extension: Option<&str>) -> Result<(PhysicalType, Option<LogicalType>)> {
     use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
     let integer = |bit_width, is_signed| Some(LogicalType::Integer { bit_width, is_signed });
@@ -130,7 +130,7 @@ fn leaf(data_type: &DataType, extension: Option<&str>) -> Result<(PhysicalType, 
     })
 }
 
-/// The bytes that hold every decimal of this precision, with its sign.
+/// The number of bytes that hold every decimal of this precision, with its sign.
 pub(super) fn decimal_bytes(precision: u8) -> u32 {
     // log2(10) is less than 3.322.
     let bits = u32::from(precision) * 3322 / 1000 + 2;

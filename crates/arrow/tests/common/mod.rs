@@ -7,7 +7,7 @@ use marquetry_io::{ByteSources, drive, memory::Memory};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::FooterReader;
 
-/// The name of the one file of a test.
+/// The object number of a test's only file.
 pub(crate) const FILE: Object = Object(0);
 
 /// The footer of a file in memory.

@@ -52,8 +52,8 @@ pub(super) enum Way {
     Both,
 }
 
-/// If a codec has two compressors, a page of a chunk is compressed by both to find the better one. Pages before this
-/// many bytes are not, because no more may follow.
+/// If a codec has two compressors, both are tried on one page of a chunk to find the better: on the fourth of at least
+/// this many bytes. Pages before it are not, because no more may follow.
 const TRIED_PAGE_BYTES: usize = 64 << 10;
 const TRIED_PAGE: usize = 4;
 

@@ -1,8 +1,8 @@
 //! Machines that read text.
 //!
-//! Reading has two parts. A [`TextSampler`] looks at the first rows of a text, and tells what its columns are; a [`TextReader`] makes
-//! batches of all rows. Both are fed the text from its start, in pieces of any size, and neither waits. What they make does not depend on
-//! how the text is cut.
+//! Reading has two parts. A [`TextSampler`] examines the first rows of a text and infers its columns; a [`TextReader`]
+//! turns all rows into batches. Both are fed the text from its start, in pieces of any size, and neither waits. The
+//! result does not depend on how the text is split.
 //!
 //! ```
 //! use marquetry_base::{Budget, Bytes, Step};
@@ -44,7 +44,7 @@ use marquetry_parquet::write::Fed;
 
 use crate::{Columns, Format, TextOptions};
 
-/// Looks at the first rows of a text: what its columns are called, and what their types could be.
+/// Examines the first rows of a text to infer the names and types of its columns.
 ///
 /// ```text
 /// feed(bytes) -> Taken | Full(bytes)     when step answers Ready(Sampled::Room)
@@ -52,10 +52,10 @@ use crate::{Columns, Format, TextOptions};
 /// step(budget) -> Ready(Sampled::Room) | Ready(Sampled::Sample(sample)) | Yield | Done | error
 /// ```
 ///
-/// It looks at [`TextOptions::infer_bytes`], about, and at one row at least; of delimited text whose columns are given, at the first
-/// row, and of such JSON lines at none. Whoever has a sample need not feed the rest.
+/// It examines about [`TextOptions::infer_bytes`], and at least one row; if the columns are given, only the first row
+/// of delimited text, and none of JSON lines. After the sample, the rest need not be fed.
 ///
-/// After an error it stays failed. Errors in the text begin with the line, counted from 1.
+/// Errors are sticky. Errors in the text begin with the line, counted from 1.
 #[derive(Debug)]
 pub struct TextSampler {
     kind: SamplerKind,
@@ -69,17 +69,17 @@ enum SamplerKind {
     Lines(Box<lines::Sampler>),
 }
 
-/// What a [`TextSampler`] answers.
+/// What a [`TextSampler`] returns.
 #[derive(Debug, Clone)]
 pub enum Sampled {
-    /// There is room for bytes; or it is time to [finish](TextSampler::finish).
+    /// It has room for bytes; at the text's end, [finish](TextSampler::finish) it.
     Room,
-    /// What was found out.
+    /// The result.
     Sample(Sample),
 }
 
-/// What was found out of a text. Samples of several texts can be [joined](Sample::join), so that all have types that hold the values
-/// of all.
+/// The result of sampling a text. Samples of several texts can be [joined](Sample::join), so that their types hold the
+/// values of all of them.
 #[derive(Debug, Clone)]
 pub struct Sample(SampleKind);
 
@@ -89,7 +89,7 @@ enum SampleKind {
     Lines(lines::Sample),
 }
 
-/// How a text is a table: its columns, and how they are found in it.
+/// How a text becomes a table: its columns, and how to find them in the text.
 #[derive(Debug, Clone)]
 pub struct TextForm {
     columns: Columns,
@@ -107,11 +107,11 @@ enum FormKind {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// The leaves of the schema that batches have, in this order. `None`: all.
+    /// The leaves of the schema that batches contain, in this order. `None`: all.
     pub leaves: Option<Vec<usize>>,
-    /// Rows of a batch at most.
+    /// Maximum rows of a batch.
     pub batch_rows: usize,
-    /// What may be large: see [`TextOptions::limits`].
+    /// Limits of sizes: see [`TextOptions::limits`].
     pub limits: Limits,
 }
 
@@ -121,7 +121,7 @@ impl Default for ReadOptions {
     }
 }
 
-/// Makes batches of a text's rows.
+/// Turns a text's rows into batches.
 ///
 /// ```text
 /// feed(bytes) -> Taken | Full(bytes)     when step answers Ready(Read::Room)
@@ -129,11 +129,12 @@ impl Default for ReadOptions {
 /// step(budget) -> Ready(Read::Room) | Ready(Read::Rows(batch)) | Yield | Done | error
 /// ```
 ///
-/// Flat columns of a batch are spaced, nested ones have their levels. Texts stand where they were read: a batch holds the piece of the
-/// text that it is from, 512 KiB mostly.
+/// Flat columns of a batch are spaced, nested ones have levels. Texts stay where they were read: a batch keeps its
+/// piece of the text alive, usually 512 KiB.
 ///
-/// After an error it stays failed. Errors in the text begin with the line, counted from 1, and tell the column. One whose detail is
-/// [`AdmittedBy`](marquetry_base::Detail::AdmittedBy) would not have arisen with another value of one of those [options](TextOptions).
+/// Errors are sticky. Errors in the text begin with the line, counted from 1, and name the column. An error with the
+/// detail [`AdmittedBy`](marquetry_base::Detail::AdmittedBy) would not have occurred with another value of that
+/// [option](TextOptions).
 #[derive(Debug)]
 pub struct TextReader {
     kind: ReaderKind,
@@ -146,10 +147,10 @@ enum ReaderKind {
     Lines(Box<lines::Rows>),
 }
 
-/// What a [`TextReader`] answers.
+/// What a [`TextReader`] returns.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Read {
-    /// There is room for bytes; or it is time to [finish](TextReader::finish).
+    /// It has room for bytes; at the text's end, [finish](TextReader::finish) it.
     Room,
     /// The next rows.
     Rows(Batch),
@@ -171,11 +172,11 @@ impl TextSampler {
         Ok(TextSampler { kind, is_done: false, failed: Failed::default() })
     }
 
-    /// Hands over the next bytes, if there is room. What comes after the sample is dropped.
+    /// Passes the next bytes, if there is room. Bytes after the sample are dropped.
     ///
     /// # Errors
     ///
-    /// `Misuse` after [`TextSampler::finish`]; the sampler's own failure.
+    /// `Misuse` after [`TextSampler::finish`]; the error of a failed sampler.
     pub fn feed(&mut self, bytes: Bytes) -> Result<Fed<Bytes>> {
         self.failed.check()?;
         if self.is_done {
@@ -187,7 +188,7 @@ impl TextSampler {
         }
     }
 
-    /// Nothing more will be fed.
+    /// Ends the text: nothing more will be fed.
     pub fn finish(&mut self) {
         match &mut self.kind {
             SamplerKind::Delimited(sampler) => sampler.finish(),
@@ -199,7 +200,7 @@ impl TextSampler {
     ///
     /// # Errors
     ///
-    /// What is wrong in the text, with its line. The same again, ever after.
+    /// What is wrong in the text, with its line; then the same again.
     pub fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Sampled>> {
         Failed::run(self, |sampler| &mut sampler.failed, |sampler| sampler.advance(budget))
     }
@@ -220,8 +221,8 @@ impl TextSampler {
 }
 
 impl Sample {
-    /// Whether the types of another text's columns can be joined with these: it is delimited text with the same names, or both are JSON
-    /// lines.
+    /// Whether the column types of another text can be joined with these: both are delimited text with the same names,
+    /// or both are JSON lines.
     pub fn is_like(&self, other: &Sample) -> bool {
         match (&self.0, &other.0) {
             (SampleKind::Delimited(one), SampleKind::Delimited(other)) => one.is_like(other),
@@ -230,7 +231,8 @@ impl Sample {
         }
     }
 
-    /// Takes the values of another text into account, which [is like](Sample::is_like) this. Of JSON lines, its fields are added.
+    /// Adds the values of another text, which must be [like](Sample::is_like) this one. For JSON lines, its fields are
+    /// added.
     ///
     /// # Errors
     ///
@@ -248,12 +250,12 @@ impl Sample {
         }
     }
 
-    /// How the text is a table, of the columns that were found out or given.
+    /// The form of the text, with the columns that were inferred or given.
     ///
     /// # Errors
     ///
-    /// `Misuse` for given columns that are not those of the header; `Corrupt` for JSON lines without a field, and objects without one; what
-    /// [`Columns::schema`] refuses.
+    /// `Misuse` for given columns that differ from the header's; `Corrupt` for JSON lines without any field, and
+    /// objects without one; the errors of [`Columns::schema`].
     pub fn form(&self) -> Result<TextForm> {
         self.form_as(self)
     }
@@ -262,7 +264,7 @@ impl Sample {
     ///
     /// # Errors
     ///
-    /// As [`Sample::form`]; `Misuse` for a sample that is not like this.
+    /// Those of [`Sample::form`]; `Misuse` for a sample that is not like this one.
     pub fn form_as(&self, joined: &Sample) -> Result<TextForm> {
         let (columns, kind) = match (&self.0, &joined.0) {
             (SampleKind::Delimited(sample), SampleKind::Delimited(joined)) if sample.is_like(joined) => {
@@ -289,7 +291,7 @@ impl TextForm {
         &self.columns
     }
 
-    /// The same as a Parquet schema, which batches have.
+    /// The same as a Parquet schema, which is the schema of the batches.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
@@ -300,7 +302,7 @@ impl TextReader {
     ///
     /// # Errors
     ///
-    /// `Misuse` for leaves that the schema lacks, or that are the same.
+    /// `Misuse` for leaves that the schema lacks, or that are repeated.
     pub fn new(form: &TextForm, options: ReadOptions) -> Result<TextReader> {
         let leaves = form.schema.leaves().len();
         let reads = options.leaves.unwrap_or_else(|| (0..leaves).collect());
@@ -336,11 +338,11 @@ impl TextReader {
         Ok(TextReader { kind, failed: Failed::default() })
     }
 
-    /// Hands over the next bytes, if there is room.
+    /// Passes the next bytes, if there is room.
     ///
     /// # Errors
     ///
-    /// `Misuse` after [`TextReader::finish`]; the reader's own failure.
+    /// `Misuse` after [`TextReader::finish`]; the error of a failed reader.
     pub fn feed(&mut self, bytes: Bytes) -> Result<Fed<Bytes>> {
         self.failed.check()?;
         match &mut self.kind {
@@ -349,7 +351,7 @@ impl TextReader {
         }
     }
 
-    /// Nothing more will be fed.
+    /// Ends the text: nothing more will be fed.
     pub fn finish(&mut self) {
         match &mut self.kind {
             ReaderKind::Delimited(rows) => rows.finish(),
@@ -361,7 +363,7 @@ impl TextReader {
     ///
     /// # Errors
     ///
-    /// What is wrong in the text, with its line. The same again, ever after.
+    /// What is wrong in the text, with its line; then the same again.
     pub fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Read>> {
         Failed::run(self, |reader| &mut reader.failed, |reader| reader.advance(budget))
     }

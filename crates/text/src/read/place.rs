@@ -7,18 +7,18 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Price, Result};
 use marquetry_kernels::utf8;
 
-/// What counting lines and checking UTF-8 costs.
+/// The price of counting lines and checking UTF-8.
 pub(super) const CHECK_PRICE: Price = Price::per_kib(450);
 /// Bytes that are checked at once.
 const CHECK_SLICE_BYTES: usize = 64 << 10;
 /// Characters of a value that an error shows.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// A place in a window up to which lines are counted.
+/// A position in a window up to which lines are counted.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Place {
     pub(super) at: usize,
-    /// Line ends before it, of the whole text.
+    /// Line ends before it, in the complete text.
     pub(super) lines: u64,
 }
 
@@ -28,7 +28,7 @@ impl Place {
         self.lines + 1
     }
 
-    /// Counts lines up to `until`. False when the budget is spent before.
+    /// Counts lines up to `until`. False if the budget is spent first.
     pub(super) fn count(&mut self, text: &[u8], until: usize, budget: &mut Budget<'_>) -> bool {
         while self.at < until {
             let next = until.min(self.at + CHECK_SLICE_BYTES);
@@ -42,8 +42,8 @@ impl Place {
         true
     }
 
-    /// Counts lines up to `until`, and checks that the text is UTF-8, of which the window begins at `offset`. False when the budget is
-    /// spent before.
+    /// Counts lines up to `until`, and checks that the text is UTF-8; the window begins at `offset` in the text. False
+    /// if the budget is spent first.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ pub(super) fn line_ends(text: &[u8]) -> u64 {
     u64_of(text.iter().filter(|byte| **byte == b'\n').count())
 }
 
-/// An error with the line that it is in, counted from 1.
+/// Adds the line that an error is in, counted from 1.
 pub(super) fn at_line(line: u64, error: Error) -> Error {
     let numbered = Error::new(error.kind(), format!("line {line}: {}", error.message()));
     let place = error.place().clone();

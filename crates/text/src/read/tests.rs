@@ -1,4 +1,4 @@
-//! The machines, as hosts treat them: fed a byte at a time, without a budget, and asked again after errors.
+//! The machines, driven as hosts do: fed a byte at a time, without a budget, and called again after errors.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -11,7 +11,7 @@ use marquetry_parquet::batch::Values;
 use super::*;
 use crate::Header;
 
-/// What a host does: the bytes of a piece, and the units of a step.
+/// How a host behaves: the bytes of a piece, and the units of a step.
 #[derive(Clone, Copy)]
 struct Host {
     piece: usize,
@@ -26,10 +26,10 @@ const HOSTS: [Host; 5] = [
     Host { piece: 100_000, units: 250_000 },
 ];
 
-/// What a slice of work costs at most: by so much a step may go beyond its budget.
+/// Maximum cost of a slice of work: a step may exceed its budget by this much.
 const SLICE_UNITS_MAX: u64 = 100_000;
 
-/// The largest number of units that a step has charged.
+/// The maximum units that a step has charged.
 struct Meter(u64);
 
 impl Meter {
@@ -104,7 +104,7 @@ impl Meter {
     }
 }
 
-/// The batches of a text, which are the same for all hosts; or the error, which is too.
+/// The batches of a text, or the error; both are the same for all hosts.
 #[track_caller]
 fn read(text: &[u8], format: Format, options: &TextOptions) -> Result<(Columns, Vec<Batch>)> {
     let mut found: Option<Result<(Columns, Vec<Batch>)>> = None;
@@ -340,13 +340,13 @@ fn what_is_wrong_in_json_lines_is_told_with_its_line() {
     );
     refused("{\"b\":1}\n", Format::JsonLines, &given, "line 1: the field \"b\" is missing from the schema");
     let some = TextOptions { infer_bytes: 1, ..TextOptions::default() };
-    // A piece is seen as a whole.
+    // A piece is examined completely.
     let text = format!("{}{{\"b\":1}}\n{{\"a\":0.5}}\n", "{\"a\":1}\n".repeat(65_536));
     let error = refused(&text, Format::JsonLines, &some, "line 65537: no line before has a field \"b\"");
     assert_eq!(error.detail(), Some(Detail::AdmittedBy(&["infer_bytes", "schema"])));
 }
 
-/// Rows longer than a piece: whole, in slices, and not longer than a limit.
+/// Rows longer than a piece: read completely, in slices, and refused beyond a limit.
 #[test]
 fn long_rows() {
     let host = Host { piece: 100_000, units: 0 };
@@ -381,7 +381,7 @@ fn long_rows() {
     assert!(bytes(0) == long.as_bytes() && bytes(1) == long.replace("789", "\n").as_bytes());
     assert!(bytes(2) == "a".repeat(600_000).as_bytes() && bytes(4) == raw.replace(",]", "]").as_bytes());
     assert_eq!(rows[0].columns[3].values.len(), 300_001);
-    // The same without columns that are given.
+    // The same without given columns.
     let mut text = text.replace(&raw.replace(",]", "]"), "[[],[]]");
     text.push('\n');
     let sample = meter.sample(text.as_bytes(), Format::JsonLines, &TextOptions::default(), host).unwrap();
@@ -423,7 +423,8 @@ fn wide_tables() {
     assert!(meter.0 <= SLICE_UNITS_MAX, "{} units in a step", meter.0);
 }
 
-/// Objects that have ever new fields are refused before their nulls are many; those that have many of many are not.
+/// Objects that keep having new fields are refused before their nulls are too many; those that have a good part of many
+/// fields are not.
 #[test]
 fn ever_new_fields() {
     let host = Host { piece: 1 << 20, units: 250_000 };

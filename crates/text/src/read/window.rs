@@ -1,4 +1,4 @@
-//! The bytes of a text that are looked at: pieces of one size, however they are fed.
+//! The bytes of a text that are being processed: pieces of one size, however they are fed.
 
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -8,17 +8,17 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Bytes, Detail, Error, ErrorKind, Limit, Pool, Price, Result};
 use marquetry_parquet::write::Fed;
 
-/// Bytes of a piece: what stays in a core's cache, with what is made of it.
+/// Bytes of a piece: it stays in a core's cache, along with its results.
 pub(super) const PIECE_BYTES: usize = 512 << 10;
-/// What a byte that is copied costs, into memory that may be new.
+/// The price of copying a byte, into memory that may be new.
 pub(super) const COPY_PRICE: Price = Price::per_kib(450);
 /// Bytes that are copied at once.
 const COPY_SLICE_BYTES: usize = 64 << 10;
 
-/// The part of a text from the first byte that is still needed on. Places in it are counted from there.
+/// The part of a text from the first byte that is still needed. Positions in it are counted from there.
 ///
-/// It is one piece, but where a row is longer than that: then pieces are added until the row ends, and [joined](Window::join). So what
-/// is made of a text does not depend on how its bytes come.
+/// It is one piece, unless a row is longer than that: then pieces are added until the row ends, and
+/// [joined](Window::join). So the result does not depend on how the bytes arrive.
 #[derive(Debug)]
 pub(super) struct Window {
     piece_bytes: usize,
@@ -27,14 +27,14 @@ pub(super) struct Window {
     /// What was fed and is not copied yet.
     fed: Bytes,
     is_finished: bool,
-    /// What of the last window comes before that.
+    /// The rest of the last window, which comes before that.
     rest: Bytes,
     /// Pieces before the last one.
     before: VecDeque<Bytes>,
     base: usize,
     /// The last byte before the last piece.
     byte_before: Option<u8>,
-    /// The last piece, while it is filled, and once it is.
+    /// The last piece, while it is filled, and when it is full.
     filling: Vec<u8>,
     piece: Option<Bytes>,
     is_last: bool,
@@ -48,7 +48,7 @@ pub(super) struct Window {
 pub(super) enum Filled {
     /// The last piece is full, or the text has ended.
     Ready,
-    /// There is room for bytes.
+    /// It has room for bytes.
     Room,
     /// The budget is spent.
     Yield,
@@ -62,7 +62,7 @@ pub(super) struct View<'a> {
     pub(super) base: usize,
     /// The byte before it.
     pub(super) byte_before: Option<u8>,
-    /// Nothing follows it.
+    /// It is the last.
     pub(super) is_last: bool,
 }
 
@@ -72,7 +72,7 @@ impl View<'_> {
         self.base + self.text.len()
     }
 
-    /// The byte at a place in the piece, or right before it.
+    /// The byte at a position in the piece, or just before it.
     pub(super) fn byte(&self, place: usize) -> Option<u8> {
         match place.checked_sub(self.base) {
             Some(at) => self.text.get(at).copied(),
@@ -82,7 +82,7 @@ impl View<'_> {
 }
 
 impl Window {
-    /// An empty one, of pieces of so many bytes and rows of at most so many.
+    /// An empty window, with pieces of `piece_bytes` and rows of at most `row_bytes`.
     pub(super) fn new(piece_bytes: usize, row_bytes: u64) -> Window {
         Window {
             piece_bytes: piece_bytes.max(1),
@@ -114,7 +114,7 @@ impl Window {
         Ok(Fed::Taken)
     }
 
-    /// Nothing more will be fed.
+    /// Ends the text: nothing more will be fed.
     pub(super) fn finish(&mut self) {
         self.is_finished = true;
     }
@@ -123,7 +123,7 @@ impl Window {
     ///
     /// # Errors
     ///
-    /// When memory cannot be allocated.
+    /// If memory cannot be allocated.
     pub(super) fn fill(&mut self, budget: &mut Budget<'_>) -> Result<Filled> {
         if self.piece.is_some() {
             return Ok(Filled::Ready);
@@ -139,7 +139,7 @@ impl Window {
                 self.is_last = room > 0;
                 let filled = core::mem::take(&mut self.filling);
                 let length = filled.len();
-                // Batches keep the memory, and give it back.
+                // Batches keep the memory alive; then it returns to the pool.
                 self.piece = Some(Bytes::from_owner(self.pool.share(filled, length)));
                 return Ok(Filled::Ready);
             }
@@ -150,7 +150,7 @@ impl Window {
             self.filling.extend_from_slice(&part);
             budget.charge(COPY_PRICE, part.len(), 0);
             if source.is_empty() {
-                // It may hold memory that it was a part of.
+                // It may hold memory that it was part of.
                 *source = Bytes::new();
             }
             if budget.is_spent() {
@@ -174,7 +174,7 @@ impl Window {
         self.before.is_empty() && self.whole.is_empty()
     }
 
-    /// All of the window, where it is one piece.
+    /// All of the window, if it is one piece.
     pub(super) fn bytes(&self) -> Bytes {
         self.piece.clone().unwrap_or_default()
     }
@@ -184,12 +184,12 @@ impl Window {
         self.offset
     }
 
-    /// Goes on with a piece that is to be filled, and begins with what is in the window from `from` on; where that is all, the window
-    /// grows by a piece.
+    /// Continues with a piece that must be filled. It begins with the window from `from` on; if that is all of the
+    /// window, the window grows by a piece.
     ///
     /// # Errors
     ///
-    /// `LimitExceeded` for a row that is longer than rows may be.
+    /// `LimitExceeded` for a row that is too long.
     pub(super) fn advance(&mut self, from: usize) -> Result<()> {
         let Some(piece) = self.piece.take() else {
             return Err(Error::internal("a piece that is not filled"));
@@ -218,11 +218,11 @@ impl Window {
         too_long(self.row_bytes)
     }
 
-    /// Puts the pieces together. False when the budget is spent before.
+    /// Joins the pieces. False if the budget is spent first.
     ///
     /// # Errors
     ///
-    /// When memory cannot be allocated.
+    /// If memory cannot be allocated.
     pub(super) fn join(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         if self.is_whole() {
             return Ok(true);
@@ -234,7 +234,7 @@ impl Window {
         while let Some(piece) = self.before.front_mut().or(self.piece.as_mut()) {
             let part = piece.split_to(piece.len().min(COPY_SLICE_BYTES));
             self.whole.extend_from_slice(&part);
-            // Memory that is new, and memory that is released.
+            // New memory, and memory that is released.
             budget.charge(COPY_PRICE, 2 * part.len(), 0);
             if piece.is_empty() && self.before.pop_front().is_none() {
                 break;
@@ -249,7 +249,7 @@ impl Window {
     }
 }
 
-/// The error for a row of more bytes than it may have.
+/// The error for a row of more than `row_bytes`.
 #[cold]
 pub(super) fn too_long(row_bytes: u64) -> Error {
     let what =
@@ -261,7 +261,7 @@ pub(super) fn too_long(row_bytes: u64) -> Error {
 mod tests {
     use super::*;
 
-    /// Fills a window with a text that comes in parts of so many bytes.
+    /// Fills a window with a text that arrives in parts of `part` bytes.
     fn fill(window: &mut Window, text: &mut &[u8], part: usize) {
         loop {
             match window.fill(&mut Budget::new(0)).unwrap() {

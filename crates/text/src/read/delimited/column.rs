@@ -13,23 +13,23 @@ use super::{Form, FormColumn, is_null};
 use crate::Scalar;
 use crate::parse::{self, VALUE_BYTES_MAX};
 
-/// What a value costs that is parsed.
+/// The price of parsing a value.
 pub(crate) const PARSE_PRICE: Price = Price { kib: 3 << 10, kilovalue: 30 << 10 };
-/// What a text costs, which is left where it is; or a null.
+/// The price of a text, which stays in place, or of a null.
 pub(crate) const TEXT_PRICE: Price = Price::per_kilovalue(14 << 10);
-/// What the bytes of quoted texts and of blobs cost.
+/// The price of the bytes of quoted texts and of blobs.
 pub(crate) const BUILD_PRICE: Price = Price { kib: 2 << 10, kilovalue: 40 << 10 };
-/// What memory for a value costs.
+/// The price of memory for a value.
 const ROOM_PRICE: Price = Price::per_kilovalue(2 << 10);
-/// Rows, and bytes of their fields, that are worked on at once.
+/// Rows, and bytes of their fields, that are processed at a time.
 const SLICE_ROWS: usize = 1024;
 const SLICE_BYTES: usize = 16 << 10;
-/// Bytes of a quoted field or a blob that are worked on at once. Longer ones are worked on in slices.
+/// Bytes of a quoted field or a blob that are processed at a time. Longer ones are processed in slices.
 const LONG_BYTES: usize = 16 << 10;
-/// Bytes of built strings after which another buffer is begun.
+/// Bytes of built strings after which a new buffer begins.
 const BUILT_BYTES: usize = 64 << 10;
 
-/// What the fields of a column are taken from.
+/// Where the fields of a column come from.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) form: &'a Form,
@@ -39,7 +39,7 @@ pub(super) struct Source<'a> {
     pub(super) rows: usize,
 }
 
-/// Memory for a column's values, used again and again.
+/// Memory for a column's values, reused from batch to batch.
 #[derive(Debug)]
 pub(super) enum Store {
     Int32(Pool<i32>),
@@ -58,7 +58,7 @@ pub(super) struct Filling {
     /// Rows of all strips that are filled.
     filled: usize,
     pub(super) nulls: usize,
-    /// A bit a row, once there is a null.
+    /// A bit per row, once there is a null.
     validity: Vec<u8>,
     values: Array,
     built: Built,
@@ -76,7 +76,7 @@ enum Array {
     Views(Vec<u128>),
 }
 
-/// Strings that do not stand in the text as they are.
+/// Strings that are not in the text as they are.
 #[derive(Debug, Default)]
 struct Built {
     full: Vec<Bytes>,
@@ -86,9 +86,9 @@ struct Built {
 /// A long field that is worked on in slices.
 #[derive(Debug, Clone, Copy)]
 enum Long {
-    /// Quotes are looked for in it.
+    /// The closing quote is looked for.
     Search(usize),
-    /// It is copied, and the part before ended with the first of two quotes or not.
+    /// It is copied; the flag says whether the previous part ended with the first of two quotes.
     Unquote(usize, bool),
     /// Its digits are read.
     Blob(usize),
@@ -101,7 +101,7 @@ pub(super) enum Fill {
     Done,
     /// The budget is spent.
     Yield,
-    /// The field of this row of this strip does not fit.
+    /// The field of this row of this strip does not have the column's type.
     Misfit { strip: usize, row: usize },
 }
 
@@ -134,17 +134,17 @@ impl Store {
 /// A vector of zeros.
 fn zeros<T: Copy + Default>(pool: &mut Pool<T>, rows: usize) -> Result<Vec<T>> {
     let mut values = pool.take(rows)?;
-    // What was there before would stand for nulls.
+    // Otherwise nulls would keep earlier values.
     values[..rows].fill(T::default());
     Ok(values)
 }
 
 impl Filling {
-    /// A column of so many rows, none of which is filled.
+    /// A column of `rows` rows, none of which is filled.
     ///
     /// # Errors
     ///
-    /// When memory cannot be allocated.
+    /// If memory cannot be allocated.
     pub(super) fn new(
         scalar: Scalar,
         rows: usize,
@@ -177,7 +177,7 @@ impl Filling {
     ///
     /// # Errors
     ///
-    /// When memory cannot be allocated.
+    /// If memory cannot be allocated.
     pub(super) fn step(&mut self, source: Source<'_>, budget: &mut Budget<'_>) -> Result<Fill> {
         while self.filled < source.rows {
             if self.long.is_some() {
@@ -194,7 +194,7 @@ impl Filling {
         Ok(Fill::Done)
     }
 
-    /// The values, and which are there, once all rows are filled.
+    /// The values and their validity, once all rows are filled.
     pub(super) fn finish(self, source: Source<'_>, store: &mut Store) -> Result<(Values, Option<Bitmap>)> {
         let rows = source.rows;
         let validity = (self.nulls > 0).then(|| Bitmap::new(self.validity.into(), 0, rows));
@@ -218,7 +218,7 @@ impl Filling {
     /// Fills a slice of rows.
     fn slice(&mut self, source: Source<'_>, budget: &mut Budget<'_>) -> End {
         let is_given = source.form.is_given;
-        // What is inferred is taken as it is; what is given may have spaces around it, and more than one spelling.
+        // Inferred types take the text as it is; given ones allow spaces around it, and more than one spelling.
         let bare =
             |text: &[u8]| -> Option<i64> { parse::integer(text).filter(|_| parse::is_canonical(text)) };
         let Filling { values, built, .. } = self;
@@ -290,8 +290,8 @@ impl Filling {
         end
     }
 
-    /// Calls for fields that are no null, and says whether they fit; ends after a slice, before a field that is long, and at one that
-    /// does not fit.
+    /// Calls `of` for each field that is not null; it returns whether the field fits. Ends after a slice, before a long
+    /// field, and at one that does not fit.
     #[inline]
     fn each(
         &mut self,
@@ -332,7 +332,7 @@ impl Filling {
         mut of: impl FnMut(usize, &[u8]) -> Option<()>,
     ) -> End {
         let nulls = &source.form.nulls;
-        // Of what is no text, quotes around nothing are nothing.
+        // Except for text, empty quotes mean nothing.
         let is_null =
             |field: &Field<'_>| if field.is_quoted { field.text.is_empty() } else { is_null(nulls, field) };
         let (end, bytes, rows) = self.each(source, is_null, |row, field, bytes| {
@@ -346,7 +346,7 @@ impl Filling {
         end
     }
 
-    /// Texts stand where they were read, but for those with quotes in them.
+    /// Texts stay where they were read, except those with quotes in them.
     fn texts(
         &mut self,
         source: Source<'_>,
@@ -410,7 +410,7 @@ impl Filling {
         end
     }
 
-    /// Works on a slice of a long field. False where it does not fit.
+    /// Processes a slice of a long field. False if it does not fit.
     fn long(&mut self, source: Source<'_>, budget: &mut Budget<'_>) -> Result<bool> {
         let Source { form, column, text, strips, .. } = source;
         let (Some(long), Some(strip), Array::Views(views)) =
@@ -448,7 +448,7 @@ impl Filling {
                 self.built.end()
             }
             Long::Blob(at) => {
-                // Spaces around so long a blob are no part of it.
+                // Spaces around such a long blob are not part of it.
                 let at = if at == 0 {
                     if !matches!(field.text, [b'0', b'x' | b'X', ..]) || !length.is_multiple_of(2) {
                         return Ok(false);
@@ -495,7 +495,7 @@ fn push_null(validity: &mut Vec<u8>, row: usize, rows: usize) {
 }
 
 impl Built {
-    /// Builds a string; gives its view.
+    /// Builds a string and returns its view.
     fn push(&mut self, build: impl FnOnce(&mut Vec<u8>)) -> u128 {
         let start = self.open.len();
         build(&mut self.open);
@@ -506,7 +506,7 @@ impl Built {
         view
     }
 
-    /// Begins a long one, of at most so many bytes, in a buffer of its own.
+    /// Begins a long string of at most `bytes` bytes, in a buffer of its own.
     fn begin(&mut self, bytes: usize) -> Result<()> {
         self.close();
         self.open.try_reserve_exact(bytes).map_err(|_| Error::out_of_memory(bytes))
@@ -538,7 +538,7 @@ impl Built {
 /// A timestamp, in a unit.
 fn point(text: &[u8], unit: TimeUnit, is_instant: bool, is_given: bool) -> Option<i64> {
     let found = parse::timestamp(text)?;
-    // A clock's reading has no zone; what has none is taken for UTC only where that is given.
+    // A local time has no zone. A time without a zone is UTC only if the column's type was given.
     (found.offset.is_some() == is_instant || (is_given && is_instant)).then(|| found.in_unit(unit)).flatten()
 }
 

@@ -14,7 +14,7 @@ pub(super) use sample::{Sample, Sampler};
 use crate::Scalar;
 use scan::{Dialect, Field};
 
-/// What some programs begin texts with, to say that they are UTF-8.
+/// Some programs begin UTF-8 texts with this mark.
 pub(super) const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// How a text is a table.
@@ -25,9 +25,9 @@ pub(super) struct Form {
     /// Fields of a row.
     fields: usize,
     columns: Vec<FormColumn>,
-    /// What stands for null.
+    /// The texts that mean null.
     nulls: Vec<Vec<u8>>,
-    /// The columns' types are given, not inferred.
+    /// The columns' types were given, not inferred.
     is_given: bool,
 }
 
@@ -43,7 +43,7 @@ struct FormColumn {
 #[inline]
 fn is_null(nulls: &[Vec<u8>], field: &Field<'_>) -> bool {
     match nulls {
-        // As nearly always: what is missing is empty, too.
+        // The usual case; missing fields are empty, too.
         [only] if only.is_empty() => field.text.is_empty(),
         _ => field.is_missing || nulls.iter().any(|null| null == field.text),
     }

@@ -14,29 +14,29 @@ use super::column::{Fill, Filling, Source, Store};
 use super::scan::{SCAN_PRICE, Scanned, Scanner, Strip, Wrong};
 use super::{BYTE_ORDER_MARK, Form};
 
-/// Bytes of a piece for each column of a wide table, and of such a piece at most: so that some rows of it are worked on together.
+/// Bytes of a piece per column of a wide table, and the maximum: so that several rows of it are processed together.
 const COLUMN_BYTES: usize = 512;
 const WIDE_PIECE_BYTES_MAX: usize = 32 << 20;
-/// What a column of a batch costs, whatever is in it.
+/// The cost of a column of a batch, whatever is in it.
 const COLUMN_UNITS: u64 = 250;
 
 /// Reads rows of a form.
 #[derive(Debug)]
 pub(crate) struct Rows {
     form: Arc<Form>,
-    /// The columns that are read, and memory for each.
+    /// The columns to read, and memory for each.
     reads: Vec<(usize, Store)>,
     batch_rows: usize,
     window: Window,
     scanner: Scanner,
-    /// The rows of the batch at hand, of which the last strip is being filled, and how many they are.
+    /// The current batch's rows, in strips; the index of the strip that is being filled; and the number of rows.
     strips: Vec<Strip>,
     open: usize,
     found: usize,
-    /// Up to where the text is checked.
+    /// The position up to which the text is checked.
     place: Place,
     state: State,
-    /// What ends the text early, once the rows before are looked at.
+    /// An error that ends the text, reported once the rows before it are processed.
     wrong: Option<Wrong>,
     columns: Vec<ColumnBatch>,
     filling: Option<Filling>,
@@ -47,13 +47,13 @@ pub(crate) struct Rows {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing was looked at.
+    /// Nothing has been looked at.
     Start,
-    /// The header is looked for.
+    /// Looks for the header.
     Header,
-    /// Rows are looked for.
+    /// Looks for rows.
     Rows,
-    /// They are joined, and checked: the next strip is this.
+    /// Joins and checks them: this strip is next.
     Checking(usize),
     /// Their columns are filled.
     Columns,
@@ -114,7 +114,7 @@ impl Rows {
         }
     }
 
-    /// Does a slice of work on a window that is filled.
+    /// Does a slice of work on a filled window.
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<()> {
         match self.state {
             State::Start => {
@@ -132,13 +132,13 @@ impl Rows {
                     self.strips[0].keep_row(0);
                     (self.found, self.state) = (0, State::Rows);
                     if !self.window.is_whole() {
-                        // A long header: what is behind it is looked at in one piece.
+                        // A long header: what follows it is scanned in one piece.
                         self.state = State::Checking(0);
                     }
                 } else if self.wrong.is_some() || scanned == Scanned::End {
                     self.state = State::Checking(0);
                 } else if self.is_exhausted() {
-                    // Lines without anything may come before it.
+                    // It may be preceded by empty lines.
                     let row = self.scanner.row();
                     if !self.window.is_whole() || self.place.count(&self.window.bytes(), row, budget) {
                         self.next_piece()?;
@@ -176,13 +176,13 @@ impl Rows {
         })
     }
 
-    /// All of the last piece was looked at, and more follows.
+    /// All of the last piece was scanned, and more follows.
     fn is_exhausted(&self) -> bool {
         let view = self.window.view();
         !view.is_last && self.scanner.at() >= view.end()
     }
 
-    /// Goes on to the next piece, where the last one was looked at.
+    /// Continues with the next piece, once the last one was scanned.
     fn next_piece(&mut self) -> Result<()> {
         if !self.is_exhausted() {
             return Ok(());
@@ -197,9 +197,9 @@ impl Rows {
         Ok(())
     }
 
-    /// Checks the rows that were found, and counts their lines. Then they are made a batch, if there are any.
+    /// Checks the rows that were found, and counts their lines. Then they become a batch, if there are any.
     fn check(&mut self, strip: usize, budget: &mut Budget<'_>) -> Result<()> {
-        // In several pieces there is no row yet, but the header.
+        // While the window has several pieces, only the header may have been found.
         let is_joined = self.window.is_whole() || (self.found == 0 && self.scanner.row() == 0);
         if !is_joined {
             self.window.join(budget)?;
@@ -237,7 +237,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Fills columns; after the last one the batch is ready.
+    /// Fills columns. After the last one the batch is ready.
     fn fill(&mut self, budget: &mut Budget<'_>) -> Result<()> {
         let text = self.window.bytes();
         while let Some((number, store)) = self.reads.get_mut(self.columns.len()) {
@@ -282,7 +282,7 @@ impl Rows {
         self.ready = Some(Batch { row_group: 0, first_row: self.rows, rows: self.found, columns });
         self.rows += u64_of(self.found);
         self.found = 0;
-        // What is open of a row that is not whole yet stays.
+        // The start of an incomplete row is kept.
         if self.open == 0 {
             self.strips[0].keep_row(0);
         } else if let [first, others @ ..] = &mut self.strips[..]
@@ -296,7 +296,7 @@ impl Rows {
         Ok(())
     }
 
-    /// What does not fit.
+    /// The error for a value that does not have its column's type.
     fn misfit(&self, text: &Bytes, strip: usize, row: usize, number: usize) -> Error {
         let (Some(strip), Some(column)) = (self.strips.get(strip), self.form.columns.get(number)) else {
             return Error::internal("a misfit that is nowhere");
@@ -305,7 +305,7 @@ impl Rows {
         let line = strip.line + line_ends(&text[strip.start(0)..strip.start(row)]);
         let error = Error::conversion(alloc::format!("{} is no {}", shown(field.text), column.scalar));
         let error = error.at(|place| place.column = Some(column.name.clone()));
-        // What was looked at before suggested it.
+        // The sample suggested the type.
         at_line(
             line,
             if self.form.is_given {

@@ -1,4 +1,4 @@
-//! What the columns of delimited text are: found out from its first rows.
+//! Infers the columns of delimited text from its first rows.
 
 use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -19,18 +19,18 @@ use crate::options::{Format, Header, TextOptions};
 use crate::scalar::Kinds;
 use crate::{Column, ColumnType, Columns, Scalar};
 
-/// What it costs to see what a field could be.
+/// The price of finding out what a field could be.
 pub(crate) const SEE_PRICE: Price = Price { kib: 3 << 10, kilovalue: 40 << 10 };
-/// What a name of a column costs: it is copied, and looked up in sets.
+/// The price of a column's name: it is copied, and looked up in sets.
 const NAME_PRICE: Price = Price { kib: 512, kilovalue: 1500 << 10 };
-/// Fields that are looked at before the budget is asked.
+/// Fields that are examined between two checks of the budget.
 const FIELDS_SLICE: usize = 64;
-/// Rows that tell which delimiter a text has.
+/// Rows by which the delimiter is chosen.
 const GUESS_ROWS: usize = 100;
-/// What texts may be delimited by, the likeliest first.
+/// Possible delimiters, the most likely first.
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 
-/// What is known of a delimited text after its sample.
+/// What is known about a delimited text after sampling.
 #[derive(Debug, Clone)]
 pub(crate) struct Sample {
     dialect: Dialect,
@@ -56,30 +56,30 @@ pub(crate) struct Sampler {
     names: Vec<String>,
     kinds: Vec<Kinds>,
     place: Place,
-    /// The names of the schema that is given, and the same in lower case.
+    /// The names in the given schema, and the same in lower case.
     schema_names: Vec<String>,
     known: Option<BTreeSet<String>>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Nothing was looked at.
+    /// Nothing has been looked at.
     Start,
-    /// Which delimiter gives the most fields: tried one after the other, piece by piece.
+    /// Finds the delimiter that gives the most fields: tries one after the other, piece by piece.
     Guessing { guesses: Vec<Guess>, next: usize },
-    /// The first row is looked for.
+    /// Looks for the first row.
     First,
-    /// The first row is there, but not joined, or not checked up to here.
+    /// The first row was found, but is not joined, or only checked up to here.
     Found { checked: Option<Place> },
-    /// The first row is looked at, whether it is a header.
+    /// Examines whether the first row is a header.
     Naming(Naming),
-    /// What was kept for that is released.
+    /// Releases the memory used for that.
     Releasing(Naming),
-    /// Rows are looked for.
+    /// Looks for rows.
     Rows,
-    /// What the fields of the strip are is seen, from this row and column on.
+    /// Examines the fields of the strip, from this row and column on.
     Seeing { row: usize, column: usize },
-    /// Lines of what was seen are counted.
+    /// Counts the lines of what was examined.
     Counting,
     /// The sample is complete.
     End,
@@ -95,22 +95,22 @@ struct Guess {
     is_wrong: bool,
 }
 
-/// The first row, while it is looked at.
+/// The first row, while it is examined.
 #[derive(Debug, Default)]
 struct Naming {
-    /// What its fields say, but those that are too long for names, and how long the first of them is.
+    /// Its fields, except those that are too long for names, and the length of the first of those.
     given: Vec<String>,
     too_long: Option<usize>,
     /// No field is a number, a date or a truth value.
     is_text: bool,
-    /// All fields are names of the schema that is given.
+    /// All fields are names in the given schema.
     is_known: bool,
     seen: BTreeSet<String>,
     twice: Option<String>,
-    /// Whether it is a header, once that is known.
+    /// Whether it is a header, once known.
     is_header: Option<bool>,
     taken: BTreeSet<String>,
-    /// The number that a name gets when it appears again.
+    /// The number that a name gets when it is repeated.
     numbers: BTreeMap<String, u64>,
     names: Vec<String>,
 }
@@ -157,7 +157,7 @@ impl Sampler {
         self.window.finish();
     }
 
-    /// What is known, once it is.
+    /// The result, once it is complete.
     fn sample(&mut self) -> Sample {
         Sample {
             dialect: self.dialect,
@@ -187,7 +187,7 @@ impl Sampler {
         }
     }
 
-    /// Does a slice of work on a window that is filled.
+    /// Does a slice of work on a filled window.
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<()> {
         match &mut self.state {
             State::Start => self.start(),
@@ -214,7 +214,7 @@ impl Sampler {
                         self.state = State::Naming(Naming::new());
                     }
                 } else if self.place.count(&text, self.strip.start(0), budget) {
-                    // Errors tell the line that the row begins in.
+                    // Errors report the line that the row begins in.
                     *checked = Some(self.place);
                 }
             }
@@ -224,7 +224,7 @@ impl Sampler {
                     self.state = match (self.options.schema.is_some(), self.has_header) {
                         (true, _) => State::End,
                         (false, true) => State::Counting,
-                        // The first row is one like the others.
+                        // The first row is an ordinary one.
                         (false, false) => State::Seeing { row: 0, column: 0 },
                     };
                 }
@@ -262,13 +262,13 @@ impl Sampler {
         Ok(())
     }
 
-    /// All of the last piece was looked at, and more follows.
+    /// All of the last piece was scanned, and more follows.
     fn is_exhausted(&self) -> bool {
         let view = self.window.view();
         !view.is_last && self.scanner.at() >= view.end()
     }
 
-    /// Goes on to the next piece, unless what was seen is enough.
+    /// Continues with the next piece, unless enough was examined.
     fn next_piece(&mut self, budget: &mut Budget<'_>) -> Result<()> {
         let row = self.scanner.row();
         // Lines without anything are counted here.
@@ -314,7 +314,8 @@ impl Sampler {
         };
     }
 
-    /// Tries a delimiter on a slice, or decides for one: that by which the first rows have the most fields, all as many.
+    /// Tries a delimiter on a slice, or chooses one: the one that gives the first rows the most fields, the same number
+    /// in each.
     fn guess(&mut self, budget: &mut Budget<'_>) -> Result<()> {
         let State::Guessing { guesses, next } = &mut self.state else { return Ok(()) };
         let view = self.window.view();
@@ -337,7 +338,7 @@ impl Sampler {
             }
             return Ok(());
         }
-        // Where no row has ended yet, more is needed.
+        // If no row has ended yet, more is needed.
         let is_known = guesses.iter().any(|guess| guess.rows > 0 && !guess.is_wrong);
         if !is_known && guesses.iter().any(|guess| !guess.is_over) {
             *next = 0;
@@ -350,7 +351,7 @@ impl Sampler {
         let best = found.rev().max_by_key(|(fields, _)| *fields);
         let best = best.filter(|(fields, _)| *fields > 1).map_or(DELIMITERS[0], |(_, delimiter)| delimiter);
         self.dialect.delimiter = best;
-        // From the start: what is behind it may be in pieces.
+        // From the start: what follows may be in pieces.
         if self.window.join(budget)? {
             self.scanner = Scanner::new(self.dialect, 0, self.place.at, self.options.row_bytes());
             self.state = State::First;
@@ -364,7 +365,7 @@ impl Sampler {
         let found = self.strip.fields().saturating_sub(fields);
         budget.charge(SCAN_PRICE, self.scanner.at() - at, found);
         scanned.map_err(|wrong| {
-            // Of a row that began in a piece before, nothing is left to count.
+            // For a row that began in an earlier piece, nothing is left to count.
             let text = self.window.bytes();
             let mut place = self.place;
             if self.window.is_whole() {
@@ -386,7 +387,7 @@ impl Sampler {
         }
     }
 
-    /// Looks at some fields of the first row; decides whether it is a header; names some columns.
+    /// Examines some fields of the first row, decides whether it is a header, or names some columns.
     fn name(&mut self, budget: &mut Budget<'_>) -> Result<()> {
         let State::Naming(naming) = &mut self.state else { return Ok(()) };
         let (text, fields) = (self.window.bytes(), self.strip.fields());
@@ -450,7 +451,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// Sees what some fields of the strip are. False where some are left.
+    /// Examines some fields of the strip. False if some are left.
     fn see(&mut self, budget: &mut Budget<'_>) -> bool {
         let State::Seeing { row, column } = &mut self.state else { return true };
         let text = self.window.bytes();
@@ -485,7 +486,7 @@ impl Naming {
         Naming { is_text: true, is_known: true, ..Naming::default() }
     }
 
-    /// Releases memory, name by name. False when the budget is spent before.
+    /// Releases memory, name by name. False if the budget is spent first.
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         loop {
             let is_more = self.given.pop().is_some()
@@ -546,7 +547,8 @@ impl Naming {
         Ok(())
     }
 
-    /// Names the next column: where the header has no name, by the column's number; and where it has one again, with a number, too.
+    /// Names the next column. Without a name in the header it is named by its number; a repeated name gets a number,
+    /// too.
     fn name_next(&mut self, is_header: bool, budget: &mut Budget<'_>) {
         let at = self.names.len();
         if !is_header {
@@ -578,16 +580,16 @@ impl Sample {
         self.names == other.names && self.schema == other.schema
     }
 
-    /// Takes the values of another text into account that has the same columns.
+    /// Adds the values of another text with the same columns.
     pub(crate) fn join(&mut self, other: &Sample) {
         self.kinds.iter_mut().zip(&other.kinds).for_each(|(kinds, more)| *kinds = kinds.join(*more));
     }
 
-    /// The form of the text, of columns of the types of another sample; or of those that are given.
+    /// The form of the text, with the column types of another sample, or those that were given.
     ///
     /// # Errors
     ///
-    /// `Misuse` where those that are given are others than the header has.
+    /// `Misuse` if given columns differ from the header's.
     pub(crate) fn form(&self, types: &Sample) -> Result<Form> {
         let columns = match &self.schema {
             None => {
@@ -644,7 +646,7 @@ impl Sample {
 }
 
 impl Form {
-    /// The columns, as a schema would give them.
+    /// The columns, as a schema would define them.
     pub(crate) fn columns(&self) -> Columns {
         let column = |column: &FormColumn| Column {
             name: column.name.to_string(),

@@ -1,7 +1,8 @@
-//! Fields of delimited text: where they are, eight bytes at a time.
+//! Finds the fields of delimited text, eight bytes at a time.
 //!
-//! Source: RFC 4180, "Common Format and MIME Type for CSV Files"; of tab-separated values, whose fields have no quotes, IANA's
-//! `text/tab-separated-values`. Lines end with LF or CRLF. A quote that is not at its field's start is text.
+//! Source: RFC 4180, "Common Format and MIME Type for CSV Files"; for tab-separated values, whose fields have no
+//! quotes, IANA's `text/tab-separated-values`. Lines end with LF or CRLF. A quote that is not at its field's start is
+//! text.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -11,23 +12,23 @@ use marquetry_base::{Detail, Error, Price};
 
 use super::super::window::{View, too_long};
 
-/// What splitting costs: for the bytes, and for the fields that are found.
+/// The price of splitting: per byte, and per field that is found.
 pub(crate) const SCAN_PRICE: Price = Price { kib: 700, kilovalue: 2 << 10 };
-/// Bytes that are looked at in one slice.
+/// Bytes that are scanned in one slice.
 pub(crate) const SCAN_SLICE_BYTES: usize = 16 << 10;
-/// Fields that a row has at most: a row of more is one that lacks its line ends.
+/// Maximum fields of a row: one with more probably lacks its line ends.
 pub(crate) const FIELDS_MAX: usize = 100_000;
-/// Rows, fields and bytes after which a strip ends: places of fields take less than 1 MiB.
+/// Rows, fields and bytes after which a strip ends: positions of fields take less than 1 MiB.
 const STRIP_ROWS: usize = 1024;
 const STRIP_FIELDS: usize = 128 << 10;
 const STRIP_BYTES: usize = 64 << 10;
 
-/// What stands between fields, and around some of them.
+/// What separates fields, and what encloses some of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dialect {
     pub(crate) delimiter: u8,
     pub(crate) quote: Option<u8>,
-    /// Rows may have fewer fields than the ones before: the others are missing.
+    /// Rows may have fewer fields than earlier ones: the others are missing.
     pub(crate) may_be_short: bool,
 }
 
@@ -38,13 +39,13 @@ pub(crate) struct Strip {
     columns: usize,
     /// Where each row begins.
     starts: Vec<u32>,
-    /// Where each field ends: at a delimiter, a line end, or the text's end. Those of a row that is not whole yet come last.
+    /// Where each field ends: at a delimiter, a line end, or the text's end. Those of an incomplete row come last.
     ends: Vec<u32>,
-    /// The line that the first row begins in, counted from 1, once it is counted.
+    /// The line that the first row begins in, counted from 1, once known.
     pub(crate) line: u64,
 }
 
-/// What is wrong in a text, and where.
+/// An error in a text, and its position.
 #[derive(Debug, Clone)]
 pub(crate) struct Wrong {
     /// The start of the row.
@@ -55,9 +56,9 @@ pub(crate) struct Wrong {
 /// A field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Field<'a> {
-    /// What is in the quotes, where there are any.
+    /// The text inside the quotes, if any.
     pub(crate) text: &'a [u8],
-    /// Where that begins in the whole text.
+    /// Where that begins in the complete text.
     pub(crate) start: usize,
     pub(crate) is_quoted: bool,
     /// The row has fewer fields.
@@ -66,23 +67,23 @@ pub(crate) struct Field<'a> {
 
 /// Splits the text of a window.
 ///
-/// Lines of nothing are passed over, but where rows have one field, which is then empty.
+/// Finds the fields. Empty lines are skipped, unless rows have one field, which is then empty.
 #[derive(Debug)]
 pub(crate) struct Scanner {
     dialect: Dialect,
     row_bytes: u64,
     /// Fields of a row; 0 before the first.
     columns: usize,
-    /// What is looked at next, where the row begins, and the field. Places are those of the window.
+    /// The next byte, where the row begins, and where the field does. Positions are in the window.
     at: usize,
     row: usize,
     field: usize,
     state: State,
-    /// Fields of this row that are more than can be, so that their places are not kept.
+    /// Fields of this row beyond the maximum, whose positions are not kept.
     dropped: usize,
 }
 
-/// What the next byte is in.
+/// What the next byte is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// No quotes.
@@ -100,14 +101,14 @@ enum State {
 pub(crate) enum Scanned {
     /// The strip has its rows.
     Full,
-    /// The slice is looked at; so is the piece, where [`Scanner::at`] is its end.
+    /// The end of the slice; also of the piece, if [`Scanner::at`] is its end.
     Slice,
     /// The text has ended.
     End,
 }
 
 impl Scanner {
-    /// A scanner that begins at a place, of rows of so many fields; of however many the first has, for 0.
+    /// A scanner that begins at `at`, for rows of `columns` fields; for 0, of as many as the first row has.
     pub(crate) fn new(dialect: Dialect, columns: usize, at: usize, row_bytes: u64) -> Scanner {
         Scanner { dialect, row_bytes, columns, at, row: at, field: at, state: State::Plain, dropped: 0 }
     }
@@ -117,34 +118,34 @@ impl Scanner {
         self.columns
     }
 
-    /// Bytes of a row at most.
+    /// Maximum bytes of a row.
     pub(crate) fn row_bytes(&self) -> u64 {
         self.row_bytes
     }
 
-    /// What is looked at next.
+    /// The next position.
     pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    /// Where the row begins that is not whole yet.
+    /// Where the incomplete row begins.
     pub(crate) fn row(&self) -> usize {
         self.row
     }
 
-    /// The window begins `by` bytes later: nothing before is needed any more.
+    /// The window begins `by` bytes later: nothing before that is needed any more.
     pub(crate) fn shift(&mut self, by: usize) {
         self.at -= by;
         self.row -= by;
         self.field -= by;
     }
 
-    /// Looks at a slice of the last piece of a window, and adds the rows that end in it to a strip, `rows_max` at most.
+    /// Scans a slice of the last piece of a window, and adds the rows that end in it to a strip, at most `rows_max`.
     ///
     /// # Errors
     ///
-    /// A row of another number of fields than the ones before; a quote that is not closed, or not closed at a field's end; a row that is
-    /// too long.
+    /// A row whose number of fields differs from earlier rows; a quote that is not closed, or not at a field's end; a
+    /// row that is too long.
     pub(crate) fn scan(
         &mut self,
         view: View<'_>,
@@ -193,7 +194,7 @@ impl Scanner {
         Ok(Scanned::End)
     }
 
-    /// Looks at what is in no quotes. True where the strip is full.
+    /// Scans outside of quotes. True if the strip is full.
     fn plain(
         &mut self,
         view: View<'_>,
@@ -254,7 +255,7 @@ impl Scanner {
         Ok(false)
     }
 
-    /// Looks at what follows a quote in a quoted field.
+    /// Scans what follows a quote in a quoted field.
     fn closed(&mut self, view: View<'_>) -> Result<(), Wrong> {
         let byte = view.byte(self.at);
         self.state = match (self.state, byte) {
@@ -281,7 +282,7 @@ impl Scanner {
         strip.starts.len() * self.columns
     }
 
-    /// The row ends, whose fields' ends are known but for the last.
+    /// Ends the row; the ends of its fields are known, except for the last.
     fn end_row(&mut self, strip: &mut Strip, end: usize) -> Result<(), Wrong> {
         let first = self.first(strip);
         strip.ends.push(low(end));
@@ -297,7 +298,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// A row of other fields than the ones before, or the first.
+    /// Handles a row with a different number of fields than earlier rows, or the first row.
     #[cold]
     fn odd_row(&mut self, strip: &mut Strip, first: usize, end: usize, fields: usize) -> Result<(), Wrong> {
         if fields > FIELDS_MAX {
@@ -331,7 +332,7 @@ impl Strip {
         self.starts.len()
     }
 
-    /// Fields that were found, those of a row that is not whole yet too.
+    /// The number of fields found, including those of an incomplete row.
     pub(crate) fn fields(&self) -> usize {
         self.ends.len()
     }
@@ -347,7 +348,7 @@ impl Strip {
         self.ends.clear();
     }
 
-    /// Takes over what another strip has of a row that is not whole yet, which begins where the window will.
+    /// Takes over an incomplete row from another strip; the row begins where the window will.
     pub(crate) fn continue_row(&mut self, other: &Strip, shift: usize) {
         self.clear();
         let first = other.starts.len() * other.columns;
@@ -376,7 +377,7 @@ impl Strip {
             _ => usize_of_u32(self.ends[at - 1]) + 1,
         };
         let end = usize_of_u32(self.ends[at]);
-        // Those that are missing end where the row does, as the last one that is there.
+        // Missing fields end where the row does, like the last one that is present.
         let Some(mut field) = text.get(start..end) else {
             return Field { text: &[], start: end, is_quoted: false, is_missing: true };
         };
@@ -394,8 +395,8 @@ impl Strip {
     }
 }
 
-/// Takes the doubling out of quotes: appends what a part of a quoted field stands for. `is_second`: the part before ended with the
-/// first of two.
+/// Appends part of a quoted field, with doubled quotes as one. `is_second`: the previous part ended with the first of
+/// two.
 pub(crate) fn unquote(mut text: &[u8], quote: u8, is_second: &mut bool, out: &mut Vec<u8>) {
     while !text.is_empty() {
         if core::mem::take(is_second) {
@@ -413,14 +414,14 @@ pub(crate) fn unquote(mut text: &[u8], quote: u8, is_second: &mut bool, out: &mu
 /// Eight bytes of 1.
 const ONES: u64 = u64::MAX / 255;
 
-/// The highest bit of each byte that is zero, and of no other.
+/// The highest bit of each byte that is zero, and of no other byte.
 #[inline]
 fn zeros(word: u64) -> u64 {
     const LOW: u64 = 0x7f * ONES;
     !(((word & LOW) + LOW) | word | LOW)
 }
 
-/// A place in a window, which is shorter than 4 GiB: see `ROW_BYTES_MAX`.
+/// A position in a window, which is shorter than 4 GiB: see `ROW_BYTES_MAX`.
 #[inline]
 fn low(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
@@ -438,7 +439,8 @@ mod tests {
     const CSV: Dialect = Dialect { delimiter: b',', quote: Some(b'"'), may_be_short: false };
     const TSV: Dialect = Dialect { delimiter: b'\t', quote: None, may_be_short: false };
 
-    /// All fields, each row in one string, the fields apart by `|`; or what is wrong. The window has pieces of so many bytes.
+    /// All fields, each row as one string with its fields separated by `|`; or the error. The window has pieces of
+    /// `piece` bytes.
     fn read(dialect: Dialect, text: &str, piece: usize) -> Result<Vec<String>, String> {
         let (mut window, mut rows) = (Window::new(piece, 1 << 20), Vec::new());
         let mut scanner = Scanner::new(dialect, 0, 0, 1 << 20);
@@ -549,7 +551,7 @@ mod tests {
         }
     }
 
-    /// As a reading character by character, on texts of the characters that matter.
+    /// The same as reading character by character, for texts of the characters that matter.
     #[test]
     fn any_text_by_any_piece() {
         let mut state = 7_u64;

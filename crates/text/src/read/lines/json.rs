@@ -1,4 +1,4 @@
-//! JSON, a token after the other.
+//! JSON, one token after the other.
 //!
 //! Source: RFC 8259, "The JavaScript Object Notation (JSON) Data Interchange Format".
 
@@ -7,22 +7,22 @@ use core::ops::Range;
 
 use crate::parse::VALUE_BYTES_MAX;
 
-/// Takes a value apart. The text is one piece, and UTF-8; it may be looked at in slices.
+/// Splits a value into tokens. The text must be one piece and UTF-8; it may be scanned in slices.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     at: usize,
     end: usize,
     expected: Expected,
-    /// What is open, the outermost first: true for objects.
+    /// The open objects (true) and arrays (false), outermost first.
     open: Vec<bool>,
     string: Option<Open>,
     built: Vec<u8>,
 }
 
-/// What comes next.
+/// What must come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Expected {
-    /// The value, or nothing at all.
+    /// A value, or the end.
     #[default]
     First,
     Value,
@@ -34,13 +34,13 @@ enum Expected {
     Nothing,
 }
 
-/// A string that has not ended.
+/// An incomplete string.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     is_key: bool,
     /// Where it begins, after the quote.
     start: usize,
-    /// It has escapes, so what it stands for is built; what follows here is not built yet.
+    /// If it has escapes, its characters are built, so far up to here.
     built_until: Option<usize>,
 }
 
@@ -57,11 +57,11 @@ pub(super) enum Token {
     Number(Range<usize>),
     Boolean(bool),
     Null,
-    /// The text has ended, as a value has, or without one.
+    /// The end of the text, after a value or without one.
     End,
 }
 
-/// What a string stands for.
+/// The characters of a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Text {
     /// It is this part of the text.
@@ -70,17 +70,17 @@ pub(super) enum Text {
     Built,
 }
 
-/// Why a text is no JSON, and where.
+/// Why a text is not JSON, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) at: usize,
     pub(super) what: &'static str,
-    /// Something would have to follow.
+    /// The text ends too early.
     pub(super) is_end: bool,
 }
 
 impl Tokens {
-    /// Begins with what is in this part of a text.
+    /// Begins with this part of a text.
     pub(super) fn begin(&mut self, part: Range<usize>) {
         (self.at, self.end) = (part.start, part.end);
         self.expected = Expected::First;
@@ -88,7 +88,7 @@ impl Tokens {
         self.string = None;
     }
 
-    /// What is looked at next.
+    /// The next position.
     pub(super) fn at(&self) -> usize {
         self.at
     }
@@ -98,12 +98,12 @@ impl Tokens {
         self.open.len()
     }
 
-    /// What the last string stands for, if it has escapes.
+    /// The characters of the last string, if it has escapes.
     pub(super) fn built(&self) -> &[u8] {
         &self.built
     }
 
-    /// What a string stands for, until the next one.
+    /// The characters of a string, until the next one.
     pub(super) fn chars<'a>(&'a self, text: &'a [u8], string: &Text) -> &'a [u8] {
         match string {
             Text::Plain(part) => &text[part.clone()],
@@ -111,12 +111,12 @@ impl Tokens {
         }
     }
 
-    /// What the last string with escapes stands for, to keep.
+    /// Takes the characters of the last string with escapes.
     pub(super) fn take_built(&mut self) -> Vec<u8> {
         core::mem::take(&mut self.built)
     }
 
-    /// The next token. `None` where it is not there before `until`: then more is to be looked at.
+    /// The next token. `None` if it does not end before `until`: then more must be scanned.
     #[inline]
     pub(super) fn next(&mut self, text: &[u8], until: usize) -> Result<Option<Token>, Wrong> {
         if self.string.is_some() {
@@ -243,7 +243,7 @@ impl Tokens {
         self.string(text, until)
     }
 
-    /// Goes on with a string.
+    /// Continues a string.
     fn string(&mut self, text: &[u8], until: usize) -> Result<Option<Token>, Wrong> {
         let text = &text[..self.end];
         let Some(mut open) = self.string else { return Ok(None) };
@@ -266,7 +266,7 @@ impl Tokens {
                 Some(_) => {}
             }
             if self.at >= until {
-                // What is built is built in slices, too.
+                // Building is also done in slices.
                 if let Some(from) = open.built_until.filter(|from| *from < self.at) {
                     self.build(&text[from..self.at]);
                     open.built_until = Some(self.at);
@@ -294,13 +294,13 @@ impl Tokens {
 
     fn build(&mut self, part: &[u8]) {
         if self.built.len() + part.len() > self.built.capacity() && self.built.len() > VALUE_BYTES_MAX {
-            // No more than what is left can come: so it is not moved again and again.
+            // No more than the rest can follow: so the string is not moved again and again.
             let _ = self.built.try_reserve_exact(part.len() + self.end - self.at);
         }
         self.built.extend_from_slice(part);
     }
 
-    /// Builds what an escape stands for.
+    /// Builds the character of an escape.
     fn escape(&mut self, text: &[u8]) -> Result<(), Wrong> {
         let Some(&kind) = text.get(self.at + 1) else {
             self.at = self.end;
@@ -380,7 +380,7 @@ impl Tokens {
 /// Eight bytes of 1.
 const ONES: u64 = u64::MAX / 255;
 
-/// Where what stands for itself in a string ends, before `limit`: at a quote, a backslash or a control character.
+/// Where a string's ordinary characters end, before `limit`: at a quote, a backslash or a control character.
 #[inline]
 fn plain_end(text: &[u8], mut at: usize, limit: usize) -> usize {
     while let Some(word) = text.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()) {
@@ -388,7 +388,7 @@ fn plain_end(text: &[u8], mut at: usize, limit: usize) -> usize {
             return limit;
         }
         let word = u64::from_le_bytes(word);
-        // The lowest byte that is found is right; those above may be found by a borrow.
+        // The lowest byte found is right; higher ones may be wrong because of a borrow.
         let below = |word: u64, bound: u64| word.wrapping_sub(ONES * bound) & !word & (ONES << 7);
         let found = below(word, 0x20)
             | below(word ^ (ONES * u64::from(b'"')), 1)
@@ -411,7 +411,7 @@ mod tests {
 
     use super::*;
 
-    /// All tokens, as a text; or where they are wrong.
+    /// All tokens, as text; or where they are wrong.
     fn read(text: &str, slice: usize) -> Result<String, Wrong> {
         let (mut tokens, mut out) = (Tokens::default(), String::new());
         let bytes = text.as_bytes();
@@ -496,7 +496,7 @@ mod tests {
         assert!(read(&long, 100).unwrap_err().what.contains("too many digits"));
     }
 
-    /// Texts of the characters that matter are read as another parser reads them.
+    /// Texts of the characters that matter are parsed as another parser parses them.
     #[test]
     fn as_another_parser_reads_it() {
         let parts = [

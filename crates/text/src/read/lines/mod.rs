@@ -1,6 +1,6 @@
-//! JSON lines: an object a line, whose fields are columns.
+//! JSON lines: one object per line, whose fields are columns.
 //!
-//! Source: RFC 8259, and what is common of <https://jsonlines.org>: UTF-8, a value a line, lines of nothing passed over.
+//! Source: RFC 8259, and what is common in <https://jsonlines.org>: UTF-8, one value per line, empty lines skipped.
 
 mod json;
 mod rows;
@@ -18,7 +18,7 @@ use super::place::{Place, at_line, shown};
 use super::window::{Filled, PIECE_BYTES, Window};
 use json::{Tokens, Wrong};
 
-/// What looking for the ends of lines costs.
+/// The price of looking for the ends of lines.
 pub(crate) const SEARCH_PRICE: Price = Price { kib: 100, kilovalue: 60 << 10 };
 /// Bytes that are looked at at once.
 const SEARCH_SLICE_BYTES: usize = 64 << 10;
@@ -27,10 +27,10 @@ const SEARCH_SLICE_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 struct Lines {
     window: Window,
-    /// The text of the window, once it is one piece that is filled.
+    /// The text of the window, once it is one filled piece.
     text: Bytes,
     is_started: bool,
-    /// Where the line at hand begins, up to where its end was looked for, and where it is, once it is found.
+    /// Where the current line begins, how far its end was looked for, and where it ends, once found.
     start: usize,
     searched: usize,
     end: Option<usize>,
@@ -70,7 +70,7 @@ impl Lines {
     ///
     /// # Errors
     ///
-    /// Bytes that are not UTF-8; a line that is too long.
+    /// Invalid UTF-8, and a line that is too long.
     fn next(&mut self, budget: &mut Budget<'_>) -> Result<Next> {
         loop {
             if let Some(end) = self.end {
@@ -153,17 +153,17 @@ impl Lines {
         Ok(())
     }
 
-    /// An error of the line at hand.
+    /// An error in the current line.
     fn numbered(&self, error: Error) -> Error {
         at_line(self.place.line(), error)
     }
 
-    /// Checks that the line at hand is an object, if there is anything in it. Then its tokens begin.
+    /// Checks that the current line is an object, unless it is empty. Then its tokens begin.
     fn begin(&self, tokens: &mut Tokens) -> Result<()> {
         let line = self.line();
         tokens.begin(line.clone());
         let text = &self.text[line];
-        // Where it begins late the tokens tell.
+        // If it begins later, the tokens find out.
         match text[..text.len().min(64)].trim_ascii_start().first() {
             None | Some(b'{') => Ok(()),
             Some(first) => {

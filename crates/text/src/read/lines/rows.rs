@@ -18,24 +18,24 @@ use super::{Lines, Next, no_object};
 use crate::parse::{self, VALUE_BYTES_MAX};
 use crate::{Column, ColumnType, Columns, Scalar};
 
-/// What taking a line apart costs, beside what its values cost the shredder.
+/// The price of splitting a line, besides what the shredder charges for its values.
 pub(crate) const READ_PRICE: Price = Price { kib: 4 << 10, kilovalue: 40 << 10 };
 /// Bytes of a line that are looked at at once.
 const SLICE_BYTES: usize = 1 << 10;
-/// Bytes that a value takes that is no string, at most.
+/// Maximum bytes of a value that is not a string.
 const VALUE_BYTES: u64 = 16;
-/// All integers up to this one are doubles: 2^53.
+/// All integers up to this one are exact as doubles: 2^53.
 const DOUBLE_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// How lines are rows.
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) columns: Columns,
-    /// The types are given, not inferred.
+    /// The types were given, not inferred.
     pub(crate) is_given: bool,
 }
 
-/// What becomes of a value: for each field of the shredder's program.
+/// What a value becomes: one for each field of the shredder's program.
 #[derive(Debug, Clone, Copy)]
 enum Plan {
     Leaf(Scalar),
@@ -63,7 +63,7 @@ pub(crate) struct Rows {
     lines: Lines,
     tokens: Tokens,
     is_in_line: bool,
-    /// Leaves that are handed out, in their order, where these are not all.
+    /// Leaves that are returned, in order, if not all are.
     reads: Option<Vec<usize>>,
     shredder: Shredder,
     plans: Vec<Plan>,
@@ -71,9 +71,9 @@ pub(crate) struct Rows {
     names: Vec<Names>,
     is_given: bool,
     open: Vec<Open>,
-    /// The field that the next value belongs to, where that is in an object.
+    /// The field that the next value belongs to, if it is in an object.
     field: usize,
-    /// A value that is kept as it is written, and how deep it stands.
+    /// A value that is kept as written, and its depth.
     raw: Option<(usize, usize)>,
     blob: Option<Blob>,
     values: u64,
@@ -81,10 +81,10 @@ pub(crate) struct Rows {
     is_taking: bool,
 }
 
-/// What is open.
+/// An open object or array.
 #[derive(Debug, Clone, Copy)]
 enum Open {
-    /// Of these names; the next one is expected to be this.
+    /// Fields with these names; the next one is expected to be `due`.
     Object {
         field: Option<usize>,
         names: usize,
@@ -101,7 +101,7 @@ enum Open {
     },
 }
 
-/// A long blob, whose digits are read in slices.
+/// A long blob, whose digits are parsed in slices.
 #[derive(Debug)]
 struct Blob {
     field: usize,
@@ -389,7 +389,7 @@ impl Rows {
         };
         match scalar {
             Scalar::Text => kept(self.shredder.shared(field, bytes)),
-            // Spaces around so long a blob are no part of it.
+            // Spaces around such a long blob are not part of it.
             Scalar::Blob if matches!(bytes[..], [b'0', b'x' | b'X', ..]) && bytes.len().is_multiple_of(2) => {
                 let mut blob = Blob { field, text: bytes, at: 2, bytes: Vec::new() };
                 let length = blob.text.len() / 2;
@@ -401,7 +401,7 @@ impl Rows {
         }
     }
 
-    /// What a long string stands for, which is kept and not copied.
+    /// The characters of a long string, which are shared instead of being copied.
     fn long(&mut self, text: &Bytes, string: &Text) -> Option<Bytes> {
         match string {
             Text::Plain(part) if part.len() > VALUE_BYTES_MAX => Some(text.slice(part.clone())),
@@ -453,7 +453,7 @@ impl Rows {
         }
     }
 
-    /// A value that is kept as it is written.
+    /// A value that is kept as written.
     fn raw(&mut self, text: &Bytes, part: core::ops::Range<usize>) -> Result<()> {
         let field = match self.open.last() {
             Some(Open::List { element, .. }) => *element,
@@ -508,7 +508,7 @@ fn shown_number(number: &[u8]) -> String {
     String::from_utf8_lossy(&number[..number.len().min(64)]).into_owned()
 }
 
-/// Adds the names of columns; says their number.
+/// Adds the names of columns and returns their number.
 fn add_names<'a>(
     all: &mut Vec<Names>,
     columns: &'a [Column],
@@ -526,7 +526,7 @@ fn add_names<'a>(
     all.len() - 1
 }
 
-/// What a shredder takes for a misuse is what the line has.
+/// What the shredder considers misuse is an error in the line.
 #[inline]
 fn kept(done: Result<()>) -> Result<()> {
     done.map_err(|error| match error.kind() {
@@ -538,7 +538,7 @@ fn kept(done: Result<()>) -> Result<()> {
     })
 }
 
-/// The value that a text is, of this type. `None` if it is none.
+/// The value of a text, in this type. `None` if it has none.
 fn with_value<R>(scalar: Scalar, text: &[u8], take: impl FnOnce(Value<'_>) -> R) -> Option<R> {
     let bare = text.trim_ascii();
     Some(match scalar {
@@ -561,7 +561,7 @@ fn with_value<R>(scalar: Scalar, text: &[u8], take: impl FnOnce(Value<'_>) -> R)
         Scalar::Time => take(Value::Int64(parse::time(bare)?)),
         Scalar::Timestamp { unit, is_instant } => {
             let found = parse::timestamp(bare)?;
-            // What has no zone is taken for UTC, but nothing that has one for a clock's reading.
+            // A time without a zone is UTC; one with a zone cannot be a local time.
             (is_instant || found.offset.is_none()).then_some(())?;
             take(Value::Int64(found.in_unit(unit)?))
         }

@@ -1,4 +1,4 @@
-//! What the columns of JSON lines are: found out from the first lines.
+//! Infers the columns of JSON lines from the first lines.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -20,23 +20,24 @@ use crate::parse;
 use crate::scalar::Kinds;
 use crate::{Column, ColumnType, Columns, Scalar};
 
-/// What it costs to see what a line has.
+/// The price of examining a line.
 pub(crate) const SEE_PRICE: Price = Price { kib: 6 << 10, kilovalue: 60 << 10 };
 /// Bytes of a line that are looked at at once.
 const SLICE_BYTES: usize = 1 << 10;
-/// Columns at most, fields of structs included.
+/// Maximum columns, fields of structs included.
 const FIELDS_MAX: usize = 100_000;
-/// Levels of a line at most.
+/// Maximum levels of a line.
 const DEPTH_MAX: usize = 127;
-/// Fields that objects may lack for each that they have, on the average; and in all, whatever they have. Each one that they lack is a
-/// null that is to be written: objects that have ever new fields would make a table of the square of their number.
+/// How many fields objects may lack per field that they have, on average; and the total that is always allowed. Each
+/// missing field is a null that must be written: if each object had new fields, the table would grow with the square of
+/// their number.
 const MISSING_PER_VALUE: u64 = 256;
 const MISSING_MIN: u64 = 1_000_000;
 
-/// What is known of JSON lines after their sample.
+/// What is known about JSON lines after sampling.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sample {
-    /// What was seen; the first is the line.
+    /// What was found; the first is the line.
     nodes: Vec<Node>,
     schema: Option<Columns>,
 }
@@ -44,7 +45,7 @@ pub(crate) struct Sample {
 /// What values have in common.
 #[derive(Debug, Clone, Default)]
 enum Node {
-    /// Nothing but nulls.
+    /// Only nulls.
     #[default]
     Nothing,
     Boolean(Kinds),
@@ -55,7 +56,7 @@ enum Node {
     Object(Box<Fields>),
 }
 
-/// The fields of objects, in the order in which they were first seen.
+/// The fields of objects, in order of first appearance.
 #[derive(Debug, Clone, Default)]
 struct Fields {
     list: Vec<(Arc<str>, usize)>,
@@ -81,7 +82,7 @@ pub(crate) struct Sampler {
 #[derive(Debug, Clone, Copy)]
 struct Open {
     node: usize,
-    /// Of an object, the field that came last, and how many did; of an array, its elements' node.
+    /// For an object, its last field, and how many fields it had; for an array, its elements' node.
     field: usize,
     fields: usize,
     is_list: bool,
@@ -93,7 +94,7 @@ impl Sampler {
         Sampler {
             lines: Lines::new(options.row_bytes()),
             infer_bytes: options.infer_bytes,
-            // Columns that are given need no look.
+            // Given columns need no examination.
             is_over: sample.schema.is_some(),
             sample,
             tokens: Tokens::default(),
@@ -112,7 +113,7 @@ impl Sampler {
         self.lines.window.finish();
     }
 
-    /// Goes on until enough of the text was seen, or there is room for bytes: `None`.
+    /// The result, once it is complete.
     pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Option<Sample>>> {
         while !self.is_over {
             if self.is_in_line {
@@ -236,7 +237,7 @@ impl Sampler {
         see(&mut kinds);
         let new = of(kinds);
         let is_same = matches!(node, Node::Nothing) || new.words() == node.words();
-        // Integers that a binary64 does not hold, beside fractions.
+        // Integers that a binary64 cannot hold, mixed with fractions.
         let is_held = !matches!(new, Node::Number(kinds) if kinds.is_text());
         if !is_same || !is_held {
             return Err(self.clash(at, words));
@@ -251,7 +252,7 @@ impl Sampler {
         self.located(clash(before, words))
     }
 
-    /// An error about the value at hand.
+    /// An error about the current value.
     #[cold]
     fn located(&self, error: Error) -> Error {
         let mut path = String::new();
@@ -270,7 +271,7 @@ impl Sampler {
         if path.is_empty() { error } else { error.at(|place| place.column = Some(path)) }
     }
 
-    /// An object or an array begins.
+    /// Begins an object or an array.
     fn start(&mut self, at: usize, is_list: bool) -> Result<()> {
         if self.open.len() == DEPTH_MAX {
             let what = format!("values in each other, more than {DEPTH_MAX} deep: the recursion limit");
@@ -332,7 +333,7 @@ impl Sampler {
     fn close(&mut self) -> Result<()> {
         let Some(open) = self.open.pop() else { return Ok(()) };
         let Some(Node::Object(fields)) = self.sample.nodes.get(open.node) else { return Ok(()) };
-        // A line lacks what is below its fields, too.
+        // A line also lacks what is below its missing fields.
         let all = if self.open.is_empty() { self.sample.nodes.len() } else { fields.list.len() };
         self.missing += u64_of(all.saturating_sub(open.fields));
         if self.missing > MISSING_MIN + MISSING_PER_VALUE * self.values {
@@ -373,13 +374,13 @@ impl Sample {
         matches!(self.nodes.first(), Some(Node::Object(fields)) if !fields.list.is_empty())
     }
 
-    /// Takes the values of another text into account.
+    /// Adds the values of another text.
     ///
     /// # Errors
     ///
-    /// `Conversion` for values that no type holds together.
+    /// `Conversion` for values that have no common type.
     pub(crate) fn join(&mut self, other: &Sample) -> Result<()> {
-        // Pairs of nodes, and the path of fields that leads there.
+        // Pairs of nodes, and the path of fields that leads to them.
         let mut pairs = alloc::vec![(0, 0, String::new())];
         while let Some((to, from, path)) = pairs.pop() {
             let Some(theirs) = other.nodes.get(from) else { continue };
@@ -437,11 +438,11 @@ impl Sample {
         Ok(())
     }
 
-    /// The columns that were seen, or are given.
+    /// The columns that were found or given.
     ///
     /// # Errors
     ///
-    /// `Corrupt` where there are none, or a group of none.
+    /// `Corrupt` if there are none, or a struct without fields.
     pub(crate) fn columns(&self) -> Result<Columns> {
         match (&self.schema, self.nodes.first()) {
             (Some(schema), _) => Ok(schema.clone()),
@@ -455,7 +456,7 @@ impl Sample {
         }
     }
 
-    /// Whether the columns are given.
+    /// Whether the columns were given.
     pub(crate) fn is_given(&self) -> bool {
         self.schema.is_some()
     }
@@ -470,7 +471,7 @@ impl Sample {
     /// It recurses, as deep as lines are read.
     fn column_type(&self, node: usize, name: &str) -> Result<ColumnType> {
         Ok(match self.nodes.get(node) {
-            // Text holds whatever may come.
+            // Text holds any later value.
             None | Some(Node::Nothing) => ColumnType::Scalar(Scalar::Text),
             Some(Node::Boolean(kinds) | Node::Number(kinds) | Node::String(kinds)) => {
                 ColumnType::Scalar(kinds.scalar())
