@@ -1,8 +1,9 @@
-//! Megabytes of CQL text a second, on one core: `cargo run --release -p marquetry-scylla --example insert_throughput`.
+//! Measures CQL text per second on one core, in megabytes: `cargo run --release -p marquetry-scylla --example
+//! insert_throughput`.
 //!
 //! A batch of ten columns (integers, doubles, texts, timestamps, a boolean; three of them with nulls) is printed again
-//! and again into the same buffer. Told is the best of several rounds, for values as such and for texts in dictionaries,
-//! and for each column beside the key alone.
+//! and again into the same buffer. The best of several rounds is reported, for plain values and for texts in
+//! dictionaries, and for each column together with the key alone.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -98,7 +99,7 @@ fn measure(what: &str, columns: &[(Field, Values, bool)], nulls: Nulls, random: 
     for _ in 0..ROUNDS {
         let start = Instant::now();
         let mut row = 0;
-        // As a command would: a buffer that is written out when it is full.
+        // Like a command: with a buffer that is written out when full.
         while row < ROWS {
             out.clear();
             row = writer.write(&mapped, row..ROWS, 0, &mut out, 256 << 10).unwrap().next_row;
@@ -146,7 +147,7 @@ fn texts(values: impl Iterator<Item = String>) -> Values {
     Values::ByteArray(ByteArrays::new(Buffer::from(views), Arc::new(vec![bytes.into()])))
 }
 
-/// xorshift64*: enough to keep branches from being learnt.
+/// xorshift64*: random enough that branches cannot be predicted.
 struct Random(u64);
 
 impl Random {

@@ -7,16 +7,16 @@ use marquetry_parquet::batch::{Array, ColumnBatch};
 
 use super::render::Renderer;
 
-/// A batch with the columns of a [`Mapping`](super::Mapping), ready to be written: what
-/// [`Mapping::assemble`](super::Mapping::assemble) makes.
+/// A batch with the columns of a [`Mapping`](super::Mapping), ready to be written: the result of
+/// [`Mapping::assemble`](super::Mapping::assemble).
 #[derive(Debug)]
 pub struct MappedBatch {
     pub(super) rows: usize,
     pub(super) first_row: u64,
     pub(super) row_group: usize,
-    /// As in [`Mapping::columns`](super::Mapping::columns).
+    /// In the order of [`Mapping::columns`](super::Mapping::columns).
     pub(super) columns: Vec<MappedValues>,
-    /// For cells, which are written one by one.
+    /// For [`Mapping::write_cell`](super::Mapping::write_cell), which writes cells one by one.
     pub(super) renderer: Renderer,
 }
 

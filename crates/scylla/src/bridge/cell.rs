@@ -10,9 +10,9 @@ use super::convert::Value;
 /// Whether a cell has a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cell {
-    /// It has none, and nothing was appended.
+    /// Null: nothing was appended.
     Null,
-    /// It has one, maybe of no bytes (an empty text).
+    /// A value, possibly of no bytes (an empty text).
     Value,
 }
 
@@ -57,16 +57,16 @@ pub(super) fn write(out: &mut Vec<u8>, value: &Value<'_>) {
     }
 }
 
-/// A `varint` from big-endian two's complement bytes: the fewest that hold it, which is what the servers themselves
-/// write. They would take others, but then equal keys would not be equal bytes.
+/// A `varint` from big-endian two's complement bytes: the fewest that hold it, as the servers themselves write it. They
+/// accept longer ones, but then equal keys would not have equal bytes.
 fn varint(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(shortest(bytes));
 }
 
-/// A part of a duration: zigzag, then the number of further bytes as leading ones of the first, then the number.
+/// Part of a duration: zigzag-encoded; the first byte's leading ones count the bytes that follow it.
 fn vint(out: &mut Vec<u8>, value: i64) {
     let zigzag = cast::bits_u64(value << 1 ^ value >> 63);
-    // A byte gives up one bit for each further one: 7 bits a byte, but 64 in nine.
+    // The first byte loses one bit for each further byte: 7 bits per byte, but 64 in nine.
     let significant = 64 - zigzag.leading_zeros().min(63);
     let further = ((significant - 1) / 7).min(8);
     let ones = !(0xff_u32 >> further) & 0xff;

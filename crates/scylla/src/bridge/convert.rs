@@ -1,4 +1,4 @@
-//! One value from Parquet to CQL.
+//! Converts single values from Parquet to CQL.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -80,7 +80,7 @@ pub(super) enum Value<'a> {
         nanos: i64,
     },
     Uuid(&'a [u8; 16]),
-    /// UTF-8. `is_plain`: ASCII without a quote, so that it needs no care.
+    /// UTF-8. `is_plain`: ASCII without a single quote, so that nothing needs escaping.
     Text {
         bytes: Cow<'a, [u8]>,
         is_plain: bool,
@@ -125,7 +125,7 @@ pub(super) enum Source<'a> {
     AlwaysNull,
 }
 
-/// A column's values of one batch, with their conversion: one a slot, or an index into a dictionary.
+/// A column's values of one batch, with their conversion: one per slot, or indices into a dictionary.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slots<'a> {
     pub(super) indices: Option<&'a [u32]>,
@@ -139,7 +139,7 @@ pub(super) struct Slots<'a> {
 const MILLI_NANOS: i64 = 1_000_000;
 
 impl Conversion {
-    /// What becomes of a leaf.
+    /// The conversion of a leaf.
     pub(super) fn of(schema: &Schema, leaf: &Leaf, options: &MappingOptions) -> Conversion {
         match schema.meaning_of(leaf).read_as(leaf.physical_type) {
             Meaning::String | Meaning::Enum | Meaning::Json => match options.invalid_utf8 {
@@ -172,7 +172,7 @@ impl Conversion {
             Meaning::Int96 => Conversion::Int96,
             Meaning::Float => Conversion::Float,
             Meaning::Double => Conversion::Double,
-            // Read as what it is stored as, nothing is unrecognised.
+            // `read_as` never returns it.
             Meaning::Bytes
             | Meaning::Bson
             | Meaning::Geometry
@@ -203,7 +203,7 @@ impl Conversion {
         }
     }
 
-    /// Values under this conversion; `None` when they are not of the physical type that it is for.
+    /// Values with this conversion; `None` if they do not have its physical type.
     pub(super) fn bind(self, values: &Values) -> Option<Slots<'_>> {
         let (indices, of) = match values {
             Values::Dictionary(indices, dictionary) => (Some(&**indices), &**dictionary),
@@ -258,7 +258,7 @@ impl Conversion {
 }
 
 impl<'a> Slots<'a> {
-    /// Where a slot's value stands in the source.
+    /// The index of a slot's value in the source.
     #[inline]
     pub(super) fn index(&self, slot: usize) -> Result<usize> {
         let Some(indices) = self.indices else { return Ok(slot) };
@@ -270,7 +270,7 @@ impl<'a> Slots<'a> {
     ///
     /// # Errors
     ///
-    /// As [`ByteSource::value`]; `Misuse` for an index beyond the dictionary.
+    /// Like [`Source::value`]; `Misuse` for an index beyond the dictionary.
     #[inline]
     pub(super) fn value(&self, slot: usize) -> Result<Value<'a>> {
         self.source.value(self.index(slot)?)
@@ -282,7 +282,7 @@ impl<'a> Source<'a> {
     ///
     /// # Errors
     ///
-    /// `Conversion`, without a place: CQL's type cannot hold it.
+    /// `Conversion`, without a place, if CQL's type cannot hold it.
     #[inline]
     pub(super) fn value(&self, index: usize) -> Result<Value<'a>> {
         Ok(match *self {
@@ -333,7 +333,7 @@ impl<'a> Source<'a> {
 }
 
 impl Value<'_> {
-    /// The bytes of a value whose length varies and can be zero.
+    /// The bytes of a value whose length varies and may be zero.
     pub(super) fn as_bytes(&self) -> Option<&[u8]> {
         match self {
             Value::Text { bytes, .. } => Some(bytes),
@@ -349,7 +349,7 @@ fn narrow<T: TryFrom<i32>>(value: i32, annotation: &str) -> Result<T> {
         .map_err(|_| Error::conversion(format!("{value} is outside of the range of its type, {annotation}")))
 }
 
-/// Fixed-width values have the width that they were bound with.
+/// Fixed-width values have the width that was checked when they were bound.
 fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
     bytes.try_into().map_err(|_| wrong_width())
 }
@@ -428,14 +428,14 @@ fn text_with_care(bytes: &[u8], replace: bool) -> Result<Value<'_>> {
     })
 }
 
-/// Whether all is ASCII and nothing a single quote: so it is for most texts, and it is quicker to see than UTF-8.
+/// Whether all bytes are ASCII and none is a single quote. That is true of most texts, and faster to check than UTF-8.
 #[inline]
 fn is_plain(bytes: &[u8]) -> bool {
     const LOW: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     const QUOTES: u64 = LOW * b'\'' as u64;
-    // A high bit where a byte is not ASCII or a quote. Above a quote a byte may be marked too, which costs only the
-    // slower way.
+    // A high bit for each byte that is not ASCII, or is a quote. A byte above a quote may be marked, too, which only
+    // means the slower path.
     let marks = |word: u64| {
         let quote = word ^ QUOTES;
         (word | quote.wrapping_sub(LOW) & !quote) & HIGH

@@ -1,4 +1,4 @@
-//! The forms that values are written in: text, cells, and bytes in the order of CQL's values.
+//! The forms in which values are written: as text, as cells, and as bytes in the order of CQL's values.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -9,17 +9,17 @@ use super::convert::Value;
 use super::{cell, text};
 use crate::cql::literal;
 
-/// How a value's parts are put together.
+/// How the parts of a value are combined.
 pub(super) trait Form {
     /// A value that has no parts.
     fn value(out: &mut Vec<u8>, value: &Value<'_>) -> Result<()>;
-    /// Begins a list, set or map, and says where.
+    /// Begins a list, set or map, and returns its position.
     fn begin(out: &mut Vec<u8>, bracket: u8) -> usize;
-    /// Ends a list, set or map of so many items, with the position that [`Form::begin`] said.
+    /// Ends a list, set or map of `items` items, at the position that [`Form::begin`] returned.
     fn end(out: &mut Vec<u8>, at: usize, items: usize, bracket: u8) -> Result<()>;
-    /// Begins an item or a field, which stands after `before`, and says where.
+    /// Begins an item or a field, which follows `before`, and returns its position.
     fn begin_item(out: &mut Vec<u8>, before: &[u8]) -> usize;
-    /// Ends an item or a field, with the position that [`Form::begin_item`] said.
+    /// Ends an item or a field, at the position that [`Form::begin_item`] returned.
     fn end_item(out: &mut Vec<u8>, at: usize) -> Result<()>;
     /// A field that is null.
     fn null_item(out: &mut Vec<u8>, before: &[u8]);
@@ -85,7 +85,7 @@ impl Form for Text {
 #[derive(Debug)]
 pub(super) enum Cells {}
 
-/// The bytes of a number of items, and of an item's length.
+/// Bytes of a number of items, and of an item's length.
 const NUMBER_BYTES: usize = 4;
 /// The length of a field that is null.
 const NULL: i32 = -1;
@@ -127,7 +127,7 @@ impl Form for Cells {
     fn end_fields(_out: &mut Vec<u8>) {}
 }
 
-/// Room for a number.
+/// Space for a number.
 #[inline]
 fn room(out: &mut Vec<u8>) -> usize {
     let at = out.len();
@@ -147,10 +147,10 @@ fn fill(out: &mut [u8], at: usize, number: usize, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that compare, one after the other and unsigned, as the servers compare values of one column. Equal bytes are equal values.
+/// Bytes that compare, as unsigned bytes, as the servers compare values of one column. Equal bytes mean equal values.
 ///
-/// Sets and maps are in this order in the servers. They put one that is a column's value into it, but take one inside of others
-/// as it comes; out of order, it would then not be equal to the same set from another client.
+/// The servers keep sets and maps in this order. They sort one that is a column's value, but not one inside another
+/// value; out of order, it would not equal the same set from another client.
 ///
 /// Source: the `compareCustom` of the types in Cassandra 5.0's `org.apache.cassandra.db.marshal`; ScyllaDB has the same orders.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ pub(super) enum Order {}
 
 /// Before an item, or a field that is not null.
 const THERE: u8 = 1;
-/// At the end of items, and in place of a field that is null: before all that is there.
+/// At the end of items, and in place of a null field: less than anything else.
 const NOT_THERE: u8 = 0;
 
 impl Form for Order {
@@ -171,7 +171,7 @@ impl Form for Order {
             Value::Int(value) | Value::Date(value) => {
                 out.extend_from_slice(&(value ^ i32::MIN).to_be_bytes());
             }
-            // The decimals of a column have one scale.
+            // All decimals of a column have the same scale.
             Value::Bigint(value)
             | Value::Time(value)
             | Value::Timestamp(value)
@@ -235,7 +235,7 @@ impl Form for Order {
     fn end_fields(_out: &mut Vec<u8>) {}
 }
 
-/// Bytes, then two zeros; a zero in them has 0xff behind it. So no value is the start of another.
+/// The bytes, then two zeros; a zero among them is followed by 0xff. So no value is a prefix of another.
 #[inline]
 fn bytes_order(out: &mut Vec<u8>, bytes: &[u8]) {
     let mut rest = bytes;
@@ -249,7 +249,7 @@ fn bytes_order(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&[0, 0]);
 }
 
-/// Two's complement: sign, length, and the bytes, of which equal lengths and signs compare as numbers do.
+/// Two's complement: sign, length, and the bytes, which compare as numbers do if sign and length are equal.
 fn decimal_order(out: &mut Vec<u8>, big_endian: &[u8]) {
     let bytes = twos_complement::shortest(big_endian);
     let length = cast::u64_of(bytes.len());
@@ -259,7 +259,7 @@ fn decimal_order(out: &mut Vec<u8>, big_endian: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// The version, then of version 1 the time, else the upper half; then the lower half.
+/// The version, then the time for version 1, or else the upper half; then the lower half.
 fn uuid_order(out: &mut Vec<u8>, bytes: &[u8; 16]) {
     let [a, b, c, d, e, f, version, g, lower @ ..] = *bytes;
     out.push(version >> 4);
@@ -327,7 +327,7 @@ mod tests {
         let uuids = [
             uuid(0, 0),
             uuid(u64::MAX ^ 0xf000, 0),
-            // Version 1: by its time, whose upper part stands last.
+            // Version 1: by its time, whose upper part is last.
             uuid(0xffff_ffff_0000_1000, 0),
             uuid(0x0000_0000_0001_1000, 0),
             uuid(0x0000_0000_0000_1001, 1),

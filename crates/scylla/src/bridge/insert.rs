@@ -31,11 +31,11 @@ pub struct InsertWriter<M> {
     state: State,
 }
 
-/// What is kept between batches.
+/// What is kept from batch to batch.
 #[derive(Debug)]
 struct State {
     heads: Heads,
-    /// One a column.
+    /// One per column.
     dictionaries: Vec<DictionaryText>,
     nested: NestedText,
 }
@@ -48,7 +48,7 @@ pub struct Written {
 }
 
 impl<M: Borrow<Mapping>> InsertWriter<M> {
-    /// A writer for one mapping.
+    /// Creates a writer for one mapping.
     pub fn new(mapping: M) -> InsertWriter<M> {
         let columns = mapping.borrow();
         let dictionaries = columns.columns().iter().map(|_| DictionaryText::default()).collect();
@@ -61,12 +61,12 @@ impl<M: Borrow<Mapping>> InsertWriter<M> {
         self.mapping.borrow()
     }
 
-    /// Appends the statements of `rows`, at least one, until `out` has `bytes_max` bytes or more. The caller
-    /// continues with [`Written::next_row`], so memory stays bounded whatever the values' lengths (a short file can
-    /// hold one long value a million times). For all rows in one call, pass `usize::MAX`.
+    /// Appends the statements of `rows`, at least one, until `out` has `bytes_max` bytes or more. The caller continues
+    /// with [`Written::next_row`]. So memory stays bounded whatever the length of values (a short file can hold one
+    /// long value a million times). For all rows in one call, pass `usize::MAX`.
     ///
-    /// `first_row_number` is the number of the batch's first row (not of the first one in `rows`), for a row number's
-    /// column.
+    /// `first_row_number` is the number of the batch's first row (not of the first one in `rows`), for the column of
+    /// row numbers.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl<M: Borrow<Mapping>> InsertWriter<M> {
 }
 
 impl State {
-    /// Appends a row's statement, or fails with the column.
+    /// Appends a row's statement, or returns an error that names the column.
     fn row(
         &mut self,
         mapping: &Mapping,
@@ -194,7 +194,7 @@ impl NestedText {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         if key.is_of_partition() {
-            // The length that counts is the one in the servers' form.
+            // The length limit applies to the servers' form.
             self.cell.clear();
             self.renderer.write::<Cells>(mapping.rules(), &nested.plan, array, row, &mut self.cell)?;
             key.check_length(self.cell.len())?;
@@ -213,9 +213,9 @@ struct Heads {
     start: Vec<u8>,
     /// The columns' names as they are printed.
     names: Vec<String>,
-    /// The columns that the row leaves out: a bit a column.
+    /// The columns that the row leaves out: a bit per column.
     nulls: Vec<u64>,
-    /// Empty heads are not filled yet.
+    /// Heads not yet created are empty.
     slots: Vec<Head>,
 }
 
@@ -225,9 +225,9 @@ struct Head {
     text: Vec<u8>,
 }
 
-/// Heads kept, at most. Eight columns with nulls, independent of each other, have as many.
+/// Maximum heads kept. Eight independent columns with nulls have this many.
 const HEADS_MAX: usize = 256;
-/// Bytes of heads kept, about: they should stay in a core's second-level cache.
+/// Bytes of heads kept, approximately: they should stay in a core's second-level cache.
 const HEADS_BYTES_MAX: usize = 256 << 10;
 
 impl Heads {
@@ -285,12 +285,12 @@ impl Heads {
 struct DictionaryText {
     /// The dictionary, which is not kept alive.
     dictionary: Weak<Values>,
-    /// Each value's bytes in `text`; empty (no literal is) for one that has not occurred.
+    /// Each value's range in `text`; empty, as no literal is, if it has not occurred.
     spans: Vec<Range<u32>>,
     text: Vec<u8>,
 }
 
-/// Bytes of text kept per column: more than writers' dictionaries usually have. Values beyond are printed each time.
+/// Bytes of text kept per column: more than writers' dictionaries usually have. Further values are printed each time.
 const DICTIONARY_TEXT_BYTES_MAX: usize = 4 << 20;
 
 impl DictionaryText {

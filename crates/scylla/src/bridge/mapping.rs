@@ -23,8 +23,8 @@ use crate::cql::{ColumnDef, CqlType, Name, Order, TableDef, TableName, TypeDef};
 
 /// How the columns of a Parquet file become the columns of a CQL table.
 ///
-/// Files of one table have a mapping each, because the same column may be another leaf in each; the table is the same
-/// when [`Mapping::table`] is equal.
+/// Files of one table have a mapping each, because the same column may be a different leaf in each; the table is the
+/// same when [`Mapping::table`] is equal.
 #[derive(Debug, Clone)]
 pub struct Mapping {
     table: TableDef,
@@ -34,7 +34,7 @@ pub struct Mapping {
     nulls: Nulls,
     null_elements: NullElements,
     duplicate_keys: DuplicateKeys,
-    /// Where there are variants.
+    /// If there are variants.
     schema: Option<Arc<Schema>>,
 }
 
@@ -60,14 +60,14 @@ pub enum ColumnSource {
     Leaf {
         /// Its index in the schema.
         leaf: usize,
-        /// Its position in [`Mapping::leaves`], so in a batch.
+        /// Its position in [`Mapping::leaves`], and so in a batch.
         position: usize,
     },
     /// A nested field of the Parquet schema.
     Nested {
         /// Its node's index in the schema.
         node: usize,
-        /// The position of its first leaf in [`Mapping::leaves`], so in a batch. The others follow.
+        /// The position of its first leaf in [`Mapping::leaves`], and so in a batch. The others follow it.
         position: usize,
     },
 }
@@ -86,7 +86,7 @@ enum ColumnKind {
     Nested(Box<NestedColumn>),
 }
 
-/// What the primary key asks of a column.
+/// What the primary key requires of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyRole {
     None,
@@ -101,7 +101,7 @@ pub(super) enum KeyRole {
 /// A column's values of one batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bound<'a> {
-    /// The bytes of the validity bitmap and its first bit in them.
+    /// The bytes of the validity bitmap, and the position of its first bit.
     validity: Option<(&'a [u8], usize)>,
     pub(super) values: BoundValues<'a>,
     pub(super) key: KeyRole,
@@ -118,20 +118,21 @@ pub(super) enum BoundValues<'a> {
 const PARTITION_KEY_BYTES_MAX: usize = 65_535;
 
 impl Mapping {
-    /// Maps the columns of `schema` to those of `table`, and checks everything that can be wrong before the first row.
+    /// Maps the columns of `schema` to those of `table`, and checks everything that can be checked before the first
+    /// row.
     ///
     /// # Errors
     ///
-    /// All that is wrong, at once: one error as it is, and several in one whose message lists them, each with its column. That one
-    /// has the kind of the first.
+    /// All errors are reported together: a single one as it is, several as one whose message lists them, each with its
+    /// column, and whose kind is the first one's.
     ///
-    /// * `Misuse`: a name in [`MappingOptions`] that is no column, or names one twice; no key; a key of a type that
-    ///   cannot be one; a row number with the name of a column.
-    /// * `Conversion`: a column or field whose name CQL cannot have, two of one name, a duration in a set or as the key of a map,
-    ///   a column that an [existing](MappingOptions::existing) table does not have, or whose values its type cannot hold, and a
-    ///   column of such a table's primary key that is missing.
+    /// * `Misuse`: a name in [`MappingOptions`] that is not a column, or repeats one; no key; a key of a type that
+    ///   cannot be in a key; a row number with the name of a column.
+    /// * `Conversion`: a column or field whose name CQL does not allow, two with the same name, a duration in a set or
+    ///   as the key of a map, a column that an [existing](MappingOptions::existing) table lacks, or whose type cannot
+    ///   hold the values, and a missing column of such a table's primary key.
     /// * `Unsupported`: a group without fields; collections more than 32 deep.
-    /// * `Corrupt`, `LimitExceeded`: as [`Schema::shape`].
+    /// * `Corrupt`, `LimitExceeded`: as for [`Schema::shape`].
     pub fn new(schema: &Schema, table: TableName, options: &MappingOptions) -> Result<Mapping> {
         let mut faults = Faults::default();
         let fields: Vec<(usize, &Node)> =
@@ -206,28 +207,28 @@ impl Mapping {
         })
     }
 
-    /// The table: its `Display` is the `CREATE TABLE`. The comment tells what the types do not: units, and which times
+    /// The table: its `Display` is the `CREATE TABLE`. Its comment says what the types cannot: units, and which times
     /// are not adjusted to UTC.
     pub fn table(&self) -> &TableDef {
         &self.table
     }
 
-    /// The user-defined types that the columns need, each before those that need it. The `Display` of one is its `CREATE TYPE`. Of
-    /// an [existing](MappingOptions::existing) table they are those of the keyspace.
+    /// The user-defined types that the columns need, each before those that use it. Their `Display` is the `CREATE
+    /// TYPE`. For an [existing](MappingOptions::existing) table they are the keyspace's.
     ///
-    /// A type is called by the table and the names down to its group, `trips_place`, with a number after it where that is the
-    /// name of another.
+    /// A type is named after the table and the names down to its group, such as `trips_place`, with a number appended
+    /// if that name is taken.
     pub fn types(&self) -> &[TypeDef] {
         &self.types
     }
 
-    /// The table's columns, in the order of [`TableDef::columns`] and of an `INSERT`: the row number first, where there
-    /// is one, then the file's.
+    /// The table's columns, in the order of [`TableDef::columns`] and of an `INSERT`: the row number first, if any,
+    /// then the file's.
     pub fn columns(&self) -> &[MappedColumn] {
         &self.columns
     }
 
-    /// The leaves that batches must have, in this order, or else all leaves of the schema: for
+    /// The leaves that batches must have, in this order, unless they have all leaves of the schema: for
     /// [`ReadOptions::leaves`](marquetry_parquet::read::ReadOptions::leaves).
     pub fn leaves(&self) -> Vec<usize> {
         let mut leaves = Vec::new();
@@ -241,7 +242,7 @@ impl Mapping {
         leaves
     }
 
-    /// Makes a batch ready to be written: nested columns are assembled from their leaves.
+    /// Prepares a batch for writing: assembles nested columns from their leaves.
     ///
     /// # Errors
     ///
@@ -260,7 +261,7 @@ impl Mapping {
                 })
             };
             let mut take = |leaf: usize| {
-                // The next one, or that of its number, where the batch has all leaves of the schema.
+                // The next one; or the leaf with this number, if the batch has all leaves of the schema.
                 let next = taken;
                 taken += 1;
                 let is_it = |at: &usize| matches!(batches.get(*at), Some(Some(batch)) if batch.leaf == leaf);
@@ -288,14 +289,15 @@ impl Mapping {
     /// Appends one value as the native protocol (versions 3 to 5) serialises it, without its length. A null appends
     /// nothing.
     ///
-    /// `column` is a position in [`Mapping::columns`], `row` one in the batch, and `row_number` the value of a row
-    /// number's column. The batch is the same after it, but for the memory that it lends.
+    /// `column` is a position in [`Mapping::columns`], `row` one in the batch, and `row_number` the value for the
+    /// column of row numbers. The batch does not change, except for its working memory.
     ///
     /// # Errors
     ///
-    /// `Conversion`, with row and column, or the path in it: a value that cannot be held; a null in the key, or an empty
-    /// partition key; a null in a list, set or map, and equal keys of a map. `LimitExceeded`: more than 256 MiB. `Misuse`: a column
-    /// or row that is not there, a batch of another mapping or of the layout `Dense` with nulls. `out` is then as it was.
+    /// `Conversion`, with row and column, or the path in it: a value that its type cannot hold; a null in the key, or
+    /// an empty partition key; a null in a list, set or map, and equal keys of a map. `LimitExceeded`: more than 256
+    /// MiB. `Misuse`: a column or row that does not exist, a batch of another mapping or of the layout `Dense` with
+    /// nulls. `out` is then as it was.
     pub fn write_cell(
         &self,
         column: usize,
@@ -333,7 +335,7 @@ impl Mapping {
         }
         match bound.values {
             BoundValues::Plain(source) => {
-                // The row's number is given, not counted.
+                // The row's number is passed, not counted.
                 let is_row_number = matches!(self.plans[column].kind, ColumnKind::RowNumber);
                 let value = source.value(if is_row_number { 0 } else { row }).map_err(place)?;
                 bound.key.check(&value).map_err(place)?;
@@ -369,7 +371,7 @@ impl Mapping {
     ///
     /// # Errors
     ///
-    /// `Misuse`, when the batch is not of this mapping.
+    /// `Misuse` if the batch does not belong to this mapping.
     pub(super) fn bind<'b>(
         &'b self,
         column: usize,
@@ -420,7 +422,7 @@ impl Mapping {
     #[cold]
     pub(super) fn at(&self, column: usize, batch: &MappedBatch, row: usize, error: Error) -> Error {
         let mut name = self.columns.get(column).map(|column| column.name.as_str().to_string());
-        // The renderer tells the path below the column.
+        // The renderer reports the path below the column.
         if let (Some(name), Some(path)) = (&mut name, &error.place().column) {
             name.push_str(path);
         }
@@ -462,15 +464,15 @@ impl KeyRole {
         }
     }
 
-    /// Whether the bytes of the value have a say in it.
+    /// Whether the value's bytes are part of the partition key.
     #[inline]
     pub(super) fn is_of_partition(self) -> bool {
         matches!(self, KeyRole::Partition | KeyRole::WholePartition)
     }
 
-    /// Checks how many bytes a value that is not null has.
+    /// Checks the length in bytes of a value that is not null.
     pub(super) fn check_length(self, length: usize) -> Result<()> {
-        // Both servers: "Key may not be empty". A composite key never is, whatever its parts.
+        // Both servers: "Key may not be empty". A composite key never is, whatever its parts are.
         if length == 0 && self == KeyRole::WholePartition {
             return Err(Error::conversion("the partition key is empty"));
         }
@@ -488,11 +490,11 @@ pub(super) fn null_key() -> Error {
     Error::conversion("a column of the primary key is null")
 }
 
-/// Columns of a table while they are planned.
+/// Columns of a table during planning.
 struct Columns {
     columns: Vec<MappedColumn>,
     plans: Vec<ColumnPlan>,
-    /// The leaves that they have.
+    /// The number of their leaves.
     position: usize,
 }
 
@@ -506,7 +508,7 @@ impl Columns {
         self.plans.push(ColumnPlan { kind, key: KeyRole::None });
     }
 
-    /// Plans a field of the schema, a child of its root. What is wrong the planner keeps.
+    /// Plans a field of the schema, a child of its root. The planner collects the errors.
     fn plan(
         &mut self,
         planner: &mut Planner<'_>,
@@ -534,13 +536,13 @@ impl Columns {
                 self.position += nested.leaves.len();
                 self.push(name, cql_type, ColumnKind::Nested(Box::new(nested)), source);
             }
-            // In its place stands something, so that the key can be looked up; no mapping comes of it.
+            // A placeholder, so that the key can be looked up; the mapping fails in any case.
             None => self.push(name, CqlType::Blob, ColumnKind::RowNumber, ColumnSource::RowNumber),
         }
     }
 }
 
-/// The columns of the primary key, by their positions: those of the partition key, and the clustering columns.
+/// The columns of the primary key, by position: those of the partition key, and the clustering columns.
 fn resolve_key(
     options: &MappingOptions,
     names: &[Name],
@@ -577,7 +579,7 @@ fn resolve_key(
     faults.take(key.resolve(names).map_err(|error| Error::misuse(error.to_string()))).unwrap_or(none)
 }
 
-/// Makes a column one of the primary key.
+/// Makes a column part of the primary key.
 fn put_in_key(column: &mut MappedColumn, plan: &mut ColumnPlan, role: KeyRole) -> Result<()> {
     column.in_key = true;
     plan.key = role;
@@ -586,7 +588,7 @@ fn put_in_key(column: &mut MappedColumn, plan: &mut ColumnPlan, role: KeyRole) -
         ColumnKind::Flat(Conversion::AlwaysNull) => {
             Err(Error::misuse(format!("{name} cannot be in the key: its type UNKNOWN is always null")))
         }
-        // A flat one is refused, in the same words as any table is.
+        // A flat one is refused later, with the same message as for any table.
         ColumnKind::Nested(nested) if nested.plan.has_duration() => {
             Err(Error::misuse(format!("{name} cannot be in the key: it has durations, which have no order")))
         }
@@ -598,7 +600,7 @@ fn put_in_key(column: &mut MappedColumn, plan: &mut ColumnPlan, role: KeyRole) -
     }
 }
 
-/// The fields of the names wanted, in their order. The work grows with the number of names, not with its square.
+/// The fields with the requested names, in their order. The work is proportional to the number of names.
 fn choose<'s>(
     fields: &[(usize, &'s Node)],
     wanted: &[String],
@@ -651,7 +653,7 @@ struct Field<'s> {
     is_chosen: bool,
 }
 
-/// What the columns' types do not tell, of the paths of leaves.
+/// A comment with what the columns' types cannot express, by the paths of leaves.
 fn comment(leaves: &[(String, LogicalType)], options: &MappingOptions) -> Option<String> {
     let mut sentences = Vec::new();
     let mut note = |what: &str, is_meant: &dyn Fn(&LogicalType) -> bool| {

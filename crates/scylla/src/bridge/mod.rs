@@ -23,19 +23,19 @@
 //! | group | a user-defined type named after the table and the path: `trips_place` |
 //! | VARIANT | `text`, as JSON |
 //!
-//! An unknown logical type is taken as its physical type. Nested types inside others are frozen, as CQL demands, and
-//! so is everything in the key; with [`MappingOptions::frozen`] all others are, too. For CQL, an empty list, set or
-//! map that is not frozen is null, and so is a user-defined type whose fields are all null. Equal elements of a set
-//! become one. A value that CQL cannot hold is an error that names row and path ([`NullElements`],
+//! A column with an unknown logical type is mapped by its physical type. Nested types inside others are frozen, as CQL
+//! requires, and so is everything in the key; with [`MappingOptions::frozen`] all others are frozen, too. For CQL, an
+//! empty list, set or map that is not frozen is null, and so is a user-defined type whose fields are all null. Equal
+//! elements of a set become one. A value that CQL cannot hold is an error that names row and path ([`NullElements`],
 //! [`DuplicateKeys`]).
 //!
-//! The only loss is the one that the table states: INT96, and on request micro- and nanoseconds, are rounded down
-//! (towards the past) to milliseconds. A value that its CQL type cannot hold, or that is outside the range of its
-//! annotation, is an error of the kind `Conversion` that names row and column.
+//! The only loss is the documented one: INT96, and on request micro- and nanoseconds, are rounded down (towards the
+//! past) to milliseconds. A value that its CQL type cannot hold, or that is outside the range of its annotation, is an
+//! error of the kind `Conversion` that names row and column.
 //!
-//! A [`Mapping`] is made from a schema once, and reports everything that can be wrong before the first row. It
-//! [assembles](Mapping::assemble) each batch; then an [`InsertWriter`] prints it as `INSERT` statements, and [`Mapping::write_cell`]
-//! serialises single values.
+//! A [`Mapping`] is created once for a schema, and reports all errors that can be found before the first row. It
+//! [assembles](Mapping::assemble) each batch; then an [`InsertWriter`] prints it as `INSERT` statements, and
+//! [`Mapping::write_cell`] serialises single values.
 
 mod batch;
 mod cell;

@@ -15,9 +15,9 @@ pub struct MappingOptions {
     pub timestamps_as_millis: bool,
     /// What to do about text that is not UTF-8.
     pub invalid_utf8: InvalidUtf8,
-    /// The columns to take, by name, in this order. `None`: all of them.
+    /// The columns to write, by name, in this order. `None`: all of them.
     ///
-    /// A name means the column of exactly this name, or else the one of this name in lower case.
+    /// A name means the column with exactly this name, or else the one with this name in lower case.
     pub columns: Option<Vec<String>>,
     /// The primary key. It may include the row number's column. `None`: the row number is the key.
     pub key: Option<KeySpec>,
@@ -25,10 +25,10 @@ pub struct MappingOptions {
     pub row_number: Option<Name>,
     /// How nulls are printed. Cells are not affected.
     pub nulls: Nulls,
-    /// The lists that become sets, by their paths, as [`Projection`](marquetry_parquet::schema::Projection) has them:
-    /// names joined with dots, with `element` for a list's elements, and `key` and `value` for a map's; `element` may
-    /// be left out before a field's name: `tags`, `stops.tags`, `stops.element.tags`, `stops.list.element.tags`. A
-    /// path matches exactly, or else in lower case. A map without values always becomes a set.
+    /// The lists that become sets, by their paths, as in [`Projection`](marquetry_parquet::schema::Projection): names
+    /// joined with dots, with `element` for a list's elements, and `key` and `value` for a map's; `element` may be left
+    /// out before a field's name: `tags`, `stops.tags`, `stops.element.tags`, `stops.list.element.tags`. A path matches
+    /// exactly, or else in lower case. A map without values always becomes a set.
     pub sets: Vec<String>,
     /// Also freeze collections and user-defined types that are columns. Those inside others, and those in the key,
     /// are always frozen.
@@ -37,15 +37,15 @@ pub struct MappingOptions {
     pub null_elements: NullElements,
     /// What to do about equal keys in a map.
     pub duplicate_keys: DuplicateKeys,
-    /// An existing table: its types decide what nested columns become, and all columns must fit it.
+    /// An existing table: its types determine what nested columns become, and all columns must fit it.
     pub existing: Option<Existing>,
 }
 
 /// The columns and types of an existing table.
 ///
-/// A list becomes a list or a set, like the column; a group becomes the column's user-defined type, with fields
-/// matched by name: a field missing from the file is null. Flat columns are mapped as usual, and must have the
-/// table's types.
+/// A list becomes a list or a set, depending on the column; a group becomes the column's user-defined type, with fields
+/// matched by name: a field missing from the file is null. Flat columns are mapped as usual, and must have the table's
+/// types.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Existing {
     /// The table's columns.
@@ -60,7 +60,7 @@ pub enum NullElements {
     /// It is an error that names row and path.
     #[default]
     Error,
-    /// They are left out: a null element of a list or set, and an entry of a map whose key or value is null.
+    /// Leaves them out: null elements of a list or set, and entries of a map whose key or value is null.
     Drop,
 }
 
@@ -70,7 +70,7 @@ pub enum DuplicateKeys {
     /// It is an error that names row, path and key.
     #[default]
     Error,
-    /// The last entry of a key is kept. (Entries that [`NullElements::Drop`] leaves out do not count.)
+    /// The last entry with a key wins. (Entries that [`NullElements::Drop`] leaves out do not count.)
     Last,
 }
 
@@ -89,9 +89,9 @@ pub enum InvalidUtf8 {
 /// How nulls are printed in `INSERT` statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Nulls {
-    /// The column is not named in the row's statement, so nothing is written.
+    /// The row's statement does not name the column, so nothing is written.
     #[default]
     Unset,
-    /// As `null`, which deletes: a server keeps a tombstone for each.
+    /// Written as `null`, which deletes: a server keeps a tombstone for each.
     Null,
 }

@@ -1,4 +1,4 @@
-//! What nested columns become: lists, sets, maps and user-defined types.
+//! Maps nested columns to lists, sets, maps and user-defined types.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use super::list::list;
 use crate::cql::types::NESTING_MAX;
 use crate::cql::{CqlType, Name, TableName, TypeDef};
 
-/// A nested column: what it means, and what becomes of it.
+/// A nested column: its shape, and how it is mapped.
 #[derive(Debug, Clone)]
 pub(super) struct NestedColumn {
     pub(super) shape: Shape,
@@ -24,7 +24,7 @@ pub(super) struct NestedColumn {
     pub(super) leaves: Vec<usize>,
 }
 
-/// What becomes of a field.
+/// What a field is mapped to.
 #[derive(Debug, Clone)]
 pub(super) enum Plan {
     Leaf(Conversion),
@@ -42,14 +42,14 @@ pub(super) enum Plan {
 #[derive(Debug, Clone)]
 pub(super) struct Field {
     pub(super) name: Name,
-    /// The name as it stands in a literal, with a colon and a space.
+    /// The name as written in a literal, followed by a colon and a space.
     pub(super) label: Vec<u8>,
-    /// Its position among the fields of the group. `None`: the group has no such field.
+    /// Its index among the fields of the group. `None`: the group lacks it.
     pub(super) source: Option<(usize, Plan)>,
 }
 
 impl Plan {
-    /// Whether there is a duration in it.
+    /// Whether it contains a duration.
     pub(super) fn has_duration(&self) -> bool {
         match self {
             Plan::Leaf(conversion) => conversion.cql_type() == CqlType::Duration,
@@ -72,11 +72,11 @@ pub(super) struct Planner<'a> {
     /// The paths of [`MappingOptions::sets`] and whether each was found.
     sets: BTreeMap<String, usize>,
     found: Vec<bool>,
-    /// The paths of lists, where sets are wanted.
+    /// The paths of lists, if sets are requested.
     lists: Vec<String>,
     existing: BTreeMap<&'a Name, &'a TypeDef>,
     existing_columns: BTreeMap<&'a Name, &'a CqlType>,
-    /// The types' names, and how many there are of each.
+    /// The types' names, and how many there are with each.
     type_names: BTreeMap<String, usize>,
     types: Vec<TypeDef>,
     leaves: Vec<(String, LogicalType)>,
@@ -84,7 +84,7 @@ pub(super) struct Planner<'a> {
     faults: Faults,
     /// Some parts were given up.
     is_partial: bool,
-    /// Where it is: names joined with dots.
+    /// The path of the current field: names joined with dots.
     path: String,
     /// Lists that it is in, below the last name.
     elements: usize,
@@ -100,13 +100,13 @@ pub(super) struct Planned {
     pub(super) leaves: Vec<(String, LogicalType)>,
 }
 
-/// Characters of the name of a type, but for the number that tells it from others: as many as a table's may have.
+/// Maximum characters of a type's name, without the number that may be appended: as many as a table's name may have.
 const TYPE_CHARS_MAX: usize = 192;
 
 impl<'a> Planner<'a> {
     pub(super) fn new(schema: &'a Schema, options: &'a MappingOptions, table: &'a TableName) -> Planner<'a> {
         let mut sets = BTreeMap::new();
-        // As they stand, and folded where that says nothing else.
+        // The path itself, and in lower case if no other path is that.
         for (at, path) in options.sets.iter().enumerate() {
             sets.insert(path.clone(), at);
         }
@@ -138,7 +138,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Notes a flat column: its logical type, and whether an existing table holds values of this type there.
+    /// Records a flat column: its logical type, and whether an existing table's column has the same type.
     pub(super) fn flat(&mut self, name: &Name, logical_type: Option<&LogicalType>, values: &CqlType) {
         let noted = logical_type.map(|logical_type| (name.as_str().to_string(), logical_type.clone()));
         self.leaves.extend(noted);
@@ -153,10 +153,10 @@ impl<'a> Planner<'a> {
         self.flat(name, None, &CqlType::Bigint);
     }
 
-    /// Plans a nested column, a child of the root. `None` where that cannot be; why is among what [`Planner::finish`] has found,
-    /// with the path. As [`Schema::shape`]; `Unsupported` for a group of no fields, and for collections more than 32 deep;
-    /// `Conversion` for what CQL cannot have: a field's name, two fields of one name, a duration in a set or as a key, and what
-    /// the types of the existing table cannot hold.
+    /// Plans a nested column, a child of the root. `None` if that fails; [`Planner::finish`] reports why, with the
+    /// path. The errors are those of [`Schema::shape`]; `Unsupported` for a group without fields, and for collections
+    /// more than 32 deep; `Conversion` for what CQL does not allow: a field's name, two fields with the same name, a
+    /// duration in a set or as a key, and what the existing table's types cannot hold.
     pub(super) fn column(&mut self, node: usize, name: &Name) -> Option<(NestedColumn, CqlType)> {
         self.enter(name);
         match self.try_column(node, name) {
@@ -183,11 +183,11 @@ impl<'a> Planner<'a> {
         Ok((NestedColumn { shape, plan, leaves }, cql_type))
     }
 
-    /// What was found, when all columns are planned. Added to what is wrong is `Misuse` for a path of [`MappingOptions::sets`] that
-    /// is no list.
+    /// The result, once all columns are planned. Adds `Misuse` for paths in [`MappingOptions::sets`] that are not
+    /// lists.
     pub(super) fn finish(self, faults: &mut Faults) -> Planned {
         faults.append(self.faults);
-        // A list may be in what was given up.
+        // The list may be in a part that was given up.
         if !self.is_partial {
             for (path, _) in self.options.sets.iter().zip(&self.found).filter(|(_, found)| !**found) {
                 faults.add(Error::misuse(format!(
@@ -206,7 +206,7 @@ impl<'a> Planner<'a> {
         self.elements = 0;
     }
 
-    /// The type that a column of the existing table has. That it does not have it is noted.
+    /// The type of a column in the existing table. If the table lacks it, records an error.
     fn wanted(&mut self, name: &Name) -> Option<&'a CqlType> {
         self.options.existing.as_ref()?;
         let wanted = self.existing_columns.get(name).copied();
@@ -216,14 +216,14 @@ impl<'a> Planner<'a> {
         wanted
     }
 
-    /// Notes why a part cannot be planned. The others are, to find what is wrong with them.
+    /// Records why a part cannot be planned. Planning continues, to find further errors.
     fn give_up(&mut self, error: Error) {
         self.is_partial = true;
         self.faults.add(error);
     }
 
-    /// Plans a field; `names` are those of the columns and fields above it and its own, and `depth` is how deep its type stands in
-    /// the text of another. It recurses, as deep as schemas with shapes are.
+    /// Plans a field. `names` are the names down to it, its own included; `depth` is how deep its type is nested in
+    /// another's text. It recurses as deep as schemas with shapes are.
     fn field(
         &mut self,
         shape: &Shape,
@@ -298,7 +298,7 @@ impl<'a> Planner<'a> {
             Some(CqlType::List(element)) => (false, Some(&**element)),
             Some(other) => return Err(self.misfit(other, if is_keys { "a set" } else { "a list" })),
         };
-        // A type is called by names that a person gave: elements have none.
+        // Types are named after names that a person chose: elements have none.
         let length = self.path.len();
         self.path.push_str(if is_keys { ".key" } else { ".element" });
         self.elements += 1;
@@ -370,7 +370,7 @@ impl<'a> Planner<'a> {
         Ok((Plan::Udt(planned), CqlType::Udt { keyspace: None, name }))
     }
 
-    /// The fields of a type that is there, found by their names.
+    /// The fields of an existing type, found by name.
     fn existing_type(
         &mut self,
         name: &'a Name,
@@ -401,16 +401,16 @@ impl<'a> Planner<'a> {
             };
             planned.push(Field { name: field.clone(), label, source });
         }
-        // The same type may stand in several columns.
+        // Several columns may have the same type.
         if self.type_names.insert(name.as_str().to_string(), 1).is_none() {
             self.types.push(found.clone());
         }
         Ok((Plan::Udt(planned), CqlType::Udt { keyspace: None, name: name.clone() }))
     }
 
-    /// A name for the type of a group that nothing else has: the table's and those of the columns and fields down to it.
+    /// A unique name for a group's type: the table's name and those of the columns and fields down to it.
     ///
-    /// It needs no quotes, whatever theirs: there are drivers that fail on a keyspace with a quoted type inside of another.
+    /// It needs no quotes, even if those do: some drivers fail on a keyspace with a quoted type inside another.
     fn type_name(&mut self, names: &[&str]) -> Result<Name> {
         let mut text = String::new();
         for name in core::iter::once(self.table.table.as_str()).chain(names.iter().copied()) {
@@ -428,7 +428,7 @@ impl<'a> Planner<'a> {
             if *count == 1 {
                 break;
             }
-            // Another may be called so, too: then it is counted on.
+            // That name may be taken, too: then counting continues.
             text = format!("{text}_{count}");
         }
         Name::new_type(&text).map_err(|error| self.at(Error::conversion(error.to_string())))
@@ -443,7 +443,7 @@ impl<'a> Planner<'a> {
         node.is_some_and(|node| matches!(node.logical_type, Some(LogicalType::Variant { .. })))
     }
 
-    /// Does something one name deeper.
+    /// Runs `plan` one name deeper.
     fn below<T>(
         &mut self,
         name: &'a str,
@@ -462,13 +462,13 @@ impl<'a> Planner<'a> {
         planned
     }
 
-    /// Whether a list is to be a set.
+    /// Whether a list becomes a set.
     fn take_set(&mut self, shape: &Shape, names: &[&str]) -> bool {
         if self.sets.is_empty() {
             return false;
         }
         self.lists.push(self.path.clone());
-        // Without `element` before the names of fields; with it; and as the file has it.
+        // Without `element` before the names of fields; with it; and as in the file.
         let short = names.join(".") + &".element".repeat(self.elements);
         let in_file = self.schema.path(shape.node);
         let mut is_set = false;
@@ -487,7 +487,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Notes where values of a type are not what the table holds there.
+    /// Records an error if the existing table's column does not have this type.
     fn expect(&mut self, wanted: Option<&CqlType>, found: CqlType) -> CqlType {
         if let Some(wanted) = wanted.filter(|wanted| **wanted != found) {
             self.faults.add(self.misfit(wanted, &found.to_string()));
@@ -495,7 +495,7 @@ impl<'a> Planner<'a> {
         found
     }
 
-    /// CQL refuses durations there: they have no order. (Inside of what stands there it allows them.)
+    /// CQL refuses durations there, because they have no order. (It allows them in frozen types inside.)
     fn refuse_duration(&self, cql_type: &CqlType, place: &str) -> Result<()> {
         if *cql_type == CqlType::Duration {
             return Err(self.at(Error::conversion(format!("CQL allows no duration {place}"))));
@@ -521,7 +521,7 @@ fn unfrozen(mut cql_type: Option<&CqlType>) -> Option<&CqlType> {
     cql_type
 }
 
-/// The leaves of a shape. It recurses, as deep as schemas with shapes are.
+/// The leaves of a shape. It recurses as deep as schemas with shapes are.
 fn gather(shape: &Shape, leaves: &mut Vec<usize>) {
     match &shape.kind {
         ShapeKind::Leaf => leaves.push(shape.leaves.start),

@@ -22,7 +22,7 @@ use super::{DuplicateKeys, NullElements};
 pub(super) struct Rules<'a> {
     pub(super) null_elements: NullElements,
     pub(super) duplicate_keys: DuplicateKeys,
-    /// The schema, where there are variants: it has the names of their shredded fields.
+    /// The schema, if there are variants: for the names of their shredded fields.
     pub(super) schema: Option<&'a Schema>,
 }
 
@@ -32,8 +32,8 @@ pub(super) struct Renderer {
     spare: Vec<Keys>,
 }
 
-/// The most bytes of a nested value: what a frame of the native protocol can hold. A short file can repeat a long
-/// value many times in one list.
+/// Maximum bytes of a nested value: what a frame of the native protocol can hold. A short file can repeat a long value
+/// many times in one list.
 const VALUE_BYTES_MAX: usize = 256 << 20;
 
 impl Renderer {
@@ -67,7 +67,7 @@ struct Walk<'a> {
     length_max: usize,
 }
 
-/// An error on its way up, which each level gives its part of the path.
+/// An error on its way up; each level adds its part of the path.
 struct Fault {
     error: Error,
     path: String,
@@ -89,7 +89,7 @@ fn below(mut fault: Box<Fault>, part: String) -> Box<Fault> {
     fault
 }
 
-/// An array with its plan; of a leaf, what is the same for all slots is done.
+/// An array with its plan; for a leaf, prepared for all slots.
 enum Element<'a> {
     Leaf(Slots<'a>),
     Nested(&'a Plan, &'a Array),
@@ -113,12 +113,12 @@ fn is_null(array: &Array, slot: usize) -> bool {
 
 /// The slots of a list's elements.
 fn elements(offsets: &[i32], slot: usize) -> Range<usize> {
-    // Offsets are never negative, and one more than there are slots.
+    // Offsets are never negative, and there is one more than slots.
     let at = |slot: usize| offsets.get(slot).map_or(0, |&offset| usize::try_from(offset).unwrap_or(0));
     at(slot)..at(slot + 1)
 }
 
-/// What stands between two items of a literal.
+/// The separator between two items of a literal.
 const COMMA: &[u8] = b", ";
 
 fn comma(items: usize) -> &'static [u8] {
@@ -126,7 +126,7 @@ fn comma(items: usize) -> &'static [u8] {
 }
 
 impl Walk<'_> {
-    /// It recurses, as deep as schemas with shapes are.
+    /// It recurses as deep as schemas with shapes are.
     fn value<F: Form>(&mut self, plan: &Plan, array: &Array, slot: usize, out: &mut Vec<u8>) -> Walked {
         self.element::<F>(&Element::new(plan, array)?, slot, out)
     }
@@ -180,7 +180,7 @@ impl Walk<'_> {
         Ok(F::end(out, at, items, b']')?)
     }
 
-    /// In the servers' order; equal elements are one.
+    /// Writes a set in the servers' order; equal elements become one.
     fn set<F: Form>(&mut self, plan: &Plan, array: &Array, range: Range<usize>, out: &mut Vec<u8>) -> Walked {
         let element = Element::new(plan, array)?;
         let mut keys = self.keys();
@@ -294,7 +294,7 @@ impl Walk<'_> {
         if out.len() > self.length_max { Err(too_long()) } else { Ok(()) }
     }
 
-    /// A null where CQL has none.
+    /// Handles a null that CQL does not allow.
     #[cold]
     fn null(&self, place: impl FnOnce() -> (String, &'static str)) -> Walked {
         if self.rules.null_elements == NullElements::Drop {
@@ -341,7 +341,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds a key's bytes; none where it is the only one.
+    /// Adds a key's bytes; none if it is the only one.
     #[inline]
     fn key(&mut self, keys: &mut Keys, key: &Element<'_>, slot: usize, of: usize) -> Walked {
         let start = keys.bytes.len();
@@ -364,9 +364,9 @@ fn too_long() -> Box<Fault> {
 
 /// Characters of a key in a message.
 const KEY_CHARS_MAX: usize = 100;
-/// Bytes of keys for which memory is kept.
+/// Bytes of keys for which memory is kept between values.
 const KEPT_BYTES_MAX: usize = 1 << 20;
-/// Keys for which memory is kept.
+/// Keys for which memory is kept between values.
 const KEPT_ENTRIES_MAX: usize = 1 << 16;
 
 /// A map's entries.
@@ -409,7 +409,7 @@ enum Keep {
 impl Keys {
     /// Sorts the keys, and drops all but one of equal ones; returns the slots of the first two that are equal.
     ///
-    /// Takes n log n comparisons at most, and n if they are already sorted, as many writers have them.
+    /// Needs at most n log n comparisons, and n if they are already sorted, as many writers store them.
     fn sort(&mut self, keep: Keep) -> Option<(usize, usize)> {
         let (bytes, entries) = (&self.bytes, &mut self.entries);
         let of = |key: &Key| &bytes[key.start..key.end];

@@ -12,7 +12,7 @@ use crate::cql::{LiteralError, literal};
 ///
 /// # Errors
 ///
-/// `Conversion`, without a place: CQL has no spelling for it.
+/// `Conversion`, without a place, if CQL cannot express it.
 #[inline(always)]
 pub(super) fn write(out: &mut Vec<u8>, value: &Value<'_>) -> Result<()> {
     let unprintable = |error: LiteralError| Error::conversion(error.to_string());
@@ -43,7 +43,7 @@ pub(super) fn write(out: &mut Vec<u8>, value: &Value<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Text that has no quote in it, and so nothing to double.
+/// Text without quotes, so that nothing must be doubled.
 #[inline]
 fn plain_text(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'\'');

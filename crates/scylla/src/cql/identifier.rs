@@ -1,8 +1,8 @@
 //! Names: of columns, fields, types, tables and keyspaces.
 //!
-//! CQL folds a bare name to lower case and keeps a quoted one as it stands, so the name itself is
-//! the text after that rule, and two columns are the same column exactly when their [`Name`]s are
-//! equal. A name is printed bare only where that gives the same name back.
+//! CQL folds a bare name to lower case and keeps a quoted one unchanged. A [`Name`] is the text after that rule, so two
+//! columns are the same column exactly if their names are equal. A name is printed bare only if that reads back as the
+//! same name.
 //!
 //! Limits are those that both databases share, so what is accepted here can be created on either:
 //! keyspaces 48 characters (Cassandra's `SchemaConstants.NAME_LENGTH`; ScyllaDB allows more), tables
@@ -24,13 +24,12 @@ pub const NAME_BYTES_MAX: usize = 65_535;
 
 /// A name as the database keeps it: after unquoting and folding.
 ///
-/// `Display` prints it as CQL, quoted when it must be. Comparing two names compares what the
-/// database would compare.
+/// `Display` prints it as CQL, quoted if necessary. Names compare as they do in the database.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Box<str>);
 
 impl Name {
-    /// A column or field that is called exactly `text`, capitals and all.
+    /// A column or field with exactly this name, capitals included.
     ///
     /// # Errors
     /// [`NameError::Empty`] and [`NameError::TooLong`].
@@ -61,10 +60,10 @@ impl Name {
         Self::word(text, TABLE_CHARS_MAX)
     }
 
-    /// A user-defined type that is called exactly `text`.
+    /// A user-defined type with exactly this name.
     ///
-    /// Cassandra 5.0 accepts other than ASCII characters too, but announces the new type to all
-    /// connected clients in Latin-1, which drivers cannot read: they lose their connection.
+    /// Cassandra 5.0 accepts characters other than ASCII too, but announces the new type to all connected clients in
+    /// Latin-1, which drivers cannot read: they lose their connection.
     ///
     /// # Errors
     /// As [`Name::new`], and [`NameError::NotAscii`].
@@ -81,14 +80,14 @@ impl Name {
         &self.0
     }
 
-    /// Whether CQL needs quotes around it: unless it is `[a-z][a-z0-9_]*` and no reserved word.
+    /// Whether CQL needs quotes around it: it does unless it is `[a-z][a-z0-9_]*` and not a reserved word.
     #[must_use]
     pub fn needs_quotes(&self) -> bool {
         !is_folded_word(&self.0) || RESERVED.binary_search(&&*self.0).is_ok()
     }
 
-    /// The same name printed where a *type* is expected: the words of the native types, which may
-    /// name a column bare, then need quotes too.
+    /// The same name, printed where a *type* is expected: there the words of the native types, which are allowed as
+    /// bare names of columns, need quotes too.
     #[must_use]
     pub fn as_type(&self) -> impl fmt::Display + '_ {
         AsType(self)
@@ -114,19 +113,19 @@ impl fmt::Display for Name {
 /// `[KEYSPACE.]TABLE`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TableName {
-    /// The keyspace; none means the one the session uses.
+    /// The keyspace. `None`: the session's.
     pub keyspace: Option<Name>,
     /// The table.
     pub table: Name,
 }
 
 impl TableName {
-    /// Reads `[KEYSPACE.]TABLE` as CQL does: quoted parts are kept (dots inside quotes belong to the
-    /// name, `""` is a quote), bare parts are folded to lower case. A bare reserved word, which CQL
-    /// itself would refuse, is taken as the name it spells.
+    /// Reads `[KEYSPACE.]TABLE` as CQL does: quoted parts are kept (dots inside quotes belong to the name, `""` is a
+    /// quote), bare parts are folded to lower case. A bare reserved word, which CQL itself would refuse, is accepted as
+    /// a name.
     ///
     /// # Errors
-    /// A [`NameError`]: the part that is no name, or a quote that is not closed.
+    /// A [`NameError`]: the part that is not a name, or an unclosed quote.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let (first, rest) = take_part(text.trim())?;
         let Some(rest) = rest.strip_prefix('.') else {
@@ -152,13 +151,13 @@ impl fmt::Display for TableName {
     }
 }
 
-/// Why a text cannot be a name.
+/// Why a text is not a valid name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {
-    /// There is nothing in it.
+    /// It is empty.
     Empty,
-    /// It is longer than the databases keep.
+    /// It is longer than the databases allow.
     TooLong {
         /// Its length.
         length: usize,
@@ -210,14 +209,14 @@ impl fmt::Display for NameError {
 
 impl core::error::Error for NameError {}
 
-/// The positions of the first two equal names: columns that CQL could not tell apart.
+/// The positions of the first two equal names: columns that are the same in CQL.
 #[must_use]
 pub fn find_duplicate(names: &[Name]) -> Option<(usize, usize)> {
     let mut seen = BTreeMap::new();
     names.iter().enumerate().find_map(|(at, name)| seen.insert(name, at).map(|before| (before, at)))
 }
 
-/// Takes one bare or quoted part off `text`: the name it spells, and what follows.
+/// Takes one bare or quoted part off `text`: returns the name and the rest.
 pub(crate) fn take_part(text: &str) -> Result<(String, &str), NameError> {
     if let Some(inner) = text.strip_prefix('"') {
         let (name, rest) = take_quoted(inner)?;
@@ -279,9 +278,9 @@ fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char('"')
 }
 
-/// Words that cannot be a bare name in Cassandra 5.0 (its `reserved_keywords.txt`) or in ScyllaDB (the
-/// keyword tokens of its `Cql.g` that `unreserved_keyword` does not list), and `true` and `false`,
-/// which are tokens of their own in both. Sorted.
+/// Words that cannot be a bare name in Cassandra 5.0 (its `reserved_keywords.txt`) or in ScyllaDB (the keyword tokens
+/// of its `Cql.g` that `unreserved_keyword` does not list), plus `true` and `false`, which are separate tokens in both.
+/// Sorted.
 const RESERVED: &[&str] = &[
     "add",
     "allow",

@@ -7,13 +7,13 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZeroU32;
 
-/// How deep a type may be nested when it is parsed: far beyond any real type, far below a small stack.
+/// Maximum nesting of a type that is parsed: far deeper than any real type, and safe for a small stack.
 pub const NESTING_MAX: usize = 32;
 
 /// A CQL type.
 ///
-/// `Display` prints it as a column's type, and adds `frozen<…>` where CQL demands it: around every
-/// collection, tuple and user-defined type inside another type.
+/// `Display` prints it as a column's type, and adds `frozen<…>` where CQL requires it: around every collection, tuple
+/// and user-defined type inside another type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CqlType {
@@ -74,15 +74,15 @@ pub enum CqlType {
     },
     /// `vector<…, n>`
     Vector(Box<CqlType>, NonZeroU32),
-    /// `frozen<…>`; around a type that has no frozen form it means, and prints, nothing.
+    /// `frozen<…>`; around a type that has no frozen form it means nothing and is not printed.
     Frozen(Box<CqlType>),
 }
 
 impl CqlType {
-    /// Reads a type as CQL writes it, `varchar` as [`CqlType::Text`].
+    /// Parses a type as written in CQL, `varchar` as [`CqlType::Text`].
     ///
     /// # Errors
-    /// A [`TypeError`] that says what stands where something else should.
+    /// A [`TypeError`] that says what was found in place of what was expected.
     pub fn parse(text: &str) -> Result<Self, TypeError> {
         let mut parser = Parser { rest: text };
         let parsed = parser.read_type(0)?;
@@ -115,7 +115,7 @@ impl CqlType {
         }
     }
 
-    /// Prints the type as it stands inside another type or as a field, frozen where it must be.
+    /// Prints the type as a field or inside another type, frozen if it must be.
     pub(crate) fn nested(&self) -> impl fmt::Display + '_ {
         Nested(self)
     }
@@ -182,7 +182,7 @@ impl fmt::Display for CqlType {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TypeError {
-    /// Something stands where it cannot; empty at the end of the text.
+    /// An unexpected character; empty at the end of the text.
     Unexpected {
         /// The text found, up to 20 characters.
         found: String,

@@ -1,4 +1,4 @@
-//! Batches made by hand, and what becomes of them.
+//! Hand-made batches, and what they are written as.
 
 use std::sync::Arc;
 
@@ -102,7 +102,7 @@ pub(crate) fn text(mapping: &Mapping, batch: &Batch) -> Result<String> {
     Ok(String::from_utf8(out).unwrap())
 }
 
-/// One cell; `None` for a null. What was there before stays.
+/// One cell; `None` for a null. Earlier contents of the buffer stay.
 pub(crate) fn cell(mapping: &Mapping, column: usize, batch: &Batch, row: usize) -> Result<Option<Vec<u8>>> {
     let mut out = b"before".to_vec();
     let mut batch = mapping.assemble(batch.clone())?;

@@ -1,4 +1,4 @@
-//! What a row cannot be, and how a batch can be wrong.
+//! Invalid rows, and invalid batches.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn two_rows(first: &str, second: &str) -> Batch {
     batch(vec![(bytes(&["k", first]), None), (bytes(&["k", second]), None)])
 }
 
-/// Text and cells agree on whether the second row can be.
+/// Text and cells agree on whether the second row is valid.
 #[track_caller]
 fn second_row(mapping: &Mapping, batch: &Batch) -> Result<(), String> {
     let text = text(mapping, batch).map(drop).map_err(|error| error.to_string());
@@ -86,7 +86,7 @@ fn what_is_printed_is_whole_statements() {
     let error = writer.write(&rows, 0..3, 0, &mut out, usize::MAX).unwrap_err();
     assert_eq!(error.place().row, Some(1001));
     assert_eq!(String::from_utf8(out).unwrap(), "-- before\nINSERT INTO t (a, b) VALUES ('fine', 0x6b);\n");
-    // The writer goes on.
+    // The writer continues.
     let mut out = Vec::new();
     writer.write(&rows, 2..3, 0, &mut out, usize::MAX).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), "INSERT INTO t (a, b) VALUES ('fine', 0x6d);\n");

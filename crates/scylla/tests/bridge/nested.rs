@@ -43,7 +43,7 @@ fn check(mapping: &Mapping, batch: &Batch, expected: &[(&str, &str)]) {
     }
 }
 
-/// The column's type and the values of rows, of any spelling of it.
+/// The column's type and the values of rows, whatever its spelling.
 #[track_caller]
 fn check_column(field: Field, options: &MappingOptions, cql: &str, rows: &[(Datum, &str, &str)]) {
     let fields = [field];
@@ -119,7 +119,7 @@ fn sets_are_in_order_and_without_doubles() {
         "set<frozen<list<int>>>",
         &[(twice.clone(), "{[], [1]}", "00000002  00000004 00000000  0000000c 00000001 00000004 00000001")],
     );
-    // Those of the schema do too, and only where they are named are lists sets.
+    // The schema's own spellings work too, and only named lists are sets.
     for inner in ["c.element", "c.list.element"] {
         check_column(of_lists(), &sets(&[inner]), "list<frozen<set<int>>>", &[(Null, "", "")]);
     }
@@ -129,7 +129,7 @@ fn sets_are_in_order_and_without_doubles() {
         assert_eq!(mapping.columns()[1].cql_type.to_string(), "list<frozen<set<frozen<t_c>>>>");
         assert_eq!(mapping.types()[0].fields[0].1.to_string(), "set<int>");
     }
-    // Equal sets are equal, in whatever order the file has them.
+    // Equal sets are equal, whatever their order in the file.
     let swapped = items([items([Int(2), Int(1)]), items([Int(1), Int(2)])]);
     check_column(
         of_lists(),
@@ -222,7 +222,7 @@ fn groups_are_types_of_their_own() {
             (Null, "", ""),
         ],
     );
-    // Its leaves are then flat, and their nulls have their places.
+    // Then its leaves are flat, and nulls have slots.
     let row = |x: Datum, y: &str| Group(vec![x, text(y)]);
     check_column(
         point().required(),
@@ -250,7 +250,7 @@ fn nested_keys_are_frozen() {
     assert_eq!(crate::batch::text(&by_both, &rows).unwrap_err().to_string(), message);
     assert_eq!(cell(&by_both, 0, &rows, 1).unwrap_err().to_string(), message);
     assert_eq!(cell(&by_both, 0, &rows, 0).unwrap(), Some(vec![0; 4]));
-    // Its length counts as the servers hold it: with four bytes for the text's.
+    // Its length is that of the servers' form: with four bytes for the text's length.
     let by_b = mapping(&fields, &keyed("b, c")).unwrap();
     let long = |length| batch(&fields, &[row(Null, &"x".repeat(length))]);
     assert!(crate::batch::text(&by_b, &long(65_531)).is_ok());
@@ -323,7 +323,7 @@ fn equal_keys() {
     let rows = entries([(text("a"), Int(1)), (text("a"), Null)]);
     let cell = "00000001  00000001 61 00000004 00000001";
     check_column(field(), &both, "map<text, int>", &[(rows, "{'a': 1}", cell)]);
-    // Keys are compared as what they become, and as sets and maps, and what is said of a long one is short.
+    // Keys are compared in their CQL form, sets and maps included, and the message about a long one is short.
     let sets = MappingOptions { sets: vec!["c.key".to_owned()], ..numbered() };
     let keys = [[1, 2], [2, 1]].map(|key| (items(key.map(Int)), Int(0)));
     let message = "the key {1, 2} stands in the map at 0 already; its last entry can be taken with --duplicate-keys last \
@@ -342,7 +342,7 @@ fn equal_keys() {
         "é".repeat(99)
     );
     refused(&[field()], &numbered(), entries([(long.clone(), Int(1)), (long, Int(1))]), Conversion, &message);
-    // A great many keys take no time: the work is not their square.
+    // Very many keys are fast: the work is not quadratic.
     let many = (0..200_000).map(|number| (text(&format!("{}", number * 7919 % 200_000)), Int(number)));
     let fields = [field()];
     let many = batch(&fields, &[vec![entries(many)]]);
@@ -379,7 +379,7 @@ fn columns_that_cannot_be() {
     wrong(list("c", interval("e")), &sets, Conversion, "CQL allows no duration in a set (column c.element)");
     let in_map = map("c", interval("key"), int("value"));
     wrong(in_map, &numbered(), Conversion, "CQL allows no duration as the key of a map (column c.key)");
-    // Inside of what stands there it does, but not in the primary key.
+    // Nested more deeply it is allowed, but not in the primary key.
     let wrapped = || list("c", group("element", Note::None, [interval("waits")]));
     assert!(mapping(&[int("k"), wrapped()], &sets).is_ok());
     let message = "c cannot be in the key: it has durations, which have no order";
@@ -407,7 +407,7 @@ fn name(text: &str) -> Name {
     Name::new(text).unwrap()
 }
 
-/// A table that is there, with a column `c`.
+/// An existing table with a column `c`.
 fn existing(cql_type: &str, types: &[(&str, &[(&str, &str)])]) -> MappingOptions {
     let type_def = |(of, fields): &(&str, &[(&str, &str)])| TypeDef {
         keyspace: None,
@@ -463,7 +463,7 @@ fn a_table_that_is_there_decides() {
     refused("list<frozen<p>>", types, "the table has blob there, the values are text (column c.element.y)");
 }
 
-/// All that does not fit a table that is there is said at once, wherever it is.
+/// All mismatches with an existing table are reported together, wherever they are.
 #[test]
 fn all_misfits_are_said_at_once() {
     let schema = metadata(&[
@@ -510,7 +510,7 @@ fn many_columns_and_fields_are_no_trouble() {
     let row = (0..2000).map(|at| items([Int(at)])).collect();
     let printed = crate::batch::text(&mapping, &batch(&fields, &[row])).unwrap();
     assert!(printed.ends_with("[1998], [1999]);\n"));
-    // All called the same but for what a type's name cannot have.
+    // Names that differ only in characters that a type's name cannot have.
     let fields: Vec<Field> = (0..3000).map(|at| group(&"é".repeat(at + 1), Note::None, [int("e")])).collect();
     let mapping = crate::batch::mapping(&fields, &numbered()).unwrap();
     let names: std::collections::BTreeSet<&Name> = mapping.types().iter().map(|it| &it.name).collect();

@@ -1,4 +1,4 @@
-//! Random nested columns: what they become, as text and as cells, against what a plain recursion over the values says.
+//! Random nested columns, as text and as cells, compared with a plain recursion over the values.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ enum Spelling {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Value {
-    /// Before all that is there, as in CQL's order of fields.
+    /// Less than all others, as in CQL's order of fields.
     Null,
     Int(i32),
     Text(String),
@@ -76,7 +76,7 @@ impl Random {
         }
     }
 
-    /// Not a repeated field: where one is all that a list's group has, the group is the element.
+    /// Not a repeated field: if a list's group has only that, the group is the element.
     fn element(&mut self, depth: u64) -> Box<Type> {
         Box::new(match self.cql_type(depth) {
             Type::List(element, Spelling::Repeated) => Type::List(element, Spelling::ThreeLevels),
@@ -113,7 +113,7 @@ fn is_repeated(of: &Type) -> bool {
     matches!(of, Type::List(_, Spelling::Repeated))
 }
 
-/// The field of a type. What `is_required` says does not count for a repeated one.
+/// The field of a type. `is_required` is ignored for a repeated one.
 fn field(name: &str, of: &Type, is_required: bool) -> Field {
     let field = match of {
         Type::Int => leaf(name, INT32, Note::None),
@@ -169,7 +169,7 @@ fn datum(of: &Type, value: &Value) -> Datum {
     }
 }
 
-/// What the servers make of a value: sets are sorted, and have no doubles.
+/// A value as the servers keep it: sets are sorted, without duplicates.
 fn normal(of: &Type, value: &Value) -> Value {
     match (of, value) {
         (Type::List(element, _), Value::List(values)) => {
@@ -183,7 +183,7 @@ fn normal(of: &Type, value: &Value) -> Value {
             Value::List(values)
         }
         (Type::Map(key, Some(of)), Value::Map(map)) => {
-            // Keys that have become equal are the same: which stays is for another test.
+            // Keys that became equal are the same: which one wins is another test's subject.
             Value::Map(map.iter().map(|(k, v)| (normal(key, k), normal(of, v))).collect())
         }
         (Type::Group(fields), Value::Group(values)) => {
@@ -305,7 +305,7 @@ fn random_nested_columns() {
                 let expected = match value {
                     Value::Null => None,
                     value if has_equal_keys(of, value) => {
-                        // Which one stays depends on the file's order, which is not that of this test.
+                        // Which one wins depends on the file's order, which this test does not know.
                         kinds[3] += 1;
                         continue;
                     }
@@ -338,7 +338,7 @@ fn random_nested_columns() {
     assert!(longest > 300, "{longest}");
 }
 
-/// Whether keys of a map are other values, but equal as sets.
+/// Whether a map has keys that differ as values, but are equal as sets.
 fn has_equal_keys(of: &Type, value: &Value) -> bool {
     match (of, value) {
         (Type::List(of, _) | Type::Set(of) | Type::Map(of, None), Value::List(values)) => {

@@ -1,4 +1,4 @@
-//! Whole statements: nulls, dictionaries, row numbers, pieces.
+//! Complete statements: nulls, dictionaries, row numbers, pieces.
 
 use std::sync::Arc;
 
@@ -119,7 +119,7 @@ fn dictionaries_print_as_their_values() {
             pair(["zwölf", "zwölf", "", "x"], &[2, 2, 0, 0], 0),
         ],
     );
-    // Pages of one column chunk can be plain again after its dictionary is full.
+    // Later pages of a column chunk can be plain, once its dictionary is full.
     let (plain, kept) = pair(["other", "another", "", "other"], &[0, 1, 0, 0], 1);
     same(&mapping, &[(plain.clone(), kept.clone()), (plain.clone(), plain.clone()), (plain, kept)]);
 }

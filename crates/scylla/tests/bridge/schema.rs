@@ -1,4 +1,4 @@
-//! Schemas made by hand: a footer in Thrift's compact protocol (`parquet.thrift`), read back by the engine.
+//! Hand-made schemas: a footer in Thrift's compact protocol (`parquet.thrift`), read back by the engine.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) enum Note {
     Converted(i32),
     /// `ConvertedType` DECIMAL: scale and precision.
     Decimal(i32, i32),
-    /// A field of the union `LogicalType`, and what stands in it.
+    /// A field of the union `LogicalType`, and its contents.
     Logical(u8, Vec<u8>),
 }
 

@@ -1,11 +1,11 @@
-//! Batches of nested fields, made of values by the rules of the format's "Nested Encoding".
+//! Batches of nested fields, built from values by the rules of the format's "Nested Encoding".
 
 use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, Levels, Values};
 
 use crate::batch::{bytes, fixed, int32};
 use crate::schema::{Field, Kind, Physical, Repetition};
 
-/// A value as the schema has it: of an optional field it may be null, of a repeated one it is several.
+/// A value of the schema: it may be null in an optional field, and is several in a repeated one.
 #[derive(Debug, Clone)]
 pub(crate) enum Datum {
     Null,

@@ -1,4 +1,4 @@
-//! Tables made from schemas, and what cannot be one.
+//! Tables created from schemas, and schemas that cannot become tables.
 
 use marquetry_base::ErrorKind;
 use marquetry_scylla::bridge::{ColumnSource, MappingOptions};
@@ -125,7 +125,7 @@ fn what_cannot_be_is_found_before_the_first_row() {
                    choose others with --columns";
     assert_eq!(error.message(), message);
 
-    // All of it is said at once.
+    // All of it is reported together.
     let wrong =
         MappingOptions { sets: vec!["s".to_owned()], ..chosen(&["b", "x", "c", "y", "C"], "z, b, a") };
     let fields = [&twice[..], &[leaf("c", schema::fixed(12), Note::Converted(21))]].concat();
@@ -135,7 +135,7 @@ fn what_cannot_be_is_found_before_the_first_row() {
                    the key names \"a\", which is not among the columns that are taken";
     refused(&fields, &wrong, Misuse, message);
 
-    // Many columns are no trouble, also where they are chosen, and what is said of them is short.
+    // Many columns are fast, even if they are selected, and the message about them is short.
     let names: Vec<String> = (0..5000).map(|number| format!("column {number}")).collect();
     let many: Vec<Field> = names.iter().map(|name| leaf(name, INT32, Note::None)).collect();
     let mut backwards: Vec<&str> = names.iter().map(String::as_str).rev().collect();

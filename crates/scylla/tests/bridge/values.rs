@@ -201,7 +201,7 @@ fn int96_timestamps() {
         int96(999_999, 2_440_589),
         int96(i64::MIN, 2_440_588),
         int96(0, i32::MIN),
-        // As Spark 3.4 writes the year 290000, and its very first microsecond.
+        // As Spark 3.4 writes the year 290000, and its first microsecond.
         int96(53_890_448_384_000, -105_862_233),
         int96(71_945_224_192_000, -104_311_404),
     ];
@@ -285,7 +285,7 @@ fn bytes_and_uuids() {
         ("0x00ff27", "00ff27"),
         ("0x6c6f6e676572207468616e20612076696577206973", "6c6f6e676572207468616e20612076696577206973"),
     ];
-    // Raw, BSON, GEOMETRY, GEOGRAPHY, and a logical type that is not known.
+    // Raw, BSON, GEOMETRY, GEOGRAPHY, and an unknown logical type.
     for note in [Note::None, Note::Converted(20), logical(13), logical(17), logical(18), logical(99)] {
         check(BYTE_ARRAY, note, values(), "blob", &expected);
     }

@@ -1,4 +1,4 @@
-//! A primary key as a person types it, `(a, b), c`.
+//! A primary key as typed by a person: `(a, b), c`.
 
 use crate::cql::identifier::{Name, NameError, take_quoted};
 use alloc::string::{String, ToString};
@@ -39,7 +39,7 @@ impl KeySpec {
     /// `((a, b), c)`, is allowed; `(a, b)` alone is a partition key of two columns.
     ///
     /// # Errors
-    /// A [`KeyError`], with what is wrong and where.
+    /// A [`KeyError`] that says what is wrong and where.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let mut reader = Reader { rest: text };
         let outer = reader.peek_outer();
@@ -101,8 +101,8 @@ impl KeySpec {
 }
 
 impl KeyPart {
-    /// The column meant: the one of exactly this name, or else, for a name without quotes, the one
-    /// that CQL would take it for (in lower case).
+    /// The column with exactly this name; or else, for an unquoted name, the column with this name in lower case, as in
+    /// CQL.
     #[must_use]
     pub fn resolve(&self, columns: &[Name]) -> Option<usize> {
         let find = |wanted: &str| columns.iter().position(|column| column.as_str() == wanted);
@@ -152,12 +152,12 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Whether everything is in one more pair of parentheses: only if two of them open the text.
+    /// Whether everything is enclosed in one more pair of parentheses: only if two of them open the text.
     fn peek_outer(&self) -> bool {
         self.rest.trim_start().strip_prefix('(').is_some_and(|inner| inner.trim_start().starts_with('('))
     }
 
-    /// A quoted name, or everything up to what ends a bare one.
+    /// A quoted name, or everything up to the end of a bare one.
     fn name(&mut self) -> Result<KeyPart, KeyError> {
         self.skip_space();
         if let Some(inner) = self.rest.strip_prefix('"') {

@@ -19,8 +19,7 @@ pub struct ColumnDef {
     pub is_static: bool,
 }
 
-/// A table. `Display` prints its `CREATE TABLE`, ended by a semicolon and a line end; call
-/// [`TableDef::check`] before.
+/// A table. `Display` prints its `CREATE TABLE`, with a semicolon and a line end; call [`TableDef::check`] first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableDef {
     /// Its keyspace and name.
@@ -78,7 +77,7 @@ impl TableDef {
         self.partition_key.iter().copied().chain(self.clustering.iter().map(|(at, _)| *at))
     }
 
-    /// The name of a key column; nothing for a position that [`TableDef::check`] refuses.
+    /// The name of a key column; empty for a position that [`TableDef::check`] refuses.
     fn key_name(&self, at: usize) -> &dyn fmt::Display {
         self.columns.get(at).map_or(&"", |column| &column.name)
     }
@@ -123,17 +122,17 @@ impl fmt::Display for TableDef {
     }
 }
 
-/// A user-defined type. `Display` prints its `CREATE TYPE`, ended by a semicolon and a line end; call
-/// [`TypeDef::check`] before.
+/// A user-defined type. `Display` prints its `CREATE TYPE`, with a semicolon and a line end; call [`TypeDef::check`]
+/// first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeDef {
-    /// Its keyspace; none means the one the session uses.
+    /// Its keyspace. `None`: the session's.
     pub keyspace: Option<Name>,
     /// Its name.
     pub name: Name,
     /// Prints `IF NOT EXISTS`.
     pub if_not_exists: bool,
-    /// Its fields, in order. Types that can be frozen are printed so.
+    /// Its fields, in order. Types that can be frozen are printed as frozen.
     pub fields: Vec<(Name, CqlType)>,
 }
 
@@ -183,14 +182,14 @@ pub fn insert_prefix<'a>(table: &TableName, columns: impl IntoIterator<Item = &'
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TableError {
-    /// There is no partition key.
+    /// No partition key.
     NoPartitionKey,
     /// A type has no fields.
     NoFields {
         /// The type.
         name: Name,
     },
-    /// Two columns or fields that CQL cannot tell apart.
+    /// Two columns or fields with the same name in CQL.
     Duplicate {
         /// Their name.
         name: Name,
@@ -199,7 +198,7 @@ pub enum TableError {
         /// The position of the second.
         second: usize,
     },
-    /// The key has a position where there is no column.
+    /// The key has a position without a column.
     NoSuchColumn {
         /// The position.
         position: usize,
@@ -214,7 +213,7 @@ pub enum TableError {
         /// The column.
         name: Name,
     },
-    /// A key column's type cannot be in a key.
+    /// A key column of a type that cannot be in a key.
     KeyType {
         /// The column.
         name: Name,
@@ -226,7 +225,7 @@ pub enum TableError {
         /// The column.
         name: Name,
     },
-    /// A counter beside something else, or in a type.
+    /// A counter together with other columns, or in a type.
     CounterMix {
         /// The column or field.
         name: Name,

@@ -1,12 +1,11 @@
 //! Values as CQL text, appended to a byte buffer.
 //!
-//! Every function appends one whole literal, and nothing when it fails. What is CQL's own is here: its quotes, its words, and what
-//! the servers can read; digits, dates and bytes are [`marquetry_base::print`]'s.
+//! Every function appends one complete literal, or nothing if it fails. This module knows CQL's quotes, its words, and
+//! what the servers can parse; digits, dates and bytes come from [`marquetry_base::print`].
 //!
-//! A server must read back the very value that was given. Where the plain literal of a type cannot
-//! carry it (see [`decimal_bytes`], [`varint`], [`inet`]), the value is written as bytes inside the
-//! function that both databases have for it, such as `blobAsDecimal(0x…)`. What CQL has no spelling for
-//! at all is a [`LiteralError`].
+//! A server must read back exactly the given value. If the plain literal of a type cannot represent it (see
+//! [`decimal_bytes`], [`varint`], [`inet`]), the value is written as bytes in a function call that both databases
+//! support, such as `blobAsDecimal(0x…)`. What CQL cannot express at all is a [`LiteralError`].
 
 mod number;
 mod temporal;
@@ -28,7 +27,7 @@ use marquetry_base::print;
 pub enum LiteralError {
     /// An integer or decimal of no bytes.
     EmptyNumber,
-    /// A time below zero, or of a whole day or more.
+    /// A negative time, or one of a whole day or more.
     TimeOutOfDay {
         /// The time, in nanoseconds.
         nanos: i64,
@@ -38,7 +37,7 @@ pub enum LiteralError {
     /// A duration with a part that has no positive counterpart (`i32::MIN`, `i64::MIN`), which the
     /// servers cannot parse.
     DurationOutOfRange,
-    /// A text for `ascii` that has another character.
+    /// A text for `ascii` with another character.
     NotAscii {
         /// The character.
         found: char,
@@ -77,7 +76,7 @@ pub fn integer(out: &mut Vec<u8>, value: impl print::Integer) {
 
 /// A `float`: the shortest digits that both servers' parsers turn into the same bits.
 ///
-/// Not-a-number is `NaN`: CQL has one NaN, so its sign and payload are not kept. Zero keeps its sign.
+/// Not-a-number is `NaN`: CQL has only one, so its sign and payload are lost. Zero keeps its sign.
 #[inline]
 pub fn float(out: &mut Vec<u8>, value: f32) {
     print::float(out, value);
@@ -89,8 +88,8 @@ pub fn double(out: &mut Vec<u8>, value: f64) {
     print::double(out, value);
 }
 
-/// A `text`: in single quotes, with the single quotes in it doubled. Line ends, NUL and everything else
-/// stand for themselves.
+/// A `text`: in single quotes, with single quotes doubled. Line ends, NUL and all other characters are written
+/// unchanged.
 pub fn text(out: &mut Vec<u8>, value: &str) {
     utf8(out, value.as_bytes());
 }
@@ -123,12 +122,12 @@ pub fn ascii(out: &mut Vec<u8>, value: &str) -> Result<(), LiteralError> {
     Ok(())
 }
 
-/// A `blob`: `0x` and lower-case hexadecimal digits, none for an empty one.
+/// A `blob`: `0x` and lower-case hexadecimal digits; no digits for an empty one.
 pub fn blob(out: &mut Vec<u8>, value: &[u8]) {
     print::bytes(out, value);
 }
 
-/// A `uuid` or `timeuuid`, from its 16 bytes in the order they are written.
+/// A `uuid` or `timeuuid`, from its 16 bytes in the order in which they are written.
 pub fn uuid(out: &mut Vec<u8>, value: &[u8; 16]) {
     print::uuid(out, value);
 }
@@ -151,7 +150,7 @@ pub fn inet(out: &mut Vec<u8>, value: IpAddr) {
     }
 }
 
-/// `blobAs<Type>(0x…)` of the parts' bytes, the spelling that Cassandra (all versions) and ScyllaDB share.
+/// `blobAs<Type>(0x…)` with the bytes of the parts; Cassandra (all versions) and ScyllaDB share this spelling.
 fn from_blob(out: &mut Vec<u8>, type_name: &str, parts: &[&[u8]]) {
     out.extend_from_slice(b"blobAs");
     out.extend_from_slice(type_name.as_bytes());

@@ -7,11 +7,11 @@ use marquetry_base::twos_complement::shortest;
 
 use super::{LiteralError, from_blob};
 
-/// The longest integer, in bytes, that is written as decimal digits. A longer one is written as its bytes, in
+/// The longest integer, in bytes, that is written as decimal digits. A longer one is written as bytes, in
 /// `blobAsVarint(0x…)`; the value is the same.
 pub const VARINT_TEXT_BYTES_MAX: usize = DIGITS_BYTES_MAX;
 
-/// A `varint` from its big-endian two's complement bytes, as many as there are.
+/// A `varint` from its big-endian two's complement bytes, any number of them.
 ///
 /// # Errors
 /// [`LiteralError::EmptyNumber`].
@@ -52,14 +52,14 @@ pub fn decimal_bytes(out: &mut Vec<u8>, big_endian: &[u8], scale: i32) -> Result
     Ok(())
 }
 
-/// The largest scale that is written with a decimal point whatever the number of digits. Parquet's
-/// usual decimals have at most 38 digits.
+/// The largest scale that is always written with a decimal point, whatever the number of digits. Parquet's usual
+/// decimals have at most 38 digits.
 pub const PLAIN_SCALE_MAX: usize = 40;
 
-/// Digits before the decimal point with which any number is below the largest double, 1.79…E308.
+/// Up to this many digits before the decimal point, any number is below the largest double, 1.79…E308.
 const INTEGRAL_DIGITS_MAX: i64 = 308;
 
-/// Writes digits with their scale, or nothing (and false) when the servers could not parse it.
+/// Writes digits with their scale. If the servers could not parse that, writes nothing and returns false.
 fn scaled(out: &mut Vec<u8>, digits: &Digits, scale: i32) -> bool {
     let count = digits.as_slice().len();
     // A slice is never longer than i64::MAX bytes.

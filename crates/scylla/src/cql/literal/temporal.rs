@@ -41,9 +41,8 @@ pub fn time(out: &mut Vec<u8>, nanos: i64) -> Result<(), LiteralError> {
 
 /// A `timestamp` from milliseconds since 1970-01-01T00:00Z.
 ///
-/// Years 1583 to 9999 are `'YYYY-MM-DDTHH:MM:SS.mmmZ'`. Others are the integer: before 1582-10-15
-/// Cassandra reads a text by the Julian calendar, before 1400 ScyllaDB reads none, and neither
-/// reads five-digit years.
+/// Years 1583 to 9999 are `'YYYY-MM-DDTHH:MM:SS.mmmZ'`. Others are the integer: before 1582-10-15 Cassandra reads a
+/// text by the Julian calendar, before 1400 ScyllaDB does not read it at all, and neither reads years of five digits.
 pub fn timestamp(out: &mut Vec<u8>, millis: i64) {
     if (TIMESTAMP_TEXT_MIN_MILLIS..TIMESTAMP_TEXT_END_MILLIS).contains(&millis) {
         out.push(b'\'');
@@ -57,8 +56,8 @@ pub fn timestamp(out: &mut Vec<u8>, millis: i64) {
 /// A `duration` such as `1mo2d3ns`, `-5ns` or `0ns`.
 ///
 /// # Errors
-/// [`LiteralError::DurationSigns`] when a part is negative and another positive;
-/// [`LiteralError::DurationOutOfRange`] for the smallest `i32` and `i64`, which the servers refuse.
+/// [`LiteralError::DurationSigns`] if a part is negative and another positive; [`LiteralError::DurationOutOfRange`] for
+/// the smallest `i32` and `i64`, which the servers refuse.
 pub fn duration(out: &mut Vec<u8>, months: i32, days: i32, nanos: i64) -> Result<(), LiteralError> {
     let negative = months < 0 || days < 0 || nanos < 0;
     if negative && (months > 0 || days > 0 || nanos > 0) {

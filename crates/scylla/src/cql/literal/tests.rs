@@ -1,4 +1,4 @@
-//! Edge values, and seeded random values read back by other means than they were written.
+//! Edge values, and seeded random values that independent code reads back.
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -10,7 +10,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 fn printed(write: impl FnOnce(&mut Vec<u8>)) -> String {
-    // What stands before must stay.
+    // What precedes it must stay.
     let mut out = b"(".to_vec();
     write(&mut out);
     String::from_utf8(out).unwrap().strip_prefix('(').unwrap().to_string()
@@ -263,7 +263,7 @@ fn decimals() {
     }
     assert_eq!(printed(|out| decimal(out, i128::MIN, 38)), "-1.70141183460469231731687303715884105728");
     assert_eq!(checked(|out| decimal_bytes(out, &[], 2)), Err(LiteralError::EmptyNumber));
-    // 2^2000 has 603 digits: too many before a point, not without one.
+    // 2^2000 has 603 digits: too many before a decimal point, but not without one.
     let mut bytes = alloc::vec![0; 251];
     bytes[0] = 1;
     let of = |scale| checked(|out| decimal_bytes(out, &bytes, scale)).unwrap();
