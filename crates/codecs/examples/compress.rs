@@ -1,12 +1,13 @@
-//! What compression takes, beside the crates that compress a page in one call: time and size; and what a step takes, which is
-//! where its prices come from.
+//! Measures compression against the crates that compress a page in one call: time and size; and the cost of a step,
+//! which the prices come from.
 //!
 //! `cargo run --release -p marquetry-codecs --example compress [-- CODEC … FILE …]`
 //!
-//! Files are cut into pages, as they are: bytes of columns are wanted. Without files, columns are made. Each number is the best of
-//! some passes over all pages, by each contestant in turn: a page that is compressed again and again would teach the processor its
-//! branches. The last columns are the longest step, in microseconds, the largest one in units, and nanoseconds a unit, of all steps and
-//! of the dearest of 20,000 units or more. A price is right where no step is dearer than 1.5 ns a unit.
+//! Files are cut into pages, as they are: they should hold columns' bytes. Without files, columns are generated. Each
+//! number is the best of several passes over all pages, by each contestant in turn: compressing the same page
+//! repeatedly would train the branch predictor. The last columns are the longest step, in microseconds; the largest
+//! one, in units; and nanoseconds per unit, for all steps and for the most expensive of at least 20,000 units. A price
+//! is right if no step costs more than 1.5 ns per unit.
 
 mod data;
 
@@ -19,7 +20,7 @@ use marquetry_codecs::StandardCodecs;
 
 const PAGE_BYTES: [usize; 3] = [8 << 10, 64 << 10, 1 << 20];
 
-/// A level of each price; none where there are no levels.
+/// One level per price; none for codecs without levels.
 const CASES: &[(&str, Codec, Option<i32>)] = &[
     ("compress/snappy.rs PRICE", Codec::Snappy, None),
     ("compress/lz4.rs PRICE", Codec::Lz4Raw, None),
@@ -41,15 +42,15 @@ const CASES: &[(&str, Codec, Option<i32>)] = &[
     ("compress/brotli.rs PRICE_BEST", Codec::Brotli, Some(11)),
 ];
 
-/// What is added where a page is shown, and its room given, in pieces.
+/// The price that is added if input and room come in pieces.
 const IN_PIECES: &[(&str, Codec)] =
     &[("compress/sequences.rs CARE_PRICE", Codec::Snappy), ("compress/stream.rs COPY_PRICE", Codec::Gzip)];
 
-/// Passes end behind the first that exceeds this, and after [`PASSES_MAX`].
+/// Passes end after the first one that exceeds this time, and after [`PASSES_MAX`].
 const PASSES_TIME: Duration = Duration::from_secs(4);
 const PASSES_MAX: usize = 15;
 
-/// Steps that charge less say nothing of what a unit is.
+/// Steps that charge less say nothing about what a unit costs.
 const UNITS_MIN: u64 = 20_000;
 
 fn main() {
@@ -82,7 +83,7 @@ fn main() {
     }
 }
 
-/// Columns: all files as one set, or some that are made.
+/// Columns: all files as one set, or generated ones.
 fn columns(files: &[String]) -> Vec<(String, Vec<Vec<u8>>)> {
     if files.is_empty() {
         return data::columns(1 << 20)
@@ -145,8 +146,8 @@ fn row(
     );
 }
 
-/// Compresses a page in steps of the default budget, with so much input and room at a time: how many bytes it becomes. Steps keep
-/// their shortest time.
+/// Compresses a page in steps of the default budget, with this much input and room at a time. Returns its compressed
+/// bytes. Each step's shortest time is kept.
 fn stepped(
     compressor: &mut dyn Compressor,
     page: &[u8],

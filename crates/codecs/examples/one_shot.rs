@@ -1,9 +1,10 @@
-//! What it costs that a page can be stopped anywhere: pages of usual sizes, in steps of the default budget, beside the crates
-//! and libraries that decompress a page in one call.
+//! Measures what it costs that decompression can stop anywhere: pages of usual sizes, in steps of the default budget,
+//! compared with crates and libraries that decompress a page in one call.
 //!
 //! `cargo run --release -p marquetry-codecs --example one_shot`
 //!
-//! (Of one codec, with its name behind `--`.) Nanoseconds for 1,024 uncompressed bytes, the best of many runs each; the cost is negative where ours is faster.
+//! (For a single codec, pass its name after `--`.) Nanoseconds per 1,024 uncompressed bytes, the best of many runs
+//! each; the cost is negative if ours is faster.
 
 mod data;
 
@@ -16,7 +17,7 @@ use marquetry_codecs::StandardCodecs;
 
 const PAGE_BYTES: [usize; 4] = [8 << 10, 64 << 10, 256 << 10, 1 << 20];
 
-/// Bytes to decompress, in all, for each number.
+/// Bytes to decompress in total for each number.
 const WORK_BYTES: usize = 24 << 20;
 
 fn main() {
@@ -35,7 +36,7 @@ fn main() {
                 let mut context = zstd_safe::DCtx::create();
                 let runs = (WORK_BYTES / page_bytes).clamp(5, 400);
                 let (mut one, mut ours) = (Duration::MAX, Duration::MAX);
-                // In turn, so that both have the same weather.
+                // In turn, so that both run under the same conditions.
                 for _ in 0..runs {
                     let begin = Instant::now();
                     one_call(codec, &page, &mut output, &mut context);
@@ -117,7 +118,7 @@ fn compress(codec: Codec, plain: &[u8]) -> Vec<u8> {
             encoder.finish().expect("memory")
         }
         _ => {
-            // The level that Arrow C++ takes.
+            // The level that Arrow C++ uses.
             let params = BrotliEncoderParams { quality: 8, ..BrotliEncoderParams::default() };
             let mut page = Vec::new();
             brotli::BrotliCompress(&mut &plain[..], &mut page, &params).expect("memory");

@@ -1,11 +1,11 @@
-//! What decompression costs, in nanoseconds for 1,024 bytes: where the price constants come from.
+//! Measures decompression, in nanoseconds per 1,024 bytes: the source of the price constants.
 //!
 //! `cargo run --release -p marquetry-codecs --example prices [-- CODEC …]`
 //!
-//! The first table is paid by the uncompressed byte, with an unlimited budget and in steps of the default one; its last
-//! columns are the longest step, in microseconds and in units charged, and nanoseconds by unit, of all steps and of the
-//! dearest of 20,000 units or more. The second is of data that become nothing, which no encoder writes, paid by the
-//! compressed byte. A price is right where no step is dearer than 1.5 ns a unit.
+//! The first table is per uncompressed byte, with an unlimited budget and in steps of the default one. Its last columns
+//! are the longest step, in microseconds and in units charged; and nanoseconds per unit, for all steps and for the most
+//! expensive of at least 20,000 units. The second table is for data that become nothing, which no encoder writes, per
+//! compressed byte. A price is right if no step costs more than 1.5 ns per unit.
 
 #[path = "../tests/pages/encoders/brotli_bits.rs"]
 mod brotli_bits;
@@ -61,7 +61,7 @@ fn main() {
     }
 }
 
-/// What is charged for a codec.
+/// The price of a codec.
 fn price_of(codec: Codec) -> &'static str {
     match codec {
         Codec::Snappy => "snappy.rs PRICE",
@@ -101,7 +101,7 @@ struct Run {
     steps: Vec<(Duration, u64)>,
 }
 
-/// Steps that charge less say nothing of what a unit is.
+/// Steps that charge less say nothing about what a unit costs.
 const UNITS_MIN: u64 = 20_000;
 
 impl Run {
@@ -217,7 +217,7 @@ fn compress(codec: Codec, plain: &[u8]) -> Vec<u8> {
             compressed
         }
         Codec::Brotli => {
-            // The level that Arrow C++ takes.
+            // The level that Arrow C++ uses.
             let params = BrotliEncoderParams { quality: 8, ..BrotliEncoderParams::default() };
             let mut stream = Vec::new();
             brotli::BrotliCompress(&mut &plain[..], &mut stream, &params).expect("memory");
@@ -320,7 +320,7 @@ fn brotli(count: usize, one: impl Fn(&mut BrotliBits)) -> Vec<u8> {
     bits.finish()
 }
 
-/// Brotli streams whose bytes cost no bits, so that a slice of input becomes all that the ring buffer holds.
+/// Brotli streams whose bytes take no bits, so that a slice of input fills the complete ring buffer.
 fn brotli_free() -> Vec<(&'static str, Vec<u8>, usize)> {
     let mut free = Vec::new();
     let length = PAGE_BYTES - (4 << 10);
@@ -366,7 +366,7 @@ fn dynamic_blocks(count: usize, large: bool) -> Vec<u8> {
         };
         lengths.iter().for_each(|&length| bits.push(length, 3));
         if large {
-            // 226 lengths of 8 and 60 of 9; 2 distances of 4 and 28 of 5: complete codes, as zlib wants them.
+            // 226 lengths of 8 and 60 of 9; 2 distances of 4 and 28 of 5: complete codes, as zlib requires.
             bits.push_code(0b110, 3);
             bits.push_repeats(225);
             bits.push_code(0b111, 3);

@@ -1,4 +1,4 @@
-//! Decoding of literals and matches that stops anywhere: what Snappy, LZ4 and LZO have in common.
+//! Decoding of literals and matches that can stop anywhere: what Snappy, LZ4 and LZO have in common.
 
 use marquetry_base::{Codec, Error, Limit};
 use marquetry_kernels::lz::{Output, Run};
@@ -7,31 +7,32 @@ use crate::page::corrupt;
 
 /// A decoder of one block at a time.
 ///
-/// It decodes whole elements by a kernel, and those that the kernel leaves (near an end, long or faulty) itself, with care.
+/// It decodes complete elements by a kernel; those that the kernel leaves (near an end, long or invalid) it decodes
+/// itself, with care.
 pub(crate) trait Block: Send + Default {
-    /// Continues to decode. Returns the bytes consumed and why it stopped. What it leaves of `input` is the start of
-    /// an element, of less than [`HEAD_BYTES_MAX`](crate::pieces::HEAD_BYTES_MAX).
+    /// Continues to decode. Returns the bytes consumed and why it stopped. What it leaves of `input` is the start of an
+    /// element, shorter than [`HEAD_BYTES_MAX`](crate::pieces::HEAD_BYTES_MAX).
     fn decode(&mut self, input: &[u8], room: &mut Room<'_>) -> Result<(usize, Stop), Fault>;
 
-    /// True where the block may end.
+    /// True if the block may end here.
     fn may_end(&self) -> bool;
 }
 
 /// Why a decoder stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// It wants more input.
+    /// It needs more input.
     Input,
-    /// More is to come, and the room is full.
+    /// The room is full, and more follows.
     Room,
-    /// It came to [`Room::until`].
+    /// It reached [`Room::until`].
     Until,
 }
 
 /// What a decoder writes to.
 #[derive(Debug)]
 pub(crate) struct Room<'page> {
-    /// What was produced before, as far as it is kept, followed by room.
+    /// Earlier output, as far as it is kept, followed by room.
     pub(crate) output: &'page mut [u8],
     /// Where the room starts.
     pub(crate) at: usize,
@@ -39,7 +40,7 @@ pub(crate) struct Room<'page> {
     pub(crate) end: usize,
     /// Where to stop, give or take an element.
     pub(crate) until: usize,
-    /// Elements decoded, and whatever else took as long.
+    /// Elements decoded, and other work in terms of elements.
     pub(crate) elements: usize,
     /// The number of elements to stop after, give or take one.
     pub(crate) elements_max: usize,
@@ -48,7 +49,7 @@ pub(crate) struct Room<'page> {
 /// What is wrong with a block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fault {
-    /// A match refers to nothing, or to what is before the block.
+    /// A match refers to nothing, or to bytes before the block.
     Distance { distance: usize, produced: usize },
     /// A match refers to bytes that the host no longer keeps.
     Window { distance: usize, kept: usize },
@@ -76,8 +77,8 @@ impl Fault {
 }
 
 impl Room<'_> {
-    /// Runs a kernel and returns the bytes that it consumed. `produced` is what matches may refer to, counted from
-    /// the block's start.
+    /// Runs a kernel and returns the bytes that it consumed. `produced` is the number of bytes since the block's start,
+    /// which matches may refer to.
     pub(crate) fn run(&mut self, produced: &mut usize, kernel: impl FnOnce(Output<'_>) -> Run) -> usize {
         let output = Output {
             output: &mut self.output[..self.end],
@@ -92,7 +93,7 @@ impl Room<'_> {
         run.consumed
     }
 
-    /// Why no further element can start; `None` if one can.
+    /// Why no other element can start; `None` if one can.
     pub(crate) fn stop(&self) -> Option<Stop> {
         if self.at >= self.end {
             return Some(Stop::Room);
@@ -100,19 +101,19 @@ impl Room<'_> {
         (self.at >= self.until || self.is_tired()).then_some(Stop::Until)
     }
 
-    /// True when enough was done: for what makes elements without making bytes.
+    /// True if enough was done: for loops that decode elements without producing bytes.
     pub(crate) fn is_tired(&self) -> bool {
         self.elements >= self.elements_max
     }
 
-    /// Takes a literal.
+    /// Writes a literal.
     pub(crate) fn literal(&mut self, byte: u8) {
         self.output[self.at] = byte;
         self.at += 1;
         self.elements += 1;
     }
 
-    /// Takes literals, at most `left`: how many.
+    /// Writes literals, at most `left`, and returns how many.
     pub(crate) fn literals(&mut self, input: &[u8], left: usize) -> usize {
         let length = left.min(input.len()).min(self.left());
         self.output[self.at..self.at + length].copy_from_slice(&input[..length]);
@@ -121,7 +122,7 @@ impl Room<'_> {
         length
     }
 
-    /// Copies from `distance` back, at most `left` bytes: how many.
+    /// Copies from `distance` back, at most `left` bytes, and returns how many.
     pub(crate) fn copy(&mut self, distance: usize, left: usize, produced: usize) -> Result<usize, Fault> {
         if distance == 0 || distance > produced {
             return Err(Fault::Distance { distance, produced });
@@ -144,7 +145,7 @@ impl Room<'_> {
 /// Below this length a loop over bytes is faster than a call.
 const CALL_BYTES_MIN: usize = 24;
 
-/// Copies `length` bytes from `distance` back, which may be some that the copy itself wrote. `1 <= distance <= at`.
+/// Copies `length` bytes from `distance` back; the copy may read bytes that it wrote itself. `1 <= distance <= at`.
 fn repeat(output: &mut [u8], at: usize, distance: usize, length: usize) {
     if length <= distance {
         output.copy_within(at - distance..at - distance + length, at);
@@ -153,7 +154,7 @@ fn repeat(output: &mut [u8], at: usize, distance: usize, length: usize) {
             output[to] = output[to - distance];
         }
     } else {
-        // Each copy doubles what can be copied next; beyond some KiB that would only leave the cache.
+        // Each copy doubles what can be copied next; beyond a few KiB that would only leave the cache.
         const PERIODS_BYTES_MAX: usize = 8 << 10;
         let (mut period, mut done) = (distance, 0);
         while done < length {

@@ -1,8 +1,8 @@
 //! GZIP: consecutive members as in RFC 1952, each a deflate stream with a checksum and a length.
 //!
 //! zlib and similar libraries keep a window of their own, which they copy after each call: in slices of 64 KiB, text
-//! took a third longer than in one call. `libdeflate`, the fastest, cannot stop inside a page. So the deflate stream
-//! is decoded here, straight into the page.
+//! took a third longer than in one call. `libdeflate`, the fastest, cannot stop inside a page. Therefore the deflate
+//! stream is decoded here, straight into the page.
 
 use crc32fast::Hasher;
 use marquetry_base::cast::low_u32;
@@ -17,7 +17,7 @@ use crate::pieces::Format;
 #[derive(Debug, Default)]
 pub(crate) struct Gzip {
     expect: Expect,
-    /// What was gathered of a fixed-size part of the frame.
+    /// The bytes so far of a fixed-size part of the frame.
     part: [u8; FIXED_HEADER_BYTES],
     part_length: usize,
     members: bool,
@@ -68,7 +68,7 @@ impl Format for Gzip {
     /// Deflate's longest match, 258 bytes, takes at least two bits.
     const RATIO_MAX: Ratio = Ratio { output: 4 * 258, input: 1 };
 
-    /// Measured (`examples/prices.rs`): symbols at 1 to 4 ns. With the checksum.
+    /// Measured (`examples/prices.rs`), with the checksum: symbols at 1 to 4 ns.
     const PRICE: Price = Price { kib: 250, kilovalue: 6 << 10 };
 
     const HISTORY_BYTES: usize = 32 << 10;
@@ -116,7 +116,7 @@ impl Format for Gzip {
 }
 
 impl Gzip {
-    /// The next byte of the frame; the first ones may have been read with the deflate stream.
+    /// The next byte of the frame; the first ones may have been read along with the deflate stream.
     fn byte(&mut self, input: &[u8], at: &mut usize) -> Option<u8> {
         self.deflate.byte().or_else(|| {
             let byte = *input.get(*at)?;
@@ -200,7 +200,7 @@ impl Gzip {
         Ok(())
     }
 
-    /// The lower half of the CRC-32 of all of the header before it. (zlib also checks it.)
+    /// The lower half of the CRC-32 of the header before it. (zlib checks it, too.)
     fn check_header(&mut self) -> Result<()> {
         let crc = u16::from_le_bytes([self.part[0], self.part[1]]);
         let computed = std::mem::take(&mut self.crc).finalize() & 0xffff;
@@ -211,7 +211,7 @@ impl Gzip {
         Ok(())
     }
 
-    /// CRC-32 and length of the uncompressed data, the latter modulo 2^32.
+    /// The CRC-32 and the length of the uncompressed data; the length is modulo 2^32.
     fn check_trailer(&mut self) -> Result<()> {
         let [c0, c1, c2, c3, l0, l1, l2, l3, ..] = self.part;
         let (crc, length) = (u32::from_le_bytes([c0, c1, c2, c3]), u32::from_le_bytes([l0, l1, l2, l3]));

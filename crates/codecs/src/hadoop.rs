@@ -1,9 +1,9 @@
-//! Hadoop's framing of codecs that have none of their own.
+//! Hadoop's framing, for codecs without a framing of their own.
 //!
 //! Hadoop's `BlockCompressorStream` writes consecutive blocks: the uncompressed size of the block, then chunks until
 //! that size is reached, each with the size of its compressed bytes and those bytes. Sizes are 32 bits, big-endian. A
-//! chunk refers to nothing outside itself. (Arrow C++ reads and writes blocks of one chunk only; Hadoop cuts a write
-//! that its buffer, 256 KiB by default, does not hold into several chunks of one block.)
+//! chunk does not refer to anything outside itself. (Arrow C++ reads and writes blocks of one chunk only; Hadoop splits
+//! a write that exceeds its buffer, 256 KiB by default, into several chunks of one block.)
 
 use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Codec, Result};
@@ -17,7 +17,7 @@ pub(crate) struct Hadoop<B> {
     codec: Codec,
     expect: Expect,
     chunk: B,
-    /// Uncompressed bytes that the current block still has to come to.
+    /// Uncompressed bytes that the current block still lacks.
     block_owed: usize,
     /// Compressed bytes of the page that were decoded.
     decoded: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Hadoop<B> {
 enum Expect {
     BlockSize,
     ChunkSize,
-    /// The chunk's bytes, of which so many are left; it has, or has not, become anything yet.
+    /// The chunk's bytes, `left` of which are left; `is_empty` until it has produced any.
     Chunk {
         left: usize,
         is_empty: bool,
@@ -39,7 +39,7 @@ pub(crate) const BLOCK_HEADER_BYTES: usize = 2 * SIZE_BYTES;
 
 const SIZE_BYTES: usize = size_of::<u32>();
 
-/// What reading a size and beginning a chunk costs, in elements.
+/// The cost of reading a size and beginning a chunk, in elements.
 const SIZE_ELEMENTS: usize = 4;
 
 impl<B: Block> Hadoop<B> {
@@ -96,13 +96,13 @@ impl<B: Block> Hadoop<B> {
                         Stop::Room if self.block_owed == 0 => {
                             break Err(page.corrupt("a chunk has more than its block's bytes"));
                         }
-                        // All of the chunk is there.
+                        // All of the chunk has arrived.
                         Stop::Input if shown => {
                             if left > 0 || !self.chunk.may_end() {
                                 break Err(page.corrupt("a chunk is cut short"));
                             }
-                            // Arrow C++ writes a block of nothing as a chunk that becomes nothing. Elsewhere such chunks lead
-                            // nowhere.
+                            // Arrow C++ writes an empty block as a chunk that becomes nothing. Elsewhere such chunks
+                            // would make no progress.
                             if is_empty && self.block_owed > 0 {
                                 break Err(page.corrupt("a chunk has no data"));
                             }
@@ -118,7 +118,7 @@ impl<B: Block> Hadoop<B> {
         result
     }
 
-    /// Decodes on in a chunk, with no more room than its block has bytes.
+    /// Continues decoding a chunk; the room is limited to the rest of its block.
     fn chunk(&mut self, input: &[u8], room: &mut Room<'_>) -> Result<(usize, Stop)> {
         let end = room.end.min(room.at.saturating_add(self.block_owed));
         let mut part = Room { output: &mut *room.output, end, until: room.until.min(end), ..*room };

@@ -1,4 +1,4 @@
-//! Decoding of deflate streams (RFC 1951) that stops anywhere.
+//! Decoding of deflate streams (RFC 1951) that can stop anywhere.
 
 use marquetry_base::cast::u64_of;
 use marquetry_kernels::lz::Bits;
@@ -28,14 +28,14 @@ pub(crate) struct Inflate {
 enum Expect {
     /// The three bits that a block starts with.
     Block,
-    /// The length of a stored block, and the same inverted.
+    /// The length of a stored block, and its complement.
     StoredLength,
     Stored {
         left: usize,
     },
-    /// How many lengths of codes there are.
+    /// The numbers of code lengths.
     Counts,
-    /// The lengths of the codes that the lengths are written in.
+    /// The code lengths of the code that the lengths are written in.
     CodeLengths {
         counts: Counts,
         read: usize,
@@ -62,14 +62,14 @@ struct Counts {
 
 const LENGTHS_MAX: usize = LITERALS_MAX + DISTANCES_MAX + 2;
 
-/// The order in which the lengths of the codes of lengths are written.
+/// The order in which the code lengths of the code of lengths are stored.
 const CODE_LENGTHS_ORDER: [u8; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
-/// The codes of lengths that repeat: the one before, or zero.
+/// Symbols that repeat a length: the previous one, or zero.
 const REPEAT_LAST: u8 = 16;
 const REPEAT_ZERO: u8 = 17;
 
-/// What making the two tables costs, in elements, at most.
+/// The maximum cost of building the two tables, in elements.
 const TABLE_ELEMENTS: usize = 500;
 
 impl Default for Inflate {
@@ -92,7 +92,7 @@ impl Inflate {
         (self.expect, self.last, self.produced) = (Expect::Block, false, 0);
     }
 
-    /// Forgets what was read ahead.
+    /// Discards what was read ahead.
     pub(crate) fn clear(&mut self) {
         self.bits = Bits::default();
     }
@@ -109,7 +109,7 @@ impl Inflate {
         self.bits.take(8).then_some(byte)
     }
 
-    /// The next `count` bits, at most 32. `None` where the input ends before.
+    /// The next `count` bits, at most 32. `None` if the input ends first.
     fn bits(&mut self, count: u32, input: &[u8], at: &mut usize) -> Option<usize> {
         *at += self.bits.fill(&input[*at..]);
         let value = self.bits.buffer & ((1 << count) - 1);
@@ -139,10 +139,10 @@ impl Inflate {
         }
     }
 
-    /// Makes the code that the lengths are written in. Its symbols are decoded as literals.
+    /// Builds the code that the lengths are written in. Its symbols are decoded as literals.
     fn code_lengths(&mut self) -> Result<(), Fault> {
         let lengths = &self.lengths[..CODE_LENGTHS_ORDER.len()];
-        // Of this code alone, one of a single symbol is not allowed.
+        // Only for this code, a single symbol is not allowed.
         let single = lengths.iter().filter(|&&length| length > 0).count() == 1;
         self.fixed = false;
         let made = self.tables.set_literals(lengths);
@@ -152,7 +152,7 @@ impl Inflate {
         Ok(())
     }
 
-    /// Makes the block's codes.
+    /// Builds the block's codes.
     fn codes(&mut self, counts: Counts) -> Result<(), Fault> {
         let (literals, distances) =
             self.lengths[..counts.literals + counts.distances].split_at(counts.literals);
@@ -217,14 +217,14 @@ impl Inflate {
         Ok((read, None))
     }
 
-    /// Decodes symbols until something stops it: a match that does not fit, the block's end, or why it stopped.
+    /// Decodes symbols until something stops it: a match that does not fit, the block's end, or a [`Stop`].
     fn symbols(
         &mut self,
         input: &[u8],
         at: &mut usize,
         room: &mut Room<'_>,
     ) -> Result<Result<Expect, Stop>, Fault> {
-        // Matches reach 32 KiB back at most, so what a usize cannot count does not matter.
+        // Matches reach at most 32 KiB back, so a position beyond a usize does not matter.
         let mut produced = usize::try_from(self.produced).unwrap_or(usize::MAX);
         loop {
             let before = room.at;

@@ -8,32 +8,32 @@
 //! | LZO | here, over a kernel; Hadoop's framing, python-lzo's header and bare blocks told apart here | the page | none |
 //! | GZIP | here, over a kernel; members framed here | the page | `zlib-rs`, levels 0 to 9 |
 //! | BROTLI | here, with the dictionary of `brotli-decompressor` | the page | `brotli`, qualities 0 to 11 |
-//! | ZSTD | `zstd-safe`, the streaming decoder, a block at a time | the page, or its window where the page is not held | `zstd-safe`, levels to 22 |
+//! | ZSTD | `zstd-safe`, streaming, a block at a time | the page, or its window if not held | `zstd-safe`, levels to 22 |
 //!
 //! All decompressors give the same guarantees (through the module `pieces`, except ZSTD):
 //!
-//! * A page expands to exactly as many bytes as announced, from exactly the bytes it has; otherwise an error says
+//! * A page expands to exactly the announced number of bytes, from exactly the bytes it has; otherwise an error says
 //!   what differs. Bytes after the end of a page's data are an error. (parquet-rs is as strict; Arrow C++ is for all
-//!   codecs but GZIP, of which it ignores what follows.)
+//!   codecs but GZIP, where it ignores what follows.)
 //! * A decompressor never allocates what a page announces, and `start` refuses sizes beyond the codec's largest
 //!   possible ratio.
-//! * They stop anywhere, and no step costs more than the default budget. Small pages take the same path: pages of 8
-//!   KiB to 1 MiB take 60 % less to 15 % more time than one call of the one-shot crates (`examples/one_shot.rs`).
+//! * They can stop anywhere, and no step costs more than the default budget. Small pages take the same path: pages of 8
+//!   KiB to 1 MiB take between 60 % less and 15 % more time than one call of the one-shot crates
+//!   (`examples/one_shot.rs`).
 //! * A failed page keeps failing until the next `start`, which resets the decompressor completely.
 //!
 //! All compressors:
 //!
-//! * The output depends only on the page's bytes: not on how input, room and budgets are cut, nor on what was
-//!   compressed before.
-//! * They stop anywhere. No step costs more than the default budget up to [`bounded_level_max`]; above it a step
-//!   takes as long as the library takes for a block, which cannot be interrupted.
-//! * If the whole page is shown, nothing is copied. Otherwise Snappy and LZ4 keep a window of 192 KiB of it (and LZ4
-//!   the literals that are not written yet, because their number comes first). The libraries get chunks of 1 to 32
-//!   KiB, so that their steps are short; compared with one call for the whole page, this makes pages up to 3 % larger
-//!   (BROTLI 5; ZSTD 3: 0.7 %, GZIP: 0.1 %).
+//! * The output depends only on the page's bytes: not on how input, room and budgets are split, nor on earlier pages.
+//! * They can stop anywhere. No step costs more than the default budget up to [`bounded_level_max`]; above it a step
+//!   takes as long as the library's call for a block, which cannot be interrupted.
+//! * If the complete page is passed, nothing is copied. Otherwise Snappy and LZ4 keep a window of 192 KiB of it (and
+//!   LZ4 the literals that are not written yet, because their number comes first). The libraries get chunks of 1 to 32
+//!   KiB, so that their steps are short; compared with one call for the complete page, this makes pages up to 3 %
+//!   larger (BROTLI 5; ZSTD 3: 0.7 %, GZIP: 0.1 %).
 //! * Snappy and LZ4 have no levels; Snappy has a second compressor, for words. Compared with `snap` and `lz4_flex`,
 //!   pages of columns are up to 9 % smaller (28 % for small numbers in small pages) and up to 8 % larger (runs), and
-//!   take from two fifths less to a quarter more time; incompressible data take twice as long
+//!   take between two fifths less and a quarter more time; incompressible data take twice as long
 //!   (`examples/compress.rs`).
 #![forbid(unsafe_code)]
 

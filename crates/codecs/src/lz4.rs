@@ -1,4 +1,4 @@
-//! LZ4_RAW: one LZ4 block, without a frame. LZ4, deprecated: whatever writers took that to mean.
+//! LZ4_RAW: one LZ4 block, without a frame. LZ4, deprecated: whatever writers took it to mean.
 //!
 //! Writers made three kinds of LZ4 pages, which the first byte distinguishes:
 //!
@@ -10,8 +10,8 @@
 //!   except in an empty block, which is one zero byte.
 //!
 //! (Arrow C++ reads a page as Hadoop's if that succeeds, otherwise as a bare block; parquet-rs tries Hadoop's, frames
-//! and a bare block in turn. Then an error would only say that the last attempt failed, and a bomb would cost three
-//! times as much.)
+//! and a bare block in turn. Then an error would only describe the last attempt, and a bomb would cost three times as
+//! much.)
 
 use marquetry_base::{Codec, Price, Result};
 
@@ -22,13 +22,13 @@ use crate::lz4_frame::{Frames, is_frame};
 use crate::page::{Page, Ratio};
 use crate::pieces::Format;
 
-/// The best that a byte can do is to lengthen a match by 255.
+/// The most that a byte can do is to lengthen a match by 255.
 const RATIO_MAX: Ratio = Ratio { output: 255, input: 1 };
 
 /// Offsets have 16 bits.
 const HISTORY_BYTES: usize = 64 << 10;
 
-/// Reader of a page that is one LZ4 block.
+/// Reads a page that is one LZ4 block.
 #[derive(Debug, Default)]
 pub(crate) struct Lz4Raw {
     block: Sequences,
@@ -38,7 +38,7 @@ impl Format for Lz4Raw {
     const CODEC: Codec = Codec::Lz4Raw;
     const RATIO_MAX: Ratio = RATIO_MAX;
 
-    /// Measured (`examples/prices.rs`): sequences of what encoders write at 2 to 7 ns, the shortest matches at 7.
+    /// Measured (`examples/prices.rs`): sequences written by encoders at 2 to 7 ns, the shortest matches at 7.
     const PRICE: Price = Price { kib: 150, kilovalue: 8 << 10 };
 
     const HISTORY_BYTES: usize = HISTORY_BYTES;
@@ -66,7 +66,7 @@ pub(crate) struct Lz4 {
 
 #[derive(Debug, Default)]
 enum Layout {
-    /// Not told yet.
+    /// Not determined yet.
     #[default]
     Unknown,
     Hadoop(Hadoop<Sequences>),
@@ -81,7 +81,7 @@ impl Format for Lz4 {
     const CODEC: Codec = Codec::Lz4;
     const RATIO_MAX: Ratio = RATIO_MAX;
 
-    /// With the checksums of frames, of which there are up to two.
+    /// Includes the checksums of frames, of which there are up to two.
     const PRICE: Price = Price { kib: 500, kilovalue: 8 << 10 };
 
     const HISTORY_BYTES: usize = HISTORY_BYTES;
@@ -124,7 +124,7 @@ fn layout(input: &[u8], compressed: usize, uncompressed: usize) -> Layout {
     let is_hadoop = match input {
         [0] if compressed == 1 => false,
         [first, ..] if *first < BARE_FIRST_BYTE_MIN => true,
-        // Blocks of 256 MiB and more: where the sizes can be true, they are taken for sizes.
+        // Blocks of 256 MiB and more: plausible sizes are taken for sizes.
         _ => first_sizes(input).is_some_and(|(block, chunk)| {
             let fits = |size: u32, max: usize| usize::try_from(size).is_ok_and(|size| size <= max);
             fits(block, uncompressed) && fits(chunk, compressed - BLOCK_HEADER_BYTES)

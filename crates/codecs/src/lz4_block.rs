@@ -1,13 +1,13 @@
-//! An LZ4 block: what every layout of LZ4 pages is made of.
+//! An LZ4 block: the basis of every layout of LZ4 pages.
 
 use marquetry_kernels::lz::lz4;
 
 use crate::block::{Block, Fault, Room, Stop};
 
-/// Decoder of a block's sequences. lz4/doc/lz4_Block_format.md.
+/// Decodes a block's sequences. lz4/doc/lz4_Block_format.md.
 ///
-/// The rules for the last bytes of a block are for encoders and not checked: a block ends where its bytes end, after
-/// literals, which may be empty. (The reference decoder wants the last five bytes to be literals.)
+/// The rules for the last bytes of a block are for encoders and are not checked: a block ends where its bytes end,
+/// after literals, which may be empty. (The reference decoder requires the last five bytes to be literals.)
 #[derive(Debug, Default)]
 pub(crate) struct Sequences {
     expect: Expect,
@@ -27,7 +27,7 @@ enum Expect {
         left: usize,
         matched: usize,
     },
-    /// Where a match refers to; or the block's end.
+    /// A match's offset; or the block's end.
     Offset {
         matched: usize,
     },
@@ -56,7 +56,7 @@ impl Sequences {
         self.expect = Expect::Token;
     }
 
-    /// Counts bytes that such a block may refer to, too.
+    /// Counts bytes that such a block may also refer to.
     pub(crate) fn stored(&mut self, bytes: usize) {
         self.produced += bytes;
     }
@@ -139,7 +139,7 @@ impl Block for Sequences {
     }
 }
 
-/// Reads on in a length: the bytes it took, what they add, and whether they were its last.
+/// Continues to read a length. Returns the bytes read, what they add, and whether they were the last.
 fn length_bytes(input: &[u8]) -> (usize, usize, bool) {
     let full = input.iter().take_while(|&&byte| byte == BYTE_GOES_ON).count();
     let more = full.saturating_mul(usize::from(BYTE_GOES_ON));

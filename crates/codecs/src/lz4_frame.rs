@@ -23,26 +23,25 @@ const FLAG_DICTIONARY: u8 = 1;
 /// Set in the size of a block that is not compressed.
 const BLOCK_UNCOMPRESSED: u32 = 1 << 31;
 
-/// What a descriptor, a size or a checksum costs, in elements.
+/// The cost of a descriptor, a size or a checksum, in elements.
 const PART_ELEMENTS: usize = 8;
 
-/// True for a page of frames. No page in Hadoop's framing starts so: the version's bits would make a chunk of a gigabyte
-/// of one that becomes 66 MiB.
+/// True for a page of frames. No page in Hadoop's framing starts like this: its chunk would take a gigabyte for a block
+/// of 66 MiB.
 pub(crate) fn is_frame(input: &[u8]) -> bool {
     input.starts_with(&MAGIC) && input.get(MAGIC.len()).is_some_and(|flags| flags & VERSION_MASK == VERSION_1)
 }
 
-/// Reader of a page of frames, one or more.
+/// Reads a page of one or more frames.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     expect: Expect,
     flags: u8,
-    /// The uncompressed bytes that the frame's descriptor announces.
+    /// The uncompressed size that the frame's descriptor announces.
     content: Option<u64>,
     /// The uncompressed bytes that it has.
     produced: u64,
-    /// Blocks of a frame may refer to the blocks before them. Frames of independent blocks are not treated
-    /// differently.
+    /// Blocks of a frame may refer to earlier ones. Frames of independent blocks are not treated differently.
     block: Sequences,
     block_hash: XxHash32,
     content_hash: XxHash32,
@@ -89,7 +88,7 @@ impl Frames {
                     let (shown, left) = (part.len() == left, left - consumed);
                     self.expect = Expect::Block { left };
                     match stop {
-                        // All of the block is there.
+                        // All of the block has arrived.
                         Stop::Input if shown => {
                             if left > 0 || !self.block.may_end() {
                                 return Err(corrupt(Codec::Lz4, "a block of a frame is cut short"));
@@ -138,7 +137,7 @@ impl Frames {
         matches!(self.expect, Expect::Descriptor)
     }
 
-    /// Reads a frame's descriptor: its length, if all of it is there.
+    /// Reads a frame's descriptor. Returns its length if it is complete.
     fn descriptor(&mut self, input: &[u8]) -> Result<Option<usize>> {
         let magic = &input[..input.len().min(MAGIC.len())];
         if magic != &MAGIC[..magic.len()] {
@@ -148,7 +147,7 @@ impl Frames {
         if flags & VERSION_MASK != VERSION_1 || flags & (FLAG_RESERVED | FLAG_DICTIONARY) != 0 {
             return Err(Codec::Lz4.unsupported(format!("LZ4 frame with flags {flags:#010b}")));
         }
-        // The flags and the largest size of a block, which decompression in place does not need.
+        // The flags and the maximum block size, which decompression in place does not need.
         let fixed = MAGIC.len() + 2;
         let size = if flags & FLAG_CONTENT_SIZE != 0 { size_of::<u64>() } else { 0 };
         let Some(&checksum) = input.get(fixed + size) else { return Ok(None) };

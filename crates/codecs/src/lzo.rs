@@ -43,7 +43,7 @@ const PYTHON_HEADER_BYTES: usize = 5;
 /// The shortest block: its end.
 const BLOCK_BYTES_MIN: usize = 3;
 
-/// The best that a byte can do is to lengthen a match by 255.
+/// The most that a byte can do is to lengthen a match by 255.
 const RATIO_MAX: Ratio = Ratio { output: 255, input: 1 };
 
 impl Format for Lzo {
@@ -104,25 +104,25 @@ fn is_python(input: &[u8], uncompressed: usize) -> bool {
     PYTHON_FIRST_BYTES.contains(&first) && usize_of_u32(u32::from_be_bytes([s0, s1, s2, s3])) == uncompressed
 }
 
-/// True for plausible sizes. In a bare block these would be a few literals that happen to look so.
+/// True for plausible sizes. In a bare block these would be a few literals that happen to look like sizes.
 fn is_hadoop(input: &[u8], compressed: usize, uncompressed: usize) -> bool {
     let Some((block, chunk)) = first_sizes(input) else {
-        // The size of a block of nothing.
+        // The size of an empty block.
         return input == [0; 4];
     };
     let (block, chunk, chunks) = (usize_of_u32(block), usize_of_u32(chunk), compressed - BLOCK_HEADER_BYTES);
     if block == 0 {
         return uncompressed == 0;
     }
-    // A page of one chunk is one, whatever its header says that it becomes.
+    // A page of one chunk is one, whatever uncompressed size its header claims.
     (BLOCK_BYTES_MIN..=chunks).contains(&chunk) && (block <= uncompressed || chunk == chunks)
 }
 
-/// Decoder of a block's instructions. Linux, Documentation/staging/lzo.rst.
+/// Decodes a block's instructions. Linux, Documentation/staging/lzo.rst.
 #[derive(Debug, Default)]
 struct Instructions {
     expect: Expect,
-    /// What came before the next instruction: see the kernel.
+    /// What preceded the next instruction: see the kernel.
     before: u8,
     produced: usize,
 }
@@ -138,7 +138,7 @@ enum Expect {
         length: usize,
         what: What,
     },
-    /// Where a match refers to.
+    /// A match's distance.
     Distance {
         length: usize,
         nearest: usize,
@@ -149,7 +149,7 @@ enum Expect {
         left: usize,
         literals: u8,
     },
-    /// Literals, and what they are before the next instruction.
+    /// Literals, and what they mean for the next instruction.
     Literals {
         left: usize,
         before: u8,
@@ -157,11 +157,11 @@ enum Expect {
     End,
 }
 
-/// What has a length.
+/// What the length is for.
 #[derive(Debug, Clone, Copy)]
 enum What {
     Literals,
-    /// A match, by what is added to its distance.
+    /// A match, with the number that is added to its distance.
     Match {
         nearest: usize,
     },
@@ -170,11 +170,11 @@ enum What {
 /// A first byte above this is a number of literals, with this added.
 const FIRST_LITERALS: u8 = 17;
 
-/// The distance of the match that is none, but the end; and its length.
+/// The distance of a match that marks the end instead; and its length.
 const END_DISTANCE: usize = 0x4000;
 const END_LENGTH: usize = 3;
 
-/// What a byte of a length adds that is not its last.
+/// What each byte of a length adds, except the last.
 const LENGTH_BYTE: usize = 255;
 
 impl Block for Instructions {
@@ -267,7 +267,7 @@ impl Block for Instructions {
     }
 }
 
-/// What an instruction announces, and how many bytes it is. `None` where some are missing.
+/// An instruction's contents, and its number of bytes. `None` if some are missing.
 fn head(input: &[u8], before: u8) -> Option<(Expect, usize)> {
     let (&code, rest) = input.split_first()?;
     let bits = usize::from(code);

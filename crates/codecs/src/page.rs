@@ -1,4 +1,4 @@
-//! What a page announces, and how much of it is done.
+//! A page's announced sizes, and how much of it is done.
 
 use marquetry_base::{Codec, Error, ErrorKind, Progress, Result, Status};
 
@@ -15,7 +15,7 @@ pub(crate) struct Page {
 
 #[derive(Debug)]
 enum State {
-    /// No page was started, or the last one ended.
+    /// No page was started, or the last one has ended.
     Idle,
     Working,
     Failed(Error),
@@ -52,7 +52,7 @@ impl Page {
         self.state = State::Failed(error.clone());
     }
 
-    /// Runs a step's work: keeps it to the order of calls and to the announced sizes, and keeps its failure.
+    /// Runs a step's work: checks the order of calls and the announced sizes, and makes errors sticky.
     pub(crate) fn step(
         &mut self,
         input: usize,
@@ -94,7 +94,7 @@ impl Page {
         self.produced += produced;
     }
 
-    /// True for a page of no compressed bytes. (It has no others either: `start` has seen to that.)
+    /// True for a page of no compressed bytes. (It has no uncompressed bytes either: `start` has checked that.)
     pub(crate) fn is_empty(&self) -> bool {
         self.compressed == 0
     }
@@ -109,7 +109,7 @@ impl Page {
         self.uncompressed - self.produced
     }
 
-    /// An error for a page that is not what it should be.
+    /// The error for an invalid page.
     pub(crate) fn corrupt(&self, what: impl core::fmt::Display) -> Error {
         corrupt(self.codec, what)
     }
@@ -120,19 +120,19 @@ impl Page {
         self.corrupt(format_args!("it has {produced} uncompressed bytes, not the announced {uncompressed}"))
     }
 
-    /// The compressed bytes ended in the middle of something.
+    /// The error for compressed bytes that end in the middle of something.
     pub(crate) fn truncated(&self) -> Error {
         let (produced, uncompressed) = (self.produced, self.uncompressed);
         self.corrupt(format_args!("it is cut short after {produced} of {uncompressed} uncompressed bytes"))
     }
 
-    /// The page goes on after all that was announced.
+    /// The error for a page with more data than announced.
     pub(crate) fn too_long(&self) -> Error {
         self.corrupt(format_args!("it has more than the announced {} uncompressed bytes", self.uncompressed))
     }
 }
 
-/// An error for a page that is not of its codec.
+/// The error for a page that does not fit its codec.
 pub(crate) fn corrupt(codec: Codec, what: impl core::fmt::Display) -> Error {
     Error::new(ErrorKind::Corrupt, format!("corrupt {} page: {what}", codec.name()))
 }

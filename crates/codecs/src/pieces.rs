@@ -1,4 +1,4 @@
-//! Pages read in pieces of any size, into room of any size: the decompressor of formats whose matches refer to the
+//! Pages read in pieces of any size, into room of any size: the decompressor for formats whose matches refer to the
 //! page itself.
 
 use marquetry_base::{Budget, Codec, Decompressor, Error, Price, Progress, Result, Status};
@@ -17,14 +17,14 @@ pub(crate) trait Format: Send {
     /// any length; other work counts as a number of elements.
     const PRICE: Price;
 
-    /// What matches may refer to, in the data of the format's known encoders.
+    /// How far back matches refer, in data from the format's known encoders.
     const HISTORY_BYTES: usize;
 
-    /// Forgets everything and begins a page of `compressed` bytes that should become `uncompressed` bytes.
+    /// Discards everything and begins a page of `compressed` bytes that should become `uncompressed` bytes.
     fn start(&mut self, compressed: usize, uncompressed: usize);
 
-    /// Continues to decode. Returns the bytes consumed and why it stopped. What it leaves of `input` when it wants
-    /// more is an incomplete head, less than [`HEAD_BYTES_MAX`].
+    /// Continues to decode. Returns the bytes consumed and why it stopped. If it needs more, it leaves an incomplete
+    /// head of `input`, shorter than [`HEAD_BYTES_MAX`].
     fn decode(&mut self, input: &[u8], page: &Page, room: &mut Room<'_>) -> Result<(usize, Stop)>;
 
     /// How far back matches of the page may refer, if its header says so and was read.
@@ -32,10 +32,10 @@ pub(crate) trait Format: Send {
         None
     }
 
-    /// True where the page may end.
+    /// True if the page may end here.
     fn may_end(&self) -> bool;
 
-    /// Bytes of its tables, if they have memory of their own.
+    /// Bytes of its tables, if they are allocated.
     fn table_bytes(&self) -> usize {
         0
     }
@@ -44,8 +44,8 @@ pub(crate) trait Format: Send {
 /// Every head (a tag, a token, the sizes of a block, the descriptor of a frame) is shorter than this.
 pub(crate) const HEAD_BYTES_MAX: usize = 24;
 
-/// Bytes of a slice, compressed or not: at most, so that elements fit into the processor's cache; and at least, so that what
-/// is done once a slice is little.
+/// Maximum and minimum bytes of a slice, compressed or not: few enough that elements fit into the processor's cache,
+/// and enough that the work per slice hardly matters.
 const SLICE_BYTES_MAX: usize = 64 << 10;
 const SLICE_BYTES_MIN: usize = 4 << 10;
 
@@ -57,7 +57,7 @@ pub(crate) struct Pieces<F> {
     carried: Carried,
 }
 
-/// The beginning of something whose end was not yet there.
+/// The beginning of something whose end has not arrived.
 #[derive(Debug, Default)]
 struct Carried {
     bytes: [u8; HEAD_BYTES_MAX],
@@ -110,11 +110,11 @@ fn decompress<F: Format>(
     if history > output.len() {
         return Err(Error::misuse("a decompressor's output is shorter than what it produced before"));
     }
-    // A byte takes an element at the worst.
+    // At worst, each byte is an element.
     let worst = Price::per_kib(F::PRICE.kib.saturating_add(F::PRICE.kilovalue));
     let (mut consumed, mut at) = (0, history);
     let status = loop {
-        // Page V2: nothing may be compressed to nothing.
+        // Page V2: zero bytes may be compressed to zero bytes.
         if page.is_empty() {
             break Status::End;
         }
@@ -122,7 +122,7 @@ fn decompress<F: Format>(
         if budget.spent() > 0 && (paid < 2 * SLICE_BYTES_MIN || budget.is_spent()) {
             break Status::Yield;
         }
-        // What a slice does too much is less than the smallest slice.
+        // A slice exceeds its end by less than the smallest slice.
         let slice_bytes = paid.saturating_sub(SLICE_BYTES_MIN).clamp(SLICE_BYTES_MIN, SLICE_BYTES_MAX);
         let end = output.len().min(at + page.owed());
         let until = end.min(at + slice_bytes);
@@ -158,7 +158,7 @@ fn decompress<F: Format>(
                 }
                 break Status::End;
             }
-            // All that there is was added to what is carried.
+            // All input was added to the carried bytes.
             Stop::Input if consumed == input.len() && carried.length > 0 => {
                 if page.unread() == 0 {
                     return Err(page.truncated());
@@ -182,7 +182,7 @@ impl Carried {
         Ok(())
     }
 
-    /// Decodes what is carried together with the first bytes of `input`. How many of those were consumed.
+    /// Decodes the carried bytes together with the first bytes of `input`. Returns how many of those were consumed.
     fn decode<F: Format>(
         &mut self,
         format: &mut F,

@@ -7,11 +7,11 @@ use crate::block::{Block, Fault, Room, Stop};
 use crate::page::{Page, Ratio};
 use crate::pieces::Format;
 
-/// Reader of a page that is one Snappy block.
+/// Reads a page that is one Snappy block.
 #[derive(Debug, Default)]
 pub(crate) struct Snappy {
     elements: Elements,
-    /// Bits of the uncompressed length that were read; all of it once it is complete.
+    /// Bits of the uncompressed length read so far; the length once it is complete.
     length: Option<usize>,
 }
 
@@ -21,14 +21,14 @@ const LENGTH_BYTES_MAX: usize = 5;
 impl Format for Snappy {
     const CODEC: Codec = Codec::Snappy;
 
-    /// The best that an element can do is a copy with a two-byte offset: 3 bytes for 64.
+    /// The most that an element can do is a copy with a two-byte offset: 3 bytes for 64.
     const RATIO_MAX: Ratio = Ratio { output: 64, input: 3 };
 
-    /// Measured (`examples/prices.rs`): elements of what encoders write at 1 to 4 ns, the shortest copies, each of what the last
-    /// one made, at 7.
+    /// Measured (`examples/prices.rs`): elements written by encoders at 1 to 4 ns; the shortest copies, each of the
+    /// previous one's output, at 7.
     const PRICE: Price = Price { kib: 150, kilovalue: 6 << 10 };
 
-    /// The format has offsets of 32 bits, but all known encoders cut their input into pieces of 64 KiB.
+    /// The format has offsets of 32 bits, but all known encoders split their input into pieces of 64 KiB.
     const HISTORY_BYTES: usize = 64 << 10;
 
     fn start(&mut self, _: usize, _: usize) {
@@ -68,7 +68,7 @@ impl Format for Snappy {
     }
 }
 
-/// Decoder of a block's elements, those that follow its length.
+/// Decodes a block's elements, which follow its length.
 #[derive(Debug, Default)]
 struct Elements {
     expect: Expect,
@@ -88,7 +88,7 @@ enum Expect {
     },
 }
 
-/// A tag's length field of this and more says how many bytes of length follow it, less one.
+/// A tag's length field of this or more gives the number of length bytes that follow it, minus one.
 const LENGTH_FOLLOWS: usize = 60;
 
 impl Block for Elements {
@@ -142,7 +142,7 @@ impl Block for Elements {
     }
 }
 
-/// What a tag and its bytes announce, and their number. `None` if some are missing.
+/// The contents of a tag and its bytes, and their number. `None` if some are missing.
 fn head(input: &[u8]) -> Option<(Expect, usize)> {
     let (&tag, rest) = input.split_first()?;
     let length = usize::from(tag >> 2);

@@ -1,8 +1,8 @@
 //! ZSTD: Zstandard frames (RFC 8878), one or more per page, including skippable ones.
 //!
-//! The library gets one block at a time, the least that it decodes in one call. If the host holds the whole page, it
-//! decodes straight into it. Otherwise it keeps a window of its own and copies out of that, which costs up to a tenth
-//! for text, and twice the time for incompressible data.
+//! The library gets one block at a time, the least that it decodes in one call. If the host holds the complete page, it
+//! decodes straight into it. Otherwise it keeps a window of its own and copies from that, which costs up to a tenth for
+//! text, and twice the time for incompressible data.
 
 use marquetry_base::{Budget, Codec, Decompressor, Error, Limit, Price, Progress, Result, Status};
 use zstd_safe::zstd_sys::ZSTD_ErrorCode;
@@ -15,55 +15,56 @@ pub(crate) struct Zstd {
     context: DCtx<'static>,
     window_bytes_max: u64,
     page: Page,
-    /// The host holds the whole page, of this many bytes.
+    /// The host holds the complete page, of this many bytes.
     whole: Option<usize>,
-    /// The bytes that the library wants next: a header, or a block and the header that follows it.
+    /// The number of bytes that the library needs next: a header, or a block and the header that follows it.
     wanted: usize,
     /// The last call filled its output: more may be ready without further input.
     ready: bool,
-    /// A frame just ended, so that the page may.
+    /// A frame just ended, so the page may end.
     may_end: bool,
 }
 
-/// A block is decoded at once: Block_Maximum_Size, RFC 8878, section 3.1.1.2.4.
+/// A block is decoded in one call: Block_Maximum_Size, RFC 8878, section 3.1.1.2.4.
 const BLOCK_BYTES_MAX: usize = 128 << 10;
 
 /// The smallest block: 3 bytes of header and, in a run-length block, one that repeats.
 const BLOCK_COMPRESSED_BYTES_MIN: usize = 4;
 
-/// The smallest window the library knows, as a power of two (`ZSTD_WINDOWLOG_ABSOLUTEMIN`).
+/// The smallest window that the library supports, as a power of two (`ZSTD_WINDOWLOG_ABSOLUTEMIN`).
 const WINDOW_LOG_MIN: u32 = 10;
 
-/// The largest window the library knows, as a power of two (`ZSTD_WINDOWLOG_MAX`).
+/// The largest window that the library supports, as a power of two (`ZSTD_WINDOWLOG_MAX`).
 const WINDOW_LOG_MAX: u32 = if usize::BITS >= 64 { 31 } else { 30 };
 
 /// The best ratio: a block repeats one byte.
 const RATIO_MAX: Ratio = Ratio { output: BLOCK_BYTES_MAX, input: BLOCK_COMPRESSED_BYTES_MIN };
 
-/// What uncompressed bytes and calls (a header, or a block) cost. Measured at 40 to 1,900 for 1 KiB; the most for small blocks
-/// with entropy tables of their own (`examples/prices.rs`).
+/// The prices of uncompressed bytes and of calls (a header, or a block). Measured at 40 to 1,900 for 1 KiB; most
+/// expensive are small blocks with entropy tables of their own (`examples/prices.rs`).
 const PRICE: Price = Price { kib: 1_700, kilovalue: 300 << 10 };
 
-/// What compressed bytes cost at the worst, where they become next to nothing. Empty frames are measured at 8,700
-/// (`examples/prices.rs`). Blocks that do nothing but describe entropy tables were not measured; they are reckoned at some
-/// 4,000 for the 40 bytes or more that they need.
+/// The price of compressed bytes at worst, if they become next to nothing. Empty frames are measured at 8,700
+/// (`examples/prices.rs`). Blocks that only describe entropy tables were not measured; they are estimated at 4,000 for
+/// the 40 bytes or more that they need.
 const PRICE_OVERHEAD: Price = Price::per_kib(100_000);
 
-/// Bytes of a call that can be dear without becoming anything: a call is one block, which describes at most four entropy tables.
+/// Bytes of a call that can be expensive without producing anything: a call is one block, which describes at most four
+/// entropy tables.
 const TABLES_BYTES_MAX: usize = 256;
 
-/// A frame begins with a header of at least so many bytes.
+/// A frame begins with a header of at least this many bytes.
 const HEADER_BYTES_MIN: usize = 5;
 
-/// Compressed bytes of a call that wants more than a block has: a skippable frame.
+/// Compressed bytes of a call that needs more than a block has: a skippable frame.
 const SKIP_BYTES: usize = 1 << 10;
 
-/// A block's header, and what zstd wants of a block with the header behind it.
+/// A block's header, and what zstd needs of a block together with the next header.
 const BLOCK_HEADER_BYTES: usize = 3;
 const WANTED_MAX: usize = BLOCK_BYTES_MAX + BLOCK_HEADER_BYTES;
 
 impl Zstd {
-    /// A reader that refuses windows of more than `window_bytes_max`, as far as powers of two can say it.
+    /// A reader that refuses windows of more than `window_bytes_max`, rounded to a power of two.
     pub(crate) fn new(window_bytes_max: u64) -> Result<Zstd> {
         let mut context = DCtx::try_create().ok_or_else(|| Error::out_of_memory(BLOCK_BYTES_MAX))?;
         let log = window_bytes_max.checked_ilog2().unwrap_or(0).clamp(WINDOW_LOG_MIN, WINDOW_LOG_MAX);
@@ -92,7 +93,7 @@ impl Decompressor for Zstd {
         self.page.start(compressed, uncompressed, RATIO_MAX)?;
         self.whole = whole.then_some(uncompressed);
         (self.wanted, self.ready) = (HEADER_BYTES_MIN, false);
-        // Page V2: nothing may be compressed to nothing.
+        // Page V2: zero bytes may be compressed to zero bytes.
         self.may_end = compressed == 0;
         let reset = match self.context.reset(ResetDirective::SessionOnly) {
             Ok(_) => set(&mut self.context, DParameter::StableOutBuffer(whole)),
@@ -119,7 +120,7 @@ impl Decompressor for Zstd {
                     }
                     break Status::End;
                 }
-                // What the next block may cost; the last one of a page is shorter.
+                // What the next block may cost; a page's last block is shorter.
                 let next = PRICE.of(page.owed().min(BLOCK_BYTES_MAX), 1);
                 if budget.spent() > 0 && (budget.left() < next || budget.is_spent()) {
                     break Status::Yield;
@@ -152,7 +153,7 @@ impl Decompressor for Zstd {
                         let length = room.len().min(page.owed()).min(BLOCK_BYTES_MAX);
                         match length {
                             0 if page.owed() > 0 => break Status::NeedRoom,
-                            // When nothing is owed, whatever comes is too much.
+                            // If no output is expected, any output is too much.
                             0 => (&mut too_much[..], 0),
                             _ => (&mut room[..length], 0),
                         }
@@ -162,7 +163,7 @@ impl Decompressor for Zstd {
                 let (mut from, mut to) = (InBuffer::around(from), OutBuffer::around_pos(to, at));
                 let hint = context.decompress_stream(&mut to, &mut from);
                 let (taken, made) = (from.pos(), to.pos() - at);
-                // (A call that did nothing, which is one at most, is no progress to yield for.)
+                // (A call that did nothing, which happens at most once, is no progress to yield for.)
                 if taken + made > 0 {
                     budget.charge(PRICE, made, 1);
                 }

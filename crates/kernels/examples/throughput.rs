@@ -1,7 +1,7 @@
-//! Nanoseconds a value of every kernel, at every instruction-set level this processor has.
+//! Nanoseconds per value of every kernel, at every instruction-set level of this processor.
 //!
 //! `cargo run --release -p marquetry-kernels --example throughput [NAME-PART]`. Each number is the least of several
-//! passes over data of batch size that stay in the second-level cache, so it is the kernel that is measured, not memory.
+//! passes over data of batch size that stay in the second-level cache: so it measures the kernel, not memory.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -145,7 +145,8 @@ fn dictionaries(bench: &mut Bench) {
             });
         }
         let width = entries.next_power_of_two().trailing_zeros();
-        // A complete dictionary needs no check; one short of it does, and these indices never say its last.
+        // A complete dictionary needs no check; one that is an entry short does, and these indices never refer to its
+        // last.
         let full: Vec<u32> = (0..1 << width).collect();
         bench.row(&format!("dictionary 4 bytes, width {width}, complete"), BATCH, || {
             dictionary::decode(width, black_box(&packed), 0, &full, &mut o4).unwrap();
@@ -304,7 +305,7 @@ fn checks(bench: &mut Bench) {
     bench.row("utf8 mixed, a byte", text.len(), || assert!(utf8::valid(black_box(&text))));
 }
 
-/// Twenty million strings of 8 bytes, far more than the caches hold, into one batch after the other.
+/// Twenty million strings of 8 bytes, far more than the caches hold, into one batch after another.
 fn from_memory(part: &str) {
     const NAME: &str = "strings::plain 8 bytes, 20 M from memory";
     if !NAME.contains(part) {

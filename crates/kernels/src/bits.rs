@@ -37,7 +37,7 @@ pub fn word(bitmap: &[u8], bit: usize, count: usize) -> u64 {
 ///
 /// # Errors
 ///
-/// `Short` if either bitmap is too short; then nothing is copied.
+/// `Short` if either bitmap is too short; nothing is copied then.
 pub fn copy(src: &[u8], src_bit: usize, dst: &mut [u8], dst_bit: usize, count: usize) -> Result<(), Error> {
     need(src, src_bit, count)?;
     need(dst, dst_bit, count)?;
@@ -56,7 +56,7 @@ pub fn copy(src: &[u8], src_bit: usize, dst: &mut [u8], dst_bit: usize, count: u
 ///
 /// # Errors
 ///
-/// `Short` if the bitmap is too short; then nothing is set.
+/// `Short` if the bitmap is too short; nothing is set then.
 pub fn fill(bitmap: &mut [u8], bit: usize, count: usize, value: bool) -> Result<(), Error> {
     need(bitmap, bit, count)?;
     let head = ((8 - bit % 8) % 8).min(count);
@@ -85,14 +85,14 @@ pub trait Level: crate::Plain + Ord {}
 impl Level for u8 {}
 impl Level for u16 {}
 
-/// Sets bit `dst_bit + i` where `levels[i]` is at least `present`, clears it elsewhere; returns how many are set.
+/// Sets bit `dst_bit + i` if `levels[i]` is at least `present`, and clears it otherwise. Returns how many are set.
 ///
-/// With `present` the column's maximum definition level this is the validity of the leaf's values; with a lesser one, of
-/// a group around it.
+/// If `present` is the column's maximum definition level, this is the validity of the leaf's values; with a lower one,
+/// that of a group around it.
 ///
 /// # Errors
 ///
-/// `Short` if the bitmap is too short; then nothing is set.
+/// `Short` if the bitmap is too short; nothing is set then.
 pub fn from_levels<L: Level>(
     levels: &[L],
     present: L,
@@ -102,7 +102,7 @@ pub fn from_levels<L: Level>(
     from_levels_with(isa(), levels, present, dst, dst_bit)
 }
 
-/// Expands bits to bytes: `out[i]` is 1 where bit `bit + i` is set, else 0. (PLAIN BOOLEAN values are bits.)
+/// Expands bits to bytes: `out[i]` is 1 if bit `bit + i` is set, else 0. (PLAIN BOOLEAN values are bits.)
 ///
 /// # Errors
 ///
@@ -139,8 +139,8 @@ fn last(bitmap: &[u8], at: usize) -> u64 {
     rest.iter().take(8).enumerate().fold(0, |word, (i, &byte)| word | u64::from(byte) << (i * 8))
 }
 
-/// Writes `count` bits: `bits(i, n)` gives `n` of them, 1 to 64, from the `i`th on (higher bits are dropped). The
-/// caller has checked that they are in `dst`.
+/// Writes `count` bits: `bits(i, n)` returns `n` of them, 1 to 64, from the `i`th on (higher bits are dropped). The
+/// caller has checked that they fit into `dst`.
 #[inline(always)]
 pub(crate) fn write(dst: &mut [u8], bit: usize, count: usize, mut bits: impl FnMut(usize, usize) -> u64) {
     let mut done = 0;
@@ -150,13 +150,13 @@ pub(crate) fn write(dst: &mut [u8], bit: usize, count: usize, mut bits: impl FnM
         merge(&mut dst[bit / 8], bits(0, head) as u8, bit % 8, head);
         done = head;
     }
-    // … then whole words, …
+    // … then complete words, …
     let (words, _) = dst[(bit + done) / 8..].as_chunks_mut::<8>();
     for word in words.iter_mut().take((count - done) / 64) {
         *word = bits(done, 64).to_le_bytes();
         done += 64;
     }
-    // … and what is left, by bytes.
+    // … and the rest, by bytes.
     while done < count {
         let n = (count - done).min(8);
         merge(&mut dst[(bit + done) / 8], bits(done, n) as u8, 0, n);
@@ -263,7 +263,7 @@ fn bools_portable(bitmap: &[u8], bit: usize, out: &mut [u8]) {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    //! The portable twins compiled with wider vectors, and those comparisons and expansions that masks make.
+    //! The portable twins compiled with wider vectors, and the comparisons and expansions for which masks are faster.
 
     use super::*;
     use core::arch::x86_64::*;
@@ -293,7 +293,7 @@ mod x86 {
             let word = if wide {
                 let at: *const i16 = bytes[i * 2..][..n * 2].as_ptr().cast();
                 // SAFETY: the masks select the slice's `n` levels; masked-out levels are not accessed. The upper
-                // pointer is computed with wrapping arithmetic, for it may lie beyond them.
+                // pointer is computed with wrapping arithmetic, because it may be beyond them.
                 let (low, high) = unsafe {
                     (
                         _mm512_maskz_loadu_epi16(mask as u32, at),
@@ -313,7 +313,8 @@ mod x86 {
         ones
     }
 
-    /// 64 levels: compared (what is at least the threshold is its own maximum with it), then a mask of the bytes' signs.
+    /// 64 levels: compared (a level is at least the threshold if it is the maximum of both), then a mask of the bytes'
+    /// signs.
     #[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
     pub(super) fn levels_avx2<L: Level>(levels: &[L], present: L, dst: &mut [u8], dst_bit: usize) -> usize {
         let mut ones = 0;

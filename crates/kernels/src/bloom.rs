@@ -1,5 +1,5 @@
-//! Split-block Bloom filters: blocks of 256 bits, in each of whose eight words a value has one bit (BloomFilter.md, "Technical
-//! Approach").
+//! Split-block Bloom filters: blocks of 256 bits, where a value sets one bit in each of eight words (BloomFilter.md,
+//! "Technical Approach").
 //!
 //! The upper half of a value's hash selects its block, the lower half its bits.
 
@@ -11,7 +11,7 @@ use crate::error::Error;
 /// A block, in memory as in the file (on little-endian processors).
 pub type Block = [u32; 8];
 
-/// What the lower half of a hash is multiplied by, for each word.
+/// The factors of the lower half of a hash, one for each word.
 const SALTS: [u32; 8] =
     [0x47b6_137b, 0x4497_4d91, 0x8824_ad5b, 0xa2b7_289d, 0x7054_95c7, 0x2df1_424b, 0x9efc_4947, 0x5c6b_fb31];
 
@@ -123,7 +123,7 @@ fn joined(left: &Block, right: &Block) -> Block {
     both
 }
 
-/// Of 2^40 hashes that choose this block, those whose bits are all set: the product of how many bits each word has.
+/// How many of 2^40 hashes that select this block have all their bits set: the product of the set bits per word.
 #[inline(always)]
 fn found_in(block: &Block) -> u64 {
     block.iter().map(|word| u64::from(word.count_ones())).product()
@@ -167,7 +167,7 @@ fn folded_rate_portable(blocks: &[Block]) -> u64 {
     pairs.iter().map(|[left, right]| found_in(&joined(left, right))).sum()
 }
 
-/// The portable forms, compiled with wider vectors: there is nothing that intrinsics would do better.
+/// The portable forms, compiled with wider vectors: intrinsics would not improve on them.
 macro_rules! x86 {
     ($features:literal, $insert:ident, $fold:ident, $rate:ident, $folded_rate:ident) => {
         #[cfg(target_arch = "x86_64")]
@@ -215,7 +215,7 @@ mod tests {
     use crate::testing::{Random, rounds};
     use std::vec;
 
-    /// A filter, a bit after the other.
+    /// Builds a filter bit by bit.
     fn naive(blocks: u32, hashes: &[u64]) -> Vec<Block> {
         let mut filter = vec![[0; 8]; blocks as usize];
         for hash in hashes {

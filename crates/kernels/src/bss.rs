@@ -29,8 +29,8 @@ pub fn values<T: Plain>(
 ///
 /// # Errors
 ///
-/// `Width` of 0; `Mismatch` if `out` ends within a value; `Short` if `streams` holds less than `values_total` values or
-/// those end before the ones asked for.
+/// `Width` of 0; `Mismatch` if `out` ends within a value; `Short` if `streams` holds fewer than `values_total` values,
+/// or the requested ones go beyond those.
 pub fn decode(
     width: usize,
     streams: &[u8],

@@ -1,4 +1,4 @@
-//! One slot a row to dense values: the inverse of [`spread`](crate::spread).
+//! From one slot per row to dense values: the inverse of [`spread`](crate::spread).
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -11,8 +11,8 @@ use crate::cpu::{Isa, dispatch, isa};
 use crate::error::{Error, need_bits};
 use crate::plain::Plain;
 
-/// Copies the values whose bit is set to the front of `out`, from bit `first` of `validity` on; returns how many.
-/// The contents of `out` after them are undefined.
+/// Copies the values whose bit is set to the front of `out`, in order, with bits from bit `first` of `validity` on.
+/// Returns how many. The contents of `out` after them are undefined.
 ///
 /// # Errors
 ///
@@ -69,7 +69,7 @@ pub fn fixed_in_place(width: usize, values: &mut [u8], keep: &[u8], first: usize
 ///
 /// # Errors
 ///
-/// As [`values`]; also `Mismatch` if `values` ends within a string.
+/// Those of [`values`]; also `Mismatch` if `values` ends within a string.
 pub fn fixed(
     width: usize,
     values: &[u8],
@@ -91,8 +91,8 @@ pub fn fixed(
     Ok(done.checked_div(width).unwrap_or(0))
 }
 
-/// The same for bits: copies those of `count` bits of `values`, from bit `values_first` on, whose bit in `validity` is set to the
-/// front of `out`, which is zero before; returns how many.
+/// The same for bits: copies the bits whose bit in `validity` is set to the front of `out`, which must be zero before.
+/// There are `count` of them, from bit `values_first` of `values` on. Returns how many were copied.
 ///
 /// # Errors
 ///

@@ -14,7 +14,8 @@ pub enum Level {
     Avx512 = 3,
 }
 
-/// 0 until the processor was asked; then a `Level` it has. Written only by `detect` and, downwards, by `hold_to`.
+/// 0 until the processor was queried; then a `Level` that it has. Written only by `detect` and, downwards, by
+/// `hold_to`.
 static LEVEL: AtomicU8 = AtomicU8::new(0);
 
 /// The level in use.
@@ -33,7 +34,7 @@ pub fn hold_to(most: Level) {
 
 /// A level that this processor is known to have.
 ///
-/// The field is private to this module and only detection makes a value, so holding an `Isa` above `Portable` *is* the
+/// The field is private to this module and only detection creates a value: holding an `Isa` above `Portable` *is* the
 /// proof that its instructions may be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Isa(Level);
@@ -70,7 +71,7 @@ fn first() -> Isa {
     isa
 }
 
-/// Whether a feature is there: asked of the processor where `std` may, else of the compiler's target.
+/// Whether a feature is available: asked of the processor with `std`, else of the compiler's target.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 macro_rules! has {
     ($($feature:tt),+) => {{
@@ -99,8 +100,8 @@ fn detect() -> Isa {
 
 /// Runs one of three calls by level. On processors without the instruction sets only the portable one is compiled.
 ///
-/// The AVX arms are `unsafe` calls of `#[target_feature]` functions; the `Isa` proves that the features are there, and
-/// any further contract of the callee is the caller's to prove in the comment that must stand above the macro's use.
+/// The AVX arms are `unsafe` calls of `#[target_feature]` functions. The `Isa` proves that the features are available;
+/// any further contract of the callee must be proved in a comment above the macro's use.
 macro_rules! dispatch {
     ($isa:expr, avx512: $a512:expr, avx2: $a2:expr, portable: $portable:expr $(,)?) => {
         match $isa.level() {

@@ -1,6 +1,6 @@
-//! Page checksums: CRC-32 as gzip has it (polynomial 0x04C11DB7), which `PageHeader.crc` holds.
+//! Page checksums: CRC-32 as in gzip (polynomial 0x04C11DB7), the content of `PageHeader.crc`.
 
-/// The checksum of the bytes that gave `initial`, followed by `bytes`. The checksum of no bytes is 0.
+/// The checksum of `bytes` appended to the bytes whose checksum is `initial`. The checksum of no bytes is 0.
 #[must_use]
 pub fn crc32(initial: u32, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new_with_initial(initial);

@@ -1,6 +1,6 @@
 //! The prefix sums of DELTA_BINARY_PACKED (Encodings.md, "Delta Encoding").
 //!
-//! A block has one minimum delta; a miniblock packs each delta less that minimum in its own width. Value `i` is then
+//! A block has one minimum delta; a miniblock packs each delta minus that minimum with its own width. Value `i` is then
 //! `last + sum of (minimum + packed[k]) for k in 0..=i`, in arithmetic that wraps at the type's width.
 
 #[cfg(target_arch = "x86_64")]
@@ -17,7 +17,7 @@ use crate::unpack::{bits_through, u32_with, u64_with};
 /// Values summed at a time.
 const PIECE: usize = 1024;
 
-/// Sums unpacked deltas to values. `last` is the value before the first; it becomes the last of `out`.
+/// Sums unpacked deltas to values. `last` is the value before the first; it becomes the last value of `out`.
 ///
 /// # Errors
 ///
@@ -26,7 +26,7 @@ pub fn prefix_sum_i32(last: &mut i32, min_delta: i32, deltas: &[u32], out: &mut 
     if deltas.len() != out.len() {
         return Err(Error::Mismatch);
     }
-    // In pieces that the first-level cache keeps from the copy to the sum.
+    // In pieces that stay in the first-level cache between the copy and the sum.
     for (values, deltas) in out.chunks_mut(PIECE).zip(deltas.chunks(PIECE)) {
         cast_mut::<i32, u32>(values).copy_from_slice(deltas);
         sum_i32_with(isa(), last, min_delta, values);
@@ -43,7 +43,7 @@ pub fn prefix_sum_i64(last: &mut i64, min_delta: i64, deltas: &[u64], out: &mut 
     if deltas.len() != out.len() {
         return Err(Error::Mismatch);
     }
-    // In pieces that the first-level cache keeps from the copy to the sum.
+    // In pieces that stay in the first-level cache between the copy and the sum.
     for (values, deltas) in out.chunks_mut(PIECE).zip(deltas.chunks(PIECE)) {
         cast_mut::<i64, u64>(values).copy_from_slice(deltas);
         sum_i64_with(isa(), last, min_delta, values);
@@ -52,11 +52,11 @@ pub fn prefix_sum_i64(last: &mut i64, min_delta: i64, deltas: &[u64], out: &mut 
 }
 
 /// Unpacks `out.len()` deltas of `width` bits, beginning with delta `first` of the miniblock that `input` begins with,
-/// and sums them to values. `last` is the value before the first; it becomes the last of `out`.
+/// and sums them to values. `last` is the value before the first; it becomes the last value of `out`.
 ///
 /// # Errors
 ///
-/// `Width` beyond 32; `Short` if `input` ends before delta `first + out.len()`. Then `last` and `out` are unchanged.
+/// `Width` above 32; `Short` if `input` ends before delta `first + out.len()`. Then `last` and `out` are unchanged.
 pub fn miniblock_i32(
     width: u32,
     input: &[u8],
@@ -72,7 +72,7 @@ pub fn miniblock_i32(
 ///
 /// # Errors
 ///
-/// `Width` beyond 64; `Short` if `input` ends before delta `first + out.len()`. Then `last` and `out` are unchanged.
+/// `Width` above 64; `Short` if `input` ends before delta `first + out.len()`. Then `last` and `out` are unchanged.
 pub fn miniblock_i64(
     width: u32,
     input: &[u8],
@@ -84,12 +84,12 @@ pub fn miniblock_i64(
     miniblock_i64_with(isa(), width, input, first, min_delta, last, out)
 }
 
-/// Decodes a block's miniblocks, of `values` deltas each, which follow each other in `input`; `widths` has the width
-/// of each. Returns the number of bytes read. `last` is the value before the first; it becomes the last of `out`.
+/// Decodes a block's miniblocks, of `values` deltas each, which are consecutive in `input`; `widths` has the width of
+/// each. Returns the number of bytes read. `last` is the value before the first; it becomes the last value of `out`.
 ///
 /// # Errors
 ///
-/// `Mismatch` unless `out` has exactly as many values, a multiple of 32; `Width` beyond 32; `Short` if `input` ends
+/// `Mismatch` unless `out` has exactly as many values, a multiple of 32; `Width` above 32; `Short` if `input` ends
 /// before they do. Then `last` and `out` are unchanged.
 pub fn block_i32(
     widths: &[u8],
@@ -106,7 +106,7 @@ pub fn block_i32(
 ///
 /// # Errors
 ///
-/// `Mismatch` unless `out` has exactly as many values, a multiple of 32; `Width` beyond 64; `Short` if `input` ends
+/// `Mismatch` unless `out` has exactly as many values, a multiple of 32; `Width` above 64; `Short` if `input` ends
 /// before they do. Then `last` and `out` are unchanged.
 pub fn block_i64(
     widths: &[u8],
@@ -119,7 +119,7 @@ pub fn block_i64(
     block_i64_with(isa(), widths, values, input, min_delta, last, out)
 }
 
-/// Checks what a block is to be; the bytes that its miniblocks take, and the largest width.
+/// Checks a block. Returns the bytes of its miniblocks, and the largest width.
 fn check_block(
     widths: &[u8],
     values: usize,
@@ -337,7 +337,7 @@ mod tests {
                 let widths: Vec<u8> =
                     (0..miniblocks).map(|_| (random.next() % (largest + 1)) as u8).collect();
                 let sum: usize = widths.iter().map(|&width| usize::from(width)).sum();
-                // With the next block behind them, or nothing.
+                // Followed by the next block, or nothing.
                 let input = &bytes[..sum * values / 8 + [0, 3, 70][round % 3]];
                 let (start, min_delta) = (random.next() as i64, random.next() as i64);
                 let (mut last, mut want_last) = (start, start);

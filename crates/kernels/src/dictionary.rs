@@ -13,8 +13,8 @@ const PIECE: usize = 512;
 ///
 /// # Errors
 ///
-/// `Width` beyond 32; `Short` if `input` ends before index `first + out.len()`; `OutOfRange` if an index is outside the
-/// dictionary, `out` then holding some of the values.
+/// `Width` above 32; `Short` if `input` ends before index `first + out.len()`; `OutOfRange` if an index is outside the
+/// dictionary: then `out` holds some of the values.
 pub fn decode<T: Plain>(
     width: u32,
     input: &[u8],
@@ -65,7 +65,7 @@ fn decode_with<T: Plain>(
         return Err(Error::Width { width: width as usize });
     }
     need_bits(bits_through(width, first, out.len()), input.len())?;
-    // Where the dictionary has an entry for all that `width` bits can say, no index needs a check.
+    // If the dictionary has an entry for every number of `width` bits, no index needs a check.
     let complete = 1u64 << width <= dict.len() as u64;
     let mut indices = [0u32; PIECE];
     let mut at = first;
@@ -95,7 +95,7 @@ mod tests {
         let mut random = Random::new(21);
         for width in 0..=if cfg!(miri) { 6 } else { 20u32 } {
             for round in 0..rounds(12) {
-                // Complete, one entry short of it, and far from it.
+                // Complete, one entry short, and many short.
                 let entries = match round % 3 {
                     0 => 1usize << width,
                     1 => ((1usize << width) - 1).max(1),

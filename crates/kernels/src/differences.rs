@@ -1,4 +1,5 @@
-//! What DELTA_BINARY_PACKED packs: differences of neighbours, less the smallest of them (Encodings.md, "Delta Encoding").
+//! The numbers that DELTA_BINARY_PACKED packs: differences of neighbours, minus the smallest of them (Encodings.md,
+//! "Delta Encoding").
 //!
 //! The inverse of [`delta`](crate::delta). All arithmetic wraps at the type's width.
 
@@ -9,7 +10,7 @@ mod x86;
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::Error;
 
-/// Computes the differences of `values`, each from the value before it and the first from `before`, less the smallest
+/// Computes the differences of `values`, each to the previous value and the first one to `before`, minus the smallest
 /// difference, which is returned. Returns 0 for no values.
 ///
 /// # Errors
@@ -28,13 +29,13 @@ pub fn i64(before: i64, values: &[i64], out: &mut [u64]) -> Result<i64, Error> {
     i64_with(isa(), before, values, out)
 }
 
-/// The bits that the largest of some numbers takes.
+/// The number of bits that the largest value needs.
 #[must_use]
 pub fn width_u32(values: &[u32]) -> u32 {
     u32::BITS - values.iter().fold(0, |all, value| all | value).leading_zeros()
 }
 
-/// The bits that the largest of some numbers takes.
+/// The number of bits that the largest value needs.
 #[must_use]
 pub fn width_u64(values: &[u64]) -> u32 {
     u64::BITS - values.iter().fold(0, |all, value| all | value).leading_zeros()

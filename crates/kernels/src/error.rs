@@ -1,20 +1,20 @@
-//! What a kernel refuses.
+//! The errors of kernels.
 
 use core::fmt;
 
-/// Why a kernel did nothing. Only slices that do not fit together, or data that point outside them, cause an error.
+/// Why a kernel did nothing. The only causes are slices that do not fit together, and data that point outside them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// A bit or byte width that the kernel does not have.
+    /// A bit or byte width that the kernel does not support.
     Width {
-        /// The width asked for.
+        /// The requested width.
         width: usize,
     },
-    /// An input, or a bitmap, holds fewer bytes than the values asked for take.
+    /// An input, or a bitmap, has fewer bytes than the requested values take.
     Short {
         /// Bytes needed (saturating).
         needed: usize,
-        /// Bytes given.
+        /// The number of bytes passed.
         given: usize,
     },
     /// A dictionary index outside the dictionary.

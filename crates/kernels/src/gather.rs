@@ -6,22 +6,22 @@ use crate::Plain;
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::Error;
 
-/// Indices checked, then looked up, at a time; they stay in the first-level cache in between.
+/// Indices that are checked, then looked up, at a time; they stay in the first-level cache in between.
 const PIECE: usize = 512;
 
 /// Looks every index up.
 ///
 /// # Errors
 ///
-/// `Mismatch` if `indices` and `out` differ in length; `OutOfRange` if an index is outside the dictionary, `out` then
-/// holding some of the values.
+/// `Mismatch` if `indices` and `out` differ in length; `OutOfRange` if an index is outside the dictionary: then `out`
+/// holds some of the values.
 pub fn values<T: Plain>(dict: &[T], indices: &[u32], out: &mut [T]) -> Result<(), Error> {
     values_with(isa(), dict, indices, out)
 }
 
-/// Looks values of `width` bytes up that lie one after the other in `dict` (FIXED_LEN_BYTE_ARRAY).
+/// Looks up values of `width` bytes, which are consecutive in `dict` (FIXED_LEN_BYTE_ARRAY).
 ///
-/// A `dict` that ends within an entry ends before it.
+/// If `dict` ends within an entry, that entry does not count.
 ///
 /// # Errors
 ///
@@ -36,7 +36,7 @@ pub fn fixed(dict: &[u8], width: usize, indices: &[u32], out: &mut [u8]) -> Resu
             }
         };
     }
-    // A copy of constant length is a load and a store; of any length, a call.
+    // A copy of constant length is a load and a store; otherwise, it is a call.
     arrays!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 32);
     if indices.len().checked_mul(width) != Some(out.len()) {
         return Err(Error::Mismatch);
@@ -82,7 +82,7 @@ impl<'a, T: Plain> Segmented<'a, T> {
         self.entries
     }
 
-    /// The entry at `index`, if there is one.
+    /// The entry at `index`; `None` if it is beyond the end.
     #[must_use]
     pub fn get(&self, index: u32) -> Option<T> {
         let mask = (1u32 << self.shift) - 1;
@@ -106,8 +106,9 @@ impl<'a, T: Plain> Segmented<'a, T> {
         for (indices, out) in indices.chunks(PIECE).zip(out.chunks_mut(PIECE)) {
             check(isa, indices, self.entries)?;
             for (to, &index) in out.iter_mut().zip(indices) {
-                // SAFETY: `check` has shown the index to be below the number of entries, and `new` that all segments but the last have
-                // `1 << shift` of them and the last the others: so the segment is there, and the entry in it.
+                // SAFETY: `check` has shown the index to be below the number of entries, and `new` that all segments
+                // but the last have `1 << shift` of them and the last has the rest: so the segment exists, and the
+                // entry in it.
                 *to = unsafe {
                     *self
                         .segments
@@ -120,12 +121,12 @@ impl<'a, T: Plain> Segmented<'a, T> {
     }
 }
 
-/// Looks values of `width` bytes up (FIXED_LEN_BYTE_ARRAY) in a dictionary in segments of `1 << shift` entries each, of which the last
-/// may have fewer.
+/// Looks up values of `width` bytes (FIXED_LEN_BYTE_ARRAY) in a dictionary in segments of `1 << shift` entries each, of
+/// which the last may have fewer.
 ///
 /// # Errors
 ///
-/// As [`fixed`]; `OutOfRange` also for what a segment lacks that should be full.
+/// Those of [`fixed`]; `OutOfRange` also for entries missing from a segment that should be full.
 pub fn segmented_fixed(
     segments: &[Vec<u8>],
     shift: u32,
@@ -196,10 +197,10 @@ pub(crate) fn values_with<T: Plain>(
     Ok(())
 }
 
-/// Looks indices up that are known to be in the dictionary.
+/// Looks up indices that are known to be in the dictionary.
 ///
 /// One load after the other. AVX-512's gathers were 12 % (8 bytes) to 22 % (4 bytes) faster here, and are several times
-/// slower on the many processors whose microcode guards them against Gather Data Sampling.
+/// slower on the many processors with microcode against Gather Data Sampling.
 ///
 /// # Safety
 ///
@@ -226,7 +227,7 @@ fn max_portable(values: &[u32]) -> u32 {
     values.iter().fold(0, |most, &value| most.max(value))
 }
 
-/// The portable form, made vectors by the compiler.
+/// The portable form, vectorised by the compiler.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 fn max_avx512(values: &[u32]) -> u32 {
@@ -350,7 +351,7 @@ mod tests {
         assert_eq!(empty.values(&[0], &mut [0]), Err(Error::OutOfRange { index: 0, entries: 0 }));
         let one = [vec![1u32]];
         assert_eq!(Segmented::new(&one, 3).unwrap().values(&[0], &mut []), Err(Error::Mismatch));
-        // A segment that is not full, one that is more than that, and more than an index can say.
+        // A segment that is not full, one that is too long, and more than an index can address.
         for (segments, shift) in [([1, 2], 1), ([2, 3], 1), ([1, 1], 32)] {
             let segments = segments.map(|length| vec![0u8; length]);
             assert_eq!(Segmented::new(&segments, shift).map(|_| ()), Err(Error::Mismatch));

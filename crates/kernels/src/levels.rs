@@ -1,4 +1,4 @@
-//! Definition and repetition levels, a byte each, to offsets, validity and what else arrays are made of.
+//! Definition and repetition levels, a byte each, to offsets, validity and other parts of arrays.
 //!
 //! An *entry* has one of each; repetition levels are absent where all are 0. Two levels determine which entries are
 //! the slots of an array (its rows or its elements): see [`Slots`].
@@ -25,13 +25,13 @@ pub fn count(levels: &[u8], least: u8) -> usize {
     count_with(isa(), levels, least)
 }
 
-/// The index of the level below `limit` that comes after `skip` such levels.
+/// The index of the level below `limit` that follows `skip` such levels.
 #[must_use]
 pub fn find_below(levels: &[u8], limit: u8, skip: usize) -> Option<usize> {
     find_with(isa(), levels, limit, skip, u64::MAX)
 }
 
-/// The index of the level of at least `least` that comes after `skip` such levels.
+/// The index of the level of at least `least` that follows `skip` such levels.
 #[must_use]
 pub fn find_from(levels: &[u8], least: u8, skip: usize) -> Option<usize> {
     find_with(isa(), levels, least, skip, 0)
@@ -42,7 +42,7 @@ pub fn find_from(levels: &[u8], least: u8, skip: usize) -> Option<usize> {
 ///
 /// # Errors
 ///
-/// `Mismatch` for levels of two lengths, `Short` unless `validity` has a bit for each entry; then nothing is set.
+/// `Mismatch` if the levels differ in number, `Short` unless `validity` has a bit for each entry; nothing is set then.
 pub fn validity(
     entries: Entries<'_>,
     slots: Slots,
@@ -60,8 +60,8 @@ pub fn validity(
 ///
 /// # Errors
 ///
-/// `Mismatch` for levels of two lengths, `Short` unless `out` has room for each entry, `OutOfRange` if more elements
-/// may precede a slot than an `i32` can count; then `out` is unchanged.
+/// `Mismatch` if the levels differ in number, `Short` unless `out` has room for each entry, `OutOfRange` if more
+/// elements may precede a slot than an `i32` can count; then `out` is unchanged.
 pub fn offsets(
     entries: Entries<'_>,
     slots: Slots,
@@ -87,12 +87,12 @@ pub fn differ(left: Entries<'_>, right: Entries<'_>, definition: u8) -> Option<u
     differ_with(isa(), left, right, definition)
 }
 
-/// Keeps the entries of at most a given repetition level: copies their levels to the start of both outputs and
+/// Keeps the entries with at most a given repetition level: copies their levels to the start of both outputs and
 /// returns their number.
 ///
 /// # Errors
 ///
-/// `Mismatch` for levels of two lengths, `Short` unless there is room for all entries; then nothing is copied.
+/// `Mismatch` if the levels differ in number, `Short` unless there is room for all entries; nothing is copied then.
 pub fn keep(
     definition: &[u8],
     repetition: &[u8],
@@ -108,9 +108,9 @@ pub fn keep(
     Ok(keep_with(isa(), definition, repetition, most, definition_out, repetition_out))
 }
 
-/// True when each further element of a list, and the entry before it, is an element by its definition level. `elements` are the
-/// definition levels of an element of each list around the leaf, from the outermost on; `before` is the definition level of the entry
-/// before the first, whose own stands for it where it is the very first.
+/// True if each second or later element of a list, and the entry before it, are elements by their definition levels.
+/// `elements` has the definition level of an element of each list around the leaf, outermost first. `before` is the
+/// definition level of the entry before the first; `None` at the very start, where the first entry's own level is used.
 ///
 /// Entries beyond the shorter of both levels are not looked at.
 #[must_use]

@@ -11,7 +11,7 @@
 //! | [`gather`] | dictionary indices to values, all indices checked |
 //! | [`dictionary`] | bit-packed dictionary indices straight to values |
 //! | [`delta`] | the prefix sums of DELTA_BINARY_PACKED |
-//! | [`differences`] | and back: the differences that it packs |
+//! | [`differences`] | the inverse: the differences that it packs |
 //! | [`plain`] | PLAIN fixed-width values; views of typed slices as bytes |
 //! | [`bss`] | BYTE_STREAM_SPLIT |
 //! | [`strings`] | PLAIN and DELTA_LENGTH byte arrays to Arrow's string views |
@@ -19,14 +19,14 @@
 //! | [`bits`] | bitmaps in Arrow's order |
 //! | [`levels`] | definition and repetition levels to offsets and validity |
 //! | [`lz`] | blocks of literals and matches: Snappy, LZ4 (both ways), LZO1X |
-//! | [`spread`] | dense values to one slot a row |
-//! | [`compact`] | and back: values without the slots of nulls |
+//! | [`spread`] | dense values to one slot per row |
+//! | [`compact`] | the inverse: values without the slots of nulls |
 //! | [`bloom`] | split-block Bloom filters |
 //! | [`mod@crc32`], [`utf8`], [`xxh64`] | page checksums, UTF-8 validity, hashes |
 //!
 //! # How a kernel is built
 //!
-//! A public function checks its slices, then picks an implementation by [`cpu::level`]: AVX-512 or AVX2 where they pay,
+//! A public function checks its slices, then picks an implementation by [`cpu::level`]: AVX-512 or AVX2 if they pay,
 //! else the portable twin. The tests run every implementation the processor has against a naive oracle. This crate may
 //! use `unsafe`; each block carries its proof.
 #![no_std]

@@ -21,7 +21,7 @@ use crate::unpack::bits_through;
 ///
 /// # Errors
 ///
-/// `Width` beyond 8; `Short` if `out` has fewer than `ceil(values.len() * width / 8)` bytes. Then `out` is as it was.
+/// `Width` beyond 8; `Short` if `out` has fewer than `ceil(values.len() * width / 8)` bytes. Then `out` is unchanged.
 pub fn u8(width: u32, values: &[u8], out: &mut [u8]) -> Result<usize, Error> {
     u8_with(isa(), width, values, out)
 }
@@ -30,7 +30,7 @@ pub fn u8(width: u32, values: &[u8], out: &mut [u8]) -> Result<usize, Error> {
 ///
 /// # Errors
 ///
-/// `Width` beyond 32; `Short` if `out` has fewer than `ceil(values.len() * width / 8)` bytes. Then `out` is as it was.
+/// `Width` beyond 32; `Short` if `out` has fewer than `ceil(values.len() * width / 8)` bytes. Then `out` is unchanged.
 pub fn u32(width: u32, values: &[u32], out: &mut [u8]) -> Result<usize, Error> {
     u32_with(isa(), width, values, out)
 }
@@ -39,12 +39,12 @@ pub fn u32(width: u32, values: &[u32], out: &mut [u8]) -> Result<usize, Error> {
 ///
 /// # Errors
 ///
-/// `Width` beyond 64; `Short` if `out` has fewer than `ceil(values.len() * width / 8)` bytes. Then `out` is as it was.
+/// `Width` beyond 64; `Short` if `out` has fewer than `ceil(values.len() * width / 8)` bytes. Then `out` is unchanged.
 pub fn u64(width: u32, values: &[u64], out: &mut [u8]) -> Result<usize, Error> {
     u64_with(isa(), width, values, out)
 }
 
-/// The bytes that the values take, if they are possible and there is room for them.
+/// The bytes that the values take, if the width is valid and there is room for them.
 fn bytes_of(width: u32, most: u32, values: usize, room: usize) -> Result<usize, Error> {
     if width > most {
         return Err(Error::Width { width: width as usize });

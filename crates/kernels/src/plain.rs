@@ -1,4 +1,4 @@
-//! PLAIN fixed-width values, and typed slices seen as bytes.
+//! PLAIN fixed-width values, and typed slices as bytes.
 
 mod sealed {
     pub trait Sealed {}
@@ -8,9 +8,9 @@ mod sealed {
 ///
 /// # Safety
 ///
-/// Implementors have no padding, accept every bit pattern, hold no pointer and no cell, and lie in memory, on the
-/// little-endian processors this crate compiles for, as Parquet's PLAIN encoding and Arrow's buffers have them. The
-/// trait is sealed.
+/// Implementors have no padding, accept every bit pattern, hold no pointer and no cell, and their memory, on the
+/// little-endian processors this crate compiles for, is laid out as in Parquet's PLAIN encoding and Arrow's buffers.
+/// The trait is sealed.
 pub unsafe trait Plain:
     sealed::Sealed + Copy + PartialEq + core::fmt::Debug + Send + Sync + 'static
 {
@@ -73,7 +73,7 @@ pub fn as_bytes<T: Plain>(values: &[T]) -> &[u8] {
 #[inline]
 #[must_use]
 pub fn as_bytes_mut<T: Plain>(values: &mut [T]) -> &mut [u8] {
-    // SAFETY: as in `as_bytes`; and any bytes written make valid values, for `Plain` accepts every bit pattern. The
+    // SAFETY: as in `as_bytes`; and any bytes written make valid values, because `Plain` accepts every bit pattern. The
     // result borrows `values` mutably.
     unsafe { core::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
 }

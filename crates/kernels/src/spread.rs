@@ -1,4 +1,4 @@
-//! From dense values, as Parquet stores a nullable column, to one slot a row, as Arrow has it.
+//! From dense values, as Parquet stores a nullable column, to one slot per row, as in Arrow.
 
 use crate::Plain;
 use crate::bits;
@@ -6,7 +6,7 @@ use crate::cpu::{Isa, isa};
 use crate::error::{Error, need_bits};
 
 /// Moves the first `dense` of `values` to the slots whose validity bit is set, in order; the others become zero. Slot
-/// `i` is valid where bit `validity_bit + i` of `validity` is set.
+/// `i` is valid if bit `validity_bit + i` of `validity` is set.
 ///
 /// Works from the end, so no value is overwritten before it has moved.
 ///
@@ -23,8 +23,8 @@ pub fn in_place<T: Plain>(
     in_place_with(isa(), values, dense, validity, validity_bit)
 }
 
-/// Moves `dense` to the slots of `out` whose validity bit is set, in order; the others become zero. Slot `i` is valid where bit
-/// `validity_bit + i` of `validity` is set.
+/// Moves `dense` to the slots of `out` whose validity bit is set, in order; the others become zero. Slot `i` is valid
+/// if bit `validity_bit + i` of `validity` is set.
 ///
 /// # Errors
 ///
@@ -34,8 +34,7 @@ pub fn copy<T: Plain>(dense: &[T], out: &mut [T], validity: &[u8], validity_bit:
     copy_with(isa(), dense, out, validity, validity_bit)
 }
 
-/// The same for bits: moves the bits of `dense`, from its given start on, to `count` slots of `out`, from `out_bit`
-/// on.
+/// The same for bits: moves the bits of `dense`, from its given start on, to `count` slots of `out`, from `out_bit` on.
 ///
 /// # Errors
 ///
@@ -64,7 +63,7 @@ pub fn copy_bits(
     Ok(())
 }
 
-/// The lowest bits of `word`, moved apart to where `mask` has ones.
+/// The lowest bits of `word`, spread to the ones of `mask`.
 #[inline(always)]
 fn deposit(mut word: u64, mut mask: u64) -> u64 {
     if mask == u64::MAX {
@@ -107,13 +106,13 @@ fn copy_with<T: Plain>(
     Ok(())
 }
 
-/// Makes at most 64 slots of as many values as bits are set in `word`, which are in the lowest of them.
+/// Fills at most 64 slots from as many values as bits are set in `word`, all in its lowest `slots.len()` bits.
 #[inline(always)]
 fn out_of_place<T: Plain>(isa: Isa, dense: &[T], slots: &mut [T], word: u64) {
     #[cfg(target_arch = "x86_64")]
     if isa.level() == crate::cpu::Level::Avx512 && matches!(size_of::<T>(), 4 | 8 | 16) {
-        // SAFETY: the `Isa` proves the features, the size is one of the three, and the callers give as many values as bits are set,
-        // all of them in the lowest `slots.len()`.
+        // SAFETY: the `Isa` proves the features, the size is one of the three, and the callers pass as many values as
+        // bits are set, all of them in the lowest `slots.len()`.
         unsafe { x86::out_of_place(dense, slots, word) };
         return;
     }
@@ -136,9 +135,9 @@ fn in_place_with<T: Plain>(
     if bits::count_ones(validity, validity_bit, values.len())? != dense {
         return Err(Error::Mismatch);
     }
-    // Rows below `rows` are not made yet; their values are the first `left`.
+    // Rows below `rows` are not filled yet; their values are the first `left`.
     let (mut rows, mut left) = (values.len(), dense);
-    // `left == rows`: the rest is valid throughout and lies where it should. `left == 0`: it is null throughout.
+    // `left == rows`: the rest is all valid and in place. `left == 0`: it is all null.
     while left != rows && left != 0 {
         let count = if rows.is_multiple_of(64) { 64 } else { rows % 64 };
         let word = bits::read(validity, validity_bit + rows - count, count);
@@ -159,8 +158,8 @@ fn in_place_with<T: Plain>(
     Ok(())
 }
 
-/// Makes the `count` rows, at most 64, that end at `rows`, from the dense values that end at `left`. As many values
-/// are below `left` as bits are set in `word` and below it in the bitmap.
+/// Fills the `count` rows, at most 64, that end at `rows`, from the dense values that end at `left`. As many values are
+/// below `left` as bits are set in `word` and below it in the bitmap.
 fn mixed<T: Plain>(isa: Isa, values: &mut [T], left: usize, rows: usize, count: usize, word: u64) {
     #[cfg(target_arch = "x86_64")]
     if isa.level() == crate::cpu::Level::Avx512 && count == 64 && matches!(size_of::<T>(), 4 | 8 | 16) {
@@ -181,8 +180,8 @@ fn mixed<T: Plain>(isa: Isa, values: &mut [T], left: usize, rows: usize, count: 
         }
         return;
     }
-    // Aside, then out to the set bits. (Slot by slot, a choice made without a branch took three times as long, with one
-    // six times.)
+    // Copied aside, then out to the set bits. (Slot by slot, a branchless choice took three times as long, a branch six
+    // times.)
     let mut aside = [T::ZERO; 64];
     aside[..ones].copy_from_slice(&slots[left - ones..left]);
     let slots = &mut slots[rows - count..];
@@ -217,8 +216,9 @@ mod x86 {
             let count = bits.count_ones() as usize;
             let left = (slots.len() - at).min(values) * lanes_a_value;
             let (loaded, stored) = ((1u32 << (count * lanes_a_value)) - 1, (1u32 << left) - 1);
-            // SAFETY: the masks select the `count` values from `taken` on, which are within `dense`, for so many bits are set; and the
-            // slots from `at` on, as many as there are. Masked-out lanes are not accessed; pointers are within or at the slices' ends.
+            // SAFETY: the masks select the `count` values from `taken` on, which are within `dense`, because that many
+            // bits are set; and the slots from `at` on, as many as exist. Masked-out lanes are not accessed; pointers
+            // are within or at the slices' ends.
             unsafe {
                 let (from, to) = (dense.as_ptr().add(taken), slots.as_mut_ptr().add(at));
                 match size_of::<T>() {

@@ -1,20 +1,20 @@
 //! Byte arrays to Arrow's string views, without copying long ones; and back, to consecutive bytes.
 //!
-//! A view is 16 bytes, here a `u128`, from its low end: the length (`u32`); up to 12 bytes of data, zero-padded, or, of a
-//! longer value, its first four bytes, the number of the buffer it lies in (`u32`) and its offset there (`u32`). (Arrow
+//! A view is 16 bytes, here a `u128`, from its low end: the length (`u32`); up to 12 bytes of data, zero-padded, or,
+//! for a longer value, its first four bytes, the number of its buffer (`u32`) and its offset there (`u32`). (Arrow
 //! Columnar Format, "Variable-size Binary View Layout".)
 //!
-//! PLAIN's own form, length then bytes, *is* the view of a short value: one unaligned load and a mask make it.
+//! PLAIN's own form, length then bytes, *is* the view of a short value: it takes one unaligned load and a mask.
 
 use alloc::vec::Vec;
 use core::{fmt, ptr};
 
 use crate::Error;
 
-/// The most bytes that a view holds itself.
+/// The longest value that is stored in its view.
 pub const INLINE_MAX: usize = 12;
 
-/// Why no further view could be made. Positions are in the slice that was passed.
+/// Why no further view could be created. Positions are in the slice that was passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StringsError {
     /// The input ends before or within the value that begins at `at`.
@@ -34,7 +34,7 @@ pub enum StringsError {
         /// Which of the lengths.
         index: usize,
     },
-    /// The buffer ends beyond 2³¹ − 1, the most that Arrow's signed offsets can say.
+    /// The buffer ends beyond 2³¹ − 1, the limit of Arrow's signed offsets.
     BufferTooLong,
 }
 
@@ -53,9 +53,9 @@ impl fmt::Display for StringsError {
 
 impl core::error::Error for StringsError {}
 
-/// The view of one value that lies at `offset` of buffer number `buffer`.
+/// The view of one value at `offset` of buffer number `buffer`.
 ///
-/// The length of a slice beyond `u32` is cut; values are bounded by 2 GiB buffers.
+/// The length of a slice beyond `u32` is truncated; values are bounded by 2 GiB buffers.
 #[inline]
 #[must_use]
 pub fn view(bytes: &[u8], buffer: u32, offset: u32) -> u128 {
@@ -70,16 +70,16 @@ pub fn view(bytes: &[u8], buffer: u32, offset: u32) -> u128 {
     u128::from(len) | u128::from(prefix) << 32 | u128::from(high(buffer, offset)) << 64
 }
 
-/// Makes views of PLAIN BYTE_ARRAY values (Encodings.md, "Plain": a 4-byte length, then the bytes), from `*at` on, until
-/// `out` is full or the input ends; returns how many, and leaves `*at` behind the last.
+/// Creates views of PLAIN BYTE_ARRAY values (Encodings.md, "Plain": a 4-byte length, then the bytes), from `*at` on,
+/// until `out` is full or the input ends. Returns how many, and moves `*at` after the last.
 ///
-/// `input` is buffer number `buffer`, or lies at offset `base` in it. A value longer than `value_max` is refused.
+/// `input` is buffer number `buffer`, or is at offset `base` in it. A value longer than `value_max` is refused.
 ///
 /// # Errors
 ///
-/// Only if not even one view could be made, so that no value is lost to a fault in a later one: `Truncated` if the
-/// value at `*at` is not all there, also at the input's very end; `TooLong` if it exceeds `value_max`; `BufferTooLong`.
-/// An empty `out` is `Ok(0)`.
+/// Only if not even one view could be created, so that no value is lost to an error in a later one: `Truncated` if the
+/// value at `*at` is incomplete, also at the input's very end; `TooLong` if it exceeds `value_max`; `BufferTooLong`. An
+/// empty `out` is `Ok(0)`.
 pub fn plain(
     input: &[u8],
     at: &mut usize,
@@ -90,12 +90,12 @@ pub fn plain(
 ) -> Result<usize, StringsError> {
     fits(base, input.len())?;
     let (mut next, mut made) = (*at, 0);
-    // How many lengths in a row were equal, and how many of them start a run. Of lengths that seldom repeat a run is
-    // not worth its end, a mispredicted branch.
+    // How many lengths in a row were equal, and how many of them start a run. If lengths seldom repeat, a run is not
+    // worth its end, a mispredicted branch.
     let (mut equal, mut before) = (0, u32::MAX);
     let mut enough = RUN_STARTS_AFTER;
-    // Up to `room` there are 16 bytes to load. A value that ends beyond it, or is otherwise odd, ends this loop; what
-    // is left is looked at one by one. (One comparison then bounds both the value and the next load.)
+    // Up to `room` there are 16 bytes to load. A value that ends beyond it, or is otherwise unusual, ends this loop;
+    // the rest is processed one by one. (One comparison then bounds both the value and the next load.)
     if let Some(room) = input.len().checked_sub(LOAD).filter(|&room| next <= room) {
         let place = Place::new(buffer, base);
         while made < out.len() {
@@ -136,14 +136,14 @@ pub fn plain(
     Ok(made)
 }
 
-/// Makes views of consecutive values from `*at` on whose lengths are given (DELTA_LENGTH_BYTE_ARRAY), as many as both
-/// `lengths` and `out` have. Returns their number, and leaves `*at` after the last.
+/// Creates views of consecutive values from `*at` on whose lengths are given (DELTA_LENGTH_BYTE_ARRAY), as many as both
+/// `lengths` and `out` have. Returns their number, and moves `*at` after the last.
 ///
-/// `data` is buffer number `buffer`, or lies at offset `base` in it.
+/// `data` is buffer number `buffer`, or is at offset `base` in it.
 ///
 /// # Errors
 ///
-/// Only when not even one view could be made: `Negative` length (index 0), `Truncated`, `BufferTooLong`.
+/// Only if not even one view could be created: `Negative` length (index 0), `Truncated`, `BufferTooLong`.
 pub fn lengths_to_views(
     lengths: &[i32],
     data: &[u8],
@@ -218,14 +218,14 @@ pub fn append<const LENGTHS: bool>(
     let mut at = 0;
     for view in views {
         let length = *view as u32 as usize;
-        // No more than 2³² + 36 bytes beyond `at`, which is within memory that is there.
+        // At most 2³² + 36 bytes after `at`, which is within existing memory.
         let end = at as u64 + length_bytes as u64 + length as u64;
         if end + APPEND_SLACK as u64 > room.len() as u64 {
             return Err(Error::Short { needed: length, given: room.len() - at });
         }
         // The view's first bytes are its length and, of a short string, all that follows.
         let first = if LENGTHS { *view } else { *view >> 32 };
-        // SAFETY: 16 bytes, fewer than `APPEND_SLACK`, which the check above has shown to be behind `at`.
+        // SAFETY: 16 bytes, fewer than `APPEND_SLACK`, which the check above has shown to follow `at`.
         unsafe { room.as_mut_ptr().add(at).cast::<u128>().write_unaligned(first) };
         if length > INLINE_MAX {
             let (buffer, offset) = ((*view >> 64) as u32 as usize, (*view >> 96) as u32 as usize);
@@ -235,31 +235,32 @@ pub fn append<const LENGTHS: bool>(
             let to = room[at + length_bytes..].as_mut_ptr().cast::<u8>();
             if length <= BLOCKS_MAX && in_blocks <= from.len() {
                 for block in (0..in_blocks).step_by(BLOCK) {
-                    // SAFETY: `from` has `in_blocks` bytes. So has the room behind `to`: fewer than `length + BLOCK`, which the check at
-                    // the loop's start has shown to be there. `out` is borrowed alone: they do not overlap.
+                    // SAFETY: `from` has `in_blocks` bytes. So has the room after `to`: fewer than `length + BLOCK`,
+                    // which the check at the loop's start has shown to exist. `out` is borrowed alone: they do not
+                    // overlap.
                     unsafe { ptr::copy_nonoverlapping(from.as_ptr().add(block), to.add(block), BLOCK) };
                 }
             } else {
-                // SAFETY: `from` has `length` bytes, and so has the room behind `to`; see above.
+                // SAFETY: `from` has `length` bytes, and so has the room after `to`; see above.
                 unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to, length) };
             }
         }
         at += length_bytes + length;
     }
-    // SAFETY: the strings stand one after the other from `start` on, `at` bytes in all, and each was written: the short ones with their views,
-    // which have 12 bytes behind their length.
+    // SAFETY: the strings are consecutive from `start` on, `at` bytes in total, and each was written: the short ones
+    // with their views, which have 12 bytes after their length.
     unsafe { out.set_len(start + at) };
     Ok(())
 }
 
-/// Equal lengths before the next one is guessed to be equal too.
+/// Equal lengths before the next one is assumed to be equal, too.
 const RUN_STARTS_AFTER: u32 = 3;
 /// … after runs that were too short.
 const RUN_STARTS_AFTER_MOST: u32 = 64;
-/// A run of fewer values costs more, by the branch that ends it, than it saves.
+/// A run of fewer values costs more, because of the branch that ends it, than it saves.
 const RUN_PAYS: usize = 16;
 
-/// `BufferTooLong` unless every offset is one that Arrow can say.
+/// `BufferTooLong` unless Arrow can represent every offset.
 fn fits(base: u32, bytes: usize) -> Result<(), StringsError> {
     match (base as usize).checked_add(bytes) {
         Some(end) if end <= i32::MAX as usize => Ok(()),
@@ -273,7 +274,7 @@ fn high(buffer: u32, offset: u32) -> u64 {
     u64::from(buffer) | u64::from(offset) << 32
 }
 
-/// Where long values lie: the high half of the view of one at position 0.
+/// Where long values are: the high half of the view of one at position 0.
 #[derive(Clone, Copy)]
 struct Place(u64);
 
@@ -289,8 +290,8 @@ impl Place {
     }
 }
 
-/// The length at `at`, by a load of its own: out of a vector register it comes three cycles later, and the next value's
-/// place waits for it.
+/// The length at `at`, by a load of its own: from a vector register it would arrive three cycles later, and the next
+/// value's position waits for it.
 ///
 /// # Safety
 ///
@@ -305,8 +306,8 @@ unsafe fn length(input: &[u8], at: usize) -> u32 {
 /// Bytes loaded for a value, whatever its length.
 const LOAD: usize = 16;
 
-/// What a view keeps of the 16 bytes at a value's length: by length up to 12 the length and the data, and of all longer
-/// ones (entry 13) the length and the prefix.
+/// What a view keeps of the 16 bytes at a value's length: for a length up to 12 the length and the data, and for all
+/// longer ones (entry 13) the length and the prefix.
 #[cfg(target_arch = "x86_64")]
 static KEEP: [Word; INLINE_MAX + 2] = {
     let mut keep = [Word::of(u64::MAX as u128); INLINE_MAX + 2];
@@ -323,7 +324,7 @@ use sse2::Word;
 
 #[cfg(target_arch = "x86_64")]
 mod sse2 {
-    //! SSE2, which every x86-64 has. (As a `u128` a word is taken apart into halves, at twice the instructions.)
+    //! SSE2, which every x86-64 has. (As a `u128`, a word is split into halves, with twice the instructions.)
 
     use super::{INLINE_MAX, KEEP, LOAD};
     use core::arch::x86_64::*;
@@ -348,15 +349,15 @@ mod sse2 {
             Self(unsafe { _mm_loadu_si128(bytes.as_ptr().add(at).cast()) })
         }
 
-        /// The bytes moved up by four, `len` below them: as PLAIN has them.
+        /// The bytes moved up by four, with `len` below them: as in PLAIN.
         #[inline(always)]
         pub(super) fn below(self, len: u32) -> Self {
             // SAFETY: every x86-64 has SSE2.
             Self(unsafe { _mm_or_si128(_mm_slli_si128::<4>(self.0), _mm_cvtsi32_si128(len as i32)) })
         }
 
-        /// The view of a value of which these are the length and the first bytes. No branch tells short from long, for
-        /// no predictor could in mixed data.
+        /// The view of a value whose length and first bytes these are. No branch distinguishes short from long: it
+        /// would be unpredictable for mixed data.
         #[inline(always)]
         pub(super) fn select(self, len: u32, place: u64) -> Self {
             let class = (len as usize).min(INLINE_MAX + 1);
@@ -407,7 +408,7 @@ mod portable {
 
         #[inline(always)]
         pub(super) fn select(self, len: u32, place: u64) -> Self {
-            // Two choices, each of a kind that compiles to a conditional move.
+            // Two choices, each of a form that compiles to a conditional move.
             let class = (len as usize).min(INLINE_MAX);
             let inline = self.0 & u128::MAX >> (96 - 8 * class);
             let long = u128::from(self.0 as u64) | u128::from(place) << 64;
@@ -423,8 +424,8 @@ mod portable {
 
 /// Views of the values from `at` on for as long as each is `len` bytes long; returns how many.
 ///
-/// The place of the next value here follows from `len`, not from a load: the branch that leaves the run is predicted,
-/// so that loads overlap, where otherwise each would wait for the one before (some six cycles a value).
+/// Here the position of the next value follows from `len`, not from a load: the branch that leaves the run is
+/// predicted, so that loads overlap; otherwise each would wait for the one before (about six cycles per value).
 #[inline(never)]
 fn plain_run(input: &[u8], room: usize, at: usize, len: u32, place: Place, out: &mut [u128]) -> usize {
     let stride = 4 + len as usize;
@@ -443,7 +444,7 @@ fn plain_run(input: &[u8], room: usize, at: usize, len: u32, place: Place, out: 
     most
 }
 
-/// One value, every check apart.
+/// One value, with separate checks.
 #[cold]
 #[inline(never)]
 fn plain_one(
@@ -484,7 +485,7 @@ mod tests {
         u128::from_le_bytes(out.try_into().unwrap())
     }
 
-    /// Strings of these lengths, one after the other in two buffers, the last of each up to its buffer's end.
+    /// Strings of these lengths, consecutive in two buffers; each buffer ends with its last string.
     fn views_of(random: &mut Random, lengths: &[usize]) -> (Vec<u128>, [Vec<u8>; 2], Vec<Vec<u8>>) {
         let mut buffers = [vec![], vec![]];
         let (mut views, mut strings) = (vec![], vec![]);
@@ -599,7 +600,7 @@ mod tests {
                 .zip(&page.lengths)
                 .map(|(place, &n)| naive(&page.plain[place.0..][..n as usize], buffer, base + place.0 as u32))
                 .collect();
-            // In slices of any size, and once whole.
+            // In slices of any size, and once in one call.
             for slice in [1 + random.below(40), count + 5] {
                 let (mut at, mut made) = (0, vec![]);
                 loop {
@@ -696,7 +697,7 @@ mod tests {
         for _ in 0..rounds(2000) {
             let n = random.below(300);
             let mut input = random.bytes(n);
-            // Mostly lengths that make sense, so that some values come before the fault.
+            // Mostly plausible lengths, so that some values precede the error.
             let mut at = 0;
             while at + 4 <= n && random.below(20) != 0 {
                 let len = random.below(20) as u32;
@@ -761,7 +762,7 @@ mod tests {
             lengths_to_views(&[0], &[0; 40], &mut at, 0, 0, &mut [0]),
             Err(StringsError::Truncated { at: 99 })
         );
-        // A value of no bytes at the very end is whole.
+        // A value of no bytes at the very end is complete.
         let mut end = 40;
         assert_eq!(lengths_to_views(&[0, 0], &[0; 40], &mut end, 0, 0, &mut [1; 2]), Ok(2));
         at = 0;

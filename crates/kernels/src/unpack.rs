@@ -20,18 +20,18 @@ use crate::plain;
 ///
 /// # Errors
 ///
-/// `Width` beyond 32; `Short` if `input` holds fewer than `ceil(out.len() * width / 8)` bytes. Then `out` is as it was.
+/// `Width` beyond 32; `Short` if `input` holds fewer than `ceil(out.len() * width / 8)` bytes. Then `out` is unchanged.
 pub fn u32(width: u32, input: &[u8], out: &mut [u32]) -> Result<(), Error> {
     u32_with(isa(), width, input, 0, out)
 }
 
 /// Unpacks `out.len()` values of `width` bits, beginning with value `first` of the run that `input` begins with.
 ///
-/// A run may so be unpacked in pieces of any length; pieces of whole groups of eight are fastest.
+/// So a run may be unpacked in pieces of any length; pieces of complete groups of eight are fastest.
 ///
 /// # Errors
 ///
-/// As [`u32`](fn@u32); `input` must reach as far as value `first + out.len()`.
+/// Those of [`u32`](fn@u32); `input` must reach as far as value `first + out.len()`.
 pub fn u32_from(width: u32, input: &[u8], first: usize, out: &mut [u32]) -> Result<(), Error> {
     u32_with(isa(), width, input, first, out)
 }
@@ -40,7 +40,7 @@ pub fn u32_from(width: u32, input: &[u8], first: usize, out: &mut [u32]) -> Resu
 ///
 /// # Errors
 ///
-/// `Width` beyond 64; `Short` if `input` holds too few bytes. Then `out` is as it was.
+/// `Width` beyond 64; `Short` if `input` holds too few bytes. Then `out` is unchanged.
 pub fn u64(width: u32, input: &[u8], out: &mut [u64]) -> Result<(), Error> {
     u64_with(isa(), width, input, 0, out)
 }
@@ -49,7 +49,7 @@ pub fn u64(width: u32, input: &[u8], out: &mut [u64]) -> Result<(), Error> {
 ///
 /// # Errors
 ///
-/// As [`u64`](fn@u64); `input` must reach as far as value `first + out.len()`.
+/// Those of [`u64`](fn@u64); `input` must reach as far as value `first + out.len()`.
 pub fn u64_from(width: u32, input: &[u8], first: usize, out: &mut [u64]) -> Result<(), Error> {
     u64_with(isa(), width, input, first, out)
 }
@@ -65,11 +65,11 @@ pub fn u8_from(width: u32, input: &[u8], first: usize, out: &mut [u8]) -> Result
 
 /// Unpacks levels of the deprecated BIT_PACKED encoding, most significant bit first, beginning with value `first`.
 ///
-/// Written by nobody since 2013, so only the portable form exists.
+/// No writer has used it since 2013, so only the portable form exists.
 ///
 /// # Errors
 ///
-/// `Width` beyond 16; `Short` if `input` ends before value `first + out.len()`. Then `out` is as it was.
+/// `Width` beyond 16; `Short` if `input` ends before value `first + out.len()`. Then `out` is unchanged.
 pub fn msb_u16(width: u32, input: &[u8], first: usize, out: &mut [u16]) -> Result<(), Error> {
     if width > 16 {
         return Err(Error::Width { width: width as usize });
@@ -150,7 +150,8 @@ pub(crate) fn u32_with(
             avx2: avx2::u32_portably(width, input, rest),
             portable: generic::u32(width, input, rest),
         ),
-        // Two values of 31 bits may straddle nine bytes, which one multishift cannot reach; too rare to have its own.
+        // Two values of 31 bits may straddle nine bytes, which is too much for one multishift; they are too rare to
+        // have their own.
         _ => generic::u32(width, input, rest),
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! XXH64 with the seed 0: the hash of Parquet's Bloom filters (BloomFilter.md, "Hash Function").
 //!
 //! Byte strings of any length are hashed by the crate `twox-hash`. For values of four and eight bytes the function is
-//! only a handful of products, computed for several values at once where the processor multiplies 64-bit lanes.
+//! only a handful of products, computed for several values at once if the processor can multiply 64-bit lanes.
 
 use core::hash::Hasher;
 
@@ -121,7 +121,7 @@ macro_rules! loops {
             }
         }
 
-        // Compiled once more for lanes: there is nothing that intrinsics would do better.
+        // Compiled again for lanes: intrinsics would not improve on it.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,bmi1,bmi2")]
         fn $avx2(values: &[$type], out: &mut [u64]) {

@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-/// Adds a value made of a random number.
+/// Adds a value derived from a random number.
 type More = dyn FnMut(&mut Vec<u8>, u64);
 
-/// Data like those of real columns, of so many bytes each.
+/// Data like those of real columns, `page_bytes` each.
 pub(crate) fn columns(page_bytes: usize) -> Vec<(&'static str, Vec<u8>)> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut random = move || {

@@ -1,4 +1,4 @@
-//! Prefix codes: how they are written (RFC 7932, section 3), and the tables that decode them.
+//! Prefix codes: their descriptions (RFC 7932, section 3), and the tables that decode them.
 
 use marquetry_base::cast::{low_u8, usize_of_u32};
 use marquetry_kernels::lz::Bits;
@@ -7,9 +7,9 @@ use crate::block::Fault;
 
 /// Prefix codes, by their numbers.
 ///
-/// A code is a table by its next eight bits; behind it are tables for the codes that are longer. An entry has the symbol in
-/// bits 4 to 13 and the number of bits in the lowest four; or, with the highest bit set, where the further table starts,
-/// counted from the code's start, and by how many bits it is.
+/// A code is a table indexed by the next eight bits, followed by tables for longer codes. An entry has the symbol in
+/// bits 4 to 13 and the number of bits in the lowest four; or, if the highest bit is set, where the second table
+/// starts, counted from the code's start, and the number of bits that index it.
 #[derive(Debug, Default)]
 pub(crate) struct Codes {
     entries: Vec<u16>,
@@ -37,19 +37,19 @@ impl Codes {
         self.entries.capacity() * size_of::<u16>() + self.starts.capacity() * size_of::<u32>()
     }
 
-    /// Where the code of this number starts, for [`Codes::symbol`].
+    /// Where the code with this number starts, for [`Codes::symbol`].
     #[inline]
     pub(crate) fn start(&self, number: u8) -> usize {
         usize_of_u32(self.place(number))
     }
 
-    /// The same, as it is kept.
+    /// The same, as it is stored.
     #[inline]
     pub(crate) fn place(&self, number: u8) -> u32 {
         self.starts.get(usize::from(number)).copied().unwrap_or(0)
     }
 
-    /// The symbol that the next bits are, and how many: more than there are, where it is not whole.
+    /// The next symbol and its number of bits: more than are available if it is incomplete.
     #[inline(always)]
     pub(crate) fn symbol(&self, start: usize, buffer: u64) -> (u16, u32) {
         let entry = self.entries[start + usize::from(low_u8(buffer))];
@@ -61,7 +61,7 @@ impl Codes {
         (entry >> 4, FIRST_BITS + u32::from(entry & 15))
     }
 
-    /// Reads a symbol of the code of this number. `None` where it is not whole.
+    /// Reads a symbol of the code with this number. `None` if it is incomplete.
     pub(crate) fn read(&self, number: u8, bits: &mut Bits) -> Option<usize> {
         let (symbol, used) = self.symbol(self.start(number), bits.buffer);
         bits.take(used).then_some(usize::from(symbol))
@@ -73,7 +73,7 @@ impl Codes {
         self.entries.resize(self.entries.len() + FIRST_SIZE, entry(symbol, 0));
     }
 
-    /// Adds a code that has codes of these lengths, which use up all the bits there are.
+    /// Adds a code with these code lengths, which must use up all bit patterns.
     fn push(&mut self, lengths: &[u8]) {
         let mut counts = [0u16; CODE_BITS_MAX + 1];
         for &length in lengths {
@@ -96,7 +96,7 @@ impl Codes {
         self.begin();
         let start = self.entries.len();
         self.entries.resize(start + FIRST_SIZE, 0);
-        // Codes are read from their highest bit on, so they are kept reversed.
+        // Codes are read from their highest bit on, so they are stored reversed.
         let (mut code, mut next) = (0usize, 0);
         let (mut further_of, mut further_start, mut further_bits) = (usize::MAX, 0, 0);
         for length in 1..=longest {
@@ -128,7 +128,7 @@ impl Codes {
                 code = next_code(code, length);
             }
             if length < 8 {
-                // What a code of this length means, it means whatever bit follows.
+                // A short code is followed by arbitrary bits.
                 self.entries.copy_within(start..start + (1 << length), start + (1 << length));
             }
         }
@@ -146,7 +146,7 @@ fn entry(value: usize, bits: usize) -> u16 {
     u16::try_from(value << 4 | bits).unwrap_or(0)
 }
 
-/// The code that follows one of `length` bits: one is added at the highest bit, for codes are kept reversed.
+/// The code after one of `length` bits: one is added at the highest bit, because codes are stored reversed.
 fn next_code(code: usize, length: usize) -> usize {
     let zeros = !code & ((1 << length) - 1);
     match zeros.checked_ilog2() {
@@ -161,7 +161,7 @@ pub(crate) struct CodeReader {
     expect: Expect,
     /// The lengths of the codes of lengths.
     code_lengths: [u8; CODE_LENGTHS_ORDER.len()],
-    /// The code of lengths: by five bits, the symbol and above it the number of bits.
+    /// The code of lengths: for each five bits, the symbol and its number of bits.
     lengths_code: [(u8, u8); 1 << CODE_LENGTH_BITS_MAX],
     lengths: [u8; SYMBOLS_MAX],
 }
@@ -176,11 +176,11 @@ enum Expect {
     Lengths { symbol: usize, space: i32, previous: u8, repeat: usize, repeated: u8 },
 }
 
-/// The order in which the lengths of the codes of lengths are written.
+/// The order in which the code lengths of the code of lengths are stored.
 const CODE_LENGTHS_ORDER: [u8; 18] = [1, 2, 3, 4, 0, 5, 17, 6, 16, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 const CODE_LENGTH_BITS_MAX: usize = 5;
 
-/// The code that these are written in themselves, by four bits: the length, and the number of bits.
+/// The code that those lengths are written in, for each four bits: the length, and the number of bits.
 const CODE_LENGTHS_CODE: [(u8, u32); 16] = [
     (0, 2),
     (4, 2),
@@ -203,13 +203,13 @@ const CODE_LENGTHS_CODE: [(u8, u32); 16] = [
 const SPACE: i32 = 32;
 const LENGTHS_SPACE: i32 = 1 << CODE_BITS_MAX;
 
-/// The length before the first, for a repetition.
+/// The assumed length before the first one, for repetitions.
 const PREVIOUS: u8 = 8;
 
 /// Symbols of the code of lengths that repeat the length before, or zero.
 const REPEAT_PREVIOUS: usize = 16;
 
-/// What adding a code costs, in elements.
+/// The cost of adding a code, in elements.
 pub(crate) const CODE_ELEMENTS: usize = 60;
 
 impl Default for CodeReader {
@@ -229,8 +229,8 @@ impl CodeReader {
         self.expect = Expect::Start;
     }
 
-    /// Reads on in the description of a code of `symbols` symbols; true when it was added to `codes`. `fill` reads more bits;
-    /// where it leaves too few, the description goes on in the next call.
+    /// Continues to read the description of a code of `symbols` symbols; true once it was added to `codes`. `fill`
+    /// reads more bits; if there are too few, the next call continues.
     pub(crate) fn read(
         &mut self,
         symbols: usize,
@@ -301,7 +301,7 @@ impl CodeReader {
         }
     }
 
-    /// Reads a length, or a repetition; false where the bits do not suffice.
+    /// Reads a length, or a repetition; false if there are too few bits.
     fn length(&mut self, symbols: usize, bits: &mut Bits) -> Result<bool, Fault> {
         let Expect::Lengths { symbol, space, previous, repeat, repeated } = self.expect else {
             return Ok(false);
@@ -407,7 +407,7 @@ fn simple(symbols: usize, bits: &mut Bits) -> Option<Simple> {
     Some(Simple { symbols: chosen, count, deep })
 }
 
-/// The next `count` bits, at most 32. `None` where there are fewer.
+/// The next `count` bits, at most 32. `None` if there are fewer.
 pub(crate) fn number(bits: &mut Bits, count: u32) -> Option<usize> {
     let value = bits.buffer & ((1 << count) - 1);
     bits.take(count).then(|| usize::try_from(value).unwrap_or(usize::MAX))

@@ -6,15 +6,15 @@ use super::codes::{CodeReader, Codes, number};
 use super::tables::BLOCK_COUNTS;
 use crate::block::{Fault, Room};
 
-/// What a metablock's header says.
+/// The contents of a metablock's header.
 #[derive(Debug, Default)]
 pub(crate) struct Header {
-    /// By [`LITERALS`], [`COMMANDS`] and [`DISTANCES`].
+    /// Indexed by [`LITERALS`], [`COMMANDS`] and [`DISTANCES`].
     pub(crate) blocks: [Blocks; CATEGORIES],
     /// How distances are written.
     pub(crate) postfix_bits: u32,
     pub(crate) direct: usize,
-    /// The contexts' mode of each type of literal blocks.
+    /// The context mode of each type of literal blocks.
     pub(crate) modes: Vec<u8>,
     /// The number of the prefix code of each context, for literals (64 contexts a type of blocks) and distances (4).
     pub(crate) maps: [Vec<u8>; 2],
@@ -22,7 +22,7 @@ pub(crate) struct Header {
     pub(crate) plain: Vec<bool>,
     /// Where the prefix code of each context of literals starts.
     pub(crate) literal_starts: Vec<u32>,
-    /// How many prefix codes there are, of each category.
+    /// The number of prefix codes of each category.
     trees: [usize; CATEGORIES],
     reader: CodeReader,
     map_code: Codes,
@@ -47,22 +47,22 @@ pub(crate) const CONTEXTS: [usize; 2] = [64, 4];
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     types: usize,
-    /// The type of the current block and of the one before.
+    /// The types of the current block and of the previous one.
     pub(crate) current: u8,
     before: u8,
-    /// What the current block still has.
+    /// How much is left of the current block.
     pub(crate) left: usize,
     /// The prefix codes of types and of counts.
     types_code: Codes,
     counts_code: Codes,
-    /// The prefix codes of what is in the blocks.
+    /// The prefix codes of the blocks' contents.
     pub(crate) codes: Codes,
 }
 
-/// What comes next in a header.
+/// What comes next in the header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Expect {
-    // How many types of blocks of a category there are, and how blocks are told.
+    // The number of block types of a category, and the codes that describe blocks.
     Types {
         category: usize,
     },
@@ -78,7 +78,7 @@ pub(crate) enum Expect {
     /// How distances are written.
     Distances,
     Modes,
-    /// How many prefix codes a map has, and how its runs of zeros are written.
+    /// The number of prefix codes in a map, and how its runs of zeros are written.
     Trees {
         map: usize,
     },
@@ -107,7 +107,7 @@ pub(crate) enum Expect {
     },
 }
 
-/// What became of a part of a header.
+/// The result of reading part of a header.
 enum Part {
     Next(Expect),
     Short,
@@ -119,7 +119,7 @@ const LITERAL_SYMBOLS: usize = 256;
 const COMMAND_SYMBOLS: usize = 704;
 pub(crate) const DISTANCE_SYMBOLS: usize = 16;
 
-/// Entries of a map that are moved to front at a time, and what that costs, in elements.
+/// Entries of a map that are moved to the front at a time, and the cost of that, in elements.
 const FRONT_ENTRIES: usize = 128;
 const FRONT_ELEMENTS: usize = 256;
 
@@ -141,7 +141,7 @@ impl Header {
         Expect::Types { category: LITERALS }
     }
 
-    /// Reads on: what comes next where something stops it, and nothing where the header is whole.
+    /// Continues to read. Returns what comes next if something stops it; `None` once the header is complete.
     pub(crate) fn read(
         &mut self,
         mut expect: Expect,
@@ -333,7 +333,7 @@ impl Blocks {
         self.codes.clear();
     }
 
-    /// Begins the next block; false where bits are missing.
+    /// Begins the next block; false if bits are missing.
     pub(crate) fn switch(&mut self, bits: &mut Bits) -> bool {
         let mut ahead = *bits;
         let Some(symbol) = self.types_code.read(0, &mut ahead) else { return false };

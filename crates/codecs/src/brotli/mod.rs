@@ -1,12 +1,12 @@
 //! BROTLI: exactly one stream (RFC 7932).
 //!
-//! The format puts no frame around a stream and lets none follow another, so whatever comes after it is an error. (The
-//! reference library's one-call decoder, which Arrow C++ uses, ignores it.) The extension with windows of up to 1 GiB, which
-//! the RFC does not have, is refused.
+//! The format has no frames and allows only one stream, so anything after it is an error. (The reference library's
+//! one-call decoder, which Arrow C++ uses, ignores it.) The extension with windows of up to 1 GiB, which the RFC does
+//! not have, is refused.
 //!
-//! The reference library and its translations decode into a ring buffer until it is full, whatever the output's size; a
-//! hostile stream, whose commands take no bits at all, so makes steps of 80 ms. So the stream is decoded here, straight into
-//! the page. The dictionary and its transforms are those of `brotli-decompressor`.
+//! The reference library and its translations decode into a ring buffer until it is full, whatever the output's size;
+//! so a hostile stream, whose commands take no bits at all, causes steps of 80 ms. Therefore the stream is decoded
+//! here, straight into the page. The dictionary and its transforms are those of `brotli-decompressor`.
 
 mod codes;
 mod header;
@@ -32,14 +32,14 @@ use crate::pieces::Format;
 pub(crate) struct Brotli {
     expect: Expect,
     bits: Bits,
-    /// How far back a copy may reach, by the stream's header.
+    /// The maximum distance of a copy, by the stream's header.
     window: usize,
     /// The current metablock is the last.
     last: bool,
     /// Bytes that the metablock still has to become.
     left: usize,
     header: Header,
-    /// The last four distances, the last one first.
+    /// The last four distances, the latest first.
     distances: [usize; 4],
     produced: usize,
     /// The last byte produced, and the one before.
@@ -54,7 +54,7 @@ struct Word {
     written: usize,
 }
 
-/// The longest word, 24 bytes, with the longest prefix and suffix, and room for copies of whole words.
+/// The longest word, 24 bytes, with the longest prefix and suffix, and room to copy words in fixed sizes.
 const WORD_BYTES_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy)]
@@ -94,17 +94,17 @@ enum Expect {
     End,
 }
 
-/// What the RFC takes off a window's size: so that decoders may have a ring buffer of a power of two.
+/// The RFC subtracts this from a window's size, so that decoders may use a ring buffer whose size is a power of two.
 const WINDOW_GAP: usize = 16;
 
-/// The first distances, the last one first.
+/// The initial distances, the latest first.
 const FIRST_DISTANCES: [usize; 4] = [4, 11, 15, 16];
 
-/// The fewest and the most letters of a dictionary's word.
+/// Minimum and maximum letters of a dictionary word.
 const WORD_LETTERS_MIN: usize = 4;
 const WORD_LETTERS_MAX: usize = 24;
 
-/// Input that is worth beginning a run of commands for.
+/// Minimum input that is worth beginning a run of commands for.
 const RUN_INPUT_MIN: usize = 2 * INPUT_MIN;
 /// Bytes of input that a command and a distance need: two loads of eight for the former, one for the latter, and what
 /// these leave behind.
@@ -116,7 +116,7 @@ const SHORT_COPY_MAX: usize = 512;
 const LITERALS_TOO_MANY: &str = "a metablock has more literals than bytes";
 const COPY_TOO_LONG: &str = "a copy extends beyond its metablock";
 
-/// What a command, one that is decoded with care, a switch of blocks and a word cost, in elements.
+/// The costs of a command, of one that is decoded with care, of a switch of blocks and of a word, in elements.
 const COMMAND_ELEMENTS: usize = 1;
 const CAREFUL_ELEMENTS: usize = 4;
 const SWITCH_ELEMENTS: usize = 2;
@@ -142,12 +142,12 @@ impl Default for Brotli {
 impl Format for Brotli {
     const CODEC: Codec = Codec::Brotli;
 
-    /// A metablock becomes up to 2^24 bytes. At the least it takes 77 bits (RFC 7932, section 9.2): 28 for its length and
-    /// kind, 3 for block types that there are none of, 8 for distances and contexts' modes, 2 for single trees, and 12, 14
-    /// and 10 for prefix codes of one symbol each, which then take no bits.
+    /// A metablock becomes up to 2^24 bytes. It takes at least 77 bits (RFC 7932, section 9.2): 28 for its length and
+    /// kind, 3 for the absence of block types, 8 for distances and context modes, 2 for single trees, and 12, 14 and 10
+    /// for prefix codes of one symbol each, which then take no bits.
     const RATIO_MAX: Ratio = Ratio { output: (1 << 24) * 8, input: 77 };
 
-    /// Measured (`examples/prices.rs`): literals and copies at 2 to 9 ns, in blocks of one at four times as much.
+    /// Measured (`examples/prices.rs`): literals and copies at 2 to 9 ns, in blocks of one, four times as long.
     const PRICE: Price = Price { kib: 150, kilovalue: 8 << 10 };
 
     /// The largest window.
@@ -161,7 +161,7 @@ impl Format for Brotli {
     fn decode(&mut self, input: &[u8], page: &Page, room: &mut Room<'_>) -> Result<(usize, Stop)> {
         let mut at = 0;
         loop {
-            // What is not compressed is not read by bits.
+            // Uncompressed data are not read bit by bit.
             if !matches!(self.expect, Expect::Stored | Expect::Metadata { .. } | Expect::End) {
                 at += self.bits.fill(&input[at..]);
             }
@@ -198,7 +198,7 @@ impl Format for Brotli {
     }
 
     fn history_bytes(&self) -> Option<usize> {
-        // Of a page that is ended nothing is known of the next one.
+        // Once a page has ended, nothing is known about the next one.
         (self.window > 0 && !self.may_end()).then_some(self.window)
     }
 
@@ -298,14 +298,14 @@ impl Brotli {
         Ok(None)
     }
 
-    /// Decodes commands, until the metablock ends or something stops it.
+    /// Decodes commands until the metablock ends or something stops it.
     fn commands(&mut self, input: &[u8], at: &mut usize, room: &mut Room<'_>) -> Result<Option<Stop>, Fault> {
         let mut is_far = true;
         loop {
             *at += self.bits.fill(&input[*at..]);
             match self.expect {
                 Expect::Command if is_far && self.left > 0 && input.len() - *at >= RUN_INPUT_MIN => {
-                    // What it leaves is decoded with care.
+                    // The rest is decoded with care.
                     is_far = false;
                     *at += self.run(&input[*at..], room);
                 }
@@ -404,7 +404,7 @@ impl Brotli {
         }
     }
 
-    /// Decodes literals: how many are left, and why it stopped, if it did.
+    /// Decodes literals. Returns how many are left, and why it stopped, if it did.
     fn literals(
         &mut self,
         mut left: usize,
@@ -462,7 +462,7 @@ impl Brotli {
         (0, None)
     }
 
-    /// Reads where a copy is from; false where bits are missing.
+    /// Reads a copy's distance; false if bits are missing.
     fn distance(
         &mut self,
         copy: usize,
@@ -503,7 +503,7 @@ impl Brotli {
             };
             self.bits = ahead;
             blocks.left -= 1;
-            // The last distance again is not a new one.
+            // Repeating the last distance does not make it a new one.
             if symbol > 0 && distance <= self.window.min(self.produced) {
                 let [last, second, third, _] = self.distances;
                 self.distances = [distance, last, second, third];
@@ -575,7 +575,7 @@ impl Brotli {
     }
 }
 
-/// A distance made of one of the last four; 0 where there is none.
+/// A distance derived from one of the last four; 0 if it is invalid.
 fn recent(distances: [usize; 4], symbol: usize) -> usize {
     let by = 1 + (symbol.saturating_sub(4) % 6) / 2;
     match symbol {
@@ -587,7 +587,7 @@ fn recent(distances: [usize; 4], symbol: usize) -> usize {
     }
 }
 
-/// How large a stream's window is, as a power of two; 0 for a large window. `None` where bits are missing.
+/// A stream's window size, as a power of two; 0 for a large window. `None` if bits are missing.
 fn window(bits: &mut Bits) -> Option<u32> {
     if number(bits, 1)? == 0 {
         return Some(16);
@@ -619,7 +619,7 @@ enum Start {
     },
 }
 
-/// Reads a metablock's start. `None` where bits are missing.
+/// Reads a metablock's start. `None` if bits are missing.
 fn metablock(bits: &mut Bits) -> Result<Option<Start>, Fault> {
     let mut start = || {
         let last = number(bits, 1)? == 1;

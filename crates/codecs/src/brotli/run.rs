@@ -1,4 +1,4 @@
-//! Commands while they are easy.
+//! Decodes commands while they are easy.
 
 use marquetry_base::cast::{low_u8, usize_of_u32};
 use marquetry_kernels::lz::{Bits, copy_back};
@@ -10,12 +10,13 @@ use super::{
 };
 use crate::block::Room;
 
-/// Literals that need not be stopped in their middle.
+/// Literals that need not be interruptible.
 const LITERALS_MAX: usize = 512;
 
 impl Brotli {
-    /// Decodes whole commands as long as they are far from the ends of input and room, of the metablock and of blocks, and
-    /// copy from the stream. Leaves the decoder in any state of a command. The bytes of `input` consumed.
+    /// Decodes complete commands as long as they are far from the ends of input and room, of the metablock and of
+    /// blocks, and copy from the stream. It may leave the decoder in any state of a command. Returns the bytes of
+    /// `input` consumed.
     pub(super) fn run(&mut self, input: &[u8], room: &mut Room<'_>) -> usize {
         let super::Header { blocks, maps, modes, plain, literal_starts, postfix_bits, direct, .. } =
             &mut self.header;
@@ -137,7 +138,7 @@ impl Brotli {
                     recents = [distance, recents[0], recents[1], recents[2]];
                 }
             }
-            // (The first distances of a stream may be beyond its start, even those that are used again.)
+            // (The initial distances of a stream may be beyond its start, even if they are reused.)
             if distance > reach {
                 expect = Expect::Distance { copy, reuse };
                 break;
@@ -173,12 +174,12 @@ struct Reader<'input> {
     input: &'input [u8],
     at: usize,
     buffer: u64,
-    /// Bits that count; those above are the input's next ones, and are read again.
+    /// Valid bits; those above are the input's next ones, and will be read again.
     count: u32,
 }
 
 impl Reader<'_> {
-    /// Reads to 56 bits or more, if there are eight bytes.
+    /// Reads up to at least 56 bits, if there are eight bytes.
     #[inline(always)]
     fn fill(&mut self) {
         if let Some(&next) = self.input.get(self.at..).and_then(|input| input.first_chunk()) {
@@ -202,7 +203,7 @@ impl Reader<'_> {
         usize_of_u32(marquetry_base::cast::low_u32(number))
     }
 
-    /// The bits that are left, less whole bytes, and the bytes consumed.
+    /// The bits that are left, without complete bytes, and the bytes consumed.
     fn end(self) -> (Bits, usize) {
         let back = (self.count >> 3).min(u32::try_from(self.at).unwrap_or(u32::MAX));
         let count = self.count - 8 * back;

@@ -1,6 +1,6 @@
-//! What RFC 7932 gives as tables.
+//! The tables of RFC 7932.
 
-/// A length or count: its least value, and how many bits are added to it.
+/// A length or count: its minimum, and the number of bits that are added to it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Range {
     pub(crate) base: u32,
@@ -17,7 +17,7 @@ const INSERTS: [Range; 24] =
 const COPIES: [Range; 24] =
     ranges([0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 7, 8, 9, 10, 24], 2);
 
-/// Ranges one behind the other.
+/// Consecutive ranges.
 const fn ranges<const N: usize>(bits: [u32; N], mut base: u32) -> [Range; N] {
     let mut ranges = [Range { base: 0, bits: 0 }; N];
     let mut at = 0;
@@ -40,7 +40,7 @@ pub(crate) struct Command {
 pub(crate) static COMMANDS: [Command; 704] = commands();
 
 const fn commands() -> [Command; 704] {
-    // The upper bits of a symbol choose three bits more of either.
+    // The upper bits of a symbol select three more bits of each.
     const INSERT_CELLS: [usize; 11] = [0, 0, 0, 0, 8, 8, 0, 16, 8, 16, 16];
     const COPY_CELLS: [usize; 11] = [0, 8, 0, 8, 0, 8, 16, 0, 16, 8, 16];
     let mut commands = [Command { insert: INSERTS[0], copy: COPIES[0] }; 704];
@@ -59,7 +59,7 @@ const fn commands() -> [Command; 704] {
 /// Commands below this one reuse the last distance.
 pub(crate) const COMMANDS_WITH_DISTANCE: usize = 128;
 
-/// The context of a literal, by mode: a table by the last byte, and one by the byte before. Section 7.1.
+/// The context of a literal, by mode: a table for the last byte, and one for the byte before it. Section 7.1.
 pub(crate) static LITERAL_CONTEXTS: [[[u8; 256]; 2]; 4] =
     [[low_bits(), [0; 256]], [high_bits(), [0; 256]], [UTF8_LAST, UTF8_BEFORE], [signed(3), signed(0)]];
 

@@ -10,13 +10,13 @@ use super::stream::{Called, Stream};
 
 pub(super) const LEVELS: Levels = Levels { least: 0, most: 11, default: BOUNDED_QUALITY_MAX };
 
-/// Writer of a page that is one stream.
+/// Writes a page as one stream.
 pub(crate) struct Brotli {
     quality: i32,
     state: Box<BrotliEncoderStateStruct<StandardAlloc>>,
 }
 
-/// What bytes and calls cost, by quality. Measured (`examples/compress.rs`).
+/// The prices of bytes and calls, by quality. Measured (`examples/compress.rs`).
 const PRICE_FASTEST: Price = Price { kib: 6_000, kilovalue: 30_000 << 10 };
 const PRICE_FAST: Price = Price { kib: 12_000, kilovalue: 50_000 << 10 };
 const PRICE_USUAL: Price = Price { kib: 24_000, kilovalue: 50_000 << 10 };
@@ -24,8 +24,8 @@ const PRICE_HIGH: Price = Price { kib: 60_000, kilovalue: 100_000 << 10 };
 const PRICE_HIGHER: Price = Price { kib: 800_000, kilovalue: 500_000 << 10 };
 const PRICE_BEST: Price = Price { kib: 9_000_000, kilovalue: 5_000_000 << 10 };
 
-/// The bytes of a chunk and the price of a quality. Up to [`BOUNDED_QUALITY_MAX`] chunks are as large as a step's budget allows; beyond,
-/// a step is a chunk, which takes milliseconds, and at 11 as many as 400.
+/// The bytes of a chunk and the price of a quality. Up to [`BOUNDED_QUALITY_MAX`], chunks are as large as a step's
+/// budget allows; above it, a step is a chunk, which takes milliseconds, and up to 400 ms at 11.
 const fn effort(quality: i32) -> (usize, Price) {
     match quality {
         ..=1 => (32 << 10, PRICE_FASTEST),
@@ -50,7 +50,7 @@ impl Stream for Brotli {
     fn start(&mut self, uncompressed: usize) -> Result<()> {
         *self.state = BrotliEncoderStateStruct::new(StandardAlloc::default());
         let hint = u32::try_from(uncompressed).unwrap_or(u32::MAX);
-        // A window that holds the page, 16 bytes less than a power of two; 2^22 at most, as is usual.
+        // A window that holds the page, minus 16 bytes from a power of two; at most 2^22, as is usual.
         let window = (uncompressed + 16).max(2).next_power_of_two().ilog2().clamp(10, 22);
         let set = [
             (BrotliEncoderParameter::BROTLI_PARAM_QUALITY, self.quality.unsigned_abs()),
@@ -104,7 +104,7 @@ impl Stream for Brotli {
         uncompressed + 16 * (uncompressed / self.chunk_bytes() + 2) + 16
     }
 
-    /// The library does not tell, and releases nearly all of it after a page.
+    /// The library does not report it, and releases nearly all of it after a page.
     fn held_bytes(&self) -> usize {
         size_of::<BrotliEncoderStateStruct<StandardAlloc>>()
     }

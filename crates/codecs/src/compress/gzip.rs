@@ -9,13 +9,13 @@ use super::stream::{Called, Stream};
 
 pub(super) const LEVELS: Levels = Levels { least: 0, most: 9, default: 6 };
 
-/// Writer of a page that is one member.
+/// Writes a page as one member.
 pub(crate) struct Gzip {
     level: i32,
     deflate: Deflate,
     crc: Hasher,
     length: u64,
-    /// What is to be written of the frame, and how much of it was.
+    /// The part of the frame to be written, and how much of it was.
     frame: [u8; HEADER_BYTES],
     frame_bytes: usize,
     written: usize,
@@ -29,8 +29,8 @@ const TRAILER_BYTES: usize = 8;
 /// Deflate, no flags, no time, no hint, an unknown system.
 const HEADER: [u8; HEADER_BYTES] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
-/// What bytes and calls cost, by level. Measured (`examples/compress.rs`): the longest call is one that also writes a block of 16,384
-/// symbols, and one at level 8 of periodic data.
+/// The prices of bytes and calls, by level. Measured (`examples/compress.rs`): the longest calls are one that also
+/// writes a block of 16,384 symbols, and one at level 8 with periodic data.
 const PRICE_FASTEST: Price = Price { kib: 14_000, kilovalue: 40_000 << 10 };
 const PRICE_FAST: Price = Price { kib: 15_000, kilovalue: 60_000 << 10 };
 const PRICE_USUAL: Price = Price { kib: 30_000, kilovalue: 60_000 << 10 };
@@ -121,13 +121,13 @@ impl Stream for Gzip {
         Ok(Called { consumed, produced, is_done })
     }
 
-    /// Stored blocks, as all levels fall back to them: 5 bytes for each 16 KiB or more, and less than one for 64 bytes where one
-    /// level does not.
+    /// Stored blocks, which all levels fall back to: 5 bytes for each 16 KiB or more, and less than one per 64 bytes at
+    /// the one level that does not.
     fn bound(&self, uncompressed: usize) -> usize {
         uncompressed + uncompressed / 8 + 64 + HEADER_BYTES + TRAILER_BYTES
     }
 
-    /// zlib-rs does not tell: a window of twice 32 KiB, two tables, and pending output.
+    /// zlib-rs does not report it: a window of twice 32 KiB, two tables, and pending output.
     fn held_bytes(&self) -> usize {
         const { (64 << 10) + (128 << 10) + (64 << 10) + (64 << 10) }
     }

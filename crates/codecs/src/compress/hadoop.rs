@@ -1,19 +1,19 @@
-//! Hadoop's framing, of blocks of one chunk each: what readers of the deprecated LZ4 understand. See `crate::hadoop`.
+//! Hadoop's framing, in blocks of one chunk each, as readers of the deprecated LZ4 expect. See `crate::hadoop`.
 //!
-//! A chunk's size comes before it, so each is compressed before any of it is handed out.
+//! A chunk's size precedes it, so each is compressed before any of it is returned.
 
 use marquetry_base::{Budget, Compressor, Error, Progress, Result, Status};
 
 use super::page::{Pack, Plain};
 
-/// The compressor of pages of such blocks, by one of the chunks in them.
+/// Compresses pages of such blocks, with `C` for their chunks.
 pub(crate) struct Hadoop<C> {
     chunks: C,
     /// Where the current block begins, and how many of its bytes were consumed.
     block_at: usize,
     consumed: usize,
     state: State,
-    /// Sizes and chunk; what was made of it, and how much was handed out.
+    /// Sizes and chunk; the compressed bytes, and how many of them were returned.
     block: Vec<u8>,
     made: usize,
     handed: usize,
@@ -26,7 +26,7 @@ enum State {
     HandingOut,
 }
 
-/// Hadoop's buffer is of 256 KiB. Smaller blocks come out sooner, and cost a reader less memory.
+/// Hadoop's buffer has 256 KiB. Smaller blocks are available sooner, and cost a reader less memory.
 const BLOCK_BYTES: usize = 128 << 10;
 
 const SIZES_BYTES: usize = crate::hadoop::BLOCK_HEADER_BYTES;
@@ -73,7 +73,7 @@ impl<C: Compressor> Pack for Hadoop<C> {
         let status = loop {
             let length = BLOCK_BYTES.min(page.length() - self.block_at);
             match self.state {
-                // A page of nothing is a block of nothing.
+                // An empty page is an empty block.
                 State::Between if length == 0 && self.block_at > 0 => break Status::End,
                 State::Between => {
                     self.chunks.start(length)?;

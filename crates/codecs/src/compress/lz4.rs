@@ -6,18 +6,18 @@ use marquetry_kernels::lz::pack::{Cursor, Input, Packed, Sequence, Table};
 
 use super::sequences::{Format, Part};
 
-/// Writer of a page that is one LZ4 block.
+/// Writes a page as one LZ4 block.
 #[derive(Debug)]
 pub(crate) struct Lz4 {
     sequence: Sequence,
     next: Next,
 }
 
-/// What comes next of a sequence.
+/// The next part of a sequence.
 #[derive(Debug, Clone, Copy)]
 enum Next {
     Token,
-    /// What of a length did not fit into the token; then what it is the length of.
+    /// The part of a length that did not fit into the token; then what it is the length of.
     LiteralsLength(usize),
     Literals,
     Offset,
@@ -32,10 +32,12 @@ impl Default for Lz4 {
 }
 
 impl Format for Lz4 {
-    /// Measured (`examples/compress.rs`), but for matches, whose price is what pages of short strings were seen to take beside it on a busy machine.
+    /// Measured (`examples/compress.rs`), except for matches, whose price is what pages of short strings cost on a busy
+    /// machine.
     const PRICE: Price = Price { kib: 800, kilovalue: 16 << 10 };
 
-    /// "The last 5 bytes are always literals." (That no match begins in the last 12 follows from what is looked at.)
+    /// "The last 5 bytes are always literals." (That no match begins in the last 12 follows from where matches are
+    /// searched.)
     const LITERALS_AT_END: usize = 5;
 
     const LITERALS_MAX: Option<usize> = None;
@@ -97,7 +99,7 @@ impl Format for Lz4 {
     }
 }
 
-/// The next bytes of a length, and what then is left of it.
+/// The next bytes of a length, and the rest of it.
 fn length_part(rest: usize) -> (Part, Option<usize>) {
     const FULL: usize = 255;
     let full = (rest / FULL).min(8);

@@ -17,10 +17,10 @@ use page::Paged;
 use sequences::Sequences;
 use stream::Streamed;
 
-/// The levels of a codec; `None` for one that has none, and is always as fast as can be.
+/// The levels of a codec; `None` for one without levels, which is always as fast as possible.
 ///
-/// Defaults are what is small for its time. (Others take 1 or 3 for ZSTD, 6 or 9 for GZIP, 1 or 8 for BROTLI. ZSTD's 3 takes as long
-/// as 1 on pages of real columns, and makes them a tenth smaller.)
+/// Defaults are small for the time that they take. (Others use 1 or 3 for ZSTD, 6 or 9 for GZIP, 1 or 8 for BROTLI.
+/// ZSTD's 3 takes as long as 1 on pages of real columns, and makes them a tenth smaller.)
 pub const fn levels(codec: Codec) -> Option<Levels> {
     match codec {
         Codec::Gzip => Some(gzip::LEVELS),
@@ -30,8 +30,9 @@ pub const fn levels(codec: Codec) -> Option<Levels> {
     }
 }
 
-/// The highest level at which no step of a codec costs more than the default budget. Above it a step is as long as the library takes
-/// for a block of 32 KiB: for ZSTD up to a millisecond from 7 on and 40 at 19; for BROTLI two at 6, 9 at 8, 400 at 11.
+/// The highest level at which no step of a codec costs more than the default budget. Above it a step takes as long as
+/// the library's call for a block of 32 KiB: for ZSTD up to a millisecond from 7 on and 40 at 19; for BROTLI two at 6,
+/// 9 at 8, 400 at 11.
 pub const fn bounded_level_max(codec: Codec) -> Option<i32> {
     match codec {
         Codec::Gzip => Some(gzip::LEVELS.most),
@@ -55,7 +56,7 @@ pub(crate) fn compressor(codec: Codec, level: Option<i32>) -> Result<Box<dyn Com
     })
 }
 
-/// Another compressor for `codec`, if there is one: of SNAPPY, one that looks for long matches.
+/// The other compressor for `codec`, if any: for SNAPPY, one that looks for long matches.
 pub(crate) fn other_compressor(codec: Codec) -> Result<Option<Box<dyn Compressor>>> {
     Ok(match codec {
         Codec::Snappy => Some(Box::new(Paged::new(Sequences::<snappy::Snappy<true>>::new()?))),
@@ -63,7 +64,7 @@ pub(crate) fn other_compressor(codec: Codec) -> Result<Option<Box<dyn Compressor
     })
 }
 
-/// The level that is meant; 0 where there are none.
+/// The level to use; 0 if the codec has none.
 fn checked(codec: Codec, level: Option<i32>) -> Result<i32> {
     match (levels(codec), level) {
         (Some(levels), None) => Ok(levels.default),

@@ -1,13 +1,13 @@
-//! The page that a compressor works on, and what holds it to the order of calls.
+//! The page that a compressor works on, and the checks on the order of calls.
 
 use marquetry_base::{Budget, Compressor, Error, Progress, Result, Status};
 
-/// What compresses pages, of which [`Paged`] keeps account.
+/// Compresses pages, under the checks of [`Paged`].
 pub(crate) trait Pack: Send {
     /// Begins a page of `uncompressed` bytes.
     fn start(&mut self, uncompressed: usize) -> Result<()>;
 
-    /// Compresses on, as [`Compressor::step`] does; what it consumes it tells the page, too.
+    /// Continues to compress, as [`Compressor::step`] does; it also reports consumed bytes to the page.
     fn pack(
         &mut self,
         page: &mut Plain,
@@ -16,14 +16,14 @@ pub(crate) trait Pack: Send {
         budget: &mut Budget<'_>,
     ) -> Result<Progress>;
 
-    /// The most that a page of so many bytes becomes.
+    /// The maximum compressed size of a page of `uncompressed` bytes.
     fn bound(&self, uncompressed: usize) -> usize;
 
     /// Bytes of memory that it holds.
     fn held_bytes(&self) -> usize;
 }
 
-/// A compressor that is held to the order of calls and to what it is told.
+/// A compressor with checks on the order of calls and on announced lengths.
 pub(crate) struct Paged<P> {
     page: Plain,
     pack: P,
@@ -67,19 +67,19 @@ pub(crate) struct Plain {
     /// Its bytes, and those that were consumed.
     length: usize,
     consumed: usize,
-    /// The first bytes shown were all that there are; `None` before any were.
+    /// Whether the first bytes passed were the complete page; `None` before any were.
     whole: Option<bool>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// No page was started, or the last one ended.
+    /// No page was started, or the last one has ended.
     Idle,
     Working,
     Failed(Error),
 }
 
-/// A page's header has 32 bits for its length, and a sign.
+/// A page's length has 32 bits in its header, with a sign.
 const PAGE_BYTES_MAX: usize = i32::MAX.cast_unsigned() as usize;
 
 impl Plain {
@@ -103,7 +103,7 @@ impl Plain {
         self.state = State::Failed(error.clone());
     }
 
-    /// Runs a step's work: keeps it to the order of calls and to the announced length, and keeps its failure.
+    /// Runs a step's work: checks the order of calls and the announced length, and makes errors sticky.
     pub(crate) fn step(
         &mut self,
         input: usize,
@@ -148,7 +148,7 @@ impl Plain {
         self.length - self.consumed
     }
 
-    /// True when each step is shown the whole page.
+    /// True if each step gets the complete page.
     pub(crate) fn is_whole(&self) -> bool {
         self.whole == Some(true)
     }

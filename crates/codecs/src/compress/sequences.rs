@@ -1,9 +1,9 @@
-//! Pages of sequences, literals and a match each, that are written in pieces of any size: what the compressors of Snappy and LZ4
-//! have in common.
+//! Pages of sequences (literals and a match each) that are written in pieces of any size: what the compressors of
+//! Snappy and LZ4 have in common.
 //!
-//! A kernel finds sequences, and writes those that are easily written. What it leaves (room is short, or literals are many) is
-//! written here part by part. Which sequences there are depends on the page alone. Where the page is shown in pieces, a window of
-//! it is kept: what matches refer to, and as far ahead as one may be long.
+//! A kernel finds sequences, and writes the easy ones. The others (little room, or many literals) are written here,
+//! part by part. The sequences depend only on the page. If the page arrives in pieces, a window of it is kept: what
+//! matches refer to, and as many bytes ahead as a match may have.
 
 use marquetry_base::{Budget, Error, Price, Progress, Result, Status};
 use marquetry_kernels::lz::pack::{Cursor, DISTANCE_MAX, Input, LENGTH_MAX, MARGIN, Packed, Sequence, Table};
@@ -12,55 +12,56 @@ use super::page::{Pack, Plain};
 
 /// A format of sequences.
 pub(crate) trait Format: Send + Default {
-    /// What bytes of the page and matches cost.
+    /// The prices of the page's bytes and of matches.
     const PRICE: Price;
 
     /// How many bytes at the page's end must be literals.
     const LITERALS_AT_END: usize;
 
-    /// How many literals are written on their own once there are more; they are not many more than
-    /// [`HISTORY_BYTES`]. `None` where literals belong to the match behind them.
+    /// Literals are written on their own once there are more; then there are not many more than [`HISTORY_BYTES`].
+    /// `None` if literals belong to the match after them.
     const LITERALS_MAX: Option<usize>;
 
-    /// The most that a page of so many bytes becomes.
+    /// The maximum compressed size of a page of `uncompressed` bytes.
     fn bound(uncompressed: usize) -> usize;
 
-    /// Begins a page: the bytes that it starts with, and how many there are.
+    /// Begins a page. Returns the bytes that it starts with.
     fn start(&mut self, uncompressed: usize) -> Part;
 
-    /// Finds sequences and writes what is easy.
+    /// Finds sequences and writes the easy ones.
     fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table, output: &mut [u8]) -> Packed;
 
-    /// Begins to write a sequence. One without a match is the page's last, or one of [`LITERALS_MAX`](Format::LITERALS_MAX).
+    /// Begins to write a sequence. Without a match it is the page's last, or one of
+    /// [`LITERALS_MAX`](Format::LITERALS_MAX).
     fn begin(&mut self, sequence: Sequence);
 
-    /// What of it is to be written next.
+    /// The next part of it to write.
     fn part(&mut self) -> Option<Part>;
 }
 
 /// A part of what is written with care.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Part {
-    /// The first so many of these bytes.
+    /// The first of these bytes, and how many.
     Bytes([u8; 8], usize),
-    /// The next so many literals.
+    /// The next literals, and how many.
     Literals(usize),
 }
 
-/// What writing with care costs: bytes of literals, which are copied, and parts.
+/// The price of writing with care: bytes of literals, which are copied, and parts.
 pub(crate) const CARE_PRICE: Price = Price { kib: 100, kilovalue: 8 << 10 };
 
 /// Bytes of a slice.
 const SLICE_BYTES_MAX: usize = 64 << 10;
 const SLICE_BYTES_MIN: usize = 4 << 10;
 
-/// What is kept of a page behind the place that is looked at: what matches refer to, and literals not yet written.
+/// What is kept of a page before the current position: what matches refer to, and literals not yet written.
 pub(crate) const HISTORY_BYTES: usize = DISTANCE_MAX + 1 + SLICE_BYTES_MIN;
 
-/// What must be seen before it.
+/// Bytes that must be available after it.
 const AHEAD_BYTES: usize = LENGTH_MAX + MARGIN;
 
-/// The window's size: as much again is found in it before it moves on.
+/// The window's size: this many more bytes are searched before it moves on.
 const WINDOW_BYTES: usize = 192 << 10;
 
 const _: () = assert!(WINDOW_BYTES >= HISTORY_BYTES + AHEAD_BYTES + SLICE_BYTES_MAX);
@@ -130,7 +131,7 @@ impl<F: Format> Pack for Sequences<F> {
         budget: &mut Budget<'_>,
     ) -> Result<Progress> {
         let length = page.length();
-        // A byte takes a match at the worst.
+        // At worst, each byte is a match.
         let worst = Price::per_kib(F::PRICE.kib.saturating_add(F::PRICE.kilovalue / 4));
         let (mut consumed, mut produced) = (0, 0);
         let status = loop {
@@ -182,7 +183,7 @@ impl<F: Format> Pack for Sequences<F> {
                 }
                 if let Some(most) = F::LITERALS_MAX
                     && !self.writer.is_busy()
-                    // What is passed over may end behind the page.
+                    // Skipped bytes may end after the page.
                     && self.cursor.at.min(length) - self.cursor.anchor >= most
                 {
                     self.cursor.anchor += most;
@@ -220,7 +221,7 @@ impl<F: Format> Writer<F> {
         self.part.is_some()
     }
 
-    /// Begins to write a sequence that ends there.
+    /// Begins to write a sequence that ends at `end`.
     fn begin(&mut self, sequence: Sequence, end: usize) -> Result<()> {
         let Some(from) = end.checked_sub(sequence.length + sequence.literals) else {
             return Err(Error::internal("a sequence that begins before its page"));
@@ -236,7 +237,7 @@ impl<F: Format> Writer<F> {
         self.written = 0;
     }
 
-    /// Writes parts while there is room: how many bytes that makes, and how many parts.
+    /// Writes parts while there is room. Returns the number of bytes and of parts.
     fn write(
         &mut self,
         bytes: &[u8],
@@ -281,13 +282,14 @@ impl<F: Format> Writer<F> {
     }
 }
 
-/// The part of a page that is kept where it comes in pieces.
+/// The part of a page that is kept if it arrives in pieces.
 #[derive(Debug, Default)]
 struct Window {
     bytes: Vec<u8>,
     /// The place in the page of the first of them.
     base: usize,
-    /// Literals that were moved out of it, up to `base`, in pieces of at most [`WINDOW_BYTES`]; and where the first begin.
+    /// Literals that were moved out of it, up to `base`, in pieces of at most [`WINDOW_BYTES`]; and the position of the
+    /// first.
     gone: std::collections::VecDeque<(usize, Vec<u8>)>,
 }
 
@@ -302,14 +304,15 @@ impl Window {
         (&self.bytes, self.base)
     }
 
-    /// The literals from `place` on that were moved out, as far as they stand together.
+    /// The literals from `place` on that were moved out, as far as they are contiguous.
     fn gone(&self, place: usize) -> Option<&[u8]> {
         let index = self.gone.partition_point(|(start, _)| *start <= place).checked_sub(1)?;
         let (start, bytes) = self.gone.get(index)?;
         bytes.get(place - start..)
     }
 
-    /// Takes bytes of a page of `length`, and moves on for them where all room is taken: how many, and how many it moved.
+    /// Takes bytes of a page of `length`, and makes room for them if necessary. Returns how many it took, and how many
+    /// it moved.
     fn fill(&mut self, input: &[u8], length: usize, cursor: Cursor) -> Result<(usize, usize)> {
         if input.is_empty() {
             return Ok((0, 0));
@@ -329,7 +332,7 @@ impl Window {
         Ok((take, moved))
     }
 
-    /// Lets go of what is behind, but for literals that are yet to be written.
+    /// Releases what is no longer needed, except literals that are still to be written.
     fn move_on(&mut self, cursor: Cursor) -> Result<()> {
         let keep_from = cursor.at.saturating_sub(HISTORY_BYTES).min(self.base + self.bytes.len());
         let leaves = keep_from.saturating_sub(self.base);

@@ -1,6 +1,7 @@
 //! SNAPPY: one raw block. google/snappy, format_description.txt.
 //!
-//! Google's encoder forgets everything every 64 KiB; here matches refer to whatever is less than 64 KiB back, as the format lets them.
+//! Google's encoder forgets everything every 64 KiB; here matches refer to anything less than 64 KiB back, as the
+//! format allows.
 
 use marquetry_base::Price;
 use marquetry_kernels::lz::pack::{Cursor, Input, Packed, Sequence, Table};
@@ -8,7 +9,7 @@ use marquetry_kernels::lz::snappy;
 
 use super::sequences::{Format, Part};
 
-/// Writer of a page that is one Snappy block, of long matches if `LONG`.
+/// Writes a page as one Snappy block, with long matches if `LONG`.
 #[derive(Debug)]
 pub(crate) struct Snappy<const LONG: bool> {
     left: Sequence,
@@ -22,18 +23,20 @@ impl<const LONG: bool> Default for Snappy<LONG> {
     }
 }
 
-/// Literals of one element: their number takes at most two bytes behind the tag.
+/// Literals of one element: their number takes at most two bytes after the tag.
 const LITERALS_MAX: usize = 1 << 16;
 
 impl<const LONG: bool> Format for Snappy<LONG> {
-    /// Measured (`examples/compress.rs`), but for matches, whose price is what pages of short strings were seen to take beside it on a busy machine.
+    /// Measured (`examples/compress.rs`), except for matches, whose price is what pages of short strings cost on a busy
+    /// machine.
     const PRICE: Price = Price { kib: 800, kilovalue: 16 << 10 };
 
     const LITERALS_AT_END: usize = 0;
 
     const LITERALS_MAX: Option<usize> = Some(LITERALS_MAX);
 
-    /// The length, and tags of literals: one of more than 60 and the match behind it are a byte larger than what they stand for.
+    /// The length, and tags of literals: more than 60 literals and the match after them may take one byte more than
+    /// they represent.
     fn bound(uncompressed: usize) -> usize {
         5 + uncompressed + uncompressed / 64 + 3
     }

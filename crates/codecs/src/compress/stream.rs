@@ -1,8 +1,8 @@
 //! Pages that a library compresses as a stream: what the compressors of GZIP, ZSTD and BROTLI have in common.
 //!
-//! The library is given chunks of a fixed size, at fixed places of the page, and always the same room. So what it makes of them
-//! does not depend on how the host cuts its input and room; and as it works on no more than a chunk at once, a step is as short as a
-//! chunk is. Nothing is copied where the host shows a whole chunk and gives as much room.
+//! The library gets chunks of a fixed size, at fixed positions of the page, and always the same room. So its output
+//! does not depend on how the host splits input and room; and since it works on at most one chunk per call, a step is
+//! as short as a chunk. Nothing is copied if the host passes a complete chunk and as much room.
 
 use marquetry_base::{Budget, Error, Price, Progress, Result, Status};
 
@@ -16,45 +16,45 @@ pub(crate) trait Stream: Send {
     /// Bytes of a chunk.
     fn chunk_bytes(&self) -> usize;
 
-    /// What a chunk's bytes cost, and a call.
+    /// The prices of a chunk's bytes, and of a call.
     fn price(&self) -> Price;
 
-    /// Takes what it was not yet given of a chunk, which is or is not the stream's last, and makes what it can of it.
+    /// Consumes the rest of a chunk, which may be the stream's `last`, and writes what it can.
     fn call(&mut self, chunk: &[u8], last: bool, room: &mut [u8]) -> Result<Called>;
 
-    /// The most that a page of so many bytes becomes.
+    /// The maximum compressed size of a page of `uncompressed` bytes.
     fn bound(&self, uncompressed: usize) -> usize;
 
     /// Bytes of memory that it holds.
     fn held_bytes(&self) -> usize;
 }
 
-/// What a call did.
+/// The result of a call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Called {
     /// Bytes of the chunk that it took.
     pub(crate) consumed: usize,
-    /// Bytes that it made.
+    /// Bytes produced.
     pub(crate) produced: usize,
-    /// The chunk is done with, the stream too if it was the last.
+    /// The chunk is done, and so is the stream if it was the last.
     pub(crate) is_done: bool,
 }
 
 /// The room of a call.
 const ROOM_BYTES: usize = 32 << 10;
 
-/// What copying costs, of input that comes in pieces and of output where room is short.
+/// The price of copying: input that arrives in pieces, and output if room is short.
 pub(crate) const COPY_PRICE: Price = Price::per_kib(100);
 
 /// The compressor of a [`Stream`].
 pub(crate) struct Streamed<S> {
     stream: S,
-    /// A chunk that comes in pieces.
+    /// A chunk that arrives in pieces.
     gathered: Vec<u8>,
-    /// Where the chunk begins in the page, and how many of its bytes were taken.
+    /// Where the chunk begins in the page, and how many of its bytes were consumed.
     chunk_at: usize,
     taken: usize,
-    /// What was made where the host gave less than [`ROOM_BYTES`], and how many bytes of it were handed out.
+    /// Output for which the host had less than [`ROOM_BYTES`], and how many bytes of it were returned.
     made: Vec<u8>,
     handed: usize,
     is_done: bool,
@@ -165,7 +165,7 @@ impl<S: Stream> Pack for Streamed<S> {
 }
 
 impl<S: Stream> Streamed<S> {
-    /// Hands out what was made: how much.
+    /// Copies output to the host's room, and returns how many bytes.
     fn hand_out(&mut self, room: &mut [u8]) -> usize {
         let left = &self.made[self.handed..];
         let take = left.len().min(room.len());
@@ -175,7 +175,7 @@ impl<S: Stream> Streamed<S> {
     }
 }
 
-/// Adds to what is gathered of `length` bytes.
+/// Adds `piece` to the bytes gathered so far, of `length` in total.
 fn gather(gathered: &mut Vec<u8>, piece: &[u8], length: usize) -> Result<()> {
     let more = length - gathered.len();
     gathered.try_reserve_exact(more).map_err(|_| Error::out_of_memory(more))?;
@@ -183,7 +183,7 @@ fn gather(gathered: &mut Vec<u8>, piece: &[u8], length: usize) -> Result<()> {
     Ok(())
 }
 
-/// Makes it `length` bytes long.
+/// Extends it to `length` bytes.
 fn grow(bytes: &mut Vec<u8>, length: usize) -> Result<()> {
     let more = length.saturating_sub(bytes.len());
     bytes.try_reserve_exact(more).map_err(|_| Error::out_of_memory(more))?;

@@ -1,7 +1,8 @@
-//! ZSTD: one Zstandard frame (RFC 8878), with its content's size and without a checksum, as other writers of Parquet have it.
+//! ZSTD: one Zstandard frame (RFC 8878), with its content's size and without a checksum, as other writers of Parquet
+//! write it.
 //!
-//! The library compresses a block at once, of up to 128 KiB. Here blocks are smaller, so that those of the usual levels take no longer
-//! than a step may.
+//! The library compresses a block in one call, of up to 128 KiB. Here blocks are smaller, so that at the usual levels a
+//! call is no longer than a step may be.
 
 use marquetry_base::{Error, Levels, Price, Result};
 use zstd_safe::zstd_sys::ZSTD_EndDirective;
@@ -9,24 +10,24 @@ use zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, compress_
 
 use super::stream::{Called, Stream};
 
-/// From `ZSTD_minCLevel()`, which is as far as a target length goes, to `ZSTD_maxCLevel()`.
+/// From `ZSTD_minCLevel()`, which is limited by the target length, to `ZSTD_maxCLevel()`.
 pub(super) const LEVELS: Levels = Levels { least: -(1 << 17), most: 22, default: 3 };
 
-/// Writer of a page that is one frame.
+/// Writes a page as one frame.
 pub(crate) struct Zstd {
     level: i32,
     context: CCtx<'static>,
 }
 
-/// What bytes and calls cost, by level. Measured (`examples/compress.rs`).
+/// The prices of bytes and calls, by level. Measured (`examples/compress.rs`).
 const PRICE_FAST: Price = Price { kib: 5_000, kilovalue: 30_000 << 10 };
 const PRICE_USUAL: Price = Price { kib: 6_500, kilovalue: 30_000 << 10 };
 const PRICE_HIGH: Price = Price { kib: 12_500, kilovalue: 40_000 << 10 };
 const PRICE_HIGHER: Price = Price { kib: 60_000, kilovalue: 100_000 << 10 };
 const PRICE_BEST: Price = Price { kib: 1_000_000, kilovalue: 500_000 << 10 };
 
-/// The bytes of a block and the price of a level. Up to [`BOUNDED_LEVEL_MAX`] blocks are as large as a step's budget allows; beyond, a
-/// step is a block, which takes milliseconds.
+/// The bytes of a block and the price of a level. Up to [`BOUNDED_LEVEL_MAX`] blocks are as large as a step's budget
+/// allows; above it, a step is a block, which takes milliseconds.
 const fn effort(level: i32) -> (usize, Price) {
     match level {
         ..=2 => (32 << 10, PRICE_FAST),
@@ -81,7 +82,7 @@ impl Stream for Zstd {
         Ok(Called { consumed, produced, is_done })
     }
 
-    /// The library's, and a header for each smaller block.
+    /// The library's bound, plus a header for each smaller block.
     fn bound(&self, uncompressed: usize) -> usize {
         compress_bound(uncompressed) + 3 * (uncompressed / self.chunk_bytes() + 1)
     }

@@ -1,4 +1,4 @@
-//! Brotli streams: by the reference library, and such as no encoder writes.
+//! Brotli streams by the reference library, and streams that no encoder writes.
 
 use brotli::enc::{BrotliEncoderParams, StandardAlloc};
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState};
@@ -51,7 +51,7 @@ fn large_windows_are_no_brotli() {
     assert!(error.message().contains("large window"), "{error}");
 }
 
-/// The window is the page itself; of a host that keeps less, what refers to more is refused.
+/// The window is the page itself; if a host keeps less, copies from beyond that are refused.
 #[test]
 fn copies_from_beyond_what_is_kept() {
     let mut random = Random::new(1);
@@ -70,7 +70,7 @@ fn copies_from_beyond_what_is_kept() {
     assert!(error.message().contains("bytes back in a BROTLI page of which a window of"), "{error}");
 }
 
-/// A page of 100 bytes whose metablock says 16 MiB gets no ring buffer for them.
+/// A page of 100 bytes whose metablock claims 16 MiB gets no ring buffer of that size.
 #[test]
 fn a_metablock_larger_than_the_page() {
     let mut bits = Bits::stream();
@@ -79,7 +79,7 @@ fn a_metablock_larger_than_the_page() {
     refused(Codec::Brotli, &bits.finish(), 100, "more than the announced 100 uncompressed bytes");
 }
 
-/// Metablocks of all lengths that become as many bytes for no bits, the largest ratio there is.
+/// Metablocks of all lengths whose contents take no bits: the largest possible ratio.
 #[test]
 fn the_largest_ratio() {
     let mut bits = Bits::stream();
@@ -95,7 +95,8 @@ fn the_largest_ratio() {
     assert!(decompressor(Codec::Brotli).start(stream.len(), most + 1, false).is_err());
 }
 
-/// Metablocks that become nothing or a byte, each with hundreds of codes; and commands, copies and literals for no bits.
+/// Metablocks that become nothing or a byte, each with hundreds of codes; and commands, copies and literals that take
+/// no bits.
 #[test]
 fn no_step_of_a_hostile_stream_is_larger_than_the_budget() {
     let repeated = |count: usize, one: &dyn Fn(&mut Bits)| {
@@ -147,7 +148,7 @@ fn no_step_of_a_hostile_stream_is_larger_than_the_budget() {
     assert!(largest <= Budget::DEFAULT_UNITS, "{largest} units in a step");
 }
 
-/// What a stream becomes by the crate, if it ends where its bytes do.
+/// The stream decompressed by the crate, if it ends where its bytes do.
 fn by_the_crate(stream: &[u8], uncompressed_max: usize) -> Option<Vec<u8>> {
     let mut state =
         BrotliState::new(StandardAlloc::default(), StandardAlloc::default(), StandardAlloc::default());
@@ -181,9 +182,9 @@ fn streams_beside_the_crate_for_long() {
     }
 }
 
-/// Streams of all qualities, with words of the dictionary and without, some of them changed.
+/// Streams of all qualities, with and without words of the dictionary, some of them altered.
 fn rounds(count: usize, seed: u64) {
-    // Words that are in the dictionary, and what its transforms make of them.
+    // Words in the dictionary, and results of its transforms.
     const WORDS: [&str; 16] = [
         "The time and the ",
         "information",
@@ -224,7 +225,7 @@ fn rounds(count: usize, seed: u64) {
         let mut stream = Vec::new();
         brotli::BrotliCompress(&mut &plain[..], &mut stream, &params).unwrap();
         for _ in 0..random.below(3) {
-            // The codes stand at the start, and matter most.
+            // The codes are at the start, and matter most.
             let at = random.below(stream.len().min(if round % 3 == 0 { 60 } else { usize::MAX }));
             stream[at] ^= 1 << random.below(8);
         }

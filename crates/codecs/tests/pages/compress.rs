@@ -1,4 +1,4 @@
-//! Compressors: round trips through our decompressors and those of others, in pieces and whole.
+//! Compressors: round trips through our decompressors and others', in pieces and in one call.
 
 use std::io::Read;
 
@@ -11,10 +11,10 @@ use crate::{decompress, decompressor, run_in_pieces};
 const CODECS: [Codec; 6] =
     [Codec::Snappy, Codec::Lz4Raw, Codec::Lz4, Codec::Gzip, Codec::Brotli, Codec::Zstd];
 
-/// The most that a step may charge at usual levels: the default budget, and what a slice does too much.
+/// The maximum charge of a step at usual levels: the default budget, and what a slice exceeds it by.
 const STEP_UNITS_MAX: u64 = Budget::DEFAULT_UNITS + 64_000;
 
-/// Stands for the other compressor of a codec.
+/// Stands for a codec's other compressor.
 const OTHER: Option<i32> = Some(i32::MIN);
 
 fn compressor(codec: Codec, level: Option<i32>) -> Box<dyn Compressor> {
@@ -25,7 +25,7 @@ fn compressor(codec: Codec, level: Option<i32>) -> Box<dyn Compressor> {
     }
 }
 
-/// Everything at hand; budget after budget of `units`.
+/// All input and room at once; budget after budget of `units`.
 fn compress(it: &mut dyn Compressor, plain: &[u8], units: u64) -> Vec<u8> {
     it.start(plain.len()).unwrap();
     let mut page = vec![0xaa; it.bound(plain.len())];
@@ -90,7 +90,7 @@ fn compress_in_pieces(
     }
 }
 
-/// What another's decompressor makes of a page.
+/// A page decompressed by another implementation.
 fn theirs(codec: Codec, page: &[u8], uncompressed: usize) -> Vec<u8> {
     let mut output = vec![0; uncompressed];
     let length = match codec {
@@ -158,12 +158,13 @@ fn samples() -> Vec<(String, Vec<u8>)> {
     for length in [65_500, 65_530, 131_000, 131_040, 131_070] {
         samples.push((format!("{length} of noise"), random.noise(length)));
     }
-    // A match as far back as can be, and one place farther; noise for long, then matches; noise of the noise before.
+    // A match as far back as possible, and one byte farther; long noise, then matches; noise that repeats the noise
+    // before.
     let far = random.noise(400_000);
     for back in [65_534, 65_535, 65_536, 65_537] {
         samples.push((format!("{back} back"), [&far[..back], &far[..3_000]].concat()));
     }
-    // What is as far back as sixteen bits go round looks as if it were here.
+    // Matches 65,536 bytes back look like matches at distance 0.
     let text = random.text(65_536);
     samples.push(("text that repeats at 65,536".to_owned(), [&text[..]; 4].concat()));
     samples.push(("noise, then zeros".to_owned(), [&far[..], &[0; 100_000]].concat()));
@@ -174,7 +175,7 @@ fn samples() -> Vec<(String, Vec<u8>)> {
     samples
 }
 
-/// Levels that are as different as can be, and quick enough for tests.
+/// Levels that are as different as possible, and fast enough for tests.
 fn levels_of(codec: Codec) -> Vec<Option<i32>> {
     match codec {
         Codec::Gzip => vec![None, Some(0), Some(1), Some(2), Some(4), Some(9)],
@@ -366,7 +367,8 @@ fn a_small_stack_is_enough() {
     std::thread::Builder::new().stack_size(128 << 10).spawn(work).unwrap().join().unwrap();
 }
 
-/// Matches reach over what others take for separate blocks, and all tables are large: no page of ours is much larger than theirs.
+/// Our matches cross boundaries of what others treat as separate blocks, and all our tables are large: no page of ours
+/// is much larger than theirs.
 #[test]
 fn pages_are_not_larger_than_others() {
     let mut random = Random::new(24);

@@ -1,4 +1,4 @@
-//! Block codecs beside the one-shot crates, on good and bad blocks, split at random.
+//! Block codecs compared with the one-shot crates, on valid and invalid blocks, split at random.
 
 use std::io::Write;
 
@@ -11,11 +11,11 @@ use crate::{decompressor, run, run_in_pieces_of};
 
 const BLOCKS: [Codec; 3] = [Codec::Snappy, Codec::Lz4Raw, Codec::Lzo];
 
-/// The page by a one-shot crate, where it is `uncompressed` bytes.
+/// The page by a one-shot crate, if it has `uncompressed` bytes.
 fn one_shot(codec: Codec, page: &[u8], uncompressed: usize) -> Option<Vec<u8>> {
     let mut output = vec![0; uncompressed];
     let length = match codec {
-        // It wants no less room than the block says, and takes more.
+        // It needs the room that the block claims, and accepts more.
         Codec::Snappy => snap::raw::Decoder::new().decompress(page, &mut output).ok()?,
         Codec::Lz4Raw => lz4_flex::block::decompress_into(page, &mut output).ok()?,
         Codec::Lzo => {
@@ -36,7 +36,7 @@ fn compress(codec: Codec, plain: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A chunk in Hadoop's framing, so that its layout is told by sizes that no change touches.
+/// A chunk in Hadoop's framing, so that its layout is determined by sizes that no change touches.
 fn framed(uncompressed: usize, chunk: &[u8]) -> Vec<u8> {
     let size = |bytes: usize| u32::try_from(bytes).unwrap().to_be_bytes();
     [&size(uncompressed)[..], &size(chunk.len()), chunk].concat()
@@ -65,7 +65,7 @@ fn data(random: &mut Random, length: usize) -> Vec<u8> {
     data
 }
 
-/// Elements that no encoder would write in this order: any element, mostly one that can be decoded.
+/// Elements that no encoder would write in this order: any element, mostly valid ones.
 fn elements(codec: Codec, random: &mut Random) -> (Vec<u8>, usize) {
     let (mut block, mut plain) = (Vec::new(), 0usize);
     let count = random.below(60);
@@ -237,7 +237,7 @@ fn rounds(count: usize, seed: u64) {
     }
 }
 
-/// Of short blocks, every truncation and every other byte in any place.
+/// For short blocks, every truncation and every other byte at any position.
 #[test]
 fn every_change_has_the_verdict_of_the_one_shot_crates() {
     let mut random = Random::new(21);
@@ -265,7 +265,7 @@ fn every_change_has_the_verdict_of_the_one_shot_crates() {
     }
 }
 
-/// What a deflate stream becomes by zlib-rs, if it ends where its bytes do.
+/// The stream decompressed by zlib-rs, if it ends where its bytes do.
 fn inflate(deflate: &[u8], uncompressed_max: usize) -> Option<Vec<u8>> {
     let mut stream = flate2::Decompress::new(false);
     let mut output = vec![0; uncompressed_max];
@@ -275,7 +275,7 @@ fn inflate(deflate: &[u8], uncompressed_max: usize) -> Option<Vec<u8>> {
     whole.then_some(output)
 }
 
-/// Symbols of frequencies that want codes of all lengths, the longest too.
+/// Symbols with frequencies that need codes of all lengths, the longest included.
 fn skewed(random: &mut Random, length: usize) -> Vec<u8> {
     (0..length).map(|_| (random.next() | 1 << 40).trailing_zeros().to_le_bytes()[0].wrapping_mul(7)).collect()
 }
@@ -286,7 +286,7 @@ fn deflate(plain: &[u8], level: u32) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Streams that zlib-rs reads and ones that it refuses, in members whose checksums are right.
+/// Streams that zlib-rs accepts and ones that it refuses, in members whose checksums are right.
 #[test]
 fn deflate_beside_zlib() {
     deflate_rounds(1_200, 24);
@@ -314,7 +314,7 @@ fn deflate_rounds(count: usize, seed: u64) {
         let mut stream = deflate(&plain, (round % 10).try_into().unwrap());
         let changes = random.below(3);
         for _ in 0..changes {
-            // The codes stand at the start, and matter most.
+            // The codes are at the start, and matter most.
             let at = random.below(stream.len().min(if round % 2 == 0 { 80 } else { usize::MAX }));
             stream[at] ^= 1 << random.below(8);
         }
@@ -345,7 +345,7 @@ fn deflate_rounds(count: usize, seed: u64) {
     assert!(read > count / 3 && refused > count / 8, "{read} read, {refused} refused");
 }
 
-/// A host that keeps less than a copy refers to is told so; one that keeps as much reads on.
+/// If a host keeps less than a copy refers to, the error says so; if it keeps as much, decoding continues.
 #[test]
 fn copies_from_beyond_the_window() {
     let mut random = Random::new(22);
@@ -368,13 +368,13 @@ fn copies_from_beyond_the_window() {
             error.message().contains("a copy from 70100 bytes back in a SNAPPY page of which a window of");
         assert!(said, "{error}");
     }
-    // From 4 GiB back, where nothing is.
+    // From 4 GiB back, before the page's start.
     let far = [4, 0, b'x', 3, 0xff, 0xff, 0xff, 0xff, 3, 1, 0, 0, 0];
     let error = run(it, &far, 4, 0).unwrap_err();
     assert!(error.message().contains("a copy from 4294967295 bytes back where its block has 1"), "{error}");
 }
 
-/// The largest work charged in a step, over blocks of nothing but the shortest elements, and others.
+/// The largest charge of a step, for blocks of only the shortest elements, and others.
 #[test]
 fn no_step_is_larger_than_the_budget() {
     let mut random = Random::new(23);
@@ -402,7 +402,7 @@ fn no_step_is_larger_than_the_budget() {
         }
         pages.push((Codec::Gzip, encoders::compress(Codec::Gzip, &plain), length));
     }
-    // Blocks of nothing: stored, with the fixed codes, and with codes of their own.
+    // Empty blocks: stored, with the fixed codes, and with codes of their own.
     let mut member = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     member.extend([0, 0, 0, 0xff, 0xff].repeat(20_000));
     member.extend([2, 0, 0, 0, 0xff, 0xff].repeat(20_000));

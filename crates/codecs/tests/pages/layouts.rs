@@ -1,11 +1,11 @@
-//! The layouts of LZ4 and LZO pages: Hadoop's framing and what stands in its place. The literals are by the reference
+//! The layouts of LZ4 and LZO pages: Hadoop's framing and its alternatives. The literals are by the reference
 //! libraries: liblzo2 2.10 (through python-lzo 1.14) and liblz4 (through python's lz4).
 
 use crate::encoders::{Random, hadoop};
 use marquetry_base::{Budget, Codec, Codecs, ErrorKind, Result, Status};
 use marquetry_codecs::StandardCodecs;
 
-/// Decompresses with all at hand; the steps it took.
+/// Decompresses with all input and room at once. Also returns the number of steps.
 fn steps(codec: Codec, page: &[u8], uncompressed: usize, units: u64) -> Result<(Vec<u8>, usize)> {
     let mut it = StandardCodecs::default().decompressor(codec)?;
     it.start(page.len(), uncompressed, true)?;
@@ -66,14 +66,14 @@ fn chunks_and_blocks() {
             assert!(output == plain);
             assert!(taken > 10, "{taken} steps without a budget");
             assert_eq!(steps(codec, &page, plain.len(), u64::MAX).unwrap().1, 1);
-            // Hadoop ends a stream that was cut into chunks so.
+            // Hadoop ends a stream that was split into chunks like this.
             page.extend([0; 4]);
             assert!(decompress(codec, &page, plain.len()).unwrap() == plain);
             page.push(0);
             refused(codec, &page, plain.len(), "cut short");
         }
         let nothing = if codec == Codec::Lz4 { vec![0] } else { vec![0x11, 0, 0] };
-        // Chunks that stop short of their block, go on after it, or have nothing.
+        // Chunks that end before their block, continue after it, or are empty.
         let chunk = compress(b"twelve bytes");
         let name = codec.name();
         refused(codec, &block(13, &chunk), 13, "cut short after 12 of 13");
@@ -90,7 +90,7 @@ fn chunks_and_blocks() {
         // (Such an LZO page is no longer taken for Hadoop's.)
         let words = if codec == Codec::Lzo { "" } else { "are left" };
         refused(codec, &block(12, &chunk)[..chunk.len() + 7], 12, words);
-        // Nothing, by Hadoop and by Arrow C++.
+        // Empty pages, as Hadoop and Arrow C++ write them.
         assert_eq!(decompress(codec, &[0; 4], 0).unwrap(), []);
         assert_eq!(decompress(codec, &block(0, &nothing), 0).unwrap(), []);
         refused(codec, &block(0, &chunk), 0, "more than");
@@ -167,7 +167,7 @@ fn lz4_frames() {
             for change in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
                 let mut changed = page.clone();
                 changed[at] ^= change;
-                // All is checked, but for the sizes of the largest block and the frame's magic number.
+                // Everything is checked, except the maximum block size and the frame's magic number.
                 let error = decompress(Codec::Lz4, &changed, uncompressed).unwrap_err();
                 assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported), "{error}");
             }
@@ -175,7 +175,7 @@ fn lz4_frames() {
     }
 }
 
-/// Pages as Parquet Java's LZO codec makes them of liblzo2's blocks: each uncompressed, and its block.
+/// Pages as Parquet Java's LZO codec builds them from liblzo2's blocks: each uncompressed, and its block.
 fn lzo_blocks() -> Vec<(Vec<u8>, Vec<u8>)> {
     let words = b"the same words, the same words, again; ".repeat(3);
     let numbers: Vec<u8> = (0..40u32).flat_map(u32::to_le_bytes).collect();
@@ -251,7 +251,7 @@ fn lzo_by_the_reference_library() {
 
 #[test]
 fn the_three_layouts_of_lzo_are_told_apart() {
-    // Bare blocks start with zeros where the first literals are many, as the sizes of blocks do.
+    // If the first literals are many, bare blocks start with zeros, as the sizes of blocks do.
     let mut random = Random::new(3);
     for length in (200..900).step_by(7).chain([70_000, 300_000]) {
         let plain = random.noise(length);
@@ -261,7 +261,7 @@ fn the_three_layouts_of_lzo_are_told_apart() {
             assert!(decompress(Codec::Lzo, page, length).unwrap() == plain);
         }
     }
-    // What would be sizes by themselves.
+    // Bytes that would be plausible sizes.
     let plain = [&[0; 3][..], &[40][..], &random.noise(300)].concat();
     let bare = lzokay::compress::compress(&plain).unwrap();
     assert!(decompress(Codec::Lzo, &bare, plain.len()).unwrap() == plain);

@@ -1,4 +1,4 @@
-//! Pages of every codec, good and bad, whole and in pieces.
+//! Pages of every codec, valid and invalid, in one call and in pieces.
 
 mod brotli;
 mod compress;
@@ -19,7 +19,7 @@ fn decompressor(codec: Codec) -> Box<dyn Decompressor> {
     StandardCodecs::default().decompressor(codec).unwrap()
 }
 
-/// Everything at hand; budget after budget of `units`.
+/// All input and room at once; budget after budget of `units`.
 fn run(it: &mut dyn Decompressor, compressed: &[u8], uncompressed: usize, units: u64) -> Result<Vec<u8>> {
     it.start(compressed.len(), uncompressed, true)?;
     let mut output = vec![0xaa; uncompressed];
@@ -34,7 +34,7 @@ fn run(it: &mut dyn Decompressor, compressed: &[u8], uncompressed: usize, units:
                 assert_eq!((consumed, produced), (compressed.len(), uncompressed));
                 return Ok(output);
             }
-            // A map of contexts is made after its bytes were read.
+            // A context map is built after its bytes were read.
             Status::Yield if progress.consumed + progress.produced == 0 => {
                 idle += 1;
                 assert!(idle < 100, "no progress");
@@ -95,7 +95,7 @@ fn a_small_stack_is_enough() {
     std::thread::Builder::new().stack_size(128 << 10).spawn(work).unwrap().join().unwrap();
 }
 
-/// Feeds and drains in pieces of random length, as a host that keeps `history` bytes of what was produced.
+/// Feeds and drains in pieces of random length, as a host that keeps `history` bytes of the output.
 fn run_in_pieces_of(
     it: &mut dyn Decompressor,
     compressed: &[u8],
@@ -137,7 +137,7 @@ fn run_in_pieces_of(
     }
 }
 
-/// The same, with a host that keeps what the codec asks for.
+/// The same, with a host that keeps what the codec requires.
 fn run_in_pieces(
     it: &mut dyn Decompressor,
     compressed: &[u8],
@@ -145,7 +145,7 @@ fn run_in_pieces(
     piece_max: usize,
     random: &mut Random,
 ) -> Result<Vec<u8>> {
-    // Of this page, not of the one before.
+    // For this page, not for the previous one.
     it.start(compressed.len(), uncompressed, false)?;
     let history = it.history_bytes();
     run_in_pieces_of(it, compressed, uncompressed, piece_max, history, random)
@@ -244,7 +244,7 @@ fn bombs() {
         assert_eq!(decompressor(codec).start(1 << 10, 1 << 30, false).is_ok(), codec == Codec::Brotli);
     }
     assert!(decompressor(Codec::Zstd).start(1 << 10, 32 << 20, false).is_ok(), "run-length blocks can");
-    // A megabyte that says it is ten bytes stops after them.
+    // A megabyte that claims to be ten bytes stops after them.
     for codec in CODECS {
         refused(codec, &compress(codec, &vec![0; 1 << 20]), 10, "uncompressed bytes");
     }
@@ -414,7 +414,7 @@ fn windows_beyond_the_limit() {
     }
 }
 
-/// A block that is taken, and becomes nothing, does not cost as many tables as would find room in it.
+/// A block that is accepted but becomes nothing does not cost as many tables as would fit into it.
 #[test]
 fn a_failing_step_is_bounded() {
     // A frame of one compressed block, which is noise.

@@ -1,14 +1,14 @@
 //! AVX2: 32 values at a time, by unpacking bytes, then pairs, then quadruples of the streams.
 //!
-//! Also what AVX-512 processors run: the same in 512-bit vectors needs as many lane moves again, on one port, and was
-//! no faster; writing the values out bounds both.
+//! AVX-512 processors run this, too: the same in 512-bit vectors needs twice as many lane moves, on one port, and was
+//! no faster; both are limited by writing the values.
 
 use core::arch::x86_64::*;
 
 /// Values a block.
 const BLOCK: usize = 32;
 
-/// Joins whole blocks; returns how many values they held. Widths other than 2, 4 and 8 have none.
+/// Joins complete blocks and returns how many values they held. Widths other than 2, 4 and 8 have none.
 #[target_feature(enable = "avx2")]
 pub(super) fn blocks<const W: usize>(streams: [&[u8]; W], out: &mut [u8]) -> usize {
     let count = streams.iter().map(|stream| stream.len()).min().unwrap_or(0).min(out.len() / W.max(1));
@@ -61,8 +61,8 @@ pub(super) fn blocks<const W: usize>(streams: [&[u8]; W], out: &mut [u8]) -> usi
 }
 
 /// Joins 16 values of eight streams at a time, for widths of 8 and more; the last eight streams may overlap those
-/// before. `streams` begins at the first value of stream 0, and the next stream's lies `total` bytes on. Returns how many
-/// values were whole.
+/// before. `streams` begins at the first value of stream 0, and the next stream's lies `total` bytes on. Returns the
+/// number of complete values.
 #[target_feature(enable = "avx2")]
 pub(super) fn by_eights(width: usize, streams: &[u8], total: usize, out: &mut [u8]) -> usize {
     const VALUES: usize = 16;
@@ -133,14 +133,15 @@ fn quads(a: __m256i, b: __m256i) -> [__m256i; 2] {
     [_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b)]
 }
 
-/// Unpacking works within 128-bit halves: the lower halves are a vector of the first values, the upper of those 16 on.
+/// Unpacking works within 128-bit halves: the lower halves are a vector of the first values, the upper ones of the
+/// values from 16 on.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn halves([a, b]: [__m256i; 2]) -> [__m256i; 2] {
     [_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b)]
 }
 
-/// Splits values; returns how many were done. The portable form, compiled with wider vectors.
+/// Splits values and returns how many were done. This is the portable form, compiled with wider vectors.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn split(width: usize, values: &[u8], stride: usize, out: &mut [u8]) -> usize {
     super::generic::split(width, values, stride, out)

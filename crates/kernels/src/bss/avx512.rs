@@ -1,5 +1,5 @@
-//! AVX-512: the bytes of a vector's values put together by one permutation, and what belongs to one stream by exchanges of
-//! words or lanes of several vectors.
+//! AVX-512: one permutation groups the bytes of a vector's values; exchanges of words or lanes of several vectors
+//! collect those of one stream.
 
 use core::arch::x86_64::*;
 

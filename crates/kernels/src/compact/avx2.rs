@@ -8,7 +8,7 @@ pub(super) fn values<T: Plain>(values: &[T], validity: &[u8], first: usize, out:
     generic::values_by(values, validity, first, out, generic::each)
 }
 
-/// Not `pext`, which the first processors of AMD that have it take hundreds of cycles for.
+/// Not `pext`, which takes hundreds of cycles on the first AMD processors that have it.
 #[target_feature(enable = "bmi1")]
 pub(super) fn extract(word: u64, mask: u64) -> u64 {
     generic::extract(word, mask)

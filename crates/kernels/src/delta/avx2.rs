@@ -1,4 +1,4 @@
-//! AVX2: sums within the 128-bit halves, then the lower half's total to the upper.
+//! AVX2: sums within the 128-bit halves, then adds the lower half's total to the upper half.
 
 use core::arch::x86_64::*;
 

@@ -74,8 +74,8 @@ pub(super) unsafe fn miniblock_i32(
     while done < out.len() {
         let left = out.len() - done;
         let mask = if left >= 16 { u16::MAX } else { (1 << left) - 1 };
-        // SAFETY: `at < input.len()`, for delta `done` is in the input; the load's mask ends at the input's end, the
-        // store's at the output's.
+        // SAFETY: `at < input.len()`, because delta `done` is in the input; the load's mask ends at the input's end,
+        // the store's at the output's.
         unsafe {
             let deltas = control.unpack(load(from.add(at), input.len() - at));
             let values = _mm512_add_epi32(sum16(deltas, ramp), carry);
@@ -134,8 +134,8 @@ pub(super) unsafe fn miniblock_i64(
 
 /// # Safety
 ///
-/// The processor has the features; no width is above `unpack::avx512::WIDTH_U32_MAX`; `values` is a multiple of 16; `out` has room
-/// for as many a width, and `input` the bits of all of them.
+/// The processor has the features; no width is above `unpack::avx512::WIDTH_U32_MAX`; `values` is a multiple of 16;
+/// `out` has room for `values` per width, and `input` has the bits of all of them.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub(super) unsafe fn block_i32(
     widths: &[u8],
@@ -174,8 +174,8 @@ pub(super) unsafe fn block_i32(
 
 /// # Safety
 ///
-/// The processor has the features; no width is above 63; `values` is a multiple of 8; `out` has room for as many a width, and `input`
-/// the bits of all of them.
+/// The processor has the features; no width is above 63; `values` is a multiple of 8; `out` has room for `values` per
+/// width, and `input` has the bits of all of them.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2")]
 pub(super) unsafe fn block_i64(
     widths: &[u8],

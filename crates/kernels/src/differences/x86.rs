@@ -1,4 +1,4 @@
-//! The portable forms, compiled with wider vectors: there is nothing that intrinsics would do better.
+//! The portable forms, compiled with wider vectors: intrinsics would not improve on them.
 
 use super::generic;
 

@@ -1,4 +1,4 @@
-//! Every implementation against entry-by-entry oracles.
+//! Every implementation compared with entry-by-entry oracles.
 
 use super::*;
 use crate::testing::{Random, bit, rounds};
@@ -207,7 +207,7 @@ fn elements_that_are_there() {
         elements.sort_unstable();
         let mut definition = entries.definition.to_vec();
         if random.below(2) == 0 {
-            // Mostly right, and perhaps wrong in one place.
+            // Mostly valid, perhaps invalid in one place.
             for at in 0..definition.len() {
                 if let Some(&element) =
                     usize::from(repetition[at]).checked_sub(1).and_then(|at| elements.get(at))
@@ -233,7 +233,7 @@ fn elements_that_are_there() {
         if definition.is_empty() {
             return;
         }
-        // The first entry aside, which the caller looks at.
+        // Except for the first entry, which the caller checks.
         let rest = are_elements(&definition, repetition, &elements, Some(255));
         let first = usize::from(repetition[0]).checked_sub(1).and_then(|at| elements.get(at));
         if first.is_none_or(|&element| definition[0] >= element) {

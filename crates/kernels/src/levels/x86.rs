@@ -1,4 +1,4 @@
-//! The portable twins with comparisons, extractions and expansions that single instructions make.
+//! The portable twins, with single instructions for comparisons, extractions and expansions.
 
 use core::arch::x86_64::*;
 
@@ -42,7 +42,7 @@ fn at_least_avx2(levels: &[u8], least: u8) -> u64 {
     let half = |half: &[u8; 32]| {
         // SAFETY: a chunk is 32 bytes.
         let all = unsafe { _mm256_loadu_si256(half.as_ptr().cast()) };
-        // What is at least the threshold is its own maximum with it.
+        // A level is at least the threshold if it is the maximum of both.
         u64::from(_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(all, least), all)) as u32)
     };
     (half(&halves[0]) | half(&halves[1]) << 32) & loaded(levels)
@@ -102,7 +102,7 @@ pub(super) fn offsets_avx512(
 ) -> (usize, usize) {
     let at_least = |levels: &[u8], least: u8| at_least_avx512(levels, least);
     let ranks = |slots: u64, elements: u64, before: i32, out: &mut [i32]| {
-        // With few slots, one after the other is quicker.
+        // With few slots, one by one is faster.
         if slots.count_ones() < 12 {
             ranks_portable(slots, elements, before, out)
         } else {
@@ -124,17 +124,17 @@ pub(super) fn offsets_avx2(
     offsets_of(entries, slots, elements, before, out, at_least, ranks_portable)
 }
 
-/// As [`ranks_portable`]: the ones below every bit by prefix sums of bytes, of which those of the slots are moved together.
+/// Like [`ranks_portable`]: prefix sums of bytes count the ones below every bit; those of the slots are moved together.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt,bmi1,bmi2")]
 #[inline]
 fn ranks_avx512(slots: u64, elements: u64, before: i32, out: &mut [i32]) -> usize {
     let count = slots.count_ones() as usize;
-    // Sums within eight bytes by one multiplication each, then the sums of the eights before.
+    // Sums within eight bytes by one multiplication each, then the sums of all previous eights.
     let flags = _mm512_maskz_set1_epi8(elements, 1);
     let mut sums = _mm512_add_epi8(flags, _mm512_slli_epi64::<8>(flags));
     sums = _mm512_add_epi8(sums, _mm512_slli_epi64::<16>(sums));
     sums = _mm512_add_epi8(sums, _mm512_slli_epi64::<32>(sums));
-    // Of the eights: byte 7 of each lane, the lanes before it, …
+    // For the eights: byte 7 of each lane, the lanes before it, …
     let totals = _mm512_srli_epi64::<56>(sums);
     let zero = _mm512_setzero_si512();
     let mut through = _mm512_add_epi64(totals, _mm512_alignr_epi64::<7>(totals, zero));

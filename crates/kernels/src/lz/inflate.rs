@@ -1,7 +1,8 @@
 //! Deflate's symbols. RFC 1951.
 //!
-//! Codes are looked up in tables of up to 2^11 (literals and lengths) and 2^8 (distances) entries, the longer ones in tables
-//! behind those; an entry has all there is to know of a symbol, so that one addition and one shift decode it.
+//! Codes are looked up in tables of up to 2^11 (literals and lengths) and 2^8 (distances) entries; further tables for
+//! the longer codes follow them. An entry has everything that is known of a symbol, so that one addition and one shift
+//! decode it.
 
 use super::{Bits, Output, Run, SLACK, copy_match};
 
@@ -26,7 +27,7 @@ pub enum Symbol {
     },
     /// The block's end.
     End,
-    /// More bits are needed than there are.
+    /// More bits are needed than are available.
     Short,
     /// Bits that are no code of a literal or length.
     BadLiteral,
@@ -34,12 +35,12 @@ pub enum Symbol {
     BadDistance,
 }
 
-/// Why lengths make no code.
+/// Why lengths do not form a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadCode {
     /// There are more codes than the lengths have bits for.
     Oversubscribed,
-    /// There are bits that mean nothing. (A code of one symbol may be so: its other bit then means nothing.)
+    /// Some bit patterns have no meaning. (That is allowed for a code of one symbol: its other bit has no meaning.)
     Incomplete,
 }
 
@@ -52,7 +53,7 @@ const FIRST_LENGTH: usize = END_SYMBOL + 1;
 /// The longest code.
 pub const CODE_BITS_MAX: usize = 15;
 
-/// Literals and lengths that mean something, and those that a code may have.
+/// Literals and lengths with a meaning, and those that a code may have.
 pub const LITERALS_MAX: usize = 286;
 
 /// Distances that mean something.
@@ -66,8 +67,9 @@ const DISTANCES_BITS: u32 = 8;
 const LITERALS_SIZE: usize = 1 << 12;
 const DISTANCES_SIZE: usize = 1 << 9;
 
-/// How an entry is made: bits 0 to 4 how many bits the symbol takes, extra ones included; bits 8 to 11 how many of them are
-/// the code, or the index into a further table; bits 16 to 30 the symbol's base value, or where the further table starts.
+/// The format of an entry: bits 0 to 4 are the number of bits that the symbol takes, extra ones included; bits 8 to 11
+/// how many of them are the code, or index a further table; bits 16 to 30 are the symbol's base value, or where the
+/// further table starts.
 const USED_MASK: u32 = 0x1f;
 const CODE_SHIFT: u32 = 8;
 const CODE_MASK: u32 = 0xf;
@@ -107,12 +109,12 @@ impl Tables {
         }
     }
 
-    /// The code of literals and lengths that has codes of these lengths. Lengths beyond 15, and symbols beyond the 288th, are
-    /// cut off.
+    /// Sets the code of literals and lengths to the one with these code lengths. Lengths above 15, and symbols beyond
+    /// the 288th, are cut off.
     ///
     /// # Errors
     ///
-    /// For lengths that make no code.
+    /// For lengths that do not form a code.
     pub fn set_literals(&mut self, lengths: &[u8]) -> Result<(), BadCode> {
         self.literals.build(lengths, LITERALS_BITS, |symbol| match symbol {
             0..END_SYMBOL => LITERAL | (symbol as u32) << BASE_SHIFT,
@@ -125,11 +127,12 @@ impl Tables {
         })
     }
 
-    /// The code of distances that has codes of these lengths. Lengths beyond 15, and symbols beyond the 288th, are cut off.
+    /// Sets the code of distances to the one with these code lengths. Lengths above 15, and symbols beyond the 288th,
+    /// are cut off.
     ///
     /// # Errors
     ///
-    /// For lengths that make no code.
+    /// For lengths that do not form a code.
     pub fn set_distances(&mut self, lengths: &[u8]) -> Result<(), BadCode> {
         self.distances.build(lengths, DISTANCES_BITS, |symbol| match symbol {
             0..4 => (symbol as u32 + 1) << BASE_SHIFT,
@@ -141,8 +144,8 @@ impl Tables {
         })
     }
 
-    /// Decodes a symbol. `bits` stays as it was unless there is one. (A code that is cut short is seen as one that ends in
-    /// zeros, and is then longer than the bits are.)
+    /// Decodes a symbol. If there is none, `bits` is unchanged. (An incomplete code looks like one that ends in zeros,
+    /// which is then longer than the available bits.)
     pub fn symbol(&self, bits: &mut Bits) -> Symbol {
         let (mut buffer, mut used) = (bits.buffer, 0);
         let entry = self.literals.entry(&mut buffer, &mut used);
@@ -187,7 +190,7 @@ const INPUT_MIN: usize = 8;
 /// Room that easy symbols need: three literals or the longest match.
 const ROOM_MIN: usize = 258 + SLACK;
 
-/// Decodes symbols while they are easy, and none behind the block's end, which is not: see [`super`].
+/// Decodes symbols while they are easy, up to the block's end, which is not: see [`super`].
 #[must_use]
 pub fn run(input: &[u8], to: Output<'_>, bits: &mut Bits, tables: &Tables) -> Run {
     let Output { output, start, at, until } = to;
@@ -208,7 +211,7 @@ pub fn run(input: &[u8], to: Output<'_>, bits: &mut Bits, tables: &Tables) -> Ru
         // SAFETY: `ip + 8 <= input.len()`.
         buffer |= u64::from_le(unsafe { from.add(ip).cast::<u64>().read_unaligned() }) << count;
         ip += (63 - count as usize) >> 3;
-        // 56 to 63 bits; those above are the input's next ones, and are read again.
+        // 56 to 63 bits; those above are the input's next ones, and will be read again.
         count |= 56;
         let mut used = 0;
         let mut rest = buffer;
@@ -245,7 +248,7 @@ pub fn run(input: &[u8], to: Output<'_>, bits: &mut Bits, tables: &Tables) -> Ru
                     continue;
                 }
             }
-            // A match takes up to 48 bits: where so many may not be left, it is decoded after more were read.
+            // A match takes up to 48 bits: if fewer may be left, more are read before it is decoded.
             if count < 48 {
                 if entry & OTHER != 0 {
                     break;
@@ -269,14 +272,14 @@ pub fn run(input: &[u8], to: Output<'_>, bits: &mut Bits, tables: &Tables) -> Ru
         }
         rest >>= entry & USED_MASK;
         used += entry & USED_MASK;
-        // SAFETY: `1 <= distance <= op`; a length is 258 at most, and `op <= out_last`, behind which there are 258 bytes and
-        // SLACK.
+        // SAFETY: `1 <= distance <= op`; a length is at most 258, and `op <= out_last`, which is followed by 258 bytes
+        // and SLACK.
         unsafe { copy_match(out, op, distance, length) };
         op += length;
         run.elements += 1;
         (buffer, count) = (rest, count - used);
     }
-    // Gives back whole bytes, so that what is left of the input is not told from what was never read.
+    // Returns complete bytes to the input, as if they had not been read.
     let back = (count >> 3).min(ip as u32);
     ip -= back as usize;
     count -= 8 * back;
@@ -286,7 +289,7 @@ pub fn run(input: &[u8], to: Output<'_>, bits: &mut Bits, tables: &Tables) -> Ru
     run
 }
 
-/// The base value of an entry's symbol with its extra bits, the first of `buffer` behind the code.
+/// The base value of an entry's symbol plus its extra bits, which follow the code in `buffer`.
 #[inline(always)]
 fn value(entry: u32, buffer: u64) -> usize {
     let bits = buffer & ((1 << (entry & USED_MASK)) - 1);
@@ -294,7 +297,7 @@ fn value(entry: u32, buffer: u64) -> usize {
 }
 
 impl<const SIZE: usize> Table<SIZE> {
-    /// The entry of the next code. Where it is in a further table, the bits of the first one are dropped and counted.
+    /// The entry of the next code. If it is in a further table, the bits of the first one are dropped and counted.
     #[inline(always)]
     fn entry(&self, buffer: &mut u64, used: &mut u32) -> u32 {
         let entry = self.entries[(*buffer & ((1 << self.bits) - 1)) as usize & (SIZE - 1)];
@@ -346,7 +349,7 @@ impl<const SIZE: usize> Table<SIZE> {
                 *offset += 1;
             }
         }
-        // Codes are read from their highest bit on, so they are kept reversed.
+        // Codes are read from their highest bit on, so they are stored reversed.
         let (mut code, mut next) = (0usize, 0usize);
         let (mut further_start, mut further_bits, mut further_end) = (0usize, 0u32, first_size);
         let mut further_of = usize::MAX;
@@ -387,7 +390,7 @@ impl<const SIZE: usize> Table<SIZE> {
                 code = next_code(code, length);
             }
             if (length as u32) < self.bits {
-                // What a code of this length means, it means whatever bit follows.
+                // A short code is followed by arbitrary bits.
                 self.entries.copy_within(..1 << length, 1 << length);
             }
         }
@@ -395,7 +398,7 @@ impl<const SIZE: usize> Table<SIZE> {
     }
 }
 
-/// The code that follows one of `length` bits: one is added at the highest bit, for codes are kept reversed.
+/// The code after one of `length` bits: one is added at the highest bit, because codes are stored reversed.
 #[inline]
 fn next_code(code: usize, length: usize) -> usize {
     let zeros = !code & ((1 << length) - 1);

@@ -9,7 +9,7 @@ const INPUT_MIN: usize = 1 + WIDE + 2 + 1;
 /// Room that an easy sequence may need: up to 14 literals, a match of up to 18 bytes.
 const ROOM_MIN: usize = 14 + 18 + SLACK;
 
-/// A length in a token that goes on behind it.
+/// A length in a token that continues after it.
 pub const LENGTH_GOES_ON: usize = 15;
 
 /// A byte of a length that is not its last.
@@ -33,7 +33,7 @@ pub fn run(input: &[u8], to: Output<'_>) -> Run {
     }
     let out_last = room_last.min(until.saturating_sub(1));
     let (from, out) = (input.as_ptr(), output.as_mut_ptr());
-    // Where the current sequence starts; where it has come to.
+    // Where the current sequence starts, and where its output goes.
     let (mut ip, mut op) = (0, at);
     while ip <= in_last && op <= out_last {
         // SAFETY: `ip < input.len()`.
@@ -49,7 +49,7 @@ pub fn run(input: &[u8], to: Output<'_>) -> Run {
             let byte = unsafe { *from.add(next) };
             literals += usize::from(byte);
             next += 1;
-            // Behind the literals there is an offset, a length's byte, and SLACK.
+            // The literals must be followed by an offset, a length's byte, and SLACK.
             if byte == BYTE_GOES_ON
                 || input.len() - next < literals + SLACK
                 || output.len() - op < literals + 18 + SLACK
@@ -76,8 +76,8 @@ pub fn run(input: &[u8], to: Output<'_>) -> Run {
         if distance.wrapping_sub(1) >= to - start {
             break;
         }
-        // SAFETY: `1 <= distance <= to`. A match of a length in the token has room for 18 bytes and SLACK behind the literals, by
-        // `ROOM_MIN` or the check of long literals; a longer one was checked just now.
+        // SAFETY: `1 <= distance <= to`. A match of a length in the token has room for 18 bytes and SLACK after the
+        // literals, by `ROOM_MIN` or the check of long literals; a longer one was checked just now.
         unsafe { copy_match(out, to, distance, length + MATCH_MIN) };
         ip = next;
         op = to + length + MATCH_MIN;
@@ -125,7 +125,7 @@ impl pack::Write for Sequences {
 
     fn room(sequence: Sequence) -> usize {
         let Sequence { literals, length, .. } = sequence;
-        // A token, the literals' number, they with what is copied too much, an offset, and the match's length.
+        // A token, the literals' number, the literals with the excess of the copy, an offset, and the match's length.
         1 + (literals / 255 + 1) + literals + SLACK + 2 + (length / 255 + 1)
     }
 
@@ -143,7 +143,7 @@ impl pack::Write for Sequences {
     }
 }
 
-/// Writes what of a length does not fit into a token: where it ends.
+/// Writes the part of a length that does not fit into a token. Returns where it ends.
 ///
 /// # Safety
 ///

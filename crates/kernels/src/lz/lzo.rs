@@ -1,4 +1,4 @@
-//! LZO1X's instructions. Linux, Documentation/staging/lzo.rst (without the bitstream version that only Linux has).
+//! LZO1X's instructions. Linux, Documentation/staging/lzo.rst (without the bitstream version, which only Linux has).
 
 use super::{Output, Run, SLACK, copy_literals, copy_match};
 
@@ -8,12 +8,12 @@ const INPUT_MIN: usize = 2 + 2 + 4;
 /// Room that an easy instruction may need: a match of up to 33 bytes, three literals.
 const ROOM_MIN: usize = 33 + 3 + SLACK;
 
-/// What came before an instruction, which says what one below 16 means: 0 for a match without literals behind it, 1 to 3 for a
-/// match and so many literals, this for a run of literals.
+/// What preceded an instruction, which determines the meaning of one below 16: 0 for a match without literals after it,
+/// 1 to 3 for a match followed by that many literals, this for a run of literals.
 pub const AFTER_RUN: u8 = 4;
 
-/// Decodes instructions while they are easy. `before` is what came before the first of them, and then before the next. See
-/// [`super`].
+/// Decodes instructions while they are easy. `before` is what preceded the first of them, and is updated to what
+/// precedes the next. See [`super`].
 #[must_use]
 pub fn run(input: &[u8], to: Output<'_>, before: &mut u8) -> Run {
     let Output { output, start, at, until } = to;
@@ -41,7 +41,7 @@ pub fn run(input: &[u8], to: Output<'_>, before: &mut u8) -> Run {
             literals = code & 3;
             next = ip + 2;
         } else if code >= 16 {
-            // The length in the code, or zero and what the next byte says.
+            // The length in the code, or zero if the next byte has it.
             let far = code < 32;
             length = if far { code & 7 } else { code & 31 };
             let mut place = [bytes[1], bytes[2]];
@@ -62,7 +62,7 @@ pub fn run(input: &[u8], to: Output<'_>, before: &mut u8) -> Run {
                     false => 1,
                     true => 0x4000 + ((code & 8) << 11),
                 };
-            // The end, or a match that only the room's end is too near for.
+            // The end, or a match too near to the room's end.
             if far && distance == 0x4000 || output.len() - op < length + 3 + SLACK {
                 break;
             }
@@ -93,8 +93,8 @@ pub fn run(input: &[u8], to: Output<'_>, before: &mut u8) -> Run {
         if distance > op - start {
             break;
         }
-        // SAFETY: `1 <= distance <= op`. Lengths in a code are at most 33, for which `ROOM_MIN` has room with 3 and SLACK behind
-        // them; others were checked. `next + 4 <= ip + 8 <= input.len()`.
+        // SAFETY: `1 <= distance <= op`. Lengths in a code are at most 33, for which `ROOM_MIN` has room, and for 3 and
+        // SLACK after them; others were checked. `next + 4 <= ip + 8 <= input.len()`.
         unsafe {
             copy_match(out, op, distance, length);
             out.add(op + length).cast::<u32>().write_unaligned(from.add(next).cast::<u32>().read_unaligned());

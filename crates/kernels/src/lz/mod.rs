@@ -1,9 +1,9 @@
 //! Blocks of literals and matches: Snappy, LZ4, LZO1X.
 //!
-//! A `run` decodes whole elements for as long as they are easy: far enough from the ends of input and output that a copy
-//! may read and write some bytes too many, and not faulty. Whatever is not easy, it leaves to its caller, who decodes that
-//! one element with care, stops in its middle where it must, and knows what is wrong with it. So a run never fails and
-//! keeps no state, and a decoder built on it stops anywhere. [`pack`] is the other way, in the same manner.
+//! A `run` decodes complete elements for as long as they are easy: valid, and far enough from the ends of input and
+//! output that a copy may read and write some bytes too many. It leaves any other element to its caller, which decodes
+//! it with care, can stop in its middle, and knows what is wrong with it. So a run never fails and keeps no state, and
+//! a decoder built on it can stop anywhere. [`pack`] is the inverse, in the same manner.
 
 pub mod inflate;
 pub mod lz4;
@@ -19,7 +19,7 @@ mod tests;
 pub struct Run {
     /// Bytes of the input that are done with.
     pub consumed: usize,
-    /// Bytes written to the output. Some behind them were written, too, and mean nothing.
+    /// Bytes written to the output. Some bytes after them may have been overwritten with garbage.
     pub produced: usize,
     /// Literals and matches decoded.
     pub elements: usize,
@@ -27,11 +27,11 @@ pub struct Run {
 
 /// What a run works on.
 ///
-/// `output[..at]` is what was produced before, `output[start..at]` what matches may refer to, `output[at..]` room. The run
-/// begins no element once it has reached `until`.
+/// `output[..at]` is earlier output, `output[start..at]` what matches may refer to, `output[at..]` room. The run begins
+/// no element once it has reached `until`.
 #[derive(Debug)]
 pub struct Output<'room> {
-    /// What was produced, and room.
+    /// Earlier output, and room.
     pub output: &'room mut [u8],
     /// Where the bytes start that matches may refer to.
     pub start: usize,
@@ -46,12 +46,12 @@ pub struct Output<'room> {
 pub struct Bits {
     /// The bits. Those above `count` are zero.
     pub buffer: u64,
-    /// How many there are.
+    /// The number of bits.
     pub count: u32,
 }
 
 impl Bits {
-    /// Drops `count` bits, if there are as many.
+    /// Drops `count` bits; false if there are fewer.
     #[inline]
     pub fn take(&mut self, count: u32) -> bool {
         if count > self.count {
@@ -62,7 +62,7 @@ impl Bits {
         true
     }
 
-    /// Reads bytes of `input` while there is room for them, to 56 bits or more: how many.
+    /// Reads bytes of `input` while there is room for them, up to at least 56 bits, and returns how many.
     #[inline]
     pub fn fill(&mut self, input: &[u8]) -> usize {
         if self.count >= 56 {
@@ -86,9 +86,9 @@ impl Bits {
     }
 }
 
-/// Copies `length` bytes from `distance` bytes before `output[at..]`, each of which may be one that the copy itself wrote.
-/// Some bytes behind them are written, too, and mean nothing. False, and nothing done, where `distance` is 0 or beyond `at`,
-/// or where there is no room for the copy and [`COPY_SLACK`] bytes.
+/// Copies `length` bytes to `output[at..]` from `distance` bytes before; the copy may read bytes that it wrote itself.
+/// Some bytes after them are overwritten with garbage. Returns false and does nothing if `distance` is 0 or above `at`,
+/// or if there is no room for the copy and [`COPY_SLACK`] bytes.
 #[inline]
 #[must_use]
 pub fn copy_back(output: &mut [u8], at: usize, distance: usize, length: usize) -> bool {
@@ -103,10 +103,10 @@ pub fn copy_back(output: &mut [u8], at: usize, distance: usize, length: usize) -
     true
 }
 
-/// The room that [`copy_back`] wants behind a copy.
+/// The room that [`copy_back`] needs after a copy.
 pub const COPY_SLACK: usize = SLACK;
 
-/// Bytes that a copy may write behind what it was asked for.
+/// Bytes that a copy may write after the requested ones.
 pub(crate) const SLACK: usize = 32;
 
 /// Bytes that the processor moves at a time.
@@ -155,8 +155,8 @@ pub(crate) unsafe fn copy_literals(from: *const u8, to: *mut u8, length: usize) 
     }
 }
 
-/// For each distance below 8, what repeats the lowest so many bytes of a word by multiplication, and how many bytes of the
-/// product are whole periods.
+/// For each distance below 8: the factor that repeats the lowest `distance` bytes of a word, and how many bytes of the
+/// product are complete periods.
 const PERIODS: [(u64, usize); 8] = [
     (0, 0),
     (0x0101_0101_0101_0101, 8),
@@ -168,23 +168,24 @@ const PERIODS: [(u64, usize); 8] = [
     (0x0100_0000_0000_0001, 7),
 ];
 
-/// Copies `length` bytes from `distance` bytes before `out + at`, each of which may be one that the copy itself wrote; and up
-/// to [`SLACK`] bytes more, which mean nothing.
+/// Copies `length` bytes to `out + at` from `distance` bytes before; the copy may read bytes that it wrote itself. Up
+/// to [`SLACK`] bytes after them are overwritten with garbage.
 ///
 /// # Safety
 ///
 /// `out` starts a buffer of `at + length + SLACK` bytes or more, and `1 <= distance <= at`.
 #[inline(always)]
 pub(crate) unsafe fn copy_match(out: *mut u8, at: usize, distance: usize, length: usize) {
-    // SAFETY: every byte read is at `at - distance` or behind it. Every store begins at `at + done` with `done < length`, or
-    // with `done` 0, and is of 32 bytes at most, so it ends within `at + length + SLACK`. Every load ends where the store of
-    // the same bytes does, less `distance`.
+    // SAFETY: every byte read is at or after `at - distance`. Every store begins at `at + done` with `done < length`,
+    // or with `done` 0, and is of 32 bytes at most, so it ends within `at + length + SLACK`. Every load ends where the
+    // store of the same bytes does, less `distance`.
     unsafe {
         let to = out.add(at);
         let from = to.sub(distance);
         let mut done = 0;
         if distance >= 8 {
-            // Most matches are short, and many of 8 bytes or somewhat more away: for those, no branch tells near from far.
+            // Most matches are short, and many have a distance of 8 or slightly more: for those, no branch
+            // distinguishes near from far.
             copy_word(from, to);
             if length <= 8 {
                 return;

@@ -1,9 +1,9 @@
 //! Finding matches: what the encoders of Snappy and LZ4 have in common.
 //!
-//! A run finds sequences (literals, then a match) greedily, through one table of the last places of hashed bytes, and writes
-//! them for as long as that is easy. A sequence that is not, for its literals are many or the room is little, it gives to its
-//! caller, who writes it with care, in pieces. So a run keeps no state but the [`Cursor`], and an encoder built on it stops
-//! anywhere; what it writes does not depend on where it stopped.
+//! A run finds sequences (literals, then a match) greedily, through one table of the last positions of hashed bytes,
+//! and writes them for as long as that is easy. It is not if the literals are many or the room is small: such a
+//! sequence is returned to the caller, which writes it with care, in pieces. So a run keeps no state except the
+//! [`Cursor`], and an encoder built on it can stop anywhere; what it writes does not depend on where it stopped.
 
 use core::hint::black_box;
 
@@ -12,57 +12,58 @@ use super::{SLACK, WIDE};
 /// The largest distance of a match.
 pub const DISTANCE_MAX: usize = u16::MAX as usize;
 
-/// The longest match; one that goes on is found again. So work and look-ahead are bounded.
+/// The longest match; the rest of a longer one is found as the next match. So work and look-ahead are bounded.
 pub const LENGTH_MAX: usize = 16 << 10;
 
-/// Nothing is looked for in so many bytes at the end of the input, less one.
+/// No match begins in this many bytes at the end of the input, minus one.
 pub const MARGIN: usize = WIDE;
 
 /// Bytes that are compared at a time. The first four of them are the shortest match.
 const WORD: usize = 8;
 
-/// Places that are looked at behind a match before places are passed over: fewer than [`MISSES_START`].
+/// Positions that are searched after a match before any are skipped: fewer than [`MISSES_START`].
 const NEAR: usize = 16;
 
-/// The most literals of a sequence that is easy.
+/// Maximum literals of an easy sequence.
 const LITERALS_MAX: usize = 4 << 10;
 
-/// The places of a table, as a power of two, and those of a small page's. (Half as many make pages up to a tenth
-/// larger. As many of 32 bits leave the first-level cache, and take up to a quarter longer.)
+/// The entries of a table, as a power of two, and those for a small page. (Half as many make pages up to a tenth
+/// larger. As many of 32 bits do not fit into the first-level cache, and take up to a quarter longer.)
 const BITS: u32 = 14;
 const SMALL_BITS: u32 = 12;
 const SMALL_PAGE_BYTES: usize = 8 << 10;
 
-/// After 2^5 places without a match every second place is looked at, after half as many of those every third, and so on: what does not
-/// compress is passed over quickly.
+/// After 2^5 positions without a match every second position is searched, after half as many of those every third, and
+/// so on: incompressible data are skipped quickly.
 const MISSES_SHIFT: u32 = 5;
 const MISSES_START: usize = 1 << MISSES_SHIFT;
-/// But every 31st place at least, so that what compresses again is seen soon. An odd number: of values of four or eight bytes it looks at
-/// all places in turn, where a power of two would pass over whole pages that compress.
+/// But at least every 31st position, so that compressible data are soon noticed. The number is odd: for values of four
+/// or eight bytes it reaches all positions in turn, whereas a power of two would skip complete pages that compress.
 const MISSES_MAX: usize = 31 << MISSES_SHIFT;
 
-/// Where in the page bytes like those at hand were last seen.
+/// Where in the page bytes like the current ones last occurred.
 ///
-/// Nothing has to be forgotten as a page goes on: what is too far back is found to be so, and so is what never was.
+/// Nothing is removed while a page continues: entries that are too far back, or were never set, are recognised.
 #[derive(Debug)]
 pub struct Table {
-    /// The lower bits of places. Of a small page, so that clearing takes less than finding, the first 2^[`SMALL_BITS`].
+    /// The lower bits of positions. For a small page only the first 2^[`SMALL_BITS`] are used, so that clearing takes
+    /// less time than searching.
     places: Places,
     is_small: bool,
-    /// No place is behind this one, of those that are used: where a page was not whole, that is not known.
+    /// No position in use is after this one; unknown if a page was not complete.
     reached: usize,
 }
 
 type Places = [u16; 1 << BITS];
 
 impl Table {
-    /// A table that is to be [started](Table::start).
+    /// A table that must be [started](Table::start).
     #[must_use]
     pub const fn new() -> Table {
         Table { places: [0; 1 << BITS], is_small: false, reached: 0 }
     }
 
-    /// Forgets everything, before a page of `length` bytes begins.
+    /// Clears the table, before a page of `length` bytes begins.
     pub fn start(&mut self, length: usize) {
         self.is_small = length <= SMALL_PAGE_BYTES;
         let bits = if self.is_small { SMALL_BITS } else { BITS };
@@ -80,13 +81,13 @@ impl Default for Table {
 /// A prime that spreads bytes.
 const PRIME: u64 = 0x9e37_79b1_85eb_ca87;
 
-/// Which of 2^`BITS` places of a table is for the bytes that begin `word`.
+/// The entry, out of 2^`BITS`, for the bytes that `word` begins with.
 #[inline(always)]
 fn hash<W: Write, const BITS: u32>(word: u64) -> usize {
     if W::HASHED_BYTES == 4 {
         return ((word as u32).wrapping_mul(PRIME as u32) >> (32 - BITS)) as usize;
     }
-    // Bytes that do not count are shifted out with the prime.
+    // Bytes that do not count are shifted out along with the prime.
     let prime = const { PRIME << (64 - 8 * W::HASHED_BYTES) };
     (word.wrapping_mul(prime) >> (64 - BITS)) as usize
 }
@@ -94,11 +95,11 @@ fn hash<W: Write, const BITS: u32>(word: u64) -> usize {
 /// How far an encoder came in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// Where it looks next.
+    /// The next position.
     pub at: usize,
-    /// Where the literals start that are not yet part of a sequence.
+    /// Where the literals begin that are not yet part of a sequence.
     pub anchor: usize,
-    /// Places looked at in vain since then, and [`MISSES_START`].
+    /// Positions without a match since then, plus [`MISSES_START`].
     misses: usize,
 }
 
@@ -116,7 +117,7 @@ impl Default for Cursor {
     }
 }
 
-/// Literals, then a match that refers to what was before it.
+/// Literals, then a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sequence {
     /// How many literals.
@@ -127,43 +128,43 @@ pub struct Sequence {
     pub length: usize,
 }
 
-/// What a run works on. All places are those in the page.
+/// The input of a run. All positions are in the page.
 #[derive(Debug)]
 pub struct Input<'page> {
-    /// A part of the page: what is to be looked at, and before it what matches may refer to, all of the page or
+    /// Part of the page: the bytes to search, preceded by what matches may refer to, which is everything before or
     /// [`DISTANCE_MAX`] bytes.
     pub bytes: &'page [u8],
     /// The place of the first of them.
     pub base: usize,
     /// Where the run stops, give or take a match.
     pub until: usize,
-    /// Where matches end at the latest.
+    /// Where matches must end.
     pub match_end: usize,
 }
 
 /// How far a run came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packed {
-    /// Bytes written to the output. Some behind them were written, too, and mean nothing.
+    /// Bytes written to the output. Some bytes after them may have been overwritten with garbage.
     pub produced: usize,
     /// Matches found.
     pub matches: usize,
-    /// A sequence that was not written. The cursor is behind it.
+    /// A sequence that was not written. The cursor is after it.
     pub left: Option<Sequence>,
 }
 
 /// How sequences are written.
 pub(super) trait Write {
-    /// How many bytes are hashed, four to eight: matches of fewer are not all found.
+    /// How many bytes are hashed, four to eight: not all shorter matches are found.
     const HASHED_BYTES: u32;
 
-    /// The most literals, at most 16, and the longest match of a short sequence.
+    /// Maximum literals, at most 16, and the longest match of a short sequence.
     const SHORT: (usize, usize);
 
-    /// The room that a short one may need, with what may be written behind it.
+    /// The room that a short sequence may need, including what may be written after it.
     const SHORT_ROOM: usize;
 
-    /// Writes a short sequence: how many bytes it took.
+    /// Writes a short sequence and returns its bytes.
     ///
     /// # Safety
     ///
@@ -171,7 +172,7 @@ pub(super) trait Write {
     /// overlap.
     unsafe fn write_short(to: *mut u8, from: *const u8, sequence: Sequence) -> usize;
 
-    /// The most bytes that a sequence takes, its literals included, with what may be written behind it.
+    /// Maximum bytes of a sequence, literals included, and of what may be written after it.
     fn room(sequence: Sequence) -> usize;
 
     /// Writes any sequence: how many bytes it took.
@@ -185,11 +186,11 @@ pub(super) trait Write {
 
 /// Finds and writes sequences.
 ///
-/// Tried, and not kept: to follow matches backwards, which makes pages 0.3 % smaller and takes 4 % longer; to compare two words at once, so
-/// that no branch tells matches of one from those of two, which takes up to 5 % longer; to look at four places before it is asked whether
-/// any is right, which takes a third longer; to leave out short matches that are far, which takes a tenth longer; to remember the place
-/// before a match's end instead of its second one, which makes pages up to 1 % larger.
-/// Six hashed bytes are faster than five, and pages of text 4 % larger.
+/// Tried and rejected: extending matches backwards makes pages 0.3 % smaller and takes 4 % longer; comparing two words
+/// at once, so that no branch distinguishes matches of one from those of two, takes up to 5 % longer; looking up four
+/// positions before testing whether any matches takes a third longer; leaving out short matches that are far away takes
+/// a tenth longer; remembering the position before a match's end instead of its second one makes pages up to 1 %
+/// larger. Six hashed bytes are faster than five, but make pages of text 4 % larger.
 #[inline(always)]
 pub(super) fn run<W: Write>(
     input: Input<'_>,
@@ -198,11 +199,11 @@ pub(super) fn run<W: Write>(
     output: &mut [u8],
 ) -> Packed {
     let is_whole = input.base == 0;
-    // Places of a page that is whole and goes on are all before what is looked at; else they may be any's.
+    // If a page is complete and continues, all entries are before the search; otherwise they may be anything.
     let is_known = is_whole && cursor.at >= table.reached;
-    // From here on so many bytes are before that all is there that a place may tell.
+    // From here on, there are enough bytes before a position for any distance that an entry can express.
     let far = input.base.saturating_add(DISTANCE_MAX);
-    // So it stays where this does not come to its end.
+    // Remains `usize::MAX` unless this function reaches its end.
     let reached = core::mem::replace(&mut table.reached, usize::MAX);
     let (input, places) = (&input, &mut table.places);
     let mut packed = Packed::default();
@@ -231,8 +232,9 @@ pub(super) fn run<W: Write>(
     packed
 }
 
-/// `FAR`: before all that is looked at there are [`DISTANCE_MAX`] bytes. `WHOLE`: the bytes are the page from its start on, and unless `FAR`
-/// no place is behind what is looked at, which is less than [`DISTANCE_MAX`] bytes from there.
+/// `FAR`: all searched positions are preceded by at least [`DISTANCE_MAX`] bytes. `WHOLE`: the bytes start with the
+/// page; and unless `FAR`, no entry is after the searched positions, which are less than [`DISTANCE_MAX`] bytes from
+/// the start.
 fn search<W: Write, const BITS: u32, const FAR: bool, const WHOLE: bool>(
     input: &Input<'_>,
     until: usize,
@@ -242,7 +244,7 @@ fn search<W: Write, const BITS: u32, const FAR: bool, const WHOLE: bool>(
 ) -> Packed {
     const { assert!(BITS <= self::BITS) }
     let &Input { bytes, base, match_end, .. } = input;
-    // Known beforehand, it takes no register.
+    // A constant takes no register.
     let base = if WHOLE { 0 } else { base };
     let match_end = match_end.saturating_sub(base).min(bytes.len());
     let (Some(last), Some(last_match), Some(mut at)) =
@@ -253,32 +255,34 @@ fn search<W: Write, const BITS: u32, const FAR: bool, const WHOLE: bool>(
     if FAR && at < DISTANCE_MAX || !FAR && WHOLE && until > DISTANCE_MAX {
         return Packed::default();
     }
-    // Where words can be read, and where a match may begin now.
+    // Up to where words can be read, and where a match may begin now.
     let readable = last;
     let last = last.min(last_match).min(until.saturating_sub(base + 1));
-    // Literals may have begun before the first of the bytes that are there: the difference is right, whatever it wraps around.
+    // Literals may have begun before the first available byte: the difference is right, even if it wraps around.
     let mut anchor = cursor.anchor.wrapping_sub(base);
     let mut misses = cursor.misses;
     let (mut matches, mut left) = (0, None);
     let from = bytes.as_ptr();
-    // Where is written next; where a short sequence may be written before, at the latest; and where the room ends.
+    // Where the next byte is written; up to where a short sequence may be written; and where the room ends.
     let too_near = W::SHORT_ROOM.min(output.len() + 1) - 1;
     let room = output.as_mut_ptr_range();
     let (mut to, short_end) = (room.start, room.end.wrapping_sub(too_near));
-    // SAFETY: all places that it is called with are at most `readable`, and `readable + MARGIN <= bytes.len()`.
+    // SAFETY: all positions that it is called with are at most `readable`, and `readable + MARGIN <= bytes.len()`.
     let word_at = |at: usize| unsafe { load(from.add(at)) };
-    // Looks for the bytes at a place, with which `word` begins: how far back they are, and what differs.
+    // Looks up the bytes at a position, which `word` begins with. Returns their distance, and what differs.
     let look = |places: &mut Places, at: usize, word: u64| {
         let place = core::mem::replace(&mut places[hash::<W, BITS>(word)], base.wrapping_add(at) as u16);
         if WHOLE && !FAR {
             let place = usize::from(place);
-            // SAFETY: `place <= at`: it was so when the run began, and since then places before this one were noted, which `u16` can tell.
+            // SAFETY: `place <= at`: that was true when the run began, and since then only positions before this one
+            // were recorded, which fit a `u16`.
             return (at - place, word as u32 ^ unsafe { load_half(from.add(place)) });
         }
-        // Where that was, if it is not too far back: bytes that are others tell that it is.
+        // Their distance, unless they are too far back: then differing bytes show it.
         let distance = usize::from((base.wrapping_add(at) as u16).wrapping_sub(place));
         let differ = if FAR || distance <= at {
-            // SAFETY: `distance <= DISTANCE_MAX <= at` where it is not asked. So this is `at` or before it, and `at <= readable`.
+            // SAFETY: `distance <= DISTANCE_MAX <= at` if it is not checked. So this is `at` or before it, and `at <=
+            // readable`.
             word as u32 ^ unsafe { load_half(from.add(at - distance)) }
         } else {
             1
@@ -287,7 +291,7 @@ fn search<W: Write, const BITS: u32, const FAR: bool, const WHOLE: bool>(
     };
     'sequences: while at <= last {
         let mut found = None;
-        // Most matches are near: the first places are looked at without counting.
+        // Most matches are near: the first positions are searched without counting.
         if misses == MISSES_START && last - at >= NEAR {
             'near: for four in 0..NEAR / 4 {
                 let words = word_at(at + 4 * four);
@@ -320,7 +324,7 @@ fn search<W: Write, const BITS: u32, const FAR: bool, const WHOLE: bool>(
             },
         };
         if distance == 0 {
-            // A place that is further back than can be told looks like the place itself.
+            // An entry that is too far back to express looks like the position itself.
             (at, misses) = (place + 1, misses + (place - at) + 1);
             continue;
         }
@@ -328,7 +332,7 @@ fn search<W: Write, const BITS: u32, const FAR: bool, const WHOLE: bool>(
         let word = word_at(at);
         // SAFETY: `1 <= distance <= at`, and `at <= readable`.
         let differ = word ^ unsafe { load(from.add(at - distance)) };
-        // Of the places within a match one more is remembered.
+        // One more position inside the match is recorded.
         places[hash::<W, BITS>(word >> 8)] = base.wrapping_add(at + 1) as u16;
         // Most matches end within the word, which is before their last possible end.
         let end = match differ {
@@ -345,11 +349,11 @@ fn search<W: Write, const BITS: u32, const FAR: bool, const WHOLE: bool>(
             && (FAR || WHOLE || start <= readable)
             && to < short_end;
         if is_short {
-            // SAFETY: there is as much room. The few literals start before `at`, and within the bytes: of all of the page, where they are
-            // known to be, or by what was asked. So 16 bytes can be read there.
+            // SAFETY: there is enough room. The few literals start before `at`, and within the bytes: these are all of
+            // the page, or the start was checked. So 16 bytes can be read there.
             to = unsafe { to.add(W::write_short(to, from.add(start), sequence)) };
         } else {
-            // SAFETY: `to` is within the room: what was written fit.
+            // SAFETY: `to` is within the room, because what was written fit.
             match unsafe { write_long::<W>(bytes, start, to, room.end, sequence) } {
                 Some(end) => to = end,
                 None => {
@@ -364,7 +368,7 @@ fn search<W: Write, const BITS: u32, const FAR: bool, const WHOLE: bool>(
     Packed { produced, matches, left }
 }
 
-/// Writes a sequence that is not short, if it is easy: where it ends.
+/// Writes a sequence that is not short, if it is easy. Returns where it ends.
 ///
 /// # Safety
 ///
@@ -380,18 +384,20 @@ unsafe fn write_long<W: Write>(
     let is_easy = sequence.literals <= LITERALS_MAX
         && bytes.len().checked_sub(sequence.literals + SLACK).is_some_and(|last| start <= last)
         && end.addr() - to.addr() >= W::room(sequence);
-    // SAFETY: what is checked.
+    // SAFETY: as checked above.
     is_easy.then(|| unsafe { to.add(W::write(to, bytes.as_ptr().add(start), sequence)) })
 }
 
-/// The end of a match, found without its length where that is a usual one: what comes behind it need not wait for the bytes to be compared.
+/// The end of a match, found without its length if that is a usual one: the work after it need not wait for the
+/// comparison.
 ///
-/// Which branch is taken the processor foresees, and looks for the next match while it still compares; behind an addition of the length it
-/// could not begin to. The usual lengths are the shortest match, that of the zeros of a number of 64 bits, and a word: more of them take longer
-/// to be asked for than they give. (Numbers take up to 45 % less time, digits 17 %; floats, URLs and long matches the same, give or take 5 %.)
+/// The processor predicts the branch, and searches for the next match while it still compares; after an addition of the
+/// length it would have to wait. The usual lengths are the shortest match, that of a 64-bit number's zeros, and a word:
+/// testing more of them costs more than it gains. (Numbers take up to 45 % less time, digits 17 %; floats, URLs and
+/// long matches the same, give or take 5 %.)
 #[inline(always)]
 fn foreseen(at: usize, end: usize) -> usize {
-    // What is hidden is that all of these are `end`: the branches would be left out.
+    // Hides that all of these are `end`: otherwise the branches would be optimised away.
     match end - at {
         4 => black_box(at + 4),
         5 => black_box(at + 5),
@@ -400,13 +406,13 @@ fn foreseen(at: usize, end: usize) -> usize {
     }
 }
 
-/// Where a match of a word or more ends, `end` at the latest.
+/// Where a match of at least a word ends, at most `end`.
 #[inline(always)]
 fn end_of_match(bytes: &[u8], at: usize, distance: usize, end: usize) -> usize {
     let from = bytes.as_ptr();
     let mut next = at + WORD;
     while next + WORD <= end {
-        // SAFETY: `next + WORD <= end <= bytes.len()`, and the other is before it.
+        // SAFETY: `next + WORD <= end <= bytes.len()`, and the other position is before it.
         let differ = unsafe { load(from.add(next)) ^ load(from.add(next - distance)) };
         if differ != 0 {
             return next + (differ.trailing_zeros() >> 3) as usize;

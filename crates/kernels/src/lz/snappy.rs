@@ -17,11 +17,11 @@ const ROOM_MIN: usize = LENGTH_MAX + SLACK;
 /// A literal's longest length in its tag.
 const LENGTH_IN_TAG_MAX: usize = 60;
 
-/// The longest literal that is easy. A longer one may be as long as the page, and wants to be copied in slices.
+/// The longest literal that is easy. A longer one may be as long as the page, and should be copied in slices.
 const LITERAL_MAX: usize = 1 << 10;
 
-/// For each tag the length, the element's bytes, the bytes of its offset behind the tag, and the offset's bits in the tag. Literals
-/// of more than 60 bytes have a length that is no tag's.
+/// For each tag: the length, the element's bytes, the bytes of its offset after the tag, and the offset's bits in the
+/// tag. Literals of more than 60 bytes have a length that is not in the tag.
 static TAGS: [u32; 256] = tags();
 
 const LENGTH_MASK: u32 = 0xff;
@@ -53,8 +53,8 @@ pub fn run(input: &[u8], to: Output<'_>) -> Run {
         let length = (entry & LENGTH_MASK) as usize;
         let trailer = trailer & (((1u64 << (8 * (entry >> EXTRA_SHIFT & 7))) - 1) as u32);
         let distance = (entry >> OFFSET_SHIFT & OFFSET_MASK | trailer) as usize;
-        // Whether an element is a literal or a copy nobody can foresee, so nothing branches on it: one move of 16 bytes does for
-        // both, unless what it moves is itself only made by it.
+        // Whether an element is a literal or a copy is unpredictable, so nothing branches on it: one move of 16 bytes
+        // serves both, unless it would read bytes that it writes itself.
         let is_literal = tag & 3 == 0;
         let reach = select_unpredictable(is_literal, LENGTH_IN_TAG_MAX, distance);
         if length <= reach && distance <= op - start {
@@ -63,14 +63,15 @@ pub fn run(input: &[u8], to: Output<'_>) -> Run {
                 from.wrapping_add(ip + 1),
                 out.cast_const().wrapping_add(op).wrapping_sub(distance),
             );
-            // SAFETY: `op + ROOM_MIN <= output.len()`. A literal's source has 16 bytes, for `ip + 17 <= input.len()`. A copy's has
-            // them in the output, from `op - distance` on: `distance <= op - start`, and not 0, for `length <= distance`.
+            // SAFETY: `op + ROOM_MIN <= output.len()`. A literal's source has 16 bytes, because `ip + 17 <=
+            // input.len()`. A copy's has them in the output, from `op - distance` on: `distance <= op - start`, and it
+            // is not 0, because `length <= distance`.
             unsafe { copy_wide(source, out.add(op)) };
             let is_whole = length <= WIDE || {
                 let is_there = !is_literal || input.len() - ip > LENGTH_MAX;
                 if is_there {
-                    // SAFETY: as above, of 64 bytes: a literal's are behind its tag. A load may see what stores before it wrote,
-                    // but no byte of the first `length`, which are before `op`.
+                    // SAFETY: as above, for 64 bytes: a literal's follow its tag. A load may see what earlier stores
+                    // wrote, but not in the first `length` bytes, which are before `op`.
                     unsafe {
                         copy_wide(source.add(WIDE), out.add(op + WIDE));
                         copy_wide(source.add(2 * WIDE), out.add(op + 2 * WIDE));
@@ -148,15 +149,15 @@ pub fn pack(input: Input<'_>, cursor: &mut Cursor, table: &mut Table, output: &m
     pack::run::<Elements<4>>(input, cursor, table, output)
 }
 
-/// The same, but few matches of four bytes are found. Of text and digits, which have very many, pages become smaller, for longer ones are found
-/// instead, and take a tenth less time; those of small numbers become larger.
+/// The same, but few matches of four bytes are found. Pages of text and digits, which have very many, become smaller,
+/// because longer ones are found instead, and take a tenth less time; pages of small numbers become larger.
 #[must_use]
 pub fn pack_long(input: Input<'_>, cursor: &mut Cursor, table: &mut Table, output: &mut [u8]) -> Packed {
     pack::run::<Elements<5>>(input, cursor, table, output)
 }
 
-/// The first copy of a match of so many bytes, which is not the last where it is shorter: what is left is never too short for
-/// the element of two bytes.
+/// The length of the first copy for a match of `length` bytes. If it is shorter than that, another copy follows: the
+/// rest is never too short for the two-byte element.
 #[inline]
 #[must_use]
 pub fn first_copy(length: usize) -> usize {
@@ -167,15 +168,16 @@ pub fn first_copy(length: usize) -> usize {
     }
 }
 
-/// An element that copies 1 to 64 bytes, and how many of its bytes count: two or three.
+/// An element that copies 1 to 64 bytes, and its length: two or three bytes.
 #[inline]
 #[must_use]
 pub fn copy(distance: usize, length: usize) -> ([u8; 4], usize) {
     let (distance, length) = (distance as u32, length as u32);
-    // A copy of fewer than four is not in the elements of two bytes. Both are made; no branch tells them apart.
+    // A copy of fewer than four bytes does not fit the two-byte element. Both are computed; no branch distinguishes
+    // them.
     let is_near = length.wrapping_sub(4) < 8 && distance < 1 << 11;
-    // Both have the length above the kind and the distance behind that: of a near one its upper bits stand with the length, and what is left
-    // of them in the third byte is not taken.
+    // Both have the length above the kind and the distance after that: for a near one, its upper bits are next to the
+    // length, and the rest of them in the third byte is not used.
     let near = 1_u32.wrapping_sub(4 << 2).wrapping_add(distance >> 3 & 0xe0);
     let far = 2_u32.wrapping_sub(1 << 2);
     let element =
@@ -183,7 +185,7 @@ pub fn copy(distance: usize, length: usize) -> ([u8; 4], usize) {
     (element.to_le_bytes(), 3 - usize::from(is_near))
 }
 
-/// The tag of 1 to 65,536 literals and the bytes of their number that follow it, and how many all these are.
+/// The tag of 1 to 65,536 literals and the following bytes of their number, and how many bytes these are in total.
 #[inline]
 #[must_use]
 pub fn literal_tag(length: usize) -> ([u8; 4], usize) {
@@ -195,7 +197,7 @@ pub fn literal_tag(length: usize) -> ([u8; 4], usize) {
     }
 }
 
-/// Snappy's elements of sequences, found by so many bytes.
+/// Snappy's elements of sequences, found by this many bytes.
 struct Elements<const HASHED_BYTES: u32>;
 
 impl<const HASHED_BYTES: u32> pack::Write for Elements<HASHED_BYTES> {
@@ -209,7 +211,7 @@ impl<const HASHED_BYTES: u32> pack::Write for Elements<HASHED_BYTES> {
         let Sequence { literals, distance, length } = sequence;
         // SAFETY: what is written is what `SHORT_ROOM` counts.
         unsafe {
-            // Whether there are literals is hard to foretell: none are written, too.
+            // Whether there are literals is hard to predict: zero literals are written, too.
             *to = (literals as u8).wrapping_sub(1) << 2;
             copy_wide(from, to.add(1));
             let at = literals + usize::from(literals > 0);
@@ -220,14 +222,16 @@ impl<const HASHED_BYTES: u32> pack::Write for Elements<HASHED_BYTES> {
     }
 
     fn room(sequence: Sequence) -> usize {
-        // A tag, and literals with what is copied too much; copies of 60 bytes or more, the last two of any; a byte too many.
+        // A tag, and literals with the excess of the copy; copies of at least 60 bytes, except for the last two; one
+        // byte too many.
         3 + sequence.literals + SLACK + 3 * (sequence.length / 60 + 2) + 1
     }
 
     unsafe fn write(to: *mut u8, from: *const u8, sequence: Sequence) -> usize {
         let Sequence { literals, distance, mut length } = sequence;
         let mut at = 0;
-        // SAFETY: what is written is what `room` counts, in the same order, and each store of four bytes is of two at least.
+        // SAFETY: what is written is what `room` counts, in the same order, and each store of four bytes counts for at
+        // least two.
         unsafe {
             if literals > 0 {
                 let (tag, bytes) = literal_tag(literals);

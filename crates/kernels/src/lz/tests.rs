@@ -1,4 +1,4 @@
-//! Every run beside a naive decoder that goes element by element and byte by byte.
+//! Every run compared with a naive decoder that works element by element and byte by byte.
 
 use super::inflate::{self, Symbol, Tables};
 use super::pack::{self, Cursor, Input, Packed, Table};
@@ -7,10 +7,10 @@ use crate::testing::{Random, rounds};
 use std::vec;
 use std::vec::Vec;
 
-/// What matches may refer to, where it is much.
+/// How far back matches may refer, if far.
 const FAR: usize = if cfg!(miri) { 2_000 } else { 70_000 };
 
-/// One element: how many bytes of the input it is, and what it appends. `None` for one that is not whole or faulty.
+/// Decodes one element: returns its bytes of input, and appends its output. `None` if it is incomplete or invalid.
 type Element = fn(input: &[u8], output: &mut Vec<u8>, start: usize, before: &mut u8) -> Option<usize>;
 
 fn append_literals(input: &[u8], at: usize, length: usize, output: &mut Vec<u8>) -> Option<usize> {
@@ -116,7 +116,7 @@ fn lzo_element(input: &[u8], output: &mut Vec<u8>, start: usize, before: &mut u8
     append_literals(input, at, literals, output)
 }
 
-/// Runs on random elements, some of them bad, in random places of buffers that end where they should.
+/// Runs on random elements, some of them invalid, at random positions of buffers that end exactly where they should.
 fn against_naive(
     kernel: fn(&[u8], Output<'_>, &mut u8) -> Run,
     naive_element: Element,
@@ -158,7 +158,7 @@ fn against_naive(
     );
 }
 
-/// How far back, in a block of `reach` bytes, and at most `most`: near, far, or too far.
+/// A distance, in a block of `reach` bytes, and at most `most`: near, far, or too far.
 fn distance(random: &mut Random, reach: usize, most: usize) -> usize {
     match random.below(100) {
         0 => random.below(most),
@@ -233,7 +233,7 @@ fn lzo_against_the_naive_decoder() {
         let place = |distance: usize| ((distance << 2 | after) as u16).to_le_bytes();
         let made = match random.below(6) {
             0 => {
-                // A run of literals, or a short match, by what comes before.
+                // A run of literals, or a short match, depending on what precedes it.
                 let code = random.below(16);
                 input.push(code as u8);
                 if code == 0 {
@@ -292,7 +292,7 @@ fn random_code(random: &mut Random, symbols: usize, bits: u8) -> Vec<u8> {
     leaves
 }
 
-/// Random bits mean something in any complete code: runs beside symbols one by one, in random places.
+/// Random bits are valid in any complete code: runs compared with single symbols, at random positions.
 #[test]
 fn inflate_against_single_symbols() {
     let mut random = Random::new(32);
@@ -332,7 +332,7 @@ fn inflate_against_single_symbols() {
         }
         assert_eq!(run.produced, naive.len() - at);
         assert!(output[..naive.len()] == naive, "other bytes");
-        // The same bits are left, whichever were read ahead.
+        // The same bits are left, however many were read ahead.
         let place = |consumed: usize, bits: Bits| 8 * consumed - bits.count as usize;
         assert_eq!(place(skipped + run.consumed, bits), place(consumed, bits_naive));
         assert_eq!(bits.buffer >> bits.count, 0);
@@ -364,14 +364,14 @@ fn lengths_that_make_no_code() {
         assert_eq!(tables.set_literals(lengths), expected, "{lengths:?}");
         assert_eq!(tables.set_distances(lengths), expected, "{lengths:?}");
     }
-    // The other bit of a single code, and any bit of none, is no symbol.
+    // The other bit of a code of one symbol, and any bit of an empty code, is not a symbol.
     tables.set_literals(&[0, 1]).unwrap();
     assert_eq!(tables.symbol(&mut Bits { buffer: 0, count: 1 }), Symbol::Literal(1));
     assert_eq!(tables.symbol(&mut Bits { buffer: 1, count: 1 }), Symbol::BadLiteral);
     assert_eq!(tables.symbol(&mut Bits { buffer: 0, count: 0 }), Symbol::Short);
 }
 
-/// Every distance and length, at the very end of the room that the promise asks for.
+/// Every distance and length, at the very end of the room that the contract requires.
 #[test]
 fn matches_of_every_shape() {
     for distance in 1..=70 {
@@ -384,7 +384,7 @@ fn matches_of_every_shape() {
                 let mut output: Vec<u8> = (0..at + length + super::SLACK).map(|i| (i * 7) as u8).collect();
                 let mut naive = output[..at].to_vec();
                 append_match(&mut naive, 0, distance, length).unwrap();
-                // SAFETY: the buffer is as long as it must be, and the distance is not 0 nor beyond its start.
+                // SAFETY: the buffer has the required length, and the distance is neither 0 nor before its start.
                 unsafe { super::copy_match(output.as_mut_ptr(), at, distance, length) };
                 assert!(output[..naive.len()] == naive, "{distance} {length} {lead}");
             }
@@ -411,7 +411,7 @@ fn places_that_do_not_fit_decode_nothing() {
     }
 }
 
-/// Data of repeats, near and far, and of noise between them.
+/// Data with repeats, near and far, and noise between them.
 fn data(random: &mut Random, length: usize) -> Vec<u8> {
     let mut data = random.bytes(1);
     while data.len() < length {
@@ -430,8 +430,8 @@ fn data(random: &mut Random, length: usize) -> Vec<u8> {
 
 type Pack = fn(Input<'_>, &mut Cursor, &mut Table, &mut [u8]) -> Packed;
 
-/// What packs of a page become again, by an element's naive decoder, when it is looked at in slices that end anywhere, in a part
-/// that is as short as may be, and with as much room each as there happens to be.
+/// A page's packed form is unpacked by an element's naive decoder. The page is passed in slices that end anywhere, in
+/// as small a part as allowed, and with random room.
 fn unpacks(pack: Pack, element: Element, tail: usize, sequences_min: usize) {
     let mut random = Random::new(33);
     let mut table = Table::new();
@@ -489,13 +489,14 @@ fn lz4_unpacks_what_it_packs() {
     unpacks(lz4::pack, lz4_element, 5, rounds(20_000));
 }
 
-/// Whatever a caller says of places, nothing outside of its slices is touched (Miri would see it), and nothing panics.
+/// Whatever positions a caller passes, nothing outside of its slices is touched (Miri would notice), and nothing
+/// panics.
 #[test]
 fn packing_bears_any_place() {
     let mut random = Random::new(34);
     let mut table = Table::new();
     for _ in 0..rounds(3_000) {
-        // Now and then so many that matches are looked for without asking how far back there is anything.
+        // Now and then enough that matches are searched without checking distances.
         let far = if random.below(30) == 0 { pack::DISTANCE_MAX } else { 0 };
         let length = far + random.below(200);
         let bytes: Vec<u8> = random.bytes(length).iter().map(|byte| byte & 1).collect();
@@ -510,7 +511,7 @@ fn packing_bears_any_place() {
         (cursor.at, cursor.anchor) = (any(), any());
         let base = if any() % 2 == 0 { 0 } else { any() };
         let input = Input { bytes: &bytes, base, until: any(), match_end: any() };
-        // Most runs find places of others.
+        // Most runs find entries of others.
         if random_start {
             table.start(any());
         }

@@ -1,6 +1,6 @@
-//! AVX2: the portable form, compiled with it, which makes vectors of some of its shifts.
+//! AVX2: the portable form, compiled with AVX2, which vectorises some of its shifts.
 //!
-//! Not `pext`, as for AVX-512: the first processors of AMD that have it take hundreds of cycles for one.
+//! Unlike AVX-512, not `pext`: it takes hundreds of cycles on the first AMD processors that have it.
 
 use super::generic;
 

@@ -32,7 +32,8 @@ pub(super) fn u64(width: u32, values: &[u64], out: &mut [u8]) {
     generic::u64_by(width, values, out, |width, values, out| u32(width, values, out));
 }
 
-/// Widths up to 8. Returns how many values were packed: whole sixteens, as many as leave room for what is stored.
+/// Widths up to 8. Returns how many values were packed: complete groups of sixteen, as long as there is room for each
+/// store.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
 fn bytes(width: u32, values: &[u32], out: &mut [u8]) -> usize {

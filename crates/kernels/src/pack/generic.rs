@@ -30,8 +30,8 @@ pub(super) fn u8_by(width: u32, values: &[u8], out: &mut [u8], word: impl Fn([u8
     }
 }
 
-/// Writes the low `bytes` bytes of a word at `at`, as many as there is room for; where eight fit, all eight, for what follows
-/// writes over them.
+/// Writes the low `bytes` bytes of a word at `at`, as many as fit; if eight fit, all eight, because what follows
+/// overwrites them.
 #[inline(always)]
 fn store(out: &mut [u8], at: usize, bytes: usize, word: u64) {
     match out[at..].first_chunk_mut::<8>() {
@@ -43,7 +43,7 @@ fn store(out: &mut [u8], at: usize, bytes: usize, word: u64) {
     }
 }
 
-/// 32 values take exactly `width` words of 32 bits; with the width a constant every shift and word is one too.
+/// 32 values take exactly `width` words of 32 bits; if the width is a constant, so are all shifts and words.
 #[inline(always)]
 pub(super) fn u32(width: u32, values: &[u32], out: &mut [u8]) {
     macro_rules! by_width {
@@ -78,7 +78,7 @@ fn block<const W: usize>(values: &[u32; 32], out: &mut [[u8; 4]]) {
     let mut to = out.iter_mut();
     macro_rules! values {
         ($($i:literal)+) => { $(
-            // The bits of the word so far are a constant; below 32, so a value's end is within it.
+            // The bits of the word so far are a constant below 32, so the value ends within the word.
             word |= u64::from(values[$i] & (u32::MAX >> (32 - W))) << ($i * W % 32);
             if $i * W % 32 + W >= 32 {
                 if let Some(to) = to.next() {
@@ -92,7 +92,7 @@ fn block<const W: usize>(values: &[u32; 32], out: &mut [[u8; 4]]) {
     debug_assert_eq!(word, 0);
 }
 
-/// Numbers of at most 32 bits go through the kernel of those; `narrow` is it.
+/// Numbers of at most 32 bits are packed by the kernel for those, `narrow`.
 #[inline(always)]
 pub(super) fn u64_by(width: u32, values: &[u64], out: &mut [u8], narrow: impl Fn(u32, &[u32], &mut [u8])) {
     if width > 32 {
@@ -129,7 +129,7 @@ fn wide(width: u32, values: &[u64], out: &mut [u8]) {
             store(out, at, 8, word);
             at += 8;
             bits -= 64;
-            // `width - bits` bits of the value are written: from 1 to 63 where any are left.
+            // `width - bits` bits of the value are written: from 1 to 63 if any are left.
             word = if bits == 0 { 0 } else { value >> (width - bits) };
         }
     }

@@ -1,4 +1,4 @@
-//! Every implementation against bit-by-bit packing.
+//! Every implementation compared with bit-by-bit packing.
 
 use super::*;
 use crate::testing::{Random, pack, rounds};
@@ -11,7 +11,7 @@ fn lengths() -> impl Iterator<Item = usize> {
     all.into_iter()
 }
 
-/// Packs into room of another content, of exactly the length needed and with some to spare.
+/// Packs into memory with other contents, of exactly the required length and with some to spare.
 fn check(expected: &[u8], packer: impl Fn(&mut [u8]) -> Result<usize, Error>, what: &str) {
     for spare in [0, 1, 7, 20] {
         let mut out = vec![0xa5; expected.len() + spare];

@@ -1,4 +1,4 @@
-//! AVX2: a byte shuffle within each 128-bit half brings each lane its bytes, a shift by lane its bits.
+//! AVX2: a byte shuffle within each 128-bit half moves each lane's bytes into place, a shift by lane its bits.
 
 use super::avx512::full_loads;
 use super::generic;
@@ -9,7 +9,7 @@ const WIDTH_U32_MAX: usize = 25;
 /// The widest value that, beginning at any bit of a byte, fits eight bytes.
 const WIDTH_U64_MAX: usize = 57;
 
-/// For the two halves of a vector: which bytes of its load each lane gets, and by how much the lane is shifted.
+/// For the two halves of a vector: which bytes of its load each lane gets, and how far the lane is shifted.
 #[repr(C, align(32))]
 #[derive(Clone, Copy)]
 struct Control<const LANES: usize, Lane> {
@@ -40,7 +40,7 @@ static EIGHTS: [Control<8, u32>; WIDTH_U32_MAX + 1] = {
     all
 };
 
-/// Four values, two a half, each half loading from the byte that its first value begins in. `[0]` is for the first four
+/// Four values, two per half; each half loads from the byte that its first value begins in. `[0]` is for the first four
 /// of a group of eight, which begin on a byte, `[1]` for the others.
 static FOURS: [[Control<4, u64>; 2]; WIDTH_U64_MAX + 1] = {
     let mut all = [[Control { bytes: [0; 32], shifts: [0; 4] }; 2]; WIDTH_U64_MAX + 1];
@@ -64,7 +64,7 @@ static FOURS: [[Control<4, u64>; 2]; WIDTH_U64_MAX + 1] = {
     all
 };
 
-/// Eight values a word, put into bytes by one instruction.
+/// Eight values per word, moved to bytes by one instruction.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn u8(width: u32, input: &[u8], out: &mut [u8]) {
     let places = 0x0101_0101_0101_0101 * u64::from(u8::MAX >> (8 - width));
@@ -186,7 +186,7 @@ pub(super) unsafe fn u64(width: u32, input: &[u8], out: &mut [u64]) {
     }
 }
 
-/// The `step` bytes of a group, or as many as there are, with room for its loads after them.
+/// The `step` bytes of a group, or as many as are left, with room for its loads after them.
 fn pad(input: &[u8], step: usize) -> [u8; REACH_MAX] {
     let mut padded = [0u8; REACH_MAX];
     let count = step.min(input.len());
@@ -194,7 +194,7 @@ fn pad(input: &[u8], step: usize) -> [u8; REACH_MAX] {
     padded
 }
 
-/// The portable form for the widths that have no shuffle; compiled with AVX2, which turns its shifts into vectors.
+/// The portable form for the widths without a shuffle; compiled with AVX2, which vectorises its shifts.
 #[target_feature(enable = "avx2,bmi2")]
 pub(super) fn u32_portably(width: u32, input: &[u8], out: &mut [u32]) {
     generic::u32(width, input, out);

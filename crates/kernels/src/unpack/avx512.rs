@@ -1,12 +1,13 @@
-//! AVX-512 with VBMI: one byte permutation brings each lane its bytes, one multishift (or a shift by lane) its bits.
+//! AVX-512 with VBMI: one byte permutation moves each lane's bytes into place, one multishift (or a shift by lane) its
+//! bits.
 
 use core::arch::x86_64::*;
 
 /// Bytes of one full load.
 pub(crate) const LOAD: usize = 64;
 
-/// Where 16 values of `width` bits, which take `2 * width` bytes, lie: for each 64-bit lane the eight bytes that hold
-/// its two values, and for each output byte the bit of that lane it begins at.
+/// Where 16 values of `width` bits, which take `2 * width` bytes, are: for each 64-bit lane, the eight bytes that hold
+/// its two values; for each output byte, the bit of that lane at which it begins.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
 struct Pairs {
@@ -14,7 +15,7 @@ struct Pairs {
     bits: [u8; 64],
 }
 
-/// The widths of which two values, beginning anywhere in a byte that a pair can begin in, fit eight bytes.
+/// The widths for which two values fit eight bytes, wherever in a byte a pair can begin.
 pub(crate) const WIDTH_U32_MAX: u32 = 30;
 
 static PAIRS: [Pairs; WIDTH_U32_MAX as usize + 1] = {
@@ -40,8 +41,8 @@ static PAIRS: [Pairs; WIDTH_U32_MAX as usize + 1] = {
     all
 };
 
-/// Where 8 values of `width` bits, which take `width` bytes, lie: for each 64-bit lane its eight bytes, and the bit of
-/// the first that the value begins at.
+/// Where 8 values of `width` bits, which take `width` bytes, are: for each 64-bit lane its eight bytes, and the bit of
+/// the first at which the value begins.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
 struct Singles {
@@ -77,11 +78,11 @@ pub(crate) struct Control32 {
     mask: __m512i,
 }
 
-/// 64 values of at most eight bits: the bytes of eight of them to each 64-bit lane, shifted apart there.
+/// 64 values of at most eight bits: each 64-bit lane gets the bytes of eight of them, and shifts them apart.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub(super) fn u8(width: u32, input: &[u8], out: &mut [u8]) {
     let bytes = width as usize;
-    // Byte `i` of lane `k` is byte `k * width + i`; what lies beyond the lane's values is masked away below.
+    // Byte `i` of lane `k` is byte `k * width + i`; what is beyond the lane's values is masked below.
     let (mut place, mut shift) = ([0u8; 64], [0u8; 64]);
     for (at, (place, shift)) in place.iter_mut().zip(&mut shift).enumerate() {
         *place = (at / 8 * bytes + at % 8) as u8;
@@ -187,9 +188,9 @@ pub(crate) unsafe fn load(from: *const u8, available: usize) -> __m512i {
     unsafe { _mm512_maskz_loadu_epi8(mask, from.cast()) }
 }
 
-/// How many blocks, of `blocks` in all that begin `step` bytes one after the other, loads that reach `reach` bytes can
-/// read from `bytes` bytes. Divides only where the last block's load does not fit: a division takes as long as a run of
-/// 32 values. (Two comparisons a block instead of a count made the AVX2 loop half as fast again.)
+/// How many of `blocks` blocks, `step` bytes apart, can be read from `bytes` bytes by loads that reach `reach` bytes.
+/// It divides only if the last block's load does not fit: a division takes as long as a run of 32 values. (Two
+/// comparisons per block instead of a count made the AVX2 loop half as fast again.)
 #[inline(always)]
 pub(crate) fn full_loads(bytes: usize, step: usize, reach: usize, blocks: usize) -> usize {
     if blocks == 0 || bytes < reach {
@@ -211,8 +212,8 @@ pub(super) unsafe fn u32(width: u32, input: &[u8], out: &mut [u32]) {
     let (from, to) = (input.as_ptr(), out.as_mut_ptr());
     let fast = full_loads(input.len(), step, LOAD, out.len() / 16);
     for block in 0..fast {
-        // SAFETY: `block * step + LOAD <= input.len()` by `full_loads`; `block * 16 + 16 <= out.len()`, for `fast` is
-        // at most `out.len() / 16`.
+        // SAFETY: `block * step + LOAD <= input.len()` by `full_loads`; `block * 16 + 16 <= out.len()`, because `fast`
+        // is at most `out.len() / 16`.
         unsafe {
             let bytes = _mm512_loadu_si512(from.add(block * step).cast());
             _mm512_storeu_si512(to.add(block * 16).cast(), control.unpack(bytes));
@@ -223,8 +224,8 @@ pub(super) unsafe fn u32(width: u32, input: &[u8], out: &mut [u32]) {
     while done < out.len() {
         let left = out.len() - done;
         let mask = if left >= 16 { u16::MAX } else { (1 << left) - 1 };
-        // SAFETY: `at < input.len()`, for value `done` is in the input; the load's mask ends at the input's end, the
-        // store's at the output's.
+        // SAFETY: `at < input.len()`, because value `done` is in the input; the load's mask ends at the input's end,
+        // the store's at the output's.
         unsafe {
             let bytes = load(from.add(at), input.len() - at);
             _mm512_mask_storeu_epi32(to.add(done).cast(), mask, control.unpack(bytes));
@@ -244,7 +245,7 @@ pub(super) unsafe fn u64(width: u32, input: &[u8], out: &mut [u64]) {
     let (from, to) = (input.as_ptr(), out.as_mut_ptr());
     let fast = full_loads(input.len(), step, LOAD, out.len() / 8);
     for block in 0..fast {
-        // SAFETY: `block * step + LOAD <= input.len()` by `full_loads`; `block * 8 + 8 <= out.len()`, for `fast` is
+        // SAFETY: `block * step + LOAD <= input.len()` by `full_loads`; `block * 8 + 8 <= out.len()`, because `fast` is
         // at most `out.len() / 8`.
         unsafe {
             let bytes = _mm512_loadu_si512(from.add(block * step).cast());

@@ -1,6 +1,6 @@
 //! The portable twin: safe Rust.
 
-/// Unpacks the values from `first` on, one by one. `input` must hold them; what it does not hold reads as zero.
+/// Unpacks the values from `first` on, one by one. `input` must hold them; bytes beyond it read as zero.
 #[inline(always)]
 pub(super) fn each<'a, T: 'a>(
     width: u32,
@@ -56,7 +56,7 @@ pub(super) fn u8(width: u32, input: &[u8], out: &mut [u8]) {
     });
 }
 
-/// `eight` takes the values from a word; its bits beyond the eight values may be anything.
+/// `eight` extracts the values from a word, whose bits beyond the eight values may be anything.
 #[inline(always)]
 pub(super) fn u8_by(width: u32, input: &[u8], out: &mut [u8], eight: impl Fn(u64) -> [u8; 8]) {
     let bytes = width as usize;
@@ -74,7 +74,7 @@ pub(super) fn u8_by(width: u32, input: &[u8], out: &mut [u8], eight: impl Fn(u64
     }
 }
 
-/// 32 values take exactly `width` words of 32 bits; with the width a constant every shift and word is one too.
+/// 32 values take exactly `width` words of 32 bits; if the width is a constant, so are all shifts and words.
 pub(super) fn u32(width: u32, input: &[u8], out: &mut [u32]) {
     macro_rules! by_width {
         ($($w:literal)+) => {
@@ -89,7 +89,7 @@ pub(super) fn u32(width: u32, input: &[u8], out: &mut [u32]) {
     each(width, input, done, out[done..].iter_mut(), |value| value as u32);
 }
 
-/// Unpacks the whole blocks of 32; returns how many values that were.
+/// Unpacks the complete blocks of 32, and returns how many values they have.
 fn blocks<const W: usize>(input: &[u8], out: &mut [u32]) -> usize {
     let mut done = 0;
     let (blocks, _) = out.as_chunks_mut::<32>();
@@ -115,7 +115,7 @@ fn value<const W: usize, const I: usize>(from: &[u8]) -> u32 {
     value & (u32::MAX >> (32 - W))
 }
 
-/// One unaligned word a value. (65 unrolled widths would be 100 KiB of code for the rare wide deltas.)
+/// One unaligned word per value. (65 unrolled widths would be 100 KiB of code for the rare wide deltas.)
 pub(super) fn u64(width: u32, input: &[u8], out: &mut [u64]) {
     let step = width as usize;
     let mut done = 0;

@@ -1,11 +1,11 @@
-//! Every implementation against bit-by-bit unpacking.
+//! Every implementation compared with bit-by-bit unpacking.
 
 use super::*;
 use crate::testing::{Random, packed, rounds};
 use std::vec;
 use std::vec::Vec;
 
-/// Exactly the bytes needed, so that a read beyond them is a read beyond an allocation.
+/// Exactly the required bytes, so that a read beyond them is a read beyond an allocation.
 fn exact(bytes: &[u8], width: u32, values: usize) -> Vec<u8> {
     bytes[..(values * width as usize).div_ceil(8)].to_vec()
 }

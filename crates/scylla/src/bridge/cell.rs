@@ -44,7 +44,7 @@ pub(super) fn write(out: &mut Vec<u8>, value: &Value<'_>) {
             out.extend_from_slice(&scale.to_be_bytes());
             varint(out, unscaled);
         }
-        // Unsigned, with 1970-01-01 in the middle of the range: the same bits but for the sign.
+        // Unsigned, with 1970-01-01 in the middle of the range: the same bits with the sign inverted.
         Value::Date(days) => out.extend_from_slice(&(days ^ i32::MIN).to_be_bytes()),
         Value::Duration { months, days, nanos } => {
             vint(out, (*months).into());

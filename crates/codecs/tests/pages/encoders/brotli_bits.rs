@@ -54,7 +54,7 @@ impl Bits {
 
     fn length(&mut self, length: usize) {
         let length = u64::try_from(length - 1).unwrap();
-        // In 4, 5 or 6 nibbles, of which the last may not be in vain.
+        // In 4, 5 or 6 nibbles, the last of which must not be superfluous.
         let nibbles = (length.checked_ilog2().unwrap_or(0) / 4 + 1).max(4);
         self.push(u64::from(nibbles - 4), 2);
         self.push(length, 4 * nibbles);
@@ -77,7 +77,7 @@ impl Bits {
         self.push(symbol, bits);
     }
 
-    /// A metablock that becomes `length` bytes, of one block type and one tree of each kind. All its commands are of one
+    /// A metablock that becomes `length` bytes, of one block type and one tree of each kind. All its commands have one
     /// symbol, all its literals `x`, all its distances the last one.
     pub(crate) fn metablock(&mut self, length: usize, command: u64) {
         self.push(0, 1);
@@ -90,8 +90,8 @@ impl Bits {
         self.symbol(0, 6);
     }
 
-    /// A metablock that becomes `length` bytes and changes the types of blocks whenever it can: of literals, commands and
-    /// distances where `all`, otherwise of literals. Each change takes two bits, which follow here.
+    /// A metablock that becomes `length` bytes and switches block types whenever it can: of literals, commands and
+    /// distances with `all`, otherwise only of literals. Each switch takes two bits, which follow here.
     pub(crate) fn switching(&mut self, length: usize, all: bool, command: u64, extra: u64, extra_bits: u32) {
         self.push(0, 1);
         self.length(length);
@@ -114,7 +114,8 @@ impl Bits {
         (0..changes).for_each(|_| self.push(0, 2));
     }
 
-    /// A metablock of one byte, with as many block types of literals and commands and as many trees of literals as these.
+    /// A metablock of one byte, with these numbers of block types of literals and of commands, and of trees of
+    /// literals.
     pub(crate) fn wide(&mut self, literal_types: u64, command_types: u64, literal_trees: u64) {
         self.push(0, 1);
         self.length(1);
@@ -133,7 +134,7 @@ impl Bits {
         (0..literal_types).for_each(|_| self.push(0, 2));
         self.number(literal_trees);
         if literal_trees > 1 {
-            // A context map of nothing but zeros, all in one run where there are many.
+            // A context map of zeros, in one run if there are many.
             let contexts = 64 * literal_types;
             let run = contexts.ilog2();
             assert_eq!(contexts, 1 << run);
@@ -145,7 +146,7 @@ impl Bits {
         }
         self.number(1);
         (0..literal_trees).for_each(|_| self.symbol(u64::from(b'x'), 8));
-        // One literal, then a copy that does not come to be.
+        // One literal, then a copy that is never executed.
         (0..command_types).for_each(|_| self.symbol(8, 10));
         self.symbol(0, 6);
     }
