@@ -1,4 +1,4 @@
-//! One column of a batch that is filled a value at a time.
+//! One column of a batch, filled a value at a time.
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -13,16 +13,16 @@ use crate::batch::{ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout
 use crate::growing::{ROOM_PRICE, ROOM_SLICE_BYTES};
 use crate::schema::PhysicalType;
 
-/// Bytes of a piece of an array, at most: what is moved at once where an array grows.
+/// Maximum bytes of a piece of an array: this much is moved at once when an array grows.
 const PIECE_BYTES: usize = 128 << 10;
 /// Values that a piece has room for at first.
 const PIECE_VALUES_MIN: usize = 64;
-/// Bytes of strings after which another buffer is begun.
+/// Bytes of strings after which a new buffer begins.
 const BUILT_BYTES: usize = 64 << 10;
 /// The longest value that is copied together with others.
 const COPIED_BYTES_MAX: usize = 16 << 10;
 
-/// A column of the batch at hand.
+/// A column of the current batch.
 #[derive(Debug)]
 pub(super) struct ColumnBuilder {
     leaf: usize,
@@ -37,11 +37,11 @@ pub(super) struct ColumnBuilder {
     definition: Pieces<u8>,
     repetition: Pieces<u8>,
     values: Building,
-    /// What is put together already of the batch that is handed out.
+    /// The finished parts of the batch that is being returned.
     made: Made,
 }
 
-/// What a column has beside its values.
+/// What a column has besides its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// A value or null a row.
@@ -67,7 +67,7 @@ enum Building {
     Int64(Pieces<i64>),
     Float(Pieces<f32>),
     Double(Pieces<f64>),
-    /// Of that many bytes each, and whether they are INT96.
+    /// Values of that many bytes each, and whether they are INT96.
     Fixed(usize, bool, Pieces<u8>),
     Strings(Strings),
 }
@@ -105,7 +105,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Entries so far, of a column below lists; none of any other, which has one a row.
+    /// Entries so far, of a column below lists; 0 for any other, which has one per row.
     pub(super) fn entries_of_lists(&self) -> usize {
         if self.form == Form::Repeated { self.entries } else { 0 }
     }
@@ -146,7 +146,7 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// An entry whose bytes are kept, not copied.
+    /// Adds an entry whose bytes are shared, not copied.
     ///
     /// # Errors
     ///
@@ -176,11 +176,12 @@ impl ColumnBuilder {
         }
     }
 
-    /// Hands out what there is, of so many rows; the column is empty again. `None` when the budget is spent before: call again.
+    /// Returns the values so far, of `rows` rows; the column is then empty again. `None` if the budget is spent first:
+    /// call again.
     ///
     /// # Errors
     ///
-    /// When memory cannot be allocated.
+    /// If memory cannot be allocated.
     pub(super) fn share(&mut self, rows: usize, budget: &mut Budget<'_>) -> Result<Option<ColumnBatch>> {
         let mut levels = None;
         if self.form == Form::Flat {
@@ -239,7 +240,7 @@ impl Building {
         Ok(())
     }
 
-    /// What stands in the place of a null.
+    /// Adds the placeholder of a null.
     fn push_default(&mut self) {
         match self {
             Building::Boolean(bits) => bits.push(false),
@@ -260,7 +261,7 @@ impl Building {
             Building::Float(values) => values.share(budget)?.map(Values::Float),
             Building::Double(values) => values.share(budget)?.map(Values::Double),
             Building::Fixed(width, is_int96, bytes) => bytes.share(budget)?.map(|bytes| {
-                // Of no bytes each there could be any number; the format has no such type.
+                // With a width of 0, any number of values would be possible; the format has no such type.
                 let values = bytes.len() / (*width).max(1);
                 let values = FixedBytes::new(*width, values, bytes);
                 if *is_int96 { Values::Int96(values) } else { Values::FixedLenByteArray(values) }
@@ -291,13 +292,13 @@ impl Building {
     }
 }
 
-/// An array that grows: in pieces, which are put together when it is handed out, in slices. Nearly always there is one.
+/// A growing array: in pieces, which are joined in slices when it is returned. Nearly always there is only one.
 #[derive(Debug)]
 struct Pieces<T> {
     open: Vec<T>,
     /// Those before, all of the same length.
     full: Vec<Vec<T>>,
-    /// The array, while it is put together, the pieces that are in it, and how many values of the next.
+    /// The array, while it is joined; the pieces in it; and how many values of the next one are.
     whole: Vec<T>,
     joined: usize,
     moved: usize,
@@ -329,7 +330,7 @@ impl<T: Copy + Default> Pieces<T> {
         self.open.push(value);
     }
 
-    /// Pushes some values. A piece may become longer by them.
+    /// Appends some values, which may make a piece longer.
     fn extend(&mut self, values: &[T]) {
         if self.open.len() + values.len() > self.open.capacity() {
             self.grow();
@@ -344,7 +345,7 @@ impl<T: Copy + Default> Pieces<T> {
             self.full.push(core::mem::take(&mut self.open));
         }
         if self.open.capacity() == 0 {
-            // Memory that was used before, if there is any.
+            // Memory for reuse, if any.
             self.open = self.pool.take_memory(0).unwrap_or_default();
             self.open.clear();
         }
@@ -390,7 +391,7 @@ impl<T: Copy + Default> Pieces<T> {
 #[derive(Debug, Default)]
 struct Bits {
     bytes: Pieces<u8>,
-    /// The bits that are no whole byte yet.
+    /// The bits of an incomplete byte.
     open: u8,
     length: usize,
     is_flushed: bool,
@@ -407,7 +408,7 @@ impl Bits {
         }
     }
 
-    /// Sets all bits up to `length` that are not there yet.
+    /// Appends ones up to `length` bits.
     #[inline]
     fn push_ones(&mut self, length: usize) {
         while self.length < length {
@@ -432,12 +433,12 @@ impl Bits {
     }
 }
 
-/// Byte strings: views, and the buffers of what is too long for them.
+/// Byte strings: views, and buffers for strings that do not fit into them.
 #[derive(Debug, Default)]
 struct Strings {
     views: Pieces<u128>,
     buffers: Vec<Bytes>,
-    /// What is copied, and the place among the buffers that is kept for it.
+    /// Copied strings, and the place among the buffers that is reserved for them.
     built: Vec<u8>,
     built_index: Option<u32>,
     bytes: usize,
@@ -485,7 +486,7 @@ impl Strings {
         self.push_view(&value, buffer, 0)
     }
 
-    /// The view of a value that is too long to stand in it.
+    /// Adds the view of a value that does not fit into it.
     fn push_view(&mut self, value: &[u8], buffer: u32, offset: u32) -> Result<()> {
         let mut view = [0; 16];
         view[..4].copy_from_slice(&low(value.len())?.to_le_bytes());
@@ -518,7 +519,7 @@ impl Strings {
     }
 }
 
-/// What a view has 32 bits for.
+/// A number that must fit the 32 bits that a view has for it.
 fn low(number: usize) -> Result<u32> {
     u32::try_from(number).map_err(|_| Error::too_large("a value, or as many of them, beyond 4 GiB"))
 }

@@ -1,4 +1,4 @@
-//! Records from columns, as events, and columns from records: Dremel's assembly and striping without a record object.
+//! Records from columns, as events, and columns from records: Dremel's assembly and striping without record objects.
 //!
 //! A schema's shapes are compiled to a program that runs over the columns of a [`Batch`], a few instructions per
 //! value. Its whole state is its position in the program and in the columns, so it can stop and continue anywhere,
@@ -23,26 +23,27 @@ pub use shred::{ShredOptions, Shredder};
 
 /// Receives the events of records.
 ///
-/// `field` is an index into [`Program::fields`]: what the event is about. In a struct, each field's event follows in the order of
-/// the schema; in a map, keys and values alternate, or there are keys only, where the schema or the projection has no values.
+/// `field` is an index into [`Program::fields`]: the field that the event is about. In a struct, each field's event
+/// follows in the order of the schema. In a map, keys and values alternate, or there are only keys, if the schema or
+/// the projection has no values.
 ///
 /// # Errors
 ///
 /// An error ends the assembly, which returns it.
 pub trait RecordSink {
-    /// A row begins.
+    /// Begins a row.
     fn start_record(&mut self) -> Result<()>;
     /// A row ends.
     fn end_record(&mut self) -> Result<()>;
-    /// A struct that is there begins.
+    /// Begins a struct that is not null.
     fn start_struct(&mut self, field: usize) -> Result<()>;
     /// A struct ends.
     fn end_struct(&mut self, field: usize) -> Result<()>;
-    /// A list that is there begins, perhaps without an element.
+    /// Begins a list that is not null; it may be empty.
     fn start_list(&mut self, field: usize) -> Result<()>;
     /// A list ends.
     fn end_list(&mut self, field: usize) -> Result<()>;
-    /// A map that is there begins, perhaps without an entry.
+    /// Begins a map that is not null; it may be empty.
     fn start_map(&mut self, field: usize) -> Result<()>;
     /// A map ends.
     fn end_map(&mut self, field: usize) -> Result<()>;
@@ -52,11 +53,11 @@ pub trait RecordSink {
     fn value(&mut self, field: usize, value: Value<'_>) -> Result<()>;
 }
 
-/// What an instruction costs, its event's handling aside.
+/// The price of an instruction, without the handling of its event.
 const OP_PRICE: Price = Price::per_kilovalue(5 << 10);
 /// Instructions between two looks at the budget.
 const OPS_SLICE: usize = 256;
-/// Columns that are looked at in the time of an instruction.
+/// Columns that can be looked at in the time of an instruction.
 const COLUMNS_PER_OP: usize = 8;
 
 /// The records of one batch.
@@ -126,8 +127,8 @@ impl<'a> Records<'a> {
     ///
     /// # Errors
     ///
-    /// `Corrupt`, naming the row and the column, if the columns' levels contradict each other; and whatever the sink
-    /// returns. Errors are sticky.
+    /// `Corrupt`, naming the row and the column, if the columns' levels contradict each other; also the sink's errors.
+    /// Errors are sticky.
     pub fn step<S: RecordSink>(&mut self, sink: &mut S, budget: &mut Budget<'_>) -> Result<bool> {
         Failed::run(self, |records| &mut records.failed, |records| records.run(sink, budget))
     }
@@ -149,7 +150,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// One instruction; says at how many columns it looked.
+    /// Runs one instruction. Returns how many columns it looked at.
     #[inline]
     fn one<S: RecordSink>(&mut self, sink: &mut S) -> Result<usize> {
         let op = self.program.ops[self.at];
@@ -200,7 +201,8 @@ impl<'a> Records<'a> {
             }
             Op::Repeat { repetition, first, behind, back } => {
                 let again = self.column(first)?.repetition() == repetition;
-                // All leaves below a list have as many elements, and no elements of lists that no element began.
+                // All leaves below a list must have the same number of elements, and elements only of lists that have
+                // begun.
                 for column in first..behind {
                     let next = self.column(column)?.repetition();
                     if next > repetition || (next == repetition) != again {
@@ -223,8 +225,8 @@ impl<'a> Records<'a> {
             .ok_or_else(|| Error::internal("a program of more columns than the batch"))
     }
 
-    /// True when the next entry is below a definition level, of which all leaves of a field must say the same. Then it is
-    /// stepped over: it is the one entry that stands for the field.
+    /// True if the next entry is below a definition level, on which all leaves of a field must agree. Then it is
+    /// skipped: it is the only entry for the field.
     #[inline]
     fn is_absent(&mut self, definition: u8, first: usize, behind: usize) -> Result<bool> {
         let absent = self.column(first)?.definition().is_some_and(|level| level < definition);
@@ -249,7 +251,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// The levels of a column cannot be of the same row as those of the others.
+    /// The error for a column whose levels do not belong to the same row as the others'.
     #[cold]
     fn contradiction(&self, column: usize) -> Error {
         let row = self.batch.first_row + (self.batch.rows - self.rows_left) as u64;

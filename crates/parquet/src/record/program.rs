@@ -12,7 +12,7 @@ use crate::schema::{PhysicalType, Schema, Shape, ShapeKind};
 pub struct Program {
     pub(super) ops: Vec<Op>,
     fields: Vec<Field>,
-    /// What shredding wants to know of each field.
+    /// What shredding needs to know about each field.
     slots: Vec<Slot>,
     leaves: Vec<ProgramLeaf>,
     /// The columns below lists.
@@ -39,20 +39,21 @@ pub(super) struct ProgramLeaf {
     pub(super) path: String,
 }
 
-/// Where a field stands, and what stands for it where it is not there. `first..behind` are columns.
+/// The place of a field, and of its absence. `first..behind` are columns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
     /// The field that it is in; of a root, [`ROOT`].
     pub(super) parent: usize,
     pub(super) is_nullable: bool,
-    /// The definition level from which on it is there.
+    /// The definition level from which on it is present.
     pub(super) definition: u8,
     pub(super) first: usize,
     pub(super) behind: usize,
     pub(super) kind: SlotKind,
 }
 
-/// What a [`Slot`] holds. A list, or a map, has an element from this definition level on, and a further one at this repetition level.
+/// What a [`Slot`] holds. A list or map has an element from this definition level on, and another one at this
+/// repetition level.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SlotKind {
     Leaf,
@@ -69,7 +70,7 @@ pub(super) const ROOT: usize = usize::MAX;
 pub(super) enum Op {
     StartRecord,
     EndRecord,
-    /// Null if the definition level of the next entry is below `definition`: then on to `skip`.
+    /// Null if the definition level of the next entry is below `definition`: then continue at `skip`.
     Null {
         field: usize,
         definition: u8,
@@ -87,14 +88,14 @@ pub(super) enum Op {
     EndList(usize),
     StartMap(usize),
     EndMap(usize),
-    /// Without an element if the definition level of the next entry is below `definition`: then on to `skip`.
+    /// Empty if the definition level of the next entry is below `definition`: then continue at `skip`.
     Empty {
         definition: u8,
         first: usize,
         behind: usize,
         skip: usize,
     },
-    /// Back to `back` if the next entry is a further element.
+    /// Continue at `back` if the next entry is another element.
     Repeat {
         repetition: u8,
         first: usize,
@@ -104,12 +105,14 @@ pub(super) enum Op {
 }
 
 impl Program {
-    /// The program for the records of some leaves of a schema, in the schema's order, which is that of the batches.
+    /// The program for the records of some leaves of a schema, in the schema's order, which is also the order in the
+    /// batches.
     ///
     /// # Errors
     ///
-    /// `Misuse` for leaves that do not exist or are not in order; `Corrupt` for LIST and MAP groups that are neither;
-    /// `LimitExceeded` for a schema that is nested too deeply; `Unsupported` for a list whose elements hold nothing.
+    /// `Misuse` for leaves that do not exist or are not in order; `Corrupt` for LIST and MAP groups that no rule makes
+    /// one; `LimitExceeded` for a schema that is nested too deeply; `Unsupported` for a list whose elements are empty
+    /// structs.
     pub fn new(schema: &Schema, leaves: &[usize]) -> Result<Program> {
         if !leaves.is_sorted_by(|a, b| a < b) {
             return Err(Error::misuse("leaves that are not in the schema's order"));
@@ -149,7 +152,7 @@ impl Program {
         Ok(program)
     }
 
-    /// What events are about.
+    /// The fields that events are about.
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
@@ -171,11 +174,11 @@ impl Program {
         &self.repeated
     }
 
-    /// Compiles a shape; says its field.
+    /// Compiles a shape and returns its field.
     fn field(&mut self, schema: &Schema, shape: &Shape, parent: usize) -> Result<usize> {
         let field = self.fields.len();
         self.fields.push(Field { node: shape.node, children: Vec::new() });
-        // Columns below the shape: of a projection, a range of the program's.
+        // Columns below the shape: for a projection, a range of the program's columns.
         let first = self.leaves.partition_point(|leaf| leaf.number < shape.leaves.start);
         let behind = self.leaves.partition_point(|leaf| leaf.number < shape.leaves.end);
         if first == behind && matches!(shape.kind, ShapeKind::List(..) | ShapeKind::Map(..)) {
@@ -196,7 +199,7 @@ impl Program {
         let (is_nullable, definition) = (shape.is_nullable, low(shape.definition));
         self.slots.push(Slot { parent, is_nullable, definition, first, behind, kind });
         let null = self.ops.len();
-        // A struct of nothing has no column that could tell that it is null.
+        // An empty struct has no column that could tell that it is null.
         let may_be_null = shape.is_nullable && first < behind;
         if may_be_null {
             self.ops.push(Op::Null { field, definition, first, behind, skip: 0 });
@@ -252,7 +255,7 @@ impl Program {
         Ok(field)
     }
 
-    /// Makes the jump of an instruction lead behind all there is.
+    /// Makes an instruction jump to the end of the program so far.
     fn skip_to_here(&mut self, op: usize) {
         let here = self.ops.len();
         if let Some(Op::Null { skip, .. } | Op::Empty { skip, .. }) = self.ops.get_mut(op) {
@@ -261,7 +264,7 @@ impl Program {
     }
 }
 
-/// A level that was checked to fit: no node has more than its leaves.
+/// A level that is known to fit: no node has more than its leaves.
 fn low(level: u16) -> u8 {
     u8::try_from(level).unwrap_or(u8::MAX)
 }

@@ -19,17 +19,16 @@ use crate::batch::{Batch, ColumnBatch, Layout};
 use crate::growing::COPY_PRICE;
 use crate::schema::Schema;
 
-/// What an event costs, and an entry that it makes in a column.
+/// The price of an event, and of an entry that it adds to a column.
 const EVENT_PRICE: Price = Price::per_kilovalue(12 << 10);
 const ENTRY_PRICE: Price = Price::per_kilovalue(4 << 10);
-/// What handing a column out costs.
+/// The cost of returning a column.
 const COLUMN_UNITS: u64 = 150;
-/// Entries of a column below lists after which a batch is full: 512 KiB of views, so that one more row of as many is no array of
-/// 1 MiB.
+/// Entries of a column below lists after which a batch is full: 512 KiB of views, so that another row of the same size
+/// makes no array of 1 MiB.
 const ENTRIES_MAX: usize = 32 << 10;
 
-/// Makes batches from events: a [`RecordSink`] whose batches a
-/// [`FileWriter`](crate::write::FileWriter) takes.
+/// Builds batches from events: a [`RecordSink`] whose batches are for a [`FileWriter`](crate::write::FileWriter).
 ///
 /// ```text
 /// start_record, …, end_record          events, about the fields of the program
@@ -38,15 +37,15 @@ const ENTRIES_MAX: usize = 32 << 10;
 /// take(budget) -> Some(batch) | None   None: the budget is spent, take again
 /// ```
 ///
-/// Events are those that [`Records`](super::Records) emits, in that order; but the fields of a struct, and of the
-/// record, may come in any order, and missing ones are null. A field of a struct may come once; every value of a list
-/// is the next element.
+/// Events are those that [`Records`](super::Records) emits, in that order, except that the fields of a struct or record
+/// may come in any order, and missing ones are null. A field of a struct may occur once; every value of a list is its
+/// next element.
 ///
 /// Its work adds to that of the event source: a host that steps [`Records`](super::Records) gives those an eighth of
 /// its budget.
 ///
 /// Pass a long value to [`Shredder::shared`], which keeps it by reference. [`RecordSink::value`] copies it, in one
-/// go.
+/// call.
 ///
 /// After an error it stays failed.
 #[derive(Debug)]
@@ -55,12 +54,12 @@ pub struct Shredder {
     program: Arc<Program>,
     options: ShredOptions,
     columns: Vec<ColumnBuilder>,
-    /// What is begun, the record first.
+    /// The open record, structs, lists and maps, the record first.
     open: Vec<Frame>,
-    /// Of each field of a struct, the number of the struct that it came in last.
+    /// For each field of a struct, the number of the struct that it last occurred in.
     seen: Vec<u64>,
     structs: u64,
-    /// Rows of all batches before, and of the batch at hand.
+    /// The number of the current batch's first row, and its rows.
     first_row: u64,
     rows: usize,
     is_full: bool,
@@ -87,7 +86,7 @@ impl Default for ShredOptions {
     }
 }
 
-/// What is begun.
+/// An open record, struct, list or map.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     /// The field; of the record, [`ROOT`].
@@ -95,7 +94,7 @@ struct Frame {
     kind: FrameKind,
     /// The repetition level of the first entry in it.
     repetition: u8,
-    /// Events about what is in it.
+    /// Events about its contents.
     events: usize,
 }
 
@@ -107,7 +106,7 @@ enum FrameKind {
     Map,
 }
 
-/// What was done and is not charged yet.
+/// Work that is not charged yet.
 #[derive(Debug, Clone, Copy, Default)]
 struct Work {
     events: usize,
@@ -116,7 +115,7 @@ struct Work {
 }
 
 impl Shredder {
-    /// A shredder of records of these leaves of a schema, which are in its order.
+    /// A shredder for records of these leaves of a schema, which must be in its order.
     ///
     /// # Errors
     ///
@@ -142,12 +141,12 @@ impl Shredder {
         })
     }
 
-    /// What events are about.
+    /// The program with the fields that events are about.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 
-    /// The path of a field in the schema, dotted. `None` if there is no such field.
+    /// The path of a field in the schema, joined with dots. `None` if there is no such field.
     pub fn path(&self, field: usize) -> Option<String> {
         self.program.fields().get(field).map(|field| self.schema.path(field.node))
     }
@@ -170,7 +169,7 @@ impl Shredder {
         budget.charge(COPY_PRICE, bytes, 0);
     }
 
-    /// Hands out the rows so far, which may be none. `None` if the budget is spent: call again, before any event.
+    /// Returns the rows so far, which may be none. `None` if the budget is spent: call again, before any event.
     ///
     /// # Errors
     ///
@@ -199,7 +198,7 @@ impl Shredder {
         Ok(Some(batch))
     }
 
-    /// A leaf's value, from bytes that are kept by reference, not copied.
+    /// Adds a leaf's value, from bytes that are kept by reference, not copied.
     ///
     /// # Errors
     ///
@@ -213,7 +212,7 @@ impl Shredder {
         self.end_value(slot.first, field, pushed)
     }
 
-    /// What an event about `field` is about, and the repetition level of what it makes.
+    /// The slot that an event about `field` fills, and the repetition level of its entry.
     #[inline]
     fn begin(&mut self, field: usize) -> Result<(Slot, u8)> {
         self.work.events += 1;
@@ -283,7 +282,7 @@ impl Shredder {
         FrameKind::Struct(self.structs)
     }
 
-    /// Ends what is begun last, which must be this.
+    /// Ends the innermost open frame, which must be this one.
     fn end(&mut self, field: usize, is_kind: impl Fn(FrameKind) -> bool) -> Result<Frame> {
         self.work.events += 1;
         match self.open.pop() {
@@ -292,7 +291,7 @@ impl Shredder {
         }
     }
 
-    /// Fields of a struct that did not come are null.
+    /// Fields of a struct that did not occur are null.
     fn end_fields(&mut self, frame: Frame) -> Result<()> {
         let program = Arc::clone(&self.program);
         let fields = program.children(frame.field);
@@ -314,7 +313,7 @@ impl Shredder {
         Ok(())
     }
 
-    /// An entry without a value in each of these columns.
+    /// Adds an entry without a value to each of these columns.
     #[inline]
     fn absent(&mut self, columns: Range<usize>, definition: u8, repetition: u8) {
         self.work.entries += columns.len();
@@ -400,7 +399,7 @@ impl RecordSink for Shredder {
 
     /// # Errors
     ///
-    /// `Conversion` for what is required; `Misuse` for an event that is not due.
+    /// `Conversion` for a null of a required field; `Misuse` for an event out of order.
     fn null(&mut self, field: usize) -> Result<()> {
         let (slot, repetition) = self.begin(field)?;
         if !slot.is_nullable {
@@ -412,8 +411,8 @@ impl RecordSink for Shredder {
 
     /// # Errors
     ///
-    /// `Misuse` for a value of another type and for one that is not due; `Conversion` for bytes of another length than all values
-    /// have.
+    /// `Misuse` for a value of another type, and for one out of order; `Conversion` for bytes that do not have the
+    /// column's fixed length.
     #[inline]
     fn value(&mut self, field: usize, value: Value<'_>) -> Result<()> {
         let (slot, repetition) = self.begin(field)?;

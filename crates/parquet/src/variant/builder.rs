@@ -13,15 +13,15 @@ use super::encoder::{Encoder, Names, bytes_of, duplicate};
 /// Encodes one variant: its metadata and its value.
 ///
 /// A value is a [primitive](VariantBuilder::primitive), an [array](VariantBuilder::start_array) of values, or an
-/// [object](VariantBuilder::start_object) of values, each after its [name](VariantBuilder::field), in any order. After the
-/// last value of an object or array comes its [end](VariantBuilder::end).
+/// [object](VariantBuilder::start_object) of values, each after its [name](VariantBuilder::field), in any order. After
+/// its last value, an object or array needs an [end](VariantBuilder::end).
 #[derive(Debug)]
 pub struct VariantBuilder {
     encoder: Encoder,
     names: Dictionary,
 }
 
-/// The names so far, in the order in which they came.
+/// The names so far, in order of first use.
 #[derive(Debug, Default)]
 struct Dictionary {
     names: Vec<Arc<str>>,
@@ -36,16 +36,16 @@ impl Names for Dictionary {
 }
 
 impl VariantBuilder {
-    /// A builder of a value of at most [`Limits::value_bytes`] and at most [`Limits::nesting`] deep.
+    /// A builder of a value of at most [`Limits::value_bytes`] and a depth of at most [`Limits::nesting`].
     pub fn new(limits: &Limits) -> VariantBuilder {
         VariantBuilder { encoder: Encoder::new(limits), names: Dictionary::default() }
     }
 
-    /// Adds a value that holds no others.
+    /// Adds a value that contains no others.
     ///
     /// # Errors
     ///
-    /// `Misuse` where no value can be, or for a decimal's scale that cannot be; `LimitExceeded`.
+    /// `Misuse` if no value is expected, or for an invalid scale of a decimal; `LimitExceeded`.
     pub fn primitive(&mut self, value: Primitive<'_>) -> Result<()> {
         self.encoder.primitive(value)
     }
@@ -54,7 +54,7 @@ impl VariantBuilder {
     ///
     /// # Errors
     ///
-    /// `Misuse` where no value can be; `LimitExceeded`.
+    /// `Misuse` if no value is expected; `LimitExceeded`.
     pub fn start_array(&mut self) -> Result<()> {
         self.encoder.start(false)
     }
@@ -63,7 +63,7 @@ impl VariantBuilder {
     ///
     /// # Errors
     ///
-    /// `Misuse` where no value can be; `LimitExceeded`.
+    /// `Misuse` if no value is expected; `LimitExceeded`.
     pub fn start_object(&mut self) -> Result<()> {
         self.encoder.start(true)
     }
@@ -72,7 +72,7 @@ impl VariantBuilder {
     ///
     /// # Errors
     ///
-    /// `Misuse` where no name can be; `LimitExceeded` for names of more than 4 GiB.
+    /// `Misuse` if no name is expected; `LimitExceeded` for names of more than 4 GiB.
     pub fn field(&mut self, name: &str) -> Result<()> {
         let id = match self.names.ids.get(name) {
             Some(&id) => id,
@@ -96,7 +96,8 @@ impl VariantBuilder {
     ///
     /// # Errors
     ///
-    /// `Misuse` if nothing is open, a name has no value, or two fields of an object have one name; `LimitExceeded`.
+    /// `Misuse` if nothing is open, a name has no value, or two fields of an object have the same name;
+    /// `LimitExceeded`.
     pub fn end(&mut self) -> Result<()> {
         match self.encoder.end(&self.names)? {
             None => Ok(()),
@@ -108,7 +109,7 @@ impl VariantBuilder {
     ///
     /// # Errors
     ///
-    /// `Misuse` if there is no value, or an array or object has no end.
+    /// `Misuse` if there is no value, or an array or object was not ended.
     pub fn finish(self) -> Result<(Vec<u8>, Vec<u8>)> {
         if !self.encoder.is_complete() {
             return Err(Error::misuse("a variant without a value, or without an end"));

@@ -9,14 +9,14 @@ use marquetry_base::{Error, Result, twos_complement};
 use super::Primitive;
 use crate::schema::{LogicalType, Meaning, PhysicalType, TimeUnit};
 
-/// The type of a column `typed_value` that holds primitives: makes [`Primitive`]s of the column's values.
+/// The type of a column `typed_value` that holds primitives: converts the column's values to [`Primitive`]s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShreddedType {
     physical_type: PhysicalType,
     meaning: Meaning,
 }
 
-/// Digits of a decimal, at most.
+/// Maximum digits of a decimal.
 const DECIMAL_PRECISION_MAX: i32 = 38;
 
 impl ShreddedType {
@@ -24,7 +24,7 @@ impl ShreddedType {
     ///
     /// # Errors
     ///
-    /// `Unsupported` for a type that the format does not shred as.
+    /// `Unsupported` for a type that the format does not allow for shredding.
     pub fn new(physical_type: PhysicalType, logical_type: Option<&LogicalType>) -> Result<ShreddedType> {
         let meaning = Meaning::of(physical_type, logical_type);
         let is_shredded = match meaning {
@@ -131,7 +131,7 @@ impl ShreddedType {
         }
     }
 
-    /// The value that a BYTE_ARRAY or FIXED_LEN_BYTE_ARRAY is.
+    /// Converts a BYTE_ARRAY or FIXED_LEN_BYTE_ARRAY.
     ///
     /// # Errors
     ///
@@ -162,7 +162,7 @@ impl ShreddedType {
     }
 }
 
-/// A number in two's complement, most significant byte first. Longer ones may only have more of the sign.
+/// A number in two's complement, most significant byte first. In longer ones, the excess may only repeat the sign.
 fn big_endian(bytes: &[u8]) -> Result<i128> {
     twos_complement::to_i128(bytes).ok_or_else(|| {
         Error::corrupt(format!("a shredded decimal of {} bytes is beyond 128 bits", bytes.len()))

@@ -1,4 +1,4 @@
-//! The columns of a VARIANT group, shredded or not, as the reader hands them out.
+//! The columns of a VARIANT group, shredded or not, as the reader returns them.
 //!
 //! Source: `VariantShredding.md`.
 
@@ -11,9 +11,9 @@ use super::{Metadata, Primitive, ShreddedType, ShreddedValue, TypedValue};
 use crate::batch::{Array, ArrayKind, Values};
 use crate::schema::{NodeKind, Schema};
 
-/// The columns of a VARIANT group of one batch, with all the columns below the group.
+/// The columns of a VARIANT group in one batch, with all columns below the group.
 ///
-/// Rows are counted from 0, and asking for one that is not there is a panic, as with slices.
+/// Rows are counted from 0. Asking for a row beyond the end panics, as with slices.
 ///
 /// ```
 /// # use marquetry_base::{Limits, Result};
@@ -44,7 +44,7 @@ struct Pair<'a> {
     typed: Option<(&'a Array, Typed<'a>)>,
 }
 
-/// What a column `typed_value` is.
+/// The contents of a column `typed_value`.
 #[derive(Debug)]
 enum Typed<'a> {
     Primitive(&'a Values, ShreddedType),
@@ -55,19 +55,20 @@ enum Typed<'a> {
 }
 
 impl<'a> VariantColumns<'a> {
-    /// The columns that `array` is, of a field of `schema`.
+    /// The columns in `array`, which belongs to a field of `schema`.
     ///
     /// # Errors
     ///
-    /// `Corrupt` if it is not a group of `metadata`, `value` and `typed_value` as the format has them; `Unsupported` for a
-    /// `typed_value` of a type that the format does not shred as; `Misuse` if a column below it is left out.
+    /// `Corrupt` if it is not a group of `metadata`, `value` and `typed_value` as the format requires; `Unsupported`
+    /// for a `typed_value` of a type that the format does not allow for shredding; `Misuse` if a column below it is
+    /// missing.
     pub fn new(schema: &'a Schema, array: &'a Array) -> Result<VariantColumns<'a>> {
         let metadata = fields(schema, array)?
             .iter()
             .find(|field| name(schema, field) == "metadata")
             .filter(|field| is_byte_array(field))
             .ok_or_else(|| Error::corrupt("a variant without metadata"))?;
-        // Level by level: a pair's place is known before the pair is made.
+        // Level by level: a pair's index is known before the pair is created.
         let mut groups = alloc::vec![array];
         let mut pairs = Vec::new();
         while let Some(&group) = groups.get(pairs.len()) {
@@ -81,7 +82,7 @@ impl<'a> VariantColumns<'a> {
         self.array.length
     }
 
-    /// True if there is no row.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.array.length == 0
     }
@@ -110,7 +111,7 @@ impl<'a> VariantColumns<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// The columns of a group; what is below them is put behind `groups`.
+    /// The columns of a group. The groups below it are appended to `groups`.
     fn new(
         schema: &'a Schema,
         group: &'a Array,
@@ -212,7 +213,7 @@ fn entry(values: &Values, slot: usize) -> (&Values, usize) {
     }
 }
 
-/// A place in [`VariantColumns`]: a row, or an element or field in it.
+/// A position in [`VariantColumns`]: a row, or an element or field in it.
 #[derive(Debug, Clone, Copy)]
 pub struct ShreddedCell<'a> {
     columns: &'a VariantColumns<'a>,

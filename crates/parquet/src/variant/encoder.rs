@@ -1,4 +1,4 @@
-//! The encoding of values, with their fields' names already numbers.
+//! Encodes values whose fields' names are already numbers.
 //!
 //! Source: `VariantEncoding.md`, "Value encoding".
 
@@ -12,19 +12,19 @@ use super::primitive::{BASIC_ARRAY, BASIC_OBJECT};
 
 /// Names by number, to sort fields by.
 pub(super) trait Names {
-    /// The bytes of name number `id`; empty if there is none.
+    /// The bytes of the name with this number; empty if there is none.
     fn name_bytes(&self, id: u32) -> &[u8];
 }
 
 /// Encodes one value after the other into one buffer.
 ///
-/// The values of an object or array are written first, from where it starts; when it ends, its header is put before them.
-/// So bytes move once for each level that they are deep.
+/// The values of an object or array are written first; when it ends, its header is inserted before them. So bytes move
+/// once per level of depth.
 #[derive(Debug)]
 pub(super) struct Encoder {
     out: Vec<u8>,
     open: Vec<Open>,
-    /// The values in the objects and arrays that are open, those of the innermost last.
+    /// The values in open objects and arrays, those of the innermost last.
     children: Vec<Child>,
     limits: Limits,
 }
@@ -42,7 +42,7 @@ struct Open {
 #[derive(Debug, Clone, Copy)]
 struct Child {
     id: u32,
-    /// Where its value starts, from its parent's start on.
+    /// Where its value starts, counted from its parent's start.
     offset: u32,
 }
 
@@ -51,7 +51,7 @@ impl Encoder {
         Encoder { out: Vec::new(), open: Vec::new(), children: Vec::new(), limits: *limits }
     }
 
-    /// Forgets everything but the buffers' room.
+    /// Clears everything but keeps the memory.
     pub(super) fn clear(&mut self) {
         self.out.clear();
         self.open.clear();
@@ -109,10 +109,10 @@ impl Encoder {
         }
     }
 
-    /// Notes that a value starts, which is at least of this length.
+    /// Records the start of a value of at least `bytes` bytes.
     fn begin(&mut self, bytes: usize) -> Result<()> {
         let all = self.out.len() as u64 + bytes as u64;
-        // Offsets have four bytes at most.
+        // Offsets have at most four bytes.
         Limit::ValueBytes.check(self.limits.value_bytes.min(u32::MAX.into()), all)?;
         self.out.try_reserve(bytes).map_err(|_| Error::out_of_memory(bytes))?;
         match self.open.last_mut() {
@@ -131,8 +131,8 @@ impl Encoder {
         }
     }
 
-    /// Ends the innermost object or array. `Ok(Some(id))` if two fields of an object have the name of number `id`: then it
-    /// stays open.
+    /// Ends the innermost object or array. `Ok(Some(id))` if two fields of an object have the name with this number:
+    /// then it stays open.
     pub(super) fn end(&mut self, names: &impl Names) -> Result<Option<u32>> {
         let open = match self.open.last() {
             Some(&open) if open.named.is_none() => open,
@@ -202,7 +202,7 @@ fn low_u8(number: usize) -> u8 {
     marquetry_base::cast::low_u8(number as u64)
 }
 
-/// Two fields of one name.
+/// The message for two fields with the same name.
 pub(super) fn duplicate(name: &str) -> alloc::string::String {
     format!("two fields of the name {name:?} in an object of a variant")
 }

@@ -14,7 +14,7 @@ impl Variant<'_> {
     ///
     /// # Errors
     ///
-    /// `Corrupt`, `Unsupported` or `LimitExceeded` for what is wrong anywhere in the value; `LimitExceeded` if the text is
+    /// `Corrupt`, `Unsupported` or `LimitExceeded` for errors anywhere in the value; `LimitExceeded` if the text is
     /// longer than [`Limits::value_bytes`]. `out` then holds what was written before.
     pub fn to_json(&self, limits: &Limits, out: &mut Vec<u8>) -> Result<()> {
         let mut writer = JsonWriter::new(*self, limits);
@@ -28,8 +28,8 @@ impl Variant<'_> {
 /// | variant | JSON |
 /// |---|---|
 /// | integers, decimals | numbers with all their digits: `-0.05`, `12.00` |
-/// | float, double | numbers with the fewest digits that give the same value back; `"NaN"`, `"Infinity"`, `"-Infinity"` |
-/// | date, time, timestamps | strings in ISO 8601 with all digits of their unit: `"2024-02-29T03:04:05.678000Z"`, the `Z` in UTC only |
+/// | float, double | numbers with the fewest digits that read back to the same value; `"NaN"`, `"Infinity"`, `"-Infinity"` |
+/// | date, time, timestamps | strings in ISO 8601 with all digits of their unit: `"2024-02-29T03:04:05.678000Z"`, the `Z` only in UTC |
 /// | binary | a string in base 64 (RFC 4648, section 4) |
 /// | uuid | a string: `"f24f9b64-81fa-49d1-b74e-8c09a6e31c56"` |
 /// | objects | the fields in the value's own order, which is that of their names |
@@ -40,7 +40,7 @@ pub struct JsonWriter<'a> {
     /// The objects and arrays that are open.
     open: Vec<Open<'a>>,
     next: Next<'a>,
-    /// Bytes that may yet be written.
+    /// Bytes that may still be written.
     bytes_left: u64,
     bytes_max: u64,
     failed: Failed,
@@ -58,7 +58,7 @@ enum Items<'a> {
     Elements(Elements<'a>),
 }
 
-/// What is to be written next.
+/// What must be written next.
 #[derive(Debug, Clone, Copy)]
 enum Next<'a> {
     Value(Variant<'a>),
@@ -71,11 +71,11 @@ enum Next<'a> {
     Nothing,
 }
 
-/// Bytes of a text that are written at a time; as base 64, whole groups of three.
+/// Bytes of a text that are written at a time; for base 64, complete groups of three.
 const PIECE_BYTES: usize = 3 << 10;
 
 impl<'a> JsonWriter<'a> {
-    /// A writer of `variant`, of at most [`Limits::value_bytes`].
+    /// A writer for `variant`, of at most [`Limits::value_bytes`].
     pub fn new(variant: Variant<'a>, limits: &Limits) -> JsonWriter<'a> {
         JsonWriter {
             open: Vec::new(),
@@ -86,8 +86,8 @@ impl<'a> JsonWriter<'a> {
         }
     }
 
-    /// Appends to `out` until about `bytes` more are written; true when that was the last. What is written at once may be
-    /// some tens of kilobytes longer.
+    /// Appends to `out` until about `bytes` more are written; true when that was the last. It may exceed that by some
+    /// tens of kilobytes.
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ impl<'a> JsonWriter<'a> {
         Ok(Next::Item)
     }
 
-    /// Writes the next of the innermost open object or array, or ends it.
+    /// Writes the next item of the innermost open object or array, or ends it.
     fn item(&mut self, out: &mut Vec<u8>) -> Result<Next<'a>> {
         let Some(open) = self.open.last_mut() else { return Ok(Next::Nothing) };
         let before = if open.first { &b""[..] } else { b"," };
@@ -212,7 +212,7 @@ fn piece_of(text: &[u8]) -> Result<(&str, &[u8])> {
     let (piece, rest) = text.split_at(text.len().min(PIECE_BYTES));
     match core::str::from_utf8(piece) {
         Ok(valid) => Ok((valid, rest)),
-        // A character that the cut went through belongs to the rest.
+        // A character that was cut belongs to the rest.
         Err(error) if error.error_len().is_none() && !rest.is_empty() => {
             let (piece, rest) = text.split_at(error.valid_up_to());
             Ok((core::str::from_utf8(piece).map_err(|_| not_utf8())?, rest))

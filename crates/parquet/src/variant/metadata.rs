@@ -12,15 +12,15 @@ use super::{number, utf16_order};
 /// The names of a variant's fields, by number.
 #[derive(Debug, Clone, Copy)]
 pub struct Metadata<'a> {
-    // Three words, for it is copied with every value that is looked at: lengths of a BYTE_ARRAY are below 2^32, and what the
-    // header says is read again.
+    // Three words, because it is copied with every value: lengths of a BYTE_ARRAY are below 2^32, and the rest of the
+    // header is read again.
     bytes: &'a [u8],
     /// Where the names start; the offsets end there.
     names: u32,
     len: u32,
 }
 
-/// The only version there is.
+/// The only version.
 const VERSION: u8 = 1;
 
 impl Metadata<'static> {
@@ -29,7 +29,7 @@ impl Metadata<'static> {
 }
 
 impl<'a> Metadata<'a> {
-    /// The metadata that `bytes` begin with. What follows is not looked at.
+    /// The metadata that `bytes` begin with. What follows is ignored.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl<'a> Metadata<'a> {
         if number(offsets, 0, offset_bytes) != Some(0) {
             return Err(Error::corrupt("a variant's first field name does not begin at 0"));
         }
-        // Names that overlap could be longer, all together, than the metadata.
+        // Names that overlap could be longer, in total, than the metadata.
         let mut before = Some(0);
         for id in 1..=len {
             let offset = number(offsets, id, offset_bytes);
@@ -82,12 +82,12 @@ impl<'a> Metadata<'a> {
         self.len == 0
     }
 
-    /// The metadata, encoded: its length is where what follows it begins.
+    /// The encoded metadata: what follows it begins after this many bytes.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// True if the writer says that the names are sorted and unique.
+    /// True if the writer declared the names to be sorted and unique.
     pub fn is_sorted(&self) -> bool {
         self.header() & 0x10 != 0
     }
@@ -104,7 +104,7 @@ impl<'a> Metadata<'a> {
         core::str::from_utf8(name).map_err(|_| Error::corrupt("a variant's field name is not UTF-8"))
     }
 
-    /// The number of a name. Of several that are the same, any.
+    /// The number of a name. If several are equal, any of them.
     pub fn find(&self, name: &str) -> Option<usize> {
         let name = name.as_bytes();
         if !self.is_sorted() {
@@ -129,7 +129,7 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// Finds a name among sorted ones: by the format's order, then by the one that some writers have.
+/// Finds a name among sorted ones: first by the format's order, then by the order that some writers use.
 pub(super) fn find_sorted<'a>(
     len: usize,
     name_at: impl Fn(usize) -> Option<&'a [u8]>,

@@ -1,10 +1,10 @@
 //! VARIANT: self-describing values in two byte strings, *metadata* (a dictionary of field names) and *value*.
 //!
-//! * [`Variant`] looks at an encoded value where it lies: nothing is built, everything is checked as it is reached;
-//! * [`JsonWriter`] and [`Variant::to_json`] show one as JSON;
+//! * [`Variant`] reads an encoded value in place: nothing is built, everything is checked as it is reached;
+//! * [`JsonWriter`] and [`Variant::to_json`] print one as JSON;
 //! * [`VariantBuilder`] encodes one;
-//! * [`VariantColumns`] are the columns of a VARIANT group, and a [`Reassembler`] reassembles values that are
-//!   *shredded* in them.
+//! * [`VariantColumns`] are the columns of a VARIANT group; a [`Reassembler`] reassembles values that are *shredded*
+//!   into them.
 //!
 //! ```
 //! # fn main() -> Result<(), marquetry_base::Error> {
@@ -57,12 +57,12 @@ pub use value::{Array, Elements, Fields, Object, Value, Variant};
 
 use core::cmp::Ordering;
 
-/// The little-endian number of `width` (one to four) bytes that is number `index` of those in `bytes`.
+/// Number `index` among the little-endian numbers of `width` (one to four) bytes in `bytes`.
 #[inline]
 fn number(bytes: &[u8], index: usize, width: usize) -> Option<usize> {
     let rest = bytes.get(index.checked_mul(width)?..)?;
     let word = match (rest.first_chunk::<4>(), width) {
-        // A copy of a length not known beforehand is a call: what is too much is read and cut off instead.
+        // A copy of variable length is a call: so four bytes are read, and the excess is cut off.
         (Some(four), 1..=4) => u32::from_le_bytes(*four) & (u32::MAX >> (32 - 8 * width)),
         (_, 1) => u32::from(*rest.first()?),
         (_, 2) => u32::from(u16::from_le_bytes(*rest.first_chunk()?)),
@@ -75,13 +75,13 @@ fn number(bytes: &[u8], index: usize, width: usize) -> Option<usize> {
     usize::try_from(word).ok()
 }
 
-/// Compares names as UTF-16 would, though they are UTF-8.
+/// Compares UTF-8 names in the order of UTF-16.
 ///
-/// The format orders names by their bytes. Writers in Java that compare strings have this order instead, which differs
-/// where a character beyond U+FFFF meets one from U+E000 to U+FFFF.
+/// The format orders names by their bytes. Writers in Java that compare strings use this order instead, which differs
+/// if a character beyond U+FFFF is compared with one from U+E000 to U+FFFF.
 fn utf16_order(left: &[u8], right: &[u8]) -> Ordering {
     match left.iter().zip(right).find(|(left, right)| left != right) {
-        // A first byte of 0xF0 and more begins a pair of surrogates, which are below U+E000 (first byte 0xEE).
+        // A first byte of at least 0xF0 begins a pair of surrogates, which are below U+E000 (first byte 0xEE).
         Some((&left, &right)) if left.min(right) >= 0xee && (left >= 0xf0) != (right >= 0xf0) => {
             right.cmp(&left)
         }

@@ -1,4 +1,4 @@
-//! Values that hold no others.
+//! Values that contain no others.
 //!
 //! Source: `VariantEncoding.md`, "Encoding types".
 
@@ -7,9 +7,10 @@ use alloc::vec::Vec;
 
 use marquetry_base::{Error, Result};
 
-/// A value that holds no others.
+/// A value that contains no others.
 ///
-/// Columns `typed_value` of shredded variants hold them too: [`ShreddedType`](super::ShreddedType) makes them of such a column.
+/// The columns `typed_value` of shredded variants hold them too: [`ShreddedType`](super::ShreddedType) converts the
+/// values of such a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Primitive<'a> {
     /// Null, which is a value and not the absence of one.
@@ -32,21 +33,21 @@ pub enum Primitive<'a> {
     Decimal4 {
         /// The digits.
         unscaled: i32,
-        /// Digits behind the point, at most [`Primitive::SCALE_MAX`].
+        /// Digits after the point, at most [`Primitive::SCALE_MAX`].
         scale: u8,
     },
     /// `unscaled × 10^-scale`, of at most 18 digits.
     Decimal8 {
         /// The digits.
         unscaled: i64,
-        /// Digits behind the point, at most [`Primitive::SCALE_MAX`].
+        /// Digits after the point, at most [`Primitive::SCALE_MAX`].
         scale: u8,
     },
     /// `unscaled × 10^-scale`, of at most 38 digits.
     Decimal16 {
         /// The digits.
         unscaled: i128,
-        /// Digits behind the point, at most [`Primitive::SCALE_MAX`].
+        /// Digits after the point, at most [`Primitive::SCALE_MAX`].
         scale: u8,
     },
     /// Days since 1970-01-01.
@@ -69,7 +70,7 @@ pub enum Primitive<'a> {
     Uuid([u8; 16]),
 }
 
-/// The numbers of the types, as a value's header has them.
+/// The numbers of the types in a value's header.
 mod type_id {
     pub(super) const NULL: u8 = 0;
     pub(super) const TRUE: u8 = 1;
@@ -94,7 +95,7 @@ mod type_id {
     pub(super) const UUID: u8 = 20;
 }
 
-/// The longest text that a header holds the length of.
+/// The longest text whose length fits into the header.
 const SHORT_STRING_BYTES_MAX: usize = 63;
 
 /// The basic types, the two low bits of a value's first byte.
@@ -103,13 +104,13 @@ pub(super) const BASIC_SHORT_STRING: u8 = 1;
 pub(super) const BASIC_OBJECT: u8 = 2;
 pub(super) const BASIC_ARRAY: u8 = 3;
 
-/// A primitive, but for text: that is not yet checked to be UTF-8.
+/// A primitive, except that text is not yet checked to be UTF-8.
 pub(super) enum Raw<'a> {
     Text(&'a [u8]),
     Other(Primitive<'a>),
 }
 
-/// The length in bytes of the data behind the header of a primitive of type `id`; `data` begins with it.
+/// The length in bytes of the data after the header of a primitive of type `id`; `data` begins with it.
 pub(super) fn data_bytes(id: u8, data: &[u8]) -> Result<usize> {
     Ok(match id {
         type_id::NULL | type_id::TRUE | type_id::FALSE => 0,
@@ -196,7 +197,7 @@ impl Primitive<'_> {
     ///
     /// # Errors
     ///
-    /// `Misuse` for a scale beyond [`Primitive::SCALE_MAX`]; `Conversion` for text or bytes of more than 4 GiB.
+    /// `Misuse` for a scale above [`Primitive::SCALE_MAX`]; `Conversion` for text or bytes of more than 4 GiB.
     pub(super) fn encode(&self, out: &mut Vec<u8>) -> Result<()> {
         if let Primitive::Decimal4 { scale, .. }
         | Primitive::Decimal8 { scale, .. }

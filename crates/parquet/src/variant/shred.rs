@@ -13,12 +13,12 @@ use super::{Fields, Metadata, Object, Primitive, Variant};
 /// A pair of columns `value` and `typed_value` in one row: of the variant itself, of an array's element, or of an object's
 /// field.
 ///
-/// The reader of the columns implements this, best as something small that is copied: where it is in the columns' tree, and
-/// an index in them. The table of the format, and what a [`Reassembler`] makes of it:
+/// The reader of the columns implements this, ideally as something small that is copied: a position in the columns'
+/// tree, and an index in them. This is the format's table, with the results of a [`Reassembler`]:
 ///
 /// | `value` | `typed_value` | the value is |
 /// |---|---|---|
-/// | `None` | `Null` | missing: no field of an object; else null |
+/// | `None` | `Null` | missing: not a field in an object; otherwise null |
 /// | bytes | `Null` | those |
 /// | bytes | `NullObject` | those; an object is an error |
 /// | `None` | anything else | that |
@@ -28,41 +28,41 @@ pub trait ShreddedValue<'a>: Sized {
     /// The bytes of `value`. `None` if it is null, or there is no such column.
     fn value(&self) -> Option<&'a [u8]>;
 
-    /// What is in `typed_value`.
+    /// The contents of `typed_value`.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the caller from telling; it is handed on.
+    /// The caller's own errors, which are passed on.
     fn typed_value(&self) -> Result<TypedValue<'a>>;
 
     /// Element number `index` of a `typed_value` that is an [array](TypedValue::Array).
     ///
     /// # Errors
     ///
-    /// Whatever keeps the caller from telling; it is handed on.
+    /// The caller's own errors, which are passed on.
     fn element(&self, index: usize) -> Result<Self>;
 
-    /// Field number `index` of a `typed_value` that is an [object](TypedValue::Object), there or missing: its name and its
-    /// columns.
+    /// Field number `index` of a `typed_value` that is an [object](TypedValue::Object), whether present or missing: its
+    /// name and its columns.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the caller from telling; it is handed on.
+    /// The caller's own errors, which are passed on.
     fn field(&self, index: usize) -> Result<(&'a str, Self)>;
 }
 
-/// What a column `typed_value` holds in a row.
+/// The contents of a column `typed_value` in a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TypedValue<'a> {
-    /// Null, where it is not a group of fields; or there is no such column.
+    /// Null, and not a group of fields; or there is no such column.
     Null,
-    /// Null, where it is a group of fields.
+    /// Null, and a group of fields.
     NullObject,
     /// A value of the column's type.
     Primitive(Primitive<'a>),
-    /// A list of so many elements.
+    /// A list with this many elements.
     Array(usize),
-    /// A group of so many fields, by the schema: those that are missing count too.
+    /// A group with this many fields in the schema: missing ones count too.
     Object(usize),
 }
 
@@ -72,23 +72,23 @@ pub enum TypedValue<'a> {
 /// 2. [`advance`](Reassembler::advance) until it returns true: the value is complete;
 /// 3. take it from [`value`](Reassembler::value): with the row's metadata it is a [`Variant`].
 ///
-/// Or [`reassemble`](Reassembler::reassemble), which is all three. The work is proportional to the row's bytes in the columns,
-/// with each field's name as often as the field occurs (these names are counted, and may be [`Limits::value_bytes`] in all);
-/// but values are moved once for each level they are deep, and an object's fields are sorted.
+/// Or call [`reassemble`](Reassembler::reassemble), which does all three. The work is proportional to the row's bytes
+/// in the columns, with each field's name as often as the field occurs (these names are counted, and may have
+/// [`Limits::value_bytes`] in total); but values are moved once per level of depth, and an object's fields are sorted.
 #[derive(Debug)]
 pub struct Reassembler<'a, S> {
     encoder: Encoder,
     names: NameIndex<'a>,
     open: Vec<Open<'a, S>>,
-    /// Names of the shredded fields of the innermost object, sorted, once those come that are not.
+    /// Names of the shredded fields of the innermost object, sorted, once its other fields follow.
     shredded: Vec<&'a str>,
-    /// Bytes that the names of the row's fields can yet have.
+    /// Bytes that the names of the row's fields may still have.
     name_bytes_left: u64,
     limits: Limits,
     failed: Failed,
 }
 
-/// An object or array that is being put together.
+/// An object or array that is being reassembled.
 #[derive(Debug)]
 struct Open<'a, S> {
     columns: S,
@@ -97,12 +97,12 @@ struct Open<'a, S> {
     count: usize,
     /// The fields of an object that are not shredded.
     others: Option<Object<'a>>,
-    /// Those of them that are yet to come, once the shredded ones are put.
+    /// The fields of its `value` that are left, once the shredded ones are done.
     others_left: Option<Fields<'a>>,
 }
 
 impl<'a, S: ShreddedValue<'a>> Reassembler<'a, S> {
-    /// A reassembler of values of at most [`Limits::value_bytes`], at most [`Limits::nesting`] deep.
+    /// A reassembler of values of at most [`Limits::value_bytes`] and a depth of at most [`Limits::nesting`].
     pub fn new(limits: &Limits) -> Reassembler<'a, S> {
         Reassembler {
             encoder: Encoder::new(limits),
@@ -119,15 +119,15 @@ impl<'a, S: ShreddedValue<'a>> Reassembler<'a, S> {
     ///
     /// # Errors
     ///
-    /// `Corrupt` for pairs that cannot be (see [`ShreddedValue`]), fields whose names are not in the metadata, or a `value`
-    /// that ends too early; `LimitExceeded`; and what the columns tell.
+    /// `Corrupt` for invalid pairs (see [`ShreddedValue`]), fields whose names are not in the metadata, or a `value`
+    /// that ends too early; `LimitExceeded`; and the columns' own errors.
     pub fn reassemble(&mut self, metadata: Metadata<'a>, row: S) -> Result<&[u8]> {
         self.start(metadata, row)?;
         while !self.advance(usize::MAX)? {}
         Ok(self.value())
     }
 
-    /// Starts with a row. What is left of another is forgotten.
+    /// Starts a row. The rest of an unfinished one is discarded.
     ///
     /// # Errors
     ///
@@ -165,7 +165,7 @@ impl<'a, S: ShreddedValue<'a>> Reassembler<'a, S> {
         Ok(self.open.is_empty() && self.encoder.is_complete())
     }
 
-    /// Puts the next element or field of the innermost open array or object, or ends it.
+    /// Adds the next element or field of the innermost open array or object, or ends it.
     fn step(&mut self) -> Result<()> {
         let Some(open) = self.open.last_mut() else { return Ok(()) };
         if open.next < open.count {
@@ -194,7 +194,7 @@ impl<'a, S: ShreddedValue<'a>> Reassembler<'a, S> {
             let (name, value) = field?;
             let id = others.last_id().ok_or_else(|| Error::internal("a field without a name's number"))?;
             self.count_name(name)?;
-            // Missing or not: "must never contain fields represented by the Parquet columns in typed_value".
+            // Whether missing or not: "must never contain fields represented by the Parquet columns in typed_value".
             if self.shredded.binary_search(&name).is_ok() {
                 return Err(Error::corrupt(format!(
                     "the field {name:?} of a shredded variant is in its value too"
@@ -215,7 +215,7 @@ impl<'a, S: ShreddedValue<'a>> Reassembler<'a, S> {
         }
     }
 
-    /// Puts a value, or begins it. One with a name is a field, which can be missing.
+    /// Adds a value, or begins it. One with a name is a field, which can be missing.
     fn put(&mut self, columns: S, name: Option<&'a str>) -> Result<()> {
         let (value, typed) = (columns.value(), columns.typed_value()?);
         if let (None, TypedValue::Null | TypedValue::NullObject) = (value, typed) {
@@ -276,11 +276,11 @@ impl<'a, S: ShreddedValue<'a>> Reassembler<'a, S> {
     }
 }
 
-/// A row's names, and the order in which they can be searched. Rows that follow one another mostly have the same.
+/// A row's names, and the order in which they can be searched. Consecutive rows mostly have the same names.
 #[derive(Debug)]
 struct NameIndex<'a> {
     metadata: Metadata<'a>,
-    /// The numbers of the names, sorted by name; empty where the names themselves are sorted.
+    /// The numbers of the names, sorted by name; empty if the names themselves are sorted.
     sorted: Vec<u32>,
 }
 

@@ -113,7 +113,7 @@ fn encode(tree: &Tree) -> (Vec<u8>, Vec<u8>) {
     builder.finish().unwrap()
 }
 
-/// Reads a value back, by its iterators, and each part of it also by itself.
+/// Reads a value back through its iterators, and each part of it also separately.
 fn read(variant: Variant<'_>) -> Tree {
     match variant.value().unwrap() {
         Value::Primitive(value) => {
@@ -302,7 +302,7 @@ fn what_is_too_deep_or_too_long_is_refused() {
     assert_eq!(error.kind(), ErrorKind::LimitExceeded);
 }
 
-/// A few bytes whose elements share their values stand for 255^63 values.
+/// A few bytes whose elements share their values represent 255^63 values.
 #[test]
 fn values_that_share_bytes_are_refused() {
     let mut value = vec![0];
@@ -320,7 +320,7 @@ fn values_that_share_bytes_are_refused() {
     // Fields in any order of their values are as they should be.
     let metadata = [1, 2, 0, 1, 2, b'a', b'b'];
     assert_eq!(json(&metadata, &[2, 2, 0, 1, 1, 0, 2, 4, 8]).unwrap(), r#"{"a":false,"b":true}"#);
-    // What lies between values may be anything, and so may what is shared, if only it is not more than there is.
+    // Bytes between values are arbitrary, and values may share bytes as long as their total length fits.
     assert_eq!(json(&metadata, &[2, 2, 0, 1, 1, 1, 2, 4, 8]).unwrap(), r#"{"a":false,"b":false}"#);
     assert!(json(&metadata, &[2, 2, 0, 1, 0, 0, 1, 4]).is_err());
 }
@@ -395,7 +395,7 @@ fn bytes_that_cannot_be() {
         let error = json(metadata, value).unwrap_err();
         assert_eq!((error.kind(), error.message()), (kind, message));
     }
-    // What follows is not looked at, and reserved bits are ignored.
+    // What follows is ignored, and so are reserved bits.
     assert_eq!(json(&[0x21, 0, 0, 9], &[0b1110_0011, 0, 0, 7]).unwrap(), "[]");
 }
 

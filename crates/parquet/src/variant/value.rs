@@ -8,7 +8,7 @@ use super::metadata::find_sorted;
 use super::primitive::{self, BASIC_ARRAY, BASIC_OBJECT, BASIC_PRIMITIVE, BASIC_SHORT_STRING, Raw, cut_off};
 use super::{Metadata, Primitive, number, utf16_order};
 
-/// A value with the names its fields have.
+/// A value, with the names of its fields.
 ///
 /// Only the value's length is checked at first; its contents are checked as they are accessed.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +18,7 @@ pub struct Variant<'a> {
     depth: Depth,
 }
 
-/// How deep a value lies in others, and how deep one may.
+/// How deep a value is nested, and how deep it may be.
 #[derive(Debug, Clone, Copy)]
 struct Depth {
     at: u32,
@@ -28,7 +28,7 @@ struct Depth {
 /// What a variant is.
 #[derive(Debug, Clone, Copy)]
 pub enum Value<'a> {
-    /// A value that holds no others.
+    /// A value that contains no others.
     Primitive(Primitive<'a>),
     /// Values with names.
     Object(Object<'a>),
@@ -45,14 +45,14 @@ pub(super) enum Shape<'a> {
 }
 
 impl<'a> Variant<'a> {
-    /// The value that `bytes` begin with. What follows is not looked at.
+    /// The value that `bytes` begin with. What follows is ignored.
     ///
-    /// Values deeper than [`Limits::nesting`] in it are refused where they are reached.
+    /// Values nested deeper than [`Limits::nesting`] are refused when they are reached.
     ///
     /// # Errors
     ///
-    /// `Corrupt` if the bytes end too early; `Unsupported` for a primitive type that the format did not have when this was
-    /// written: even its length is not known.
+    /// `Corrupt` if the bytes end too early; `Unsupported` for a primitive type that this version does not know: not
+    /// even its length is known.
     pub fn new(metadata: Metadata<'a>, bytes: &'a [u8], limits: &Limits) -> Result<Variant<'a>> {
         Variant::at(metadata, bytes, Depth { at: 0, limit: limits.nesting })
     }
@@ -62,22 +62,22 @@ impl<'a> Variant<'a> {
         Ok(Variant { metadata, bytes, depth })
     }
 
-    /// The names that its fields have, and perhaps others.
+    /// The names of its fields, and perhaps others.
     pub fn metadata(&self) -> Metadata<'a> {
         self.metadata
     }
 
-    /// The value, encoded: its length is where what follows it begins.
+    /// The encoded value: what follows it begins after this many bytes.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// What it is.
+    /// Reads the value.
     ///
     /// # Errors
     ///
-    /// `Corrupt` for text that is not UTF-8 or a decimal's scale that cannot be; `LimitExceeded` for an object or array
-    /// too deep.
+    /// `Corrupt` for text that is not UTF-8 or an invalid scale of a decimal; `LimitExceeded` for an object or array
+    /// that is too deep.
     pub fn value(&self) -> Result<Value<'a>> {
         Ok(match self.shape()? {
             Shape::Text(text) => match core::str::from_utf8(text) {
@@ -117,7 +117,7 @@ impl<'a> Variant<'a> {
         Ok(if let Shape::Array(array) = self.shape()? { Some(array) } else { None })
     }
 
-    /// The field of this name, if it is an object that has one.
+    /// The field with this name, if it is an object and has one.
     ///
     /// # Errors
     ///
@@ -154,7 +154,7 @@ impl<'a> Variant<'a> {
     }
 }
 
-/// The length in bytes of the value that `bytes` begin with. That it is not more than the bytes is for the caller to check.
+/// The length in bytes of the value that `bytes` begin with. The caller must check that it does not exceed the bytes.
 fn length(bytes: &[u8]) -> Result<usize> {
     let (&header, data) = bytes.split_first().ok_or_else(cut_off)?;
     let data_bytes = match header & 3 {
@@ -165,11 +165,11 @@ fn length(bytes: &[u8]) -> Result<usize> {
     data_bytes.checked_add(1).ok_or_else(cut_off)
 }
 
-/// Where the parts of an object or array are in the bytes behind its header.
+/// Where the parts of an object or array are in the bytes after its header.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
     len: u32,
-    /// Where the values start. The offsets are before them, and the field ids before those.
+    /// Where the values start. The offsets precede them, and the field ids precede those.
     values: u32,
     /// Bytes of a field id; none in an array.
     id_bytes: u32,
@@ -177,7 +177,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Checks that all the parts but the values are there.
+    /// Checks that all parts except the values are complete.
     fn read(header: u8, data: &[u8]) -> Result<Layout> {
         let offset_bytes = u32::from(header >> 2 & 3) + 1;
         let (id_bytes, is_large) = if header & 3 == BASIC_ARRAY {
@@ -215,7 +215,7 @@ impl Layout {
 #[derive(Debug, Clone, Copy)]
 struct Children<'a> {
     metadata: Metadata<'a>,
-    /// The bytes behind the header.
+    /// The bytes after the header.
     data: &'a [u8],
     layout: Layout,
     /// That of the children.
@@ -259,13 +259,13 @@ impl<'a> Object<'a> {
         self.children.len()
     }
 
-    /// True if there is no field.
+    /// True if there are no fields.
     pub fn is_empty(&self) -> bool {
         self.children.len() == 0
     }
 
-    /// The field of this name. It is searched for, as fields are sorted by their names: by bytes, as the format has it, or
-    /// by UTF-16, as some writers do.
+    /// The field with this name. It is found by a search, because fields are sorted by their names: by bytes, as the
+    /// format says, or by UTF-16, as some writers do.
     ///
     /// # Errors
     ///
@@ -295,12 +295,12 @@ impl<'a> Array<'a> {
         self.children.len()
     }
 
-    /// True if there is no element.
+    /// True if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.children.len() == 0
     }
 
-    /// Element number `index`, if there is one.
+    /// Element number `index`, if it exists.
     ///
     /// # Errors
     ///
@@ -320,7 +320,7 @@ impl<'a> Array<'a> {
 pub struct Elements<'a> {
     children: Children<'a>,
     next: usize,
-    /// Bytes that the elements to come can have in all.
+    /// Bytes that the remaining elements may have in total.
     bytes_left: usize,
 }
 
@@ -352,13 +352,13 @@ pub struct Fields<'a> {
     elements: Elements<'a>,
     /// The name before.
     name: Option<&'a str>,
-    /// The orders that the names so far have. Names in any one order are unique.
+    /// The orders that the names so far are sorted in. Names in any one order are unique.
     by_bytes: bool,
     by_utf16: bool,
 }
 
 impl<'a> Fields<'a> {
-    /// The number of the name of the field that came last.
+    /// The number of the last field's name.
     pub(super) fn last_id(&self) -> Option<u32> {
         let index = self.elements.next.checked_sub(1)?;
         u32::try_from(self.elements.children.id(index)).ok()

@@ -129,7 +129,7 @@ fn fields_in_any_order_and_missing_ones() {
     assert_eq!(batch.columns[0].validity, Some([true, false].into_iter().collect()));
     assert_eq!(levels(&batch, 1), (vec![2, 0], vec![]));
     assert_eq!(levels(&batch, 2), (vec![2, 0], vec![]));
-    // The next batch goes on.
+    // The next batch continues.
     s.start_record().unwrap();
     s.end_record().unwrap();
     let batch = take(&mut s);
@@ -243,7 +243,7 @@ fn events_that_do_not_fit() {
     assert!(s.take(&mut Budget::unlimited()).unwrap_err().message().contains("middle of a row"));
 }
 
-/// A row of a great many elements is handed out in slices, and nothing is allocated at once but the array itself.
+/// A row of very many elements is returned in slices, and nothing but the array itself is allocated in one go.
 #[test]
 fn one_large_row() {
     let mut s = shredder(&[

@@ -1,4 +1,4 @@
-//! Shredding as the document describes it, and what becomes of it.
+//! Shredding as the document describes it, and the results.
 
 use super::*;
 
@@ -48,7 +48,7 @@ impl<'a> ShreddedValue<'a> for &'a Pair {
     }
 }
 
-/// What `typed_value` is, if there is such a column.
+/// The type of `typed_value`, if there is such a column.
 #[derive(Debug)]
 enum Schema {
     None,
@@ -146,7 +146,7 @@ fn random_values_shredded_in_random_ways() {
         let value = reassembler.reassemble(metadata, &pair).unwrap().to_vec();
         assert_eq!(read(variant(metadata.bytes(), &value)), tree, "{schema:?}");
         whole += usize::from(pair.value.is_none());
-        // A value at a time, after another row that was not finished.
+        // One value at a time, after another row that was not finished.
         reassembler.start(metadata, &pair).unwrap();
         reassembler.advance(1).unwrap();
         reassembler.start(metadata, &pair).unwrap();
@@ -193,7 +193,7 @@ fn every_pair_of_the_tables() {
         (pair(Some(&[0]), Typed::Null), "null"),
         (one(), "1"),
         (pair(Some(only_a), Typed::Null), r#"{"a":true}"#),
-        // Arrays: an element must be there, so one that is missing is null.
+        // Arrays: elements cannot be missing, so a missing one is null.
         (pair(None, Typed::Array(vec![one(), missing(), pair(Some(&[0]), Typed::Null)])), "[1,null,null]"),
         (pair(None, Typed::Array(vec![])), "[]"),
         // Objects.
@@ -243,7 +243,7 @@ fn every_pair_of_the_tables() {
         ),
         (pair(Some(&[]), Typed::Null), "a variant's value reaches beyond its end"),
     ] {
-        // As a row, as an element, as a field of an object that is there.
+        // As a row, as an element, as a field of an object.
         for nested in [
             wrong.clone(),
             pair(None, Typed::Array(vec![one(), wrong.clone()])),
