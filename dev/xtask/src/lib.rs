@@ -12,6 +12,7 @@
 //! * [`rules::prices`]: that each price of a budget's units is measured.
 //! * [`rules::rooms`]: which module may import which, and that no files import each other in a circle.
 //! * [`rules::speed`]: that README's figures of speed are those of the last results.
+//! * [`rules::words`]: phrases that comments and documents avoid.
 
 #![forbid(unsafe_code)]
 
@@ -28,4 +29,5 @@ pub mod rules {
     pub mod rooms;
     pub mod sources;
     pub mod speed;
+    pub mod words;
 }

@@ -2,7 +2,9 @@
 
 use std::sync::OnceLock;
 
-use marquetry_xtask::rules::{dependencies, documents, manifests, messages, prices, rooms, sources, speed};
+use marquetry_xtask::rules::{
+    dependencies, documents, manifests, messages, prices, rooms, sources, speed, words,
+};
 use marquetry_xtask::workspace::{File, Workspace};
 
 fn workspace() -> &'static Workspace {
@@ -159,6 +161,11 @@ fn links_of_documents_lead_somewhere() {
         path.is_empty() || workspace().files.iter().any(|file| file.path.starts_with(&folder))
     };
     none(texts(".md").flat_map(|(path, markdown)| documents::links(path, markdown, text, is_folder)));
+}
+
+#[test]
+fn prose_keeps_to_the_glossary() {
+    none(texts("").flat_map(|(path, text)| words::phrases(path, text)));
 }
 
 #[test]

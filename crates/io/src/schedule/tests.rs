@@ -1,4 +1,4 @@
-//! Schedules by themselves: what is asked for, in which order, and what a machine is told.
+//! Schedules by themselves: which ranges are requested, in which order, and what is reported to a machine.
 
 use marquetry_base::{ErrorKind, Input};
 
@@ -38,7 +38,7 @@ fn arrive(schedule: &mut Schedule, object: Object, range: Range<u64>) {
     schedule.arrived(object, &range, Ok(bytes(range.clone())));
 }
 
-/// All that the machine is told now; errors as `None`.
+/// Everything that is reported to the machine now; errors as `None`.
 fn told(schedule: &mut Schedule) -> Vec<(Object, Range<u64>, bool)> {
     std::iter::from_fn(|| schedule.answer())
         .map(|answer| match answer {
@@ -113,7 +113,7 @@ fn what_came_early_waits_until_it_is_needed() {
     assert_eq!(told(&mut schedule), []);
     arrive(&mut schedule, A, 0..10);
     assert_eq!(told(&mut schedule), [(A, 0..10, true)]);
-    // Needed in part: that part is told, and the rest stays. What is on its way is not read again.
+    // Needed in part: that part is supplied, and the rest stays. What is on its way is not read again.
     schedule.want(demand(&[(B, 0..15, Now), (B, 15..30, Soon)])).unwrap();
     assert_eq!(begun(&mut schedule), [(B, 20..30)]);
     assert_eq!(told(&mut schedule), []);

@@ -89,7 +89,7 @@ pub type NewFile = OffloadedSink<blocking::NewFile>;
 pub type SpillFile = OffloadedSink<blocking::SpillFile>;
 
 impl NewFile {
-    /// Begins a file that shall be at `path`.
+    /// Begins a file that will be at `path`.
     ///
     /// # Errors
     ///

@@ -108,7 +108,7 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Begins a file that shall be at `path`.
+    /// Begins a file that will be at `path`.
     ///
     /// # Errors
     ///

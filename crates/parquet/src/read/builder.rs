@@ -438,7 +438,7 @@ impl Builder {
         values + self.validity.held() + self.indices.held() + self.definition.held() + self.repetition.held()
     }
 
-    /// Lets go of all memory, once all is read. True when nothing of it is left.
+    /// Releases all memory, once all is read. True once none of it is left.
     pub(super) fn let_go(&mut self, budget: &mut Budget<'_>) -> bool {
         let values = match &mut self.output {
             Output::Boolean(store) | Output::Fixed(_, store) => store.let_go(budget),

@@ -427,7 +427,7 @@ impl ColumnReader {
         }
     }
 
-    /// Lets go of what is large, once all is read. True when nothing of it is left.
+    /// Releases large memory, once all is read. True once none of it is left.
     pub(super) fn let_go(&mut self, budget: &mut Budget<'_>) -> bool {
         self.release_dictionary();
         if !self.released.step(budget) {

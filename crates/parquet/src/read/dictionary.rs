@@ -103,7 +103,7 @@ impl Entries {
         }
     }
 
-    /// Lets go of a part of one that is to be dropped, and says how many bytes that was. `None` when what is left is small, or not its own.
+    /// Releases part of a dictionary before it is dropped, and returns its bytes. `None` if the rest is small, or shared.
     pub(super) fn pop(&mut self) -> Option<usize> {
         fn pop<T>(segments: &mut Vec<Vec<T>>) -> Option<usize> {
             segments.pop().map(|segment| segment.capacity() * size_of::<T>())

@@ -126,7 +126,7 @@ impl PageReader {
         self.pages.checked_sub(1)
     }
 
-    /// The offset that an error is told with.
+    /// The offset that errors report.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
@@ -279,7 +279,7 @@ impl PageReader {
 
     /// Checks a header's length, as far as it is known.
     fn check_header(&self, length: u64) -> Result<()> {
-        // However it came, the same number is told.
+        // The same number is reported, however the header arrived.
         let limit = self.limits.page_header_bytes;
         Limit::PageHeaderBytes.check(limit, length.min(limit.saturating_add(1)))
     }

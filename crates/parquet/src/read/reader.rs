@@ -123,8 +123,8 @@ impl BatchReader {
     ///
     /// # Errors
     ///
-    /// `Misuse` for leaves or row groups that are not there, or a batch of no rows. What a column cannot be read for is told by the
-    /// first step: the columns are built in steps.
+    /// `Misuse` for leaves or row groups that do not exist, or a batch of no rows. The first step reports why a column
+    /// cannot be read: columns are built in steps.
     pub fn new(
         object: Object,
         metadata: Arc<FileMetaData>,

@@ -209,7 +209,7 @@ impl Planner<'_> {
         }
     }
 
-    /// A field that the file has not got.
+    /// A field missing from the file.
     fn missing(&mut self, to: &Shape, slot: &Slot) -> Result<()> {
         if !to.is_nullable {
             return Err(self.wrong(to, "is required, and not in the file".to_string()));

@@ -67,7 +67,7 @@ fn what_is_read() {
     assert_eq!(reads(&[(1, '1', "a", "")]), (vec![0], true), "the first columns as they are");
     assert_eq!(reads(&[(1, '1', "b", ""), (1, '?', "a", "")]), (vec![3, 0], false));
     assert_eq!(reads(&[(1, '?', "c", "")]), (vec![], false), "no column tells of one that is nowhere");
-    // Whether the group is there is told by the leaf of fewest entries, or by one that is read anyway.
+    // Whether the group is null follows from the leaf with the fewest entries, or from one that is read anyway.
     assert_eq!(reads(&[(1, '?', "s", ""), (2, '?', "new", "")]), (vec![2], false));
     let with_many: Lines<'_> = &[(1, '?', "s", ""), (2, '*', "many", ""), (2, '?', "new", "")];
     assert_eq!(reads(with_many), (vec![1], false));
