@@ -225,7 +225,7 @@ fn leaf_type(schema: &Schema, leaf: &Leaf, options: ArrowOptions) -> Result<Data
         Meaning::Float16 => DataType::Float16,
         Meaning::Float => DataType::Float32,
         Meaning::Double => DataType::Float64,
-        // `read_as` never returns it.
+        // `read_as` never returns the last of these.
         Meaning::Uuid
         | Meaning::Bson
         | Meaning::Bytes

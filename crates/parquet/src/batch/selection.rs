@@ -551,7 +551,7 @@ fn words(bits: &[u8]) -> impl Iterator<Item = u64> {
     bits.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes))
 }
 
-/// The first bits at or behind `from` that are set and follow each other.
+/// The first run of set bits at or after `from`.
 fn next_bits(bits: &[u8], from: usize) -> Option<(usize, usize)> {
     let find = |from: usize, flip: u64| {
         let first = from / 64;

@@ -64,7 +64,7 @@ pub struct Shredder {
     rows: usize,
     is_full: bool,
     work: Work,
-    /// The columns that are made of the batch that is taken.
+    /// The finished columns of the batch that is being taken.
     taken: Vec<ColumnBatch>,
     failed: Failed,
 }

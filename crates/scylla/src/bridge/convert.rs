@@ -172,7 +172,7 @@ impl Conversion {
             Meaning::Int96 => Conversion::Int96,
             Meaning::Float => Conversion::Float,
             Meaning::Double => Conversion::Double,
-            // `read_as` never returns it.
+            // `read_as` never returns the last of these.
             Meaning::Bytes
             | Meaning::Bson
             | Meaning::Geometry

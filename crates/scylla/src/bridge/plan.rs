@@ -495,7 +495,7 @@ impl<'a> Planner<'a> {
         found
     }
 
-    /// CQL refuses durations there, because they have no order. (It allows them in frozen types inside.)
+    /// CQL refuses durations there, because they have no order. (It allows them inside other types there.)
     fn refuse_duration(&self, cql_type: &CqlType, place: &str) -> Result<()> {
         if *cql_type == CqlType::Duration {
             return Err(self.at(Error::conversion(format!("CQL allows no duration {place}"))));
