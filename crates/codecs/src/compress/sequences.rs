@@ -61,7 +61,7 @@ pub(crate) const HISTORY_BYTES: usize = DISTANCE_MAX + 1 + SLICE_BYTES_MIN;
 /// Bytes that must be available after it.
 const AHEAD_BYTES: usize = LENGTH_MAX + MARGIN;
 
-/// The window's size: this many more bytes are searched before it moves on.
+/// The window's size: the history, the look-ahead, and about 100 KiB to search before it moves on.
 const WINDOW_BYTES: usize = 192 << 10;
 
 const _: () = assert!(WINDOW_BYTES >= HISTORY_BYTES + AHEAD_BYTES + SLICE_BYTES_MAX);

@@ -32,8 +32,8 @@ pub(super) struct Pick {
 pub(super) struct Merge {
     cursors: Vec<Cursor>,
     tree: LoserTree,
-    /// The length of the prefix that all keys share; what follows distinguishes them. Zero while pieces are still to
-    /// come.
+    /// The length of the prefix that all keys share; what follows distinguishes them. Zero for a merge whose pieces
+    /// are added later.
     skip: usize,
     /// The number of cursors that were measured for that, and that are in the tree.
     measured: usize,

@@ -145,8 +145,8 @@ impl<'a> Reader<'a> {
         Reader { data, at: at.min(data.len()), beside: None }
     }
 
-    /// A reader of the digest of a skimmed structure. A string's head there is twice its length, or, if odd, twice its
-    /// index in `beside` plus one.
+    /// A reader of the digest of a skimmed structure. There, an even head of a string is twice its length; an odd one
+    /// is twice its index in `beside`, plus one.
     pub(super) fn of_digest(data: &'a [u8], beside: &'a [Bytes]) -> Reader<'a> {
         Reader { data, at: 0, beside: Some(beside) }
     }

@@ -51,7 +51,7 @@ impl Spread {
         let values = &column.values;
         let is_spaced = column.levels.is_none() && column.layout == Layout::Spaced;
         let Some(there) = there.filter(|_| !is_spaced) else {
-            // No nulls: shared as they are.
+            // No nulls, or spaced already: shared as they are.
             return if values.len() == length { Ok((0, Some(values.clone()))) } else { Err(disagree()) };
         };
         if there.len() != length {
