@@ -98,7 +98,6 @@ impl Part {
     }
 }
 
-/// The bytes of a view; `raw` are the view's own.
 pub(crate) fn not_text() -> Error {
     Error::corrupt("text that is not UTF-8")
 }

@@ -38,8 +38,7 @@ fn files_that_differ_in_several_ways() {
     let error = open(&FilesOptions::default()).unwrap();
     assert_eq!(error.kind(), ErrorKind::Conversion);
     let (in_b, in_c) = (b.to_str(), c.to_str());
-    let (x, y) =
-        (Some(Detail::AdmittedBy(&["union", "columns"])), Some(Detail::AdmittedBy(&["columns"])));
+    let (x, y) = (Some(Detail::AdmittedBy(&["union", "columns"])), Some(Detail::AdmittedBy(&["columns"])));
     let z = x;
     assert_eq!(parts(&error), [(x, in_b), (y, in_b), (z, in_c)]);
     for name in ["\"x\"", "\"y\"", "\"z\""] {

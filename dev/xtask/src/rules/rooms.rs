@@ -24,8 +24,20 @@ pub const FLOORS: &[&[&str]] = &[
 ];
 
 /// Crates of which no files may import each other in a circle.
-pub const WITHOUT_CIRCLES: &[&str] =
-    &["arrow", "base", "cli", "cluster", "codecs", "io", "kernels", "marquetry", "parquet", "scylla", "tables", "text"];
+pub const WITHOUT_CIRCLES: &[&str] = &[
+    "arrow",
+    "base",
+    "cli",
+    "cluster",
+    "codecs",
+    "io",
+    "kernels",
+    "marquetry",
+    "parquet",
+    "scylla",
+    "tables",
+    "text",
+];
 
 /// A module's path from its crate's root: `["read", "page"]`.
 type Module = Vec<String>;
