@@ -16,6 +16,15 @@ use crate::writer::Writer;
 /// Opens a table: a Parquet file, a directory of them, a pattern (`trips/year=20*/**/*.parquet`), or CSV, TSV and JSON
 /// lines by their names. Everything that can be wrong before the first row is found here.
 ///
+/// ```no_run
+/// # fn main() -> marquetry::Result<()> {
+/// for batch in marquetry::open("trips/*.parquet")?.columns(["id", "fare"])?.batches()? {
+///     println!("{} rows", batch?.rows);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 ///
 /// As [`open_all`].
@@ -49,6 +58,22 @@ pub fn open_all<A: AsRef<OsStr>>(
 
 /// Creates a Parquet file, which appears when it is [finished](Writer::finish). For other options: [`Writer::with`].
 ///
+/// ```
+/// use marquetry::batch::Batch;
+/// use marquetry::schema::{FieldDef, FieldType, PhysicalType, Schema};
+///
+/// # fn main() -> marquetry::Result<()> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("trips.parquet");
+/// let schema = Schema::of_fields(&[FieldDef::new("id", FieldType::Leaf(PhysicalType::Int64, None))])?;
+/// let mut trips = marquetry::create(&path, schema)?;
+/// trips.write(Batch::of_values([vec![1_i64, 2, 3].into()])?)?;
+/// trips.finish()?;
+/// assert_eq!(marquetry::open(&path)?.rows(), Some(3));
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 ///
 /// [`Io`](marquetry_base::ErrorKind::Io), with [`AlreadyExists`](marquetry_base::Detail::AlreadyExists) if something
@@ -79,6 +104,16 @@ pub fn copy(from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> Result<Copied> {
 /// The destination that an address means, by default: a new Parquet file, a new directory of them, CSV, TSV or JSON
 /// lines, or, with the feature `cluster`, an existing table of a live cluster. Nothing is created or connected to yet.
 /// [`Target`] has the list, and takes options.
+///
+/// ```
+/// use marquetry::tables::Destination;
+///
+/// # fn main() -> marquetry::Result<()> {
+/// assert_eq!(marquetry::destination("trips.csv.gz")?.name(), "trips.csv.gz");
+/// assert!(marquetry::destination("trips.xml").is_err());
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 ///

@@ -77,6 +77,16 @@ impl DestinationOptions {
 }
 
 /// Options that a kind of destination may have a meaning for.
+///
+/// ```
+/// use marquetry::{OptionGroup, Target};
+///
+/// # fn main() -> marquetry::Result<()> {
+/// assert!(Target::parse("trips/", None)?.takes(OptionGroup::Directory));
+/// assert!(!Target::parse("trips.csv", None)?.takes(OptionGroup::Directory));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OptionGroup {
@@ -101,6 +111,16 @@ pub enum OptionGroup {
 }
 
 /// What rows are written as.
+///
+/// ```
+/// use marquetry::{DestinationOptions, OutputFormat, Target};
+///
+/// # fn main() -> marquetry::Result<()> {
+/// let target = Target::parse("trips.txt", Some(OutputFormat::Csv))?;
+/// assert_eq!(target.open(&DestinationOptions::default())?.name(), "trips.txt");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OutputFormat {

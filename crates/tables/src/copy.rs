@@ -15,6 +15,16 @@ use crate::subject::named;
 use crate::{Cancel, Destination, PieceOptions, Source, Table, Written};
 
 /// How rows are copied.
+///
+/// ```
+/// use marquetry_tables::{Cancel, CopyOptions};
+///
+/// let stop = Cancel::new();
+/// let mut options = CopyOptions::default();
+/// (options.limit, options.verify, options.cancel) = (Some(1_000_000), true, stop.clone());
+/// stop.cancel(); // from any thread, or a signal's handler
+/// assert!(options.cancel.is_set());
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CopyOptions {
@@ -72,6 +82,25 @@ pub struct Copied {
 /// the output is left, as far as the destination can guarantee that, and nothing is in flight.
 ///
 /// `report` gets what was copied so far, after each batch.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use marquetry_tables::files::{Files, FilesOptions};
+/// use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
+/// use marquetry_tables::{CopyOptions, SortBy, Source, copy};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let trips: Arc<dyn Source> = Arc::new(Files::open(["trips/"], &FilesOptions::default())?);
+/// let mut sorted = NewParquetFile::new("sorted.parquet", ParquetOptions::default())?;
+/// let mut options = CopyOptions::default();
+/// options.sort = SortBy::resolve(&SortBy::parse_list("day, fare desc")?, &trips.table().schema)?;
+/// options.verify = true;
+/// let copied = copy(&trips, &mut sorted, &options, &mut |so_far| eprint!("\r{} rows", so_far.rows))?;
+/// println!("{} rows in {} bytes", copied.rows, copied.written.bytes);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 ///

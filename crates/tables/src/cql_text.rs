@@ -58,6 +58,19 @@ pub struct CqlText<W: Write> {
 }
 
 /// How a table is written as text.
+///
+/// ```
+/// use marquetry_scylla::bridge::MappingOptions;
+/// use marquetry_scylla::cql::KeySpec;
+/// use marquetry_tables::{CqlParts, CqlTextOptions};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mapping = MappingOptions { key: Some(KeySpec::parse("(day), hour")?), ..MappingOptions::default() };
+/// let schema_only = CqlTextOptions::of(mapping).only(CqlParts::Schema);
+/// assert_eq!(schema_only.parts, CqlParts::Schema);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CqlTextOptions {

@@ -121,6 +121,15 @@ pub trait Destination: Send {
 }
 
 /// How a destination wants its rows.
+///
+/// ```
+/// use marquetry_tables::Wants;
+///
+/// // Values of dictionaries may come as indices:
+/// let mut wants = Wants::default();
+/// wants.keep_dictionaries = true;
+/// assert!(wants.order.is_empty() && !wants.can_verify);
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Wants {
@@ -135,6 +144,14 @@ pub struct Wants {
 }
 
 /// What a destination has written.
+///
+/// ```
+/// use marquetry_tables::Written;
+///
+/// let mut written = Written::default();
+/// (written.rows, written.files) = (3, 1);
+/// assert_eq!((written.rows, written.row_groups), (3, 0));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {

@@ -14,6 +14,11 @@ use crate::entries::{Entries, is_same_value};
 use crate::{Cancel, Reading, ReadingOptions, Source};
 
 /// How two tables are compared.
+///
+/// ```
+/// let mut options = marquetry_tables::DiffOptions::default();
+/// options.rows_shown = 10;
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DiffOptions {
@@ -30,6 +35,12 @@ impl Default for DiffOptions {
 }
 
 /// The differences of two tables. Each pair has the first table's item, then the second's.
+///
+/// [`diff`] has an example.
+///
+/// ```
+/// assert!(marquetry_tables::Differences::default().is_none());
+/// ```
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Differences {
@@ -73,6 +84,24 @@ impl Differences {
 /// Compares two tables, row by row, in order. Columns are equal if their names and types are, values if their bits
 /// are: NaN equals itself, and 0 differs from −0. How files are written (encodings, codecs, pages, row groups) makes
 /// no difference. `report` receives the number of rows compared so far.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use marquetry_tables::files::{Files, FilesOptions};
+/// use marquetry_tables::{DiffOptions, Source, diff};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let open = |path: &str| -> marquetry_base::Result<Arc<dyn Source>> {
+///     Ok(Arc::new(Files::open([path], &FilesOptions::default())?))
+/// };
+/// let found = diff([&open("a.parquet")?, &open("b.parquet")?], &DiffOptions::default(), &mut |_| {})?;
+/// for column in &found.values {
+///     println!("{} differs in {} rows", column.name, column.rows);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 ///

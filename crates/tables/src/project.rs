@@ -14,6 +14,20 @@ use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table};
 
 /// The same table, of which only these columns are read, in this order: by the source itself, where it can leave columns out.
 ///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use marquetry_tables::files::{Files, FilesOptions};
+/// use marquetry_tables::{ColumnPath, Source, project};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let trips: Arc<dyn Source> = Arc::new(Files::open(["trips.parquet"], &FilesOptions::default())?);
+/// let places = project(&trips, &ColumnPath::parse_list("id, place.lat, place.lon")?)?;
+/// assert_eq!(places.table().schema.leaves().len(), 3);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 ///
 /// `Misuse` for columns that the table does not have.

@@ -25,6 +25,14 @@ const FEW_ROWS: u64 = 8192;
 const LOOK_UP_AFTER: Duration = Duration::from_millis(100);
 
 /// How the pieces of a source are read.
+///
+/// ```
+/// use marquetry_tables::{PieceOptions, ReadingOptions};
+///
+/// let mut options = ReadingOptions::default();
+/// options.piece = PieceOptions::default().limited_to(1_000);
+/// options.threads = Some(2);
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ReadingOptions {
@@ -40,6 +48,22 @@ pub struct ReadingOptions {
 ///
 /// The batches that wait to be taken are bounded in bytes, over all threads. Dropping it lets its threads end by
 /// themselves; one that waits for input may live a little longer.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use marquetry_tables::files::{Files, FilesOptions};
+/// use marquetry_tables::{Reading, ReadingOptions};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let trips = Arc::new(Files::open(["trips/"], &FilesOptions::default())?);
+/// let mut reading = Reading::new(trips, ReadingOptions::default())?;
+/// while let Some((piece, batch)) = reading.next_batch()? {
+///     println!("{} rows of {}", batch.rows, reading.name_of(piece));
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct Reading {
     source: Arc<dyn Source>,
     how: How,

@@ -89,6 +89,38 @@ pub trait Source: Send + Sync {
 }
 
 /// The rows of a piece. Calls may block; one thread at a time uses it.
+///
+/// ```
+/// use marquetry_base::Result;
+/// use marquetry_parquet::batch::Batch;
+/// use marquetry_tables::Batches;
+///
+/// /// The numbers up to `end`, a thousand at a time.
+/// struct Numbers {
+///     next: i64,
+///     end: i64,
+/// }
+///
+/// impl Batches for Numbers {
+///     fn next(&mut self) -> Result<Option<Batch>> {
+///         if self.next == self.end {
+///             return Ok(None);
+///         }
+///         let first = self.next;
+///         self.next = self.end.min(first + 1_000);
+///         Batch::of_values([(first..self.next).collect::<Vec<_>>().into()]).map(Some)
+///     }
+/// }
+///
+/// # fn main() -> Result<()> {
+/// let mut numbers = Numbers { next: 0, end: 1_500 };
+/// let rows = |batch: Option<Batch>| batch.map(|batch| batch.rows);
+/// assert_eq!(rows(numbers.next()?), Some(1_000));
+/// assert_eq!(rows(numbers.next()?), Some(500));
+/// assert_eq!(rows(numbers.next()?), None);
+/// # Ok(())
+/// # }
+/// ```
 pub trait Batches: Send {
     /// The next rows; `None` at the end. Every batch has all leaves of the table's schema, in order. Its
     /// [`first_row`](Batch::first_row) is the number of its first row in the object that the [piece](Piece::name)
@@ -139,6 +171,16 @@ pub struct Table {
 }
 
 /// A primary key, by leaves of the schema.
+///
+/// ```
+/// use marquetry_parquet::format::SortingColumn;
+/// use marquetry_tables::Key;
+///
+/// // PRIMARY KEY ((day), hour) WITH CLUSTERING ORDER BY (hour DESC), of the first two leaves.
+/// let hour = SortingColumn { column: 1, descending: true, nulls_first: false };
+/// let key = Key { partition: vec![0], clustering: vec![hour] };
+/// assert_eq!(key.partition.len() + key.clustering.len(), 2);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     /// The columns of the partition key, in order.

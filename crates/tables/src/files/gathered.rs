@@ -26,6 +26,18 @@ use crate::{Batches, PieceOptions};
 const KEPT_FOOTERS_BYTES: u64 = 4 << 20;
 
 /// Files, and what they have in common.
+///
+/// ```no_run
+/// use marquetry_tables::files::{FilesOptions, Gathered};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let trips = Gathered::read(&["trips/".into()], &FilesOptions::default())?;
+/// for file in &trips.files {
+///     println!("{}: {:?} rows", file.name(), file.rows());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Gathered {

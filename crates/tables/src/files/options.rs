@@ -10,6 +10,22 @@ use super::hive::Hive;
 use crate::{Cancel, ColumnPath};
 
 /// How files are read as one table.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use marquetry_tables::files::{Files, FilesOptions, Hive};
+/// use marquetry_tables::text::{TextFormat, TextOptions};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let mut options = FilesOptions::default();
+/// options.union = true;
+/// options.hive = Hive::Text;
+/// options.formats = vec![Arc::new(TextFormat::new(TextOptions::default()))];
+/// let trips = Files::open(["2023.csv", "2024/"], &options)?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct FilesOptions {

@@ -31,6 +31,17 @@ const WIDE_LEAVES: usize = 4096;
 /// A Parquet file whose footer was read.
 ///
 /// It is not kept open, because one table may have thousands of files.
+///
+/// ```no_run
+/// use marquetry_base::Limits;
+/// use marquetry_tables::files::ParquetFile;
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let trips = ParquetFile::open("trips.parquet".as_ref(), Limits::default())?;
+/// println!("{} row groups in {} bytes", trips.metadata().row_groups.len(), trips.bytes());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct ParquetFile {
     name: String,

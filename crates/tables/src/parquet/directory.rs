@@ -40,6 +40,19 @@ pub struct DirectoryOptions {
 /// Complete files are held open without a name until then, as many as half of what the process may have open; further
 /// ones are in a hidden directory, which only a process that is killed leaves behind. A program that would rather hold
 /// more of them open calls [`allow_many_files`](marquetry_io::blocking::allow_many_files).
+///
+/// ```
+/// use marquetry_tables::parquet::{DirectoryOptions, NewParquetDirectory};
+/// use marquetry_tables::{ColumnPath, Destination};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let mut options = DirectoryOptions::default();
+/// options.partition_by = ColumnPath::parse_list("year, month")?;
+/// let trips = NewParquetDirectory::new("trips/", options)?; // the destination of a `copy`
+/// assert_eq!(trips.name(), "trips/");
+/// # Ok(())
+/// # }
+/// ```
 pub struct NewParquetDirectory {
     path: PathBuf,
     name: String,

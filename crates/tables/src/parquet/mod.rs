@@ -22,6 +22,20 @@ pub use file::NewParquetFile;
 pub use output::ParquetOutput;
 
 /// How Parquet files are written.
+///
+/// ```
+/// use marquetry_base::Codec;
+/// use marquetry_parquet::format::{Compression, Encoding};
+/// use marquetry_tables::ColumnPath;
+/// use marquetry_tables::parquet::ParquetOptions;
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let mut options = ParquetOptions::default();
+/// options.write.column.compression = Compression::Codec(Codec::Zstd);
+/// options.encodings = vec![(ColumnPath::parse("id")?, Encoding::DeltaBinaryPacked)];
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ParquetOptions {

@@ -37,6 +37,16 @@ use stream::{Stream, is_stdin};
 const BATCH_ROWS: usize = 8192;
 
 /// The files that are text, wherever files are read: see [`FilesOptions::formats`](crate::files::FilesOptions).
+///
+/// ```
+/// use marquetry_tables::files::FileFormat;
+/// use marquetry_tables::text::{Format, TextFormat, TextOptions};
+///
+/// let mut text = TextFormat::new(TextOptions::default());
+/// assert!(text.is_of("trips.csv.gz".as_ref()) && !text.is_of("trips.log".as_ref()));
+/// text.format = Some(Format::JsonLines);
+/// assert!(text.is_of("trips.log".as_ref()));
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct TextFormat {
