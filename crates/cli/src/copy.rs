@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use marquetry::OptionGroup;
-use marquetry::tables::{Address, CqlTextOptions};
+use marquetry::tables::Address;
+use marquetry::{DestinationOptions, OptionGroup, Target};
 
 use cluster::ClusterArgs;
 pub(crate) use copying::{Copying, summary};
@@ -102,28 +102,10 @@ impl Copy {
         let target = target::parse(to, self.to)?;
         let given = self.file.given().chain(self.rows.given()).chain(self.given());
         target::check(&target, given)?;
-        let summary = match target.cql_address() {
-            Some(address) => self.cluster.copy(&copying, address)?,
-            None => {
-                let mut options = self.file.options()?;
-                options.text.invalid_utf8 = self.rows.invalid_utf8.into();
-                options.text.limits = self.rows.table.limits.limits();
-                if target.takes(OptionGroup::CqlText) {
-                    let table = self.table.as_deref();
-                    let table = table
-                        .ok_or_else(|| Failure::usage("--to cql needs the table's name: --table ks.trips"))?;
-                    options.table = Some(cql::table_name(table)?);
-                    self.rows.expect_key()?;
-                    options.cql_text = CqlTextOptions::of(self.rows.mapping_options()?);
-                }
-                self.file.copy(&copying, &target, target.open(&options)?)?
-            }
-        };
+        let options = self.options(&target)?;
+        let summary = self.file.copy(&copying, &target, target.open(&options)?)?;
         // What goes to standard output is the rows.
-        if *target.address() == Address::Standard {
-            return Ok(());
-        }
-        if self.quiet {
+        if self.quiet || *target.address() == Address::Standard {
             return Ok(());
         }
         let mut output = Output::new(interrupted);
@@ -133,6 +115,27 @@ impl Copy {
 }
 
 impl Copy {
+    /// How the destination is written.
+    fn options(&self, target: &Target) -> Outcome<DestinationOptions> {
+        let mut options = self.file.options()?;
+        options.text.invalid_utf8 = self.rows.invalid_utf8.into();
+        options.text.limits = self.rows.table.limits.limits();
+        if target.takes(OptionGroup::Cluster) {
+            options.cluster = self.cluster.options(&self.rows)?;
+        }
+        if target.takes(OptionGroup::CqlText) {
+            let Some(table) = &self.table else {
+                return Err(Failure::usage("--to cql needs the table's name: --table ks.trips"));
+            };
+            options.table = Some(cql::table_name(table)?);
+            self.rows.expect_key()?;
+        }
+        if target.takes(OptionGroup::Mapping) {
+            options = options.mapped_by(self.rows.mapping_options()?);
+        }
+        Ok(options)
+    }
+
     fn given(&self) -> impl Iterator<Item = Given> {
         let of_cluster = self.cluster.given().map(|name| (name, &[OptionGroup::Cluster][..]));
         let table = self.table.is_some().then_some(("--table", &[OptionGroup::CqlText][..]));

@@ -55,7 +55,10 @@ fn a_table_is_made_and_loaded_and_loaded_again() {
 
     copy(&[]).failed(1, &["no table marquetry_cli_types.types", "--create creates it"]);
     let out = copy(&["--create", "--key", "id"]).succeeded();
-    assert!(out.starts_with("3 rows loaded into marquetry_cli_types.types in "), "{out}");
+    assert!(
+        out.starts_with("3 rows loaded into cql://") && out.contains("/marquetry_cli_types.types in "),
+        "{out}"
+    );
 
     let rows =
         server.rows("SELECT id, day, double, \"nan\", \"Text\", price, at_us FROM marquetry_cli_types.types");
@@ -96,7 +99,10 @@ fn nested_columns_are_copied() {
     // The table is there: its types are known.
     let dropped = ["--columns", "id,stops,Place,tags", "--null-elements", "drop"];
     let out = copy(&dropped).succeeded();
-    assert!(out.starts_with("3 rows loaded into marquetry_cli_nested.t in "), "{out}");
+    assert!(
+        out.starts_with("3 rows loaded into cql://") && out.contains("/marquetry_cli_nested.t in "),
+        "{out}"
+    );
     let texts =
         |texts: &[&str]| texts.iter().map(|text| CqlValue::Text((*text).to_owned())).collect::<Vec<_>>();
     let tags = |id: i32| {
@@ -179,7 +185,10 @@ fn files_are_loaded_one_after_the_other() {
     let (one, reordered) = (data("one.parquet"), data("reordered.parquet"));
     let files = ["copy", &one, &reordered, &one, &to, "--create", "--key-row-number", "n"];
     let out = run([&files[..], &["--limit", "4"]].concat()).succeeded();
-    assert!(out.starts_with("4 rows loaded into marquetry_cli_files.\"Files\""), "{out}");
+    assert!(
+        out.starts_with("4 rows loaded into cql://") && out.contains("/marquetry_cli_files.\"Files\""),
+        "{out}"
+    );
     let mut rows: Vec<(i64, i64)> = server
         .rows("SELECT n, a FROM marquetry_cli_files.\"Files\"")
         .iter()
@@ -225,7 +234,10 @@ fn text_is_copied_into_a_live_table() {
     let csv = "id,name,day,ratio,ok,zip\n1,\"it's, \"\"é\"\"\n\",2024-02-29,0.5,true,007\n2,,,,,\n3,\"\",1970-01-02,-1e-3,false,x\n";
     let from = file("c.csv", csv);
     let out = run(["copy", &from, &to, "--create", "--key", "id"]).succeeded();
-    assert!(out.starts_with("3 rows loaded into marquetry_cli_text.c in "), "{out}");
+    assert!(
+        out.starts_with("3 rows loaded into cql://") && out.contains("/marquetry_cli_text.c in "),
+        "{out}"
+    );
     let rows = table("SELECT id, name, day, ratio, ok, zip FROM marquetry_cli_text.c");
     assert_eq!(
         rows[0][1..],
@@ -252,7 +264,10 @@ fn text_is_copied_into_a_live_table() {
     let schema =
         "id bigint, tags list<text>, place struct<x double, y text>, marks map<text, int>, at timestamp";
     let out = run(["copy", &from, &to, "--create", "--key", "id", "--schema", schema]).succeeded();
-    assert!(out.starts_with("2 rows loaded into marquetry_cli_text.j in "), "{out}");
+    assert!(
+        out.starts_with("2 rows loaded into cql://") && out.contains("/marquetry_cli_text.j in "),
+        "{out}"
+    );
     let rows = table("SELECT id, tags, place, marks, at FROM marquetry_cli_text.j");
     assert_eq!(rows[0][1], Some(CqlValue::List([text("a"), text("é")].into_iter().flatten().collect())));
     let place = |row: &[Option<CqlValue>]| match &row[2] {

@@ -174,7 +174,7 @@ fn nested_values_that_cql_cannot_hold() {
     cql(&["--as-set", "tags,"]).failed(2, &["--as-set: 'tags,': a name is empty"]);
     for option in [&["--as-set", "tags"][..], &["--frozen"]] {
         let copy = run([&["copy", &path, "cql://localhost:1/ks.t"], option].concat());
-        copy.failed(2, &["--as-set and --frozen are for a table that is made: add --create"]);
+        copy.failed(2, &["--as-set and --frozen are for a table that is created: add --create"]);
     }
 }
 

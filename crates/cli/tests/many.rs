@@ -152,7 +152,7 @@ fn schemas_that_differ() {
         "; ",
         "c.parquet: the column \"a\" is DOUBLE",
         "a.parquet: there is no column \"c\", which",
-        "; --columns chooses others, --union reads it as null there",
+        "; --columns chooses others, --union reads it as null where it is missing",
     ];
     csv(&[&differing.path("")]).failed(1, &wanted);
     // A type that no other holds is an error with the option too, unless the column is not wanted.

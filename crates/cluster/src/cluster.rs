@@ -11,6 +11,7 @@ use scylla::client::session_builder::SessionBuilder;
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 
 use crate::address::CqlAddress;
+use crate::credentials::Credentials;
 use crate::error::{Differing, Error, Item, Result};
 use crate::options::ConnectOptions;
 use crate::runtime::Runtime;
@@ -54,7 +55,7 @@ impl Cluster {
     /// # Errors
     ///
     /// [`Error::Connect`] and [`Error::ConnectTimeout`] have the address without the password.
-    /// [`Error::Unsupported`] if TLS is requested.
+    /// [`Error::Unsupported`] if TLS is requested; [`Error::Credentials`] if there is no password, or more than one.
     pub fn connect(address: CqlAddress, options: &ConnectOptions) -> Result<Cluster> {
         Cluster::connect_unless(Cancel::new(), address, options)
     }
@@ -69,6 +70,7 @@ impl Cluster {
         if options.tls {
             return Err(Error::Unsupported("TLS connections to a cluster"));
         }
+        let credentials = Credentials::find(&address, options).map_err(Error::Credentials)?;
         let runtime = Runtime::start(cancel)?;
         let mut builder = SessionBuilder::new()
             .known_nodes(address.hosts().iter().map(ToString::to_string))
@@ -77,8 +79,7 @@ impl Cluster {
             .fetch_full_schema_metadata(false)
             .keyspaces_to_fetch([address.keyspace()])
             .refresh_metadata_on_auto_schema_agreement(false);
-        if let Some(user) = options.user.as_deref().or(address.user()) {
-            let password = options.password.as_deref().or(address.password()).unwrap_or_default();
+        if let Some(Credentials { user, password }) = credentials {
             builder = builder.user(user, password);
         }
         let timeout = options.timeout;

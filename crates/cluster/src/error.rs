@@ -17,6 +17,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// Something was asked for that this version cannot do.
     Unsupported(&'static str),
+    /// There is no user for a password, more than one password, or none where one is looked for.
+    Credentials(marquetry_base::Error),
     /// The runtime or a thread could not be started.
     Start(std::io::Error),
     /// No node of the cluster could be reached and logged in to.
@@ -145,6 +147,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Unsupported(what) => write!(f, "{what}: not supported yet"),
+            Error::Credentials(reason) => write!(f, "{reason}"),
             Error::Start(error) => {
                 write!(f, "the threads that talk to the cluster could not be started: {error}")
             }
@@ -191,6 +194,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
+            Error::Credentials(reason) => Some(reason),
             Error::Start(error) => Some(error),
             Error::Connect { reason, .. } => Some(&**reason),
             Error::Statement { reason, .. } | Error::Insert { reason, .. } => Some(&**reason),
@@ -207,6 +211,7 @@ impl Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Error::Unsupported(_) => ErrorKind::Unsupported,
+            Error::Credentials(reason) => reason.kind(),
             Error::Start(_) | Error::Connect { .. } | Error::ConnectTimeout { .. } => ErrorKind::Io,
             Error::Statement { reason, .. } | Error::Insert { reason, .. } => kind_of(reason),
             Error::Prepare(reason) => kind_of_preparing(reason),
@@ -275,6 +280,9 @@ fn kind_of_attempt(reason: &RequestAttemptError) -> ErrorKind {
 /// As a destination's error: whose fault it is, the row and its object; and this one as the cause.
 impl From<Error> for marquetry_base::Error {
     fn from(error: Error) -> marquetry_base::Error {
+        if let Error::Credentials(reason) = error {
+            return reason;
+        }
         let message = match &error {
             Error::Unsupported(what) => (*what).to_owned(),
             other => other.to_string(),

@@ -22,6 +22,7 @@
 mod address;
 mod cluster;
 mod counts;
+mod credentials;
 mod error;
 mod load;
 mod options;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -14,6 +15,10 @@ pub struct ConnectOptions {
     pub user: Option<String>,
     /// The password, in place of the address's. `Debug` does not show it.
     pub password: Option<String>,
+    /// A file whose first line is the password. It is read when connecting; there must be no other password then.
+    pub password_file: Option<PathBuf>,
+    /// An environment variable that holds the password, if there is no other.
+    pub password_variable: Option<String>,
     /// Encrypt the connection. Not supported yet: connecting with it is an error, never a silent fallback to plain
     /// text.
     pub tls: bool,
@@ -23,7 +28,14 @@ pub struct ConnectOptions {
 
 impl Default for ConnectOptions {
     fn default() -> ConnectOptions {
-        ConnectOptions { user: None, password: None, tls: false, timeout: CONNECT_TIMEOUT }
+        ConnectOptions {
+            user: None,
+            password: None,
+            password_file: None,
+            password_variable: None,
+            tls: false,
+            timeout: CONNECT_TIMEOUT,
+        }
     }
 }
 
@@ -32,6 +44,8 @@ impl fmt::Debug for ConnectOptions {
         f.debug_struct("ConnectOptions")
             .field("user", &self.user)
             .field("password", &self.password.as_ref().map(|_| "…"))
+            .field("password_file", &self.password_file)
+            .field("password_variable", &self.password_variable)
             .field("tls", &self.tls)
             .field("timeout", &self.timeout)
             .finish()

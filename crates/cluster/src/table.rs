@@ -222,6 +222,13 @@ impl Destination for CqlTable {
         Ok(Wants::default())
     }
 
+    fn notes(&self) -> Vec<String> {
+        match self.created {
+            Some(Created::AlreadyThere) => vec![format!("the table {} already exists", self.address.table())],
+            Some(Created::New) | None => Vec::new(),
+        }
+    }
+
     fn rows_from(&mut self, object: &str) {
         self.object = Arc::from(object);
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use marquetry_scylla::bridge::MappingOptions;
 use marquetry_scylla::cql::TableName;
 use marquetry_tables::CqlTextOptions;
 use marquetry_tables::files::{FileFormat, FilesOptions};
@@ -68,6 +69,15 @@ pub struct DestinationOptions {
 }
 
 impl DestinationOptions {
+    /// How columns map to CQL, in text and in a live table.
+    #[must_use]
+    pub fn mapped_by(mut self, mapping: MappingOptions) -> DestinationOptions {
+        #[cfg(feature = "cluster")]
+        self.cluster.mapping.clone_from(&mapping);
+        self.cql_text.mapping = mapping;
+        self
+    }
+
     /// Replace, and so delete, what is there.
     #[must_use]
     pub fn overwriting(mut self) -> DestinationOptions {
@@ -96,7 +106,7 @@ pub enum OptionGroup {
     Directory,
     /// [`DestinationOptions::text`].
     Text,
-    /// How columns map to CQL: `mapping` of [`DestinationOptions::cql_text`] and of `cluster`.
+    /// [`DestinationOptions::mapped_by`].
     Mapping,
     /// [`DestinationOptions::table`], and the rest of [`DestinationOptions::cql_text`].
     CqlText,

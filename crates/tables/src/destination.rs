@@ -112,6 +112,12 @@ pub trait Destination: Send {
     /// destinations that have something in flight between two calls.
     fn settle(&mut self) {}
 
+    /// What people should know of the output besides its counts, a sentence each: that a table existed already, where one was
+    /// to be created. Known after [`begin`](Destination::begin).
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What was written so far, if the destination keeps count: a live table's rows, as they are acknowledged. After an
     /// error it is what stays written. `None` before rows are expected, and if rows count as soon as
     /// [`write`](Destination::write) has taken them.

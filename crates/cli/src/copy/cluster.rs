@@ -1,24 +1,14 @@
 //! Rows into a table of a live cluster.
 
-use std::env;
-use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Instant;
 
 use clap::Args;
 
-use marquetry::cluster::{
-    CONCURRENCY, ConnectOptions, Consistency, CqlAddress, CqlOptions, CqlTable, Created,
-};
-use marquetry::tables::{CopyOptions, Destination, Source, Written, copy};
+use marquetry::cluster::{CONCURRENCY, Consistency, CqlOptions};
 
-use super::Copying;
 use crate::args::RowArgs;
-use crate::failure::{Failure, Outcome, plain, say};
-use crate::numbers::thousands;
-use crate::progress::{Goes, Progress};
+use crate::failure::{Failure, Outcome};
 
 /// How a cluster is talked to.
 #[derive(Debug, Clone, Args)]
@@ -52,91 +42,27 @@ impl ClusterArgs {
         given.into_iter().find(|given| given.0).map(|given| given.1)
     }
 
-    /// Copies; says what was done.
-    pub(super) fn copy(&self, copying: &Copying<'_>, address: CqlAddress) -> Outcome<String> {
-        let Copying { from, rows, quiet, interrupted } = *copying;
-        let options = self.options(rows, &address)?;
-        let source: Arc<dyn Source> = rows.table.open(from, interrupted)?;
-        let name = address.table().to_string();
-        let mut table = CqlTable::new(address, options);
-        let mut how = CopyOptions::default();
-        how.limit = rows.limit;
-        how.cancel = interrupted.cancel();
-        let bar = Progress::of_copy(source.table(), &how, false, quiet, Goes::Elsewhere);
-        let started = Instant::now();
-        let copied = copy(&source, &mut table, &how, &mut |copied| bar.copied(copied));
-        bar.clear();
-        if !quiet && table.created() == Some(Created::AlreadyThere) {
-            say("marquetry", &format!("note: the table {name} already exists"));
-        }
-        match (copied, table.progress()) {
-            (Ok(copied), _) => Ok(summary(&name, &copied.written, started)),
-            (Err(error), None) => Err(error.into()),
-            (Err(error), Some(Written { rows, .. })) => {
-                Err(Failure::from(error).and(format_args!("{} rows had been loaded", thousands(rows))))
-            }
-        }
-    }
-
-    fn options(&self, rows: &RowArgs, address: &CqlAddress) -> Outcome<CqlOptions> {
+    /// How the table is created and the cluster talked to. Which columns there are is the rows' part.
+    pub(super) fn options(&self, rows: &RowArgs) -> Outcome<CqlOptions> {
         let mut options = CqlOptions::default();
-        options.mapping = rows.mapping_options()?;
         if self.create {
             rows.expect_key()?;
         } else if rows.key.is_some() {
             return Err(Failure::usage(
-                "--key is for a table that is made: add --create, or leave --key out where the table is there",
+                "--key is for a table that is created: add --create, or leave --key out if the table exists",
             ));
         } else if !rows.as_set.is_empty() || rows.frozen {
             return Err(Failure::usage(
-                "--as-set and --frozen are for a table that is made: add --create; a table that is there has its own types",
+                "--as-set and --frozen are for a table that is created: add --create; an existing table has its own types",
             ));
         }
-        options.connect = self.connect_options(address.user().is_some(), address.password().is_some())?;
+        options.connect.password_file.clone_from(&self.password_file);
+        options.connect.password_variable = Some(PASSWORD_VARIABLE.to_owned());
         (options.create, options.concurrency) = (self.create, self.concurrency);
         options.consistency = self.consistency;
-        Ok(options)
-    }
-
-    fn connect_options(&self, has_user: bool, has_password: bool) -> Outcome<ConnectOptions> {
-        let mut options = ConnectOptions::default();
-        if let Some(path) = &self.password_file {
-            if !has_user {
-                return Err(Failure::usage("--password-file needs a user in the address: cql://USER@HOST/…"));
-            }
-            if has_password {
-                return Err(Failure::usage(
-                    "there are two passwords: one in the address, and one in --password-file; leave one of them out",
-                ));
-            }
-            let name = path.display();
-            let text = fs::read_to_string(path)
-                .map_err(|error| Failure::unreachable(format!("{name}: {}", plain(&error.to_string()))))?;
-            let password = text.lines().next().unwrap_or_default();
-            if password.is_empty() {
-                return Err(Failure::usage(format!("{name}: the first line, the password, is empty")));
-            }
-            options.password = Some(password.to_string());
-        } else if has_user && !has_password {
-            match env::var(PASSWORD_VARIABLE) {
-                Ok(password) => options.password = Some(password),
-                Err(env::VarError::NotPresent) => {}
-                Err(env::VarError::NotUnicode(_)) => {
-                    return Err(Failure::usage(format!("the variable {PASSWORD_VARIABLE} is not UTF-8")));
-                }
-            }
-        }
         Ok(options)
     }
 }
 
 /// The variable that may hold the password.
 const PASSWORD_VARIABLE: &str = "MARQUETRY_PASSWORD";
-
-fn summary(table: &str, loaded: &Written, started: Instant) -> String {
-    let again = match loaded.retries {
-        0 => String::new(),
-        retries => format!("{} sent again", thousands(retries)),
-    };
-    super::summary(loaded.rows, &format!("loaded into {table}"), started, &again)
-}

@@ -10,12 +10,14 @@ use marquetry::io::blocking::allow_many_files;
 use marquetry::parquet::format::{Compression, Encoding};
 use marquetry::parquet::write::BloomOptions;
 use marquetry::tables::parquet::ParquetOptions;
-use marquetry::tables::{Address, ColumnPath, CopyOptions, Destination, SORT_MEMORY_BYTES, SortBy, copy};
+use marquetry::tables::{
+    Address, ColumnPath, CopyOptions, Destination, SORT_MEMORY_BYTES, SortBy, Written, copy,
+};
 use marquetry::{DestinationOptions, OptionGroup, Target};
 
 use super::Copying;
-use crate::failure::{Failure, Outcome};
-use crate::numbers::{parse_bytes, parse_count, plural, size};
+use crate::failure::{Failure, Outcome, say};
+use crate::numbers::{parse_bytes, parse_count, plural, size, thousands};
 use crate::progress::{Goes, Progress};
 use crate::target::Given;
 
@@ -196,8 +198,25 @@ impl FileArgs {
         let progress = Progress::of_copy(source.table(), &options, is_sorted, copying.quiet, goes);
         let copied = copy(&source, destination.as_mut(), &options, &mut |copied| progress.copied(copied));
         progress.clear();
-        let (copied, name) = (copied?, destination.name());
-        let written = copied.written;
+        if !copying.quiet {
+            destination.notes().iter().for_each(|note| say("marquetry", &format!("note: {note}")));
+        }
+        let is_live = target.takes(OptionGroup::Cluster);
+        let copied = copied.map_err(|error| match destination.progress() {
+            // What a live table has stays there.
+            Some(Written { rows, .. }) if is_live => {
+                Failure::from(error).and(format_args!("{} rows had been loaded", thousands(rows)))
+            }
+            _ => Failure::from(error),
+        })?;
+        let (written, name) = (copied.written, destination.name());
+        if is_live {
+            let again = match written.retries {
+                0 => String::new(),
+                retries => format!("{} sent again", thousands(retries)),
+            };
+            return Ok(super::summary(written.rows, &format!("loaded into {name}"), started, &again));
+        }
         let mut what = format!("written to {name}: ");
         if target.takes(OptionGroup::Directory) {
             let files = plural(usize::try_from(written.files).unwrap_or(usize::MAX), "file");

@@ -112,13 +112,6 @@ impl Target {
     pub fn open(&self, options: &DestinationOptions) -> Result<Box<dyn Destination>> {
         (self.kind.open)(&self.address, self.format, options)
     }
-
-    /// The address of a table of a live cluster, for a [`CqlTable`](marquetry_cluster::CqlTable), which knows more than
-    /// other destinations. `None` for the others.
-    #[cfg(feature = "cluster")]
-    pub fn cql_address(&self) -> Option<marquetry_cluster::CqlAddress> {
-        self.takes(OptionGroup::Cluster).then(|| cql::parse(&self.address).ok()).flatten()
-    }
 }
 
 impl fmt::Debug for Target {

@@ -18,11 +18,9 @@ pub(crate) const OUTPUT: DestinationKind = DestinationKind {
     is_of: |address, format| *address == Address::Standard && format.is_some(),
     check: any,
     takes: |format| match format {
-        Some(OutputFormat::Parquet) => &[OptionGroup::Parquet, OptionGroup::Order, OptionGroup::Verify],
-        Some(OutputFormat::Cql) => {
-            &[OptionGroup::Mapping, OptionGroup::CqlText, OptionGroup::Order, OptionGroup::Verify]
-        }
-        _ => &[OptionGroup::Text, OptionGroup::Order, OptionGroup::Verify],
+        Some(OutputFormat::Parquet) => &[OptionGroup::Parquet, OptionGroup::Order],
+        Some(OutputFormat::Cql) => &[OptionGroup::Mapping, OptionGroup::CqlText, OptionGroup::Order],
+        _ => &[OptionGroup::Text, OptionGroup::Order],
     },
     open,
 };
