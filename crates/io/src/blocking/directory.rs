@@ -10,7 +10,9 @@ use marquetry_base::{Detail, Result};
 
 use crate::failure::about;
 
-use super::write::{NewFile, beside, cannot_write, directory, is_hidden_name, nameless, sync_directory};
+use super::write::{
+    NewFile, beside, cannot_write, directory, followed, is_hidden_name, nameless, sync_directory, take_access,
+};
 
 /// A directory of files that appears under its name only once all of them are complete.
 ///
@@ -20,6 +22,10 @@ use super::write::{NewFile, beside, cannot_write, directory, is_hidden_name, nam
 /// which readers skip and the next `NewDirectory` of that name removes. Where files must have names, or are more than
 /// half of what this process may have open ([`allow_many_files`] raises that limit), they are in the hidden directory
 /// earlier.
+///
+/// A symbolic link at that name is followed, and stays. What is replaced, if only an empty directory, passes its mode
+/// on, and its owner and group as [`NewFile`] does: directories and files to those of the same name, files without such
+/// a one take after the first that is found. A mount point cannot be replaced, and is refused at the start.
 ///
 /// Dropping it before it is committed removes everything.
 #[derive(Debug)]
@@ -35,6 +41,8 @@ pub struct NewDirectory {
     made: BTreeSet<PathBuf>,
     /// The places of all files that were kept, in the order of that.
     kept: Vec<PathBuf>,
+    /// What files that replace none of the same name have the mode of.
+    like: Option<fs::Metadata>,
 }
 
 /// A directory with a hidden name. While it is locked, a living process is working in it.
@@ -57,7 +65,7 @@ impl NewDirectory {
         let path = path.as_ref();
         let name = path.display().to_string();
         let refused = |why: String| about(&name, why);
-        // A link is followed, and `.` has a name of its own.
+        // `.` has a name of its own.
         let path = match fs::metadata(path) {
             Ok(found) if !found.is_dir() => {
                 return Err(refused("it is a file, not a directory".to_string()).with(Detail::AlreadyExists));
@@ -65,6 +73,12 @@ impl NewDirectory {
             Ok(_) => {
                 let path = fs::canonicalize(path).map_err(|error| cannot_write(&name, error))?;
                 match first_other(&path, replaces, extensions).map_err(|error| cannot_write(&name, error))? {
+                    None if is_mount_point(&path) => {
+                        return Err(refused(
+                            "it is a mount point, which no directory can replace: name a directory in it"
+                                .to_string(),
+                        ));
+                    }
                     None => path,
                     Some(other) if replaces => {
                         let other = other.display();
@@ -72,14 +86,12 @@ impl NewDirectory {
                             "it contains {other}, which is not a Parquet file and is not replaced"
                         )));
                     }
-                    Some(_) => {
-                        return Err(
-                            refused("the directory is not empty".to_string()).with(Detail::AlreadyExists)
-                        );
-                    }
+                    Some(_) => return Err(refused(NOT_EMPTY.to_string()).with(Detail::AlreadyExists)),
                 }
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_path_buf(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                followed(path).map_err(|error| cannot_write(&name, error))?
+            }
             Err(error) => return Err(cannot_write(&name, error)),
         };
         if path.file_name().is_none() {
@@ -91,8 +103,8 @@ impl NewDirectory {
         }
         remove_abandoned(&path, extensions);
         let (waiting, waiting_max) = (Vec::new(), files_max() / 2);
-        let (made, kept) = (BTreeSet::new(), Vec::new());
-        Ok(NewDirectory { path, name, waiting, waiting_max, hidden: None, made, kept })
+        let (made, kept, like) = (BTreeSet::new(), Vec::new(), first_file(&path));
+        Ok(NewDirectory { path, name, waiting, waiting_max, hidden: None, made, kept, like })
     }
 
     /// Where the directory will be.
@@ -127,14 +139,22 @@ impl NewDirectory {
     /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io).
     pub fn keep(&mut self, mut file: NewFile, place: PathBuf) -> Result<()> {
         self.kept.push(place.clone());
-        let kept = if file.is_named() {
-            // The directory manages its name from now on.
-            file.leave();
-            file.sync()
-        } else {
+        let mut kept = || {
+            let replaced = fs::metadata(self.path.join(&place)).ok().filter(fs::Metadata::is_file);
+            if let Some(replaced) = replaced.as_ref().or(self.like.as_ref()) {
+                take_access(file.file(), replaced)?;
+            }
+            Ok(())
+        };
+        let kept = kept().and_then(|()| {
+            if file.is_named() {
+                // The directory manages its name from now on.
+                file.leave();
+                return file.sync();
+            }
             self.waiting.push((file, place));
             if self.waiting.len() >= self.waiting_max { self.name_all() } else { Ok(()) }
-        };
+        });
         kept.map_err(|error| cannot_write(&self.name, error))
     }
 
@@ -155,7 +175,13 @@ impl NewDirectory {
     ///
     /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also if something has appeared at its path meanwhile.
     pub fn commit(mut self) -> Result<()> {
-        self.add().map_err(|error| cannot_write(&self.name, error))
+        self.add().map_err(|error| match error.kind() {
+            // Another process was faster.
+            io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+                about(&self.name, NOT_EMPTY).with(Detail::AlreadyExists).caused_by(error)
+            }
+            _ => cannot_write(&self.name, error),
+        })
     }
 
     /// The same, but replaces an existing directory, if its contents are those that [`NewDirectory::create`] may
@@ -178,7 +204,11 @@ impl NewDirectory {
 
     fn put(&mut self, extensions: &[&str]) -> io::Result<()> {
         if fs::symlink_metadata(&self.path).is_err() {
-            return self.add();
+            match self.add() {
+                // Another process was faster.
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+                added => return added,
+            }
         }
         if let Some(other) = first_other(&self.path, true, extensions)? {
             return Err(meanwhile(&self.path, &other));
@@ -208,8 +238,10 @@ impl NewDirectory {
         }
         for below in &self.made {
             sync_directory(&hidden.join(below))?;
+            take_access_of_directory(&hidden.join(below), &self.path.join(below))?;
         }
         sync_directory(&hidden)?;
+        take_access_of_directory(&hidden, &self.path)?;
         Ok(hidden)
     }
 
@@ -232,8 +264,10 @@ impl NewDirectory {
         if let Some(hidden) = &self.hidden {
             return Ok(hidden.path.clone());
         }
+        let is_replacing = fs::symlink_metadata(&self.path).is_ok();
         let (lock, path) = beside(&self.path, |hidden| {
-            fs::create_dir(hidden)?;
+            // What is in it may not be for everybody, which is settled at the end.
+            if is_replacing { create_private(hidden)? } else { fs::create_dir(hidden)? }
             lock_new(hidden)
         })?;
         self.hidden = Some(Hidden { path: path.clone(), _lock: lock });
@@ -328,6 +362,54 @@ fn remove_abandoned(path: &Path, extensions: &[&str]) {
             let _ = fs::remove_dir_all(&hidden);
         }
     }
+}
+
+/// Why a directory is refused where none may be replaced.
+const NOT_EMPTY: &str = "the directory is not empty";
+
+/// Creates a directory that only its owner can look into.
+fn create_private(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Gives a directory the mode and the owners of the one that it replaces, if there is one.
+#[cfg(unix)]
+fn take_access_of_directory(new: &Path, replaced: &Path) -> io::Result<()> {
+    match fs::metadata(replaced) {
+        Ok(replaced) if replaced.is_dir() => take_access(&fs::File::open(new)?, &replaced),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn take_access_of_directory(_: &Path, _: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// The first file that is found in a directory.
+fn first_file(path: &Path) -> Option<fs::Metadata> {
+    fs::read_dir(path).ok()?.flatten().find_map(|entry| {
+        let kind = entry.file_type().ok()?;
+        if kind.is_dir() { first_file(&entry.path()) } else { entry.metadata().ok().filter(|_| kind.is_file()) }
+    })
+}
+
+/// Whether another file system, or another place of one, is mounted at a directory.
+#[cfg(target_os = "linux")]
+fn is_mount_point(path: &Path) -> bool {
+    use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
+    // Where the system does not know, moving the directory into place fails in the end.
+    statx(CWD, path, AtFlags::empty(), StatxFlags::BASIC_STATS).is_ok_and(|found| {
+        StatxAttributes::from_bits_retain(found.stx_attributes.bits()).contains(StatxAttributes::MOUNT_ROOT)
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_mount_point(_: &Path) -> bool {
+    false
 }
 
 /// The first entry of a directory that may not be replaced: any entry, unless it `replaces`.
@@ -582,6 +664,83 @@ mod tests {
         assert!(error.to_string().contains("notes.txt"), "{error}");
         drop(new);
         assert_eq!(tree(folder.path()), ["out/notes.txt:mine", "out/x.parquet:old"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_replaces_a_directory_has_its_mode() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let set = |below: &str, mode| {
+            fs::set_permissions(path.join(below), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let mode = |below: &str| fs::metadata(path.join(below)).unwrap().mode() & 0o7777;
+        // An empty one.
+        fs::create_dir(&path).unwrap();
+        set("", 0o700);
+        let mut new = NewDirectory::create(&path, false, &EXTENSIONS).unwrap();
+        add(&mut new, "a=1/x.parquet", "1");
+        add(&mut new, "a=1/y.parquet", "1");
+        new.commit().unwrap();
+        assert_eq!(mode(""), 0o700);
+        // One with files.
+        set("", 0o750);
+        set("a=1", 0o711);
+        set("a=1/x.parquet", 0o600);
+        set("a=1/y.parquet", 0o600);
+        let mut new = NewDirectory::create(&path, true, &EXTENSIONS).unwrap();
+        add(&mut new, "a=1/x.parquet", "2");
+        add(&mut new, "a=2/x.parquet", "2");
+        new.name_all().unwrap();
+        assert_eq!(fs::metadata(&new.hidden.as_ref().unwrap().path).unwrap().mode() & 0o7777, 0o700);
+        new.replace(&EXTENSIONS).unwrap();
+        let modes = ["", "a=1", "a=1/x.parquet", "a=2/x.parquet"].map(mode);
+        assert_eq!(modes, [0o750, 0o711, 0o600, 0o600]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["empty", "nothing"] {
+            let link = folder.path().join(format!("to-{name}"));
+            std::os::unix::fs::symlink(name, &link).unwrap();
+            if name == "empty" {
+                fs::create_dir(folder.path().join(name)).unwrap();
+            }
+            let mut new = NewDirectory::create(link.join(""), false, &EXTENSIONS).unwrap();
+            add(&mut new, "x.parquet", "1");
+            new.commit().unwrap();
+            assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+            assert_eq!(tree(&folder.path().join(name)), ["x.parquet:1"]);
+        }
+    }
+
+    /// `/proc` is one on every Linux; what is mounted there has entries, which are refused first.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn mount_points_are_known() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(is_mount_point(Path::new("/proc")));
+        assert!(!is_mount_point(folder.path()));
+    }
+
+    #[test]
+    fn who_comes_second_is_refused_as_at_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let create = |replaces| {
+            let mut new = NewDirectory::create(&path, replaces, &EXTENSIONS).unwrap();
+            add(&mut new, "x.parquet", if replaces { "replaced" } else { "1" });
+            new
+        };
+        let (first, second, third) = (create(false), create(false), create(true));
+        first.commit().unwrap();
+        let error = second.commit().unwrap_err();
+        assert_eq!((error.message(), error.detail()), (NOT_EMPTY, Some(Detail::AlreadyExists)));
+        third.replace(&EXTENSIONS).unwrap();
+        assert_eq!(tree(folder.path()), ["out/x.parquet:replaced"]);
     }
 
     #[test]

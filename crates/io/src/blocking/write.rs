@@ -20,6 +20,10 @@ use crate::source::beyond_end;
 /// Until then it has no name at all, where the system allows that (Linux, on most file systems), so that nothing is
 /// left of it whatever happens to the process. Elsewhere it has a hidden name in the same directory.
 ///
+/// A symbolic link at that name is followed: the file appears where the link leads, and the link stays. A file that
+/// replaces another has its mode, and its owner and group if this process may give files to them; otherwise those who
+/// could not read the old one cannot read the new one either.
+///
 /// Dropping it before it is committed removes it: whatever goes wrong, no half-written file has that name, and an
 /// existing file stays.
 #[derive(Debug)]
@@ -37,18 +41,26 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) if no file can be created in that directory, or if `path` is
-    /// a directory.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) if no file can be created in that directory, or if something
+    /// other than a file exists at `path`.
     pub fn create(path: impl AsRef<Path>) -> Result<NewFile> {
-        let path = path.as_ref().to_owned();
-        let name = path.display().to_string();
-        if path.file_name().is_none() || path.is_dir() {
+        let name = path.as_ref().display().to_string();
+        let path = followed(path.as_ref()).map_err(|error| cannot_write(&name, error))?;
+        let found = fs::metadata(&path).ok();
+        if path.file_name().is_none() || found.as_ref().is_some_and(fs::Metadata::is_dir) {
             return Err(about(&name, "it is a directory"));
         }
-        if let Some((file, temporary)) = nameless::create_in(directory(&path)) {
-            return Ok(NewFile { file, temporary, is_named: false, path, name });
+        // A device or a pipe would be replaced by a file, which nobody wants of `/dev/null`.
+        if found.as_ref().is_some_and(|found| !found.is_file()) {
+            return Err(about(&name, "it is neither a file nor a directory, and is not replaced"));
         }
-        NewFile::hidden(path, name)
+        let created = match nameless::create_in(directory(&path)) {
+            Some((file, temporary)) => NewFile { file, temporary, is_named: false, path, name },
+            None => NewFile::hidden(path, name)?,
+        };
+        // From the start: where it has a hidden name, others could read it until it is complete.
+        created.take_access().map_err(|error| cannot_write(&created.name, error))?;
+        Ok(created)
     }
 
     /// A file with a hidden name.
@@ -89,6 +101,11 @@ impl NewFile {
         self.is_named = false;
     }
 
+    /// Where it will appear: the path that it was created with, with links followed.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Where it can be read until it has its name.
     pub fn temporary(&self) -> &Path {
         &self.temporary
@@ -113,6 +130,14 @@ impl NewFile {
         self.put().map_err(|error| cannot_write(&self.name, error))
     }
 
+    /// Takes over the mode and the owners of the file that it replaces, if there is one.
+    fn take_access(&self) -> io::Result<()> {
+        match fs::metadata(&self.path) {
+            Ok(replaced) => take_access(&self.file, &replaced),
+            Err(_) => Ok(()),
+        }
+    }
+
     fn add(&mut self) -> io::Result<()> {
         self.file.sync_all()?;
         // Linking replaces nothing. The hidden name is removed when this is dropped.
@@ -135,6 +160,7 @@ impl NewFile {
     }
 
     fn put(&mut self) -> io::Result<()> {
+        self.take_access()?;
         self.file.sync_all()?;
         if !self.is_named {
             // Renaming replaces an existing file, but needs a name.
@@ -344,6 +370,56 @@ pub(super) fn is_hidden_name(name: &OsStr, path: &Path) -> bool {
     })
 }
 
+/// Links that are followed, as many as Linux follows.
+const LINKS_MAX: usize = 40;
+
+/// Where a path leads if it is a symbolic link, whether or not something is there; otherwise the path.
+pub(super) fn followed(path: &Path) -> io::Result<PathBuf> {
+    // With a slash at its end, a path is never a link.
+    let mut path: PathBuf = path.components().collect();
+    for _ in 0..LINKS_MAX {
+        match fs::read_link(&path) {
+            Ok(target) => path = directory(&path).join(target),
+            // No link, or nothing.
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("symbolic links lead in a circle, or there are too many"))
+}
+
+/// Gives a file or a directory the mode of the one that it replaces, and the owner and the group if that is permitted.
+/// Otherwise group and others get only what both had, so that nobody gains access by another group.
+#[cfg(unix)]
+pub(super) fn take_access(file: &fs::File, replaced: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+    let owners = |found: &fs::Metadata| (found.uid(), found.gid());
+    let mut own = file.metadata()?;
+    if owners(&own) != owners(replaced) {
+        let (user, group) = owners(replaced);
+        // A file can often be given to a group where it cannot be given to a user.
+        if fchown(file, Some(user), Some(group)).is_err() {
+            let _ = fchown(file, None, Some(group));
+        }
+        own = file.metadata()?;
+    }
+    let mut mode = replaced.mode() & 0o7777;
+    if own.gid() != replaced.gid() {
+        let both = mode >> 3 & mode & 0o7;
+        mode = mode & 0o700 | both << 3 | both;
+    } else if own.uid() != replaced.uid() {
+        mode &= 0o777;
+    }
+    if own.mode() & 0o7777 == mode {
+        return Ok(());
+    }
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+pub(super) fn take_access(_: &fs::File, _: &fs::Metadata) -> io::Result<()> {
+    Ok(())
+}
+
 /// The directory of a path; the current one for a bare name.
 pub(super) fn directory(path: &Path) -> &Path {
     match path.parent() {
@@ -370,6 +446,77 @@ pub(super) fn cannot_write(name: &str, error: io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    fn mode(path: &Path) -> u32 {
+        use std::os::unix::fs::MetadataExt;
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_replaces_a_file_has_its_mode() {
+        use std::os::unix::fs::{PermissionsExt, chown};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        for (wanted, nameless) in [(0o600, true), (0o640, false), (0o664, true)] {
+            fs::write(&path, "old").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(wanted)).unwrap();
+            let mut file = match nameless {
+                true => NewFile::create(&path).unwrap(),
+                false => NewFile::hidden(path.clone(), "a".to_string()).unwrap(),
+            };
+            file.append(b"new").unwrap();
+            file.replace().unwrap();
+            assert_eq!((fs::read(&path).unwrap(), mode(&path)), (b"new".to_vec(), wanted));
+        }
+        // Nobody else's business, even before it is complete.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(mode(NewFile::create(&path).unwrap().temporary()), 0o600);
+        // Only who may give files away keeps the owner.
+        if chown(&path, Some(12_345), Some(12_346)).is_ok() {
+            use std::os::unix::fs::MetadataExt;
+            NewFile::create(&path).unwrap().replace().unwrap();
+            let found = fs::metadata(&path).unwrap();
+            assert_eq!((found.uid(), found.gid(), mode(&path)), (12_345, 12_346, 0o600));
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir(path("there")).unwrap();
+        fs::write(path("there/target"), "old").unwrap();
+        symlink("there/target", path("link")).unwrap();
+        symlink("link", path("second")).unwrap();
+        symlink("there/nothing", path("dangling")).unwrap();
+        symlink("circle", path("circle")).unwrap();
+        let new = |name: &str| {
+            let mut file = NewFile::create(path(name)).unwrap();
+            file.append(name.as_bytes()).unwrap();
+            file
+        };
+        let text = |name: &str| fs::read_to_string(path(name)).unwrap();
+        assert!(new("second").commit().is_err(), "its target exists");
+        assert_eq!(text("there/target"), "old");
+        new("second").replace().unwrap();
+        new("dangling").commit().unwrap();
+        assert_eq!((text("there/target"), text("there/nothing")), ("second".to_string(), "dangling".to_string()));
+        for name in ["link", "second", "dangling"] {
+            assert!(fs::symlink_metadata(path(name)).unwrap().is_symlink(), "{name}");
+        }
+        assert!(NewFile::create(path("circle")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_are_not_replaced() {
+        let error = NewFile::create("/dev/null").unwrap_err();
+        assert!(error.message().contains("neither a file nor a directory"), "{error}");
+    }
 
     /// What stands for files without a name where there are none.
     #[test]

@@ -52,7 +52,7 @@ impl NewParquetFile {
         let path = path.as_ref().to_path_buf();
         let name = path.display().to_string();
         options.check()?;
-        if !options.overwrite && fs::symlink_metadata(&path).is_ok() {
+        if !options.overwrite && fs::metadata(&path).is_ok() {
             let error = Error::io("already exists").with(Detail::AlreadyExists);
             return Err(error.at(|place| place.object = Some(name)));
         }
@@ -68,9 +68,10 @@ impl NewParquetFile {
         // Before a file is made.
         let shape = Shape::new(Arc::clone(&table.schema), options, faults)?;
         let file = NewFile::create(&self.path)?;
-        let open = Box::new(OpenFile::new(&shape, file, &self.path)?);
+        let beside = file.path().to_path_buf();
+        let open = Box::new(OpenFile::new(&shape, file, &beside)?);
         self.open = Some((open, Arc::clone(shape.schema())));
-        Ok(Wants { scratch: Some(self.path.clone()), can_verify: true, ..Wants::default() })
+        Ok(Wants { scratch: Some(beside), can_verify: true, ..Wants::default() })
     }
 
     fn open(&mut self) -> Result<&mut OpenFile> {

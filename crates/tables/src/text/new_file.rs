@@ -87,7 +87,7 @@ impl NewTextFile {
     pub fn new(path: impl AsRef<Path>, format: Format, options: TextOutputOptions) -> Result<NewTextFile> {
         let path = path.as_ref().to_path_buf();
         let name = path.display().to_string();
-        if !options.overwrite && fs::symlink_metadata(&path).is_ok() {
+        if !options.overwrite && fs::metadata(&path).is_ok() {
             let error = Error::io("already exists").with(Detail::AlreadyExists);
             return Err(error.at(|place| place.object = Some(name)));
         }
