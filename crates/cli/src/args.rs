@@ -10,6 +10,7 @@ use marquetry::scylla::cql::{KeySpec, Name};
 use marquetry::tables::ColumnPath;
 
 use crate::failure::{Failure, Outcome};
+use crate::numbers::parse_number;
 use crate::table_args::TableArgs;
 use crate::target::Given;
 
@@ -32,7 +33,13 @@ pub(crate) struct RowArgs {
     pub(crate) table: TableArgs,
 
     /// Maximum number of rows
-    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Rows and columns")]
+    #[arg(
+        long,
+        value_parser = parse_number::<u64>,
+        value_name = "N",
+        allow_negative_numbers = true,
+        help_heading = "Rows and columns"
+    )]
     pub(crate) limit: Option<u64>,
 
     /// CQL type of timestamps in micro- and nanoseconds

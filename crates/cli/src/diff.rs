@@ -1,19 +1,24 @@
 //! `marquetry diff`: whether two tables are the same, and where they are not.
 
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 
+use marquetry::io::files::find;
+use marquetry::tables::text::Format as TextFormat;
 use marquetry::tables::{DiffOptions, Differences, Source, diff};
 
 use crate::failure::{Failure, Outcome};
-use crate::numbers::{plural, thousands};
+use crate::numbers::{parse_number, plural, thousands};
 use crate::output::{Interrupted, Output};
 use crate::progress::{Goes, Progress, rows_wanted};
 use crate::rows::ColumnText;
 use crate::table::printable;
 use crate::table_args::TableArgs;
+use crate::text::{Format, TextArgs, extensions};
 
 /// Compare two tables and print their differences
 #[derive(Debug, Args)]
@@ -24,11 +29,14 @@ Columns are equal if their names and types are, values if their bits are: NaN eq
 compared in order. How files are written (encodings, codecs, pages, row groups) makes no difference.
 
 For each column that differs, the number of different rows is printed, and the values of the first ones. The exit code is 1 if \
-there is a difference.",
+there is a difference.
+
+The options of CSV and JSON lines are for the table that is text by its name. With --from, they are for both, except a table of Parquet files (by their first bytes) beside one that is text.",
     after_help = "\
 Examples:
   marquetry diff trips.parquet copy.parquet
-  marquetry diff trips/ 'copies/*.parquet' --columns id,fare"
+  marquetry diff trips/ 'copies/*.parquet' --columns id,fare
+  marquetry diff events.csv events.parquet --short-rows null"
 )]
 pub(crate) struct Diff {
     /// First table: a Parquet file, a directory, a pattern, CSV or JSON lines
@@ -43,7 +51,13 @@ pub(crate) struct Diff {
     table: TableArgs,
 
     /// Number of rows to print for each column that differs
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(
+        long,
+        value_parser = parse_number::<usize>,
+        value_name = "N",
+        allow_negative_numbers = true,
+        default_value_t = 3
+    )]
     show: usize,
 
     /// No progress bar
@@ -53,10 +67,11 @@ pub(crate) struct Diff {
 
 impl Diff {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
-        let open = |path: &PathBuf| -> Outcome<Arc<dyn Source>> {
-            self.table.open(std::slice::from_ref(path), &interrupted)
+        let open = |path: &PathBuf, table: &TableArgs| -> Outcome<Arc<dyn Source>> {
+            table.open(std::slice::from_ref(path), &interrupted)
         };
-        let (a, b) = (open(&self.a)?, open(&self.b)?);
+        let [for_a, for_b] = self.tables();
+        let (a, b) = (open(&self.a, &for_a)?, open(&self.b, &for_b)?);
         let (a_name, b_name) = (self.a.to_string_lossy(), self.b.to_string_lossy());
         let (a_name, b_name) = (printable(&a_name), printable(&b_name));
         let mut options = DiffOptions::default();
@@ -76,6 +91,19 @@ impl Diff {
         output.text().extend_from_slice(lines.as_bytes());
         output.flush()?;
         Err(Failure::refused(format!("{a_name} and {b_name} differ")))
+    }
+
+    /// How each table is read: as asked, but without the options of text if only the other one is text.
+    fn tables(&self) -> [TableArgs; 2] {
+        let from = self.table.text.from;
+        let are_parquet = [&self.a, &self.b].map(|path| is_parquet(path, from));
+        are_parquet.map(|is_parquet| {
+            let mut table = self.table.clone();
+            if is_parquet && are_parquet.contains(&false) {
+                table.text = TextArgs::default();
+            }
+            table
+        })
     }
 
     /// What a person reads.
@@ -110,4 +138,27 @@ impl Diff {
         }
         Ok(text)
     }
+}
+
+/// Whether a table is of Parquet files: unless their names say that they are text, or, with a format that is to be read
+/// whatever the names are, if they begin as Parquet files do. The first file of several decides.
+fn is_parquet(path: &Path, from: Option<Format>) -> bool {
+    // Where there is no file, opening it says so.
+    let Some(first) = find(path, extensions(from)).ok().and_then(|found| found.into_iter().next()) else {
+        return true;
+    };
+    match from {
+        None => first.file_name().and_then(|name| TextFormat::by_name(name.to_str()?)).is_none(),
+        Some(_) => begins_as_parquet(&first),
+    }
+}
+
+/// Whether a file begins as Parquet files do, encrypted ones too. What can be read only once is not looked into.
+fn begins_as_parquet(path: &Path) -> bool {
+    if !fs::metadata(path).is_ok_and(|found| found.is_file()) {
+        return false;
+    }
+    let mut magic = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && matches!(&magic, b"PAR1" | b"PARE")
 }

@@ -9,7 +9,7 @@ use marquetry::base::{Detail, Error, ErrorKind};
 use marquetry::tables::without_password;
 
 use crate::hints;
-use crate::table::is_harmful;
+use crate::table::printable;
 
 /// What a command returns.
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
@@ -260,10 +260,11 @@ pub(crate) fn plain(text: &str) -> String {
 /// Characters of a line on standard error: names of columns may have 65,535 of them.
 const LINE_CHARS_MAX: usize = 2000;
 
-/// One line on standard error: no line ends, nothing from names that speaks to the terminal, no passwords, and not endless.
+/// One line on standard error: line ends and what speaks to the terminal are escaped, as everywhere; no passwords, and
+/// not endless.
 pub(crate) fn say(program: &str, message: &str) {
     use io::Write;
-    let line: String = redact(message).chars().map(|c| if is_harmful(c) { ' ' } else { c }).collect();
+    let line = printable(&redact(message));
     // Nothing can be done about a standard error that is closed.
     let _ = writeln!(io::stderr(), "{program}: {}", shortened(&line));
 }

@@ -37,7 +37,13 @@ pub(crate) fn size(bytes: u64) -> String {
 /// A count of an option: at least 1.
 pub(crate) fn parse_count<N: TryFrom<NonZeroU64>>(text: &str) -> Result<N, String> {
     let count = text.parse::<NonZeroU64>().ok().and_then(|count| N::try_from(count).ok());
-    count.ok_or_else(|| "a whole number is needed, 1 or more".to_string())
+    count.ok_or_else(|| "must be a whole number, at least 1".to_string())
+}
+
+/// A number of an option that may be 0.
+pub(crate) fn parse_number<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
+    let number = text.parse::<u64>().ok().and_then(|number| N::try_from(number).ok());
+    number.ok_or_else(|| "must be a whole number, at least 0".to_string())
 }
 
 /// Bytes of an option, at least 1: `65536`, `64K`, `64KiB` or `64kB`, and so with M and G.
@@ -55,7 +61,7 @@ pub(crate) fn parse_bytes<N: TryFrom<NonZeroU64>>(text: &str) -> Result<N, Strin
     };
     let bytes = scale.and_then(|scale: u64| digits.parse::<u64>().ok()?.checked_mul(scale));
     let bytes = bytes.and_then(NonZeroU64::new).and_then(|bytes| N::try_from(bytes).ok());
-    bytes.ok_or_else(|| "bytes are needed, 1 or more: 65536, 64K (of 1,024), 64kB (of 1,000)".to_string())
+    bytes.ok_or_else(|| "must be bytes, at least 1: 65536, 64K (of 1,024), 64kB (of 1,000)".to_string())
 }
 
 /// How many times smaller: `2.34`. `-` where nothing is.
@@ -100,6 +106,8 @@ mod tests {
             assert_eq!(bytes(text), expected, "{text}");
         }
         assert_eq!(parse_count::<NonZeroU64>("7").unwrap().get(), 7);
+        assert_eq!(parse_number::<u64>("0"), Ok(0));
+        assert_eq!(parse_number::<u64>("-1"), Err("must be a whole number, at least 0".to_string()));
         assert!(["0", "", "1k", "-1"].iter().all(|text| parse_count::<NonZeroU64>(text).is_err()));
     }
 

@@ -14,6 +14,34 @@ pub(crate) struct Progress {
     is_sorted: bool,
 }
 
+/// What a copy is doing, each for all of its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Sorting,
+    Writing,
+    Verifying,
+}
+
+impl Phase {
+    /// What a copy is doing, and the rows that this is done for.
+    fn of(copied: &Copied, is_sorted: bool) -> (Phase, u64) {
+        let Copied { rows, written, verified, .. } = copied;
+        match () {
+            () if *verified > 0 => (Phase::Verifying, *verified),
+            () if is_sorted && written.rows == 0 => (Phase::Sorting, *rows),
+            () => (Phase::Writing, written.rows),
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Phase::Sorting => "sorting",
+            Phase::Writing => "writing",
+            Phase::Verifying => "verifying",
+        }
+    }
+}
+
 /// Where a command's output goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goes {
@@ -37,8 +65,8 @@ impl Progress {
         let known = (rows != u64::MAX).then_some(rows);
         let bar = ProgressBar::with_draw_target(known, ProgressDrawTarget::stderr_with_hz(5));
         let template = match known {
-            Some(_) => "{wide_bar} {human_pos} of {human_len} rows  {msg}  ETA {eta}",
-            None => "{spinner} {human_pos} rows  {msg}",
+            Some(_) => "{prefix}{wide_bar} {human_pos} of {human_len} rows  {msg}  ETA {eta}",
+            None => "{spinner} {prefix}{human_pos} rows  {msg}",
         };
         // A template that indicatif cannot read would be a bug of ours, not worth failing for.
         bar.set_style(
@@ -55,19 +83,24 @@ impl Progress {
         quiet: bool,
         goes: Goes,
     ) -> Progress {
-        // Sorted rows are done twice, and verified ones once more.
-        let times = 1 + u64::from(is_sorted) + u64::from(options.verify);
-        let wanted = rows_wanted(table, options.limit);
-        let mut progress = Progress::new(wanted.saturating_mul(times), quiet, goes);
+        let mut progress = Progress::new(rows_wanted(table, options.limit), quiet, goes);
         progress.is_sorted = is_sorted;
         progress
     }
 
     /// How far the copy is: rows are done when they are written, in a live table when they are acknowledged.
     pub(crate) fn copied(&self, copied: &Copied) {
-        let Copied { rows, written, verified, .. } = copied;
-        let read_first = if self.is_sorted { *rows } else { 0 };
-        self.update(read_first + written.rows + verified, written.bytes);
+        if self.bar.is_hidden() {
+            return;
+        }
+        let (phase, rows) = Phase::of(copied, self.is_sorted);
+        let word = format!("{} ", phase.word());
+        if self.bar.prefix() != word {
+            self.bar.set_prefix(word);
+            // The time that is left is that of this phase.
+            self.bar.reset_eta();
+        }
+        self.update(rows, copied.written.bytes);
     }
 
     /// Rows done so far, and the bytes they became or came from, if they are counted.
@@ -98,5 +131,22 @@ impl Drop for Progress {
     /// So that an error's line does not stand beside a bar.
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_counted_in_each_phase() {
+        let mut copied = Copied::default();
+        copied.rows = 7;
+        assert_eq!(Phase::of(&copied, true), (Phase::Sorting, 7));
+        assert_eq!(Phase::of(&copied, false), (Phase::Writing, 0));
+        copied.written.rows = 5;
+        assert_eq!(Phase::of(&copied, true), (Phase::Writing, 5));
+        copied.verified = 2;
+        assert_eq!(Phase::of(&copied, true), (Phase::Verifying, 2));
     }
 }

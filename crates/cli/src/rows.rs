@@ -17,7 +17,7 @@ use marquetry::tables::{CopyOptions, Reading, ReadingOptions, Source, Table as S
 
 use crate::args::InvalidUtf8;
 use crate::failure::{Failure, Outcome};
-use crate::numbers::{plural, thousands};
+use crate::numbers::{parse_number, plural, thousands};
 use crate::output::{Interrupted, Output};
 use crate::progress::{Goes, Progress, rows_wanted};
 use crate::table::{Side, Table, printable};
@@ -76,7 +76,13 @@ pub(crate) struct RowsCommand {
     format: Format,
 
     /// Maximum number of rows [default: 10 in a table, otherwise all]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Rows and columns")]
+    #[arg(
+        long,
+        value_parser = parse_number::<u64>,
+        value_name = "N",
+        allow_negative_numbers = true,
+        help_heading = "Rows and columns"
+    )]
     limit: Option<u64>,
 
     #[command(flatten)]

@@ -127,8 +127,8 @@ fn options_that_are_for_something_else() {
         .failed(2, &["levels 0 to 9, and not 10"]);
     copy(&one, &to, &["--level", "3"]).failed(2, &["--level: SNAPPY has no levels"]);
     let said = |more: &[&str]| copy(&one, &to, more).err;
-    assert!(said(&["--page-rows", "0"]).contains("a whole number is needed, 1 or more"));
-    assert!(said(&["--page-bytes", "1.5M"]).contains("bytes are needed, 1 or more"));
+    assert!(said(&["--page-rows", "0"]).contains("must be a whole number, at least 1"));
+    assert!(said(&["--page-bytes", "1.5M"]).contains("must be bytes, at least 1"));
     copy(&one, &to, &["--sort-memory", "9"]).failed(2, &["--sort-memory has no effect"]);
     copy(&one, &to, &["--short-rows", "null"]).failed(2, &["--short-rows is for CSV and JSON lines"]);
     copy(&one, &to, &["--sort", "a, a desc"]).failed(2, &["--sort: the column a is named twice"]);
@@ -306,4 +306,44 @@ fn what_was_put_there_meanwhile_is_named() {
     assert!(!err.contains("--overwrite"), "{err}");
     assert_eq!(names(&out), ["notes.txt"]);
     assert_eq!(names(folder.path()), ["out"]);
+}
+
+/// A file that is replaced keeps its mode, and a link to one stays; so does a directory.
+#[cfg(unix)]
+#[test]
+fn what_is_replaced_keeps_its_mode_and_its_links() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let (folder, _) = folder();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let mode = |name: &str| fs::metadata(path(name)).unwrap().permissions().mode() & 0o7777;
+    let set = |name: &str, mode| fs::set_permissions(path(name), fs::Permissions::from_mode(mode)).unwrap();
+    for ending in ["parquet", "csv", "jsonl.gz"] {
+        let (target, link) = (format!("target.{ending}"), format!("link.{ending}"));
+        fs::write(path(&target), "old").unwrap();
+        set(&target, 0o600);
+        symlink(&target, path(&link)).unwrap();
+        copy(&data("one.parquet"), &path(&link), &[]).failed(1, &["already exists", "--overwrite"]);
+        copy(&data("one.parquet"), &path(&link), &["--overwrite"]).succeeded();
+        assert!(fs::symlink_metadata(path(&link)).unwrap().is_symlink());
+        assert_eq!((mode(&target), rows(&path(&target))), (0o600, rows(&data("one.parquet"))));
+        // One to nothing creates what it leads to.
+        let (made, dangling) = (format!("made.{ending}"), format!("dangling.{ending}"));
+        symlink(&made, path(&dangling)).unwrap();
+        copy(&data("one.parquet"), &path(&dangling), &[]).succeeded();
+        assert_eq!(rows(&path(&made)), rows(&data("one.parquet")));
+    }
+    fs::create_dir(path("private")).unwrap();
+    set("private", 0o700);
+    copy(&data("one.parquet"), &path("private/"), &[]).succeeded();
+    copy(&data("one.parquet"), &path("private/"), &["--overwrite"]).succeeded();
+    assert_eq!(mode("private"), 0o700);
+}
+
+#[test]
+fn a_mistaken_encoding_is_about_the_column() {
+    let (_folder, to) = folder();
+    let refused = copy(&data("one.parquet"), &to, &["--encoding", "b=DELTA_BINARY_PACKED"]);
+    let said = "one.parquet: --encoding: BYTE_ARRAY cannot be encoded as DELTA_BINARY_PACKED (column b)";
+    assert!(!refused.err.contains("to.parquet"), "{}", refused.err);
+    refused.failed(2, &[said]);
 }

@@ -57,3 +57,29 @@ fn values_that_differ_are_shown() {
     assert_eq!(told.lines().count(), 3, "{told}");
     assert!(told.starts_with("column id: ") && told.contains("  row 0: 3 in "), "{told}");
 }
+
+/// The options of text are for the side that is text.
+#[test]
+fn text_is_compared_with_its_parquet_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let (csv, odd, parquet) = (path("a.csv"), path("a.dat"), path("a.parquet"));
+    for name in [&csv, &odd] {
+        std::fs::write(name, "a,b\n1,x\n2\n").unwrap();
+    }
+    let short = ["--short-rows", "null"];
+    run([&["copy", &csv, &parquet][..], &short].concat()).succeeded();
+    for [one, two] in [[&csv, &parquet], [&parquet, &csv], [&csv, &csv]] {
+        let out = run([&["diff", one, two][..], &short].concat()).succeeded();
+        assert_eq!(out, "the same: 2 rows of 2 columns\n");
+    }
+    // Whatever the names are; a directory too.
+    std::fs::create_dir(path("d")).unwrap();
+    std::fs::copy(&parquet, path("d/a.parquet")).unwrap();
+    std::fs::copy(&parquet, path("odd")).unwrap();
+    for (one, two) in [(&odd, &parquet), (&csv, &parquet), (&path("d"), &odd), (&odd, &path("odd"))] {
+        run([&["diff", one, two, "--from", "csv"][..], &short].concat()).succeeded();
+    }
+    let refused = run([&["diff", &parquet, &parquet][..], &short].concat());
+    refused.failed(2, &["--short-rows is for CSV and JSON lines"]);
+}

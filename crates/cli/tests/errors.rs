@@ -236,7 +236,7 @@ line," lead",Case,case,CASE2,select,"""#;
         2,
         &[
             "no column \"CASE2\"",
-            r#"its columns are id, "a,b", "q""uote", do.t, new line, " lead""#,
+            r#"its columns are id, "a,b", "q""uote", do.t, new\nline, " lead""#,
             r#", """#,
         ],
     );
@@ -354,7 +354,16 @@ fn passwords_are_never_said() {
 
 #[test]
 fn names_of_files_cannot_speak_to_the_terminal() {
-    run(["show", "no\x1b[31m\nsuch\u{202e}.parquet"]).failed(3, &["no [31m such .parquet"]);
+    let escaped = "no\\u{1b}{31m\\nsuch\\u{202e}.parquet";
+    // A bracket that is not closed makes it a pattern, and not a good one; without it, it is only missing.
+    let name = |bracket: char| format!("no\x1b{bracket}31m\nsuch\u{202e}.parquet");
+    let wrong = "no such file, and not a pattern either: unclosed character class";
+    run(["show", &name('[')]).failed(2, &[&escaped.replace("b}{", "b}["), wrong]);
+    run(["show", &name('(')]).failed(3, &[&escaped.replace("b}{", "b}("), "no such file or directory"]);
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("a\nb.parquet");
+    let out = run(["copy", &data("one.parquet"), to.to_str().unwrap()]).succeeded();
+    assert!(out.contains("a\\nb.parquet: ") && out.lines().count() == 1, "{out}");
     let usage = run(["show", "--x\x1b[31m\u{202e}.parquet"]);
     assert!(usage.code == Some(2) && !usage.err.contains(['\x1b', '\u{202e}']), "{}", usage.err);
 }

@@ -152,6 +152,9 @@ impl fmt::Display for Error {
                 write!(f, "the threads that talk to the cluster could not be started: {error}")
             }
             Error::Connect { address, reason } => {
+                if let NewSessionError::FailedToResolveAnyHostname(hosts) = &**reason {
+                    return write!(f, "cannot connect to {address}: unknown host {}", hosts.join(", "));
+                }
                 // The driver tells the way down to the reason; what helps is the end of it.
                 let told = reason.to_string();
                 let last = told.rsplit_once("Last connection failed with: ").map_or(&*told, |(_, last)| last);
@@ -172,7 +175,10 @@ impl fmt::Display for Error {
             Error::NoKeyspace(name) => write!(f, "the cluster has no keyspace {name}: create it first"),
             Error::NoTable(table) => write!(f, "the cluster has no table {table}"),
             Error::Definition(error) => error.fmt(f),
-            Error::Differ(differing) => join(f, differing),
+            Error::Differ(differing) => {
+                join(f, differing)?;
+                f.write_str("; drop it first, or choose another name for the table")
+            }
             Error::NoType(name) => write!(f, "the keyspace has no type {}", name.as_type()),
             Error::TypesLeft { types, reason } => {
                 write!(f, "{reason}; types created before it remain: {}", list(types))
@@ -401,10 +407,13 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "the table k.t exists with a different definition: missing column a; b is static in only one of them; \
-             the type p exists with a different definition: extra field c"
+             the type p exists with a different definition: extra field c; drop it first, or choose another name for the table"
         );
         let error = marquetry_base::Error::from(Error::NoKeyspace(name("k")));
         assert_eq!((error.kind(), error.detail()), (ErrorKind::Refused, Some(Detail::NotFound)));
+        let reason = NewSessionError::FailedToResolveAnyHostname(vec!["h.invalid:9042".to_owned()]);
+        let error = Error::Connect { address: "cql://h.invalid/k.t".to_owned(), reason: Box::new(reason) };
+        assert_eq!(error.to_string(), "cannot connect to cql://h.invalid/k.t: unknown host h.invalid:9042");
         let error = Error::ConnectTimeout { address: "cql://h/k.t".to_owned(), timeout_ms: 5 };
         let error = marquetry_base::Error::from(error);
         assert_eq!(error.kind(), ErrorKind::Io);

@@ -9,6 +9,7 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{Existing, Mapping, MappingOptions};
+use marquetry_scylla::cql::Name;
 use marquetry_tables::{Cancel, Destination, Table, Wants, Written};
 
 use crate::address::CqlAddress;
@@ -64,6 +65,7 @@ pub struct CqlTable {
     options: CqlOptions,
     cancel: Cancel,
     created: Option<Created>,
+    types: Vec<Name>,
     /// `None` before rows are expected.
     counts: Option<Arc<Counts>>,
     state: State,
@@ -97,6 +99,7 @@ impl CqlTable {
             options,
             cancel: Cancel::new(),
             created: None,
+            types: Vec::new(),
             counts: None,
             state: State::New,
             object: Arc::from(""),
@@ -113,6 +116,12 @@ impl CqlTable {
         self.created
     }
 
+    /// The table's user-defined types, once the table was created; each before those that need it. Some may have
+    /// existed.
+    pub fn types(&self) -> &[Name] {
+        &self.types
+    }
+
     /// Connects; makes the table, or reads what it is.
     fn open(&mut self, table: &Table) -> Result<Loading> {
         self.check_options()?;
@@ -127,6 +136,7 @@ impl CqlTable {
         let mapping = match early {
             Some(mapping) => {
                 self.created = Some(cluster.create_table(mapping.table(), mapping.types())?);
+                self.types = mapping.types().iter().map(|it| it.name.clone()).collect();
                 mapping
             }
             None => {
@@ -173,7 +183,7 @@ impl CqlTable {
         match given.into_iter().find(|(is_given, _)| *is_given && !*create) {
             Some((_, name)) => {
                 let message = format!(
-                    "{name} is for a table that is made; one that is there has its own key and types"
+                    "{name} is for a table that is created; one that exists has its own key and types"
                 );
                 Err(Error::option(name, message))
             }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf, is_separator};
 use std::{fs, io};
 
 use globset::GlobBuilder;
-use marquetry_base::{Detail, Result};
+use marquetry_base::{Detail, Error, Result};
 use walkdir::WalkDir;
 
 use crate::failure::{about, failed};
@@ -32,7 +32,7 @@ pub const PARQUET_EXTENSIONS: [&str; 3] = ["parquet", "parq", "pq"];
 /// # Errors
 ///
 /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io): a directory that cannot be read, a directory or a pattern
-/// without a file, an invalid pattern.
+/// without a file. [`Misuse`](marquetry_base::ErrorKind::Misuse): an invalid pattern.
 pub fn find(path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
     let found = match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
@@ -86,7 +86,10 @@ fn below(directory: &Path, extensions: &[&str], found: &mut BTreeSet<PathBuf>) -
 
 /// All files that match a pattern: name by name, the directories that they may be in.
 fn matching(pattern: &str, extensions: &[&str]) -> Result<BTreeSet<PathBuf>> {
-    let wrong = |why: &str| about(pattern, format!("not a pattern: {why}"));
+    let wrong = |why: &str| {
+        let error = Error::misuse(format!("no such file, and not a pattern either: {why}"));
+        error.at(|place| place.object = Some(pattern.to_owned()))
+    };
     let root = if pattern.starts_with(is_separator) { "/" } else { "" };
     let mut paths = BTreeSet::from([PathBuf::from(root)]);
     let mut names = pattern.split(is_separator).filter(|name| !name.is_empty()).peekable();

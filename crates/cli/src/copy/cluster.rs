@@ -9,6 +9,7 @@ use marquetry::cluster::{CONCURRENCY, Consistency, CqlOptions};
 
 use crate::args::RowArgs;
 use crate::failure::{Failure, Outcome};
+use crate::numbers::parse_count;
 
 /// How a cluster is talked to.
 #[derive(Debug, Clone, Args)]
@@ -18,7 +19,14 @@ pub(crate) struct ClusterArgs {
     create: bool,
 
     /// Maximum number of rows in flight
-    #[arg(long, value_name = "N", default_value_t = CONCURRENCY, help_heading = "Cluster")]
+    #[arg(
+        long,
+        value_parser = parse_count::<NonZeroUsize>,
+        value_name = "N",
+        allow_negative_numbers = true,
+        default_value_t = CONCURRENCY,
+        help_heading = "Cluster"
+    )]
     concurrency: NonZeroUsize,
 
     /// Consistency level of writes: ONE, TWO, QUORUM, LOCAL_QUORUM, ALL, …

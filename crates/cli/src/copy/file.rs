@@ -19,6 +19,7 @@ use super::Copying;
 use crate::failure::{Failure, Outcome, say};
 use crate::numbers::{parse_bytes, parse_count, plural, size, thousands};
 use crate::progress::{Goes, Progress};
+use crate::table::printable;
 use crate::target::Given;
 
 /// How files are written.
@@ -198,26 +199,29 @@ impl FileArgs {
         let progress = Progress::of_copy(source.table(), &options, is_sorted, copying.quiet, goes);
         let copied = copy(&source, destination.as_mut(), &options, &mut |copied| progress.copied(copied));
         progress.clear();
+        let is_live = target.takes(OptionGroup::Cluster);
+        let copied = copied.map_err(|error| {
+            let failure = match destination.progress() {
+                // What a live table has stays there.
+                Some(Written { rows, .. }) if is_live => {
+                    Failure::from(error).and(format_args!("{} rows had been loaded", thousands(rows)))
+                }
+                _ => Failure::from(error),
+            };
+            destination.notes().iter().fold(failure, Failure::and)
+        })?;
         if !copying.quiet {
             destination.notes().iter().for_each(|note| say("marquetry", &format!("note: {note}")));
         }
-        let is_live = target.takes(OptionGroup::Cluster);
-        let copied = copied.map_err(|error| match destination.progress() {
-            // What a live table has stays there.
-            Some(Written { rows, .. }) if is_live => {
-                Failure::from(error).and(format_args!("{} rows had been loaded", thousands(rows)))
-            }
-            _ => Failure::from(error),
-        })?;
         let (written, name) = (copied.written, destination.name());
         if is_live {
             let again = match written.retries {
                 0 => String::new(),
                 retries => format!("{} sent again", thousands(retries)),
             };
-            return Ok(super::summary(written.rows, &format!("loaded into {name}"), started, &again));
+            return Ok(super::summary(written.rows, &format!("loaded into {}", printable(name)), started, &again));
         }
-        let mut what = format!("written to {name}: ");
+        let mut what = format!("written to {}: ", printable(name));
         if target.takes(OptionGroup::Directory) {
             let files = plural(usize::try_from(written.files).unwrap_or(usize::MAX), "file");
             what.push_str(&format!("{files}, "));

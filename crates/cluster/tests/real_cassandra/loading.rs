@@ -112,7 +112,7 @@ fn misfits_come_before_the_first_row(server: &Server) {
     let prefix = "the rows do not fit the table cluster_test.misfit:";
     assert_eq!(
         error(&[("k", "int"), ("c", "text"), ("V", "bigint")]),
-        format!("{prefix} the table has no such column (column V, made)")
+        format!("{prefix} missing from the table: \"V\" (made)")
     );
     assert_eq!(
         error(&[("k", "int"), ("c", "text"), ("v", "text")]),
@@ -126,7 +126,7 @@ fn misfits_come_before_the_first_row(server: &Server) {
     assert_eq!(
         error(&[("k", "bigint"), ("V", "bigint"), ("v", "bigint"), ("w", "blob")]),
         format!(
-            "{prefix} the table has int there, the values are bigint (column k); the table has no such column (column V); \
+            "{prefix} missing from the table: \"V\"; the table has int there, the values are bigint (column k); \
              the table has int there, the values are blob (column w); \
              the rows have no column \"c\", which is in the table's primary key (made)"
         )
@@ -147,7 +147,7 @@ fn misfits_come_before_the_first_row(server: &Server) {
     assert_eq!((error.kind(), error.detail()), (ErrorKind::Refused, Some(Detail::AdmittedBy(&["create"]))));
     assert!(matches!(cause(&error), Error::NoTable(_)));
     assert_eq!(error.place().object.as_deref(), Some(nowhere.name()));
-    // A key is for a table that is made.
+    // A key is for a table that is created.
     let mut options = CqlOptions::default();
     options.mapping.key = Some(KeySpec::parse("k").unwrap());
     let mut table = CqlTable::new(server.address("misfit"), options);

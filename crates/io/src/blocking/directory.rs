@@ -139,7 +139,7 @@ impl NewDirectory {
     /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io).
     pub fn keep(&mut self, mut file: NewFile, place: PathBuf) -> Result<()> {
         self.kept.push(place.clone());
-        let mut kept = || {
+        let kept = || {
             let replaced = fs::metadata(self.path.join(&place)).ok().filter(fs::Metadata::is_file);
             if let Some(replaced) = replaced.as_ref().or(self.like.as_ref()) {
                 take_access(file.file(), replaced)?;
@@ -177,7 +177,9 @@ impl NewDirectory {
     pub fn commit(mut self) -> Result<()> {
         self.add().map_err(|error| match error.kind() {
             // Another process was faster.
-            io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+            io::ErrorKind::DirectoryNotEmpty
+            | io::ErrorKind::AlreadyExists
+            | io::ErrorKind::NotADirectory => {
                 about(&self.name, NOT_EMPTY).with(Detail::AlreadyExists).caused_by(error)
             }
             _ => cannot_write(&self.name, error),
@@ -267,7 +269,11 @@ impl NewDirectory {
         let is_replacing = fs::symlink_metadata(&self.path).is_ok();
         let (lock, path) = beside(&self.path, |hidden| {
             // What is in it may not be for everybody, which is settled at the end.
-            if is_replacing { create_private(hidden)? } else { fs::create_dir(hidden)? }
+            if is_replacing {
+                create_private(hidden)?
+            } else {
+                fs::create_dir(hidden)?
+            }
             lock_new(hidden)
         })?;
         self.hidden = Some(Hidden { path: path.clone(), _lock: lock });
@@ -393,7 +399,11 @@ fn take_access_of_directory(_: &Path, _: &Path) -> io::Result<()> {
 fn first_file(path: &Path) -> Option<fs::Metadata> {
     fs::read_dir(path).ok()?.flatten().find_map(|entry| {
         let kind = entry.file_type().ok()?;
-        if kind.is_dir() { first_file(&entry.path()) } else { entry.metadata().ok().filter(|_| kind.is_file()) }
+        if kind.is_dir() {
+            first_file(&entry.path())
+        } else {
+            entry.metadata().ok().filter(|_| kind.is_file())
+        }
     })
 }
 

@@ -504,7 +504,10 @@ mod tests {
         assert_eq!(text("there/target"), "old");
         new("second").replace().unwrap();
         new("dangling").commit().unwrap();
-        assert_eq!((text("there/target"), text("there/nothing")), ("second".to_string(), "dangling".to_string()));
+        assert_eq!(
+            (text("there/target"), text("there/nothing")),
+            ("second".to_string(), "dangling".to_string())
+        );
         for name in ["link", "second", "dangling"] {
             assert!(fs::symlink_metadata(path(name)).unwrap().is_symlink(), "{name}");
         }

@@ -111,7 +111,7 @@ impl Encoder {
                     return Err(Error::unsupported(format!("BYTE_STREAM_SPLIT of strings of {width} bytes")));
                 }
             },
-            _ => return Err(Error::misuse(format!("{physical} in {encoding}"))),
+            _ => return Err(Error::misuse(format!("{physical} cannot be encoded as {encoding}"))),
         };
         Ok(Encoder { kind, physical, values: 0 })
     }

@@ -82,6 +82,8 @@ pub(super) struct Planner<'a> {
     leaves: Vec<(String, LogicalType)>,
     has_variants: bool,
     faults: Faults,
+    /// The columns that the existing table lacks.
+    missing: Vec<String>,
     /// Some parts were given up.
     is_partial: bool,
     /// The path of the current field: names joined with dots.
@@ -132,6 +134,7 @@ impl<'a> Planner<'a> {
             leaves: Vec::new(),
             has_variants: false,
             faults: Faults::default(),
+            missing: Vec::new(),
             is_partial: false,
             path: String::new(),
             elements: 0,
@@ -186,6 +189,9 @@ impl<'a> Planner<'a> {
     /// The result, once all columns are planned. Adds `Misuse` for paths in [`MappingOptions::sets`] that are not
     /// lists.
     pub(super) fn finish(self, faults: &mut Faults) -> Planned {
+        if !self.missing.is_empty() {
+            faults.add(Error::conversion(format!("missing from the table: {}", list(&self.missing))));
+        }
         faults.append(self.faults);
         // The list may be in a part that was given up.
         if !self.is_partial {
@@ -206,12 +212,12 @@ impl<'a> Planner<'a> {
         self.elements = 0;
     }
 
-    /// The type of a column in the existing table. If the table lacks it, records an error.
+    /// The type of a column in the existing table. If the table lacks it, that is an error in the end.
     fn wanted(&mut self, name: &Name) -> Option<&'a CqlType> {
         self.options.existing.as_ref()?;
         let wanted = self.existing_columns.get(name).copied();
         if wanted.is_none() {
-            self.faults.add(self.at(Error::conversion("the table has no such column")));
+            self.missing.push(name.to_string());
         }
         wanted
     }

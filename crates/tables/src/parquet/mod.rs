@@ -79,14 +79,14 @@ impl ParquetOptions {
         options.spill = Some(open_file::SPILL);
         for (path, encoding) in &self.encodings {
             let asked = ColumnOptions { encoding: Some(*encoding), ..ColumnOptions::default() };
-            for leaf in leaves_of(path, schema, &asked, "encoding", faults) {
+            for leaf in leaves_of(path, (schema, table), &asked, "encoding", faults) {
                 let column = options.columns.entry(leaf).or_insert_with(|| options.column.clone());
                 column.encoding = asked.encoding;
             }
         }
         for (path, bloom) in &self.bloom {
             let asked = ColumnOptions { bloom: Some(*bloom), ..ColumnOptions::default() };
-            for leaf in leaves_of(path, schema, &asked, "bloom", faults) {
+            for leaf in leaves_of(path, (schema, table), &asked, "bloom", faults) {
                 let column = options.columns.entry(leaf).or_insert_with(|| options.column.clone());
                 column.bloom = asked.bloom;
             }
@@ -100,10 +100,11 @@ impl ParquetOptions {
     }
 }
 
-/// The leaves of a column that can be written as an option asks; the others are its faults.
+/// The leaves of a column that can be written as an option asks; the others are its faults, and about the table that
+/// has the column.
 fn leaves_of(
     path: &ColumnPath,
-    schema: &Schema,
+    (schema, table): (&Schema, &Table),
     asked: &ColumnOptions,
     option: &'static str,
     faults: &mut Faults,
@@ -111,7 +112,10 @@ fn leaves_of(
     let mut leaves = path.leaves_or(schema, option, faults).unwrap_or_default();
     leaves.retain(|leaf| {
         let checked = asked.check_leaf(schema, *leaf);
-        faults.take(checked.map_err(|error| error.with(Detail::Option(option)))).is_some()
+        let checked = checked.map_err(|error| {
+            error.with(Detail::Option(option)).at(|place| place.object = Some(table.name.clone()))
+        });
+        faults.take(checked).is_some()
     });
     leaves
 }
