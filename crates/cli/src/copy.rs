@@ -35,7 +35,8 @@ user-defined types by field names. Values are sent in the database's own form, p
 with the same key, the last one wins. A failed copy can be run again: rows already there are written again unchanged. CSV, TSV and \
 JSON lines are copied like Parquet files; see --from and --schema.
 
-A file appears under its name only when it is complete and on disk; an existing file is not replaced without --overwrite. Values \
+A file appears under its name only when it is complete and on disk; an existing file is not replaced without --overwrite. \
+What replaces another has its mode, and its owner and group if permitted; symbolic links are followed. Values \
 are copied bit by bit. Their encoding is chosen from the data, column by column.
 
 CSV, TSV and JSON lines are written as `marquetry rows --help` says, compressed if the name ends in .gz or .zst. In CSV, null is nothing \

@@ -46,7 +46,8 @@ pub(crate) enum Exit {
 pub(crate) const EXIT_HELP: &str = "\
 Exit codes:
   0    done (also when the reader of the output went away, as with | head)
-  1    the data or the server refused: a corrupt file, a value that cannot be converted
+  1    the data or the server refused: a corrupt file, a value that cannot be converted,
+       a destination that already exists, a difference (diff)
   2    the command line is wrong
   3    input could not be read, output not written, or a server not reached
   4    a bug in marquetry

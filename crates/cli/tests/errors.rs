@@ -254,7 +254,7 @@ line," lead",Case,case,CASE2,select,"""#;
         let out = run(arguments).succeeded();
         assert!(out.contains("\\u{1b}[31m") && !out.contains(['\x1b', '\u{202e}']), "{out}");
     }
-    csv("esc").failed(2, &["esc [31m, rtl ,"]);
+    csv("esc").failed(2, &["esc\\u{1b}[31m, rtl\\u{202e},"]);
     // CQL has all of them but the empty one, which is said before the first line.
     let cql = |more: &[&str]| run([&["cql", path.as_str(), "--table", "t"], more].concat());
     let out = cql(&["--key", "id"]).failed(1, &["the name of column 12 (of 12)", "empty", "--columns"]);
