@@ -135,7 +135,7 @@ fn options_that_are_for_something_else() {
     copy(&one, &to, &["--encoding", "id"]).failed(2, &["a column, '=', and an encoding"]);
     copy(&one, &to, &["--encoding", "id=MORSE"])
         .failed(2, &["unknown encoding MORSE", "DELTA_BINARY_PACKED"]);
-    copy(&one, &to, &["--encoding", "nobody=PLAIN"]).failed(2, &["no column nobody"]);
+    copy(&one, &to, &["--encoding", "nobody=PLAIN"]).failed(2, &["no column \"nobody\""]);
     copy(&one, &to, &["--encoding", "a=DELTA_BYTE_ARRAY"])
         .failed(2, &["--encoding: ", "INT64", "(column a)"]);
     // All that is wrong is said at once, each by its option.

@@ -114,7 +114,8 @@ fn what_cannot_be_sorted_by() {
     let folder = Folder::new();
     let to = folder.path("to.parquet");
     let nested = data("nested.parquet");
-    copy(&nested, &to, &["--sort", "nobody"]).failed(2, &["--sort: there is no column nobody"]);
+    copy(&nested, &to, &["--sort", "nobody"])
+        .failed(2, &["--sort: there is no column \"nobody\"; its columns are"]);
     copy(&data("one.parquet"), &to, &["--sort", "a, a desc"]).failed(2, &["twice"]);
     copy(&data("one.parquet"), &to, &["--sort", ""]).failed(2, &["--sort", "a name is empty"]);
     copy(&data("one.parquet"), "cql://localhost:1/ks.t", &["--sort", "a"])
@@ -208,7 +209,7 @@ fn values_that_are_no_names() {
     let to = folder.path("out/");
     let by = |column: &str| copy(&types, &to, &["--partition-by", column]);
     by("double").failed(2, &["DOUBLE makes no names of directories"]);
-    by("nobody").failed(2, &["--partition-by: there is no column nobody"]);
+    by("nobody").failed(2, &["--partition-by: there is no column \"nobody\""]);
     by("id,id").failed(2, &["twice"]);
     copy(&data("one.parquet"), &to, &["--partition-by", "a,b"]).failed(2, &["no column is left"]);
     copy(&data("bad_text.parquet"), &to, &["--partition-by", "text"]).failed(1, &["not UTF-8"]);

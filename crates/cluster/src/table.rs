@@ -10,7 +10,7 @@ use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{Existing, Mapping, MappingOptions};
 use marquetry_scylla::cql::Name;
-use marquetry_tables::{Cancel, Destination, Table, Wants, Written};
+use marquetry_tables::{Cancel, Destination, Guard, Stage, Table, Wants, Written};
 
 use crate::address::CqlAddress;
 use crate::cluster::{Cluster, Created};
@@ -65,18 +65,22 @@ pub struct CqlTable {
     options: CqlOptions,
     cancel: Cancel,
     created: Option<Created>,
+    /// Its user-defined types, once it was created; some may have existed.
     types: Vec<Name>,
+    /// All rows were acknowledged.
+    is_loaded: bool,
     /// `None` before rows are expected.
     counts: Option<Arc<Counts>>,
+    guard: Guard,
     state: State,
     /// The object that rows are from.
     object: Arc<str>,
 }
 
 enum State {
-    New,
+    /// Nothing is connected: yet, or any more.
+    Idle,
     Loading(Box<Loading>),
-    Ended,
 }
 
 /// What there is between `begin` and the end.
@@ -100,8 +104,10 @@ impl CqlTable {
             cancel: Cancel::new(),
             created: None,
             types: Vec::new(),
+            is_loaded: false,
             counts: None,
-            state: State::New,
+            guard: Guard::default(),
+            state: State::Idle,
             object: Arc::from(""),
         }
     }
@@ -114,12 +120,6 @@ impl CqlTable {
     /// How the table came to exist, once known, if it was to be created.
     pub fn created(&self) -> Option<Created> {
         self.created
-    }
-
-    /// The table's user-defined types, once the table was created; each before those that need it. Some may have
-    /// existed.
-    pub fn types(&self) -> &[Name] {
-        &self.types
     }
 
     /// Connects; makes the table, or reads what it is.
@@ -191,9 +191,18 @@ impl CqlTable {
         }
     }
 
+    fn send(&mut self, batch: Batch) -> Result<()> {
+        let State::Loading(loading) = &mut self.state else { return Err(settled()) };
+        match loading.add(batch, &self.object) {
+            Ok(()) => Ok(()),
+            Err(Stop::Row(error)) => Err(self.failed(Some(error))),
+            Err(Stop::Load(Ended)) => Err(self.failed(None)),
+        }
+    }
+
     /// Why rows were not taken, after everything in flight was answered.
     fn failed(&mut self, error: Option<Error>) -> Error {
-        let State::Loading(mut loading) = std::mem::replace(&mut self.state, State::Ended) else {
+        let State::Loading(mut loading) = std::mem::replace(&mut self.state, State::Idle) else {
             return error.unwrap_or_else(|| Error::internal("a load ended without a reason"));
         };
         match (error, loading.end(false)) {
@@ -224,17 +233,20 @@ impl Destination for CqlTable {
     /// cannot be reached, [`Refused`](marquetry_base::ErrorKind::Refused) otherwise. No row was sent then; of types that were made,
     /// [`TypesLeft`](crate::Error::TypesLeft) tells.
     fn begin(&mut self, table: &Table) -> Result<Wants> {
-        if !matches!(self.state, State::New) {
-            return Err(Error::misuse("a load that has begun already"));
-        }
-        self.state = State::Ended;
-        self.state = State::Loading(Box::new(self.open(table)?));
-        Ok(Wants::default())
+        self.guard.expect(Stage::New)?;
+        let begun = self.open(table).map(|loading| {
+            self.state = State::Loading(Box::new(loading));
+            Wants::default()
+        });
+        self.guard.then(Stage::Begun, begun)
     }
 
+    /// That the table existed already; or, after an error, that a new one remains.
     fn notes(&self) -> Vec<String> {
+        let name = self.address.table();
         match self.created {
-            Some(Created::AlreadyThere) => vec![format!("the table {} already exists", self.address.table())],
+            Some(Created::AlreadyThere) => vec![format!("the table {name} already exists")],
+            Some(Created::New) if !self.is_loaded => vec![remains(&name.to_string(), &self.types)],
             Some(Created::New) | None => Vec::new(),
         }
     }
@@ -252,14 +264,9 @@ impl Destination for CqlTable {
     /// [`Io`](marquetry_base::ErrorKind::Io) for one that no node, or too few, answered to; it may be of an earlier batch. After it
     /// nothing is in flight any more.
     fn write(&mut self, batch: Batch) -> Result<()> {
-        let State::Loading(loading) = &mut self.state else {
-            return Err(Error::misuse("rows for a load that has not begun, or has ended"));
-        };
-        match loading.add(batch, &self.object) {
-            Ok(()) => Ok(()),
-            Err(Stop::Row(error)) => Err(self.failed(Some(error))),
-            Err(Stop::Load(Ended)) => Err(self.failed(None)),
-        }
+        self.guard.expect(Stage::Begun)?;
+        let written = self.send(batch);
+        self.guard.then(Stage::Begun, written)
     }
 
     /// Waits until all rows were answered.
@@ -268,17 +275,25 @@ impl Destination for CqlTable {
     ///
     /// As [`write`](CqlTable::write).
     fn finish(&mut self) -> Result<Written> {
-        let State::Loading(mut loading) = std::mem::replace(&mut self.state, State::Ended) else {
-            return Err(Error::misuse("the end of a load that has not begun, or has ended"));
+        self.guard.expect(Stage::Begun)?;
+        let answered = match std::mem::replace(&mut self.state, State::Idle) {
+            State::Loading(mut loading) => loading.end(false).map_err(Error::from),
+            State::Idle => Err(settled()),
         };
-        loading.end(false)?;
+        self.guard.then(Stage::Finished, answered)?;
+        self.is_loaded = true;
         Ok(self.progress().unwrap_or_default())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.guard.expect(Stage::Finished)?;
+        self.guard.then(Stage::Committed, Ok(()))
     }
 
     /// Takes no more rows, and waits until all rows handed over were sent and answered. Rows that the cluster rejects now
     /// are not sent again.
     fn settle(&mut self) {
-        if let State::Loading(mut loading) = std::mem::replace(&mut self.state, State::Ended) {
+        if let State::Loading(mut loading) = std::mem::replace(&mut self.state, State::Idle) {
             // The error that ended the copy is known already.
             let _ = loading.end(true);
         }
@@ -337,6 +352,22 @@ impl Loading {
     }
 }
 
+/// What a copy that failed leaves, and what that means for the next one.
+fn remains(table: &str, types: &[Name]) -> String {
+    let types: Vec<String> = types.iter().map(|name| name.as_type().to_string()).collect();
+    let subject = match &*types {
+        [] => format!("the new table {table} remains"),
+        [only] => format!("the new table {table} and its type {only} remain"),
+        all => format!("the new table {table} and its types {} remain", all.join(", ")),
+    };
+    format!("{subject}; to create it with other columns or another key, drop it first")
+}
+
+/// A call after [`settle`](Destination::settle).
+fn settled() -> Error {
+    Error::misuse("a call for a load that was settled")
+}
+
 /// What does not fit, with the table's name before it.
 fn misfit(table: &impl fmt::Display, error: Error) -> Error {
     let message = format!("the rows do not fit the table {table}: {}", error.message());
@@ -366,11 +397,25 @@ mod tests {
 
     /// A server that takes connections and says nothing, which is waited for only until the work is cancelled.
     #[test]
+    fn what_a_failed_copy_leaves_is_known() {
+        let names = ["p_a", "p_b"].map(|name| Name::new(name).unwrap());
+        let advice = "; to create it with other columns or another key, drop it first";
+        for (types, said) in [
+            (&names[..0], "the new table k.p remains"),
+            (&names[..1], "the new table k.p and its type p_a remain"),
+            (&names[..], "the new table k.p and its types p_a, p_b remain"),
+        ] {
+            assert_eq!(remains("k.p", types), format!("{said}{advice}"));
+        }
+    }
+
+    #[test]
     fn connecting_is_cancelled() {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("cql://{}/k.t", silent.local_addr().unwrap()).parse().unwrap();
-        let schema =
-            Schema::of_fields(&[FieldDef::new("k", FieldType::Leaf(PhysicalType::Int32, None))]).unwrap();
+        let schema = Arc::new(
+            Schema::of_fields(&[FieldDef::new("k", FieldType::Leaf(PhysicalType::Int32, None))]).unwrap(),
+        );
         let mut table = CqlTable::new(address, CqlOptions::default());
         let cancel = Cancel::new();
         table.cancelled_by(&cancel);
@@ -379,10 +424,13 @@ mod tests {
             cancel.cancel();
         });
         let started = Instant::now();
-        let error = table.begin(&Table::new("rows", Arc::new(schema))).unwrap_err();
+        let error = table.begin(&Table::new("rows", Arc::clone(&schema))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
         assert!(started.elapsed() < Duration::from_millis(900), "{:?}", started.elapsed());
         assert_eq!(table.progress(), None);
+        // It is not tried again, and no other call can follow.
+        assert_eq!(table.begin(&Table::new("rows", schema)).unwrap_err(), error);
+        assert_eq!((table.finish().unwrap_err(), table.commit().unwrap_err()), (error.clone(), error));
         cancelling.join().unwrap();
     }
 }

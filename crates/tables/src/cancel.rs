@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use marquetry_base::{Error, Result};
 
-/// A flag that cancels work from any thread. It is checked between batches, and by whatever
-/// [waits](crate::Destination::cancelled_by) for others.
+/// A flag that cancels work from any thread. It is checked between batches, and by whatever waits for others: by
+/// [sources](crate::PieceOptions::cancel) and by [destinations](crate::Destination::cancelled_by).
 ///
 /// ```
 /// use marquetry_tables::Cancel;
@@ -17,7 +17,11 @@ use marquetry_base::{Error, Result};
 /// assert!(cancel.check().is_err());
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct Cancel {
+    flag: Arc<AtomicBool>,
+    /// What cancels this, too.
+    parent: Option<Arc<Cancel>>,
+}
 
 impl Cancel {
     /// A flag that is not set.
@@ -27,17 +31,22 @@ impl Cancel {
 
     /// Wraps a flag that is set elsewhere, such as by a signal handler.
     pub fn of_flag(flag: Arc<AtomicBool>) -> Cancel {
-        Cancel(flag)
+        Cancel { flag, parent: None }
+    }
+
+    /// For a part of the work, which can end alone: set with this one, or by itself.
+    pub(crate) fn child(&self) -> Cancel {
+        Cancel { flag: Arc::default(), parent: Some(Arc::new(self.clone())) }
     }
 
     /// Cancels the work.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.flag.store(true, Ordering::Relaxed);
     }
 
     /// Whether the work was cancelled.
     pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.flag.load(Ordering::Relaxed) || self.parent.as_ref().is_some_and(|parent| parent.is_set())
     }
 
     /// Fails once the work was cancelled.
@@ -47,5 +56,20 @@ impl Cancel {
     /// [`ErrorKind::Cancelled`](marquetry_base::ErrorKind::Cancelled).
     pub fn check(&self) -> Result<()> {
         if self.is_set() { Err(Error::cancelled()) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_the_work_ends_with_all_or_alone() {
+        let all = Cancel::new();
+        let (one, other) = (all.child(), all.child());
+        one.cancel();
+        assert_eq!([&all, &one, &other].map(Cancel::is_set), [false, true, false]);
+        all.clone().cancel();
+        assert!(other.check().is_err() && other.child().is_set());
     }
 }

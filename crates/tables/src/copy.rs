@@ -6,6 +6,7 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, ErrorKind, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::SortingColumn;
+use marquetry_parquet::schema::{PhysicalType, Schema};
 
 use crate::digest::Digest;
 use crate::reading::{Reading, ReadingOptions};
@@ -265,9 +266,7 @@ fn verify(
         .written()?
         .ok_or_else(|| Error::option("verify", "what is written here cannot be read again"))?;
     let again: Arc<dyn Source> = Arc::from(again);
-    if again.table().schema.leaves().len() != table.schema.leaves().len() {
-        return Err(Error::internal("what was written has other columns than what was read"));
-    }
+    check_columns(&table.schema, &again.table().schema)?;
     let reading =
         ReadingOptions { threads: options.threads, cancel: options.cancel.clone(), ..Default::default() };
     let mut reading = Reading::new(Arc::clone(&again), reading)?;
@@ -289,6 +288,37 @@ fn verify(
         written.rows(),
         read.rows()
     )))
+}
+
+/// Fails unless the columns that are read back are those that were written. Types may differ in what the rows cannot
+/// show: a format may have its own spelling of lists, only one length of bytes, and nullable columns alone.
+fn check_columns(read: &Schema, written: &Schema) -> Result<()> {
+    let columns = |schema: &Schema| -> Vec<usize> { schema.children(0).collect() };
+    let (ours, theirs) = (columns(read), columns(written));
+    let name = |schema: &Schema, column: &usize| schema.nodes()[*column].name.clone();
+    for (one, other) in ours.iter().zip(&theirs) {
+        let (one_name, other_name) = (name(read, one), name(written, other));
+        if one_name != other_name {
+            let message = format!("the column {other_name:?} was written, where {one_name:?} was read");
+            return Err(Error::internal(message));
+        }
+        let types = |schema: &Schema, column: usize| -> Vec<PhysicalType> {
+            let leaves = schema.leaves_of(column).map(|leaf| schema.leaves()[leaf].physical_type);
+            let bytes = |held| match held {
+                PhysicalType::FixedLenByteArray(_) => PhysicalType::ByteArray,
+                other => other,
+            };
+            leaves.map(bytes).collect()
+        };
+        if types(read, *one) != types(written, *other) {
+            let error = Error::internal("the column was written with another type than it was read with");
+            return Err(error.at(|place| place.column = Some(one_name.to_string())));
+        }
+    }
+    if ours.len() == theirs.len() {
+        return Ok(());
+    }
+    Err(Error::internal(format!("{} columns were written, where {} were read", theirs.len(), ours.len())))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use marquetry_scylla::bridge::{InsertWriter, Mapping, MappingOptions};
 use marquetry_scylla::cql::TableName;
 
 use crate::gather::{GATHERED_BYTES, Gather};
-use crate::{Destination, Table, Wants, Written};
+use crate::{Destination, Guard, Stage, Table, Wants, Written};
 
 /// A table as CQL text: `CREATE TYPE` for each user-defined type that it needs, `CREATE TABLE`, then one `INSERT` per
 /// row.
@@ -51,6 +51,7 @@ pub struct CqlText<W: Write> {
     name: String,
     table: TableName,
     options: CqlTextOptions,
+    guard: Guard,
     out: Gather<W>,
     /// `None` before `begin`.
     inserts: Option<InsertWriter<Mapping>>,
@@ -114,6 +115,7 @@ impl<W: Write> CqlText<W> {
             name: "CQL text".to_string(),
             table,
             options,
+            guard: Guard::default(),
             out: Gather::new(writer),
             inserts: None,
             written: Written::default(),
@@ -127,9 +129,22 @@ impl<W: Write> CqlText<W> {
         self
     }
 
+    fn begin_text(&mut self, table: &Table) -> Result<Wants> {
+        let mapping = Mapping::new(&table.schema, self.table.clone(), &self.options.mapping)
+            .map_err(|error| error.at(|place| place.object = Some(table.name.clone())))?;
+        if self.options.parts != CqlParts::Rows {
+            let types = mapping.types().iter().map(ToString::to_string);
+            let statements: String = types.chain([mapping.table().to_string()]).collect();
+            self.written.bytes += u64_of(statements.len());
+            self.out.text().extend_from_slice(statements.as_bytes());
+        }
+        self.inserts = Some(InsertWriter::new(mapping));
+        Ok(Wants { keep_dictionaries: true, ..Wants::default() })
+    }
+
     fn write_rows(&mut self, batch: Batch) -> Result<()> {
         let Some(inserts) = &mut self.inserts else {
-            return Err(Error::misuse("rows for CQL text that has not begun"));
+            return Err(Error::internal("CQL text that has begun without its table"));
         };
         if self.options.parts == CqlParts::Schema {
             return Ok(());
@@ -167,16 +182,9 @@ impl<W: Write + Send> Destination for CqlText<W> {
     ///
     /// As for [`Mapping::new`], about the source: everything that is wrong, at once. Nothing is written then.
     fn begin(&mut self, table: &Table) -> Result<Wants> {
-        let mapping = Mapping::new(&table.schema, self.table.clone(), &self.options.mapping)
-            .map_err(|error| error.at(|place| place.object = Some(table.name.clone())))?;
-        if self.options.parts != CqlParts::Rows {
-            let types = mapping.types().iter().map(ToString::to_string);
-            let statements: String = types.chain([mapping.table().to_string()]).collect();
-            self.written.bytes += u64_of(statements.len());
-            self.out.text().extend_from_slice(statements.as_bytes());
-        }
-        self.inserts = Some(InsertWriter::new(mapping));
-        Ok(Wants { keep_dictionaries: true, ..Wants::default() })
+        self.guard.expect(Stage::New)?;
+        let begun = self.begin_text(table);
+        self.guard.then(Stage::Begun, begun)
     }
 
     /// Writes the rows' statements.
@@ -187,17 +195,25 @@ impl<W: Write + Send> Destination for CqlText<W> {
     /// written. `Io` if the writer fails, with its [`std::io::Error`] as the [cause](std::error::Error::source),
     /// whose kind is [`BrokenPipe`](std::io::ErrorKind::BrokenPipe) if the reader has gone.
     fn write(&mut self, batch: Batch) -> Result<()> {
+        self.guard.expect(Stage::Begun)?;
         let written = self.write_rows(batch);
         if written.is_err() {
             // What precedes the fault is complete statements, which are wanted; the first error is reported.
             let _ = self.out.flush();
         }
-        written
+        self.guard.then(Stage::Begun, written)
     }
 
     fn finish(&mut self) -> Result<Written> {
-        self.out.flush()?;
+        self.guard.expect(Stage::Begun)?;
+        let flushed = self.out.flush();
+        self.guard.then(Stage::Finished, flushed)?;
         Ok(self.written)
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.guard.expect(Stage::Finished)?;
+        self.guard.then(Stage::Committed, Ok(()))
     }
 
     /// The rows and bytes of the statements so far, of which the last may not be written yet.

@@ -20,7 +20,8 @@ use crate::{Cancel, Source, Table};
 /// 5. [`commit`](Destination::commit), once; or, after an error or if the copy is cancelled,
 ///    [`settle`](Destination::settle).
 ///
-/// [`progress`](Destination::progress) may be called at any time. After an error, or if it is dropped before `commit`,
+/// [`progress`](Destination::progress) may be called at any time. A [`Guard`](crate::Guard) refuses calls in another
+/// order, and repeats the error of a destination that has failed. After an error, or if it is dropped before `commit`,
 /// nothing of the output is left. A destination that cannot guarantee this (rows of a live table, standard output) says
 /// so in its documentation.
 ///

@@ -9,7 +9,7 @@ use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Values};
 use marquetry_parquet::schema::{Leaf, Schema};
 
-use crate::copied::copied_column;
+use crate::detached::detached_column;
 use crate::entries::{Entries, is_same_value};
 use crate::{Cancel, Reading, ReadingOptions, Source};
 
@@ -261,7 +261,7 @@ impl Side {
         let row = self.at + row;
         let columns = batch.columns.get(leaves).ok_or_else(|| Error::internal("a leaf that no batch has"))?;
         let columns = columns.iter().enumerate().map(|(leaf, column)| {
-            let mut column = copied_column(&column.slice(row..row + 1));
+            let mut column = detached_column(&column.slice(row..row + 1));
             column.leaf = leaf;
             column
         });

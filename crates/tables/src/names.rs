@@ -1,7 +1,7 @@
 //! Columns as users write them: `a, b.c, "d.e".f`.
 
 use marquetry_base::{Detail, Error, Faults, Result};
-use marquetry_parquet::schema::{PathPart, Schema};
+use marquetry_parquet::schema::{NodeKind, PathError, PathPart, Projection, Schema};
 
 /// A column as a user writes it: names separated by dots. A name with a comma, a dot, or a space at an end is put in
 /// double quotes, which are doubled inside.
@@ -97,7 +97,7 @@ impl ColumnPath {
         faults.take(found.map_err(|error| error.with(Detail::Option(option))))
     }
 
-    /// Its leaves. If there are none, the error may list the names that there are: of several errors, the first one does.
+    /// Its leaves. The error may list the names that there are.
     fn find(&self, schema: &Schema, lists_names: bool) -> Result<Vec<usize>> {
         let dotted = self.dotted();
         let is_in = |path: &str| {
@@ -108,12 +108,41 @@ impl ColumnPath {
         if !leaves.is_empty() {
             return Ok(leaves);
         }
-        let mut message = format!("there is no column {dotted}");
-        if lists_names {
-            let names = schema.leaves().iter().take(NAMES_LISTED_MAX).map(|leaf| &*leaf.path);
-            message += &format!("; columns are {}", names.collect::<Vec<_>>().join(", "));
-        }
-        Err(Error::misuse(message))
+        let mut projection = Projection::new(schema);
+        projection.add(&self.parts).map_err(|error| self.fault(schema, error, lists_names))?;
+        let leaves = schema.leaves().iter().enumerate().filter(|(_, leaf)| projection.has(leaf.node));
+        Ok(leaves.map(|(at, _)| at).collect())
+    }
+
+    /// Why it cannot be taken from a schema. The error may list the names that there are: of several errors, the first
+    /// one does.
+    pub(crate) fn fault(&self, schema: &Schema, error: PathError, lists_names: bool) -> Error {
+        let missing = |what: &str, name: &str, they: &str, node: usize| {
+            let mut message = format!("there is no {what} {name:?}");
+            if lists_names {
+                message += &format!("; {}", names_of(schema, node, they));
+            }
+            message
+        };
+        Error::misuse(match error {
+            PathError::NoSuchField { name, node: None } => missing("column", &name, "its columns are", 0),
+            PathError::NoSuchField { name, node: Some(node) } => {
+                let place = schema.path(node);
+                match schema.nodes()[node].kind {
+                    NodeKind::Leaf { .. } => {
+                        format!("the column {place:?} holds values, and no field {name:?}")
+                    }
+                    NodeKind::Group { .. } => {
+                        format!("the column {place:?}: {}", missing("field", &name, "it holds", node))
+                    }
+                }
+            }
+            PathError::Twice => format!("names {:?} twice", self.text),
+            PathError::Variant { node } => {
+                format!("the column {:?} is a VARIANT, of which no part can be taken", schema.path(node))
+            }
+            PathError::Broken(error) => return error,
+        })
     }
 
     /// The leaf of this column, if it has one value or null per row.
@@ -135,10 +164,22 @@ impl ColumnPath {
 }
 
 /// Names that an error lists. A table of a thousand columns is no help on one line.
-pub(crate) const NAMES_LISTED_MAX: usize = 20;
+const NAMES_LISTED_MAX: usize = 20;
+
+/// The names of a group's fields, after `they`. They are quoted where a comma or a space would mislead, as a list of
+/// columns is read.
+fn names_of(schema: &Schema, node: usize, they: &str) -> String {
+    let mut nodes = schema.children(node).map(|node| schema.nodes()[node].name.as_str());
+    let names: Vec<&str> = nodes.by_ref().take(NAMES_LISTED_MAX).collect();
+    match (names.len(), nodes.count()) {
+        (0, _) => "it has none".to_string(),
+        (_, 0) => format!("{they} {}", listed(&names, ", ")),
+        (_, more) => format!("{they} {} and {more} more", listed(&names, ", ")),
+    }
+}
 
 /// Names as [`ColumnPath::parse_list`] reads them.
-pub(crate) fn listed(names: &[&str], separator: &str) -> String {
+fn listed(names: &[&str], separator: &str) -> String {
     let is_plain = |name: &str| !name.is_empty() && !name.contains([',', '"']) && name.trim() == name;
     let quoted = names.iter().map(|name| match is_plain(name) {
         true => (*name).to_string(),

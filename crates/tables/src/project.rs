@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use marquetry_base::{Budget, Error, Faults, Result};
+use marquetry_base::{Budget, Detail, Error, Faults, Result};
 use marquetry_parquet::batch::{Batch, Layout, Values};
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::read::{Conform, Conformer};
-use marquetry_parquet::schema::{PathError, Projection, Schema};
+use marquetry_parquet::schema::{Projection, Schema};
 
 use crate::key_values::holds_for_any_columns;
+use crate::source::open_piece;
 use crate::subject::named;
 use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table};
 
@@ -30,23 +31,19 @@ use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table};
 ///
 /// # Errors
 ///
-/// `Misuse` for columns that the table does not have.
+/// `Misuse` for columns that the table lacks, with a list of those that it has.
 pub fn project(source: &Arc<dyn Source>, columns: &[ColumnPath]) -> Result<Arc<dyn Source>> {
     if let Some(projected) = source.project(columns)? {
         return Ok(projected);
     }
     let all = source.table();
-    let wrong = |message: String| named(Error::option("columns", message), &all.name);
     let mut projection = Projection::new(&all.schema);
     let mut faults = Faults::default();
     for column in columns {
-        let added = projection.add(&column.parts).map_err(|error| match error {
-            PathError::NoSuchField { name, .. } => wrong(format!("there is no column {name:?}")),
-            PathError::Twice => wrong(format!("names {:?} twice", column.text)),
-            PathError::Variant { .. } => wrong(format!("{:?} is a part of a VARIANT", column.text)),
-            PathError::Broken(error) => named(error, &all.name),
-        });
-        faults.take(added);
+        if let Err(error) = projection.add(&column.parts) {
+            let fault = column.fault(&all.schema, error, faults.is_empty()).with(Detail::Option("columns"));
+            faults.add(named(fault, &all.name));
+        }
     }
     faults.into_result()?;
     let schema = Arc::new(projection.schema().map_err(|error| named(error, &all.name))?);
@@ -82,7 +79,7 @@ impl Source for Projected {
     fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
         let plan = (Arc::clone(&self.conform), Vec::new());
         Conformed::open(plan, &self.source.table().schema, options, |leaves, options| {
-            let (batches, leaves) = (self.source.open(piece, options)?, leaves.to_vec());
+            let (batches, leaves) = (open_piece(self.source.as_ref(), piece, options)?, leaves.to_vec());
             Ok(Box::new(Picked { batches, leaves }))
         })
     }

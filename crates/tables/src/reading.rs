@@ -8,9 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Error, Result};
+use marquetry_base::{Error, Failed, Result};
 use marquetry_parquet::batch::{Batch, Values};
 
+use crate::source::open_piece;
 use crate::subject::named;
 use crate::{Batches, Cancel, PieceOptions, Source};
 
@@ -40,14 +41,15 @@ pub struct ReadingOptions {
     pub piece: PieceOptions,
     /// Threads that read. `None`: one per processor. 0: none; each batch is read when it is asked for.
     pub threads: Option<usize>,
-    /// Cancels the reading.
+    /// Cancels the reading, of whatever it waits for: the pieces are opened with it
+    /// ([`PieceOptions::cancel`]).
     pub cancel: Cancel,
 }
 
 /// The rows of a source: threads read its pieces in parallel, and batches are handed out in the source's order.
 ///
 /// The batches that wait to be taken are bounded in bytes, over all threads. Dropping it lets its threads end by
-/// themselves; one that waits for input may live a little longer.
+/// themselves: [`PieceOptions::cancel`] is set for them, so one that waits for input lives only a little longer.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -70,7 +72,10 @@ pub struct Reading {
     /// Rows that are still wanted.
     left: u64,
     cancel: Cancel,
+    /// What the pieces look at: it is set when no more rows are wanted, too.
+    pieces_end: Cancel,
     is_over: bool,
+    failed: Failed,
 }
 
 enum How {
@@ -87,18 +92,27 @@ impl Reading {
     ///
     /// [`Io`](marquetry_base::ErrorKind::Io) if no thread can be started.
     pub fn new(source: Arc<dyn Source>, options: ReadingOptions) -> Result<Reading> {
-        let ReadingOptions { piece: piece_options, threads, cancel } = options;
+        let ReadingOptions { piece: mut piece_options, threads, cancel } = options;
+        let pieces_end = cancel.child();
+        piece_options.cancel = pieces_end.clone();
         let wanted = wanted_pieces(source.as_ref(), piece_options.limit);
         let left = piece_options.limit.unwrap_or(u64::MAX);
         let threads = threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
         let threads = if left <= FEW_ROWS { 0 } else { threads.min(wanted) };
         if threads == 0 {
             let how = How::Here { options: piece_options, piece: 0, open: None };
-            return Ok(Reading { source, how, left, cancel, is_over: false });
+            return Ok(Reading {
+                source,
+                how,
+                left,
+                cancel,
+                pieces_end,
+                is_over: false,
+                failed: Failed::default(),
+            });
         }
         // So each thread may have a batch in hand, and one may wait for each of them.
         let batch_bytes = WAITING_BYTES_MAX / u64_of(2 * threads);
-        let mut piece_options = piece_options;
         piece_options.batch_bytes = Some(piece_options.batch_bytes.unwrap_or(u64::MAX).min(batch_bytes));
         let state = State { pieces: wanted, ..State::default() };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), threads });
@@ -112,16 +126,22 @@ impl Reading {
                 return Err(Error::io(format!("cannot start a thread: {error}")).caused_by(error));
             }
         }
-        Ok(Reading { source, how: How::Elsewhere(shared), left, cancel, is_over: false })
+        let how = How::Elsewhere(shared);
+        Ok(Reading { source, how, left, cancel, pieces_end, is_over: false, failed: Failed::default() })
     }
 
-    /// The next rows, and the number of their piece. `None` at the end.
+    /// The next rows, and the number of their piece. `None` at the end. Rows are numbered
+    /// ([`Batch::first_row`]) as the [piece](crate::Piece::first_row) has it.
     ///
     /// # Errors
     ///
     /// The source's, which name their object.
-    /// [`Cancelled`](marquetry_base::ErrorKind::Cancelled) if the work was cancelled.
+    /// [`Cancelled`](marquetry_base::ErrorKind::Cancelled) if the work was cancelled. After an error, the same again.
     pub fn next_batch(&mut self) -> Result<Option<(usize, Batch)>> {
+        Failed::run(self, |reading| &mut reading.failed, Reading::read_on)
+    }
+
+    fn read_on(&mut self) -> Result<Option<(usize, Batch)>> {
         self.cancel.check()?;
         if self.is_over || self.left == 0 {
             self.end();
@@ -166,6 +186,7 @@ impl Reading {
 
     fn end(&mut self) {
         self.is_over = true;
+        self.pieces_end.cancel();
         if let How::Elsewhere(shared) = &self.how {
             shared.stop();
         }
@@ -210,7 +231,7 @@ fn next_here(
             None => {
                 let limit = options.limit.map(|_| left);
                 let options = PieceOptions { limit, ..options.clone() };
-                let opened = guarded(|| source.open(at, &options));
+                let opened = guarded(|| open_piece(source, at, &options));
                 open.insert(opened.map_err(|error| (at, error))?)
             }
         };
@@ -265,7 +286,7 @@ impl Shared {
     fn work(&self, source: &dyn Source, options: &PieceOptions) {
         while let Some(piece) = self.begin() {
             let read = || {
-                let mut batches = source.open(piece, options)?;
+                let mut batches = open_piece(source, piece, options)?;
                 while let Some(batch) = batches.next()? {
                     if !self.put(piece, batch) {
                         break;

@@ -28,7 +28,7 @@ const SPILL: Object = Object(0);
 pub(crate) struct Sorting {
     sorter: Sorter,
     spill: Stoppable,
-    /// Rows that were taken, and where they come from: a stretch for each piece that follows another.
+    /// Rows that were taken, and where they come from: a stretch for each piece, and after each gap in one.
     rows: u64,
     stretches: Vec<Stretch>,
 }
@@ -125,5 +125,60 @@ impl ByteSink for Stoppable {
     fn read(&mut self, range: Range<u64>) -> Result<Bytes> {
         self.cancel.check()?;
         self.file.read(range)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Batches, Piece, PieceOptions, Reading, ReadingOptions, Source, Table};
+    use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType};
+
+    /// Pieces of single rows, which it does not number.
+    struct Singles(Table, Vec<Piece>);
+
+    struct Single(i64);
+
+    impl Source for Singles {
+        fn table(&self) -> &Table {
+            &self.0
+        }
+
+        fn pieces(&self) -> &[Piece] {
+            &self.1
+        }
+
+        fn open(&self, _: usize, _: &PieceOptions) -> Result<Box<dyn Batches>> {
+            Ok(Box::new(Single(ROWS)))
+        }
+    }
+
+    impl Batches for Single {
+        fn next(&mut self) -> Result<Option<Batch>> {
+            self.0 -= 1;
+            (self.0 >= 0).then(|| Batch::of_values([vec![self.0].into()])).transpose()
+        }
+    }
+
+    const ROWS: i64 = 500;
+
+    /// What is kept of the rows' origin grows with pieces, and not with batches.
+    #[test]
+    fn origins_take_little() {
+        let id = FieldDef::new("id", FieldType::Leaf(PhysicalType::Int64, None)).required();
+        let schema = Arc::new(Schema::of_fields(&[id]).unwrap());
+        let pieces = ["a", "b"].map(Piece::of).to_vec();
+        let source = Arc::new(Singles(Table::new("singles", Arc::clone(&schema)), pieces));
+        let mut reading = Reading::new(source, ReadingOptions::default()).unwrap();
+        let by = [SortingColumn { column: 0, descending: false, nulls_first: false }];
+        let mut sorting = Sorting::new(&schema, &by, SORT_MEMORY_BYTES, &Cancel::new(), None).unwrap();
+        while let Some((piece, batch)) = reading.next_batch().unwrap() {
+            sorting.push(batch, piece).unwrap();
+        }
+        assert_eq!((sorting.rows, sorting.stretches.len()), (1_000, 2));
+        assert_eq!(
+            [499, 500, 999].map(|row| sorting.origin(row)),
+            [Some((0, 499)), Some((1, 0)), Some((1, 499))]
+        );
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use marquetry_base::Result;
+use marquetry_base::cast::u64_of;
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::{KeyValue, SortingColumn};
 use marquetry_parquet::schema::Schema;
 
-use crate::ColumnPath;
+use crate::{Cancel, ColumnPath};
 
 /// A table that rows are read from: files, a live table, a generator.
 ///
@@ -16,7 +17,8 @@ use crate::ColumnPath;
 /// Pieces are in the table's order: all rows of one come before those of the next.
 ///
 /// Methods may be called in any order, from any thread. A source that needs a runtime (a cluster, an object store)
-/// keeps it on a thread of its own, and hands batches over through a bounded channel.
+/// keeps it on a thread of its own, and hands batches over through a bounded channel. One that waits for others checks
+/// [`PieceOptions::cancel`] while it waits.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -81,7 +83,7 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     ///
-    /// `Misuse` for columns that the table does not have.
+    /// `Misuse` for columns that the table lacks, with a list of those that it has.
     fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
         let _ = columns;
         Ok(None)
@@ -123,12 +125,12 @@ pub trait Source: Send + Sync {
 /// ```
 pub trait Batches: Send {
     /// The next rows; `None` at the end. Every batch has all leaves of the table's schema, in order. Its
-    /// [`first_row`](Batch::first_row) is the number of its first row in the object that the [piece](Piece::name)
-    /// names, counted from 0: errors about rows say it.
+    /// [`first_row`](Batch::first_row) matters only if the [piece](Piece::first_row) leaves numbering to it.
     ///
     /// # Errors
     ///
-    /// The reason why reading failed. Batches handed out before stay valid; do not call `next` after an error.
+    /// The reason why reading failed; [`Cancelled`](marquetry_base::ErrorKind::Cancelled) once
+    /// [`PieceOptions::cancel`] is set. Batches handed out before stay valid; do not call `next` after an error.
     fn next(&mut self) -> Result<Option<Batch>>;
 }
 
@@ -212,13 +214,17 @@ impl Table {
 ///
 /// let mut piece = Piece::of("trips/part-00000.parquet");
 /// piece.rows = Some(1_000);
-/// assert_eq!((&*piece.name, piece.bytes), ("trips/part-00000.parquet", None));
+/// assert_eq!((&*piece.name, piece.first_row, piece.bytes), ("trips/part-00000.parquet", Some(0), None));
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Piece {
     /// The object that it is read from, for errors about its rows. Empty if that is the table itself.
     pub name: String,
+    /// The number that its first row has in that object, counted from 0. The rows after it are numbered as they come;
+    /// errors about rows state these numbers. `None` for a source that leaves out rows: then each batch has the number
+    /// of its [first row](Batch::first_row).
+    pub first_row: Option<u64>,
     /// The number of rows, if known.
     pub rows: Option<u64>,
     /// The bytes that it is read from, if known.
@@ -226,9 +232,45 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// A piece of the object with this name.
+    /// A piece that begins with the first row of the object with this name.
     pub fn of(name: impl Into<String>) -> Piece {
-        Piece { name: name.into(), rows: None, bytes: None }
+        Piece { name: name.into(), first_row: Some(0), rows: None, bytes: None }
+    }
+}
+
+/// Opens a piece of a source, and numbers its rows.
+pub(crate) fn open_piece(
+    source: &dyn Source,
+    piece: usize,
+    options: &PieceOptions,
+) -> Result<Box<dyn Batches>> {
+    let batches = source.open(piece, options)?;
+    Ok(match source.pieces().get(piece).and_then(|piece| piece.first_row) {
+        Some(first_row) => Box::new(Numbered::new(batches, first_row)),
+        None => batches,
+    })
+}
+
+/// Batches whose rows are numbered as they come.
+pub(crate) struct Numbered {
+    batches: Box<dyn Batches>,
+    next_row: u64,
+}
+
+impl Numbered {
+    pub(crate) fn new(batches: Box<dyn Batches>, first_row: u64) -> Numbered {
+        Numbered { batches, next_row: first_row }
+    }
+}
+
+impl Batches for Numbered {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        let mut next = self.batches.next()?;
+        if let Some(batch) = &mut next {
+            batch.first_row = self.next_row;
+            self.next_row = self.next_row.saturating_add(u64_of(batch.rows));
+        }
+        Ok(next)
     }
 }
 
@@ -252,6 +294,11 @@ pub struct PieceOptions {
     /// The most bytes of values of a batch, about: of wide tables it decides how many rows a batch has. `None`: as many as suit the
     /// source.
     pub batch_bytes: Option<u64>,
+    /// Cancels the reading, or ends it because no more rows are wanted. A source that waits for others (a pipe, a
+    /// server, an object store) checks it while it waits, so that [`open`](Source::open) and [`Batches::next`] end
+    /// within a small part of a second once it is set, with [`Cancelled`](marquetry_base::ErrorKind::Cancelled).
+    /// Others need not: it is checked between batches. [`Reading`](crate::Reading) sets it.
+    pub cancel: Cancel,
 }
 
 impl PieceOptions {

@@ -1,11 +1,36 @@
 //! Which of a destination's calls may come next.
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Error, Failed, Result};
 
-/// How far a destination is: calls in another order are `Misuse`, and after an error it stays failed.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Stage {
+/// Guards the calls of a [`Destination`](crate::Destination): in another order they are `Misuse`, and after an error
+/// each returns that error again.
+///
+/// ```
+/// use marquetry_base::{Error, Result};
+/// use marquetry_tables::{Guard, Stage};
+///
+/// let mut guard = Guard::default();
+/// guard.expect(Stage::New)?;
+/// guard.then(Stage::Begun, Ok(()))?;
+///
+/// guard.expect(Stage::Begun)?;
+/// let full: Result<()> = Err(Error::io("the disk is full"));
+/// assert!(guard.then(Stage::Begun, full.clone()).is_err());
+/// assert_eq!(guard.expect(Stage::Begun), full);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Guard {
+    stage: Stage,
+    failed: Failed,
+}
+
+/// How far a destination is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Stage {
     /// Nothing was done.
+    #[default]
     New,
     /// Rows may come.
     Begun,
@@ -13,29 +38,34 @@ pub(crate) enum Stage {
     Finished,
     /// What was written is visible.
     Committed,
-    /// An error ended it.
-    Failed(Error),
 }
 
-impl Stage {
-    /// Fails unless it is at this stage.
-    pub(crate) fn expect(&self, stage: &Stage) -> Result<()> {
-        match self {
-            Stage::Failed(error) => Err(error.clone()),
-            other if other == stage => Ok(()),
-            other => Err(Error::misuse(format!(
-                "a call for a destination that is {stage:?}, and this is {other:?}"
-            ))),
+impl Guard {
+    /// Checks, before a call is carried out, that the destination is at this stage.
+    ///
+    /// # Errors
+    ///
+    /// The error that the destination failed with, if it has; otherwise `Misuse` if it is at another stage.
+    pub fn expect(&self, stage: Stage) -> Result<()> {
+        self.failed.check()?;
+        if self.stage == stage {
+            return Ok(());
         }
+        Err(Error::misuse(format!(
+            "a call for a destination that is {stage:?}, and this is {:?}",
+            self.stage
+        )))
     }
 
-    /// Goes on to a stage, or stays failed.
-    pub(crate) fn then<T>(&mut self, next: Stage, done: Result<T>) -> Result<T> {
-        *self = match &done {
-            Ok(_) => next,
-            Err(error) => Stage::Failed(error.clone()),
-        };
-        done
+    /// Records, after a call, that the destination is now at this stage, or that it has failed. Returns what was done.
+    ///
+    /// # Errors
+    ///
+    /// That of `done`.
+    pub fn then<T>(&mut self, next: Stage, done: Result<T>) -> Result<T> {
+        let done = done.map_err(|error| self.failed.set(error))?;
+        self.stage = next;
+        Ok(done)
     }
 }
 
@@ -45,12 +75,13 @@ mod tests {
 
     #[test]
     fn calls_come_in_their_order() {
-        let mut stage = Stage::New;
-        assert!(stage.expect(&Stage::Finished).is_err());
-        stage.then(Stage::Begun, Ok(())).unwrap();
-        assert!(stage.expect(&Stage::Begun).is_ok() && stage.expect(&Stage::New).is_err());
+        let mut guard = Guard::default();
+        assert!(guard.expect(Stage::Finished).is_err());
+        guard.then(Stage::Begun, Ok(())).unwrap();
+        assert!(guard.expect(Stage::Begun).is_ok() && guard.expect(Stage::New).is_err());
         let full = Error::io("full");
-        stage.then(Stage::Begun, Err::<(), _>(full.clone())).unwrap_err();
-        assert_eq!(stage.expect(&Stage::Begun), Err(full));
+        guard.then(Stage::Begun, Err::<(), _>(full.clone())).unwrap_err();
+        assert_eq!(guard.expect(Stage::Begun), Err(full.clone()));
+        assert_eq!(guard.expect(Stage::Finished), Err(full));
     }
 }

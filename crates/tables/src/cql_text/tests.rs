@@ -135,7 +135,7 @@ fn what_cannot_be_held_is_said_first() {
         "\"s\" is to be a set, but no list is called so; there are none; the key names \"a\", which is not a column; there are \
          id, \"T\"; the key names \"b\", which is not a column; there are id, \"T\" (a.parquet)"
     );
-    assert_eq!(text.write(batch(0, &[(1, b"")])).unwrap_err().kind(), ErrorKind::Misuse);
+    assert_eq!(text.write(batch(0, &[(1, b"")])).unwrap_err(), error);
     drop(text);
     assert_eq!(kept.text(), "");
 }
@@ -153,6 +153,9 @@ fn before_an_error_stand_whole_statements() {
     let expected = [TABLE, &row(1, "a"), &row(2, "b")].concat();
     // Before it is dropped already.
     assert_eq!(kept.text(), expected);
+    // No row is written after one that is missing.
+    assert_eq!(text.write(batch(104, &[(5, b"e")])).unwrap_err(), error);
+    assert_eq!((text.finish().unwrap_err(), text.commit().unwrap_err()), (error.clone(), error));
     drop(text);
     assert_eq!(kept.text(), expected);
     // Where the source fails, or whoever copies wants no more, it is only dropped.
@@ -162,6 +165,18 @@ fn before_an_error_stand_whole_statements() {
     text.write(batch(0, &[(1, b"a")])).unwrap();
     drop(text);
     assert_eq!(kept.text(), [TABLE, &row(1, "a")].concat());
+}
+
+#[test]
+fn calls_come_in_their_order() {
+    let mut text = text_of(CqlTextOptions::of(by_id()), &Kept::default());
+    let misuse = |done: Result<()>| done.is_err_and(|error| error.kind() == ErrorKind::Misuse);
+    assert!(misuse(text.write(batch(0, &[(1, b"a")]))) && misuse(text.finish().map(drop)));
+    text.begin(&table()).unwrap();
+    assert!(misuse(text.begin(&table()).map(drop)) && misuse(text.commit()));
+    text.finish().unwrap();
+    assert!(misuse(text.write(batch(0, &[(1, b"a")]))));
+    text.commit().unwrap();
 }
 
 #[test]

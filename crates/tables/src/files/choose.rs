@@ -1,11 +1,10 @@
 //! Resolving the chosen columns in all files.
 
 use marquetry_base::{Detail, Error, Faults, Result};
-use marquetry_parquet::schema::{DifferenceKind, NodeKind, PathError, Projection, Schema};
+use marquetry_parquet::schema::{DifferenceKind, Projection, Schema};
 
 use super::gathered::Gathered;
 use crate::ColumnPath;
-use crate::names::{NAMES_LISTED_MAX, listed};
 use crate::subject::named;
 
 /// Chooses columns, all if none are named, and makes sure that they can be read from all files together: which must have the
@@ -24,7 +23,8 @@ pub(super) fn choose(
         Some(wanted) => {
             for wanted in wanted {
                 if let Err(error) = projection.add(&wanted.parts) {
-                    faults.add(cannot_add(gathered, wanted, error, faults.is_empty()));
+                    let fault = wanted.fault(all, error, faults.is_empty()).with(Detail::Option("columns"));
+                    faults.add(named(fault, &gathered.name()));
                 }
             }
         }
@@ -44,58 +44,6 @@ pub(super) fn choose(
         return Err(refused(Error::conversion("the file has no columns")));
     }
     Ok(projected)
-}
-
-/// Why a column that a person names cannot be taken. The first error lists the names that there are.
-fn cannot_add(gathered: &Gathered, wanted: &ColumnPath, error: PathError, lists_names: bool) -> Error {
-    let (schema, subject) = (&gathered.unified.schema, gathered.name());
-    let wrong = |message: String| named(Error::option("columns", message), &subject);
-    match error {
-        PathError::NoSuchField { name, node: None } => {
-            let missing = match lists_names {
-                true => no_such("column", &name, "its columns", schema, schema.children(0)),
-                false => format!("there is no column {name:?}"),
-            };
-            named(Error::misuse(missing), &subject)
-        }
-        PathError::NoSuchField { name, node: Some(node) } => {
-            let place = schema.path(node);
-            let missing = match schema.nodes()[node].kind {
-                NodeKind::Leaf { .. } => {
-                    format!("the column {place:?} holds values, and no field {name:?}")
-                }
-                NodeKind::Group { .. } => {
-                    let missing = no_such("field", &name, "it holds", schema, schema.children(node));
-                    format!("the column {place:?}: {missing}")
-                }
-            };
-            named(Error::misuse(missing), &subject)
-        }
-        PathError::Twice => wrong(format!("names {:?} twice", wanted.text)),
-        PathError::Variant { node } => {
-            wrong(format!("the column {:?} is a VARIANT, of which no part can be taken", schema.path(node)))
-        }
-        PathError::Broken(error) => named(error, &subject),
-    }
-}
-
-fn no_such(
-    what: &str,
-    name: &str,
-    they: &str,
-    schema: &Schema,
-    nodes: impl Iterator<Item = usize>,
-) -> String {
-    let mut nodes = nodes.map(|node| schema.nodes()[node].name.as_str());
-    // Quoted where a comma or a space would mislead, as a list of columns is read.
-    let names: Vec<&str> = nodes.by_ref().take(NAMES_LISTED_MAX).collect();
-    let are = if what == "column" { " are" } else { "" };
-    let has = match (names.len(), nodes.count()) {
-        (0, _) => "it has none".to_string(),
-        (_, 0) => format!("{they}{are} {}", listed(&names, ", ")),
-        (_, more) => format!("{they}{are} {} and {more} more", listed(&names, ", ")),
-    };
-    format!("there is no {what} {name:?}; {has}")
 }
 
 /// Finds the differences of the files that matter.

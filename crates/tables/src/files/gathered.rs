@@ -20,6 +20,7 @@ use super::hive::Partitions;
 use super::options::FilesOptions;
 use super::parquet::ParquetFile;
 use crate::project::Conformed;
+use crate::source::Numbered;
 use crate::{Batches, PieceOptions};
 
 /// Bytes of footers that are kept: read, they take some times as much.
@@ -324,9 +325,9 @@ impl DataFile {
         options: &PieceOptions,
     ) -> Result<Box<dyn Batches>> {
         match (&self.kind, &schema.what) {
-            (Kind::Other(file), _) => {
-                Conformed::open(plan, file.schema(), options, |leaves, options| file.open(leaves, options))
-            }
+            (Kind::Other(file), _) => Conformed::open(plan, file.schema(), options, |leaves, options| {
+                Ok(Box::new(Numbered::new(file.open(leaves, options)?, 0)))
+            }),
             (Kind::Parquet { .. }, _) => {
                 Ok(Box::new(self.parquet(schema)?.rows(groups.clone(), plan, options)?))
             }

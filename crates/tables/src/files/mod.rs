@@ -142,7 +142,8 @@ impl Files {
         for (number, file) in files.iter().enumerate() {
             for (groups, rows) in file.pieces() {
                 let mut piece = Piece::of(file.name());
-                piece.rows = rows;
+                // The files count: of a row group, the rows before it, too.
+                (piece.first_row, piece.rows) = (None, rows);
                 pieces.push(piece);
                 places.push((number, groups));
             }

@@ -15,7 +15,7 @@ use super::open_file::{OpenFile, Shape};
 use super::partition::Partitioning;
 use super::{ParquetOptions, WRITTEN_LIMITS};
 use crate::files::Files;
-use crate::stage::Stage;
+use crate::stage::{Guard, Stage};
 use crate::{ColumnPath, Destination, Source, Table, Wants, Written};
 
 /// How a directory of Parquet files is written.
@@ -57,7 +57,7 @@ pub struct NewParquetDirectory {
     path: PathBuf,
     name: String,
     options: DirectoryOptions,
-    stage: Stage,
+    guard: Guard,
     open: Option<Open>,
 }
 
@@ -94,7 +94,7 @@ impl NewParquetDirectory {
             let error = Error::io("the directory is not empty").with(Detail::AlreadyExists);
             return Err(error.at(|place| place.object = Some(name)));
         }
-        Ok(NewParquetDirectory { path, name, options, stage: Stage::New, open: None })
+        Ok(NewParquetDirectory { path, name, options, guard: Guard::default(), open: None })
     }
 
     fn open(&mut self) -> Result<(&mut Open, &DirectoryOptions)> {
@@ -154,25 +154,25 @@ impl Destination for NewParquetDirectory {
     }
 
     fn begin(&mut self, table: &Table) -> Result<Wants> {
-        self.stage.expect(&Stage::New)?;
+        self.guard.expect(Stage::New)?;
         let begun = self.begin_directory(table);
-        self.stage.then(Stage::Begun, begun)
+        self.guard.then(Stage::Begun, begun)
     }
 
     fn write(&mut self, batch: Batch) -> Result<()> {
-        self.stage.expect(&Stage::Begun)?;
+        self.guard.expect(Stage::Begun)?;
         let written = self.open().and_then(|(open, options)| open.write(&batch, options));
-        self.stage.then(Stage::Begun, written)
+        self.guard.then(Stage::Begun, written)
     }
 
     fn finish(&mut self) -> Result<Written> {
-        self.stage.expect(&Stage::Begun)?;
+        self.guard.expect(Stage::Begun)?;
         let written = self.open().and_then(|(open, _)| open.finish());
-        self.stage.then(Stage::Finished, written)
+        self.guard.then(Stage::Finished, written)
     }
 
     fn written(&self) -> Result<Option<Box<dyn Source>>> {
-        self.stage.expect(&Stage::Finished)?;
+        self.guard.expect(Stage::Finished)?;
         let Some(open) = &self.open else { return Ok(None) };
         let names: Vec<&str> = open.partitioning.as_ref().map(Partitioning::names).unwrap_or_default();
         let files = open.directory.kept().zip(&open.kept).map(|((place, readable), constants)| {
@@ -184,13 +184,13 @@ impl Destination for NewParquetDirectory {
     }
 
     fn commit(&mut self) -> Result<()> {
-        self.stage.expect(&Stage::Finished)?;
+        self.guard.expect(Stage::Finished)?;
         let committed = match self.open.take() {
             Some(open) if self.options.parquet.overwrite => open.directory.replace(&PARQUET_EXTENSIONS),
             Some(open) => open.directory.commit(),
             None => Err(Error::internal("a directory that is not open")),
         };
-        self.stage.then(Stage::Committed, committed)
+        self.guard.then(Stage::Committed, committed)
     }
 }
 

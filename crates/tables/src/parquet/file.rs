@@ -12,7 +12,7 @@ use marquetry_parquet::schema::Schema;
 use super::open_file::{OpenFile, Shape};
 use super::{ParquetOptions, WRITTEN_LIMITS};
 use crate::files::Files;
-use crate::stage::Stage;
+use crate::stage::{Guard, Stage};
 use crate::{Destination, Source, Table, Wants, Written};
 
 /// A new Parquet file, which appears under its name when it is complete and on disk.
@@ -36,7 +36,7 @@ pub struct NewParquetFile {
     path: PathBuf,
     name: String,
     options: ParquetOptions,
-    stage: Stage,
+    guard: Guard,
     /// What is being written, and its schema.
     open: Option<(Box<OpenFile>, Arc<Schema>)>,
 }
@@ -56,7 +56,7 @@ impl NewParquetFile {
             let error = Error::io("already exists").with(Detail::AlreadyExists);
             return Err(error.at(|place| place.object = Some(name)));
         }
-        Ok(NewParquetFile { path, name, options, stage: Stage::New, open: None })
+        Ok(NewParquetFile { path, name, options, guard: Guard::default(), open: None })
     }
 
     fn begin_file(&mut self, table: &Table) -> Result<Wants> {
@@ -88,25 +88,25 @@ impl Destination for NewParquetFile {
     }
 
     fn begin(&mut self, table: &Table) -> Result<Wants> {
-        self.stage.expect(&Stage::New)?;
+        self.guard.expect(Stage::New)?;
         let begun = self.begin_file(table);
-        self.stage.then(Stage::Begun, begun)
+        self.guard.then(Stage::Begun, begun)
     }
 
     fn write(&mut self, batch: Batch) -> Result<()> {
-        self.stage.expect(&Stage::Begun)?;
+        self.guard.expect(Stage::Begun)?;
         let written = self.open().and_then(|open| open.write(batch));
-        self.stage.then(Stage::Begun, written)
+        self.guard.then(Stage::Begun, written)
     }
 
     fn finish(&mut self) -> Result<Written> {
-        self.stage.expect(&Stage::Begun)?;
+        self.guard.expect(Stage::Begun)?;
         let written = self.open().and_then(|open| open.finish().map(|()| open.written()));
-        self.stage.then(Stage::Finished, written)
+        self.guard.then(Stage::Finished, written)
     }
 
     fn written(&self) -> Result<Option<Box<dyn Source>>> {
-        self.stage.expect(&Stage::Finished)?;
+        self.guard.expect(Stage::Finished)?;
         let Some((open, schema)) = &self.open else { return Ok(None) };
         let file = (open.file.temporary().to_path_buf(), self.name.clone(), Vec::new());
         let written = Files::of_written([Ok(file)].into_iter(), schema, &[], WRITTEN_LIMITS)?;
@@ -114,12 +114,12 @@ impl Destination for NewParquetFile {
     }
 
     fn commit(&mut self) -> Result<()> {
-        self.stage.expect(&Stage::Finished)?;
+        self.guard.expect(Stage::Finished)?;
         let committed = match self.open.take() {
             Some((open, _)) if self.options.overwrite => open.file.replace(),
             Some((open, _)) => open.file.commit(),
             None => Err(Error::internal("a file that is not open")),
         };
-        self.stage.then(Stage::Committed, committed)
+        self.guard.then(Stage::Committed, committed)
     }
 }

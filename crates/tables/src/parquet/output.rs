@@ -12,7 +12,7 @@ use marquetry_parquet::batch::Batch;
 use super::ParquetOptions;
 use super::open_file::{OpenFile, Shape};
 use crate::gather::not_written;
-use crate::stage::Stage;
+use crate::stage::{Guard, Stage};
 use crate::{Destination, Table, Wants, Written};
 
 /// A Parquet file to any writer: standard output, a `Vec<u8>`, a socket. For files there is
@@ -46,7 +46,7 @@ use crate::{Destination, Table, Wants, Written};
 /// ```
 pub struct ParquetOutput<W: Write> {
     options: ParquetOptions,
-    stage: Stage,
+    guard: Guard,
     /// Until it is begun.
     writer: Option<Appending<W>>,
     open: Option<Box<OpenFile<Appending<W>>>>,
@@ -62,7 +62,7 @@ impl<W: Write> ParquetOutput<W> {
     pub fn new(writer: W, options: ParquetOptions) -> Result<ParquetOutput<W>> {
         options.check()?;
         let (name, writer) = ("a Parquet file".to_owned(), Some(Appending(writer)));
-        Ok(ParquetOutput { options, stage: Stage::New, writer, open: None, name })
+        Ok(ParquetOutput { options, guard: Guard::default(), writer, open: None, name })
     }
 
     /// The writer's name in messages: `standard output`.
@@ -96,30 +96,30 @@ impl<W: Write + Send> Destination for ParquetOutput<W> {
     }
 
     fn begin(&mut self, table: &Table) -> Result<Wants> {
-        self.stage.expect(&Stage::New)?;
+        self.guard.expect(Stage::New)?;
         let begun = self.begin_file(table);
-        self.stage.then(Stage::Begun, begun)
+        self.guard.then(Stage::Begun, begun)
     }
 
     fn write(&mut self, batch: Batch) -> Result<()> {
-        self.stage.expect(&Stage::Begun)?;
+        self.guard.expect(Stage::Begun)?;
         let written = self.open().and_then(|open| open.write(batch));
-        self.stage.then(Stage::Begun, written)
+        self.guard.then(Stage::Begun, written)
     }
 
     fn finish(&mut self) -> Result<Written> {
-        self.stage.expect(&Stage::Begun)?;
+        self.guard.expect(Stage::Begun)?;
         let written = self.open().and_then(|open| {
             open.finish()?;
             open.file.0.flush().map_err(not_written)?;
             Ok(Written { files: 0, ..open.written() })
         });
-        self.stage.then(Stage::Finished, written)
+        self.guard.then(Stage::Finished, written)
     }
 
     fn commit(&mut self) -> Result<()> {
-        self.stage.expect(&Stage::Finished)?;
-        self.stage.then(Stage::Committed, Ok(()))
+        self.guard.expect(Stage::Finished)?;
+        self.guard.then(Stage::Committed, Ok(()))
     }
 }
 

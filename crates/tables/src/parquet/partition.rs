@@ -11,7 +11,7 @@ use marquetry_parquet::hive::Partition;
 use marquetry_parquet::print::{Shown, value};
 use marquetry_parquet::schema::{Meaning, Projection, Schema};
 
-use crate::copied::copied;
+use crate::detached::detached;
 use crate::entries::is_same_value;
 use crate::{ColumnPath, Table};
 
@@ -155,7 +155,7 @@ impl Partitioning {
             if found.is_null(row) {
                 return Ok(None);
             }
-            Ok(Some(copied(&found.slice(row..row + 1).values)))
+            Ok(Some(detached(&found.slice(row..row + 1).values)))
         };
         self.columns.iter().map(constant).collect()
     }

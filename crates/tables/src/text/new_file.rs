@@ -14,7 +14,7 @@ use super::fit;
 use super::output::{Lines, TextOutputOptions};
 use super::{Format, Header, TextFile, TextOptions};
 use crate::gather::not_written;
-use crate::stage::Stage;
+use crate::stage::{Guard, Stage};
 use crate::{Batches, Destination, Piece, PieceOptions, Source, Table, Wants, Written};
 
 /// A new CSV, TSV or JSON lines file, which appears under its name when it is complete and on disk. It is compressed if
@@ -54,7 +54,7 @@ pub struct NewTextFile {
     name: String,
     format: Format,
     options: TextOutputOptions,
-    stage: Stage,
+    guard: Guard,
     state: State,
 }
 
@@ -91,7 +91,7 @@ impl NewTextFile {
             let error = Error::io("already exists").with(Detail::AlreadyExists);
             return Err(error.at(|place| place.object = Some(name)));
         }
-        Ok(NewTextFile { path, name, format, options, stage: Stage::New, state: State::New })
+        Ok(NewTextFile { path, name, format, options, guard: Guard::default(), state: State::New })
     }
 
     fn begin_file(&mut self, table: &Table) -> Result<Wants> {
@@ -131,21 +131,21 @@ impl Destination for NewTextFile {
     }
 
     fn begin(&mut self, table: &Table) -> Result<Wants> {
-        self.stage.expect(&Stage::New)?;
+        self.guard.expect(Stage::New)?;
         let begun = self.begin_file(table);
-        self.stage.then(Stage::Begun, begun)
+        self.guard.then(Stage::Begun, begun)
     }
 
     fn write(&mut self, batch: Batch) -> Result<()> {
-        self.stage.expect(&Stage::Begun)?;
+        self.guard.expect(Stage::Begun)?;
         let written = self.write_rows(batch);
-        self.stage.then(Stage::Begun, written)
+        self.guard.then(Stage::Begun, written)
     }
 
     fn finish(&mut self) -> Result<Written> {
-        self.stage.expect(&Stage::Begun)?;
+        self.guard.expect(Stage::Begun)?;
         let closed = self.close();
-        self.stage.then(Stage::Finished, closed)
+        self.guard.then(Stage::Finished, closed)
     }
 
     /// The file, read with the types that it was written from.
@@ -155,7 +155,7 @@ impl Destination for NewTextFile {
     /// As [`TextFile::open_all`]; `Misuse` for the option `verify` if there were NaNs of unusual bits, which no text
     /// holds.
     fn written(&self) -> Result<Option<Box<dyn Source>>> {
-        self.stage.expect(&Stage::Finished)?;
+        self.guard.expect(Stage::Finished)?;
         let State::Closed(file, schema, has_odd_nans) = &self.state else { return Ok(None) };
         let Some(columns) = fit::readable(schema) else { return Ok(None) };
         if *has_odd_nans {
@@ -174,13 +174,13 @@ impl Destination for NewTextFile {
     }
 
     fn commit(&mut self) -> Result<()> {
-        self.stage.expect(&Stage::Finished)?;
+        self.guard.expect(Stage::Finished)?;
         let committed = match std::mem::replace(&mut self.state, State::Ended) {
             State::Closed(file, ..) if self.options.overwrite => file.replace(),
             State::Closed(file, ..) => file.commit(),
             _ => Err(Error::internal("a file that is not closed")),
         };
-        self.stage.then(Stage::Committed, committed)
+        self.guard.then(Stage::Committed, committed)
     }
 }
 

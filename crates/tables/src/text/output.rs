@@ -10,7 +10,7 @@ use marquetry_parquet::print::{Csv, InvalidUtf8, JsonLines, Tsv};
 use super::Format;
 use super::fit;
 use crate::gather::Gather;
-use crate::stage::Stage;
+use crate::stage::{Guard, Stage};
 use crate::{Destination, Table, Wants, Written};
 
 /// How rows are written as text.
@@ -66,7 +66,7 @@ pub struct TextOutputOptions {
 #[derive(Debug)]
 pub struct TextOutput<W: Write> {
     name: String,
-    stage: Stage,
+    guard: Guard,
     lines: Lines<W>,
 }
 
@@ -74,7 +74,7 @@ impl<W: Write> TextOutput<W> {
     /// Text of this format. Nothing is written yet.
     pub fn new(writer: W, format: Format, options: TextOutputOptions) -> TextOutput<W> {
         let lines = Lines::new(writer, format, options);
-        TextOutput { name: "text".to_owned(), stage: Stage::New, lines }
+        TextOutput { name: "text".to_owned(), guard: Guard::default(), lines }
     }
 
     /// The writer's name in messages: `standard output`.
@@ -97,9 +97,9 @@ impl<W: Write + Send> Destination for TextOutput<W> {
     /// About the source, everything that the format cannot hold, at once: `Conversion`, or `Unsupported` for what JSON
     /// has no form for. Nothing is written then.
     fn begin(&mut self, table: &Table) -> Result<Wants> {
-        self.stage.expect(&Stage::New)?;
+        self.guard.expect(Stage::New)?;
         let begun = self.lines.begin(table);
-        self.stage.then(Stage::Begun, begun)
+        self.guard.then(Stage::Begun, begun)
     }
 
     /// Writes the rows' lines.
@@ -110,15 +110,15 @@ impl<W: Write + Send> Destination for TextOutput<W> {
     /// rows before it are written. `Io` if the writer fails, with its [`std::io::Error`] as the
     /// [cause](std::error::Error::source).
     fn write(&mut self, batch: Batch) -> Result<()> {
-        self.stage.expect(&Stage::Begun)?;
+        self.guard.expect(Stage::Begun)?;
         let written = self.lines.write(batch);
-        self.stage.then(Stage::Begun, written)
+        self.guard.then(Stage::Begun, written)
     }
 
     fn finish(&mut self) -> Result<Written> {
-        self.stage.expect(&Stage::Begun)?;
+        self.guard.expect(Stage::Begun)?;
         let flushed = self.lines.out.flush();
-        self.stage.then(Stage::Finished, flushed)?;
+        self.guard.then(Stage::Finished, flushed)?;
         Ok(self.lines.written)
     }
 
@@ -128,8 +128,8 @@ impl<W: Write + Send> Destination for TextOutput<W> {
     }
 
     fn commit(&mut self) -> Result<()> {
-        self.stage.expect(&Stage::Finished)?;
-        self.stage.then(Stage::Committed, Ok(()))
+        self.guard.expect(Stage::Finished)?;
+        self.guard.then(Stage::Committed, Ok(()))
     }
 }
 

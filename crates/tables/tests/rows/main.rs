@@ -78,10 +78,8 @@ impl Batches for Rows {
         if rows.is_empty() {
             return Ok(None);
         }
-        let mut batch = batch(rows)?;
-        batch.first_row = self.next as u64;
         self.next += rows.len();
-        Ok(Some(batch))
+        batch(rows).map(Some)
     }
 }
 

@@ -1,15 +1,15 @@
-//! Values copied out of their batch, so that they can be kept without it: a slice keeps all that it is a part of.
+//! Values detached from their batch, so that they can be kept without it: a slice keeps all that it is a part of.
 
 use marquetry_base::Buffer;
 use marquetry_base::cast::usize_of_u32;
 use marquetry_parquet::batch::{ColumnBatch, FixedBytes, Levels, Values};
 
 /// A column of few rows, without the batch that it is a slice of.
-pub(crate) fn copied_column(column: &ColumnBatch) -> ColumnBatch {
+pub(crate) fn detached_column(column: &ColumnBatch) -> ColumnBatch {
     let levels = |levels: &Buffer<u8>| levels.to_vec().into();
     ColumnBatch {
         validity: column.validity.as_ref().map(|validity| validity.iter().collect()),
-        values: copied(&column.values),
+        values: detached(&column.values),
         levels: column.levels.as_ref().map(|all| Levels {
             definition: levels(&all.definition),
             repetition: all.repetition.as_ref().map(levels),
@@ -19,7 +19,7 @@ pub(crate) fn copied_column(column: &ColumnBatch) -> ColumnBatch {
 }
 
 /// Few values, without the buffers that they are in. Those of a dictionary become plain ones.
-pub(crate) fn copied(values: &Values) -> Values {
+pub(crate) fn detached(values: &Values) -> Values {
     match values {
         Values::Dictionary(indices, entries) => picked(entries, indices.iter().map(|at| usize_of_u32(*at))),
         values => picked(values, 0..values.len()),
@@ -52,7 +52,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn what_is_copied_is_the_same() {
+    fn what_is_detached_is_the_same() {
         let fixed = || FixedBytes::new(2, 3, vec![1, 2, 3, 4, 5, 6].into());
         let all: [Values; 7] = [
             Values::Boolean([true, false, true].into_iter().collect()),
@@ -64,11 +64,11 @@ mod tests {
             Values::FixedLenByteArray(fixed()),
         ];
         for values in all {
-            assert_eq!(copied(&values), values);
-            assert_eq!(copied(&values.slice(1..3)), values.slice(1..3));
+            assert_eq!(detached(&values), values);
+            assert_eq!(detached(&values.slice(1..3)), values.slice(1..3));
             let dictionary = Values::Dictionary(vec![2, 1].into(), Arc::new(values.clone()));
-            assert_eq!(copied(&dictionary).slice(0..1), values.slice(2..3));
+            assert_eq!(detached(&dictionary).slice(0..1), values.slice(2..3));
         }
-        assert_eq!(copied(&Values::Int96(fixed())), Values::Int96(fixed()));
+        assert_eq!(detached(&Values::Int96(fixed())), Values::Int96(fixed()));
     }
 }
