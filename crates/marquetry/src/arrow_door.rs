@@ -1,14 +1,16 @@
 //! Rows as Arrow's record batches.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use marquetry_arrow::{ArrowOptions, FromArrow, ToArrow};
 use marquetry_base::{Error, Result};
+use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::{Leaf, Schema};
 use marquetry_tables::parquet::ParquetOptions;
+use marquetry_tables::{Batches as PieceBatches, Cancel, Piece, PieceOptions, Source, Table};
 
 use crate::{Batches, Reader, Writer};
 
@@ -33,6 +35,105 @@ impl Reader {
         let to_arrow = ToArrow::of_table(&table.schema, &table.key_values, None, ArrowOptions::default())?;
         Ok(RecordBatches { batches: self.batches()?, to_arrow })
     }
+
+    /// The rows of any reader of record batches, such as one of DataFusion, DuckDB or pyarrow, which can be read once.
+    /// They are read by one thread, a record batch at a time. `name` is what errors call them.
+    ///
+    /// ```no_run
+    /// use arrow_array::RecordBatchReader;
+    /// use marquetry::Reader;
+    /// use marquetry::tables::{CopyOptions, copy};
+    ///
+    /// # fn example(result: impl RecordBatchReader + Send + 'static) -> marquetry::Result<()> {
+    /// let trips = Reader::of_record_batches("a query's result", result)?;
+    /// let mut file = marquetry::destination("trips.parquet")?;
+    /// copy(trips.source(), file.as_mut(), &CopyOptions::default(), &mut |_| {})?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`FromArrow::new`]: `Unsupported` for types that Parquet lacks.
+    pub fn of_record_batches(
+        name: impl Into<String>,
+        reader: impl RecordBatchReader + Send + 'static,
+    ) -> Result<Reader> {
+        let name = name.into();
+        let from_arrow = FromArrow::new(&reader.schema())
+            .map_err(|error| error.at(|place| place.object = Some(name.clone())))?;
+        let mut table = Table::new(name.clone(), Arc::clone(from_arrow.schema()));
+        table.key_values = vec![from_arrow.key_value()];
+        let reader: Box<dyn RecordBatchReader + Send> = Box::new(reader);
+        let rest = Mutex::new(Some((reader, from_arrow)));
+        Ok(Reader::of(Incoming { table, pieces: [Piece::of(name)], rest }))
+    }
+}
+
+/// Record batches as a source, until they are opened.
+struct Incoming {
+    table: Table,
+    pieces: [Piece; 1],
+    rest: Mutex<Option<(Box<dyn RecordBatchReader + Send>, FromArrow)>>,
+}
+
+impl Source for Incoming {
+    fn table(&self) -> &Table {
+        &self.table
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    fn open(&self, _: usize, options: &PieceOptions) -> Result<Box<dyn PieceBatches>> {
+        let taken = self.rest.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (reader, from_arrow) =
+            taken.ok_or_else(|| Error::misuse("a reader of record batches can be read once"))?;
+        let rows = options.batch_rows.unwrap_or(BATCH_ROWS).clamp(1, BATCH_ROWS);
+        Ok(Box::new(IncomingRows { reader, from_arrow, open: None, rows, cancel: options.cancel.clone() }))
+    }
+}
+
+/// The most rows of a record batch that are converted at a time.
+const BATCH_ROWS: usize = 8192;
+
+struct IncomingRows {
+    reader: Box<dyn RecordBatchReader + Send>,
+    from_arrow: FromArrow,
+    /// The record batch at hand, and how many of its rows were taken.
+    open: Option<(RecordBatch, usize)>,
+    rows: usize,
+    cancel: Cancel,
+}
+
+impl PieceBatches for IncomingRows {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        loop {
+            if let Some((batch, taken)) = &mut self.open
+                && *taken < batch.num_rows()
+            {
+                let part = batch.slice(*taken, self.rows.min(batch.num_rows() - *taken));
+                *taken += part.num_rows();
+                return self.from_arrow.batches(&part).next().transpose();
+            }
+            self.cancel.check()?;
+            self.open = match self.reader.next() {
+                Some(read) => Some((read.map_err(of_arrow)?, 0)),
+                None => return Ok(None),
+            };
+        }
+    }
+}
+
+/// The error of a reader of record batches: ours, if it comes from here.
+fn of_arrow(error: ArrowError) -> Error {
+    if let ArrowError::ExternalError(inner) = &error
+        && let Some(ours) = inner.downcast_ref::<Error>()
+    {
+        return ours.clone();
+    }
+    Error::io(format!("the record batches cannot be read: {error}")).caused_by(error)
 }
 
 /// The rows of a table as record batches: see [`Reader::record_batches`]. Errors are

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use marquetry_base::Result;
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
-use marquetry_tables::{Cancel, ColumnPath, PieceOptions, Reading, ReadingOptions, Source, Table, project};
+use marquetry_tables::{Cancel, ColumnPath, Reading, ReadingOptions, Source, Table, limit, project};
 
 /// An open table: its description and its rows. Returned by [`open`](crate::open).
 ///
@@ -22,7 +22,6 @@ use marquetry_tables::{Cancel, ColumnPath, PieceOptions, Reading, ReadingOptions
 #[derive(Clone)]
 pub struct Reader {
     source: Arc<dyn Source>,
-    limit: Option<u64>,
     threads: Option<usize>,
     cancel: Cancel,
 }
@@ -34,7 +33,7 @@ impl Reader {
     }
 
     pub(crate) fn of_shared(source: Arc<dyn Source>) -> Reader {
-        Reader { source, limit: None, threads: None, cancel: Cancel::new() }
+        Reader { source, threads: None, cancel: Cancel::new() }
     }
 
     /// Takes only these columns, in this order, by name. Dots select nested columns: `place.lat`, `tags.element`.
@@ -48,21 +47,22 @@ impl Reader {
         Ok(self)
     }
 
-    /// Takes only the first rows.
+    /// Takes only the first rows, as [`limit`](marquetry_tables::limit).
     #[must_use]
     pub fn limit(mut self, rows: u64) -> Reader {
-        self.limit = Some(rows);
+        self.source = limit(&self.source, rows);
         self
     }
 
-    /// Reads by this many threads; 0: by the one that asks for batches. Unless it is said, one for each processor.
+    /// Reads [batches](Reader::batches) by this many threads; 0: by the one that asks for them. Unless it is said, one
+    /// for each processor.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Reader {
         self.threads = Some(threads);
         self
     }
 
-    /// Ends early when this is set: then [`Reader::batches`] fails with
+    /// Ends [batches](Reader::batches) early when this is set, with
     /// [`Cancelled`](marquetry_base::ErrorKind::Cancelled).
     #[must_use]
     pub fn cancel(mut self, cancel: Cancel) -> Reader {
@@ -88,8 +88,7 @@ impl Reader {
 
     /// The number of rows, if known before they are read (for text it is not).
     pub fn rows(&self) -> Option<u64> {
-        let rows = self.source.table().rows?;
-        Some(self.limit.map_or(rows, |limit| rows.min(limit)))
+        self.source.table().rows
     }
 
     /// The number of row groups, for Parquet files.
@@ -97,7 +96,20 @@ impl Reader {
         self.source.table().row_groups
     }
 
-    /// The source of the rows, for [`copy`](marquetry_tables::copy) with other options.
+    /// The table as a source, with the columns and the limit that were chosen: for [`copy`](marquetry_tables::copy),
+    /// which has threads and a cancellation among its own options.
+    ///
+    /// ```no_run
+    /// use marquetry::tables::{CopyOptions, copy};
+    ///
+    /// # fn main() -> marquetry::Result<()> {
+    /// let first = marquetry::open("trips.parquet")?.columns(["id", "fare"])?.limit(1_000);
+    /// let mut file = marquetry::destination("first.csv.gz")?;
+    /// let copied = copy(first.source(), file.as_mut(), &CopyOptions::default(), &mut |_| {})?;
+    /// println!("{} rows", copied.rows);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn source(&self) -> &Arc<dyn Source> {
         &self.source
     }
@@ -109,8 +121,6 @@ impl Reader {
     /// [`Io`](marquetry_base::ErrorKind::Io) if no thread can be started.
     pub fn batches(&self) -> Result<Batches> {
         let mut options = ReadingOptions::default();
-        options.piece =
-            self.limit.map_or_else(PieceOptions::default, |rows| PieceOptions::default().limited_to(rows));
         (options.threads, options.cancel) = (self.threads, self.cancel.clone());
         Ok(Batches { reading: Some(Reading::new(Arc::clone(&self.source), options)?) })
     }

@@ -156,6 +156,84 @@ fn every_way_to_read_has_the_same_rows() {
     assert!(error.to_string().contains("there is no column \"nothing\""), "{error}");
 }
 
+/// What is chosen of a table is what is copied.
+#[test]
+fn a_limit_is_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    run("write", &[&at("trips.parquet")]);
+    let options = marquetry::tables::CopyOptions::default();
+    marquetry::copy(at("trips.parquet"), at("trips.csv")).unwrap();
+    for (from, known) in [("trips.parquet", Some(7)), ("trips.csv", None)] {
+        let few = marquetry::open(at(from)).unwrap().limit(7).columns(["id"]).unwrap().limit(9);
+        assert_eq!(few.rows(), known);
+        let to = at(&format!("{from}.parquet"));
+        let mut file = marquetry::destination(&to).unwrap();
+        let copied = marquetry::tables::copy(few.source(), file.as_mut(), &options, &mut |_| {}).unwrap();
+        assert_eq!((copied.rows, copied.rows_total), (7, known));
+        assert_eq!(marquetry::open(&to).unwrap().rows(), Some(7));
+    }
+}
+
+/// Any reader of record batches is a source, once.
+#[test]
+fn record_batches_are_a_source() {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
+    use arrow_array::{Int64Array, RecordBatch, RecordBatchIterator, StringArray};
+    use arrow_schema::ArrowError;
+    use std::sync::Arc;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    // Larger than a batch of ours, empty, and small.
+    let batch = |rows: std::ops::Range<i64>| {
+        let texts: StringArray = rows.clone().map(|n| Some(format!("text {n}"))).collect();
+        let id: arrow_array::ArrayRef = Arc::new(Int64Array::from_iter_values(rows));
+        RecordBatch::try_from_iter([("id", id), ("text", Arc::new(texts))]).unwrap()
+    };
+    let batches = [batch(0..20_000), batch(0..0), batch(20_000..20_003)];
+    let schema = batches[0].schema();
+    let given = RecordBatchIterator::new(batches.clone().map(Ok), Arc::clone(&schema));
+    let rows = marquetry::Reader::of_record_batches("a query", given).unwrap();
+    let mut options = marquetry::tables::CopyOptions::default();
+    options.verify = true;
+    let mut file = marquetry::destination(&path).unwrap();
+    let copied = marquetry::tables::copy(rows.source(), file.as_mut(), &options, &mut |_| {}).unwrap();
+    assert_eq!((copied.rows, copied.verified), (20_003, 20_003));
+    let again = rows.batches().unwrap().next().unwrap().unwrap_err();
+    assert_eq!(
+        (again.kind(), again.place().object.as_deref()),
+        (marquetry::base::ErrorKind::Misuse, Some("a query"))
+    );
+    let read = marquetry::open(&path).unwrap().record_batches().unwrap();
+    assert_eq!(arrow_array::RecordBatchReader::schema(&read), schema);
+    let read: Vec<RecordBatch> = read.map(Result::unwrap).collect();
+    let rows = |batches: &[RecordBatch]| -> Vec<(i64, String)> {
+        let of = |batch: &RecordBatch| -> Vec<(i64, String)> {
+            let ids = batch.column(0).as_primitive::<Int64Type>().values().iter().copied();
+            ids.zip(batch.column(1).as_string::<i32>().iter().map(|text| text.unwrap().to_string())).collect()
+        };
+        batches.iter().flat_map(of).collect()
+    };
+    assert_eq!(rows(&read), rows(&batches));
+
+    // Errors are ours again where they were, and name what fails.
+    let lost = marquetry::Error::corrupt("a page").at_offset(7);
+    let external = ArrowError::ExternalError(Box::new(lost.clone()));
+    for (error, kind) in [
+        (external, marquetry::base::ErrorKind::Corrupt),
+        (ArrowError::ComputeError("by zero".to_string()), marquetry::base::ErrorKind::Io),
+    ] {
+        let given = [Ok(batch(0..3)), Err(error)];
+        let given = RecordBatchIterator::new(given, Arc::clone(&schema));
+        let mut rows = marquetry::Reader::of_record_batches("a query", given).unwrap().batches().unwrap();
+        assert_eq!(rows.next().unwrap().unwrap().rows, 3);
+        let error = rows.next().unwrap().unwrap_err();
+        assert_eq!((error.kind(), error.place().object.as_deref()), (kind, Some("a query")));
+        assert!(std::error::Error::source(&error).is_some() || error.place().offset == lost.place().offset);
+    }
+}
+
 /// Record batches are written and read again the same.
 #[test]
 fn record_batches_go_round() {
