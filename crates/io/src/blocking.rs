@@ -1,4 +1,4 @@
-//! Local files: read by blocking positional reads, and written.
+//! Local files: read by blocking positional reads, or from start to end, and written.
 //!
 //! Each read allocates its own memory, of which the machine keeps what it needs. Files are not mapped into memory:
 //! a mapped file that shrinks kills the process, its read errors are signals rather than errors, and a slow disk
@@ -16,9 +16,11 @@ use crate::failure::{about, failed};
 use crate::source::{ByteSource, FileKind, beyond_end, nameless, shrank};
 
 mod directory;
+mod stream;
 mod write;
 
 pub use directory::{NewDirectory, allow_many_files};
+pub use stream::{FileStream, FileVersion};
 pub use write::{NewFile, SpillFile};
 
 /// A local file, open for reading.

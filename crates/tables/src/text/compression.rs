@@ -1,4 +1,4 @@
-//! Compressed text: which names mean it, and the writer that makes it.
+//! Compressed text: which names and first bytes mean it, and the writer that makes it.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -24,7 +24,19 @@ impl Compression {
             _ => Compression::None,
         }
     }
+
+    /// By the first bytes of a text. No text in UTF-8 begins so.
+    pub(super) fn by_start(start: &[u8]) -> Compression {
+        match start {
+            [0x1f, 0x8b, ..] => Compression::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
+            _ => Compression::None,
+        }
+    }
 }
+
+/// The most bytes of which a compression is known.
+pub(super) const MAGIC_BYTES_MAX: usize = 4;
 
 /// The levels that the tools `gzip` and `zstd` have by default.
 const GZIP_LEVEL: u32 = 6;

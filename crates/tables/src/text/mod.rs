@@ -11,12 +11,13 @@ mod stream;
 
 use std::fmt;
 use std::fs;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, ErrorKind, Limits, Result, Step};
+use marquetry_io::blocking::FileVersion;
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::Fed;
@@ -113,9 +114,29 @@ pub struct TextFile {
 
 /// Where the bytes come from.
 enum From {
-    Path(PathBuf, Compression),
+    /// A file that can be read again, as long as it does not change.
+    Path(PathBuf, Compression, FileVersion),
     /// What is read only once, from its start.
     Once(Mutex<Option<Stream>>),
+}
+
+impl From {
+    /// Looks at the first rows of a text.
+    fn sampled(
+        mut stream: Stream,
+        path: &Path,
+        compression: Compression,
+        format: Format,
+        options: &TextOptions,
+        cancel: &Cancel,
+    ) -> Result<(Sample, From)> {
+        let sample = sample(&mut stream, format, options, cancel)?;
+        let from = match stream.version() {
+            Some(version) => From::Path(path.to_owned(), compression, version.clone()),
+            None => From::Once(Mutex::new(Some(stream.again()))),
+        };
+        Ok((sample, from))
+    }
 }
 
 impl fmt::Debug for TextFile {
@@ -125,35 +146,29 @@ impl fmt::Debug for TextFile {
 }
 
 impl TextFile {
-    /// Opens files, and finds out what their columns are: of all that have the same ones, what holds the values of all. The path `-` is
-    /// standard input, which can be read once.
+    /// Opens files, and finds out what their columns are: of all that have the same ones, what holds the values of all. The
+    /// path `-` is standard input. Whatever is not a regular file (a pipe, a device) is opened and read once. Text is
+    /// decompressed if its name or, without such a name, its first bytes are those of gzip or Zstandard.
     ///
     /// # Errors
     ///
-    /// `Io` for what cannot be read; what is wrong in the first rows; `Misuse` for options that cannot be, or not together. Errors name
-    /// the file.
+    /// `Io` for what cannot be read; what is wrong in the first rows; `Misuse` for options that cannot be, or not together,
+    /// and for what would have to be read twice and cannot be. Errors name the file.
     pub fn open_all(
         files: &[(PathBuf, Format)],
         options: &TextOptions,
         cancel: &Cancel,
     ) -> Result<Vec<TextFile>> {
-        if files.iter().filter(|(path, _)| is_stdin(path)).count() > 1 {
-            return Err(Error::misuse("standard input is there only once"));
-        }
         let sampled = files.iter().map(|(path, format)| {
             let name = name_of(path);
             let open = || {
-                if !is_stdin(path) {
-                    let compression = Compression::by_name(path);
-                    let mut stream = Stream::open(path, compression, &name)?;
-                    let sample = sample(&mut stream, *format, options, cancel)?;
-                    return Ok((sample, From::Path(path.clone(), compression)));
-                }
-                if options.infer_bytes == u64::MAX && options.schema.is_none() {
-                    let what = "the whole text is read twice, and standard input can be read once: write it to a file first";
+                let compression = Compression::by_name(path);
+                let stream = Stream::open(path, compression, &name, cancel)?;
+                if stream.version().is_none() && options.infer_bytes == u64::MAX && options.schema.is_none() {
+                    let what = "the whole text is read twice, and this can be read only once: write it to a file first";
                     return Err(Error::option("infer_bytes", what));
                 }
-                once(Stream::once(&name, Box::new(io::stdin())), *format, options, cancel)
+                From::sampled(stream, path, compression, *format, options, cancel)
             };
             match open() {
                 Ok((sample, from)) => Ok((name, sample, from)),
@@ -179,7 +194,8 @@ impl TextFile {
         opened.collect()
     }
 
-    /// A text that is read from anything, once. `name` is what errors call it.
+    /// A text that is read from anything, once, compressed or not. `name` is what errors call it. While a read waits,
+    /// `cancel` has no effect.
     ///
     /// # Errors
     ///
@@ -193,8 +209,9 @@ impl TextFile {
     ) -> Result<TextFile> {
         let name = name.into();
         let open = || {
-            let (sample, from) = once(Stream::once(&name, Box::new(reader)), format, options, cancel)?;
-            Ok((sample.form()?, from))
+            let mut stream = Stream::once(&name, Box::new(reader), Compression::None, cancel)?;
+            let form = sample(&mut stream, format, options, cancel)?.form()?;
+            Ok((form, From::Once(Mutex::new(Some(stream.again())))))
         };
         match open() {
             Ok((form, from)) => {
@@ -214,10 +231,10 @@ impl TextFile {
     ) -> Result<TextFile> {
         let open = || {
             let cancel = Cancel::new();
-            let mut stream = Stream::open(path, compression, name)?;
-            let form = sample(&mut stream, format, options, &cancel)?.form()?;
-            let from = From::Path(path.to_owned(), compression);
-            Ok(TextFile { name: name.to_owned(), form, limits: options.limits, cancel, from })
+            let stream = Stream::open(path, compression, name, &cancel)?;
+            let (sample, from) = From::sampled(stream, path, compression, format, options, &cancel)?;
+            let (name, form) = (name.to_owned(), sample.form()?);
+            Ok(TextFile { name, form, limits: options.limits, cancel, from })
         };
         open().map_err(|error| named(error, name))
     }
@@ -241,11 +258,18 @@ impl TextFile {
     ///
     /// # Errors
     ///
-    /// `Io` where it cannot be read; `Misuse` where it can be read only once, and was, and for leaves that the schema lacks.
+    /// `Io` where it cannot be read, or was changed since it was opened; `Misuse` where it can be read only once, and was,
+    /// and for leaves that the schema lacks.
     pub fn read(&self, leaves: Option<&[usize]>, options: &PieceOptions) -> Result<TextRows> {
         let open = || {
             let stream = match &self.from {
-                From::Path(path, compression) => Stream::open(path, *compression, &self.name)?,
+                From::Path(path, compression, version) => {
+                    let stream = Stream::open(path, *compression, &self.name, &self.cancel)?;
+                    if stream.version() != Some(version) {
+                        return Err(Error::io("it was changed while it was read"));
+                    }
+                    stream
+                }
                 From::Once(once) => {
                     let mut once = once.lock().unwrap_or_else(PoisonError::into_inner);
                     once.take().ok_or_else(|| Error::misuse(READ_ONCE))?
@@ -275,7 +299,7 @@ impl FormatFile for TextFile {
     }
 
     fn bytes(&self) -> Option<u64> {
-        let From::Path(path, _) = &self.from else { return None };
+        let From::Path(path, ..) = &self.from else { return None };
         fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|found| found.len())
     }
 
@@ -285,21 +309,10 @@ impl FormatFile for TextFile {
     }
 }
 
-const READ_ONCE: &str = "standard input can be read once: write it to a file first";
+const READ_ONCE: &str = "it can be read only once: write it to a file first";
 
 fn name_of(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_string() } else { path.to_string_lossy().into_owned() }
-}
-
-/// Looks at the first rows of what can be read only once.
-fn once(
-    mut stream: Stream,
-    format: Format,
-    options: &TextOptions,
-    cancel: &Cancel,
-) -> Result<(Sample, From)> {
-    let sample = sample(&mut stream, format, options, cancel)?;
-    Ok((sample, From::Once(Mutex::new(Some(stream.again())))))
 }
 
 /// Looks at the first rows of a text.
@@ -382,3 +395,6 @@ impl Batches for TextRows {
         self.next_rows().map_err(|error| named(error, &self.name))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,26 +1,33 @@
 //! The bytes of a text: of a file or of anything that can be read, decompressed.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
+use marquetry_base::cast::u64_of;
 use marquetry_base::{Bytes, Error, Pool, Result};
+use marquetry_io::blocking::{FileStream, FileVersion};
 use zstd_safe::{DCtx, InBuffer, OutBuffer};
 
-use super::compression::Compression;
+use super::compression::{Compression, MAGIC_BYTES_MAX};
+use crate::Cancel;
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 256 << 10;
 /// Bytes of compressed text that are read at a time.
 const COMPRESSED_BYTES: usize = 128 << 10;
 
+type Reader = Box<dyn Read + Send>;
+
 /// A text that is read from its start to its end.
 pub(super) struct Stream {
     name: String,
-    reader: Box<dyn Read + Send>,
+    reader: Reader,
+    cancel: Cancel,
     pool: Pool<u8>,
+    /// Of a file that can be read again.
+    version: Option<FileVersion>,
     /// What was read, of what can be read only once.
     kept: Option<Vec<Bytes>>,
     /// Of that, what is read again.
@@ -33,35 +40,58 @@ pub(super) fn is_stdin(path: &Path) -> bool {
 }
 
 impl Stream {
-    /// Opens a file that is compressed in this way.
+    /// Opens a file, a pipe or standard input; `name` is what errors call it. Reading ends early if it is cancelled.
+    ///
+    /// # Errors
+    ///
+    /// `Io` where it cannot be read; `Misuse` for what can be read only once, and is being read.
+    pub(super) fn open(path: &Path, compression: Compression, name: &str, cancel: &Cancel) -> Result<Stream> {
+        let asked = cancel.clone();
+        let is_cancelled = move || asked.is_set();
+        let file = match is_stdin(path) {
+            true => FileStream::stdin(is_cancelled)?,
+            false => FileStream::open(path, is_cancelled)?,
+        };
+        let version = file.version().cloned();
+        let stream = Stream::once(name, Box::new(file), compression, cancel)?;
+        Ok(match version {
+            Some(_) => Stream { version, kept: None, ..stream },
+            None => stream,
+        })
+    }
+
+    /// What can be read only once: what is read is kept, until it is read [again](Stream::again).
     ///
     /// # Errors
     ///
     /// `Io` where it cannot be read.
-    pub(super) fn open(path: &Path, compression: Compression, name: &str) -> Result<Stream> {
-        let cannot_read = |error| marquetry_io::failed("read", name, error);
-        let file = File::open(path).map_err(cannot_read)?;
-        if file.metadata().map_err(cannot_read)?.is_dir() {
-            return Err(Error::io("a directory, where a file is needed"));
+    pub(super) fn once(
+        name: &str,
+        mut reader: Reader,
+        compression: Compression,
+        cancel: &Cancel,
+    ) -> Result<Stream> {
+        let (name, cancel) = (name.to_string(), cancel.clone());
+        let mut compression = compression;
+        if compression == Compression::None {
+            let start = start(&mut reader).map_err(|error| not_read(&name, &cancel, error))?;
+            compression = Compression::by_start(&start);
+            reader = Box::new(io::Cursor::new(start).chain(reader));
         }
-        Ok(match compression {
+        let reader: Reader = match compression {
             Compression::Gzip => {
-                let reader = BufReader::with_capacity(COMPRESSED_BYTES, file);
-                Stream::new(name, Box::new(Gzip(MultiGzDecoder::new(reader))))
+                Box::new(Gzip(MultiGzDecoder::new(BufReader::with_capacity(COMPRESSED_BYTES, reader))))
             }
-            Compression::Zstd => Stream::new(name, Box::new(Zstd::new(file)?)),
-            Compression::None => Stream::new(name, Box::new(file)),
-        })
+            Compression::Zstd => Box::new(Zstd::new(reader)?),
+            Compression::None => reader,
+        };
+        let (pool, again) = (Pool::new(), VecDeque::new());
+        Ok(Stream { name, reader, cancel, pool, version: None, kept: Some(Vec::new()), again })
     }
 
-    /// What this has; `name` is what errors call it.
-    pub(super) fn new(name: &str, reader: Box<dyn Read + Send>) -> Stream {
-        Stream { name: name.to_string(), reader, pool: Pool::new(), kept: None, again: VecDeque::new() }
-    }
-
-    /// The same, of what can be read only once: what is read is kept, until it is read [again](Stream::again).
-    pub(super) fn once(name: &str, reader: Box<dyn Read + Send>) -> Stream {
-        Stream { kept: Some(Vec::new()), ..Stream::new(name, reader) }
+    /// What the file was when it was opened. `None` for what can be read only once.
+    pub(super) fn version(&self) -> Option<&FileVersion> {
+        self.version.as_ref()
     }
 
     /// Reads what was read again, and goes on.
@@ -84,7 +114,7 @@ impl Stream {
             match self.reader.read(&mut buffer[..READ_BYTES]) {
                 Ok(length) => break length,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(marquetry_io::failed("read", &self.name, error)),
+                Err(error) => return Err(not_read(&self.name, &self.cancel, error)),
             }
         };
         let bytes = Bytes::from_owner(self.pool.share(buffer, length));
@@ -98,8 +128,20 @@ impl Stream {
     }
 }
 
+/// The first bytes, of which compressed text is known.
+fn start(reader: &mut Reader) -> io::Result<Vec<u8>> {
+    let mut start = Vec::with_capacity(MAGIC_BYTES_MAX);
+    reader.take(u64_of(MAGIC_BYTES_MAX)).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+/// The error for a read that failed, maybe because it was cancelled.
+fn not_read(name: &str, cancel: &Cancel, error: io::Error) -> Error {
+    cancel.check().err().unwrap_or_else(|| marquetry_io::failed("read", name, error))
+}
+
 /// Decompresses members of gzip, one after the other.
-struct Gzip(MultiGzDecoder<BufReader<File>>);
+struct Gzip(MultiGzDecoder<BufReader<Reader>>);
 
 impl Read for Gzip {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
@@ -119,7 +161,7 @@ impl Read for Gzip {
 
 /// Decompresses frames of Zstandard, one after the other.
 struct Zstd {
-    file: File,
+    reader: Reader,
     context: DCtx<'static>,
     compressed: Vec<u8>,
     at: usize,
@@ -128,10 +170,10 @@ struct Zstd {
 }
 
 impl Zstd {
-    fn new(file: File) -> Result<Zstd> {
+    fn new(reader: Reader) -> Result<Zstd> {
         let mut context = DCtx::try_create().ok_or_else(|| Error::out_of_memory(0))?;
         context.init().map_err(|_| Error::internal("zstd does not begin"))?;
-        Ok(Zstd { file, context, compressed: Vec::new(), at: 0, is_between: true })
+        Ok(Zstd { reader, context, compressed: Vec::new(), at: 0, is_between: true })
     }
 }
 
@@ -140,7 +182,7 @@ impl Read for Zstd {
         loop {
             if self.at == self.compressed.len() {
                 self.compressed.resize(COMPRESSED_BYTES, 0);
-                let read = self.file.read(&mut self.compressed);
+                let read = self.reader.read(&mut self.compressed);
                 self.compressed.truncate(*read.as_ref().unwrap_or(&0));
                 self.at = 0;
                 read?;
