@@ -5,6 +5,7 @@ pub(crate) fn of_option(option: &str) -> Option<&'static str> {
     Some(match option {
         "columns" => "--columns chooses others",
         "create" => "--create creates it",
+        "formats" => "--from csv or --from jsonl says that it is text",
         "header" => "--header no takes it for a row, --header yes for the names of columns",
         "hive" => "--hive off takes directories for names only",
         "infer_bytes" => "--infer-all looks at all rows first",

@@ -17,7 +17,7 @@ use marquetry::tables::files::{self, Gathered, ParquetFile};
 
 use crate::failure::Outcome;
 use crate::output::{Interrupted, Output};
-use crate::table_args::{LimitArgs, TableArgs, in_their_words};
+use crate::table_args::{LimitArgs, TableArgs, not_parquet};
 use crate::terminal::Terminal;
 use crate::text::{Format, TextArgs};
 
@@ -82,14 +82,14 @@ impl Show {
             let table = TableArgs { union: true, limits: self.limits, text, ..TableArgs::default() };
             let options = table.options(output.interrupted())?;
             let gathered =
-                Gathered::read(&self.files, &options).map_err(|error| in_their_words(&self.files, error))?;
+                Gathered::read(&self.files, &options).map_err(|error| not_parquet(&self.files, error))?;
             summary::print(&gathered, terminal, output.text());
             return output.flush();
         }
         let found = files::find(&self.files, &PARQUET_EXTENSIONS)?;
         for (nth, path) in found.into_iter().enumerate() {
             let file = ParquetFile::open(&path, self.limits.limits());
-            let file = file.map_err(|error| in_their_words(std::slice::from_ref(&path), error))?;
+            let file = file.map_err(|error| not_parquet(std::slice::from_ref(&path), error))?;
             let out = output.text();
             if nth > 0 && !self.json {
                 out.push(b'\n');

@@ -96,7 +96,7 @@ impl TableArgs {
         let is_parquet = source.table().row_groups.is_some();
         if let (true, Some(option)) = (is_parquet, self.text.given()) {
             return Err(Failure::usage(format!(
-                "{option} is for CSV and JSON lines; --from says that files are such"
+                "{option} is for CSV, TSV and JSON lines; --from says that the files are such"
             )));
         }
         Ok(source)
@@ -141,6 +141,15 @@ impl TableArgs {
             wanted => Ok(Some(wanted)),
         }
     }
+}
+
+/// An error about files that must be Parquet files: of one that is text by its name it says which command reads that.
+pub(crate) fn not_parquet(paths: &[PathBuf], error: Error) -> Failure {
+    let name = error.place().object.as_deref().unwrap_or_default();
+    let is_text =
+        error.kind() == ErrorKind::Corrupt && marquetry::tables::text::Format::by_name(name).is_some();
+    let failure = in_their_words(paths, error);
+    if is_text { failure.and("it is text by its name: `marquetry rows` prints it") } else { failure }
 }
 
 /// An error about files that people named.

@@ -17,7 +17,8 @@ pub(crate) struct TextArgs {
     /// Input format, whatever the files' names; allows '-' for standard input
     ///
     /// By default, names that end in .csv, .tsv, .tab, .jsonl and .ndjson are text, compressed or not (.csv.gz,
-    /// .jsonl.zst), and all others are Parquet files. Text is UTF-8.
+    /// .jsonl.zst), and all others are Parquet files. Text is UTF-8. What is compressed with gzip or zstd is
+    /// also known by its first bytes. Pipes are read once: `rows <(command) --from csv`.
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "CSV and JSON lines")]
     pub(crate) from: Option<Format>,
 
@@ -79,7 +80,7 @@ pub(crate) enum Format {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Header {
     /// It does if none of its fields is a number, a date, true or false (an error if two are equal); with
-    /// --schema, if it has those names
+    /// --schema, if it has those names (an error if it has some of them, and others)
     #[default]
     Auto,
     /// It does; a second column x is renamed x_2, and a column without a name gets column and its number
@@ -117,7 +118,7 @@ fn quote(text: &str) -> Result<text::Quote, String> {
 fn character(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         [byte @ (1..=9 | 11 | 12 | 14..=127)] => Ok(*byte),
-        _ => Err("one character of ASCII is needed, that ends no line".to_string()),
+        _ => Err("it must be one ASCII character, and not a line end".to_string()),
     }
 }
 

@@ -96,7 +96,7 @@ fn a_pipe() {
     let fifo = folder.path().join("fifo");
     let made = std::process::Command::new("mkfifo").arg(&fifo).stderr(Stdio::null()).status();
     if made.is_ok_and(|status| status.success()) {
-        run(["rows", fifo.to_str().unwrap()]).failed(3, &["pipe"]);
+        run(["rows", fifo.to_str().unwrap()]).failed(2, &["fifo: ", "pipe", "--from csv"]);
     }
 }
 

@@ -128,9 +128,27 @@ fn types_are_told() {
     let what = "line 1: 2 fields, where the schema has 3 columns";
     folder.refused(&bare, &["--schema", "a int, b text, c text"], 1, &[what]);
     folder.refused(&from, &["--schema", "a int, b list<text>"], 2, &["no lists", "column b"]);
+    // Some names of the schema, and others: no row is made of a header.
+    let named = folder.write("named.csv", "id,v\n1,x\n");
+    for (schema, part) in [
+        ("id int, vv text", "line 1: the header has \"v\" where the schema has \"vv\""),
+        ("idd text, v text", "line 1: the header has \"id\" where the schema has \"idd\""),
+        ("id int", "line 1: the header's column \"v\" is missing from the schema"),
+    ] {
+        folder.refused(&named, &["--schema", schema], 1, &[part, "--header no"]);
+    }
+    let schema = ["--schema", "id int, vv text", "--header", "yes"];
+    folder.refused(&named, &schema, 2, &["--schema: the header has \"v\" where the schema has \"vv\""]);
+    let rows = folder.copied(&named, &["--schema", "idd text, v text", "--header", "no"]).1;
+    assert_eq!(rows, [r#"{"idd":"id","v":"v"}"#, r#"{"idd":"1","v":"x"}"#]);
     folder.refused(&from, &["--schema", "a integer"], 2, &["--schema", "there is no type integer"]);
     let small = folder.write("c.csv", "300\n");
-    folder.refused(&small, &["--schema", "a tinyint"], 1, &["line 1", "\"300\" is no tinyint", "column a"]);
+    folder.refused(
+        &small,
+        &["--schema", "a tinyint"],
+        1,
+        &["line 1", "\"300\" is not a tinyint", "column a"],
+    );
 }
 
 #[test]
@@ -187,8 +205,8 @@ fn headers_and_nulls() {
     // A number that is too large for its type is none.
     let from = folder.write("large.csv", "x\n1e400\n1.5\n");
     assert_eq!(folder.copied(&from, &[]).1, [r#"{"x":"1e400"}"#, r#"{"x":"1.5"}"#]);
-    folder.refused(&from, &["--schema", "x double"], 1, &["line 2: \"1e400\" is no double"]);
-    folder.refused(&from, &["--schema", "x float"], 1, &["line 2: \"1e400\" is no float"]);
+    folder.refused(&from, &["--schema", "x double"], 1, &["line 2: \"1e400\" is not a double"]);
+    folder.refused(&from, &["--schema", "x float"], 1, &["line 2: \"1e400\" is not a float"]);
     let from = folder.write("infinite.csv", "x\n-inf\ninfinity\n");
     assert_eq!(folder.copied(&from, &["--schema", "x double"]).1.len(), 2);
     // Quotes around nothing are nothing, but in text.
@@ -209,15 +227,21 @@ fn what_is_no_table_is_refused_and_leaves_nothing() {
     refused(&text("many.csv", b"a,b\n1,\"x\ny\"\n1,2,3\n"), &["line 4: 3 fields"]);
     refused(&text("open.csv", b"a,b\n1,\"x\n"), &["line 2: a quote that is not closed"]);
     refused(&text("behind.csv", b"a,b\n1,\"x\"y\n"), &["line 2: text after a closing quote"]);
-    refused(&text("bytes.csv", b"a,b\n1,x\n2,\xff\n"), &["line 3: bytes that are not UTF-8", "byte 10"]);
+    refused(
+        &text("bytes.csv", b"a,b\n1,x\n2,\xff\n"),
+        &["line 3: bytes that are not UTF-8", "byte 10", "iconv"],
+    );
     refused(&text("returns.csv", b"a,b\r1,2\r3,4\r"), &["line 1: carriage returns", "tr "]);
     refused(&text("one_return.csv", b"a,\"b\rb\"\r1,2\r\n3,4\n"), &["line 1: "]);
     refused(
         &text("longer.csv", b"a,b\n1,2\n3,4,5\n"),
         &["line 3: 3 fields", "--schema", "--short-rows null"],
     );
-    refused(&text("object.jsonl", b"{\"a\":1}\n[1]\n"), &["line 2", "is no object", "jq"]);
-    refused(&text("pretty.jsonl", b"{\n  \"a\": 1\n}\n"), &["line 1", "an object ends on its line", "jq"]);
+    refused(&text("object.jsonl", b"{\"a\":1}\n[1]\n"), &["line 2", "is not an object", "jq"]);
+    refused(
+        &text("pretty.jsonl", b"{\n  \"a\": 1\n}\n"),
+        &["line 1", "each object must end on its line", "jq"],
+    );
     refused(&text("broken.jsonl", b"{\"a\":1}\n{\"a\":}\n"), &["broken.jsonl: line 2", "character 6"]);
     refused(&text("bytes.jsonl", b"{\"a\":\"\xff\"}\n"), &["line 1: bytes that are not UTF-8", "byte 6"]);
     refused(
@@ -254,7 +278,7 @@ fn what_is_no_table_is_refused_and_leaves_nothing() {
         &common::data("one.parquet"),
         &["--delimiter", ";"],
         2,
-        &["--delimiter is for CSV and JSON lines"],
+        &["--delimiter is for CSV, TSV and JSON lines"],
     );
     folder.refused(&common::data("one.parquet"), &["--from", "csv"], 1, &["UTF-8"]);
 }
@@ -268,7 +292,7 @@ fn values_beyond_the_sample() {
     (0..rows).for_each(|row| text += &format!("{row},{}\n", 100 + row % 800));
     text += "1.5,010\n";
     let from = folder.write("a.csv", text);
-    let line = format!("line {}: \"1.5\" is no bigint", rows + 2);
+    let line = format!("line {}: \"1.5\" is not a bigint", rows + 2);
     folder.refused(&from, &[], 1, &[&line, "--infer-all", "--schema", "column n"]);
     let to = folder.path("to.parquet");
     run(["copy", &from, &to, "--infer-all", "--quiet"]).succeeded();
@@ -318,7 +342,7 @@ fn json_lines() {
         1,
         &[
             "line 2: an object, where the lines before have a number",
-            "text alone holds both",
+            "only text holds both",
             "column a",
             "--schema",
         ],
@@ -343,16 +367,19 @@ fn json_lines() {
         &from,
         &["--schema", "a text, m text, d int"],
         1,
-        &["line 1: \"12.50\" is no int", "column d"],
+        &["line 1: \"12.50\" is not an int", "column d"],
     );
     // No digit is lost without a word.
     for (number, said) in [
-        ("18446744073709551615", "is beyond 64 bits with a sign"),
+        ("18446744073709551615", "does not fit a signed integer of 64 bits"),
         (
             "18446744073709551616",
-            "\"18446744073709551616\" is beyond 64 bits with a sign, and text alone holds it",
+            "\"18446744073709551616\" does not fit a signed integer of 64 bits; only text holds it",
         ),
-        ("-9007199254740993, \"b\": 0.5}\n{\"a\": 0.5", "no type but text holds all of the numbers exactly"),
+        (
+            "-9007199254740993, \"b\": 0.5}\n{\"a\": 0.5",
+            "a number: only text holds all of the numbers exactly",
+        ),
     ] {
         let from = folder.write("large.jsonl", format!("{{\"a\":{number}}}\n"));
         folder.refused(&from, &[], 1, &[said, "column a"]);

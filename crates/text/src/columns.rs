@@ -253,7 +253,7 @@ impl Parser<'_> {
             "map" => {
                 self.expect('<')?;
                 let ColumnType::Scalar(key) = self.column_type(depth + 1)? else {
-                    return Err("the keys of a map are text, or what is written as text".to_string());
+                    return Err("the keys of a map must have a scalar type, such as text".to_string());
                 };
                 self.expect(',')?;
                 let value = self.column_type(depth + 1)?;
@@ -290,7 +290,7 @@ impl Parser<'_> {
                     [] | [3] => TimeUnit::Millis,
                     [6] => TimeUnit::Micros,
                     [9] => TimeUnit::Nanos,
-                    _ => return Err(format!("{word} has 3, 6 or 9 digits of seconds: {word}(6)")),
+                    _ => return Err(format!("{word} takes 3, 6 or 9 digits after the second: {word}(6)")),
                 };
                 Scalar::Timestamp { unit, is_instant: word == "timestamp" }
             }
@@ -299,17 +299,17 @@ impl Parser<'_> {
                 [precision @ 1..=38] => Scalar::Decimal { precision, scale: 0 },
                 _ => {
                     return Err(
-                        "a decimal has its digits, up to 38, and those after the point: decimal(12, 2)"
+                        "a decimal needs its number of digits, at most 38, and of those after the point: decimal(12, 2)"
                             .into(),
                     );
                 }
             },
             "varint" | "inet" | "duration" | "counter" | "tuple" | "vector" => {
-                return Err(format!("{word} is no type of a Parquet file; text holds it"));
+                return Err(format!("{word} is not a type of a Parquet file; text can hold it"));
             }
             other => {
                 return Err(format!(
-                    "there is no type {other}; there are boolean, tinyint, smallint, int, bigint, float, double, decimal(p, s), text, \
+                    "there is no type {other}; known types are boolean, tinyint, smallint, int, bigint, float, double, decimal(p, s), text, \
                      blob, uuid, date, time, timestamp, timestamp(6), timestamp(9), localtimestamp(3, 6 or 9), list<…>, map<…, …> and \
                      struct<name type, …>"
                 ));
@@ -361,7 +361,7 @@ impl Parser<'_> {
         let found: String = self.rest.chars().take(20).collect();
         match found.is_empty() {
             true => format!("{wanted} is missing at the end"),
-            false => format!("{wanted} should stand before {found:?}"),
+            false => format!("{wanted} is expected before {found:?}"),
         }
     }
 }
@@ -394,13 +394,13 @@ mod tests {
         for (text, said) in [
             ("", "a name is missing at the end"),
             ("a", "a type is missing at the end"),
-            ("a int b text", "a comma should stand before \"b text\""),
+            ("a int b text", "a comma is expected before \"b text\""),
             ("a int, a text", "the name \"a\" appears twice"),
             ("a list<int", "'>' is missing at the end"),
-            ("a varint", "varint is no type of a Parquet file"),
-            ("a integer", "there is no type integer; there are boolean"),
-            ("a decimal", "a decimal has its digits"),
-            ("a decimal(2, 3)", "a decimal has its digits"),
+            ("a varint", "varint is not a type of a Parquet file"),
+            ("a integer", "there is no type integer; known types are boolean"),
+            ("a decimal", "a decimal needs its number of digits"),
+            ("a decimal(2, 3)", "a decimal needs its number of digits"),
             ("a timestamp(4)", "3, 6 or 9 digits"),
             ("\"a int", "a quote is not closed"),
             ("m map<list<int>, int>", "the keys of a map"),

@@ -66,7 +66,8 @@ pub enum Quote {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Header {
     /// It does if none of its fields is a number, a date, true or false; with [`TextOptions::schema`], if all of them
-    /// are names in the schema. A first row with a repeated field is ambiguous: an error.
+    /// are names in the schema. A first row with a repeated field, or with some names in the schema and others that are
+    /// not, is ambiguous: an error.
     #[default]
     Auto,
     /// It does. A repeated name gets a number, and a missing one is `column` with its number.
@@ -136,7 +137,7 @@ impl TextOptions {
     /// `Misuse`, naming the option.
     pub fn check(&self, format: Format) -> Result<()> {
         let is_character = |byte: u8| matches!(byte, 1..=9 | 11 | 12 | 14..=127);
-        let needed = "one character of ASCII is needed, that ends no line";
+        let needed = "it must be one ASCII character, and not a line end";
         let Some((delimiter, quote)) = self.separators(format) else { return Ok(()) };
         if delimiter.is_some_and(|delimiter| !is_character(delimiter)) {
             return Err(Error::option("delimiter", needed));
@@ -145,7 +146,7 @@ impl TextOptions {
             return Err(Error::option("quote", needed));
         }
         if delimiter.is_some() && delimiter == quote {
-            return Err(Error::option("delimiter", "the same character as the quote"));
+            return Err(Error::option("delimiter", "it is the same character as the quote"));
         }
         Ok(())
     }

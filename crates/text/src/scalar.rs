@@ -1,5 +1,7 @@
 //! Types of values in text, given or inferred.
 
+use alloc::format;
+use alloc::string::String;
 use core::fmt;
 
 use marquetry_parquet::schema::{FieldType, LogicalType, PhysicalType, TimeUnit};
@@ -80,6 +82,14 @@ impl Scalar {
             }
         };
         FieldType::Leaf(physical, logical)
+    }
+}
+
+impl Scalar {
+    /// The type with its article, for messages: `an int`.
+    pub(crate) fn with_article(self) -> String {
+        let article = if self == Scalar::Integer(32) { "an" } else { "a" };
+        format!("{article} {self}")
     }
 }
 

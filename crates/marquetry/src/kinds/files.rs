@@ -1,9 +1,10 @@
 //! Paths: files, directories and patterns.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Detail, Error, Result};
 use marquetry_tables::files::Files;
 use marquetry_tables::parquet::{NewParquetDirectory, NewParquetFile};
 use marquetry_tables::text::{Format, NewTextFile};
@@ -65,14 +66,21 @@ fn open_files(addresses: &[Address], options: &SourceOptions) -> Result<Arc<dyn 
     let mut paths = Vec::new();
     for address in addresses {
         let path = path(address).unwrap_or(Path::new("-"));
-        let is_stdin = path == Path::new("-") || path == Path::new("/dev/stdin");
-        if is_stdin && !options.files.formats.iter().any(|format| format.is_of(path)) {
-            let what = "a Parquet file is read from its end, so it cannot come from standard input: write it to a file first";
-            return Err(Error::misuse(what));
+        if is_read_once(path) && !options.files.formats.iter().any(|format| format.is_of(path)) {
+            let is_stdin = path == Path::new("-") || path == Path::new("/dev/stdin");
+            let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
+            let what = "a Parquet file is read from its end, so it cannot come from a pipe: write it to a file first";
+            let error = Error::misuse(what).with(Detail::AdmittedBy(&["formats"]));
+            return Err(error.at(|place| place.object = Some(name)));
         }
         paths.push(path);
     }
     Ok(Arc::new(Files::open(paths, &options.files)?))
+}
+
+/// Whether a path leads to what is neither a file nor a directory, such as a pipe.
+fn is_read_once(path: &Path) -> bool {
+    path == Path::new("-") || fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 fn open_text(

@@ -31,14 +31,14 @@ pub(super) fn check(table: &Table, format: Format, nested_as_json: bool) -> Resu
         let nested: Vec<String> = schema.children(0).filter(is_nested).map(name).collect();
         if !nested.is_empty() {
             let nested = nested.join(", ");
-            let what = format!("{} has no nested columns, and JSON lines have: {nested}", name_of(format));
+            let what = format!("{} cannot hold nested columns ({nested}); JSON lines can", name_of(format));
             wrong.push(Error::conversion(what));
         }
     }
     let mut seen = BTreeSet::new();
     for name in schema.children(0).map(name) {
         if format == Format::Tsv && name.contains(['\t', '\n', '\r']) {
-            let what = format!("TSV has no quotes, and a name has a tab or a line end: {name:?}");
+            let what = format!("TSV has no quotes, but a name contains a tab or a line end: {name:?}");
             wrong.push(Error::conversion(what));
         }
         if !seen.insert(name.clone()) {

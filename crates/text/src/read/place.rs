@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Error, Price, Result};
+use marquetry_base::{Budget, Detail, Error, Price, Result};
 use marquetry_kernels::utf8;
 
 /// The price of counting lines and checking UTF-8.
@@ -67,7 +67,7 @@ impl Place {
             if let Some(wrong) = utf8::error_at(part) {
                 let line = self.line() + line_ends(&part[..wrong]);
                 let offset = offset + u64_of(self.at + wrong);
-                return Err(at_line(line, Error::corrupt("bytes that are not UTF-8")).at_offset(offset));
+                return Err(at_line(line, Error::corrupt(NOT_UTF8).with(Detail::NotUtf8)).at_offset(offset));
             }
             self.lines += line_ends(part);
             budget.charge(CHECK_PRICE, part.len(), 0);
@@ -84,6 +84,9 @@ impl Place {
         self.at -= by;
     }
 }
+
+/// No encoding is guessed: the same bytes are valid text in several.
+const NOT_UTF8: &str = "bytes that are not UTF-8 (if it is Latin-1, `iconv -f LATIN1 -t UTF-8` converts it)";
 
 /// Line feeds.
 pub(super) fn line_ends(text: &[u8]) -> u64 {

@@ -241,7 +241,7 @@ fn headers_and_delimiters_are_guessed() {
         TextOptions { schema: Some("b text, A bigint".parse().unwrap()), ..TextOptions::default() };
     check("a,b\n007,x\n", Format::Csv, &options, "b text, A bigint", &["x|7"]);
     options.header = Header::Yes;
-    refused("a,c\n", Format::Csv, &options, "its column \"b\" is missing from the header");
+    refused("a,c\n", Format::Csv, &options, "the header has \"c\" where the schema has \"b\"");
     options.schema = Some("a text".parse().unwrap());
     refused("a,c\n", Format::Csv, &options, "the header's column \"c\" is missing from it");
 }
@@ -265,7 +265,7 @@ fn what_is_wrong_in_delimited_text_is_told_with_its_line() {
     csv(&format!("\n\n{}\n", "x".repeat(65_536)), "line 3: a name of 65536 bytes");
     csv(&format!("{}1\n", "1,".repeat(100_000)), "line 1: a row of 100001 fields");
     let given = TextOptions { schema: Some("a int, b text".parse().unwrap()), ..TextOptions::default() };
-    let error = refused("1,x\n\n2,\"\n\"\ny,z\n", Format::Csv, &given, "line 5: \"y\" is no int");
+    let error = refused("1,x\n\n2,\"\n\"\ny,z\n", Format::Csv, &given, "line 5: \"y\" is not an int");
     assert_eq!(error.place().column.as_deref(), Some("a"));
     refused("1,x,3\n", Format::Csv, &given, "line 1: 3 fields, where the schema has 2 columns");
     let long = format!("1,\"{}\"\n", "x".repeat(200));
@@ -316,16 +316,16 @@ fn what_is_wrong_in_json_lines_is_told_with_its_line() {
     let options = TextOptions::default();
     let lines = |text: &str, said: &str| refused(text, Format::JsonLines, &options, said);
     lines("\n", "it has no field");
-    lines("{\"a\":1}\n[1]\n", "line 2: \"[1]\" is no object: each line is one; `jq");
-    lines(&format!("{}5", " ".repeat(100)), "line 1: \"5\" is no object");
-    lines("{\n", "line 1: an object that does not end, at its character 2; an object ends on its line");
+    lines("{\"a\":1}\n[1]\n", "line 2: \"[1]\" is not an object; each line must be one; `jq");
+    lines(&format!("{}5", " ".repeat(100)), "line 1: \"5\" is not an object");
+    lines("{\n", "line 1: an object that does not end, at its character 2; each object must end on its line");
     lines("{\"a\":1}\n\n{\"a\":}\n", "line 3: expected a value, at its character 6");
     let clash =
         lines("{\"a\":{\"b\":1}}\n{\"a\":{\"b\":\"x\"}}\n", "line 2: a string, where the lines before");
     assert_eq!(clash.place().column.as_deref(), Some("a.b"));
     assert_eq!(clash.detail(), Some(Detail::AdmittedBy(&["schema"])));
-    lines("{\"a\":9007199254740993}\n{\"a\":1.5}\n", "line 2: a number, and no type but text");
-    lines("{\"a\":18446744073709551615}\n", "beyond 64 bits");
+    lines("{\"a\":9007199254740993}\n{\"a\":1.5}\n", "line 2: a number: only text holds all");
+    lines("{\"a\":18446744073709551615}\n", "does not fit a signed integer of 64 bits");
     lines("{\"a\":1e400}\n", "too large for a double");
     lines("{\"a\":{}}\n", "objects without a field");
     lines("{\"a\":1,\"a\":2}\n", "line 1: a field that comes twice");
@@ -336,7 +336,7 @@ fn what_is_wrong_in_json_lines_is_told_with_its_line() {
         "{\"a\":1}\n{\"a\":{\"b\":1}}\n",
         Format::JsonLines,
         &given,
-        "line 2: \"{\\\"b\\\":1}\" is no int",
+        "line 2: \"{\\\"b\\\":1}\" is not an int",
     );
     refused("{\"b\":1}\n", Format::JsonLines, &given, "line 1: the field \"b\" is missing from the schema");
     let some = TextOptions { infer_bytes: 1, ..TextOptions::default() };

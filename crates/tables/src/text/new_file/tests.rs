@@ -281,7 +281,7 @@ fn nested_columns_are_for_json_lines() {
         assert_eq!(error.kind(), ErrorKind::Conversion);
         // All of them at once.
         assert!(
-            error.message().ends_with("has no nested columns, and JSON lines have: tags, place"),
+            error.message().ends_with("cannot hold nested columns (tags, place); JSON lines can"),
             "{error}"
         );
         assert_eq!(error.place().object.as_deref(), Some("rows"));
@@ -307,7 +307,10 @@ fn what_is_wrong_with_names_is_said_at_once() {
     let schema = Schema::of_fields(&[FieldDef::new("a\tb", int()), FieldDef::new("tags", list)]).unwrap();
     let table = Table::new("rows", Arc::new(schema));
     let error = fit::check(&table, Format::Tsv, false).unwrap_err();
-    assert!(error.message().contains("has a tab") && error.message().contains("nested columns"), "{error}");
+    assert!(
+        error.message().contains("contains a tab") && error.message().contains("nested columns"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -303,7 +303,11 @@ impl Rows {
         };
         let field = strip.field(&self.form.dialect, text, row, column.field);
         let line = strip.line + line_ends(&text[strip.start(0)..strip.start(row)]);
-        let error = Error::conversion(alloc::format!("{} is no {}", shown(field.text), column.scalar));
+        let error = Error::conversion(alloc::format!(
+            "{} is not {}",
+            shown(field.text),
+            column.scalar.with_article()
+        ));
         let error = error.at(|place| place.column = Some(column.name.clone()));
         // The sample suggested the type.
         at_line(

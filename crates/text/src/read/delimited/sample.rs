@@ -103,8 +103,9 @@ struct Naming {
     too_long: Option<usize>,
     /// No field is a number, a date or a truth value.
     is_text: bool,
-    /// All fields are names in the given schema.
+    /// All fields are names in the given schema; some are.
     is_known: bool,
+    has_known: bool,
     seen: BTreeSet<String>,
     twice: Option<String>,
     /// Whether it is a header, once known.
@@ -382,7 +383,7 @@ impl Sampler {
                 self.state = State::End;
                 Ok(())
             }
-            None => Err(Error::corrupt("it has no row, so its columns are not known")
+            None => Err(Error::corrupt("it has no rows, so its columns are not known")
                 .with(Detail::AdmittedBy(&["schema"]))),
         }
     }
@@ -411,6 +412,12 @@ impl Sampler {
                 (Header::Auto, Some(_)) => naming.is_known,
                 (Header::Auto, None) => naming.is_text,
             };
+            if let (false, Header::Auto, Some(schema)) =
+                (is_header, self.options.header, &self.options.schema)
+                && let Some(error) = naming.almost_header(schema)
+            {
+                return Err(at_line(line, error));
+            }
             if let (true, Some(bytes)) = (is_header, naming.too_long) {
                 let what =
                     format!("a name of {bytes} bytes, more than {NAME_BYTES_MAX} (is a line end missing?)");
@@ -539,12 +546,30 @@ impl Naming {
             return Ok(());
         }
         let name = String::from_utf8_lossy(&name).into_owned();
-        self.is_known &= known.is_some_and(|known| known.contains(&name.to_ascii_lowercase()));
+        let is_known = known.is_some_and(|known| known.contains(&name.to_ascii_lowercase()));
+        self.is_known &= is_known;
+        self.has_known |= is_known;
         if !self.seen.insert(name.clone()) && self.twice.is_none() {
             self.twice = Some(name.clone());
         }
         self.given.push(name);
         Ok(())
+    }
+
+    /// The error for a first row with some names of the given schema, and others: probably a header that differs from it.
+    #[cold]
+    fn almost_header(&self, schema: &Columns) -> Option<Error> {
+        let own: BTreeSet<String> = self.given.iter().map(|name| name.to_ascii_lowercase()).collect();
+        let known = lower_names(schema);
+        let found = self.given.iter().find(|name| !known.contains(&name.to_ascii_lowercase()));
+        let found = shown(found.filter(|_| self.has_known)?.as_bytes());
+        let missing =
+            schema.as_slice().iter().find(|column| !own.contains(&column.name.to_ascii_lowercase()));
+        let what = match missing {
+            Some(missing) => format!("the header has {found} where the schema has {:?}", missing.name),
+            None => format!("the header's column {found} is missing from the schema"),
+        };
+        Some(Error::corrupt(what).with(Detail::AdmittedBy(&["schema", "header"])))
     }
 
     /// Names the next column. Without a name in the header it is named by its number; a repeated name gets a number,
@@ -626,9 +651,7 @@ impl Sample {
             };
             let known = || exact.get(name).or_else(|| lower.get(&name.to_ascii_lowercase())).copied();
             let field = if self.has_header { known() } else { Some(at) };
-            let field = field.ok_or_else(|| {
-                Error::option("schema", format!("its column {name:?} is missing from the header"))
-            })?;
+            let field = field.ok_or_else(|| self.missing(name, schema))?;
             if let Some(taken) = taken.get_mut(field) {
                 *taken = true;
             }
@@ -643,6 +666,22 @@ impl Sample {
             None => Ok(columns),
         }
     }
+
+    /// The error for a column of the schema that is missing from the header, which may have another one instead.
+    #[cold]
+    fn missing(&self, name: &str, schema: &Columns) -> Error {
+        let known = lower_names(schema);
+        let other = self.names.iter().find(|other| !known.contains(&other.to_ascii_lowercase()));
+        let what = match other {
+            Some(other) => format!("the header has {other:?} where the schema has {name:?}"),
+            None => format!("its column {name:?} is missing from the header"),
+        };
+        Error::option("schema", what)
+    }
+}
+
+fn lower_names(schema: &Columns) -> BTreeSet<String> {
+    schema.as_slice().iter().map(|column| column.name.to_ascii_lowercase()).collect()
 }
 
 impl Form {

@@ -167,7 +167,7 @@ impl Lines {
         match text[..text.len().min(64)].trim_ascii_start().first() {
             None | Some(b'{') => Ok(()),
             Some(first) => {
-                let hint = if *first == b'[' { "; `jq -c '.[]'` makes lines of an array" } else { "" };
+                let hint = if *first == b'[' { "; `jq -c '.[]'` turns an array into lines" } else { "" };
                 Err(no_object(text, hint))
             }
         }
@@ -177,7 +177,7 @@ impl Lines {
     #[cold]
     fn refused(&self, wrong: &Wrong) -> Error {
         let hint = match wrong.is_end {
-            true => "; an object ends on its line: `jq -c .` makes lines of others",
+            true => "; each object must end on its line: `jq -c .` puts it there",
             false => "",
         };
         let character = wrong.at - self.start + 1;
@@ -187,5 +187,8 @@ impl Lines {
 
 #[cold]
 fn no_object(text: &[u8], hint: &str) -> Error {
-    Error::corrupt(format!("{} is no object: each line is one{hint}", shown(text.trim_ascii_start())))
+    Error::corrupt(format!(
+        "{} is not an object; each line must be one{hint}",
+        shown(text.trim_ascii_start())
+    ))
 }

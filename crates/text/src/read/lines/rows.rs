@@ -444,7 +444,7 @@ impl Rows {
                         kept(self.shredder.value(field, Value::Double(value)))
                     }
                     _ => {
-                        let what = format!("{} is no double, and text alone holds it", shown(number));
+                        let what = format!("{} does not fit a double; only text holds it", shown(number));
                         Err(self.refused(field, what))
                     }
                 }
@@ -480,17 +480,17 @@ impl Rows {
 
     #[cold]
     fn no_value(&self, field: usize, scalar: Scalar, text: &[u8]) -> Error {
-        self.refused(field, format!("{} is no {scalar}", shown(text)))
+        self.refused(field, format!("{} is not {}", shown(text), scalar.with_article()))
     }
 
     #[cold]
     fn misfit(&self, field: usize, found: &str) -> Error {
         let wanted = match self.plans.get(field) {
-            Some(Plan::Leaf(scalar)) => scalar.to_string(),
-            Some(Plan::List { .. }) => "list".to_string(),
-            _ => "object".to_string(),
+            Some(Plan::Leaf(scalar)) => scalar.with_article(),
+            Some(Plan::List { .. }) => "a list".to_string(),
+            _ => "an object".to_string(),
         };
-        self.refused(field, format!("{found}, where {wanted} is to be"))
+        self.refused(field, format!("{found}, where {wanted} is expected"))
     }
 
     #[cold]

@@ -200,12 +200,13 @@ impl Sampler {
                     }
                     Some(None) => {
                         let number = shown(number);
-                        let what = format!("{number} is beyond 64 bits with a sign, and text alone holds it");
+                        let what =
+                            format!("{number} does not fit a signed integer of 64 bits; only text holds it");
                         return Err(self.located(Error::conversion(what)));
                     }
                     None if parse::is_too_large(number) => {
                         let number = shown(number);
-                        let what = format!("{number} is too large for a double, and text alone holds it");
+                        let what = format!("{number} is too large for a double; only text holds it");
                         return Err(self.located(Error::conversion(what)));
                     }
                     None => self.scalar(node, "a number", Node::Number, Kinds::see_double)?,
@@ -274,7 +275,7 @@ impl Sampler {
     /// Begins an object or an array.
     fn start(&mut self, at: usize, is_list: bool) -> Result<()> {
         if self.open.len() == DEPTH_MAX {
-            let what = format!("values in each other, more than {DEPTH_MAX} deep: the recursion limit");
+            let what = format!("values nested more than {DEPTH_MAX} deep: the recursion limit");
             return Err(Error::unsupported(what));
         }
         let next = self.sample.nodes.len();
@@ -338,7 +339,7 @@ impl Sampler {
         self.missing += u64_of(all.saturating_sub(open.fields));
         if self.missing > MISSING_MIN + MISSING_PER_VALUE * self.values {
             let what = format!(
-                "objects with ever new fields, {} by now: what data name are the keys of a map, as a schema can tell",
+                "objects with ever new fields, {} so far: if these names are data, a schema can declare a map",
                 fields.list.len()
             );
             return Err(self.located(Error::conversion(what)));
@@ -350,8 +351,8 @@ impl Sampler {
 #[cold]
 fn clash(before: &str, words: &str) -> Error {
     let what = match before == words {
-        true => format!("{words}, and no type but text holds all of the numbers exactly"),
-        false => format!("{words}, where the lines before have {before}, and text alone holds both"),
+        true => format!("{words}: only text holds all of the numbers exactly"),
+        false => format!("{words}, where the lines before have {before}: only text holds both"),
     };
     Error::conversion(what).with(Detail::AdmittedBy(&["schema"]))
 }
