@@ -73,6 +73,7 @@ fn meant(group: OptionGroup) -> &'static str {
         OptionGroup::CqlText => "CQL text: --to cql",
         OptionGroup::Cluster => "tables of a cluster",
         OptionGroup::Text => "writing CSV and JSON lines",
+        OptionGroup::Verify => "files and directories, which can be read again before they appear",
         OptionGroup::Overwrite => "writing Parquet files, CSV and JSON lines",
         _ => "writing Parquet files, text and CQL",
     }
