@@ -141,8 +141,8 @@ fn options_that_are_for_something_else() {
     // All that is wrong is said at once, each by its option.
     let wrong = ["--encoding", "nobody=PLAIN", "--bloom", "nothing,none", "--partition-by", "nowhere"];
     let wanted = [
-        "--partition-by: there is no column nowhere; columns are a, b; ",
-        "--encoding: there is no column nobody; --bloom: there is no column nothing; --bloom: there is no column none",
+        "--partition-by: there is no column \"nowhere\"; its columns are a, b; --encoding: there is no column \"nobody\"; ",
+        "--bloom: there is no column \"nothing\"; --bloom: there is no column \"none\"",
     ];
     copy(&one, &format!("{to}.d/"), &wrong).failed(2, &wanted);
     assert!(names(folder.path()).is_empty());
@@ -229,7 +229,7 @@ fn bloom_filters_that_are_asked_for() {
 fn bloom_filters_that_cannot_be() {
     let (folder, to) = folder();
     let from = data("types.parquet");
-    copy(&from, &to, &["--bloom", "nobody"]).failed(2, &["--bloom: there is no column nobody"]);
+    copy(&from, &to, &["--bloom", "nobody"]).failed(2, &["--bloom: there is no column \"nobody\""]);
     copy(&from, &to, &["--bloom", "flag"]).failed(2, &["a Bloom filter of BOOLEAN", "flag"]);
     copy(&from, &to, &["--bloom", "id,"]).failed(2, &["--bloom: 'id,': a name is empty"]);
     for share in ["0", "1", "-1", "2.5", "NaN"] {

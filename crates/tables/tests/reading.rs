@@ -39,7 +39,7 @@ impl Made {
     fn new(rows: &[i32], is_known: bool) -> Made {
         let piece = |(number, rows): (usize, &i32)| {
             let mut piece = Piece::of(format!("piece {number}"));
-            piece.rows = is_known.then_some(*rows as u64);
+            piece.rows = u64::try_from(*rows).ok().filter(|_| is_known);
             piece
         };
         Made {
@@ -218,7 +218,7 @@ fn rows_are_numbered_for_sources_that_do_not() {
     made.pieces[1] = Piece::of("piece 0");
     made.pieces[1].first_row = Some(4);
     let source = made.source();
-    let wanted = |n: i32| ("piece 0".to_string(), n as u64, n);
+    let wanted = |n: i32| ("piece 0".to_string(), u64::try_from(n).unwrap(), n);
     for threads in [0, 2] {
         assert!(rows_of(&source, threads).into_iter().eq((0..9).map(wanted)));
         let some = project(&source, &ColumnPath::parse_list("n").unwrap()).unwrap();
