@@ -219,7 +219,12 @@ impl FileArgs {
                 0 => String::new(),
                 retries => format!("{} sent again", thousands(retries)),
             };
-            return Ok(super::summary(written.rows, &format!("loaded into {}", printable(name)), started, &again));
+            return Ok(super::summary(
+                written.rows,
+                &format!("loaded into {}", printable(name)),
+                started,
+                &again,
+            ));
         }
         let mut what = format!("written to {}: ", printable(name));
         if target.takes(OptionGroup::Directory) {
