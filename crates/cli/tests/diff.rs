@@ -81,5 +81,5 @@ fn text_is_compared_with_its_parquet_copy() {
         run([&["diff", one, two, "--from", "csv"][..], &short].concat()).succeeded();
     }
     let refused = run([&["diff", &parquet, &parquet][..], &short].concat());
-    refused.failed(2, &["--short-rows is for CSV and JSON lines"]);
+    refused.failed(2, &["--short-rows is for CSV, TSV and JSON lines"]);
 }

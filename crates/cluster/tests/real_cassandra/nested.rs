@@ -192,8 +192,10 @@ fn types_that_differ(server: &Server) {
     ] {
         server.run(&format!("CREATE TYPE cluster_test.differ_by_group_key ({fields})"));
         let error = cluster.create_table(mapping.table(), mapping.types()).unwrap_err();
-        let message =
-            format!("the type differ_by_group_key exists with a different definition: {difference}");
+        let message = format!(
+            "the type differ_by_group_key exists with a different definition: {difference}; \
+             drop it first, or choose another name for the table"
+        );
         assert_eq!(error.to_string(), message);
         server.run("DROP TYPE cluster_test.differ_by_group_key");
     }
