@@ -484,9 +484,9 @@ fn all_misfits_are_said_at_once() {
     options.key = Some(KeySpec::parse("fine, gone, n, away").unwrap());
     let error = Mapping::new(&schema.schema, TableName::parse("t").unwrap(), &options).unwrap_err();
     let expected = [
+        "missing from the table: nowhere",
         "the table has int there, the values are bigint (column n)",
         "the table has bigint there, the values are int (column flat)",
-        "the table has no such column (column nowhere)",
         "the type p of the table has no field x (column c)",
         "the table has text there, the values are int (column c.a)",
         "the table has map<int, int> there, the values are a list (column c.b)",
