@@ -1,5 +1,6 @@
 //! Names in messages.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt::Display;
 
@@ -7,9 +8,10 @@ use core::fmt::Display;
 pub(super) fn list(names: impl IntoIterator<Item = impl Display>) -> String {
     const NAMES_MAX: usize = 20;
     let mut text = String::new();
-    for (at, name) in names.into_iter().enumerate() {
+    let mut names = names.into_iter().enumerate();
+    while let Some((at, name)) = names.next() {
         if at == NAMES_MAX {
-            text.push_str(", …");
+            text.push_str(&format!(", and {} more", 1 + names.count()));
             break;
         }
         text.push_str(if at == 0 { "" } else { ", " });

@@ -496,10 +496,10 @@ fn all_misfits_are_said_at_once() {
     ];
     assert_eq!(error.to_string(), expected.join("; "));
     assert_eq!(error.kind(), ErrorKind::Conversion);
-    // Of many, the first hundred.
+    // Of many, the first ones.
     let many: Vec<_> = (0..300).map(|at| int(&format!("c{at}"))).collect();
     let error = Mapping::new(&metadata(&many).schema, TableName::parse("t").unwrap(), &options).unwrap_err();
-    assert!(error.message().ends_with("(column c98); and 204 more"), "{error}");
+    assert!(error.message().contains("c18, c19, and 280 more; the table has int there"), "{error}");
 }
 
 #[test]
