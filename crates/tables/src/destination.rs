@@ -104,7 +104,9 @@ pub trait Destination: Send {
     ///
     /// # Errors
     ///
-    /// The reason why it cannot; then nothing is left.
+    /// The reason why it cannot; then nothing is left. There is one exception, which the message states: files that
+    /// are complete, on disk and in place, in a directory that could not be synced, so that their name may not survive
+    /// a power failure.
     fn commit(&mut self) -> Result<()> {
         Ok(())
     }

@@ -11,7 +11,8 @@ use marquetry_base::{Detail, Result};
 use crate::failure::about;
 
 use super::write::{
-    NewFile, beside, cannot_write, directory, followed, is_hidden_name, nameless, sync_directory, take_access,
+    NewFile, beside, cannot_write, directory, followed, in_place, lock_new, nameless, remove_abandoned,
+    sync_directory, take_access,
 };
 
 /// A directory of files that appears under its name only once all of them are complete.
@@ -101,7 +102,10 @@ impl NewDirectory {
             let missing = format!("there is no directory {}", directory(&path).display());
             return Err(refused(missing).with(Detail::NotFound));
         }
-        remove_abandoned(&path, extensions);
+        // What has anything else in it is not this code's.
+        remove_abandoned(&path, |hidden, kind| {
+            kind.is_dir() && matches!(first_other(hidden, true, extensions), Ok(None))
+        });
         let (waiting, waiting_max) = (Vec::new(), files_max() / 2);
         let (made, kept, like) = (BTreeSet::new(), Vec::new(), first_file(&path));
         Ok(NewDirectory { path, name, waiting, waiting_max, hidden: None, made, kept, like })
@@ -173,9 +177,11 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also if something has appeared at its path meanwhile.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also if something has appeared at its path meanwhile. Then
+    /// nothing is left; but if only the directory that it is in cannot be synced, it is in place and complete, and the
+    /// message says that its name may not survive a power failure.
     pub fn commit(mut self) -> Result<()> {
-        self.add().map_err(|error| match error.kind() {
+        let added = self.add().map_err(|error| match error.kind() {
             // Another process was faster.
             io::ErrorKind::DirectoryNotEmpty
             | io::ErrorKind::AlreadyExists
@@ -183,7 +189,8 @@ impl NewDirectory {
                 about(&self.name, NOT_EMPTY).with(Detail::AlreadyExists).caused_by(error)
             }
             _ => cannot_write(&self.name, error),
-        })
+        });
+        added.and_then(|()| in_place(&self.name, sync_directory(directory(&self.path))))
     }
 
     /// The same, but replaces an existing directory, if its contents are those that [`NewDirectory::create`] may
@@ -191,9 +198,10 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io).
+    /// As [`commit`](NewDirectory::commit)'s; then the existing directory stays.
     pub fn replace(mut self, extensions: &[&str]) -> Result<()> {
-        self.put(extensions).map_err(|error| cannot_write(&self.name, error))
+        self.put(extensions).map_err(|error| cannot_write(&self.name, error))?;
+        in_place(&self.name, sync_directory(directory(&self.path)))
     }
 
     fn add(&mut self) -> io::Result<()> {
@@ -201,7 +209,7 @@ impl NewDirectory {
         // It may replace an empty directory, and nothing else.
         fs::rename(&hidden, &self.path)?;
         self.hidden = None;
-        sync_directory(directory(&self.path))
+        Ok(())
     }
 
     fn put(&mut self, extensions: &[&str]) -> io::Result<()> {
@@ -224,11 +232,11 @@ impl NewDirectory {
         exchange(&hidden, &self.path)?;
         // The old directory has the hidden name now and is removed with this one, unless something was put there
         // since it was checked.
-        if let Some(other) = first_other(&hidden, true, extensions)? {
+        if let Some(other) = left_over(&hidden, extensions)? {
             exchange(&hidden, &self.path)?;
             return Err(meanwhile(&hidden, &other));
         }
-        sync_directory(directory(&self.path))
+        Ok(())
     }
 
     /// Puts all files into the hidden directory and syncs it.
@@ -274,7 +282,7 @@ impl NewDirectory {
             } else {
                 fs::create_dir(hidden)?
             }
-            lock_new(hidden)
+            lock_directory(hidden)
         })?;
         self.hidden = Some(Hidden { path: path.clone(), _lock: lock });
         Ok(path)
@@ -337,36 +345,13 @@ fn write_back(any: &fs::File) {
     let _ = any;
 }
 
-/// Locks a hidden directory that was just created. If it has gone, another process took it for abandoned.
-fn lock_new(hidden: &Path) -> io::Result<Option<fs::File>> {
-    let taken = || io::ErrorKind::AlreadyExists.into();
-    let lock = match fs::File::open(hidden) {
-        Ok(lock) => lock,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(taken()),
-        // Some systems cannot open directories.
-        Err(_) => return Ok(None),
-    };
-    match lock.try_lock() {
-        Ok(()) if fs::metadata(hidden).is_ok() => Ok(Some(lock)),
-        Ok(()) | Err(fs::TryLockError::WouldBlock) => Err(taken()),
-        Err(fs::TryLockError::Error(_)) => Ok(None),
-    }
-}
-
-/// Removes hidden directories for `path` whose processes were killed, if they contain only what such directories may.
-fn remove_abandoned(path: &Path, extensions: &[&str]) {
-    let Ok(entries) = fs::read_dir(directory(path)) else { return };
-    for entry in entries.flatten() {
-        let hidden = entry.path();
-        let is_free = || fs::File::open(&hidden).ok().filter(|lock| lock.try_lock().is_ok());
-        if is_hidden_name(&entry.file_name(), path)
-            && entry.file_type().is_ok_and(|kind| kind.is_dir())
-            && let Some(_lock) = is_free()
-            && matches!(first_other(&hidden, true, extensions), Ok(None))
-        {
-            // Nobody asked for this, so a failure is not reported.
-            let _ = fs::remove_dir_all(&hidden);
-        }
+/// Opens and locks a hidden directory that was just created; `None` where directories cannot be opened or locked.
+fn lock_directory(hidden: &Path) -> io::Result<Option<fs::File>> {
+    match fs::File::open(hidden) {
+        Ok(lock) => Ok(lock_new(&lock, hidden)?.then_some(lock)),
+        // Another process took it for abandoned.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => Ok(None),
     }
 }
 
@@ -445,6 +430,15 @@ fn first_other(path: &Path, replaces: bool, extensions: &[&str]) -> io::Result<O
         }
     }
     Ok(None)
+}
+
+/// The first entry of a directory that was replaced, and may not be. Its hidden name is not locked, so another process may
+/// take it for abandoned and remove it meanwhile; but only if it has no such entry.
+fn left_over(replaced: &Path, extensions: &[&str]) -> io::Result<Option<PathBuf>> {
+    match first_other(replaced, true, extensions) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found,
+    }
 }
 
 /// Something that is not replaced was put into a directory while its replacement was written.
@@ -560,7 +554,7 @@ mod tests {
         };
         make(".out.123-0.part", "x.parquet");
         make(".out.123-1.part", "notes.txt");
-        let busy = lock_new(&make(".out.123-2.part", "x.parquet")).unwrap();
+        let busy = lock_directory(&make(".out.123-2.part", "x.parquet")).unwrap();
         make(".other.123-0.part", "x.parquet");
         make(".out.old.123-0.part", "x.parquet");
         let mut new = NewDirectory::create(&path, false, &EXTENSIONS).unwrap();
@@ -674,6 +668,20 @@ mod tests {
         assert!(error.to_string().contains("notes.txt"), "{error}");
         drop(new);
         assert_eq!(tree(folder.path()), ["out/notes.txt:mine", "out/x.parquet:old"]);
+    }
+
+    /// The old directory has a hidden name without a lock for a moment.
+    #[test]
+    fn what_another_process_removes_is_not_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        let replaced = folder.path().join(".out.1-0.part");
+        fs::create_dir_all(replaced.join("a=1")).unwrap();
+        fs::write(replaced.join("a=1/x.parquet"), "old").unwrap();
+        assert_eq!(left_over(&replaced, &EXTENSIONS).unwrap(), None);
+        fs::write(replaced.join("a=1/notes.txt"), "mine").unwrap();
+        assert!(left_over(&replaced, &EXTENSIONS).unwrap().unwrap().ends_with("notes.txt"));
+        fs::remove_dir_all(&replaced).unwrap();
+        assert_eq!(left_over(&replaced, &EXTENSIONS).unwrap(), None);
     }
 
     #[cfg(unix)]

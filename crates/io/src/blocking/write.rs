@@ -11,14 +11,16 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Bytes, Error, Result};
 
 use super::{read_at, zeroed};
-use crate::failure::{about, failed};
+use crate::failure::{about, failed, said};
 use crate::sink::ByteSink;
 use crate::source::beyond_end;
 
 /// A file that appears under its name only once it is complete.
 ///
 /// Until then it has no name at all, where the system allows that (Linux, on most file systems), so that nothing is
-/// left of it whatever happens to the process. Elsewhere it has a hidden name in the same directory.
+/// left of it whatever happens to the process. Elsewhere, and at the moment when it replaces another file, it has a
+/// hidden name in the same directory. A process killed then leaves that hidden file, which readers skip and the next
+/// `NewFile` of that name removes.
 ///
 /// A symbolic link at that name is followed: the file appears where the link leads, and the link stays. A file that
 /// replaces another has its mode, and its owner and group if this process may give files to them; otherwise those who
@@ -31,6 +33,7 @@ pub struct NewFile {
     file: fs::File,
     /// Where it can be read.
     temporary: PathBuf,
+    /// Whether that is a hidden name. Then the file is locked, where files can be: its process lives.
     is_named: bool,
     path: PathBuf,
     name: String,
@@ -54,6 +57,7 @@ impl NewFile {
         if found.as_ref().is_some_and(|found| !found.is_file()) {
             return Err(about(&name, "it is neither a file nor a directory, and is not replaced"));
         }
+        remove_abandoned(&path, |_, kind| kind.is_file());
         let created = match nameless::create_in(directory(&path)) {
             Some((file, temporary)) => NewFile { file, temporary, is_named: false, path, name },
             None => NewFile::hidden(path, name)?,
@@ -65,7 +69,11 @@ impl NewFile {
 
     /// A file with a hidden name.
     fn hidden(path: PathBuf, name: String) -> Result<NewFile> {
-        let make = |hidden: &Path| OpenOptions::new().write(true).create_new(true).open(hidden);
+        let make = |hidden: &Path| {
+            let file = OpenOptions::new().write(true).create_new(true).open(hidden)?;
+            lock_new(&file, hidden)?;
+            Ok(file)
+        };
         let (file, temporary) = beside(&path, make).map_err(|error| cannot_write(&name, error))?;
         Ok(NewFile { file, temporary, is_named: true, path, name })
     }
@@ -116,18 +124,22 @@ impl NewFile {
     /// # Errors
     ///
     /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also if a file of that name exists. Then this file is
-    /// removed, unless it already has its name.
+    /// removed; but if only its directory cannot be synced, it is in place, complete and synced, and the message says
+    /// that its name may not survive a power failure.
     pub fn commit(mut self) -> Result<()> {
-        self.add().map_err(|error| cannot_write(&self.name, error))
+        self.add().map_err(|error| cannot_write(&self.name, error))?;
+        in_place(&self.name, sync_directory(directory(&self.path)))
     }
 
     /// The same, but replaces an existing file of that name.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io). Then the file is removed, unless it already has its name.
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io). Then this file is removed and the existing one stays; but if
+    /// only the directory cannot be synced, this one is in place, as after [`commit`](NewFile::commit).
     pub fn replace(mut self) -> Result<()> {
-        self.put().map_err(|error| cannot_write(&self.name, error))
+        self.put().map_err(|error| cannot_write(&self.name, error))?;
+        in_place(&self.name, sync_directory(directory(&self.path)))
     }
 
     /// Takes over the mode and the owners of the file that it replaces, if there is one.
@@ -156,20 +168,21 @@ impl NewFile {
             }
             linked => linked?,
         }
-        sync_directory(directory(&self.path))
+        Ok(())
     }
 
     fn put(&mut self) -> io::Result<()> {
         self.take_access()?;
         self.file.sync_all()?;
         if !self.is_named {
-            // Renaming replaces an existing file, but needs a name.
+            // Renaming replaces an existing file, but needs a name. Where files cannot be locked, nobody removes it.
+            let _ = self.file.try_lock();
             let ((), hidden) = beside(&self.path, |hidden| nameless::link(&self.temporary, hidden))?;
             (self.temporary, self.is_named) = (hidden, true);
         }
         fs::rename(&self.temporary, &self.path)?;
         self.is_named = false;
-        sync_directory(directory(&self.path))
+        Ok(())
     }
 }
 
@@ -370,6 +383,53 @@ pub(super) fn is_hidden_name(name: &OsStr, path: &Path) -> bool {
     })
 }
 
+/// Locks what was just created under a hidden name. If that has gone, another process took it for abandoned: then
+/// another name must be tried. False where it cannot be locked; then nobody takes it for abandoned, either.
+pub(super) fn lock_new(created: &fs::File, hidden: &Path) -> io::Result<bool> {
+    match created.try_lock() {
+        Ok(()) if fs::symlink_metadata(hidden).is_ok() => Ok(true),
+        Ok(()) | Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(fs::TryLockError::Error(_)) => Ok(false),
+    }
+}
+
+/// Removes what has a hidden name for `path`, is of the kind wanted, and belongs to a process that was killed: nobody
+/// holds its lock. Nobody asked for this, so failures are not reported.
+pub(super) fn remove_abandoned(path: &Path, is_wanted: impl Fn(&Path, fs::FileType) -> bool) {
+    let Ok(entries) = fs::read_dir(directory(path)) else { return };
+    for entry in entries.flatten() {
+        let hidden = entry.path();
+        let Ok(kind) = entry.file_type() else { continue };
+        // Opening a pipe would wait.
+        if !(kind.is_file() || kind.is_dir()) || !is_hidden_name(&entry.file_name(), path) {
+            continue;
+        }
+        // A network's file system locks only files that are open for writing.
+        let opened = OpenOptions::new().write(true).open(&hidden).or_else(|_| fs::File::open(&hidden));
+        if let Ok(lock) = opened
+            && lock.try_lock().is_ok()
+            && is_same(&lock, &hidden)
+            && is_wanted(&hidden, kind)
+        {
+            let _ = if kind.is_dir() { fs::remove_dir_all(&hidden) } else { fs::remove_file(&hidden) };
+        }
+    }
+}
+
+/// Whether an open file still has this name, which another may have by now.
+#[cfg(unix)]
+fn is_same(open: &fs::File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let place = |found: &fs::Metadata| (found.dev(), found.ino());
+    let (Ok(open), Ok(named)) = (open.metadata(), fs::symlink_metadata(path)) else { return false };
+    place(&open) == place(&named)
+}
+
+#[cfg(not(unix))]
+fn is_same(_: &fs::File, path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
 /// Links that are followed, as many as Linux follows.
 const LINKS_MAX: usize = 40;
 
@@ -437,6 +497,18 @@ pub(super) fn sync_directory(directory: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 pub(super) fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
+}
+
+/// The result of a commit, by that of syncing the directory where the output has its name already.
+pub(super) fn in_place(name: &str, synced: io::Result<()>) -> Result<()> {
+    synced.map_err(|cause| {
+        let what = format!(
+            "it is complete and in place, but its name may not survive a power failure: its directory could not be \
+             synced: {}",
+            said(&cause)
+        );
+        about(name, what).caused_by(cause)
+    })
 }
 
 pub(super) fn cannot_write(name: &str, error: io::Error) -> Error {
@@ -540,5 +612,64 @@ mod tests {
         assert_eq!((fs::read(&path).unwrap(), names()), (b"first".to_vec(), 1));
         hidden(b"third").replace().unwrap();
         assert_eq!((fs::read(&path).unwrap(), names()), (b"third".to_vec(), 1));
+    }
+
+    /// As a process leaves it that is killed.
+    #[test]
+    fn what_is_abandoned_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let names = || {
+            let mut names: Vec<_> =
+                fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        for name in [".a.123-0.part", ".a.123-1.part", ".b.123-0.part"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        fs::create_dir(folder.path().join(".a.123-2.part")).unwrap();
+        let busy = OpenOptions::new().write(true).open(folder.path().join(".a.123-1.part")).unwrap();
+        busy.try_lock().unwrap();
+        let file = NewFile::create(&path).unwrap();
+        assert_eq!(
+            names(),
+            [".a.123-1.part", ".a.123-2.part", ".b.123-0.part"],
+            "the others are none of its"
+        );
+        drop(busy);
+        file.replace().unwrap();
+        assert_eq!(names(), [".a.123-1.part", ".a.123-2.part", ".b.123-0.part", "a"]);
+        let at_work = NewFile::hidden(path.clone(), "a".to_string()).unwrap();
+        drop(NewFile::create(&path).unwrap());
+        assert!(at_work.temporary().exists() && names().len() == 4, "{:?}", names());
+        at_work.replace().unwrap();
+        assert_eq!(names(), [".a.123-2.part", ".b.123-0.part", "a"]);
+    }
+
+    /// A file that replaces another is locked before it has a name.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_being_replaced_is_locked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let mut file = NewFile::create(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        file.put().unwrap_err();
+        assert!(file.is_named, "its last step fails: a file cannot be renamed to a directory");
+        fs::remove_dir(&path).unwrap();
+        drop(NewFile::create(&path).unwrap());
+        assert!(file.temporary().exists());
+        drop(file);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_is_in_place_is_reported_as_such() {
+        let cause = io::Error::from_raw_os_error(5);
+        let error = in_place("a", Err(cause)).unwrap_err();
+        assert!(error.message().starts_with("it is complete and in place"), "{error}");
+        assert_eq!(error.kind(), marquetry_base::ErrorKind::Io);
+        assert!(std::error::Error::source(&error).is_some());
     }
 }
