@@ -248,7 +248,7 @@ fn what_is_no_table_is_refused_and_leaves_nothing() {
         &text("clash.jsonl", b"{\"a\":{\"b\":1}}\n\n{\"a\":{\"b\":\"x\"}}\n"),
         &["line 3: a string, where the lines before have a number", "a.b"],
     );
-    refused(&text("empty.jsonl", b"\n"), &["empty.jsonl", "no field"]);
+    refused(&text("empty.jsonl", b"\n"), &["empty.jsonl", "no rows"]);
     refused(&text("nothing.jsonl", b"{\"a\":{}}\n"), &["objects without a field", "column a"]);
     refused(
         &text("deep.jsonl", format!("{{\"a\":{}1{}}}", "[".repeat(100), "]".repeat(100)).as_bytes()),

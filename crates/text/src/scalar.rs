@@ -126,6 +126,8 @@ impl fmt::Display for Scalar {
 pub(crate) struct Kinds {
     bits: u16,
     has_values: bool,
+    /// Not all of them are words for doubles that have no digits.
+    has_others: bool,
 }
 
 const BOOLEAN: u16 = 1;
@@ -141,22 +143,33 @@ const EXACT_MAX: u64 = 1 << 53;
 
 impl Kinds {
     /// Without any value yet.
-    pub(crate) const ANY: Kinds = Kinds { bits: u16::MAX, has_values: false };
+    pub(crate) const ANY: Kinds = Kinds { bits: u16::MAX, has_values: false, has_others: false };
 
     /// Adds a value's text.
     #[inline]
     pub(crate) fn see(&mut self, text: &[u8]) {
-        self.has_values = true;
-        if self.bits != 0 {
-            self.bits &= if text.len() > parse::VALUE_BYTES_MAX { 0 } else { fits(text) };
-        }
+        self.see_if_short(text, fits);
     }
 
-    /// Adds a text that is not a number, whatever it contains: it may be a point in time.
+    /// Adds a text that has no digits of a number, whatever it contains: it may be a point in time, or one of the words
+    /// for doubles without digits.
     pub(crate) fn see_text(&mut self, text: &[u8]) {
+        self.see_if_short(text, times);
+    }
+
+    #[inline]
+    fn see_if_short(&mut self, text: &[u8], fits: impl FnOnce(&[u8]) -> u16) {
         self.has_values = true;
         if self.bits != 0 {
-            self.bits &= if text.len() > parse::VALUE_BYTES_MAX { 0 } else { times(text) };
+            let bits = match text.len() {
+                0..=parse::VALUE_BYTES_MAX if is_word(text) => DOUBLE,
+                0..=parse::VALUE_BYTES_MAX => {
+                    self.has_others = true;
+                    fits(text)
+                }
+                _ => 0,
+            };
+            self.bits &= bits;
         }
     }
 
@@ -176,18 +189,27 @@ impl Kinds {
     }
 
     fn see_bits(&mut self, bits: u16) {
-        self.has_values = true;
+        (self.has_values, self.has_others) = (true, true);
         self.bits &= bits;
     }
 
     /// What the values of both could be.
     pub(crate) fn join(self, other: Kinds) -> Kinds {
-        Kinds { bits: self.bits & other.bits, has_values: self.has_values || other.has_values }
+        Kinds {
+            bits: self.bits & other.bits,
+            has_values: self.has_values || other.has_values,
+            has_others: self.has_others || other.has_others,
+        }
+    }
+
+    /// Whether all values are words for doubles without digits, which only numbers among them make doubles.
+    pub(crate) fn is_words(self) -> bool {
+        self.has_values && !self.has_others && self.bits != 0
     }
 
     /// Whether all values are text, and nothing narrower.
     pub(crate) fn is_text(self) -> bool {
-        self.bits == 0 || !self.has_values
+        self.bits == 0 || !self.has_others
     }
 
     /// Their type: the narrowest that loses nothing.
@@ -208,6 +230,12 @@ impl Kinds {
         ];
         order.into_iter().find(|(bit, _)| self.bits & bit != 0).map_or(Scalar::Text, |(_, kind)| kind)
     }
+}
+
+/// Whether a text is one that is printed for a double without digits.
+#[inline]
+pub(crate) fn is_word(text: &[u8]) -> bool {
+    matches!(text, b"NaN" | b"Infinity" | b"-Infinity")
 }
 
 fn fits(text: &[u8]) -> u16 {
@@ -280,7 +308,13 @@ mod tests {
             (&["2024-02-29T12:00:00.1Z", "2024-02-29T12:00:00"], "text"),
             (&["2024-02-29", "20240229"], "text"),
             (&["3024-02-29", "2024-02-29T12:00:00.123456789"], "text"),
-            (&["NaN", "1.5"], "text"),
+            (&["NaN", "1.5"], "double"),
+            (&["1", "-Infinity", "Infinity"], "double"),
+            (&["9007199254740993", "NaN"], "text"),
+            (&["NaN", "Infinity"], "text"),
+            (&["NaN", "nan", "1.5"], "text"),
+            (&["NaN", "2024-02-29"], "text"),
+            (&["NaN", "true"], "text"),
             (&["1.5", "1e400"], "text"),
             (&["1e300", "1e-400"], "double"),
             (&[], "text"),

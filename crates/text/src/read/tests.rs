@@ -311,11 +311,40 @@ fn json_lines() {
     assert_eq!(batches[0].columns[4].values, Values::Int32(vec![125, 200].into()));
 }
 
+/// Doubles without digits, as they are printed.
+#[test]
+fn nan_and_infinities_among_numbers() {
+    // Not NaN: it is not equal to itself, and results are compared.
+    let options = TextOptions::default();
+    check(
+        "{\"a\":\"-Infinity\",\"b\":1,\"c\":\"NaN\"}\n{\"a\":1.5,\"b\":\"-Infinity\",\"c\":\"Infinity\"}\n{\"a\":\"Infinity\"}\n",
+        Format::JsonLines,
+        &options,
+        "a double, b double, c text",
+        &["-inf|1|NaN", "1.5|-inf|Infinity", "inf|-|-"],
+    );
+    check(
+        "a,b,c\n-Infinity,1,NaN\n1.5,-Infinity,Infinity\nInfinity,,\n",
+        Format::Csv,
+        &options,
+        "a double, b double, c text",
+        &["-inf|1|NaN", "1.5|-inf|Infinity", "inf|-|-"],
+    );
+    let lines = |text: &str, said: &str| refused(text, Format::JsonLines, &options, said);
+    lines("{\"a\":1}\n{\"a\":\"nan\"}\n", "line 2: a string, where the lines before have a number");
+    lines(
+        "{\"a\":\"NaN\"}\n{\"a\":\"x\"}\n{\"a\":1}\n",
+        "line 3: a number, where the lines before have a string",
+    );
+    lines("{\"a\":9007199254740993}\n{\"a\":\"NaN\"}\n", "line 2: a string");
+}
+
 #[test]
 fn what_is_wrong_in_json_lines_is_told_with_its_line() {
     let options = TextOptions::default();
     let lines = |text: &str, said: &str| refused(text, Format::JsonLines, &options, said);
-    lines("\n", "it has no field");
+    lines("\n", "it has no rows");
+    lines("{}\n", "it has no field");
     lines("{\"a\":1}\n[1]\n", "line 2: \"[1]\" is not an object; each line must be one; `jq");
     lines(&format!("{}5", " ".repeat(100)), "line 1: \"5\" is not an object");
     lines("{\n", "line 1: an object that does not end, at its character 2; each object must end on its line");

@@ -11,6 +11,7 @@ use marquetry_parquet::schema::TimeUnit;
 use super::scan::{Field, Strip, unquote};
 use super::{Form, FormColumn, is_null};
 use crate::Scalar;
+use crate::scalar::is_word;
 use crate::parse::{self, VALUE_BYTES_MAX};
 
 /// The price of parsing a value.
@@ -239,7 +240,7 @@ impl Filling {
                     Some(())
                 }),
                 (Array::Double(out), _) if !is_given => self.parsed(source, budget, |row, text| {
-                    put(&mut out[row], parse::double(text).filter(|_| parse::is_usual(text)))
+                    put(&mut out[row], parse::double(text).filter(|_| parse::is_usual(text) || is_word(text)))
                 }),
                 (Array::Double(out), _) => self
                     .parsed(source, budget, |row, text| put(&mut out[row], parse::double(text.trim_ascii()))),

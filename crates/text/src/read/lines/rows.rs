@@ -16,6 +16,7 @@ use super::super::place::shown;
 use super::json::{Text, Token, Tokens};
 use super::{Lines, Next, no_object};
 use crate::parse::{self, VALUE_BYTES_MAX};
+use crate::scalar::is_word;
 use crate::{Column, ColumnType, Columns, Scalar};
 
 /// The price of splitting a line, besides what the shredder charges for its values.
@@ -277,6 +278,10 @@ impl Rows {
                     self.string(text, field, scalar, &string)
                 }
                 _ if self.is_given => self.string(text, field, scalar, &string),
+                // NaN and infinities among numbers.
+                Scalar::Double if is_word(self.tokens.chars(text, &string)) => {
+                    self.string(text, field, scalar, &string)
+                }
                 _ => Err(self.misfit(field, "a string")),
             },
             (Token::Number(part), Plan::Leaf(scalar)) => self.number(field, scalar, &text[part]),

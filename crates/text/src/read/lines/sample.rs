@@ -216,7 +216,12 @@ impl Sampler {
                 let seen = self.tokens.chars(text, &string);
                 let mut one = Kinds::ANY;
                 one.see_text(seen);
-                self.scalar(node, "a string", Node::String, |kinds| *kinds = kinds.join(one))?;
+                // NaN and infinities among numbers.
+                let of = match self.sample.nodes.get(node) {
+                    Some(Node::Number(_)) if one.is_words() => Node::Number,
+                    _ => Node::String,
+                };
+                self.scalar(node, "a string", of, |kinds| *kinds = kinds.join(one))?;
             }
         }
         Ok(())
@@ -237,7 +242,12 @@ impl Sampler {
         };
         see(&mut kinds);
         let new = of(kinds);
-        let is_same = matches!(node, Node::Nothing) || new.words() == node.words();
+        let is_same = match (&*node, &new) {
+            (Node::Nothing, _) => true,
+            // All strings so far were NaN and infinities.
+            (Node::String(kinds), Node::Number(_)) if kinds.is_words() => true,
+            (node, new) => node.words() == new.words(),
+        };
         // Integers that a binary64 cannot hold, mixed with fractions.
         let is_held = !matches!(new, Node::Number(kinds) if kinds.is_text());
         if !is_same || !is_held {
@@ -403,6 +413,15 @@ impl Sample {
                     }
                     *one = joined;
                 }
+                // NaN and infinities among numbers.
+                (Node::Number(one), Node::String(other))
+                    if other.is_words() && !one.join(*other).is_text() =>
+                {
+                    *one = one.join(*other);
+                }
+                (Node::String(one), Node::Number(other)) if one.is_words() && !one.join(*other).is_text() => {
+                    *ours = Node::Number(one.join(*other));
+                }
                 (Node::Nothing, Node::Boolean(_) | Node::Number(_) | Node::String(_)) => {
                     *ours = theirs.clone()
                 }
@@ -450,8 +469,11 @@ impl Sample {
             (None, Some(Node::Object(fields))) if !fields.list.is_empty() => {
                 self.fields(fields).map(Columns::from)
             }
-            _ => {
-                let what = "it has no field, so its columns are not known";
+            (None, found) => {
+                let what = match found {
+                    Some(Node::Object(_)) => "it has no field, so its columns are not known",
+                    _ => "it has no rows, so its columns are not known",
+                };
                 Err(Error::corrupt(what).with(Detail::AdmittedBy(&["schema"])))
             }
         }
