@@ -26,7 +26,8 @@ pub struct DirectoryOptions {
     pub parquet: ParquetOptions,
     /// Create a directory for each value of these columns, named as Hive does:
     /// `year=2024/month=2/part-00000.parquet`. The columns are not stored in the files. Rows are sorted by them
-    /// first, so only one file is open, however many directories there are.
+    /// first, so only one file is open, however many directories there are. A table without rows becomes one file
+    /// without rows, in the directory for null: `year=__HIVE_DEFAULT_PARTITION__`.
     pub partition_by: Vec<ColumnPath>,
     /// The most rows of a file.
     pub file_rows: Option<NonZeroU64>,
@@ -196,8 +197,11 @@ impl Destination for NewParquetDirectory {
 
 impl Open {
     fn finish(&mut self) -> Result<Written> {
-        // A table without rows has a schema.
-        if self.written.files == 0 && self.file.is_none() && self.partitioning.is_none() {
+        // A table without rows has a schema. The names of its partition columns are those of directories, for null.
+        if self.written.files == 0 && self.file.is_none() {
+            if let Some(partitioning) = &self.partitioning {
+                (self.below, self.constants) = partitioning.of_no_rows();
+            }
             self.begin_file()?;
         }
         self.end_file()?;

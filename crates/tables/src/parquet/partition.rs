@@ -147,6 +147,13 @@ impl Partitioning {
         Ok(path)
     }
 
+    /// The directory that stands for a table without rows, and the values there: nulls.
+    pub(super) fn of_no_rows(&self) -> (PathBuf, Vec<Option<Values>>) {
+        let null =
+            |column: &PartitionColumn| Partition { name: column.name.clone(), value: None }.directory();
+        (self.columns.iter().map(null).collect(), vec![None; self.columns.len()])
+    }
+
     /// The values of the columns in a row, copied out of their batch; `None` for null.
     pub(super) fn constants(&self, batch: &Batch, row: usize) -> Result<Vec<Option<Values>>> {
         let constant = |column: &PartitionColumn| {
