@@ -207,8 +207,8 @@ impl RowArgs {
             return Ok(());
         }
         Err(Failure::usage(
-            "a CQL table must have a primary key, and a Parquet file does not tell one. Three ways: --key 'a' (rows are \
-             told apart by column a), --key '(a, b), c' (partitions by a and b, sorted by c), or --key-row-number id (no \
+            "a CQL table must have a primary key, which no Parquet file states. Three ways: --key 'a' (column a identifies \
+             a row), --key '(a, b), c' (partitions by a and b, sorted by c), or --key-row-number id (no \
              column is unique: number the rows in a new column id)",
         ))
     }

@@ -28,6 +28,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::error::ContextValue;
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 
 use failure::{EXIT_HELP, Exit, Failure, Outcome};
@@ -113,7 +114,7 @@ fn run<P: Program>() -> Outcome<ExitCode> {
             let done = program.run(Interrupted::listen()?);
             done.map(|()| ExitCode::SUCCESS).map_err(|failure| failure.of_command(is_trusting))
         }
-        Err(error) => print_usage(&error),
+        Err(error) => print_usage(error),
     }
 }
 
@@ -125,14 +126,15 @@ fn is_trusting(matches: &ArgMatches) -> bool {
 
 /// Help and versions go to standard output, mistakes to standard error, without a password that may have stood on the
 /// command line.
-fn print_usage(error: &clap::Error) -> Outcome<ExitCode> {
+fn print_usage(error: clap::Error) -> Outcome<ExitCode> {
+    let error = escaped(error);
     let styled = error.render();
     let plain = styled.to_string();
-    // What stood on the command line is said again, and may have come from a file's name.
-    let is_harmless = !plain.contains(|c| c != '\n' && table::is_harmful(c));
-    let text = |is_terminal: bool| match is_terminal && is_harmless && terminal::is_colour_wanted() {
+    let lines: Vec<String> = plain.split('\n').map(table::printable).collect();
+    let escaped = lines.join("\n");
+    let text = |is_terminal: bool| match is_terminal && escaped == plain && terminal::is_colour_wanted() {
         true => styled.ansi().to_string(),
-        false => plain.replace(|c| c != '\n' && table::is_harmful(c), " "),
+        false => escaped,
     };
     if error.use_stderr() {
         let mut stderr = io::stderr();
@@ -147,6 +149,19 @@ fn print_usage(error: &clap::Error) -> Outcome<ExitCode> {
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::output(&error))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The error with line ends and what speaks to the terminal escaped in what it repeats of the command line, which may
+/// have come from a file's name. Passwords first: they are found by what was given.
+fn escaped(mut error: clap::Error) -> clap::Error {
+    let given = error.context().filter_map(|(kind, value)| match value {
+        ContextValue::String(text) if text.contains(table::is_harmful) => Some((kind, text.clone())),
+        _ => None,
+    });
+    for (kind, text) in given.collect::<Vec<_>>() {
+        error.insert(kind, ContextValue::String(table::printable(&failure::redact(&text))));
+    }
+    error
 }
 
 /// `marquetry` for any name but that of the other program.
