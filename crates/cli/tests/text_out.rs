@@ -60,6 +60,55 @@ fn text_is_written_by_its_name_and_read_back() {
     assert_eq!(fs::read_to_string(&odd).unwrap(), "{\"id\":0,\"name\":\"a, 0\",\"x\":0.5}\n");
 }
 
+/// Doubles without digits come back as doubles, if there are numbers among them.
+#[test]
+fn nan_and_infinities_come_back() {
+    let folder = Folder::new();
+    let from = folder.path("from.csv");
+    fs::write(&from, "id,x\n1,NaN\n2,1.5\n3,-Infinity\n").unwrap();
+    let first = folder.path("first.parquet");
+    run(["copy", &from, &first, "--schema", "id bigint, x double", "--quiet"]).succeeded();
+    for name in ["a.jsonl", "a.csv", "a.tsv"] {
+        let (text, back) = (folder.path(name), folder.path(&format!("{name}.parquet")));
+        run(["copy", &first, &text, "--quiet", "--verify"]).succeeded();
+        run(["copy", &text, &back, "--quiet", "--verify"]).succeeded();
+        assert_eq!(run(["diff", &first, &back]).code, Some(0), "{name}");
+    }
+}
+
+/// A reader of CSV gives it a name, so it cannot be compared by its own.
+#[test]
+fn a_column_without_a_name() {
+    let folder = Folder::new();
+    let (lines, to) = (folder.path("a.jsonl"), folder.path("a.csv"));
+    fs::write(&lines, "{\"\":1,\"b\":2}\n").unwrap();
+    run(["copy", &lines, &folder.path("b.jsonl"), "--quiet", "--verify"]).succeeded();
+    let refused = run(["copy", &lines, &to, "--verify"]).failed(2, &["--verify", "cannot be read again"]);
+    assert!(!refused.contains("--schema"), "{refused}");
+    run(["copy", &lines, &to, "--quiet"]).succeeded();
+    assert_eq!(run(["rows", "--format", "csv", &to]).succeeded(), "column1,b\n1,2\n");
+}
+
+/// What is written without rows is a table, but for JSON lines.
+#[test]
+fn tables_without_rows() {
+    let folder = Folder::new();
+    let from = folder.path("from.csv");
+    fs::write(&from, "id,day\n").unwrap();
+    let text = "id,day\n";
+    for name in ["a.csv", "a.tsv", "a.parquet", "a/", "by day/"] {
+        let to = folder.path(name);
+        let by: &[&str] = if name == "by day/" { &["--partition-by", "day"] } else { &[] };
+        run([&["copy", &from, &to, "--quiet", "--verify"], by].concat()).succeeded();
+        assert_eq!(run(["rows", "--format", "csv", &to]).succeeded(), text, "{name}");
+    }
+    assert!(Path::new(&folder.path("by day/day=__HIVE_DEFAULT_PARTITION__/part-00000.parquet")).is_file());
+    let lines = folder.path("a.jsonl");
+    run(["copy", &from, &lines, "--quiet", "--verify"]).succeeded();
+    run(["rows", &lines]).failed(1, &["it has no rows, so its columns are not known", "--schema"]);
+    assert_eq!(run(["rows", &lines, "--schema", "id text", "--format", "csv"]).succeeded(), "id\n");
+}
+
 #[test]
 fn standard_output_takes_every_format() {
     let folder = Folder::new();

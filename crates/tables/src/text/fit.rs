@@ -69,8 +69,12 @@ fn name_of(format: Format) -> &'static str {
 
 /// The columns as which a text of this schema is read back the same, bit by bit. `None` if there are none: for types
 /// that no column of a text has (unsigned integers, INT96, FLOAT16, intervals, times of other units than nanoseconds,
-/// decimals that are held in another way), for maps, and where levels would differ.
-pub(super) fn readable(schema: &Schema) -> Option<Columns> {
+/// decimals that are held in another way), for maps, where levels would differ, and for a column without a name, which
+/// a reader of CSV and TSV gives one.
+pub(super) fn readable(schema: &Schema, format: Format) -> Option<Columns> {
+    if format != Format::JsonLines && schema.child_of_root("").is_some() {
+        return None;
+    }
     let column = |node: usize| {
         let name = schema.nodes()[node].name.to_string();
         let shape = print::shape(schema, node).ok()?;

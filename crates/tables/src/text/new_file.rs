@@ -22,7 +22,7 @@ use crate::{Batches, Destination, Piece, PieceOptions, Source, Table, Wants, Wri
 ///
 /// Its output can be verified if all columns have types that a text is read back as bit by bit; see
 /// [`Scalar`](super::Scalar). So unsigned integers, INT96, FLOAT16, intervals, times in other units than nanoseconds,
-/// and maps cannot, nor can NaNs of other bits than the usual ones.
+/// and maps cannot, nor can NaNs of other bits than the usual ones, nor, in CSV and TSV, a column without a name.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -102,7 +102,7 @@ impl NewTextFile {
         let mut lines = Lines::new(to, self.format, self.options.clone());
         let wants = lines.begin(table)?;
         self.state = State::Open(Box::new(lines), Arc::clone(&table.schema));
-        let can_verify = fit::readable(&table.schema).is_some();
+        let can_verify = fit::readable(&table.schema, self.format).is_some();
         Ok(Wants { scratch: Some(self.path.clone()), can_verify, ..wants })
     }
 
@@ -157,7 +157,7 @@ impl Destination for NewTextFile {
     fn written(&self) -> Result<Option<Box<dyn Source>>> {
         self.guard.expect(Stage::Finished)?;
         let State::Closed(file, schema, has_odd_nans) = &self.state else { return Ok(None) };
-        let Some(columns) = fit::readable(schema) else { return Ok(None) };
+        let Some(columns) = fit::readable(schema, self.format) else { return Ok(None) };
         if *has_odd_nans {
             let what = "there are NaNs whose bits text does not hold, so rows cannot be compared bit by bit";
             return Err(Error::option("verify", what));

@@ -35,7 +35,10 @@ pub struct TextOutputOptions {
 ///
 /// * CSV has a line of names, and quotes where they are needed; null is nothing, and empty text is `""`;
 /// * TSV has a line of names and no quotes: text with a tab or a line end, and empty text, are errors;
-/// * JSON lines have all columns in each line.
+/// * JSON lines have all columns in each line. Without rows there is no line, and a reader must be given the columns.
+///
+/// Names of columns that look like values (`2024`, `true`) read as names only with [`Header::Yes`](super::Header): other
+/// writers put everything in quotes, so that quotes around such a name would tell readers nothing.
 ///
 /// It is written in pieces of some 128 KiB, each of which ends with a complete line; memory is bounded, whatever the
 /// number of rows. Text cannot be taken back: after an error, or if dropped before it is finished, the output is the

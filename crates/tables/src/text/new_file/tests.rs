@@ -175,7 +175,7 @@ fn every_type_is_read_back_bit_by_bit() {
         assert_eq!(copied.written.bytes, fs::metadata(&path).unwrap().len(), "{name}");
         // By its name alone, it is the same text.
         let mut options = TextOptions::default();
-        options.schema = fit::readable(&from.table().schema);
+        options.schema = fit::readable(&from.table().schema, format);
         let file = TextFile::open_all(&[(path, format)], &options, &Cancel::new()).unwrap().remove(0);
         let pieces = [Piece::of("again")];
         let table = Table::new("again", Arc::clone(file.schema()));
