@@ -95,10 +95,12 @@ pub(crate) struct FileArgs {
     #[arg(long, value_parser = parse_bytes::<NonZeroU64>, value_name = "BYTES", help_heading = "Output")]
     sort_memory: Option<NonZeroU64>,
 
-    /// Verify the output: read it back and compare it with the input before moving it into place
+    /// Verify the output: read it back and compare all rows with the input before moving it into place
     ///
-    /// Rows that are sorted, or go to many files, are compared as a whole: by the sum of a hash of each row,
-    /// and by their order. A file whose rows are not in the order that its footer claims is an error.
+    /// The values of every row are compared, by a hash of each, and the order of the rows. Rows that are sorted, or
+    /// go to many files, are compared as a whole: by the sum of the hashes, and by their order. Statistics, indexes,
+    /// Bloom filters and key-value metadata are not checked. An input file whose rows are not in the order that its
+    /// footer claims is an error.
     #[arg(long, help_heading = "Output")]
     verify: bool,
 

@@ -11,8 +11,8 @@ use marquetry_parquet::schema::TimeUnit;
 use super::scan::{Field, Strip, unquote};
 use super::{Form, FormColumn, is_null};
 use crate::Scalar;
-use crate::scalar::is_word;
 use crate::parse::{self, VALUE_BYTES_MAX};
+use crate::scalar::is_word;
 
 /// The price of parsing a value.
 pub(crate) const PARSE_PRICE: Price = Price { kib: 3 << 10, kilovalue: 30 << 10 };
