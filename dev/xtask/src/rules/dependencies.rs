@@ -35,8 +35,8 @@ const TABLE: &[(&str, &[&[&str]])] = &[
     ("cli", &[&["marquetry"]]),
     // The host owns I/O.
     ("capi", &[TIER_1]),
-    ("python", &[TIER_1, TIER_2]),
-    ("ceph", &[TIER_1, TIER_2]),
+    ("ceph", &[TIER_1]),
+    ("python", &[&["marquetry"]]),
 ];
 
 /// Edges that the table does not allow, and crates that it does not know.
@@ -126,7 +126,7 @@ mod tests {
             package("crates/io", &["marquetry-base", "marquetry-parquet"]),
             package("crates/parquet", &["marquetry-base", "marquetry-codecs"]),
             package("crates/codecs", &["marquetry-xtask"]),
-            package("crates/python", &["marquetry-cli", "marquetry-io"]),
+            package("crates/python", &["marquetry-cli", "marquetry"]),
             package("crates/cli", &["marquetry"]),
             package("crates/marquetry", &[]),
             package("crates/novelty", &[]),
