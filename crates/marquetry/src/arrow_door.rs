@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use marquetry_arrow::{ArrowOptions, FromArrow, ToArrow};
-use marquetry_base::{Error, Result};
+use marquetry_base::{Error, Failed, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::{Leaf, Schema};
 use marquetry_tables::parquet::ParquetOptions;
-use marquetry_tables::{Batches as PieceBatches, Cancel, Piece, PieceOptions, Source, Table};
+use marquetry_tables::{Batches as PieceBatches, Cancel, Destination, Piece, PieceOptions, Source, Table};
 
 use crate::{Batches, Reader, Writer};
 
@@ -203,13 +203,19 @@ impl Writer {
     ///
     /// As [`Writer::write`]; `Conversion` for values that Parquet cannot hold.
     pub fn write_arrow(&mut self, batch: &RecordBatch) -> Result<()> {
-        let mut from_arrow = match self.from_arrow.take() {
-            Some(from_arrow) => from_arrow,
-            None => self.checked(FromArrow::new(&batch.schema())?)?,
-        };
-        let written = from_arrow.batches(batch).try_for_each(|batch| self.write(batch?));
-        self.from_arrow = Some(from_arrow);
-        written
+        Failed::run(
+            self,
+            |writer| &mut writer.failed,
+            |writer| {
+                let mut from_arrow = match writer.from_arrow.take() {
+                    Some(from_arrow) => from_arrow,
+                    None => writer.checked(FromArrow::new(&batch.schema())?)?,
+                };
+                let written = from_arrow.batches(batch).try_for_each(|batch| writer.file.write(batch?));
+                writer.from_arrow = Some(from_arrow);
+                written
+            },
+        )
     }
 
     /// Record batches whose columns are those of the file: by order, name, and what their values are and mean.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use marquetry_base::Result;
+use marquetry_base::{Failed, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
@@ -11,6 +11,9 @@ use marquetry_tables::{Destination, Table, Written};
 
 /// A Parquet file that is being written. Returned by [`create`](crate::create). It appears under its name when it is
 /// [finished](Writer::finish), complete and on disk; dropping it earlier removes it.
+///
+/// After an error, whatever it was, each call returns that error again, and nothing appears: a file that lacks rows
+/// must not look complete.
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
@@ -31,8 +34,9 @@ use marquetry_tables::{Destination, Table, Written};
 /// # }
 /// ```
 pub struct Writer {
-    file: NewParquetFile,
+    pub(crate) file: NewParquetFile,
     schema: Arc<Schema>,
+    pub(crate) failed: Failed,
     #[cfg(feature = "arrow")]
     pub(crate) from_arrow: Option<marquetry_arrow::FromArrow>,
 }
@@ -51,6 +55,7 @@ impl Writer {
         Ok(Writer {
             file,
             schema,
+            failed: Failed::default(),
             #[cfg(feature = "arrow")]
             from_arrow: None,
         })
@@ -65,17 +70,20 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// `Misuse` for rows of another schema; [`Io`](marquetry_base::ErrorKind::Io) if the file cannot be written.
+    /// `Misuse` for rows of another schema; [`Io`](marquetry_base::ErrorKind::Io) if the file cannot be written. Also the
+    /// writer's earlier failure.
     pub fn write(&mut self, batch: Batch) -> Result<()> {
-        self.file.write(batch)
+        Failed::run(self, |writer| &mut writer.failed, |writer| writer.file.write(batch))
     }
 
     /// Completes the file, and gives it its name.
     ///
     /// # Errors
     ///
-    /// [`Io`](marquetry_base::ErrorKind::Io); then nothing is left of the file.
+    /// [`Io`](marquetry_base::ErrorKind::Io); then nothing is left of the file. Also the writer's earlier
+    /// failure.
     pub fn finish(mut self) -> Result<Written> {
+        self.failed.check()?;
         let written = self.file.finish()?;
         self.file.commit()?;
         Ok(written)
