@@ -1,7 +1,7 @@
 //! Rows as a stream, for asynchronous programs.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::thread;
 
 use futures_core::Stream;
@@ -36,16 +36,17 @@ impl Reader {
         let batches = self.batches()?;
         let (sender, receiver) = channel(BATCHES_AHEAD);
         let send = move || {
-            for batch in batches {
+            // The end is sent, too: a thread that died sends none.
+            for next in batches.map(Some).chain([None]) {
                 // Nobody may want more.
-                if sender.blocking_send(batch).is_err() {
+                if sender.blocking_send(next).is_err() {
                     return;
                 }
             }
         };
         let spawned = thread::Builder::new().name("marquetry-stream".to_string()).spawn(send);
         spawned.map_err(|error| Error::io(format!("cannot start a thread: {error}")).caused_by(error))?;
-        Ok(BatchStream { receiver })
+        Ok(BatchStream { receiver, is_over: false })
     }
 }
 
@@ -61,13 +62,21 @@ impl Reader {
 /// }
 /// ```
 pub struct BatchStream {
-    receiver: Receiver<Result<Batch>>,
+    /// Batches, and `None` after the last.
+    receiver: Receiver<Option<Result<Batch>>>,
+    is_over: bool,
 }
 
 impl Stream for BatchStream {
     type Item = Result<Batch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Batch>>> {
-        self.receiver.poll_recv(context)
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        let next = ready!(self.receiver.poll_recv(context))
+            .unwrap_or_else(|| Some(Err(Error::internal("the thread that reads the rows has panicked"))));
+        self.is_over = !matches!(next, Some(Ok(_)));
+        Poll::Ready(next)
     }
 }

@@ -1,12 +1,16 @@
-//! What fails stays failed: no file appears that lacks rows.
+//! What fails stays failed: no file appears that lacks rows, and no stream ends as if it were complete.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, TimestampSecondArray};
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, TimeUnit};
+use futures_util::StreamExt;
 use marquetry::base::ErrorKind;
 use marquetry::batch::Batch;
 use marquetry::schema::{FieldDef, FieldType, PhysicalType, Schema};
+use marquetry::tables::{Batches, Piece, PieceOptions, Source, Table};
+use marquetry::{Reader, Result};
 
 #[test]
 fn a_writer_that_failed_stays_failed() {
@@ -43,4 +47,52 @@ fn a_writer_that_failed_stays_failed() {
         assert_eq!(writer.finish(), Err(error));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
     }
+}
+
+/// A source that panics where it is asked for its pieces, once it has handed out rows.
+struct Broken {
+    table: Table,
+    pieces: [Piece; 1],
+    is_broken: Arc<AtomicBool>,
+}
+
+impl Broken {
+    fn new() -> Broken {
+        let n = FieldDef::new("n", FieldType::Leaf(PhysicalType::Int64, None)).required();
+        let table = Table::new("broken", Arc::new(Schema::of_fields(&[n]).unwrap()));
+        Broken { table, pieces: [Piece::of("a piece")], is_broken: Arc::default() }
+    }
+}
+
+impl Source for Broken {
+    fn table(&self) -> &Table {
+        &self.table
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        assert!(!self.is_broken.load(Ordering::Relaxed), "a bug in a source");
+        &self.pieces
+    }
+
+    fn open(&self, _: usize, _: &PieceOptions) -> Result<Box<dyn Batches>> {
+        Ok(Box::new(Three(Some(Batch::of_values([vec![1_i64, 2, 3].into()])?), Arc::clone(&self.is_broken))))
+    }
+}
+
+struct Three(Option<Batch>, Arc<AtomicBool>);
+
+impl Batches for Three {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        let next = self.0.take();
+        self.1.store(next.is_none(), Ordering::Relaxed);
+        Ok(next)
+    }
+}
+
+#[tokio::test]
+async fn a_stream_whose_thread_died_does_not_end_as_if_complete() {
+    let mut stream = Reader::of(Broken::new()).threads(0).stream().unwrap();
+    assert_eq!(stream.next().await.unwrap().unwrap().rows, 3);
+    assert_eq!(stream.next().await.unwrap().unwrap_err().kind(), ErrorKind::Internal);
+    assert!(stream.next().await.is_none());
 }
