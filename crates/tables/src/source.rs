@@ -124,7 +124,8 @@ pub trait Source: Send + Sync {
 /// # }
 /// ```
 pub trait Batches: Send {
-    /// The next rows; `None` at the end. Every batch has all leaves of the table's schema, in order. Its
+    /// The next rows; `None` at the end. Every batch has all leaves of the table's schema, in order, and passes
+    /// [`Batch::check`]: of one that does not, [`Reading`](crate::Reading) makes an error of kind `Misuse`. Its
     /// [`first_row`](Batch::first_row) matters only if the [piece](Piece::first_row) leaves numbering to it.
     ///
     /// # Errors
@@ -238,17 +239,32 @@ impl Piece {
     }
 }
 
-/// Opens a piece of a source, and numbers its rows.
+/// Opens a piece of a source. Its batches are checked before anything else looks at them, and its rows are numbered.
 pub(crate) fn open_piece(
     source: &dyn Source,
     piece: usize,
     options: &PieceOptions,
 ) -> Result<Box<dyn Batches>> {
     let batches = source.open(piece, options)?;
+    let checked = Checked { batches, schema: Arc::clone(&source.table().schema) };
     Ok(match source.pieces().get(piece).and_then(|piece| piece.first_row) {
-        Some(first_row) => Box::new(Numbered::new(batches, first_row)),
-        None => batches,
+        Some(first_row) => Box::new(Numbered::new(Box::new(checked), first_row)),
+        None => Box::new(checked),
     })
+}
+
+/// Batches of anybody's, which are those of the table's schema, or an error.
+struct Checked {
+    batches: Box<dyn Batches>,
+    schema: Arc<Schema>,
+}
+
+impl Batches for Checked {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        let next = self.batches.next()?;
+        next.as_ref().map_or(Ok(()), |batch| batch.check(&self.schema))?;
+        Ok(next)
+    }
 }
 
 /// Batches whose rows are numbered as they come.

@@ -8,7 +8,6 @@ use marquetry_base::{Bitmap, Buffer, Error, Result};
 use marquetry_kernels::levels as kernel;
 
 use super::Values;
-use crate::schema::Schema;
 
 /// Rows of one row group, column by column.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,19 +69,6 @@ impl Batch {
             rows: rows.len(),
             columns: self.columns.iter().map(|column| column.slice(rows.clone())).collect(),
         }
-    }
-
-    /// Checks that there is a column for each leaf of the schema.
-    ///
-    /// # Errors
-    ///
-    /// `Misuse` if their numbers differ.
-    pub(crate) fn check_columns(&self, schema: &Schema) -> Result<()> {
-        let (columns, leaves) = (self.columns.len(), schema.leaves().len());
-        if columns == leaves {
-            return Ok(());
-        }
-        Err(Error::misuse(format!("a batch of {columns} columns, of a schema of {leaves} leaves")))
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod array;
 mod assembler;
+mod check;
 mod columns;
 mod selection;
 mod slice;
@@ -14,6 +15,7 @@ mod values;
 
 pub use array::{Array, ArrayKind};
 pub use assembler::Assembler;
+pub(crate) use check::{Maxima, check_column};
 pub use columns::{Batch, ColumnBatch, Layout, Levels};
 pub use selection::{Combine, Combining, RowSelection};
 pub use slice::Slice;

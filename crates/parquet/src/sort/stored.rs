@@ -8,9 +8,8 @@ use marquetry_base::{Budget, Buffer, Error, Price, Result, Segmented};
 use marquetry_kernels::bits;
 
 use super::collected::{Collected, Compacting, room};
-use crate::batch::{Batch, ColumnBatch, FixedBytes, Layout, Levels, Values};
+use crate::batch::{Batch, ColumnBatch, FixedBytes, Layout, Levels, Maxima, Values, check_column};
 use crate::schema::{Leaf, Schema};
-use crate::write::{Maxima, check_column};
 
 /// The prices of looking at a column; of copying strings; of finding where rows begin; and of moving values to their
 /// rows.

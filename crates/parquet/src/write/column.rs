@@ -17,10 +17,10 @@ use super::geospatial::GeospatialBuilder;
 use super::options::WriteOptions;
 use super::out::Out;
 use super::page::{PageMaker, Ways};
-use super::part::{self, Cursor, Maxima, PART_PRICE, Part};
+use super::part::{self, Cursor, PART_PRICE, Part};
 use super::sample::Sample;
 use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE};
-use crate::batch::ColumnBatch;
+use crate::batch::{ColumnBatch, Maxima, check_column};
 use crate::encoding::delta::encode::BLOCK_MAX;
 use crate::format::{Encoding, GeospatialStatistics};
 use crate::growing::SLICE_BYTES;
@@ -222,7 +222,7 @@ impl ColumnWriter {
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
         if !self.is_checked {
-            part::check(column, self.physical_type, self.maxima)?;
+            check_column(column, self.physical_type, self.maxima)?;
             self.is_checked = true;
         }
         loop {

@@ -14,8 +14,8 @@ use super::chunk::{Chunk, Sending};
 use super::column::{ColumnWriter, Shared, has_histograms, repetitions_of};
 use super::options::WriteOptions;
 use super::out::Out;
-use super::part::Maxima;
 use super::statistics::BoundsOf;
+use crate::batch::Maxima;
 use crate::bloom::Filter;
 use crate::format::write::{
     ChunkPlaces, FooterSource, GroupHead, IndexSteps, PageBounds, PageSource, write_bloom_header,

@@ -63,4 +63,3 @@ mod statistics;
 pub use file::{Fed, FileWriter, Room};
 pub use footer::FooterWriter;
 pub use options::{BloomOptions, ColumnOptions, PageVersion, WriteOptions};
-pub(crate) use part::{Maxima, check as check_column};

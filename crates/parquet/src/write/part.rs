@@ -5,14 +5,12 @@ use core::ops::Range;
 use alloc::format;
 use alloc::vec::Vec;
 
-use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Bitmap, Budget, Error, Price, Result};
 use marquetry_kernels::{bits, gather, levels as kernel};
 
 use super::encoder::{Compacted, Slice};
-use crate::batch::{ColumnBatch, Layout, Levels, Values};
+use crate::batch::{ColumnBatch, Layout, Maxima, Values};
 use crate::growing::SLICE_BYTES;
-use crate::schema::PhysicalType;
 
 /// Maximum entries that are processed together: enough that the cost per part hardly matters.
 pub(super) const PART_ENTRIES: usize = 1024;
@@ -33,13 +31,6 @@ pub(super) struct Cursor {
     pub(super) value: usize,
 }
 
-/// The levels of a leaf.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Maxima {
-    pub(crate) definition: u8,
-    pub(crate) repetition: u8,
-}
-
 /// Entries that are processed together. They end with a row if possible; else they are part of one.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
@@ -51,80 +42,6 @@ pub(super) struct Part {
     pub(super) values: usize,
     /// Bytes of the values, without lengths. At most [`SLICE_BYTES`], unless it is a single entry.
     pub(super) bytes: usize,
-}
-
-/// Checks that a column of a batch can belong to a leaf.
-pub(crate) fn check(column: &ColumnBatch, physical_type: PhysicalType, maxima: Maxima) -> Result<()> {
-    let is_nested = maxima.repetition > 0 || maxima.definition > 1;
-    match (&column.levels, is_nested) {
-        (None, true) => return Err(Error::misuse("a column of a nested leaf without levels")),
-        (Some(levels), _) => check_levels(column, levels, maxima)?,
-        (None, false) => {}
-    }
-    if column.validity.is_some() && maxima.definition == 0 {
-        return Err(Error::misuse("nulls in a column that is required"));
-    }
-    if let Some(validity) = &column.validity
-        && validity.len() != column.rows
-    {
-        return Err(Error::misuse(format!("validity of {} rows, of {}", validity.len(), column.rows)));
-    }
-    let values = match &column.values {
-        Values::Dictionary(_, values) => values,
-        values => values,
-    };
-    let fits = match (values, physical_type) {
-        (Values::Boolean(_), PhysicalType::Boolean)
-        | (Values::Int32(_), PhysicalType::Int32)
-        | (Values::Int64(_), PhysicalType::Int64)
-        | (Values::Float(_), PhysicalType::Float)
-        | (Values::Double(_), PhysicalType::Double)
-        | (Values::ByteArray(_), PhysicalType::ByteArray) => true,
-        (Values::Int96(values), PhysicalType::Int96) => values.width() == 12,
-        (Values::FixedLenByteArray(values), PhysicalType::FixedLenByteArray(width)) => {
-            values.width() == usize_of_u32(width)
-        }
-        _ => false,
-    };
-    if fits { Ok(()) } else { Err(Error::misuse(format!("{} where {physical_type} is to be", name(values)))) }
-}
-
-fn check_levels(column: &ColumnBatch, levels: &Levels, maxima: Maxima) -> Result<()> {
-    let entries = levels.definition.len();
-    match (&levels.repetition, maxima.repetition) {
-        (Some(repetition), 1..) if repetition.len() == entries => {
-            if repetition.first().is_some_and(|level| *level > 0) {
-                return Err(Error::misuse("a batch that begins in the middle of a row"));
-            }
-        }
-        (None, 0) if entries == column.rows => {}
-        // If the maximum is 0, all levels are 0.
-        (Some(repetition), 0) if repetition.len() == entries && entries == column.rows => {}
-        _ => {
-            return Err(Error::misuse(format!(
-                "{entries} definition levels, of {} rows, and repetition levels that are not theirs",
-                column.rows
-            )));
-        }
-    }
-    Ok(())
-}
-
-fn name(values: &Values) -> alloc::string::String {
-    let name = match values {
-        Values::Boolean(_) => "BOOLEAN",
-        Values::Int32(_) => "INT32",
-        Values::Int64(_) => "INT64",
-        Values::Int96(_) => "INT96",
-        Values::Float(_) => "FLOAT",
-        Values::Double(_) => "DOUBLE",
-        Values::ByteArray(_) => "BYTE_ARRAY",
-        Values::FixedLenByteArray(values) => {
-            return format!("FIXED_LEN_BYTE_ARRAY({})", values.width());
-        }
-        Values::Dictionary(..) => "a dictionary",
-    };
-    name.into()
 }
 
 /// The repetition levels, if their maximum is above 0.
