@@ -80,7 +80,7 @@ pub struct Reading {
 
 enum How {
     /// One piece after the other, on the thread that asks.
-    Here { options: PieceOptions, piece: usize, open: Option<Box<dyn Batches>> },
+    Here { options: PieceOptions, piece: usize, open: Option<OpenPiece> },
     /// By threads.
     Elsewhere(Arc<Shared>),
 }
@@ -220,7 +220,7 @@ fn next_here(
     source: &dyn Source,
     options: &PieceOptions,
     piece: &mut usize,
-    open: &mut Option<Box<dyn Batches>>,
+    open: &mut Option<OpenPiece>,
     left: u64,
 ) -> Taken {
     loop {
@@ -231,18 +231,53 @@ fn next_here(
             None => {
                 let limit = options.limit.map(|_| left);
                 let options = PieceOptions { limit, ..options.clone() };
-                let opened = guarded(|| open_piece(source, at, &options));
-                open.insert(opened.map_err(|error| (at, error))?)
+                open.insert(OpenPiece::new(source, at, &options).map_err(|error| (at, error))?)
             }
         };
-        match guarded(|| batches.next()).map_err(|error| (at, error))? {
-            Some(batch) => return Ok(Some((at, batch))),
-            None => (*open, *piece) = (None, at + 1),
+        if let Some(batch) = batches.next().map_err(|error| (at, error))? {
+            return Ok(Some((at, batch)));
         }
+        *piece = at + 1;
+        open.take().map_or(Ok(()), OpenPiece::close).map_err(|error| (at, error))?;
     }
 }
 
-/// A bug in a source is an error, and neither a wait without an end nor an end of the rows.
+/// A piece of a source that may be buggy: a panic in it is an error, and neither a wait without an end nor an end of
+/// the rows.
+struct OpenPiece(Option<Box<dyn Batches>>);
+
+impl OpenPiece {
+    fn new(source: &dyn Source, piece: usize, options: &PieceOptions) -> Result<OpenPiece> {
+        guarded(|| open_piece(source, piece, options)).map(|batches| OpenPiece(Some(batches)))
+    }
+
+    fn next(&mut self) -> Result<Option<Batch>> {
+        let OpenPiece(batches) = self;
+        guarded(|| batches.as_mut().map_or(Ok(None), |batches| batches.next()))
+    }
+
+    /// Drops it, after its last row.
+    fn close(mut self) -> Result<()> {
+        let batches = self.0.take();
+        guarded(|| {
+            drop(batches);
+            Ok(())
+        })
+    }
+}
+
+impl Drop for OpenPiece {
+    /// For rows that nobody wants any more.
+    fn drop(&mut self) {
+        let batches = self.0.take();
+        // All that it is to hand out is there, or its error is returned already.
+        let _ = guarded(|| {
+            drop(batches);
+            Ok(())
+        });
+    }
+}
+
 fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(read))
         .unwrap_or_else(|_| Err(Error::internal("the source has panicked while it was read")))
@@ -286,15 +321,15 @@ impl Shared {
     fn work(&self, source: &dyn Source, options: &PieceOptions) {
         while let Some(piece) = self.begin() {
             let read = || {
-                let mut batches = open_piece(source, piece, options)?;
-                while let Some(batch) = batches.next()? {
+                let mut open = OpenPiece::new(source, piece, options)?;
+                while let Some(batch) = open.next()? {
                     if !self.put(piece, batch) {
                         break;
                     }
                 }
-                Ok(())
+                open.close()
             };
-            let ended = guarded(read);
+            let ended = read();
             self.lock().lanes.entry(piece).or_default().ended = Some(ended);
             self.changed.notify_all();
         }

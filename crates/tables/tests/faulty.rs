@@ -9,7 +9,8 @@ use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
 use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
 use marquetry_tables::text::{Format, NewTextFile, TextOutputOptions};
 use marquetry_tables::{
-    Batches, ColumnPath, CopyOptions, Destination, Piece, PieceOptions, Source, Table, copy, limit, project,
+    Batches, ColumnPath, CopyOptions, Destination, Piece, PieceOptions, Reading, ReadingOptions, Source,
+    Table, copy, limit, project,
 };
 
 /// A source whose pieces a function opens.
@@ -120,4 +121,41 @@ fn batches_of_another_shape_are_refused() {
         }
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing appears");
+}
+
+/// Rows, and a panic when they are dropped.
+struct PanicsInDrop(Option<Batch>);
+
+impl Batches for PanicsInDrop {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        Ok(self.0.take())
+    }
+}
+
+impl Drop for PanicsInDrop {
+    fn drop(&mut self) {
+        panic!("a bug in a source");
+    }
+}
+
+#[test]
+fn a_panic_in_drop_is_an_error() {
+    let made = Made::source(2, |_, _| Box::new(PanicsInDrop(Some(batch(3)))));
+    for threads in [0, 2] {
+        for source in [&made, &limit(&made, 100)] {
+            let mut options = ReadingOptions::default();
+            options.threads = Some(threads);
+            let mut reading = Reading::new(Arc::clone(source), options).unwrap();
+            assert_eq!(reading.next_batch().unwrap().unwrap().1.rows, 3);
+            let error = reading.next_batch().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Internal);
+            assert_eq!(reading.next_batch().unwrap_err(), error);
+        }
+        // Nobody wants its rows any more: there is no one to report to, and nothing to fail.
+        let mut options = ReadingOptions::default();
+        options.threads = Some(threads);
+        let mut reading = Reading::new(Arc::clone(&made), options).unwrap();
+        assert!(reading.next_batch().unwrap().is_some());
+        drop(reading);
+    }
 }
