@@ -381,12 +381,11 @@ impl Shared {
             }
             let turn = state.turn;
             if state.lanes.get(&turn).is_none_or(Lane::is_waited_for) {
-                let (after, timeout) =
+                let (after, _) =
                     self.changed.wait_timeout(state, LOOK_UP_AFTER).unwrap_or_else(PoisonError::into_inner);
                 state = after;
-                if timeout.timed_out() {
-                    cancel.check().map_err(|error| (turn, error))?;
-                }
+                // Whatever ended the wait: batches of other pieces may come more often than it times out.
+                cancel.check().map_err(|error| (turn, error))?;
                 continue;
             }
             let taken = state.lanes.get_mut(&turn).and_then(|lane| lane.batches.pop_front());

@@ -2,6 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use marquetry_base::{ErrorKind, Result};
 use marquetry_parquet::batch::{Batch, Layout, Values};
@@ -9,8 +11,8 @@ use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
 use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
 use marquetry_tables::text::{Format, NewTextFile, TextOutputOptions};
 use marquetry_tables::{
-    Batches, ColumnPath, CopyOptions, Destination, Piece, PieceOptions, Reading, ReadingOptions, Source,
-    Table, copy, limit, project,
+    Batches, Cancel, ColumnPath, CopyOptions, Destination, Piece, PieceOptions, Reading, ReadingOptions,
+    Source, Table, copy, limit, project,
 };
 
 /// A source whose pieces a function opens.
@@ -68,6 +70,9 @@ fn batch(rows: usize) -> Batch {
     let texts = (0..rows).map(|n| format!("text {n}")).collect();
     Batch::of_values([(0_i64..).take(rows).collect::<Vec<_>>().into(), texts]).unwrap()
 }
+
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(20);
 
 /// Batches that are not what the schema says are refused before anything of them is written, wherever they go.
 #[test]
@@ -158,4 +163,35 @@ fn a_panic_in_drop_is_an_error() {
         assert!(reading.next_batch().unwrap().is_some());
         drop(reading);
     }
+}
+
+/// Pieces that go on do not keep a copy from looking whether it was cancelled.
+#[test]
+fn cancel_is_seen_while_other_pieces_go_on() {
+    let made = Made::source(2, |piece, options| {
+        let (cancel, started) = (options.cancel.clone(), Instant::now());
+        Box::new(Rows(move || {
+            if piece == 1 {
+                thread::sleep(Duration::from_millis(20));
+                return Ok(Some(batch(1)));
+            }
+            // It waits for what cannot be cancelled.
+            while started.elapsed() < LONG / 4 {
+                thread::sleep(Duration::from_millis(5));
+            }
+            cancel.check()?;
+            Ok(None)
+        }))
+    });
+    let cancel = Cancel::new();
+    let mut options = ReadingOptions::default();
+    (options.threads, options.cancel) = (Some(2), cancel.clone());
+    let mut reading = Reading::new(made, options).unwrap();
+    let cancelling = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(100));
+        cancel.cancel();
+        Instant::now()
+    });
+    assert_eq!(reading.next_batch().unwrap_err().kind(), ErrorKind::Cancelled);
+    assert!(cancelling.join().unwrap().elapsed() < LONG / 10);
 }
