@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Failed, Result};
-use marquetry_parquet::batch::{Batch, Values};
+use marquetry_parquet::batch::{Batch, ColumnBatch, Values};
 
 use crate::source::open_piece;
 use crate::subject::named;
@@ -18,6 +18,8 @@ use crate::{Batches, Cancel, PieceOptions, Source};
 /// The most bytes of batches that wait to be taken, over all pieces. The piece whose turn it is may have two batches
 /// more, and each thread has one in hand: all of these in hand are half as much again, as batches are kept small enough.
 const WAITING_BYTES_MAX: u64 = 64 << 20;
+/// Bytes that a column of a batch takes besides what is in its buffers: itself, and the buffers' owners.
+const COLUMN_BYTES: usize = size_of::<ColumnBatch>() + 128;
 /// Pieces started ahead of the one whose turn it is, per thread: for small pieces.
 const PIECES_AHEAD: usize = 4;
 /// With fewer rows than this, a thread is not worth its cost.
@@ -419,11 +421,12 @@ impl Lane {
     }
 }
 
-/// Bytes of a batch's values, about. The pages that strings point into are not counted: several batches share them.
+/// Bytes of a batch, about: none takes none. The pages that strings point into, and dictionaries, are not counted:
+/// several batches share them.
 fn bytes_of(batch: &Batch) -> u64 {
     fn of_values(values: &Values) -> usize {
         match values {
-            Values::Boolean(bits) => bits.len() / 8,
+            Values::Boolean(bits) => bits.len().div_ceil(8),
             Values::Int32(values) => size_of_val(&values[..]),
             Values::Int64(values) => size_of_val(&values[..]),
             Values::Float(values) => size_of_val(&values[..]),
@@ -436,8 +439,11 @@ fn bytes_of(batch: &Batch) -> u64 {
         }
     }
     let columns = batch.columns.iter().map(|column| {
-        let levels = column.levels.as_ref().map_or(0, |levels| 2 * levels.definition.len());
-        of_values(&column.values) + levels
+        let validity = column.validity.as_ref().map_or(0, |validity| validity.len().div_ceil(8));
+        let levels = column.levels.as_ref().map_or(0, |levels| {
+            levels.definition.len() + levels.repetition.as_ref().map_or(0, |levels| levels.len())
+        });
+        COLUMN_BYTES + of_values(&column.values) + validity + levels
     });
-    columns.map(u64_of).sum()
+    columns.map(u64_of).sum::<u64>() + u64_of(size_of::<Batch>())
 }

@@ -2,10 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use marquetry_base::{ErrorKind, Result};
+use marquetry_base::{Bitmap, ErrorKind, Result};
 use marquetry_parquet::batch::{Batch, Layout, Values};
 use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
 use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
@@ -194,4 +195,43 @@ fn cancel_is_seen_while_other_pieces_go_on() {
     });
     assert_eq!(reading.next_batch().unwrap_err().kind(), ErrorKind::Cancelled);
     assert!(cancelling.join().unwrap().elapsed() < LONG / 10);
+}
+
+/// Batches of nulls alone, which have no values, wait as others do: only so many.
+#[test]
+fn batches_without_values_are_bounded() {
+    let made = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&made);
+    let fields = [leaf("text", PhysicalType::ByteArray)];
+    let source = Made::with(&fields, 2, move |piece, options| {
+        let (cancel, made) = (options.cancel.clone(), Arc::clone(&counted));
+        Box::new(Rows(move || {
+            if piece == 0 {
+                while !cancel.is_set() {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                return Ok(None);
+            }
+            made.fetch_add(1, Ordering::Relaxed);
+            let mut batch = Batch::of_values([Values::from_iter([""; 0])])?;
+            batch.rows = 32 << 20;
+            let column = &mut batch.columns[0];
+            (column.rows, column.nulls, column.layout) = (batch.rows, batch.rows, Layout::Dense);
+            // 4 MiB of it.
+            column.validity = Some(Bitmap::new(vec![0_u8; batch.rows / 8].into(), 0, batch.rows));
+            Ok(Some(batch))
+        }))
+    });
+    let mut options = ReadingOptions::default();
+    options.threads = Some(2);
+    let reading = Reading::new(source, options).unwrap();
+    // 64 MiB of them may wait.
+    let (started, mut seen) = (Instant::now(), 0);
+    while started.elapsed() < LONG / 4 && seen < 16 {
+        seen = made.load(Ordering::Relaxed);
+        thread::sleep(Duration::from_millis(5));
+    }
+    thread::sleep(Duration::from_millis(300));
+    assert!((15..=18).contains(&made.load(Ordering::Relaxed)), "{made:?} batches");
+    drop(reading);
 }
