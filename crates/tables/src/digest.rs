@@ -1,18 +1,19 @@
 //! Comparing what was written with what was read.
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
-use marquetry_base::{Error, Result};
 use marquetry_kernels::xxh64;
 use marquetry_parquet::batch::{Batch, ColumnBatch, Values};
 
 use crate::entries::Entries;
 
-/// A digest of rows: their number and the sum of a hash of each, which includes the row's number if order matters.
+/// A digest of rows: their number, that of their nulls, and the sum of a hash of each, which includes the row's number if order matters.
 /// Bits are hashed: NaN equals itself, and 0 differs from −0.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Digest {
     is_in_order: bool,
     rows: u64,
+    /// Entries without a value: none is taken for one, whatever the hashes are.
+    nulls: u64,
     sum: u128,
 }
 
@@ -20,7 +21,7 @@ pub(crate) struct Digest {
 /// each bit of what is multiplied.
 const MIX: u64 = 0xd134_2543_de82_ef95;
 const SEED: u64 = 0xaf25_1af3_b0f0_25b5;
-/// What a null, and an entry's end, are hashed as.
+/// What a null, and an entry's end, are hashed as. A null is hashed as two of them, as no value is.
 const NULL: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Digest {
@@ -36,20 +37,17 @@ impl Digest {
         self.rows
     }
 
-    /// Adds the rows of a batch.
-    pub(crate) fn add(&mut self, batch: &Batch) -> Result<()> {
+    /// Adds the rows of a batch, which [`Reading`](crate::Reading) has checked.
+    pub(crate) fn add(&mut self, batch: &Batch) {
         let first = self.rows;
         let seed = |row: usize| if self.is_in_order { mix(SEED, first + u64_of(row)) } else { SEED };
         let mut hashes: Vec<u64> = (0..batch.rows).map(seed).collect();
         for column in &batch.columns {
-            if column.rows != batch.rows {
-                return Err(Error::internal("a column of another number of rows than its batch"));
-            }
+            self.nulls += u64_of(column.nulls);
             add_column(column, &mut hashes);
         }
         self.rows += u64_of(batch.rows);
         self.sum = hashes.iter().fold(self.sum, |sum, hash| sum.wrapping_add(u128::from(*hash)));
-        Ok(())
     }
 }
 
@@ -74,7 +72,10 @@ fn add_column(column: &ColumnBatch, hashes: &mut [u64]) {
             if is_nested {
                 *hash = mix(*hash, u64::from(entries.levels_of(entry)));
             }
-            *hash = mix(*hash, entries.value_of(entry).map_or(NULL, |at| values.get(at)));
+            *hash = match entries.value_of(entry) {
+                Some(at) => mix(*hash, values.get(at)),
+                None => mix(mix(*hash, NULL), NULL),
+            };
         }
         if is_nested {
             *hash = mix(*hash, NULL);
@@ -104,9 +105,7 @@ impl Hashes<'_> {
     fn get(&self, at: usize) -> u64 {
         match self {
             Hashes::Values(values) => of_value(values, at),
-            Hashes::Indices(indices, entries) => {
-                entries.get(usize_of_u32(indices[at])).copied().unwrap_or(NULL)
-            }
+            Hashes::Indices(indices, entries) => entries[usize_of_u32(indices[at])],
         }
     }
 }
@@ -147,7 +146,7 @@ mod tests {
 
     fn digest(is_in_order: bool, all: &[&[i32]]) -> Digest {
         let mut digest = Digest::new(is_in_order);
-        all.iter().for_each(|values| digest.add(&batch(values.to_vec())).unwrap());
+        all.iter().for_each(|values| digest.add(&batch(values.to_vec())));
         digest
     }
 
@@ -169,12 +168,44 @@ mod tests {
     }
 
     #[test]
+    fn no_value_is_null() {
+        let of = |values: &[Option<i64>]| {
+            let mut batch =
+                Batch::of_values([Vec::from_iter(values.iter().map(|n| n.unwrap_or(0))).into()]).unwrap();
+            let column = &mut batch.columns[0];
+            column.nulls = values.iter().filter(|value| value.is_none()).count();
+            column.validity = (column.nulls > 0).then(|| values.iter().map(Option::is_some).collect());
+            batch
+        };
+        let digest = |is_in_order: bool, batches: &[Batch]| {
+            let mut digest = Digest::new(is_in_order);
+            batches.iter().for_each(|batch| digest.add(batch));
+            digest
+        };
+        let constants = [NULL, MIX, SEED, 0, 1, u64::MAX, mix(NULL, NULL), mix(SEED, NULL)];
+        for constant in constants.map(u64::cast_signed) {
+            for is_in_order in [false, true] {
+                assert_ne!(
+                    digest(is_in_order, &[of(&[None])]),
+                    digest(is_in_order, &[of(&[Some(constant)])])
+                );
+            }
+            // As many nulls, in other rows.
+            let [one, other] = [[None, Some(constant)], [Some(constant), None]];
+            assert_ne!(digest(true, &[of(&one)]), digest(true, &[of(&other)]));
+            // Values are the same beside nulls as without them.
+            let apart = [of(&[None]), of(&[Some(constant)])];
+            assert_eq!(digest(true, &[of(&one)]), digest(true, &apart));
+        }
+    }
+
+    #[test]
     fn values_of_two_columns_do_not_change_places() {
         let of = |a: i32, b: i32| {
             let (mut one, other) = (batch(vec![a]), batch(vec![b]));
             one.columns.extend(other.columns);
             let mut digest = Digest::new(true);
-            digest.add(&one).unwrap();
+            digest.add(&one);
             digest
         };
         assert_ne!(of(1, 2), of(2, 1));
