@@ -80,7 +80,9 @@ pub struct Copied {
 ///
 /// Pieces of the source are read in parallel, each by one thread. The destination is called only from the caller's
 /// thread, and gets rows in the source's order unless it [wants](crate::Wants) otherwise. After an error nothing of
-/// the output is left, as far as the destination can guarantee that, and nothing is in flight.
+/// the output is left, as far as the destination can guarantee that, and the destination has [settled](Destination::settle).
+/// Threads that are in a call of the source are not waited for: [`PieceOptions::cancel`] is set, and each ends when that
+/// call returns.
 ///
 /// `report` gets what was copied so far, after each batch.
 ///
