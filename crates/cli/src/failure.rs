@@ -84,7 +84,7 @@ impl Failure {
             (ErrorKind::Cancelled, _) => return Failure::Interrupted,
             (_, Some(Detail::AlreadyExists)) => Exit::Refused,
             (ErrorKind::Io, _) => Exit::Unreachable,
-            (ErrorKind::Misuse, _) => Exit::Usage,
+            (ErrorKind::Misuse, _) | (_, Some(Detail::Address)) => Exit::Usage,
             (ErrorKind::Internal, _) => Exit::Bug,
             _ => Exit::Refused,
         };

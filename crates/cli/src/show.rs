@@ -13,9 +13,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use marquetry::io::files::{PARQUET_EXTENSIONS, is_collective};
+use marquetry::tables::Address;
 use marquetry::tables::files::{self, Gathered, ParquetFile};
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output::{Interrupted, Output};
 use crate::table_args::{LimitArgs, TableArgs, not_parquet};
 use crate::terminal::Terminal;
@@ -73,6 +74,10 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
+        let mut addresses = self.files.iter().map(|path| Address::parse(path.as_path()));
+        if let Some(url) = addresses.find(|address| address.scheme().is_some()) {
+            return Err(Failure::usage(format!("{url}: only local files can be shown")));
+        }
         let terminal = Terminal::of_stdout();
         let mut output = Output::new(interrupted);
         let is_plain = self.pages.is_none() && !self.json && !self.why;
@@ -81,15 +86,14 @@ impl Show {
             let text = TextArgs { from: Some(Format::Parquet), ..TextArgs::default() };
             let table = TableArgs { union: true, limits: self.limits, text, ..TableArgs::default() };
             let options = table.options(output.interrupted())?;
-            let gathered =
-                Gathered::read(&self.files, &options).map_err(|error| not_parquet(&self.files, error))?;
+            let gathered = Gathered::read(&self.files, &options).map_err(not_parquet)?;
             summary::print(&gathered, terminal, output.text());
             return output.flush();
         }
         let found = files::find(&self.files, &PARQUET_EXTENSIONS)?;
         for (nth, path) in found.into_iter().enumerate() {
             let file = ParquetFile::open(&path, self.limits.limits());
-            let file = file.map_err(|error| not_parquet(std::slice::from_ref(&path), error))?;
+            let file = file.map_err(not_parquet)?;
             let out = output.text();
             if nth > 0 && !self.json {
                 out.push(b'\n');

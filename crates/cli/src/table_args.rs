@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use marquetry::SourceOptions;
 use marquetry::base::{Detail, Error, ErrorKind, Limits};
 use marquetry::tables::files::{self, FileFormat, FilesOptions};
-use marquetry::tables::{Address, ColumnPath, Source};
+use marquetry::tables::{ColumnPath, Source};
+use marquetry::{OptionGroup, SourceOptions};
 
 use crate::failure::{Failure, Outcome, plain};
 use crate::output::Interrupted;
@@ -91,15 +91,13 @@ impl TableArgs {
         let columns = self.wanted()?;
         let mut options = self.options(interrupted)?;
         options.columns = columns;
-        let opened = marquetry::open_all(paths, &SourceOptions::from(options));
-        let source = Arc::clone(opened.map_err(|error| in_their_words(paths, error))?.source());
-        let is_parquet = source.table().row_groups.is_some();
-        if let (true, Some(option)) = (is_parquet, self.text.given()) {
+        let opened = marquetry::open_all(paths, &SourceOptions::from(options))?;
+        if let (false, Some(option)) = (opened.takes(OptionGroup::Text), self.text.given()) {
             return Err(Failure::usage(format!(
                 "{option} is for CSV, TSV and JSON lines; --from says that the files are such"
             )));
         }
-        Ok(source)
+        Ok(Arc::clone(opened.source()))
     }
 
     /// What is asked for, but for the columns.
@@ -144,24 +142,10 @@ impl TableArgs {
 }
 
 /// An error about files that must be Parquet files: of one that is text by its name it says which command reads that.
-pub(crate) fn not_parquet(paths: &[PathBuf], error: Error) -> Failure {
+pub(crate) fn not_parquet(error: Error) -> Failure {
     let name = error.place().object.as_deref().unwrap_or_default();
     let is_text =
         error.kind() == ErrorKind::Corrupt && marquetry::tables::text::Format::by_name(name).is_some();
-    let failure = in_their_words(paths, error);
+    let failure = Failure::from(error);
     if is_text { failure.and("it is text by its name: `marquetry rows` prints it") } else { failure }
-}
-
-/// An error about files that people named.
-pub(crate) fn in_their_words(paths: &[PathBuf], error: Error) -> Failure {
-    let is_missing = error.kind() == ErrorKind::Unsupported
-        || (error.kind() == ErrorKind::Io && error.detail() == Some(Detail::NotFound));
-    let is_url = |path: &&PathBuf| Address::parse(path.as_path()).scheme().is_some();
-    match paths.iter().find(is_url) {
-        Some(url) if is_missing => Failure::usage(format!(
-            "{}: addresses are not supported as input yet; supported are local files",
-            Address::parse(url.as_path())
-        )),
-        _ => error.into(),
-    }
 }

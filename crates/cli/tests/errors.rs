@@ -308,7 +308,9 @@ fn what_can_be_copied_where() {
         run(["copy", &path, to, "--create", "--key", "a"]).failed(2, &[part]);
     }
     run(["copy", "cql://h/k.t", "--create", "--key", "a"]).failed(2, &["name the sources first"]);
-    run(["copy", "s3://b/k", "cql://h/k.t", "--create", "--key", "a"]).failed(2, &["not supported as input"]);
+    run(["copy", "s3://b/k", "cql://h/k.t", "--create", "--key", "a"])
+        .failed(2, &["reading from s3:// is not supported yet; supported are local files"]);
+    run(["show", "s3://b/k"]).failed(2, &["s3://b/k: only local files can be shown"]);
     run(["copy", &path, "cql://h/k.t", "--key", "a"]).failed(2, &["--create"]);
     run(["copy", &path, "cql://127.0.0.1:1/k.t", "--create", "--key", "a"])
         .failed(3, &["cannot connect", "127.0.0.1:1"]);

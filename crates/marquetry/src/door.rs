@@ -46,14 +46,14 @@ pub fn open(address: impl AsRef<OsStr>) -> Result<Reader> {
 ///
 /// # Errors
 ///
-/// As [`Files::open`](marquetry_tables::files::Files::open); `Unsupported` for addresses of a kind that is not compiled
-/// in; `Misuse` for standard input without a format that takes it.
+/// As [`Files::open`](marquetry_tables::files::Files::open); `Unsupported` with
+/// [`Detail::Address`](marquetry_base::Detail) for addresses of a kind that is not compiled in; `Misuse` for standard input without a format that takes it.
 pub fn open_all<A: AsRef<OsStr>>(
     addresses: impl IntoIterator<Item = A>,
     options: &SourceOptions,
 ) -> Result<Reader> {
     let addresses: Vec<Address> = addresses.into_iter().map(Address::parse).collect();
-    Ok(Reader::of_shared(kinds::source(&addresses, options)?))
+    Ok(Reader::opened(kinds::source(&addresses, options)?))
 }
 
 /// Creates a Parquet file, which appears when it is [finished](Writer::finish). For other options: [`Writer::with`].

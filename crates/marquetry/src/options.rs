@@ -86,7 +86,7 @@ impl DestinationOptions {
     }
 }
 
-/// Options that a kind of destination may have a meaning for.
+/// Options that a kind of source or destination may have a meaning for.
 ///
 /// ```
 /// use marquetry::{OptionGroup, Target};
@@ -104,7 +104,8 @@ pub enum OptionGroup {
     Parquet,
     /// Partitions, and the sizes of files: the rest of [`DestinationOptions::directory`].
     Directory,
-    /// [`DestinationOptions::text`].
+    /// How text is written ([`DestinationOptions::text`]), and how it is read: the
+    /// [`formats`](FilesOptions::formats) of files.
     Text,
     /// [`DestinationOptions::mapped_by`].
     Mapping,

@@ -7,6 +7,9 @@ use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_tables::{Cancel, ColumnPath, Reading, ReadingOptions, Source, Table, limit, project};
 
+use crate::kinds::OpenedSource;
+use crate::options::OptionGroup;
+
 /// An open table: its description and its rows. Returned by [`open`](crate::open).
 ///
 /// ```no_run
@@ -22,6 +25,7 @@ use marquetry_tables::{Cancel, ColumnPath, Reading, ReadingOptions, Source, Tabl
 #[derive(Clone)]
 pub struct Reader {
     source: Arc<dyn Source>,
+    takes: &'static [OptionGroup],
     threads: Option<usize>,
     cancel: Cancel,
 }
@@ -29,11 +33,11 @@ pub struct Reader {
 impl Reader {
     /// The rows of any source, such as one of your own.
     pub fn of(source: impl Source + 'static) -> Reader {
-        Reader::of_shared(Arc::new(source))
+        Reader::opened(OpenedSource { source: Arc::new(source), takes: &[] })
     }
 
-    pub(crate) fn of_shared(source: Arc<dyn Source>) -> Reader {
-        Reader { source, threads: None, cancel: Cancel::new() }
+    pub(crate) fn opened(OpenedSource { source, takes }: OpenedSource) -> Reader {
+        Reader { source, takes, threads: None, cancel: Cancel::new() }
     }
 
     /// Takes only these columns, in this order, by name. Dots select nested columns: `place.lat`, `tags.element`.
@@ -94,6 +98,12 @@ impl Reader {
     /// The number of row groups, for Parquet files.
     pub fn row_groups(&self) -> Option<u64> {
         self.source.table().row_groups
+    }
+
+    /// Whether options of this group had a meaning when it was opened, as [`Text`](OptionGroup::Text) has none for
+    /// Parquet files.
+    pub fn takes(&self, group: OptionGroup) -> bool {
+        self.takes.contains(&group)
     }
 
     /// The table as a source, with the columns and the limit that were chosen: for [`copy`](marquetry_tables::copy),

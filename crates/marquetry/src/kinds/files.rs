@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use marquetry_base::{Detail, Error, Result};
-use marquetry_tables::files::Files;
+use marquetry_tables::files::{DataFile, Files};
 use marquetry_tables::parquet::{NewParquetDirectory, NewParquetFile};
 use marquetry_tables::text::{Format, NewTextFile};
-use marquetry_tables::{Address, Destination, Source};
+use marquetry_tables::{Address, Destination};
 
-use super::kind::{DestinationKind, SourceKind, any};
+use super::kind::{DestinationKind, OpenedSource, SourceKind, any};
 use crate::options::{DestinationOptions, OptionGroup, OutputFormat, SourceOptions};
 
 /// Files, directories and patterns, and standard input, which is a file to those that read text.
@@ -62,7 +62,7 @@ pub(crate) const TEXT: DestinationKind = DestinationKind {
     open: open_text,
 };
 
-fn open_files(addresses: &[Address], options: &SourceOptions) -> Result<Arc<dyn Source>> {
+fn open_files(addresses: &[Address], options: &SourceOptions) -> Result<OpenedSource> {
     let mut paths = Vec::new();
     for address in addresses {
         let path = path(address).unwrap_or(Path::new("-"));
@@ -75,7 +75,10 @@ fn open_files(addresses: &[Address], options: &SourceOptions) -> Result<Arc<dyn 
         }
         paths.push(path);
     }
-    Ok(Arc::new(Files::open(paths, &options.files)?))
+    let files = Files::open(paths, &options.files)?;
+    let is_parquet = |file: &DataFile| file.row_groups().is_some();
+    let takes: &[OptionGroup] = if files.files().iter().all(is_parquet) { &[] } else { &[OptionGroup::Text] };
+    Ok(OpenedSource { source: Arc::new(files), takes })
 }
 
 /// Whether a path leads to what is neither a file nor a directory, such as a pipe.

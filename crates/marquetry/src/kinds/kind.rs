@@ -7,7 +7,7 @@ use marquetry_tables::{Address, Destination, Source};
 
 use crate::options::{DestinationOptions, OptionGroup, OutputFormat, SourceOptions};
 
-type OpenSource = fn(&[Address], &SourceOptions) -> Result<Arc<dyn Source>>;
+type OpenSource = fn(&[Address], &SourceOptions) -> Result<OpenedSource>;
 type OpenDestination =
     fn(&Address, Option<OutputFormat>, &DestinationOptions) -> Result<Box<dyn Destination>>;
 
@@ -18,6 +18,13 @@ pub(crate) struct SourceKind {
     pub(crate) is_of: fn(&Address) -> bool,
     /// Opens several as one table.
     pub(crate) open: OpenSource,
+}
+
+/// What addresses were opened as.
+pub(crate) struct OpenedSource {
+    pub(crate) source: Arc<dyn Source>,
+    /// The options that have a meaning. What is behind an address may decide it: files of one format or another.
+    pub(crate) takes: &'static [OptionGroup],
 }
 
 /// Addresses that rows are written to.

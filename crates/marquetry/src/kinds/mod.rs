@@ -9,12 +9,12 @@ mod standard;
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::sync::Arc;
 
-use marquetry_base::{Error, Result};
-use marquetry_tables::{Address, Destination, Source};
+use marquetry_base::{Detail, Error, Result};
+use marquetry_tables::{Address, Destination};
 
 use crate::options::{DestinationOptions, OptionGroup, OutputFormat, SourceOptions};
+pub(crate) use kind::OpenedSource;
 use kind::{DestinationKind, SourceKind};
 
 /// What rows are read from.
@@ -31,7 +31,7 @@ const DESTINATIONS: &[&DestinationKind] = &[
 ];
 
 /// Opens tables as one, of the kind that the first address is of.
-pub(crate) fn source(addresses: &[Address], options: &SourceOptions) -> Result<Arc<dyn Source>> {
+pub(crate) fn source(addresses: &[Address], options: &SourceOptions) -> Result<OpenedSource> {
     let Some(first) = addresses.first() else { return Err(Error::misuse("no table is named")) };
     let Some(kind) = SOURCES.iter().find(|kind| (kind.is_of)(first)) else {
         return Err(unsupported(first));
@@ -47,7 +47,7 @@ fn unsupported(address: &Address) -> Error {
     let supported: Vec<&str> = SOURCES.iter().map(|kind| kind.spelled).collect();
     let what =
         format!("reading from {scheme}:// is not supported yet; supported are {}", supported.join(", "));
-    Error::unsupported(what).at(|place| place.object = Some(address.to_string()))
+    Error::unsupported(what).with(Detail::Address).at(|place| place.object = Some(address.to_string()))
 }
 
 /// An address that rows can be written to, and what it means: the door to a [`Destination`] with options.
@@ -82,7 +82,7 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// `Unsupported`, with the address, for those of no kind that is compiled in, and for names that do not say what they
+    /// `Unsupported`, with [`Detail::Address`] and the address, for those of no kind that is compiled in, and for names that do not say what they
     /// are; `Misuse` for an invalid address of a cluster.
     pub fn parse(address: impl AsRef<OsStr>, format: Option<OutputFormat>) -> Result<Target> {
         let address = Address::parse(address);
@@ -141,5 +141,5 @@ fn refused(address: &Address, format: Option<OutputFormat>) -> Error {
     };
     let supported: Vec<&str> = DESTINATIONS.iter().map(|kind| kind.spelled).collect();
     let what = format!("{what}; supported are {}", supported.join(", "));
-    Error::unsupported(what).at(|place| place.object = Some(address.to_string()))
+    Error::unsupported(what).with(Detail::Address).at(|place| place.object = Some(address.to_string()))
 }
