@@ -80,8 +80,8 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// [`Io`](marquetry_base::ErrorKind::Io); then nothing is left of the file. Also the writer's earlier
-    /// failure.
+    /// [`Io`](marquetry_base::ErrorKind::Io); then nothing is left of the file, unless the message says that it is in
+    /// place ([`Destination::commit`]). Also the writer's earlier failure.
     pub fn finish(mut self) -> Result<Written> {
         self.failed.check()?;
         let written = self.file.finish()?;
