@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use marquetry::io::files::{PARQUET_EXTENSIONS, is_collective};
+use marquetry::io::store::LocalFiles;
 use marquetry::tables::Address;
 use marquetry::tables::files::{self, Gathered, ParquetFile};
 
@@ -90,7 +91,7 @@ impl Show {
             summary::print(&gathered, terminal, output.text());
             return output.flush();
         }
-        let found = files::find(&self.files, &PARQUET_EXTENSIONS)?;
+        let found = files::find(&LocalFiles, &self.files, &PARQUET_EXTENSIONS)?;
         for (nth, path) in found.into_iter().enumerate() {
             let file = ParquetFile::open(&path, self.limits.limits());
             let file = file.map_err(not_parquet)?;

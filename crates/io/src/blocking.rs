@@ -20,7 +20,7 @@ mod stream;
 mod write;
 
 pub use directory::{NewDirectory, allow_many_files};
-pub use stream::{FileStream, FileVersion};
+pub use stream::FileStream;
 pub use write::{NewFile, SpillFile};
 
 /// A local file, open for reading.

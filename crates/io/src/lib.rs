@@ -7,7 +7,8 @@
 //! * `tokio::File` (feature `tokio`): the same, read on tokio's threads for blocking work;
 //! * `uring::File` (feature `uring`): a local file, read by Linux's io_uring, on the thread that uses it.
 //!
-//! `files` (feature `files`, on by default) finds what a directory or a pattern names.
+//! `files` (feature `files`, on by default) finds what a directory or a pattern names. A `store::Store` is where objects
+//! with paths are found, opened and created: the local file system is one.
 //!
 //! Three drivers run a machine up to its next product. [`drive`] blocks in between. `tokio::drive` and `uring::drive`
 //! let other tasks of their thread run meanwhile, read ahead, and never keep the thread for longer than a step's
@@ -46,6 +47,8 @@ mod objects;
 mod schedule;
 mod sink;
 mod source;
+#[cfg(all(feature = "blocking", feature = "files"))]
+pub mod store;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 #[cfg(feature = "uring")]
@@ -60,7 +63,7 @@ pub use failure::{failed, said};
 #[cfg(any(feature = "tokio", feature = "uring"))]
 pub use schedule::ReadAhead;
 pub use sink::{ByteSink, ByteSinks, drive_into};
-pub use source::{ByteSource, ByteSources};
+pub use source::{ByteSource, ByteSources, ObjectVersion};
 
 /// Bytes between two wanted ranges that are read along, rather than read around: a seek costs more than these.
 const GAP_BYTES_MAX: u64 = 64 << 10;

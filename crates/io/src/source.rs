@@ -74,6 +74,26 @@ impl<S: ByteSource + ?Sized> ByteSource for Arc<S> {
     }
 }
 
+/// What identifies an object and its content: two that are equal are the same bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectVersion {
+    bytes: u64,
+    tag: String,
+}
+
+impl ObjectVersion {
+    /// The version of an object of this length. The tag changes whenever the content does: an ETag; a file's time of
+    /// modification and what tells it from other files.
+    pub fn new(bytes: u64, tag: impl Into<String>) -> ObjectVersion {
+        ObjectVersion { bytes, tag: tag.into() }
+    }
+
+    /// The object's length.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
 /// Which source each of a machine's objects has.
 #[derive(Debug, Clone)]
 pub struct ByteSources<S> {

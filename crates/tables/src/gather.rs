@@ -80,7 +80,13 @@ impl<W: Write> fmt::Debug for Gather<W> {
     }
 }
 
-/// The error that a writer's failure is; [`copy`](crate::copy) adds the destination's name.
+/// The error that a writer's failure is: an object's own, or the system's. [`copy`](crate::copy) adds the
+/// destination's name.
 pub(crate) fn not_written(error: std::io::Error) -> Error {
-    Error::io(format!("it could not be written: {}", marquetry_io::said(&error))).caused_by(error)
+    match error.downcast::<Error>() {
+        Ok(own) => own,
+        Err(error) => {
+            Error::io(format!("it could not be written: {}", marquetry_io::said(&error))).caused_by(error)
+        }
+    }
 }

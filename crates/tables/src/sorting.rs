@@ -1,6 +1,5 @@
 //! Sorting rows on their way.
 
-use std::env;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -56,11 +55,7 @@ impl Sorting {
     ) -> Result<Sorting> {
         let sort = SortOptions { memory_bytes, ..SortOptions::default() };
         let sorter = Sorter::new(Arc::clone(schema), by, Arc::new(StandardCodecs::default()), SPILL, sort)?;
-        let file = match scratch {
-            Some(path) => SpillFile::create_beside(path)?,
-            None => SpillFile::create_beside(env::temp_dir().join("marquetry"))?,
-        };
-        let spill = Stoppable { file, cancel: cancel.clone() };
+        let spill = Stoppable { file: SpillFile::create(scratch)?, cancel: cancel.clone() };
         Ok(Sorting { sorter, spill, rows: 0, stretches: Vec::new() })
     }
 

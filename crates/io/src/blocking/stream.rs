@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use marquetry_base::{Error, Result};
 
 use crate::failure::failed;
-use crate::source::nameless;
+use crate::source::{ObjectVersion, nameless};
 
 mod once;
 mod waiting;
@@ -46,18 +46,8 @@ pub struct FileStream {
     file: fs::File,
     /// `None` for a regular file, which never waits for anybody.
     waiting: Option<Waiting>,
-    version: Option<FileVersion>,
+    version: Option<ObjectVersion>,
     _claim: Option<Claim>,
-}
-
-/// What identifies a regular file and its content: if it changes, so did the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileVersion {
-    bytes: u64,
-    modified: Option<SystemTime>,
-    /// Device and inode.
-    #[cfg(unix)]
-    identity: (u64, u64),
 }
 
 impl FileStream {
@@ -89,7 +79,7 @@ impl FileStream {
             return Err(Error::io("it is a directory").at(|place| place.object = Some(name)));
         }
         if metadata.is_file() {
-            let version = Some(FileVersion::of(&metadata));
+            let version = Some(version_of(&metadata));
             return Ok(FileStream { file, waiting: None, version, _claim: None });
         }
         let claim = Claim::of(&metadata).map_err(|error| error.at(|place| place.object = Some(name)))?;
@@ -113,7 +103,7 @@ impl FileStream {
     }
 
     /// What identifies the file and its content, when it was opened. `None` if it can be read only once.
-    pub fn version(&self) -> Option<&FileVersion> {
+    pub fn version(&self) -> Option<&ObjectVersion> {
         self.version.as_ref()
     }
 }
@@ -133,15 +123,11 @@ impl Read for FileStream {
     }
 }
 
-impl FileVersion {
-    fn of(metadata: &Metadata) -> FileVersion {
-        FileVersion {
-            bytes: metadata.len(),
-            modified: metadata.modified().ok(),
-            #[cfg(unix)]
-            identity: once::identity(metadata),
-        }
-    }
+/// The version of a regular file: its time of modification, and its device and inode.
+fn version_of(metadata: &Metadata) -> ObjectVersion {
+    let modified = metadata.modified().ok().map(|time| time.duration_since(SystemTime::UNIX_EPOCH));
+    let identity = once::identity(metadata);
+    ObjectVersion::new(metadata.len(), format!("{modified:?} {identity:?}"))
 }
 
 #[cfg(test)]

@@ -240,17 +240,6 @@ impl ByteSink for NewFile {
     }
 }
 
-/// For writers that compress what goes to it. Errors are the system's own.
-impl Write for NewFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
 impl Drop for NewFile {
     fn drop(&mut self) {
         if self.is_named {
@@ -273,6 +262,19 @@ pub struct SpillFile {
 }
 
 impl SpillFile {
+    /// Creates a file [beside](SpillFile::create_beside) a path, or in the system's temporary directory if there is
+    /// none.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io) if no file can be created there.
+    pub fn create(beside: Option<&Path>) -> Result<SpillFile> {
+        match beside {
+            Some(path) => SpillFile::create_beside(path),
+            None => SpillFile::create_beside(std::env::temp_dir().join("marquetry")),
+        }
+    }
+
     /// Creates a file in the directory of `path`: on the disk where the output goes, not in memory.
     ///
     /// # Errors

@@ -1,10 +1,10 @@
 //! Paths: files, directories and patterns.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use marquetry_base::{Detail, Error, Result};
+use marquetry_io::store::{Found, Store};
 use marquetry_tables::files::{DataFile, Files};
 use marquetry_tables::parquet::{NewParquetDirectory, NewParquetFile};
 use marquetry_tables::text::{Format, NewTextFile};
@@ -66,7 +66,9 @@ fn open_files(addresses: &[Address], options: &SourceOptions) -> Result<OpenedSo
     let mut paths = Vec::new();
     for address in addresses {
         let path = path(address).unwrap_or(Path::new("-"));
-        if is_read_once(path) && !options.files.formats.iter().any(|format| format.is_of(path)) {
+        if is_read_once(&*options.files.store, path)
+            && !options.files.formats.iter().any(|format| format.is_of(path))
+        {
             let is_stdin = path == Path::new("-") || path == Path::new("/dev/stdin");
             let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
             let what = "a Parquet file is read from its end, so it cannot come from a pipe: write it to a file first";
@@ -82,8 +84,8 @@ fn open_files(addresses: &[Address], options: &SourceOptions) -> Result<OpenedSo
 }
 
 /// Whether a path leads to what is neither a file nor a directory, such as a pipe.
-fn is_read_once(path: &Path) -> bool {
-    path == Path::new("-") || fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+fn is_read_once(store: &dyn Store, path: &Path) -> bool {
+    path == Path::new("-") || matches!(store.look(path), Ok(Found::Stream))
 }
 
 fn open_text(

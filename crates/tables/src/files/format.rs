@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::Result;
+use marquetry_io::store::Store;
 use marquetry_parquet::schema::Schema;
 
 use crate::{Batches, PieceOptions};
@@ -13,12 +14,13 @@ pub trait FileFormat: Send + Sync {
     /// Whether a file is of this format, by its name or because it was said.
     fn is_of(&self, path: &Path) -> bool;
 
-    /// Opens all files of this format that make a table, at once: what one is may depend on the others.
+    /// Opens all files of this format that make a table, at once: what one is may depend on the others. They are in
+    /// this store.
     ///
     /// # Errors
     ///
     /// What cannot be opened. Errors name the file that they are about ([`Place::object`](marquetry_base::Place)).
-    fn open(&self, paths: &[PathBuf]) -> Result<Vec<Box<dyn FormatFile>>>;
+    fn open(&self, store: &Arc<dyn Store>, paths: &[PathBuf]) -> Result<Vec<Box<dyn FormatFile>>>;
 }
 
 /// A file of a [`FileFormat`], a table by itself.

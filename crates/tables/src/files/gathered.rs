@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use marquetry_base::{Error, Limits, Result, Segmented};
-use marquetry_io::files;
+use marquetry_io::store::Store;
 use marquetry_parquet::batch::Values;
 use marquetry_parquet::format::{FileMetaData, KeyValue};
 use marquetry_parquet::read::Conform;
@@ -107,7 +107,13 @@ pub struct DataFile {
 
 enum Kind {
     /// A Parquet file. Its footer is kept while those of all do not take much; else it is read again when its turn comes.
-    Parquet { path: PathBuf, limits: Limits, row_groups: usize, opened: Option<Box<ParquetFile>> },
+    Parquet {
+        store: Arc<dyn Store>,
+        path: PathBuf,
+        limits: Limits,
+        row_groups: usize,
+        opened: Option<Box<ParquetFile>>,
+    },
     /// One of another format.
     Other(Box<dyn FormatFile>),
 }
@@ -128,19 +134,19 @@ pub(super) struct Opened {
 }
 
 pub(super) enum OpenedFile {
-    Parquet(PathBuf, ParquetFile),
+    Parquet(ParquetFile),
     Other(Box<dyn FormatFile>),
 }
 
-/// The files that paths name, path by path; in directories, those whose names end in one of `extensions`.
+/// The files of a store that paths name, path by path; in directories, those whose names end in one of `extensions`.
 ///
 /// # Errors
 ///
 /// `Io` for a directory or a pattern without a file, or one that cannot be read.
-pub fn find(paths: &[PathBuf], extensions: &[&str]) -> Result<Vec<PathBuf>> {
+pub fn find(store: &dyn Store, paths: &[PathBuf], extensions: &[&str]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::with_capacity(paths.len());
     for path in paths {
-        all.extend(files::find(path, extensions)?);
+        all.extend(store.find(path, extensions)?);
     }
     Ok(all)
 }
@@ -152,7 +158,7 @@ impl Gathered {
     ///
     /// As [`find`] and [`ParquetFile::open`]; `Conversion` for paths that do not fit together.
     pub fn read(paths: &[PathBuf], options: &FilesOptions) -> Result<Gathered> {
-        let found = find(paths, options.extensions)?;
+        let found = find(&*options.store, paths, options.extensions)?;
         let Partitions { columns, values } = Partitions::of(&found, options.hive, options.union)?;
         let format_of = |path: &PathBuf| options.formats.iter().position(|format| format.is_of(path));
         let formats: Vec<Option<usize>> = found.iter().map(format_of).collect();
@@ -160,15 +166,14 @@ impl Gathered {
         for (number, format) in options.formats.iter().enumerate() {
             let is_of = |(path, of): (&PathBuf, &Option<usize>)| (*of == Some(number)).then(|| path.clone());
             let paths: Vec<PathBuf> = found.iter().zip(&formats).filter_map(is_of).collect();
-            others.push(if paths.is_empty() { Vec::new() } else { format.open(&paths)? }.into_iter());
+            others.push(
+                if paths.is_empty() { Vec::new() } else { format.open(&options.store, &paths)? }.into_iter(),
+            );
         }
         let open = |((path, format), constants): ((PathBuf, Option<usize>), _)| {
             options.cancel.check()?;
             let file = match format {
-                None => {
-                    let file = ParquetFile::open(&path, options.limits)?;
-                    OpenedFile::Parquet(path, file)
-                }
+                None => OpenedFile::Parquet(ParquetFile::open_in(&options.store, &path, options.limits)?),
                 Some(format) => {
                     let file = others.get_mut(format).and_then(Iterator::next);
                     OpenedFile::Other(file.ok_or_else(|| Error::internal("a file that was not opened"))?)
@@ -193,7 +198,7 @@ impl Gathered {
         for (number, opened) in opened.enumerate() {
             let Opened { file, constants } = opened?;
             let what = match &file {
-                OpenedFile::Parquet(_, file) => Described::Footer(Arc::clone(file.metadata())),
+                OpenedFile::Parquet(file) => Described::Footer(Arc::clone(file.metadata())),
                 OpenedFile::Other(file) => Described::Schema(Arc::clone(file.schema())),
             };
             let said = match &what {
@@ -218,15 +223,16 @@ impl Gathered {
             };
             let is_first = schemas[schema].file == number;
             files.push(match file {
-                OpenedFile::Parquet(path, file) => {
+                OpenedFile::Parquet(file) => {
                     let metadata = file.metadata();
                     kept_bytes = kept_bytes.saturating_add(metadata.footer_bytes);
                     let row_groups = metadata.row_groups.len();
                     let (name, rows, bytes) =
                         (file.name().to_string(), Some(metadata.rows), Some(file.bytes()));
-                    let limits = file.limits();
+                    let (store, path, limits) =
+                        (Arc::clone(file.store()), file.path().to_path_buf(), file.limits());
                     let opened = (is_first || kept_bytes <= KEPT_FOOTERS_BYTES).then(|| Box::new(file));
-                    let kind = Kind::Parquet { path, limits, row_groups, opened };
+                    let kind = Kind::Parquet { store, path, limits, row_groups, opened };
                     DataFile { name, rows, bytes, schema, constants, kind }
                 }
                 OpenedFile::Other(file) => {
@@ -338,9 +344,9 @@ impl DataFile {
     fn parquet(&self, schema: &FileSchema) -> Result<ParquetFile> {
         match &self.kind {
             Kind::Parquet { opened: Some(file), .. } => Ok(ParquetFile::clone(file)),
-            Kind::Parquet { path, limits, .. } => {
+            Kind::Parquet { store, path, limits, .. } => {
                 let (bytes, rows) = (self.bytes.unwrap_or(0), self.rows.unwrap_or(0));
-                ParquetFile::again(path, *limits, bytes, rows, schema.schema())
+                ParquetFile::again((store, path), *limits, bytes, rows, schema.schema())
             }
             Kind::Other(_) => Err(Error::internal("a file that is no Parquet file")),
         }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Limits, Result};
+use marquetry_io::store::Store;
 use marquetry_parquet::batch::Values;
 use marquetry_parquet::format::{KeyValue, SortingColumn};
 use marquetry_parquet::read::Conform;
@@ -77,15 +78,15 @@ impl Files {
     /// A file that is being written, as rows of the schema that it was written as. Columns that are not in it have the same value
     /// in all rows.
     pub(crate) fn of_written(
-        files: impl Iterator<Item = Result<(PathBuf, String, Vec<Option<Values>>)>>,
+        store: &Arc<dyn Store>,
+        files: impl Iterator<Item = (PathBuf, String, Vec<Option<Values>>)>,
         schema: &Arc<Schema>,
         constants: &[&str],
         limits: Limits,
     ) -> Result<Files> {
-        let opened = files.map(|file| {
-            let (path, name, constants) = file?;
-            let file = ParquetFile::open(&path, limits)?.called(name);
-            Ok(Opened { file: OpenedFile::Parquet(path, file), constants })
+        let opened = files.map(|(path, name, constants)| {
+            let file = ParquetFile::open_in(store, &path, limits)?.called(name);
+            Ok(Opened { file: OpenedFile::Parquet(file), constants })
         });
         let gathered = Gathered::of(opened, Vec::new())?;
         let (numbers, options) = ((0..constants.len()).collect(), FilesOptions::default());

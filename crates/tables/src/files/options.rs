@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use marquetry_base::Limits;
 use marquetry_io::files::PARQUET_EXTENSIONS;
+use marquetry_io::store::{LocalFiles, Store};
 
 use super::format::FileFormat;
 use super::hive::Hive;
@@ -29,6 +30,8 @@ use crate::{Cancel, ColumnPath};
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct FilesOptions {
+    /// Where the files are.
+    pub store: Arc<dyn Store>,
     /// Take these columns, in this order. `None`: all.
     pub columns: Option<Vec<ColumnPath>>,
     /// Columns missing from a file are null, and narrower types are widened. Otherwise files that differ are an
@@ -49,6 +52,7 @@ pub struct FilesOptions {
 impl Default for FilesOptions {
     fn default() -> FilesOptions {
         FilesOptions {
+            store: Arc::new(LocalFiles),
             columns: None,
             union: false,
             hive: Hive::Auto,

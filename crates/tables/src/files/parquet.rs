@@ -1,14 +1,14 @@
 //! A Parquet file: opened, its footer read, its rows read batch by batch.
 
-use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Codecs, Error, Limits, Machine, Object, Result};
+use marquetry_base::{Codecs, Detail, Error, Limits, Machine, Object, Result};
 use marquetry_codecs::StandardCodecs;
-use marquetry_io::{ByteSource, ByteSources, blocking, drive};
+use marquetry_io::store::{Found, LocalFiles, Store};
+use marquetry_io::{ByteSource, ByteSources, drive};
 use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{Conform, ConformReader, FooterReader, ReadOptions};
@@ -45,6 +45,7 @@ const WIDE_LEAVES: usize = 4096;
 #[derive(Debug, Clone)]
 pub struct ParquetFile {
     name: String,
+    store: Arc<dyn Store>,
     path: PathBuf,
     bytes: u64,
     metadata: Arc<FileMetaData>,
@@ -52,23 +53,34 @@ pub struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Opens a file and reads its footer.
+    /// Opens a local file and reads its footer.
     ///
     /// # Errors
     ///
     /// `Io` if it cannot be read ([`NotFound`](marquetry_base::Detail::NotFound) if it does not exist); `Corrupt` if it is not a Parquet file;
     /// `LimitExceeded` if its footer exceeds the limits.
     pub fn open(path: &Path, limits: Limits) -> Result<ParquetFile> {
+        let local: Arc<dyn Store> = Arc::new(LocalFiles);
+        ParquetFile::open_in(&local, path, limits)
+    }
+
+    /// The same for a file of any store.
+    ///
+    /// # Errors
+    ///
+    /// As [`ParquetFile::open`].
+    pub fn open_in(store: &Arc<dyn Store>, path: &Path, limits: Limits) -> Result<ParquetFile> {
         let name = path.to_string_lossy().into_owned();
-        check_path(path).map_err(|error| named(error, &name))?;
         let read = || {
-            let sources = sources(path)?;
+            check_path(&**store, path)?;
+            let sources = sources(&**store, path)?;
             let bytes = sources.get(FILE)?.length()?;
             let metadata = drive(&mut FooterReader::new(FILE, limits), &sources)?;
             Ok((bytes, metadata.ok_or_else(|| Error::internal("a footer's reader ended without a footer"))?))
         };
         let (bytes, metadata) = read().map_err(|error| named(error, &name))?;
-        Ok(ParquetFile { name, path: path.to_path_buf(), bytes, metadata, limits })
+        let (store, path) = (Arc::clone(store), path.to_path_buf());
+        Ok(ParquetFile { name, store, path, bytes, metadata, limits })
     }
 
     /// The same file under another name, for messages.
@@ -80,6 +92,16 @@ impl ParquetFile {
     /// Its path, as a name for messages; bytes that are not UTF-8 are replaced.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The store that it is in.
+    pub(super) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Its path there.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Its length in bytes.
@@ -215,13 +237,13 @@ impl ParquetFile {
     ///
     /// `Io` where it is another file by now.
     pub(super) fn again(
-        path: &Path,
+        (store, path): (&Arc<dyn Store>, &Path),
         limits: Limits,
         bytes: u64,
         rows: u64,
         schema: &Schema,
     ) -> Result<ParquetFile> {
-        let opened = ParquetFile::open(path, limits)?;
+        let opened = ParquetFile::open_in(store, path, limits)?;
         if (opened.bytes, opened.metadata.rows) != (bytes, rows) || opened.metadata.schema != *schema {
             return Err(opened.named(Error::io("the file was changed while it was read")));
         }
@@ -229,9 +251,9 @@ impl ParquetFile {
     }
 
     /// Opens it again, for its pages.
-    fn sources(&self) -> Result<ByteSources<blocking::File>> {
+    fn sources(&self) -> Result<Sources> {
         let open = || {
-            let sources = sources(&self.path)?;
+            let sources = sources(&*self.store, &self.path)?;
             let bytes = sources.get(FILE)?.length()?;
             Ok((sources, bytes))
         };
@@ -253,7 +275,7 @@ impl ParquetFile {
 /// Batches of a file's rows.
 pub(super) struct ParquetRows {
     reader: ConformReader,
-    sources: ByteSources<blocking::File>,
+    sources: Sources,
     left: u64,
     name: String,
 }
@@ -273,18 +295,19 @@ impl Batches for ParquetRows {
     }
 }
 
-fn sources(path: &Path) -> Result<ByteSources<blocking::File>> {
-    Ok(ByteSources::new().with(FILE, blocking::File::open(path)?))
+/// The bytes of the file.
+type Sources = ByteSources<Box<dyn ByteSource + Send>>;
+
+fn sources(store: &dyn Store, path: &Path) -> Result<Sources> {
+    Ok(ByteSources::new().with(FILE, store.open(path)?))
 }
 
 /// The mistakes that people make with paths, in their words.
-fn check_path(path: &Path) -> Result<()> {
-    match fs::metadata(path) {
-        Err(error) => Err(marquetry_io::failed("read", &path.to_string_lossy(), error)),
-        Ok(found) if found.is_dir() => Err(Error::io("a directory, where a file is needed")),
-        Ok(found) if found.is_file() && found.len() == 0 => {
-            Err(Error::corrupt("an empty file, not a Parquet file"))
-        }
-        Ok(_) => Ok(()),
+fn check_path(store: &dyn Store, path: &Path) -> Result<()> {
+    match store.look(path)? {
+        Found::Nothing => Err(Error::io("no such file or directory").with(Detail::NotFound)),
+        Found::Directory { .. } => Err(Error::io("a directory, where a file is needed")),
+        Found::Object { bytes: 0 } => Err(Error::corrupt("an empty file, not a Parquet file")),
+        _ => Ok(()),
     }
 }

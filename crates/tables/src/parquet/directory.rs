@@ -1,17 +1,16 @@
 //! A directory of Parquet files as a destination.
 
-use std::fs;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Detail, Error, Faults, Result};
-use marquetry_io::blocking::NewDirectory;
 use marquetry_io::files::PARQUET_EXTENSIONS;
+use marquetry_io::store::{Found, LocalFiles, NewObjects, Store};
 use marquetry_parquet::batch::{Batch, Values};
 
-use super::open_file::{OpenFile, Shape};
+use super::open_file::{OpenFile, OpenObject, Shape};
 use super::partition::Partitioning;
 use super::{ParquetOptions, WRITTEN_LIMITS};
 use crate::files::Files;
@@ -55,6 +54,7 @@ pub struct DirectoryOptions {
 /// # }
 /// ```
 pub struct NewParquetDirectory {
+    store: Arc<dyn Store>,
     path: PathBuf,
     name: String,
     options: DirectoryOptions,
@@ -67,9 +67,9 @@ struct Open {
     table: Table,
     shape: Shape,
     partitioning: Option<Partitioning>,
-    directory: NewDirectory,
+    directory: Box<dyn NewObjects>,
     /// The file at hand, and its place.
-    file: Option<(OpenFile, PathBuf)>,
+    file: Option<(OpenObject, PathBuf)>,
     /// The directory at hand, and files that are begun in it.
     below: PathBuf,
     number: usize,
@@ -80,22 +80,36 @@ struct Open {
 }
 
 impl NewParquetDirectory {
-    /// A directory at `path`. Nothing is created yet.
+    /// A local directory at `path`. Nothing is created yet.
     ///
     /// # Errors
     ///
     /// `Io` with [`Detail::AlreadyExists`] if something other than an empty directory exists at `path`, unless it may
     /// be replaced; `Misuse` for invalid options.
     pub fn new(path: impl AsRef<Path>, options: DirectoryOptions) -> Result<NewParquetDirectory> {
+        NewParquetDirectory::new_in(Arc::new(LocalFiles), path, options)
+    }
+
+    /// The same for a directory of any store.
+    ///
+    /// # Errors
+    ///
+    /// As [`NewParquetDirectory::new`].
+    pub fn new_in(
+        store: Arc<dyn Store>,
+        path: impl AsRef<Path>,
+        options: DirectoryOptions,
+    ) -> Result<NewParquetDirectory> {
         let path = path.as_ref().to_path_buf();
         let name = path.display().to_string();
         options.parquet.check()?;
-        let has_entries = fs::read_dir(&path).is_ok_and(|mut found| found.next().is_some());
+        // What cannot be looked at is left to the directory's creation.
+        let has_entries = matches!(store.look(&path), Ok(Found::Directory { is_empty: false }));
         if !options.parquet.overwrite && has_entries {
             let error = Error::io("the directory is not empty").with(Detail::AlreadyExists);
             return Err(error.at(|place| place.object = Some(name)));
         }
-        Ok(NewParquetDirectory { path, name, options, guard: Guard::default(), open: None })
+        Ok(NewParquetDirectory { store, path, name, options, guard: Guard::default(), open: None })
     }
 
     fn open(&mut self) -> Result<(&mut Open, &DirectoryOptions)> {
@@ -125,12 +139,12 @@ impl NewParquetDirectory {
         }
         // Before a directory is made.
         let shape = Shape::new(schema, options, faults)?;
-        let directory =
-            NewDirectory::create(&self.path, self.options.parquet.overwrite, &PARQUET_EXTENSIONS)?;
+        let overwrite = self.options.parquet.overwrite;
+        let directory = self.store.create_directory(&self.path, overwrite, &PARQUET_EXTENSIONS)?;
         let wants = Wants {
             order: partitioning.as_ref().map(Partitioning::order).unwrap_or_default(),
-            scratch: Some(directory.path().to_path_buf()),
-            can_verify: true,
+            scratch: directory.scratch().map(Path::to_path_buf),
+            can_verify: directory.kept().is_some(),
             ..Wants::default()
         };
         self.open = Some(Open {
@@ -176,18 +190,17 @@ impl Destination for NewParquetDirectory {
         self.guard.expect(Stage::Finished)?;
         let Some(open) = &self.open else { return Ok(None) };
         let names: Vec<&str> = open.partitioning.as_ref().map(Partitioning::names).unwrap_or_default();
-        let files = open.directory.kept().zip(&open.kept).map(|((place, readable), constants)| {
-            let name = open.directory.path().join(place).display().to_string();
-            Ok((readable, name, constants.clone()))
+        let Some(kept) = open.directory.kept() else { return Ok(None) };
+        let files = kept.into_iter().zip(&open.kept).map(|((place, readable), constants)| {
+            (readable, self.path.join(place).display().to_string(), constants.clone())
         });
-        let written = Files::of_written(files, &open.table.schema, &names, WRITTEN_LIMITS)?;
+        let written = Files::of_written(&self.store, files, &open.table.schema, &names, WRITTEN_LIMITS)?;
         Ok(Some(Box::new(written)))
     }
 
     fn commit(&mut self) -> Result<()> {
         self.guard.expect(Stage::Finished)?;
         let committed = match self.open.take() {
-            Some(open) if self.options.parquet.overwrite => open.directory.replace(&PARQUET_EXTENSIONS),
             Some(open) => open.directory.commit(),
             None => Err(Error::internal("a directory that is not open")),
         };
@@ -257,8 +270,8 @@ impl Open {
     fn begin_file(&mut self) -> Result<()> {
         let place = self.below.join(format!("part-{:05}.parquet", self.number));
         self.number += 1;
-        let file = self.directory.file(&place)?;
-        self.file = Some((OpenFile::new(&self.shape, file, self.directory.path())?, place));
+        let file = self.directory.create(&place)?;
+        self.file = Some((OpenFile::new(&self.shape, file, self.directory.scratch())?, place));
         Ok(())
     }
 

@@ -1,18 +1,18 @@
 //! One Parquet file as a destination.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use marquetry_base::{Detail, Error, Faults, Result};
-use marquetry_io::blocking::NewFile;
+use marquetry_base::{Error, Faults, Result};
+use marquetry_io::store::{LocalFiles, Store};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 
-use super::open_file::{OpenFile, Shape};
+use super::open_file::{OpenFile, OpenObject, Shape};
 use super::{ParquetOptions, WRITTEN_LIMITS};
 use crate::files::Files;
 use crate::stage::{Guard, Stage};
+use crate::subject::check_nothing_at;
 use crate::{Destination, Source, Table, Wants, Written};
 
 /// A new Parquet file, which appears under its name when it is complete and on disk.
@@ -33,30 +33,43 @@ use crate::{Destination, Source, Table, Wants, Written};
 /// # }
 /// ```
 pub struct NewParquetFile {
+    store: Arc<dyn Store>,
     path: PathBuf,
     name: String,
     options: ParquetOptions,
     guard: Guard,
     /// What is being written, and its schema.
-    open: Option<(Box<OpenFile>, Arc<Schema>)>,
+    open: Option<(Box<OpenObject>, Arc<Schema>)>,
 }
 
 impl NewParquetFile {
-    /// A file at `path`. Nothing is created yet.
+    /// A local file at `path`. Nothing is created yet.
     ///
     /// # Errors
     ///
     /// `Io` with [`Detail::AlreadyExists`] if something exists at `path`, unless it may be replaced; `Misuse` for
     /// invalid options.
     pub fn new(path: impl AsRef<Path>, options: ParquetOptions) -> Result<NewParquetFile> {
+        NewParquetFile::new_in(Arc::new(LocalFiles), path, options)
+    }
+
+    /// The same for a file of any store.
+    ///
+    /// # Errors
+    ///
+    /// As [`NewParquetFile::new`].
+    pub fn new_in(
+        store: Arc<dyn Store>,
+        path: impl AsRef<Path>,
+        options: ParquetOptions,
+    ) -> Result<NewParquetFile> {
         let path = path.as_ref().to_path_buf();
         let name = path.display().to_string();
         options.check()?;
-        if !options.overwrite && fs::metadata(&path).is_ok() {
-            let error = Error::io("already exists").with(Detail::AlreadyExists);
-            return Err(error.at(|place| place.object = Some(name)));
+        if !options.overwrite {
+            check_nothing_at(&*store, &path)?;
         }
-        Ok(NewParquetFile { path, name, options, guard: Guard::default(), open: None })
+        Ok(NewParquetFile { store, path, name, options, guard: Guard::default(), open: None })
     }
 
     fn begin_file(&mut self, table: &Table) -> Result<Wants> {
@@ -67,14 +80,15 @@ impl NewParquetFile {
         }
         // Before a file is made.
         let shape = Shape::new(Arc::clone(&table.schema), options, faults)?;
-        let file = NewFile::create(&self.path)?;
-        let beside = file.path().to_path_buf();
-        let open = Box::new(OpenFile::new(&shape, file, &beside)?);
+        let file = self.store.create(&self.path, self.options.overwrite)?;
+        let scratch = file.scratch().map(Path::to_path_buf);
+        let can_verify = file.readable().is_some();
+        let open = Box::new(OpenFile::new(&shape, file, scratch.as_deref())?);
         self.open = Some((open, Arc::clone(shape.schema())));
-        Ok(Wants { scratch: Some(beside), can_verify: true, ..Wants::default() })
+        Ok(Wants { scratch, can_verify, ..Wants::default() })
     }
 
-    fn open(&mut self) -> Result<&mut OpenFile> {
+    fn open(&mut self) -> Result<&mut OpenObject> {
         match &mut self.open {
             Some((open, _)) => Ok(open),
             None => Err(Error::internal("a file that is not open")),
@@ -108,15 +122,15 @@ impl Destination for NewParquetFile {
     fn written(&self) -> Result<Option<Box<dyn Source>>> {
         self.guard.expect(Stage::Finished)?;
         let Some((open, schema)) = &self.open else { return Ok(None) };
-        let file = (open.file.temporary().to_path_buf(), self.name.clone(), Vec::new());
-        let written = Files::of_written([Ok(file)].into_iter(), schema, &[], WRITTEN_LIMITS)?;
+        let Some(readable) = open.file.readable() else { return Ok(None) };
+        let file = (readable, self.name.clone(), Vec::new());
+        let written = Files::of_written(&self.store, [file].into_iter(), schema, &[], WRITTEN_LIMITS)?;
         Ok(Some(Box::new(written)))
     }
 
     fn commit(&mut self) -> Result<()> {
         self.guard.expect(Stage::Finished)?;
         let committed = match self.open.take() {
-            Some((open, _)) if self.options.overwrite => open.file.replace(),
             Some((open, _)) => open.file.commit(),
             None => Err(Error::internal("a file that is not open")),
         };

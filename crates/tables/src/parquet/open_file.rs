@@ -7,7 +7,8 @@ use std::sync::Arc;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Bytes, Error, Faults, Object, Result};
 use marquetry_codecs::StandardCodecs;
-use marquetry_io::blocking::{NewFile, SpillFile};
+use marquetry_io::blocking::SpillFile;
+use marquetry_io::store::NewObject;
 use marquetry_io::{ByteSink, ByteSinks, drive_into};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
@@ -59,7 +60,10 @@ impl Shape {
     }
 }
 
-pub(super) struct OpenFile<S = NewFile> {
+/// A file of a store.
+pub(super) type OpenObject = OpenFile<Box<dyn NewObject>>;
+
+pub(super) struct OpenFile<S> {
     writer: FileWriter,
     pub(super) file: S,
     spill: SpillFile,
@@ -70,9 +74,10 @@ pub(super) struct OpenFile<S = NewFile> {
 }
 
 impl<S: ByteSink> OpenFile<S> {
-    /// A file of which nothing is written yet; there is room for what waits beside `beside`.
-    pub(super) fn new(shape: &Shape, file: S, beside: &Path) -> Result<OpenFile<S>> {
-        let (writer, spill) = (shape.writer()?, SpillFile::create_beside(beside)?);
+    /// A file of which nothing is written yet. What is too much for memory waits beside `scratch`, or in the system's
+    /// temporary directory.
+    pub(super) fn new(shape: &Shape, file: S, scratch: Option<&Path>) -> Result<OpenFile<S>> {
+        let (writer, spill) = (shape.writer()?, SpillFile::create(scratch)?);
         let order = Some(RowOrder::new(&shape.schema, &shape.options.sorting_columns)?);
         Ok(OpenFile { writer, file, spill, order, rows: 0, bytes: 0 })
     }

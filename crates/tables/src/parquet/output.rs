@@ -1,6 +1,5 @@
 //! A Parquet file that goes to any writer.
 
-use std::env;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
@@ -80,8 +79,7 @@ impl<W: Write> ParquetOutput<W> {
         }
         let shape = Shape::new(Arc::clone(&table.schema), options, faults)?;
         let writer = self.writer.take().ok_or_else(|| Error::internal("a writer that is taken twice"))?;
-        let beside = env::temp_dir().join("marquetry");
-        self.open = Some(Box::new(OpenFile::new(&shape, writer, &beside)?));
+        self.open = Some(Box::new(OpenFile::new(&shape, writer, None)?));
         Ok(Wants::default())
     }
 

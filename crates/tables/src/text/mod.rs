@@ -10,14 +10,14 @@ mod output;
 mod stream;
 
 use std::fmt;
-use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, ErrorKind, Limits, Result, Step};
-use marquetry_io::blocking::FileVersion;
+use marquetry_io::ObjectVersion;
+use marquetry_io::store::Store;
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::Fed;
@@ -32,7 +32,7 @@ use crate::files::{FileFormat, FormatFile};
 use crate::subject::named;
 use crate::{Batches, Cancel, PieceOptions};
 use compression::Compression;
-use stream::{Stream, is_stdin};
+use stream::Stream;
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
@@ -75,10 +75,10 @@ impl FileFormat for TextFormat {
         self.format_of(path).is_some()
     }
 
-    fn open(&self, paths: &[PathBuf]) -> Result<Vec<Box<dyn FormatFile>>> {
+    fn open(&self, store: &Arc<dyn Store>, paths: &[PathBuf]) -> Result<Vec<Box<dyn FormatFile>>> {
         let format = |path: &PathBuf| Some((path.clone(), self.format_of(path)?));
         let files: Vec<_> = paths.iter().filter_map(format).collect();
-        let opened = TextFile::open_all(&files, &self.options, &self.cancel)?;
+        let opened = TextFile::open_all(store, &files, &self.options, &self.cancel)?;
         Ok(opened.into_iter().map(|file| Box::new(file) as Box<dyn FormatFile>).collect())
     }
 }
@@ -87,14 +87,17 @@ impl FileFormat for TextFormat {
 ///
 /// ```no_run
 /// use std::path::PathBuf;
+/// use std::sync::Arc;
 ///
+/// use marquetry_io::store::{LocalFiles, Store};
 /// use marquetry_tables::text::{Format, TextFile, TextOptions};
 /// use marquetry_tables::{Batches, Cancel, PieceOptions};
 ///
 /// # fn main() -> marquetry_base::Result<()> {
 /// let options = TextOptions::default();
 /// let files = [(PathBuf::from("trips.csv.gz"), Format::Csv)];
-/// for file in TextFile::open_all(&files, &options, &Cancel::new())? {
+/// let local: Arc<dyn Store> = Arc::new(LocalFiles);
+/// for file in TextFile::open_all(&local, &files, &options, &Cancel::new())? {
 ///     println!("{}: {}", file.name(), file.columns());
 ///     let mut rows = file.read(None, &PieceOptions::default())?;
 ///     while let Some(batch) = rows.next()? {
@@ -114,8 +117,8 @@ pub struct TextFile {
 
 /// Where the bytes come from.
 enum From {
-    /// A file that can be read again, as long as it does not change.
-    Path(PathBuf, Compression, FileVersion),
+    /// A file of a store that can be read again, as long as it does not change.
+    Path(Arc<dyn Store>, PathBuf, Compression, ObjectVersion),
     /// What is read only once, from its start.
     Once(Mutex<Option<Stream>>),
 }
@@ -124,7 +127,7 @@ impl From {
     /// Looks at the first rows of a text.
     fn sampled(
         mut stream: Stream,
-        path: &Path,
+        (store, path): (&Arc<dyn Store>, &Path),
         compression: Compression,
         format: Format,
         options: &TextOptions,
@@ -132,7 +135,7 @@ impl From {
     ) -> Result<(Sample, From)> {
         let sample = sample(&mut stream, format, options, cancel)?;
         let from = match stream.version() {
-            Some(version) => From::Path(path.to_owned(), compression, version.clone()),
+            Some(version) => From::Path(Arc::clone(store), path.to_owned(), compression, version.clone()),
             None => From::Once(Mutex::new(Some(stream.again()))),
         };
         Ok((sample, from))
@@ -146,7 +149,7 @@ impl fmt::Debug for TextFile {
 }
 
 impl TextFile {
-    /// Opens files, and finds out what their columns are: of all that have the same ones, what holds the values of all. The
+    /// Opens files of a store, and finds out what their columns are: of all that have the same ones, what holds the values of all. The
     /// path `-` is standard input. Whatever is not a regular file (a pipe, a device) is opened and read once. Text is
     /// decompressed if its name or, without such a name, its first bytes are those of gzip or Zstandard.
     ///
@@ -155,6 +158,7 @@ impl TextFile {
     /// `Io` for what cannot be read; what is wrong in the first rows; `Misuse` for options that cannot be, or not together,
     /// and for what would have to be read twice and cannot be. Errors name the file.
     pub fn open_all(
+        store: &Arc<dyn Store>,
         files: &[(PathBuf, Format)],
         options: &TextOptions,
         cancel: &Cancel,
@@ -163,12 +167,12 @@ impl TextFile {
             let name = name_of(path);
             let open = || {
                 let compression = Compression::by_name(path);
-                let stream = Stream::open(path, compression, &name, cancel)?;
+                let stream = Stream::open(&**store, path, compression, &name, cancel)?;
                 if stream.version().is_none() && options.infer_bytes == u64::MAX && options.schema.is_none() {
                     let what = "the whole text is read twice, and this can be read only once: write it to a file first";
                     return Err(Error::option("infer_bytes", what));
                 }
-                From::sampled(stream, path, compression, *format, options, cancel)
+                From::sampled(stream, (store, path), compression, *format, options, cancel)
             };
             match open() {
                 Ok((sample, from)) => Ok((name, sample, from)),
@@ -224,15 +228,15 @@ impl TextFile {
     /// A file that was just written and has no name yet; `name` is the one that it will have.
     fn of_written(
         name: &str,
-        path: &Path,
+        (store, path): (&Arc<dyn Store>, &Path),
         compression: Compression,
         format: Format,
         options: &TextOptions,
     ) -> Result<TextFile> {
         let open = || {
             let cancel = Cancel::new();
-            let stream = Stream::open(path, compression, name, &cancel)?;
-            let (sample, from) = From::sampled(stream, path, compression, format, options, &cancel)?;
+            let stream = Stream::open(&**store, path, compression, name, &cancel)?;
+            let (sample, from) = From::sampled(stream, (store, path), compression, format, options, &cancel)?;
             let (name, form) = (name.to_owned(), sample.form()?);
             Ok(TextFile { name, form, limits: options.limits, cancel, from })
         };
@@ -263,8 +267,8 @@ impl TextFile {
     pub fn read(&self, leaves: Option<&[usize]>, options: &PieceOptions) -> Result<TextRows> {
         let open = || {
             let stream = match &self.from {
-                From::Path(path, compression, version) => {
-                    let stream = Stream::open(path, *compression, &self.name, &self.cancel)?;
+                From::Path(store, path, compression, version) => {
+                    let stream = Stream::open(&**store, path, *compression, &self.name, &self.cancel)?;
                     if stream.version() != Some(version) {
                         return Err(Error::io("it was changed while it was read"));
                     }
@@ -299,8 +303,8 @@ impl FormatFile for TextFile {
     }
 
     fn bytes(&self) -> Option<u64> {
-        let From::Path(path, ..) = &self.from else { return None };
-        fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|found| found.len())
+        let From::Path(.., version) = &self.from else { return None };
+        Some(version.bytes())
     }
 
     /// What can be read only once is opened once.
@@ -312,7 +316,7 @@ impl FormatFile for TextFile {
 const READ_ONCE: &str = "it can be read only once: write it to a file first";
 
 fn name_of(path: &Path) -> String {
-    if is_stdin(path) { "standard input".to_string() } else { path.to_string_lossy().into_owned() }
+    if path.as_os_str() == "-" { "standard input".to_string() } else { path.to_string_lossy().into_owned() }
 }
 
 /// Looks at the first rows of a text.

@@ -1,11 +1,12 @@
 //! One text file as a destination.
 
-use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use marquetry_base::{Detail, Error, Limits, Result};
-use marquetry_io::blocking::NewFile;
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Error, Limits, Result};
+use marquetry_io::store::{LocalFiles, NewObject, Store};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 
@@ -15,6 +16,7 @@ use super::output::{Lines, TextOutputOptions};
 use super::{Format, Header, TextFile, TextOptions};
 use crate::gather::not_written;
 use crate::stage::{Guard, Stage};
+use crate::subject::check_nothing_at;
 use crate::{Batches, Destination, Piece, PieceOptions, Source, Table, Wants, Written};
 
 /// A new CSV, TSV or JSON lines file, which appears under its name when it is complete and on disk. It is compressed if
@@ -50,6 +52,7 @@ use crate::{Batches, Destination, Piece, PieceOptions, Source, Table, Wants, Wri
 /// ```
 #[derive(Debug)]
 pub struct NewTextFile {
+    store: Arc<dyn Store>,
     path: PathBuf,
     name: String,
     format: Format,
@@ -61,9 +64,9 @@ pub struct NewTextFile {
 /// How far the file is.
 enum State {
     New,
-    Open(Box<Lines<Compressor<NewFile>>>, Arc<Schema>),
+    Open(Box<Lines<Compressor<Appending>>>, Arc<Schema>),
     /// All of it is written; with its schema, and whether some NaNs have odd bits.
-    Closed(NewFile, Arc<Schema>, bool),
+    Closed(Box<dyn NewObject>, Arc<Schema>, bool),
     Ended,
 }
 
@@ -79,31 +82,47 @@ impl std::fmt::Debug for State {
 }
 
 impl NewTextFile {
-    /// A file at `path`. Nothing is created yet.
+    /// A local file at `path`. Nothing is created yet.
     ///
     /// # Errors
     ///
     /// `Io` with [`Detail::AlreadyExists`] if something exists at `path`, unless it may be replaced.
     pub fn new(path: impl AsRef<Path>, format: Format, options: TextOutputOptions) -> Result<NewTextFile> {
+        NewTextFile::new_in(Arc::new(LocalFiles), path, format, options)
+    }
+
+    /// The same for a file of any store.
+    ///
+    /// # Errors
+    ///
+    /// As [`NewTextFile::new`].
+    pub fn new_in(
+        store: Arc<dyn Store>,
+        path: impl AsRef<Path>,
+        format: Format,
+        options: TextOutputOptions,
+    ) -> Result<NewTextFile> {
         let path = path.as_ref().to_path_buf();
         let name = path.display().to_string();
-        if !options.overwrite && fs::metadata(&path).is_ok() {
-            let error = Error::io("already exists").with(Detail::AlreadyExists);
-            return Err(error.at(|place| place.object = Some(name)));
+        if !options.overwrite {
+            check_nothing_at(&*store, &path)?;
         }
-        Ok(NewTextFile { path, name, format, options, guard: Guard::default(), state: State::New })
+        Ok(NewTextFile { store, path, name, format, options, guard: Guard::default(), state: State::New })
     }
 
     fn begin_file(&mut self, table: &Table) -> Result<Wants> {
         // Before a file is made.
         fit::check(table, self.format, self.options.nested_as_json)?;
         let compression = Compression::by_name(&self.path);
-        let to = Compressor::new(compression, NewFile::create(&self.path)?).map_err(not_written)?;
+        let object = self.store.create(&self.path, self.options.overwrite)?;
+        let scratch = object.scratch().map(Path::to_path_buf);
+        let is_readable = object.readable().is_some();
+        let to = Compressor::new(compression, Appending { object, bytes: 0 }).map_err(not_written)?;
         let mut lines = Lines::new(to, self.format, self.options.clone());
         let wants = lines.begin(table)?;
         self.state = State::Open(Box::new(lines), Arc::clone(&table.schema));
-        let can_verify = fit::readable(&table.schema, self.format).is_some();
-        Ok(Wants { scratch: Some(self.path.clone()), can_verify, ..wants })
+        let can_verify = is_readable && fit::readable(&table.schema, self.format).is_some();
+        Ok(Wants { scratch, can_verify, ..wants })
     }
 
     fn write_rows(&mut self, batch: Batch) -> Result<()> {
@@ -118,9 +137,8 @@ impl NewTextFile {
             return Err(Error::internal("a file that is not open"));
         };
         let (rows, has_odd_nans) = (lines.rows(), lines.has_odd_nans());
-        let file = lines.into_writer()?.finish().map_err(not_written)?;
-        let bytes = fs::metadata(file.temporary()).map_err(not_written)?.len();
-        self.state = State::Closed(file, schema, has_odd_nans);
+        let Appending { object, bytes } = lines.into_writer()?.finish().map_err(not_written)?;
+        self.state = State::Closed(object, schema, has_odd_nans);
         Ok(Written { rows, bytes, files: 1, ..Written::default() })
     }
 }
@@ -156,7 +174,8 @@ impl Destination for NewTextFile {
     /// holds.
     fn written(&self) -> Result<Option<Box<dyn Source>>> {
         self.guard.expect(Stage::Finished)?;
-        let State::Closed(file, schema, has_odd_nans) = &self.state else { return Ok(None) };
+        let State::Closed(object, schema, has_odd_nans) = &self.state else { return Ok(None) };
+        let Some(readable) = object.readable() else { return Ok(None) };
         let Some(columns) = fit::readable(schema, self.format) else { return Ok(None) };
         if *has_odd_nans {
             let what = "there are NaNs whose bits text does not hold, so rows cannot be compared bit by bit";
@@ -168,7 +187,8 @@ impl Destination for NewTextFile {
         options.schema = Some(columns);
         options.limits = Limits::TRUSTED;
         let compression = Compression::by_name(&self.path);
-        let file = TextFile::of_written(&self.name, file.temporary(), compression, self.format, &options)?;
+        let file =
+            TextFile::of_written(&self.name, (&self.store, &readable), compression, self.format, &options)?;
         let table = Table::new(self.name.clone(), Arc::clone(file.schema()));
         Ok(Some(Box::new(ReadBack { table, pieces: [Piece::of(self.name.clone())], file })))
     }
@@ -176,11 +196,28 @@ impl Destination for NewTextFile {
     fn commit(&mut self) -> Result<()> {
         self.guard.expect(Stage::Finished)?;
         let committed = match std::mem::replace(&mut self.state, State::Ended) {
-            State::Closed(file, ..) if self.options.overwrite => file.replace(),
-            State::Closed(file, ..) => file.commit(),
+            State::Closed(object, ..) => object.commit(),
             _ => Err(Error::internal("a file that is not closed")),
         };
         self.guard.then(Stage::Committed, committed)
+    }
+}
+
+/// A new object, for what compresses and gathers. Its errors are the causes of the writer's.
+struct Appending {
+    object: Box<dyn NewObject>,
+    bytes: u64,
+}
+
+impl Write for Appending {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.object.append(text).map_err(io::Error::other)?;
+        self.bytes += u64_of(text.len());
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -7,7 +7,8 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Bytes, Error, Pool, Result};
-use marquetry_io::blocking::{FileStream, FileVersion};
+use marquetry_io::ObjectVersion;
+use marquetry_io::store::{ObjectStream, Store};
 use zstd_safe::{DCtx, InBuffer, OutBuffer};
 
 use super::compression::{Compression, MAGIC_BYTES_MAX};
@@ -27,33 +28,30 @@ pub(super) struct Stream {
     cancel: Cancel,
     pool: Pool<u8>,
     /// Of a file that can be read again.
-    version: Option<FileVersion>,
+    version: Option<ObjectVersion>,
     /// What was read, of what can be read only once.
     kept: Option<Vec<Bytes>>,
     /// Of that, what is read again.
     again: VecDeque<Bytes>,
 }
 
-/// Whether a path means standard input.
-pub(super) fn is_stdin(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
 impl Stream {
-    /// Opens a file, a pipe or standard input; `name` is what errors call it. Reading ends early if it is cancelled.
+    /// Opens what a store has at a path: a file, a pipe, standard input; `name` is what errors call it. Reading ends early
+    /// if it is cancelled.
     ///
     /// # Errors
     ///
     /// `Io` where it cannot be read; `Misuse` for what can be read only once, and is being read.
-    pub(super) fn open(path: &Path, compression: Compression, name: &str, cancel: &Cancel) -> Result<Stream> {
+    pub(super) fn open(
+        store: &dyn Store,
+        path: &Path,
+        compression: Compression,
+        name: &str,
+        cancel: &Cancel,
+    ) -> Result<Stream> {
         let asked = cancel.clone();
-        let is_cancelled = move || asked.is_set();
-        let file = match is_stdin(path) {
-            true => FileStream::stdin(is_cancelled)?,
-            false => FileStream::open(path, is_cancelled)?,
-        };
-        let version = file.version().cloned();
-        let stream = Stream::once(name, Box::new(file), compression, cancel)?;
+        let ObjectStream { reader, version } = store.stream(path, Box::new(move || asked.is_set()))?;
+        let stream = Stream::once(name, reader, compression, cancel)?;
         Ok(match version {
             Some(_) => Stream { version, kept: None, ..stream },
             None => stream,
@@ -90,7 +88,7 @@ impl Stream {
     }
 
     /// What the file was when it was opened. `None` for what can be read only once.
-    pub(super) fn version(&self) -> Option<&FileVersion> {
+    pub(super) fn version(&self) -> Option<&ObjectVersion> {
         self.version.as_ref()
     }
 

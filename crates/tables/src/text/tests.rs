@@ -1,10 +1,20 @@
+use std::fs;
 use std::io::Write;
+
+use marquetry_io::store::LocalFiles;
 
 use super::*;
 
 fn opened(path: &Path) -> TextFile {
     let files = [(path.to_owned(), Format::Csv)];
-    TextFile::open_all(&files, &TextOptions::default(), &Cancel::new()).unwrap().remove(0)
+    TextFile::open_all(
+        &(Arc::new(LocalFiles) as Arc<dyn Store>),
+        &files,
+        &TextOptions::default(),
+        &Cancel::new(),
+    )
+    .unwrap()
+    .remove(0)
 }
 
 fn rows(file: &TextFile) -> Result<usize> {

@@ -45,6 +45,6 @@ pub(super) fn identity(metadata: &Metadata) -> (u64, u64) {
 
 /// Only standard input is known to be no regular file.
 #[cfg(not(unix))]
-fn identity(_: &Metadata) -> (u64, u64) {
+pub(super) fn identity(_: &Metadata) -> (u64, u64) {
     (0, 0)
 }

@@ -1,6 +1,8 @@
 //! Rows go to text and come back.
 
-use marquetry_base::{Bitmap, Bytes, ErrorKind};
+use std::fs;
+
+use marquetry_base::{Bitmap, Bytes, Detail, ErrorKind};
 use marquetry_parquet::batch::{ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, TimeUnit};
 
@@ -176,7 +178,14 @@ fn every_type_is_read_back_bit_by_bit() {
         // By its name alone, it is the same text.
         let mut options = TextOptions::default();
         options.schema = fit::readable(&from.table().schema, format);
-        let file = TextFile::open_all(&[(path, format)], &options, &Cancel::new()).unwrap().remove(0);
+        let file = TextFile::open_all(
+            &(Arc::new(LocalFiles) as Arc<dyn Store>),
+            &[(path, format)],
+            &options,
+            &Cancel::new(),
+        )
+        .unwrap()
+        .remove(0);
         let pieces = [Piece::of("again")];
         let table = Table::new("again", Arc::clone(file.schema()));
         let again: Arc<dyn Source> = Arc::new(ReadBack { table, pieces, file });

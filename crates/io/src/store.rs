@@ -1,0 +1,168 @@
+//! Where objects with names are: a file system, a bucket of an object store.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use marquetry_base::Result;
+
+use crate::{ByteSink, ByteSource, ObjectVersion};
+
+mod local;
+
+pub use local::LocalFiles;
+
+/// A place where objects have paths: found, opened, and created so that they appear whole.
+///
+/// Whoever reads or writes files does so through a store, so another store is one implementation of this. A path is
+/// spelled as the store's users write it, all of it: `trips/a.parquet`, `s3://bucket/trips/a.parquet`. It names the
+/// object in messages, too.
+///
+/// All calls wait. A store that needs a runtime keeps that on a thread of its own.
+///
+/// ```
+/// use marquetry_io::store::{Found, LocalFiles, Store};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("greeting.txt");
+/// let store = LocalFiles;
+/// let mut object = store.create(&path, false)?;
+/// object.append(b"hello")?;
+/// assert_eq!(store.look(&path)?, Found::Nothing);
+/// object.commit()?;
+/// assert_eq!(store.look(&path)?, Found::Object { bytes: 5 });
+/// assert_eq!(&store.open(&path)?.read(1..5)?[..], b"ello");
+/// # Ok(())
+/// # }
+/// ```
+pub trait Store: Debug + Send + Sync {
+    /// What a path leads to.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if that cannot be found out.
+    fn look(&self, path: &Path) -> Result<Found>;
+
+    /// The objects that a path names: itself, those below a directory whose names end in one of `extensions`, or those
+    /// that match a pattern, as [`files::find`](crate::files::find) says; sorted by name, bytewise.
+    ///
+    /// # Errors
+    ///
+    /// `Io` for what cannot be looked through, and a directory or a pattern without an object; `Misuse` for an invalid
+    /// pattern.
+    fn find(&self, path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>>;
+
+    /// Opens an object, of which any range can be read.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if it cannot be opened, or can be read only from its start to its end.
+    fn open(&self, path: &Path) -> Result<Box<dyn ByteSource + Send>>;
+
+    /// Opens an object that is read from its start to its end. A read that waits fails soon after `is_cancelled`.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if it cannot be opened; `Misuse` if it can be read only once, and is being read.
+    fn stream(&self, path: &Path, is_cancelled: Box<dyn Fn() -> bool + Send>) -> Result<ObjectStream>;
+
+    /// Starts an object that will appear at `path`, in place of one that is there if it `replaces`.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if no object can be created there.
+    fn create(&self, path: &Path, replaces: bool) -> Result<Box<dyn NewObject>>;
+
+    /// Starts a directory of objects that will appear at `path`. There must be none, or an empty one; or, if it
+    /// `replaces`, one that contains only objects whose names end in one of `extensions` and directories with Hive's
+    /// names (`year=2024`).
+    ///
+    /// # Errors
+    ///
+    /// `Io` if there is anything else, or no directory can be created.
+    fn create_directory(
+        &self,
+        path: &Path,
+        replaces: bool,
+        extensions: &'static [&'static str],
+    ) -> Result<Box<dyn NewObjects>>;
+}
+
+/// What a path leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Found {
+    /// Nothing has this path.
+    Nothing,
+    /// An object.
+    Object {
+        /// Its length.
+        bytes: u64,
+    },
+    /// A directory.
+    Directory {
+        /// Whether nothing is in it.
+        is_empty: bool,
+    },
+    /// What can be read only once, from its start to its end, or not at all: a pipe, a device.
+    Stream,
+}
+
+/// An object that is read from its start to its end.
+pub struct ObjectStream {
+    /// Its bytes.
+    pub reader: Box<dyn Read + Send>,
+    /// What identifies its content. `None` for what can be read only once.
+    pub version: Option<ObjectVersion>,
+}
+
+/// An object that is written, and appears under its path once it is committed. Dropped before, it leaves nothing.
+pub trait NewObject: ByteSink + Any + Send {
+    /// A path in the same store by which what was written can be read before it is committed. `None` if it cannot be
+    /// read.
+    fn readable(&self) -> Option<PathBuf>;
+
+    /// A path of the local file system beside which temporary files belong. `None`: the system's temporary directory.
+    fn scratch(&self) -> Option<&Path>;
+
+    /// Makes it appear, complete and safe from a loss of power.
+    ///
+    /// # Errors
+    ///
+    /// `Io`, with [`AlreadyExists`](marquetry_base::Detail::AlreadyExists) if another object is at its path by now and
+    /// it does not replace that.
+    fn commit(self: Box<Self>) -> Result<()>;
+}
+
+/// A directory of objects that are written, and appear together. Dropped before it is committed, it leaves nothing.
+pub trait NewObjects: Send {
+    /// Starts the object that will be at `place` in the directory.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if none can be created.
+    fn create(&mut self, place: &Path) -> Result<Box<dyn NewObject>>;
+
+    /// Keeps a complete object of this directory, for `place`.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if it cannot be stored; `Internal` for an object of another store.
+    fn keep(&mut self, object: Box<dyn NewObject>, place: PathBuf) -> Result<()>;
+
+    /// The objects that were kept, in that order: their places, and a path in the same store by which each can be read
+    /// before the directory is committed. `None` if they cannot be read.
+    fn kept(&self) -> Option<Vec<(PathBuf, PathBuf)>>;
+
+    /// As [`NewObject::scratch`].
+    fn scratch(&self) -> Option<&Path>;
+
+    /// Makes the directory appear, with all objects that were kept.
+    ///
+    /// # Errors
+    ///
+    /// As [`NewObject::commit`].
+    fn commit(self: Box<Self>) -> Result<()>;
+}
