@@ -18,6 +18,9 @@ use crate::{Batches, Cancel, PieceOptions, Source};
 /// The most bytes of batches that wait to be taken, over all pieces. The piece whose turn it is may have two batches
 /// more, and each thread has one in hand: all of these in hand are half as much again, as batches are kept small enough.
 const WAITING_BYTES_MAX: u64 = 64 << 20;
+/// Batches that wait of the piece whose turn it is, at most, once they are so many: its thread is far enough ahead, and
+/// memory that comes back soon is still in a cache.
+const TURN_BATCHES: usize = 4;
 /// Bytes that a column of a batch takes besides what is in its buffers: itself, and the buffers' owners.
 const COLUMN_BYTES: usize = size_of::<ColumnBatch>() + 128;
 /// Pieces started ahead of the one whose turn it is, per thread: for small pieces.
@@ -364,7 +367,12 @@ impl Shared {
                 return false;
             }
             let waiting = state.lanes.get(&piece).map_or(0, |lane| lane.batches.len());
-            if state.bytes + bytes <= WAITING_BYTES_MAX || (state.turn == piece && waiting < 2) {
+            let has_room = state.bytes + bytes <= WAITING_BYTES_MAX;
+            let may_wait = match state.turn == piece {
+                true => waiting < if has_room { TURN_BATCHES } else { 2 },
+                false => has_room,
+            };
+            if may_wait {
                 state.bytes += bytes;
                 state.lanes.entry(piece).or_default().batches.push_back((bytes, batch));
                 self.changed.notify_all();
