@@ -154,7 +154,7 @@ fn plan(schema: &Schema, shape: &Shape, options: ArrowOptions, has_id: bool) -> 
             let NodeKind::Leaf { leaf } = node.kind else {
                 return Err(Error::internal("the shape of a leaf that is a group"));
             };
-            let (found, path) = (&schema.leaves()[leaf], &schema.leaves()[leaf].path);
+            let (found, path) = (&schema.leaves()[leaf], &schema.leaf_path(leaf));
             let data_type = leaf_type(schema, found, options)
                 .map_err(|error| error.at(|place| place.column = Some(path.clone())))?;
             (data_type, PlanKind::Leaf { leaf, path: path.clone() })

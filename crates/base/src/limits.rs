@@ -27,10 +27,16 @@ pub struct Limits {
     pub nesting: u32,
     /// Bytes a machine holds in all: input not yet consumed, pages, dictionaries, batches being filled.
     pub total_bytes: u64,
+    /// Bytes a machine holds in all for each byte of a file, besides 64 MiB: a small file has no reason to need
+    /// [`total_bytes`](Limits::total_bytes). See [`Limits::total_bytes_of`].
+    pub expansion: u64,
 }
 
 /// One mebibyte.
 const MIB: u64 = 1 << 20;
+
+/// Bytes that may be held of any file, however small.
+const BASE_BYTES: u64 = 64 * MIB;
 
 impl Limits {
     /// The safe defaults.
@@ -54,6 +60,7 @@ impl Limits {
         window_bytes: 128 * MIB,
         nesting: 64,
         total_bytes: 4096 * MIB,
+        expansion: 16,
     };
 
     /// Only the bounds of the format itself, and one for each metadata structure: for files from a trusted source.
@@ -69,7 +76,22 @@ impl Limits {
         window_bytes: 1 << 31,
         nesting: 1024,
         total_bytes: u64::MAX,
+        expansion: u64::MAX,
     };
+
+    /// Bytes that a machine may hold in all of a file of `file_bytes`: [`Limits::total_bytes`], but not more than 64 MiB
+    /// and [`Limits::expansion`] times the file.
+    ///
+    /// ```
+    /// use marquetry_base::Limits;
+    ///
+    /// assert_eq!(Limits::DEFAULT.total_bytes_of(1 << 20), (64 + 16) << 20);
+    /// assert_eq!(Limits::DEFAULT.total_bytes_of(1 << 40), 4 << 30);
+    /// ```
+    pub const fn total_bytes_of(&self, file_bytes: u64) -> u64 {
+        let expanded = BASE_BYTES.saturating_add(self.expansion.saturating_mul(file_bytes));
+        if expanded < self.total_bytes { expanded } else { self.total_bytes }
+    }
 
     /// The bound that `limit` names.
     pub const fn of(&self, limit: Limit) -> u64 {

@@ -41,8 +41,9 @@ const WINDOW_LOG_MAX: u32 = if usize::BITS >= 64 { 31 } else { 30 };
 const RATIO_MAX: Ratio = Ratio { output: BLOCK_BYTES_MAX, input: BLOCK_COMPRESSED_BYTES_MIN };
 
 /// The prices of uncompressed bytes and of calls (a header, or a block). Measured at 40 to 1,900 for 1 KiB; most
-/// expensive are small blocks with entropy tables of their own (`examples/prices.rs`).
-const PRICE: Price = Price { kib: 1_700, kilovalue: 300 << 10 };
+/// expensive are small blocks with entropy tables of their own (`examples/prices.rs`): a block has up to four of them,
+/// whatever it decodes to.
+const PRICE: Price = Price { kib: 1_700, kilovalue: 5_000 << 10 };
 
 /// The price of compressed bytes at worst, if they become next to nothing. Empty frames are measured at 8,700
 /// (`examples/prices.rs`). Blocks that only describe entropy tables were not measured; they are estimated at 4,000 for

@@ -12,7 +12,7 @@ fn main() -> marquetry::Result<()> {
     println!("{} of {} rows", trips.names().join(", "), trips.rows().unwrap_or(0));
     for batch in trips.batches()? {
         for column in &batch?.columns {
-            let path = &trips.schema().leaves()[column.leaf].path;
+            let path = trips.schema().leaf_path(column.leaf);
             match &column.values {
                 Values::Int64(numbers) => println!("{path}: {:?}", &numbers[..]),
                 Values::Double(numbers) => println!("{path}: {:?}", &numbers[..]),

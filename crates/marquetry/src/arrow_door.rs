@@ -228,17 +228,12 @@ impl Writer {
                 let node = schema.node_of(leaf);
                 (leaf.physical_type, node.logical_type.clone(), leaf.definition_max, leaf.repetition_max)
             };
-            if wanted.path != found.path {
-                return Err(wrong(
-                    &wanted.path,
-                    format!("the record batch has the column {} here", found.path),
-                ));
+            let (path, found_path) = (file.path(wanted.node), batches.path(found.node));
+            if path != found_path {
+                return Err(wrong(&path, format!("the record batch has the column {found_path} here")));
             }
             if types(file, wanted) != types(batches, found) {
-                return Err(wrong(
-                    &wanted.path,
-                    "the record batch has another type here than the file".to_string(),
-                ));
+                return Err(wrong(&path, "the record batch has another type here than the file".to_string()));
             }
         }
         match (file.leaves().len(), batches.leaves().len()) {

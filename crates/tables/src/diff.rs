@@ -204,7 +204,8 @@ fn type_of(schema: &Schema, leaf: &Leaf) -> String {
         text += &format!(" {logical_type}");
     }
     if leaf.definition_max > 1 || leaf.repetition_max > 0 {
-        let below = leaf.path.split_once('.').map_or("", |(_, below)| below);
+        let path = schema.path(leaf.node);
+        let below = path.split_once('.').map_or("", |(_, below)| below);
         text += &format!(" ({below}, levels up to {} and {})", leaf.definition_max, leaf.repetition_max);
     }
     text

@@ -99,12 +99,7 @@ impl ColumnPath {
 
     /// Its leaves. The error may list the names that there are.
     fn find(&self, schema: &Schema, lists_names: bool) -> Result<Vec<usize>> {
-        let dotted = self.dotted();
-        let is_in = |path: &str| {
-            path.strip_prefix(&*dotted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        let leaves = schema.leaves().iter().enumerate().filter(|(_, leaf)| is_in(&leaf.path));
-        let leaves: Vec<usize> = leaves.map(|(at, _)| at).collect();
+        let leaves = leaves_at(schema, &self.dotted());
         if !leaves.is_empty() {
             return Ok(leaves);
         }
@@ -244,6 +239,23 @@ fn unquote(text: &str) -> Option<(String, &str)> {
             None => return Some((name, after)),
         }
     }
+}
+
+/// The leaves at a [path](Schema::path) or below it. Names may have dots, so several nodes may be meant.
+fn leaves_at(schema: &Schema, dotted: &str) -> Vec<usize> {
+    let mut leaves = Vec::new();
+    let mut open = vec![(0, dotted)];
+    while let Some((node, rest)) = open.pop() {
+        for child in schema.children(node) {
+            match rest.strip_prefix(&*schema.nodes()[child].name) {
+                Some("") => leaves.extend(schema.leaves_of(child)),
+                Some(rest) => open.extend(rest.strip_prefix('.').map(|rest| (child, rest))),
+                None => {}
+            }
+        }
+    }
+    leaves.sort_unstable();
+    leaves
 }
 
 #[cfg(test)]

@@ -311,7 +311,8 @@ fn columns_of_a_source_that_cannot_leave_any_out() {
     let source: Arc<dyn Source> = Arc::new(Generated::new(2, 150));
     let columns = ColumnPath::parse_list("text, n").unwrap();
     let projected = project(&source, &columns).unwrap();
-    let names: Vec<&str> = projected.table().schema.leaves().iter().map(|leaf| &*leaf.path).collect();
+    let schema = &projected.table().schema;
+    let names: Vec<String> = schema.leaves().iter().map(|leaf| schema.path(leaf.node)).collect();
     assert_eq!(names, ["text", "n"]);
     let mut reading = Reading::new(projected, ReadingOptions::default()).unwrap();
     let (piece, batch) = reading.next_batch().unwrap().unwrap();

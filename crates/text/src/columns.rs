@@ -74,8 +74,9 @@ impl Columns {
             let place = error.place().clone();
             Error::new(ErrorKind::Conversion, error.message().to_string()).at(|at| *at = place)
         })?;
-        if let Some(leaf) = schema.leaves().iter().find(|leaf| leaf.path.len() > NAME_BYTES_MAX) {
-            let (bytes, start) = (leaf.path.len(), leaf.path.chars().take(60).collect::<String>());
+        let mut paths = schema.leaves().iter().map(|leaf| schema.path(leaf.node));
+        if let Some(path) = paths.find(|path| path.len() > NAME_BYTES_MAX) {
+            let (bytes, start) = (path.len(), path.chars().take(60).collect::<String>());
             let what =
                 format!("the path of a column has {bytes} bytes, more than {NAME_BYTES_MAX}: {start}…");
             return Err(Error::conversion(what));

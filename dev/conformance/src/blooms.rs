@@ -88,7 +88,7 @@ pub fn check(bytes: &Bytes, metadata: &Arc<FileMetaData>) -> Result<Vec<(usize, 
                 return Err(Error::corrupt("a Bloom filter that does not find a value of its chunk").at(
                     |at| {
                         at.row_group = Some(u64_of(row_group));
-                        at.column = Some(metadata.schema.leaves()[leaf].path.clone());
+                        at.column = Some(metadata.schema.leaf_path(leaf));
                     },
                 ));
             }

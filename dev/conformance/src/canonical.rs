@@ -10,7 +10,7 @@ use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, Values};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{BatchReader, ChunkIndex, FooterReader, PageIndexReader, ReadOptions};
-use marquetry_parquet::schema::{Leaf, LogicalType, PhysicalType};
+use marquetry_parquet::schema::{Leaf, LogicalType, PhysicalType, Schema};
 
 use crate::hostile::{self, Manner, Report};
 
@@ -72,10 +72,11 @@ impl Form {
 
 impl Sum {
     /// The sum of no rows of a leaf.
-    pub fn new(number: usize, leaf: &Leaf, logical_type: Option<&LogicalType>) -> Sum {
+    pub fn new(schema: &Schema, number: usize, logical_type: Option<&LogicalType>) -> Sum {
+        let leaf = &schema.leaves()[number];
         Sum {
             leaf: number,
-            path: leaf.path.clone(),
+            path: schema.leaf_path(number),
             rows: 0,
             nulls: 0,
             crc32: 0,
@@ -218,7 +219,7 @@ pub fn sums(
         .iter()
         .map(|&number| {
             let leaf = &metadata.schema.leaves()[number];
-            Sum::new(number, leaf, metadata.schema.node_of(leaf).logical_type.as_ref())
+            Sum::new(&metadata.schema, number, metadata.schema.node_of(leaf).logical_type.as_ref())
         })
         .collect();
     let codecs = Arc::new(StandardCodecs::default());

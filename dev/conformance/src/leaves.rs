@@ -89,7 +89,8 @@ impl ValueSum {
 
 /// The sums of all leaves.
 pub fn sums(schema: &Schema, batches: &[Batch]) -> Vec<LeafSum> {
-    let mut sums: Vec<LeafSum> = schema.leaves().iter().map(|leaf| LeafSum::new(&leaf.path)).collect();
+    let paths = schema.leaves().iter().map(|leaf| schema.path(leaf.node));
+    let mut sums: Vec<LeafSum> = paths.map(|path| LeafSum::new(&path)).collect();
     for batch in batches {
         add(&mut sums, batch);
     }

@@ -292,8 +292,9 @@ pub fn tell<S: RecordSink>(program: &Program, batch: &Batch, sink: &mut S, budge
 pub fn check_batch(schema: &Schema, batch: &Batch) {
     for column in &batch.columns {
         let leaf = &schema.leaves()[column.leaf];
-        assert_eq!(column.rows, batch.rows, "{}", leaf.path);
-        assert_eq!(column.levels.is_none(), leaf.is_flat(), "{}", leaf.path);
+        let path = schema.path(leaf.node);
+        assert_eq!(column.rows, batch.rows, "{path}");
+        assert_eq!(column.levels.is_none(), leaf.is_flat(), "{path}");
         if column.levels.is_some() {
             check_nested(column, leaf.definition_max, leaf.repetition_max);
         }

@@ -497,14 +497,21 @@ fn lists_and_maps_that_are_neither() {
     neither(vec![list(1), group("list", 2, 1), group("s", 1, 0)], ErrorKind::Unsupported, nothing, "a");
     neither(vec![group("a", 2, 0)], ErrorKind::Unsupported, nothing, "a");
     let map = |children| annotated(group("a", 1, children), MAP);
-    let not_a_map = "a MAP that is not one repeated field";
-    neither(vec![map(1), x(1)], ErrorKind::Corrupt, not_a_map, "a");
-    neither(vec![map(2), x(2), x(2)], ErrorKind::Corrupt, not_a_map, "a");
     let entries = "a MAP whose entries are not a key and a value";
     neither(vec![map(1), x(2)], ErrorKind::Corrupt, entries, "a");
     neither(vec![map(1), group("key_value", 2, 0)], ErrorKind::Corrupt, entries, "a");
     neither(vec![map(1), group("key_value", 2, 3), x(0), x(1), x(1)], ErrorKind::Corrupt, entries, "a");
     neither(vec![map(1), group("key_value", 2, 1), group("key", 0, 0)], ErrorKind::Unsupported, nothing, "a");
+}
+
+#[test]
+fn a_map_annotation_on_another_group() {
+    let mut map = group("a", 0, 2);
+    map.set(6, V::I32(MAP));
+    let page = |value| Page::data(1, PLAIN, plain_i32(&[value]));
+    let chunks = [7, 8].map(|value| Chunk::new(1, [page(value)]));
+    let bytes = Table::nested(1, [map, leaf("x", 0, INT32), leaf("y", 0, INT32)]).group(1, chunks).write();
+    assert_eq!(heads(&bytes), [["{07000000,08000000,}"]]);
 }
 
 #[test]

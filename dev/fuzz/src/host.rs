@@ -136,6 +136,7 @@ pub const LIMITS: Limits = Limits {
     window_bytes: 1 << 20,
     nesting: 64,
     total_bytes: 12 << 20,
+    expansion: u64::MAX,
 };
 
 /// What a reader is asked for, but for leaves.

@@ -110,7 +110,7 @@ impl FromArrow {
             levels::walk(array, field, rows, &mut |array, field, slots| {
                 let leaf = columns.len();
                 let column = self.column(leaf, array, field, slots, rows);
-                let path = || self.schema.leaves().get(leaf).map(|leaf| leaf.path.clone());
+                let path = || Some(self.schema.leaf_path(leaf));
                 columns.push(column.map_err(|error| error.at(|place| place.column = path()))?);
                 Ok(())
             })?;

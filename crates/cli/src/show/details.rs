@@ -20,7 +20,10 @@ pub(super) fn sorted_by(metadata: &FileMetaData) -> Option<String> {
 fn sorting(metadata: &FileMetaData, group: &RowGroup) -> String {
     let column = |sorting: &marquetry::parquet::format::SortingColumn| {
         let leaf = metadata.schema.leaves().get(usize_of_u32(sorting.column));
-        let path = leaf.map_or_else(|| format!("column {}", sorting.column), |leaf| printable(&leaf.path));
+        let path = leaf.map_or_else(
+            || format!("column {}", sorting.column),
+            |leaf| printable(&metadata.schema.path(leaf.node)),
+        );
         let descending = if sorting.descending { " descending" } else { "" };
         let nulls = if sorting.nulls_first { " nulls first" } else { "" };
         format!("{path}{descending}{nulls}")
@@ -71,7 +74,7 @@ pub(super) fn sizes_and_levels(metadata: &FileMetaData) -> Option<Table> {
         let unencoded =
             sizes().try_fold(0_u64, |sum, sizes| sum.checked_add(sizes?.unencoded_byte_array_data_bytes?));
         table.push(vec![
-            printable(&leaf.path),
+            printable(&metadata.schema.path(leaf.node)),
             unencoded.map_or_else(|| "-".to_string(), size),
             levels(sizes().map(|sizes| sizes.map(|sizes| &*sizes.repetition_level_histogram))),
             levels(sizes().map(|sizes| sizes.map(|sizes| &*sizes.definition_level_histogram))),
@@ -119,7 +122,7 @@ pub(super) fn bloom_filters(metadata: &FileMetaData) -> Option<Table> {
         let told: Option<Vec<u64>> = filters.iter().copied().collect();
         let text = |of: fn(&[u64]) -> u64| told.as_deref().map_or_else(|| "-".to_string(), |it| size(of(it)));
         table.push(vec![
-            printable(&leaf.path),
+            printable(&metadata.schema.path(leaf.node)),
             thousands(u64_of(filters.len())),
             text(|bytes| bytes.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))),
             text(|bytes| bytes.iter().copied().min().unwrap_or(0)),
@@ -169,7 +172,7 @@ pub(super) fn geometries(metadata: &FileMetaData) -> Option<Table> {
             ends.map_or_else(|| "-".to_string(), |(min, max)| format!("{min} to {max}"))
         };
         table.push(vec![
-            printable(&leaf.path),
+            printable(&metadata.schema.path(leaf.node)),
             side(&|it| Some(it.x)),
             side(&|it| Some(it.y)),
             side(&|it| it.z),

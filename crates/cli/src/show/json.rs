@@ -40,7 +40,7 @@ struct FileJson<'a> {
     encryption: Option<String>,
     key_values: Vec<KeyValueJson<'a>>,
     schema: Vec<NodeJson<'a>>,
-    columns: Vec<ColumnJson<'a>>,
+    columns: Vec<ColumnJson>,
     row_groups: Vec<RowGroupJson<'a>>,
 }
 
@@ -72,8 +72,8 @@ struct NodeJson<'a> {
 
 /// A column over all row groups.
 #[derive(Serialize)]
-struct ColumnJson<'a> {
-    path: &'a str,
+struct ColumnJson {
+    path: String,
     physical_type: String,
     logical_type: Option<String>,
     definition_level_max: u16,
@@ -100,20 +100,20 @@ struct RowGroupJson<'a> {
     compressed_bytes: Option<u64>,
     file_offset: Option<u64>,
     ordinal: Option<i16>,
-    sorting_columns: Vec<SortingJson<'a>>,
+    sorting_columns: Vec<SortingJson>,
     columns: Vec<ChunkJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct SortingJson<'a> {
-    path: Option<&'a str>,
+struct SortingJson {
+    path: Option<String>,
     descending: bool,
     nulls_first: bool,
 }
 
 #[derive(Serialize)]
 struct ChunkJson<'a> {
-    path: &'a str,
+    path: String,
     codec: String,
     encodings: Vec<String>,
     values: u64,
@@ -240,8 +240,8 @@ fn nodes(file: &ParquetFile) -> Vec<NodeJson<'_>> {
     nodes
 }
 
-impl<'a> ColumnJson<'a> {
-    fn of(file: &'a ParquetFile, index: usize, leaf: &'a Leaf) -> ColumnJson<'a> {
+impl ColumnJson {
+    fn of(file: &ParquetFile, index: usize, leaf: &Leaf) -> ColumnJson {
         let metadata = &**file.metadata();
         let statistics = bounds::Statistics::of(metadata, index, leaf);
         let known = statistics.map(|it| it.of_column(metadata, index)).unwrap_or_default();
@@ -255,7 +255,7 @@ impl<'a> ColumnJson<'a> {
         encodings.sort();
         encodings.dedup();
         ColumnJson {
-            path: &leaf.path,
+            path: metadata.schema.path(leaf.node),
             physical_type: leaf.physical_type.to_string(),
             logical_type: metadata.schema.node_of(leaf).logical_type.as_ref().map(ToString::to_string),
             definition_level_max: leaf.definition_max,
@@ -292,7 +292,7 @@ impl<'a> RowGroupJson<'a> {
                 .map(|sorting| SortingJson {
                     path: leaves
                         .get(marquetry::base::cast::usize_of_u32(sorting.column))
-                        .map(|leaf| leaf.path.as_str()),
+                        .map(|leaf| file.metadata().schema.path(leaf.node)),
                     descending: sorting.descending,
                     nulls_first: sorting.nulls_first,
                 })
@@ -311,7 +311,7 @@ impl<'a> ChunkJson<'a> {
     fn of(file: &'a ParquetFile, index: usize, leaf: &'a Leaf, chunk: &'a ColumnChunk) -> ChunkJson<'a> {
         let shown = bounds::Statistics::of(file.metadata(), index, leaf);
         ChunkJson {
-            path: &leaf.path,
+            path: file.metadata().schema.path(leaf.node),
             codec: chunk.compression.to_string(),
             encodings: chunk.encodings.iter().map(ToString::to_string).collect(),
             values: chunk.values,

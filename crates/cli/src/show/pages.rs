@@ -29,7 +29,7 @@ pub(super) fn print(
 ) -> Outcome<Option<Failure>> {
     let schema = &file.metadata().schema;
     let leaf_index = find_leaf(file, column)?;
-    let leaf = &schema.leaves()[leaf_index];
+    let (leaf, path) = (&schema.leaves()[leaf_index], schema.leaf_path(leaf_index));
     let shown = bounds::Statistics::of(file.metadata(), leaf_index, leaf)
         .ok_or_else(|| Failure::bug("a column without an order".to_string()))?;
     let (indexes, fault) = match page_index(file, leaf_index) {
@@ -49,7 +49,7 @@ pub(super) fn print(
             pages += 1;
             let page = Page::new(file, row_group, &shown, page, index);
             if as_json {
-                json::write(&PageJson::of(file, &leaf.path, &page), out)
+                json::write(&PageJson::of(file, &path, &page), out)
             } else {
                 lines.push(page.line());
                 Ok(())
@@ -57,7 +57,7 @@ pub(super) fn print(
         })?;
     }
     if !as_json {
-        let title = format!("{}, column {}: {}", file.name(), leaf.path, plural(pages, "page"));
+        let title = format!("{}, column {}: {}", file.name(), path, plural(pages, "page"));
         out.extend_from_slice(format!("{}\n", terminal.bold(&printable(&title))).as_bytes());
         table(lines).print(terminal, out);
     }
@@ -128,16 +128,16 @@ fn table(lines: Vec<Vec<String>>) -> Table {
 
 /// The leaf of this path. A group has no pages, but those below it have.
 fn find_leaf(file: &ParquetFile, column: &str) -> Outcome<usize> {
-    let leaves = || file.metadata().schema.leaves().iter();
-    let mut found = leaves().enumerate().filter(|(_, leaf)| leaf.path == column).map(|(index, _)| index);
+    let schema = &file.metadata().schema;
+    let paths = || schema.leaves().iter().map(|leaf| schema.path(leaf.node));
+    let mut found = paths().enumerate().filter(|(_, path)| path == column).map(|(index, _)| index);
     let wrong = |what: String| Err(Failure::usage(format!("{}: {what}", file.name())));
     match (found.next(), found.next()) {
         (Some(index), None) => Ok(index),
         (Some(_), Some(_)) => wrong(format!("two columns have the path {column:?}")),
         (None, _) => {
             let is_below = |path: &str| path.strip_prefix(column).is_some_and(|rest| rest.starts_with('.'));
-            let below: Vec<&str> =
-                leaves().map(|leaf| leaf.path.as_str()).filter(|path| is_below(path)).take(5).collect();
+            let below: Vec<String> = paths().filter(|path| is_below(path)).take(5).collect();
             let advice = match below.is_empty() {
                 true => "`marquetry show` lists the paths".to_string(),
                 false => format!("in that group are {}", below.join(", ")),

@@ -92,7 +92,7 @@ fn differences(gathered: &Gathered, out: &mut Vec<u8>) {
 
 fn path(schema: &Schema, node: usize) -> String {
     match schema.nodes()[node].kind {
-        NodeKind::Leaf { leaf } => schema.leaves()[leaf].path.clone(),
+        NodeKind::Leaf { leaf } => schema.leaf_path(leaf),
         NodeKind::Group { .. } => schema.path(node),
     }
 }

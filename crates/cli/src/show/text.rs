@@ -200,7 +200,7 @@ fn sizes(metadata: &FileMetaData, terminal: Terminal, out: &mut Vec<u8>) {
             encodings.push("encrypted".to_string());
         }
         table.push(vec![
-            printable(&leaf.path),
+            printable(&metadata.schema.path(leaf.node)),
             codecs.join(", "),
             size(compressed),
             size(uncompressed),
@@ -244,7 +244,7 @@ fn values(metadata: &FileMetaData, terminal: Terminal, out: &mut Vec<u8>) {
     let count = |count: Option<u64>| count.map_or("-".to_string(), thousands);
     for ((index, leaf), (statistics, known)) in metadata.schema.leaves().iter().enumerate().zip(&known) {
         let text = |bound| statistics.and_then(|it| it.text(bound)).unwrap_or_else(|| "-".to_string());
-        let mut cells = vec![printable(&leaf.path), count(known.nulls)];
+        let mut cells = vec![printable(&metadata.schema.path(leaf.node)), count(known.nulls)];
         cells.extend(has_nans.then(|| count(known.nans.filter(|_| can_be_nan(statistics)))));
         cells.extend(has_distinct.then(|| count(known.distinct)));
         cells.extend([text(known.min), text(known.max)]);

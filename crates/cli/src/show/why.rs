@@ -45,8 +45,7 @@ pub(super) fn print(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) -
         ])
         .indented(2);
         for (leaf, chunk) in group.columns.iter().enumerate() {
-            let path =
-                metadata.schema.leaves().get(leaf).map_or_else(String::new, |leaf| printable(&leaf.path));
+            let path = printable(&metadata.schema.leaf_path(leaf));
             let (chosen, why) = match chunk.encrypted {
                 true => ("-".to_string(), "encrypted".to_string()),
                 false => match choice(file, number, leaf, chunk)? {

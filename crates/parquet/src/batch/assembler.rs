@@ -9,7 +9,6 @@ mod values;
 mod work;
 
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
@@ -17,7 +16,7 @@ use marquetry_base::{Budget, Error, Failed, Limits, Price, Result};
 
 use super::{Array, ArrayKind};
 use super::{Batch, ColumnBatch};
-use crate::schema::{Schema, Shape};
+use crate::schema::{Paths, Schema, Shape};
 use plan::{Field, Kind};
 use work::{Fault, Leaf, Made, Memory, Scratch, Task, Work};
 
@@ -38,7 +37,7 @@ pub struct Assembler {
     fields: Vec<Field>,
     memory: Vec<Memory>,
     limits: Limits,
-    paths: Vec<(usize, String)>,
+    paths: Paths,
     made: Vec<Made>,
     task: Task,
     scratch: Scratch,
@@ -53,13 +52,11 @@ impl Assembler {
     ///
     /// `LimitExceeded` for more than 255 levels.
     pub fn new(schema: &Schema, shape: &Shape, limits: &Limits) -> Result<Assembler> {
-        let leaves = shape.leaves.clone();
-        let paths = leaves.map(|leaf| (leaf, schema.leaves()[leaf].path.clone())).collect();
-        Assembler::of(shape, limits, paths)
+        Assembler::of(shape, limits, Paths::new(schema, shape.leaves.clone()))
     }
 
     /// Like [`Assembler::new`], for errors that name no column.
-    pub(crate) fn of(shape: &Shape, limits: &Limits, paths: Vec<(usize, String)>) -> Result<Assembler> {
+    pub(crate) fn of(shape: &Shape, limits: &Limits, paths: Paths) -> Result<Assembler> {
         let fields = plan::fields(shape)?;
         let memory = fields.iter().map(|_| Memory::default()).collect();
         Ok(Assembler {
@@ -122,9 +119,9 @@ impl Assembler {
             false => Ok(None),
         });
         step.map_err(|fault| {
-            let path = self.paths.iter().find(|(leaf, _)| Some(*leaf) == fault.leaf);
+            let path = fault.leaf.and_then(|leaf| self.paths.of(leaf));
             self.failed.set(fault.error.at(|place| {
-                place.column = path.map(|(_, path)| path.clone());
+                place.column = path;
                 place.row = fault.row.map(|row| first_row.saturating_add(u64_of(row)));
             }))
         })
@@ -232,7 +229,7 @@ impl Array {
         rows: usize,
         column_of: &impl Fn(usize) -> Option<&'a ColumnBatch>,
     ) -> Result<Array> {
-        let mut assembler = Assembler::of(shape, &Limits::DEFAULT, Vec::new())?;
+        let mut assembler = Assembler::of(shape, &Limits::DEFAULT, Paths::default())?;
         let array = assembler.step_of(rows, 0, column_of, &mut Budget::unlimited())?;
         array.ok_or_else(|| Error::internal("a budget without an end is spent"))
     }

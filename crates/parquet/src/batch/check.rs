@@ -46,7 +46,7 @@ impl Batch {
                     Err(Error::misuse(format!("a column of {rows} rows, in a batch of {}", self.rows)))
                 }
             };
-            checked.map_err(|error| error.at(|place| place.column = Some(leaf.path.clone())))?;
+            checked.map_err(|error| error.at(|place| place.column = Some(schema.path(leaf.node))))?;
         }
         Ok(())
     }

@@ -1,12 +1,14 @@
 //! Memory for arrays. It grows in slices, as values arrive.
 
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::mem;
 
 use marquetry_base::{Budget, Buffer, Error, Pool, Result};
 use marquetry_kernels::{Plain, spread};
 
-use crate::growing::{RELEASE_PRICE, ROOM_PRICE, ROOM_SLICE_BYTES};
+use crate::growing::{COPY_PRICE, RELEASE_PRICE, ROOM_PRICE, ROOM_SLICE_BYTES};
 use crate::schema::PhysicalType;
 
 /// Maximum bytes of one array: allocators of hosts that never wait dislike a contiguous MiB. Only a row that needs more
@@ -34,29 +36,60 @@ pub(crate) fn rows_max(physical_type: PhysicalType) -> usize {
 }
 
 /// Memory for one array of the batch, reused from batch to batch.
+///
+/// It grows to larger memory up to [`ARRAY_BYTES_MAX`]. An array beyond that, of a row that needs it, is collected in
+/// parts, and [joined](Store::join) once its length is known: so nothing large is moved or released at once.
 #[derive(Debug)]
 pub(crate) struct Store<T> {
+    /// The array, or its last part.
     values: Vec<T>,
-    /// Larger memory, which the values are being moved to. Boxed, because there are many columns and this is rare.
-    #[expect(clippy::box_collection, reason = "a column is small, and seldom has any")]
-    larger: Option<Box<Vec<T>>>,
+    /// What else a growing array has. Boxed, because there are many columns and this is rare.
+    growing: Option<Box<Growing<T>>>,
     pool: Pool<T>,
+}
+
+/// Of an array that outgrows its memory.
+#[derive(Debug)]
+struct Growing<T> {
+    /// Larger memory, which the values are being moved to.
+    larger: Vec<T>,
+    /// The parts of a large array before the last, and the number of their values.
+    parts: VecDeque<Vec<T>>,
+    length: usize,
+    /// Memory for all parts, in which they are being joined, and the values of the first part that it has already.
+    whole: Vec<T>,
+    copied: usize,
 }
 
 impl<T: Copy + Default> Default for Store<T> {
     fn default() -> Store<T> {
-        Store { values: Vec::new(), larger: None, pool: Pool::new() }
+        Store { values: Vec::new(), growing: None, pool: Pool::new() }
+    }
+}
+
+impl<T> Default for Growing<T> {
+    fn default() -> Growing<T> {
+        Growing { larger: Vec::new(), parts: VecDeque::new(), length: 0, whole: Vec::new(), copied: 0 }
     }
 }
 
 impl<T: Copy + Default> Store<T> {
     /// Values that are moved or filled at a time.
     const SLICE: usize = ROOM_SLICE_BYTES / size_of::<T>();
+    /// Values of a part, at most.
+    const PART: usize = ARRAY_BYTES_MAX / size_of::<T>();
 
-    /// Makes room for the values up to `end`, in an array that will probably need `capacity`, so that [`Store::room`]
+    /// Makes room for the values `at..end`, in an array that will probably need `capacity`, so that [`Store::room`]
     /// finds it. If larger memory is needed, the values are moved to it in slices. Returns false if the budget is spent
     /// first: then call again.
-    pub(crate) fn prepare(&mut self, capacity: usize, end: usize, budget: &mut Budget<'_>) -> Result<bool> {
+    pub(crate) fn prepare(
+        &mut self,
+        capacity: usize,
+        at: usize,
+        end: usize,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        let (_, end) = self.place(at, end)?;
         if end <= self.values.len() {
             return Ok(true);
         }
@@ -79,30 +112,109 @@ impl<T: Copy + Default> Store<T> {
         Ok(true)
     }
 
+    /// Where the values `at..end` of the array are in its last part. If they would make that too large, they begin
+    /// another one.
+    fn place(&mut self, at: usize, end: usize) -> Result<(usize, usize)> {
+        let before = self.growing.as_ref().map_or(0, |growing| growing.length);
+        let Some(start) = at.checked_sub(before) else {
+            return Err(Error::internal("values of a part that is complete"));
+        };
+        let length = end - at;
+        if start + length <= Self::PART || start == 0 {
+            return Ok((start, start + length));
+        }
+        let mut part = Vec::new();
+        part.try_reserve_exact(Self::PART.max(length))
+            .map_err(|_| Error::out_of_memory(Self::PART * size_of::<T>()))?;
+        // Bits: the first of them are in the last byte of those before.
+        part.extend_from_slice(self.values.get(start..).unwrap_or_default());
+        self.values.truncate(start);
+        let growing = self.growing.get_or_insert_default();
+        growing.larger = Vec::new();
+        growing.length += self.values.len();
+        growing.parts.push_back(mem::replace(&mut self.values, part));
+        Ok((0, length))
+    }
+
     /// Moves the values to memory for `needed`, or to what an earlier call has allocated for at least `end`.
     fn move_to(&mut self, needed: usize, end: usize, budget: &mut Budget<'_>) -> Result<bool> {
-        let mut larger = match self.larger.take() {
-            Some(larger) if larger.capacity() >= end => larger,
-            _ => {
-                let mut larger = Vec::new();
-                larger
-                    .try_reserve_exact(needed)
-                    .map_err(|_| Error::out_of_memory(needed.saturating_mul(size_of::<T>())))?;
-                Box::new(larger)
-            }
-        };
+        let growing = self.growing.get_or_insert_default();
+        let larger = &mut growing.larger;
+        if larger.capacity() < end {
+            *larger = Vec::new();
+            larger
+                .try_reserve_exact(needed)
+                .map_err(|_| Error::out_of_memory(needed.saturating_mul(size_of::<T>())))?;
+        }
         while larger.len() < self.values.len() {
             let moved = larger.len();
             let slice = moved..self.values.len().min(moved + Self::SLICE);
             budget.charge(ROOM_PRICE, slice.len() * size_of::<T>(), 0);
             larger.extend_from_slice(&self.values[slice]);
             if larger.len() < self.values.len() && budget.is_spent() {
-                self.larger = Some(larger);
                 return Ok(false);
             }
         }
-        self.values = *larger;
+        self.values = mem::take(larger);
+        if growing.length == 0 {
+            self.growing = None;
+        }
         Ok(true)
+    }
+
+    /// Bytes that joining the parts of a large array of `length` values allocates.
+    pub(crate) fn joins_bytes(&self, length: usize) -> usize {
+        match &self.growing {
+            Some(growing) if growing.length > 0 && growing.whole.capacity() == 0 => {
+                length.saturating_mul(size_of::<T>())
+            }
+            _ => 0,
+        }
+    }
+
+    /// Joins the parts of a large array of `length` values, in slices; each part is released once it is copied. Returns
+    /// false if the budget is spent first: then call again, and add nothing before.
+    pub(crate) fn join(&mut self, length: usize, budget: &mut Budget<'_>) -> Result<bool> {
+        let Some(growing) = self.growing.as_deref_mut().filter(|growing| growing.length > 0) else {
+            return Ok(true);
+        };
+        if growing.whole.capacity() == 0 {
+            self.values.truncate(length.saturating_sub(growing.length));
+            growing.parts.push_back(mem::take(&mut self.values));
+            growing
+                .whole
+                .try_reserve_exact(length)
+                .map_err(|_| Error::out_of_memory(length.saturating_mul(size_of::<T>())))?;
+        }
+        while let Some(part) = growing.parts.front() {
+            if growing.copied < part.len() {
+                let slice = growing.copied..part.len().min(growing.copied + Self::SLICE);
+                let bytes = slice.len() * size_of::<T>();
+                budget.charge(COPY_PRICE, bytes, 0);
+                budget.charge(ROOM_PRICE, bytes, 0);
+                growing.copied = slice.end;
+                growing.whole.extend_from_slice(&part[slice]);
+            }
+            // (What only waits to be released must be all that a step does, if its budget is small.)
+            if growing.copied == part.len() {
+                if !can_release(part, budget) {
+                    return Ok(false);
+                }
+                growing.copied = 0;
+                growing.parts.pop_front();
+            }
+            if budget.is_spent() && !growing.parts.is_empty() {
+                return Ok(false);
+            }
+        }
+        self.values = mem::take(&mut growing.whole);
+        self.growing = None;
+        Ok(true)
+    }
+
+    /// True while parts are being joined.
+    pub(crate) fn is_joining(&self) -> bool {
+        self.growing.as_ref().is_some_and(|growing| growing.whole.capacity() > 0)
     }
 
     /// The length to allocate, to have room up to `end`.
@@ -119,13 +231,14 @@ impl<T: Copy + Default> Store<T> {
     }
 
     /// Room for the values `at..at + length`, in an array that will probably need `capacity`. Values before `at` are
-    /// kept. The array must be small or [prepared](Store::prepare): otherwise this call allocates it.
+    /// kept; those of a large array are out of reach once a part of it has ended before `at`. The array must be small or
+    /// [prepared](Store::prepare): otherwise this call allocates it.
     pub(crate) fn room(&mut self, capacity: usize, at: usize, length: usize) -> Result<&mut [T]> {
-        let end = at + length;
-        if self.values.len() < end && !self.prepare(capacity, end, &mut Budget::unlimited())? {
+        let (start, end) = self.place(at, at + length)?;
+        if self.values.len() < end && !self.prepare(capacity, at, at + length, &mut Budget::unlimited())? {
             return Err(Error::internal("a budget without an end is spent"));
         }
-        Ok(&mut self.values[at..end])
+        Ok(&mut self.values[start..end])
     }
 
     /// The same for an array that will have `total` values. Its memory is allocated at once, but only filled up to the
@@ -154,8 +267,16 @@ impl<T: Copy + Default> Store<T> {
                 return false;
             }
         }
+        if let Some(growing) = &mut self.growing {
+            while let Some(part) = growing.parts.front() {
+                if !can_release(part, budget) {
+                    return false;
+                }
+                growing.parts.pop_front();
+            }
+        }
         budget.charge(RELEASE_PRICE, self.held(), 0);
-        (self.values, self.larger) = (Vec::new(), None);
+        (self.values, self.growing) = (Vec::new(), None);
         true
     }
 
@@ -166,13 +287,25 @@ impl<T: Copy + Default> Store<T> {
 
     /// Bytes allocated for the array.
     pub(crate) fn held(&self) -> usize {
-        (self.values.capacity() + self.larger.as_ref().map_or(0, |larger| larger.capacity())) * size_of::<T>()
+        let growing = self.growing.as_ref().map_or(0, |growing| {
+            // Parts have their memory until they are joined.
+            let parts = growing.parts.len() * Self::PART;
+            growing.larger.capacity() + parts + growing.whole.capacity()
+        });
+        (self.values.capacity() + growing) * size_of::<T>()
     }
 
-    /// Returns the array, with `length` values.
-    pub(crate) fn share(&mut self, length: usize) -> Buffer<T> {
-        let values = core::mem::take(&mut self.values);
-        self.pool.share(values, length)
+    /// Returns the array, with `length` values. A large one must be [joined](Store::join); its memory is not reused.
+    pub(crate) fn share(&mut self, length: usize) -> Result<Buffer<T>> {
+        if self.growing.as_ref().is_some_and(|growing| growing.length > 0) {
+            return Err(Error::internal("an array whose parts are not joined"));
+        }
+        let values = mem::take(&mut self.values);
+        if length > Self::PART {
+            let (length, all) = (length.min(values.len()), Buffer::from(values));
+            return Ok(all.slice(0..length));
+        }
+        Ok(self.pool.share(values, length))
     }
 }
 
@@ -183,6 +316,16 @@ impl<T: Plain + Default> Store<T> {
         let room = self.room(at + rows, at, rows)?;
         spread::in_place(room, there, validity, at).map_err(|_| disagree())
     }
+}
+
+/// Charges for the release of a part. False if the budget does not pay for it, unless nothing else was done with it.
+fn can_release<T>(part: &Vec<T>, budget: &mut Budget<'_>) -> bool {
+    let bytes = part.capacity() * size_of::<T>();
+    let pays = budget.spent() == 0 || budget.left() >= RELEASE_PRICE.of(bytes, 1);
+    if pays {
+        budget.charge(RELEASE_PRICE, bytes, 1);
+    }
+    pays
 }
 
 /// The error for validity and values that belong to different rows.
@@ -200,7 +343,7 @@ mod tests {
         let handed_out: Vec<Buffer<u64>> = (0..3)
             .map(|_| {
                 store.room(1_000, 0, 1_000).unwrap();
-                store.share(1_000)
+                store.share(1_000).unwrap()
             })
             .collect();
         drop(handed_out);
@@ -215,5 +358,90 @@ mod tests {
         }
         assert_eq!(steps, 4, "one more finds that nothing is left");
         assert!(units >= RELEASE_PRICE.of(3 * 8_000, 3), "{units}");
+    }
+
+    /// Adds values in slices, with this budget for each call; returns the largest units of a call.
+    fn fill(store: &mut Store<u32>, values: u32, slice: usize, units: u64) -> u64 {
+        let (mut at, mut largest) = (0, 0);
+        while at < values as usize {
+            let end = (at + slice).min(values as usize);
+            loop {
+                let mut budget = Budget::new(units);
+                let is_ready = store.prepare(8_192, at, end, &mut budget).unwrap();
+                largest = largest.max(budget.spent());
+                if is_ready {
+                    break;
+                }
+            }
+            let room = store.room(8_192, at, end - at).unwrap();
+            room.iter_mut().zip(u32::try_from(at).unwrap()..).for_each(|(value, number)| *value = number);
+            at = end;
+        }
+        largest
+    }
+
+    #[test]
+    fn a_large_array_is_collected_in_parts_and_joined() {
+        for (values, slice) in [(262_143, 8_192), (262_144, 8_192), (1_000_003, 8_192), (3_000_000, 77)] {
+            let mut store = Store::<u32>::default();
+            let largest = fill(&mut store, values, slice, 0);
+            let room = ROOM_PRICE.of(ROOM_SLICE_BYTES, 0);
+            assert!(largest <= 2 * room, "{largest} units for {values} values: moved, and filled");
+            let length = values as usize;
+            assert!(store.held() < length * 4 + (3 << 20), "{}", store.held());
+            assert_eq!(store.joins_bytes(length) > 0, length > Store::<u32>::PART);
+            let mut steps = 0;
+            loop {
+                let mut budget = Budget::new(0);
+                let is_done = store.join(length, &mut budget).unwrap();
+                let copied = room + COPY_PRICE.of(ROOM_SLICE_BYTES, 0);
+                assert!(budget.spent() <= copied + RELEASE_PRICE.of(ARRAY_BYTES_MAX, 1));
+                steps += 1;
+                if is_done {
+                    break;
+                }
+                assert!(store.is_joining() && store.share(length).is_err());
+            }
+            assert!(steps >= if length > Store::<u32>::PART { length * 4 / ROOM_SLICE_BYTES } else { 1 });
+            let array = store.share(length).unwrap();
+            assert!(array.iter().copied().eq(0..values));
+            assert_eq!(store.held(), 0);
+            // What was large is not kept for later.
+            drop(array);
+            assert!(store.pool.pop().unwrap_or(0) <= ARRAY_BYTES_MAX);
+        }
+    }
+
+    #[test]
+    fn a_part_begins_with_what_is_behind_the_last_value() {
+        let mut store = Store::<u8>::default();
+        // Bits, eleven at a time: a byte is filled by two of them.
+        let bits = 9_000_000;
+        let mut at = 0;
+        while at < bits {
+            let end = (at + 11).min(bits);
+            let room = store.room(100, at / 8, end.div_ceil(8) - at / 8).unwrap();
+            for bit in at..end {
+                let byte = &mut room[bit / 8 - at / 8];
+                *byte = *byte & !(1 << (bit % 8)) | u8::from(bit % 3 == 0) << (bit % 8);
+            }
+            at = end;
+        }
+        let bytes = bits / 8;
+        assert!(store.room(100, 0, 1).is_err(), "a part that is complete");
+        assert!(store.join(bytes, &mut Budget::unlimited()).unwrap());
+        let array = store.share(bytes).unwrap();
+        assert!((0..bits).all(|bit| array[bit / 8] >> (bit % 8) & 1 == u8::from(bit % 3 == 0)));
+    }
+
+    #[test]
+    fn the_parts_of_a_large_array_are_released_one_by_one() {
+        let mut store = Store::<u32>::default();
+        fill(&mut store, 2_000_000, 8_192, u64::MAX);
+        let mut steps = 1;
+        while !store.let_go(&mut Budget::new(0)) {
+            steps += 1;
+        }
+        assert_eq!((steps, store.held()), (7, 0), "one for each part, and the last with the rest");
     }
 }

@@ -17,8 +17,8 @@ use crate::growing::SLICE_BYTES;
 const SCRATCH_BYTES: usize = 16 << 10;
 /// Streams of a value that are looked up at a time, if each may be anywhere in segments or in a large page.
 const STREAMS_AT_ONCE: usize = 512;
-/// The cost of looking up a byte's stream, in bytes that could be copied instead.
-const LOOK_UP_BYTES: usize = 128;
+/// The cost of looking up where a stream goes on, in bytes that could be copied instead.
+const LOOK_UP_BYTES: usize = 256;
 
 /// A decoder of values of one width. The complete page must be held, because its streams follow one another.
 #[derive(Debug, Clone)]
@@ -29,6 +29,8 @@ pub(crate) struct ByteStreamSplit {
     next: usize,
     /// Room for a piece of each stream, one after the other, if the page is in segments.
     scratch: Vec<u8>,
+    /// What was looked up since that was last asked.
+    looked_up: usize,
 }
 
 impl ByteStreamSplit {
@@ -41,7 +43,7 @@ impl ByteStreamSplit {
                 "{bytes} bytes are no {width} streams of equal length"
             )));
         }
-        Ok(ByteStreamSplit { page, width, values, next: 0, scratch: Vec::new() })
+        Ok(ByteStreamSplit { page, width, values, next: 0, scratch: Vec::new(), looked_up: 0 })
     }
 
     /// An error unless `count` values are left: checked before wide ones are allocated.
@@ -84,6 +86,7 @@ impl ByteStreamSplit {
                         return Err(Error::internal("a segment that is not there"));
                     }
                     at += piece.len();
+                    self.looked_up += 1;
                     self.scratch.extend_from_slice(&piece);
                 }
             }
@@ -92,6 +95,11 @@ impl ByteStreamSplit {
         }
         self.next += wanted;
         Ok(wanted)
+    }
+
+    /// What looking up streams has cost since this was last asked, in bytes that could be copied instead.
+    pub(crate) fn take_looked_up(&mut self) -> usize {
+        core::mem::take(&mut self.looked_up) * LOOK_UP_BYTES
     }
 
     /// Decodes bytes of one wide value, starting with byte `first`, some at a time. Returns how many, and what they

@@ -39,6 +39,13 @@ pub struct FileMetaData {
 const LET_GO_UNITS: u64 = 500;
 
 impl FileMetaData {
+    /// The file's length in bytes: its footer is the end.
+    pub fn file_bytes(&self) -> u64 {
+        /// The footer's length and the magic.
+        const TAIL_BYTES: u64 = 8;
+        self.footer_start.saturating_add(self.footer_bytes).saturating_add(TAIL_BYTES)
+    }
+
     /// Releases as much as the budget pays for; true once nothing is left. Dropping the metadata of a hundred
     /// thousand columns, or of a million row groups, takes tens of milliseconds; a host that must not stall calls
     /// this until it returns true.

@@ -70,7 +70,7 @@ impl BloomProbe {
         let place = |error: Error| {
             error.at(|place| {
                 place.row_group = Some(u64_of(row_group));
-                place.column = Some(leaf.path.clone());
+                place.column = Some(metadata.schema.path(leaf.node));
             })
         };
         let room = room_of(chunk, metadata).map_err(place)?;
@@ -78,7 +78,7 @@ impl BloomProbe {
             object,
             room,
             row_group,
-            path: leaf.path.clone(),
+            path: metadata.schema.path(leaf.node),
             hashes,
             at: 0,
             asked: 0,

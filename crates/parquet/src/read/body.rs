@@ -171,8 +171,11 @@ impl Body {
             (true, true) => Chunks::Held,
         };
         match compression {
-            // A page whose values are all null holds none, and some writers then leave out the codec's empty frame.
-            Compression::Codec(codec) if is_compressed && (packed > 0 || total > 0) => {
+            // A page whose values are all null holds none, and some writers then leave out the codec's empty frame. A page
+            // that says it is not compressed, and has another length, is: Arrow C++ before 3.0 wrote such (ARROW-10353).
+            Compression::Codec(codec)
+                if (is_compressed || packed != u64_of(total)) && (packed > 0 || total > 0) =>
+            {
                 self.unpacking = Some(Unpacking::new(codec, chunks, total, self.window_bytes));
             }
             _ if packed != u64_of(total) => {

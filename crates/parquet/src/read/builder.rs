@@ -236,18 +236,24 @@ impl Builder {
     /// before; then call again. (Values that are long are looked for before room is made for them: see
     /// [`ValueDecoder::decode`](super::values::ValueDecoder::decode).)
     pub(super) fn prepare(&mut self, rows: usize, budget: &mut Budget<'_>) -> Result<bool> {
-        let (capacity, end) = (self.capacity, self.values + rows);
+        let (capacity, at, end) = (self.capacity, self.values, self.values + rows);
         if self.holds_indices == Some(true) {
-            return self.indices.prepare(capacity, end, budget);
+            return self.indices.prepare(capacity, at, end, budget);
         }
         match &mut self.output {
-            Output::Int32(store) => store.prepare(capacity, end, budget),
-            Output::Int64(store) => store.prepare(capacity, end, budget),
-            Output::Float(store) => store.prepare(capacity, end, budget),
-            Output::Double(store) => store.prepare(capacity, end, budget),
-            Output::ByteArray(store, _) => store.prepare(capacity, end, budget),
+            Output::Int32(store) => store.prepare(capacity, at, end, budget),
+            Output::Int64(store) => store.prepare(capacity, at, end, budget),
+            Output::Float(store) => store.prepare(capacity, at, end, budget),
+            Output::Double(store) => store.prepare(capacity, at, end, budget),
+            Output::ByteArray(store, _) => store.prepare(capacity, at, end, budget),
             Output::Fixed(width, store) if *width <= SLICE_BYTES => {
-                store.prepare(capacity * *width, end * *width, budget)
+                store.prepare(capacity * *width, at * *width, end * *width, budget)
+            }
+            // A slice of one value.
+            Output::Fixed(width, store) if rows > 0 => {
+                let start = at.saturating_mul(*width).saturating_add(self.partial);
+                let end = start.saturating_add(SLICE_BYTES.min(*width - self.partial));
+                store.prepare(capacity.saturating_mul(*width), start, end, budget)
             }
             Output::Boolean(_) | Output::Fixed(..) => Ok(true),
         }
@@ -260,9 +266,9 @@ impl Builder {
         has_repetition: bool,
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
-        let (capacity, end) = (self.capacity, self.entries + entries);
-        let is_ready = self.definition.prepare(capacity, end, budget)?;
-        Ok(is_ready && (!has_repetition || self.repetition.prepare(capacity, end, budget)?))
+        let (capacity, at, end) = (self.capacity, self.entries, self.entries + entries);
+        let is_ready = self.definition.prepare(capacity, at, end, budget)?;
+        Ok(is_ready && (!has_repetition || self.repetition.prepare(capacity, at, end, budget)?))
     }
 
     /// Entries of a nested leaf to take at a time: those of large values are few.
@@ -392,6 +398,55 @@ impl Builder {
         Ok(found)
     }
 
+    /// Joins what was collected in parts, before the batch ends. `admit` is asked before more memory is allocated. False
+    /// when the budget is spent before: then call again, and add nothing to the batch.
+    pub(super) fn join(
+        &mut self,
+        admit: &impl Fn(usize) -> Result<()>,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        /// The same for one array.
+        fn join<T: Copy + Default>(
+            store: &mut Store<T>,
+            length: usize,
+            admit: &impl Fn(usize) -> Result<()>,
+            budget: &mut Budget<'_>,
+        ) -> Result<bool> {
+            match store.joins_bytes(length) {
+                0 => {}
+                bytes => admit(bytes)?,
+            }
+            store.join(length, budget)
+        }
+        let length = self.values;
+        let is_joined = match &mut self.output {
+            Output::Boolean(store) => join(store, length.div_ceil(8), admit, budget)?,
+            Output::Int32(store) => join(store, length, admit, budget)?,
+            Output::Int64(store) => join(store, length, admit, budget)?,
+            Output::Float(store) => join(store, length, admit, budget)?,
+            Output::Double(store) => join(store, length, admit, budget)?,
+            Output::Fixed(width, store) => join(store, length * *width, admit, budget)?,
+            Output::ByteArray(store, _) => join(store, length, admit, budget)?,
+        };
+        Ok(is_joined
+            && join(&mut self.indices, length, admit, budget)?
+            && join(&mut self.definition, self.entries, admit, budget)?
+            && join(&mut self.repetition, self.entries, admit, budget)?)
+    }
+
+    /// True while [`join`](Builder::join) is not done.
+    pub(super) fn is_joining(&self) -> bool {
+        let values = match &self.output {
+            Output::Boolean(store) | Output::Fixed(_, store) => store.is_joining(),
+            Output::Int32(store) => store.is_joining(),
+            Output::Int64(store) => store.is_joining(),
+            Output::Float(store) => store.is_joining(),
+            Output::Double(store) => store.is_joining(),
+            Output::ByteArray(store, _) => store.is_joining(),
+        };
+        values || self.indices.is_joining() || self.definition.is_joining() || self.repetition.is_joining()
+    }
+
     /// Ends the batch of a nested leaf.
     pub(super) fn finish_nested(
         &mut self,
@@ -403,8 +458,8 @@ impl Builder {
         let (rows, entries, there) = (self.rows, self.entries, self.values);
         let values = self.finish_values(physical_type, dictionary)?;
         let levels = Levels {
-            definition: self.definition.share(entries),
-            repetition: has_repetition.then(|| self.repetition.share(entries)),
+            definition: self.definition.share(entries)?,
+            repetition: has_repetition.then(|| self.repetition.share(entries)).transpose()?,
         };
         self.begin();
         let nulls = entries - there;
@@ -488,12 +543,15 @@ impl Builder {
         let (rows, nulls) = (self.rows, self.nulls);
         let values = match (self.holds_indices, dictionary.and_then(Entries::kept)) {
             (Some(true), Some(dictionary)) => {
-                Values::Dictionary(self.indices.share(self.values), Arc::clone(dictionary))
+                Values::Dictionary(self.indices.share(self.values)?, Arc::clone(dictionary))
             }
             (Some(true), None) => return Err(Error::internal("indices without their dictionary")),
             _ => self.finish_values(physical_type, dictionary)?,
         };
-        let validity = (nulls > 0).then(|| Bitmap::new(self.validity.share(rows.div_ceil(8)), 0, rows));
+        let validity = match nulls {
+            0 => None,
+            _ => Some(Bitmap::new(self.validity.share(rows.div_ceil(8))?, 0, rows)),
+        };
         self.begin();
         let (layout, levels, provisional) = (self.layout, None, false);
         Ok(ColumnBatch { leaf, rows, nulls, validity, values, layout, levels, provisional })
@@ -508,15 +566,15 @@ impl Builder {
     fn finish_values(&mut self, physical_type: PhysicalType, dictionary: Option<&Entries>) -> Result<Values> {
         let length = self.values;
         Ok(match &mut self.output {
-            Output::Int32(store) => Values::Int32(store.share(length)),
-            Output::Int64(store) => Values::Int64(store.share(length)),
-            Output::Float(store) => Values::Float(store.share(length)),
-            Output::Double(store) => Values::Double(store.share(length)),
+            Output::Int32(store) => Values::Int32(store.share(length)?),
+            Output::Int64(store) => Values::Int64(store.share(length)?),
+            Output::Float(store) => Values::Float(store.share(length)?),
+            Output::Double(store) => Values::Double(store.share(length)?),
             Output::Boolean(store) => {
-                Values::Boolean(Bitmap::new(store.share(length.div_ceil(8)), 0, length))
+                Values::Boolean(Bitmap::new(store.share(length.div_ceil(8))?, 0, length))
             }
             Output::Fixed(width, store) => {
-                let values = FixedBytes::new(*width, length, store.share(length * *width));
+                let values = FixedBytes::new(*width, length, store.share(length * *width)?);
                 match physical_type {
                     PhysicalType::Int96 => Values::Int96(values),
                     _ => Values::FixedLenByteArray(values),
@@ -524,7 +582,7 @@ impl Builder {
             }
             Output::ByteArray(store, buffers) => {
                 let buffers = buffers.share(dictionary.and_then(Entries::buffers));
-                Values::ByteArray(ByteArrays::new(store.share(length), buffers))
+                Values::ByteArray(ByteArrays::new(store.share(length)?, buffers))
             }
         })
     }

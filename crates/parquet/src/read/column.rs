@@ -5,6 +5,8 @@ mod selecting;
 
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
 
 use marquetry_base::{Budget, Demand, Error, Input, Limit, Limits, Object, Pool, Price, Priority, Result};
 use marquetry_kernels::levels;
@@ -20,7 +22,7 @@ use super::page::{Found, PageReader};
 use super::released::Released;
 use super::selected::Selected;
 use super::values::ValueDecoder;
-use super::work::Work;
+use super::work::{Memory, Work};
 use crate::batch::ColumnBatch;
 use crate::encoding::delta_byte_array::{Value, prefixes_go_on};
 use crate::encoding::hybrid::Hybrid;
@@ -81,7 +83,8 @@ pub(super) struct ColumnReader {
 /// What is known of the column in all row groups.
 struct Column {
     leaf: usize,
-    path: alloc::string::String,
+    /// For its name, in errors.
+    metadata: Arc<FileMetaData>,
     physical_type: PhysicalType,
     is_nullable: bool,
     keep_dictionaries: bool,
@@ -163,7 +166,11 @@ impl DictionaryPage {
 
 impl ColumnReader {
     /// A reader of a leaf.
-    pub(super) fn new(number: usize, metadata: &FileMetaData, options: &ReadOptions) -> Result<ColumnReader> {
+    pub(super) fn new(
+        number: usize,
+        metadata: &Arc<FileMetaData>,
+        options: &ReadOptions,
+    ) -> Result<ColumnReader> {
         let schema = &metadata.schema;
         let leaf = schema.leaves().get(number).ok_or_else(|| Error::internal("a leaf that is not there"))?;
         let is_text = schema.meaning_of(leaf).is_text();
@@ -175,11 +182,11 @@ impl ColumnReader {
             options
                 .limits
                 .check(Limit::ValueBytes, width.into())
-                .map_err(|error| error.at(|place| place.column = Some(leaf.path.clone())))?;
+                .map_err(|error| error.at(|place| place.column = Some(schema.path(leaf.node))))?;
         }
         let column = Column {
             leaf: number,
-            path: leaf.path.clone(),
+            metadata: Arc::clone(metadata),
             physical_type: leaf.physical_type,
             is_nullable: leaf.definition_max > 0,
             keep_dictionaries: options.keep_dictionaries,
@@ -280,11 +287,12 @@ impl ColumnReader {
         target: usize,
         input: &mut Input,
         decompressors: &mut Decompressors,
+        memory: Memory,
         budget: &mut Budget<'_>,
     ) -> Result<Going> {
         // The column's own memory is handed down beside what all columns share.
         let mut pool = core::mem::take(&mut self.bodies);
-        let work = &mut Work { input, decompressors, pool: &mut pool, budget };
+        let work = &mut Work { input, decompressors, pool: &mut pool, memory, budget };
         let going = self.try_advance(target, work);
         self.bodies = pool;
         going.map_err(|error| self.place(error))
@@ -295,7 +303,12 @@ impl ColumnReader {
             return Ok(Going::Done(()));
         }
         let target = target.min(self.builder.capacity);
+        if self.builder.is_joining() {
+            return self.end_batch(work);
+        }
         loop {
+            // A few bytes of the file can stand for any number: an unlimited budget takes them all in one step.
+            work.memory.check(self.held())?;
             if self.selected.is_some() {
                 self.pass_unwanted(work)?;
             }
@@ -309,7 +322,7 @@ impl ColumnReader {
                 return Ok(Going::Yield);
             }
             if self.has_rows(target) {
-                return Ok(Going::Done(()));
+                return self.end_batch(work);
             }
             done!(self.feed(work)?);
             match &mut self.expects {
@@ -319,7 +332,7 @@ impl ColumnReader {
                         None => self.decode(target, work.budget)?,
                     };
                     if !goes_on {
-                        return Ok(Going::Done(()));
+                        return self.end_batch(work);
                     }
                 }
                 Expects::Entries(page) => {
@@ -350,6 +363,16 @@ impl ColumnReader {
                 return Ok(Going::Yield);
             }
         }
+    }
+
+    /// Joins what the batch has in parts: then it can be taken.
+    fn end_batch(&mut self, work: &mut Work<'_, '_>) -> Result<Going> {
+        let (memory, held) = (work.memory, self.held());
+        let admit = |bytes: usize| memory.check(held.saturating_add(bytes as u64));
+        Ok(match self.builder.join(&admit, work.budget)? {
+            true => Going::Done(()),
+            false => Going::Yield,
+        })
     }
 
     /// The data page that is being decoded.
@@ -632,10 +655,22 @@ impl ColumnReader {
         self.builder.finish(self.column.leaf, self.column.physical_type, dictionary)
     }
 
+    fn path(&self) -> String {
+        self.column.metadata.schema.leaf_path(self.column.leaf)
+    }
+
+    /// Adds the column and a row group to an error.
+    pub(super) fn place_in(&self, row_group: usize, error: Error) -> Error {
+        error.at(|place| {
+            place.row_group = Some(row_group as u64);
+            place.column = Some(self.path());
+        })
+    }
+
     fn place(&self, error: Error) -> Error {
         error.at(|place| {
             place.row_group = Some(self.chunk.row_group as u64);
-            place.column = Some(self.column.path.clone());
+            place.column = Some(self.path());
             if let Some(pages) = &self.pages {
                 place.page = pages.page();
                 place.offset = Some(pages.at());

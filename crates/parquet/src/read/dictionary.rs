@@ -17,7 +17,7 @@ use crate::format::Encoding;
 use crate::growing::ROOM_PRICE;
 use crate::schema::PhysicalType;
 
-/// Bytes of a segment, at most; one value may be more. Half of what an array may have, since a segment has a power of two of entries.
+/// Bytes of a segment, at most. Half of what an array may have, since a segment has a power of two of entries.
 const SEGMENT_BYTES_MAX: usize = 512 << 10;
 /// Bytes of the page that are decoded at a time; one string may be more.
 const SLICE_BYTES_MAX: usize = 32 << 10;
@@ -53,7 +53,8 @@ pub(super) enum Entries {
 #[derive(Debug)]
 pub(super) struct Segmented {
     pub(super) segments: Segments,
-    /// Each segment but the last has `1 << shift` entries.
+    /// Each segment but the last has `1 << shift` entries; if one entry is more than a segment has, they have parts of
+    /// it.
     pub(super) shift: u32,
     pub(super) entries: usize,
     buffers: Arc<Vec<Bytes>>,
@@ -134,6 +135,35 @@ impl Entries {
         }
     }
 
+    /// The number of entries.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Entries::Whole(values) => values.len(),
+            Entries::Segmented(segmented) => segmented.entries,
+        }
+    }
+
+    /// Bytes of an entry of byte strings of one width, from byte `start` on: at most `most`, and fewer where a segment
+    /// ends. `None` for an entry that is not there.
+    pub(super) fn part(&self, entry: usize, start: usize, most: usize) -> Option<&[u8]> {
+        let (bytes, at) = match self {
+            Entries::Whole(values) => match &**values {
+                Values::FixedLenByteArray(values) | Values::Int96(values) if entry < values.len() => {
+                    (values.get(entry), start)
+                }
+                _ => return None,
+            },
+            Entries::Segmented(segmented) => {
+                let Segments::Fixed(width, segments) = &segmented.segments else { return None };
+                let at = entry.checked_mul(*width)?.checked_add(start)?;
+                let length = segment_bytes(*width, segmented.shift);
+                (&**segments.get(at / length)?, at % length)
+            }
+        };
+        let rest = bytes.get(at..)?;
+        Some(&rest[..rest.len().min(most)])
+    }
+
     /// Bytes held.
     pub(super) fn held(&self) -> usize {
         let strings = self.buffers().map_or(0, |buffers| buffers.iter().map(Bytes::len).sum());
@@ -171,6 +201,11 @@ impl Segments {
         }
         each!(self, segments => of(segments))
     }
+}
+
+/// Bytes of a segment of byte strings of one width: `1 << shift` of them, or a part of one.
+fn segment_bytes(width: usize, shift: u32) -> usize {
+    if width > SEGMENT_BYTES_MAX { SEGMENT_BYTES_MAX } else { width << shift }
 }
 
 /// The next `count` values, at most, of segments of `length` values each; `left` are still to come. They are zero.
@@ -348,8 +383,7 @@ impl DictionaryDecoder {
             return Ok(Some(1));
         }
         if count > 0 {
-            let out =
-                extend(segments, width << self.shift.min(usize::BITS - 1 - width.ilog2()), count, left)?;
+            let out = extend(segments, segment_bytes(width, self.shift), count, left)?;
             let count = out.len();
             out.copy_from_slice(&self.chunk[self.at..self.at + count]);
             self.at += count;

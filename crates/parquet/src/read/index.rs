@@ -355,7 +355,7 @@ impl Machine for PageIndexReader {
             machine.advance(budget).map_err(|error| match machine.chunk(machine.at) {
                 Some((row_group, leaf, _)) => error.at(|place| {
                     place.row_group = Some(u64_of(row_group));
-                    place.column = Some(machine.metadata.schema.leaves()[leaf].path.clone());
+                    place.column = Some(machine.metadata.schema.leaf_path(leaf));
                 }),
                 None => error,
             })

@@ -159,7 +159,7 @@ impl NestedLeaf {
         let level = |max: u16| {
             u8::try_from(max).map_err(|_| {
                 Error::too_large("more than 255 levels of nesting")
-                    .at(|place| place.column = Some(leaf.path.clone()))
+                    .at(|place| place.column = Some(schema.path(leaf.node)))
             })
         };
         let definition_max = level(leaf.definition_max)?;

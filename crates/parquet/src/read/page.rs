@@ -28,7 +28,7 @@ const HEADER_GUESS_BYTES: u64 = 1 << 10;
 /// A page header's price.
 const HEADER_PRICE: Price = Price { kib: 1024, kilovalue: 300 << 10 };
 /// Bytes by which a column chunk may be longer than the footer says. Early parquet-mr forgot the dictionary page's header
-/// in its sum (PARQUET-816).
+/// in its sum (PARQUET-816): then its last page is cut, in its body or in its header.
 pub(super) const FORGOTTEN_BYTES_MAX: u64 = 100;
 
 /// Reads the pages of one column chunk, one after the other.
@@ -36,9 +36,10 @@ pub(super) struct PageReader {
     object: Object,
     /// Where the next page header, or the body of the current page, starts.
     at: u64,
-    /// Where the chunk ends.
+    /// Where the chunk ends, as far as is known.
     end: u64,
-    /// Where it ends at the latest, if its length in the footer should be too small.
+    /// Where it ends by its length in the footer; and at the latest, if that should be too small.
+    end_stated: u64,
     end_max: u64,
     /// Pages begun, dictionary pages included.
     pages: u64,
@@ -102,6 +103,7 @@ impl PageReader {
             object,
             at: start,
             end,
+            end_stated: end,
             end_max: end.saturating_add(FORGOTTEN_BYTES_MAX).min(footer_start),
             pages: 0,
             compression: chunk.compression,
@@ -233,9 +235,8 @@ impl PageReader {
         self.at = range.end;
         input.release(range.clone());
         let page_end = self.at.saturating_add(header.compressed_bytes.into());
-        if page_end > self.end && page_end <= self.end_max {
-            self.end = page_end;
-        }
+        let is_longer = page_end > self.end_stated && page_end <= self.end_max;
+        self.end = if is_longer { page_end } else { self.end_stated };
         let left = self.end.saturating_sub(self.at);
         if u64::from(header.compressed_bytes) > left {
             return Err(Error::corrupt(format!(
@@ -253,11 +254,16 @@ impl PageReader {
         input: &mut Input,
         budget: &mut Budget<'_>,
     ) -> Result<Going<(PageHeader, Range<u64>)>> {
-        let end = self.end.min(self.at.saturating_add(self.limits.page_header_bytes).saturating_add(1));
+        let longest = self.at.saturating_add(self.limits.page_header_bytes).saturating_add(1);
         loop {
-            let piece = input.segment(skim.at(), end - skim.at());
+            let end = self.end.min(longest);
+            let piece = input.segment(skim.at(), end.saturating_sub(skim.at()));
             if piece.is_empty() && skim.wants() > 0 {
                 self.check_header(skim.at() - self.at)?;
+                if skim.at() >= self.end && self.end < self.end_max {
+                    self.end = self.end_max;
+                    continue;
+                }
                 if skim.at() < end {
                     self.expects = Expects::Header(Some(skim));
                     return Ok(Going::Need(()));

@@ -15,6 +15,7 @@ use super::ReadOptions;
 use super::column::ColumnReader;
 use super::decompressors::Decompressors;
 use super::selected::Selected;
+use super::work::Memory;
 use crate::batch::store::{rows_max, value_bytes};
 use crate::batch::{Batch, RowSelection};
 use crate::format::{FileMetaData, OffsetIndex};
@@ -84,8 +85,9 @@ pub struct BatchReader {
     selections: BTreeMap<usize, Selection>,
     current: Option<RowGroup>,
     failed: Failed,
-    /// Bytes that the columns hold.
+    /// Bytes that the columns hold, and the limit on all that is held.
     held: u64,
+    total_bytes: u64,
 }
 
 /// What is known of a row group before it begins.
@@ -149,6 +151,7 @@ impl BatchReader {
                 Wanted::These(wanted.clone())
             }
         };
+        let total_bytes = options.limits.total_bytes_of(metadata.file_bytes());
         Ok(BatchReader {
             object,
             metadata,
@@ -165,6 +168,7 @@ impl BatchReader {
             current: None,
             failed: Failed::default(),
             held: 0,
+            total_bytes,
         })
     }
 
@@ -334,6 +338,11 @@ impl BatchReader {
                 continue;
             };
             if group.rows_left == 0 {
+                if self.metadata.row_groups[group.number].rows == 0
+                    && !Self::check_empty(group, &self.columns, &self.metadata, budget)?
+                {
+                    return Ok(Step::Yield);
+                }
                 self.current = None;
                 if budget.is_spent() {
                     return Ok(Step::Yield);
@@ -371,11 +380,14 @@ impl BatchReader {
                 while group.full < self.columns.len() {
                     let column = &mut self.columns[group.full];
                     let held_before = column.held();
-                    let advance = column.advance(target, &mut self.input, &mut self.decompressors, budget)?;
+                    let shared = self.input.held() + self.decompressors.held();
+                    let others = self.held.saturating_sub(held_before).saturating_add(shared);
+                    let memory = Memory { total: self.total_bytes, others };
+                    let (input, decompressors) = (&mut self.input, &mut self.decompressors);
+                    let advance = column.advance(target, input, decompressors, memory, budget)?;
                     self.held = (self.held + column.held()).saturating_sub(held_before);
-                    let total_bytes = self.options.limits.total_bytes;
                     let held = self.held.saturating_add(self.input.held()) + self.decompressors.held();
-                    Limit::TotalBytes.check(total_bytes, held)?;
+                    Limit::TotalBytes.check(self.total_bytes, held)?;
                     match advance {
                         Going::Done(()) => {
                             group.full += 1;
@@ -438,6 +450,28 @@ impl BatchReader {
             (group.full, group.full_rows) = (0, usize::MAX);
             return Ok(Step::Ready(batch));
         }
+    }
+
+    /// Checks that the columns of a row group without rows have no values. False if the budget is spent first.
+    fn check_empty(
+        group: &mut RowGroup,
+        columns: &Segmented<ColumnReader>,
+        metadata: &FileMetaData,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        while let Some(column) = columns.get(group.started) {
+            let values = metadata.row_groups[group.number].columns[column.leaf()].values;
+            if values > 0 {
+                let message = format!("a column chunk of {values} values in a row group of 0 rows");
+                return Err(column.place_in(group.number, Error::corrupt(message)));
+            }
+            group.started += 1;
+            budget.charge(MEASURE_PRICE, 0, 1);
+            if budget.is_spent() && group.started < columns.len() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// What the column `first` waits for, and what those behind it will want.

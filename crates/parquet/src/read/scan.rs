@@ -59,7 +59,7 @@ impl PageScanner {
         let pages = PageReader::new(object, chunk, metadata.footer_start, &options).map_err(|error| {
             error.at(|place| {
                 place.row_group = Some(row_group as u64);
-                place.column = Some(leaf.path.clone());
+                place.column = Some(metadata.schema.path(leaf.node));
             })
         })?;
         Ok(PageScanner {
@@ -67,7 +67,7 @@ impl PageScanner {
             pages,
             input: Input::new(),
             failed: Failed::default(),
-            place: (row_group, leaf.path.clone()),
+            place: (row_group, metadata.schema.path(leaf.node)),
         })
     }
 

@@ -266,13 +266,21 @@ impl ValueDecoder {
         if count == 0 {
             return Ok(Decoded::default());
         }
+        if let Some(width) = self.wide_width(builder) {
+            let decoded = self.wide(builder, dictionary, width)?;
+            builder.values += decoded.values;
+            return Ok(decoded);
+        }
         if let (ValueDecoder::Dictionary(hybrid), Some(Entries::Segmented(segmented))) =
             (&mut *self, dictionary)
         {
             return builder.look_up(segmented, hybrid, count).map(Decoded::values);
         }
         let dictionary = dictionary.and_then(Entries::whole);
-        let decoded = self.decode_into(builder, dictionary, count)?;
+        let mut decoded = self.decode_into(builder, dictionary, count)?;
+        if let ValueDecoder::ByteStreamSplit(split) = self {
+            decoded.bytes += split.take_looked_up();
+        }
         builder.values += decoded.values;
         Ok(decoded)
     }
@@ -319,7 +327,8 @@ impl ValueDecoder {
                 })?
             }
             Output::Boolean(store) => {
-                let out = store.room(capacity.div_ceil(8), 0, (at + count).div_ceil(8))?;
+                let (byte, at) = (at / 8, at % 8);
+                let out = store.room(capacity.div_ceil(8), byte, (at + count).div_ceil(8))?;
                 match self {
                     ValueDecoder::PlainBits(stream, bit) => copy_bits(stream, bit, out, at, count)?,
                     ValueDecoder::Rle(hybrid) => hybrid.decode_bits(out, at, count)?.0,
@@ -393,13 +402,6 @@ impl ValueDecoder {
         let (capacity, at) = (builder.capacity, builder.values);
         let Output::Fixed(width, store) = &mut builder.output else { return Err(self.mismatch()) };
         let width = *width;
-        let is_wide = match self {
-            ValueDecoder::ByteStreamSplit(split) => split.is_wide(),
-            _ => width > self.slice_bytes(),
-        };
-        if is_wide {
-            return self.wide(builder, dictionary, width);
-        }
         let count = count.min((self.slice_bytes() / width.max(1)).max(1));
         // A schema can claim any width: first see that the values are there, then make room for them.
         let count = match self {
@@ -437,8 +439,19 @@ impl ValueDecoder {
         Ok(Decoded { values, bytes: values * width })
     }
 
+    /// The width of byte strings of one width that is decoded in slices, if it is.
+    fn wide_width(&self, builder: &Builder) -> Option<usize> {
+        let Output::Fixed(width, _) = &builder.output else { return None };
+        let is_wide = match self {
+            _ if builder.holds_indices == Some(true) => false,
+            ValueDecoder::ByteStreamSplit(split) => split.is_wide(),
+            _ => *width > self.slice_bytes(),
+        };
+        is_wide.then_some(*width)
+    }
+
     /// Decodes a slice of one wide byte string.
-    fn wide(&mut self, builder: &mut Builder, dictionary: Option<&Values>, width: usize) -> Result<Decoded> {
+    fn wide(&mut self, builder: &mut Builder, dictionary: Option<&Entries>, width: usize) -> Result<Decoded> {
         let (capacity, at, done) = (builder.capacity, builder.values, builder.partial);
         let Output::Fixed(_, store) = &mut builder.output else { return Err(self.mismatch()) };
         if let (ValueDecoder::DeltaByteArray(delta), 0) = (&mut *self, done) {
@@ -453,7 +466,8 @@ impl ValueDecoder {
         {
             return Ok(Decoded::default());
         }
-        let slice = self.slice_bytes().min(width - done);
+        let mut slice = self.slice_bytes().min(width - done);
+        let mut entry: &[u8] = &[];
         // First see that the value is there, then make room for a slice of it.
         let indices = builder.indices.room(capacity, 0, 1)?;
         match (&mut *self, dictionary) {
@@ -461,8 +475,11 @@ impl ValueDecoder {
                 return Err(too_few_values());
             }
             (ValueDecoder::ByteStreamSplit(split), _) => split.check_left(1)?,
-            (ValueDecoder::Dictionary(_), _) if indices[0] as usize >= dictionary.map_or(0, Values::len) => {
-                return Err(beyond_dictionary(dictionary.map_or(0, Values::len)));
+            (ValueDecoder::Dictionary(_), _) => {
+                let beyond = || beyond_dictionary(dictionary.map_or(0, Entries::len));
+                let index = indices[0] as usize;
+                entry = dictionary.and_then(|entries| entries.part(index, done, slice)).ok_or_else(beyond)?;
+                slice = entry.len();
             }
             (ValueDecoder::Nothing, _) => return Err(self.mismatch()),
             _ => {}
@@ -478,11 +495,8 @@ impl ValueDecoder {
                 out.copy_from_slice(&delta.last().bytes()[done..done + slice]);
                 (slice, slice)
             }
-            (
-                ValueDecoder::Dictionary(_),
-                Some(Values::FixedLenByteArray(entries) | Values::Int96(entries)),
-            ) => {
-                out.copy_from_slice(&entries.get(indices[0] as usize)[done..done + slice]);
+            (ValueDecoder::Dictionary(_), _) => {
+                out.copy_from_slice(entry);
                 (slice, slice)
             }
             _ => return Err(self.mismatch()),

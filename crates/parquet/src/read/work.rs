@@ -1,6 +1,6 @@
 //! What the parts of a reader are handed.
 
-use marquetry_base::{Budget, Input, Pool};
+use marquetry_base::{Budget, Input, Limit, Pool, Result};
 
 use super::decompressors::Decompressors;
 
@@ -12,6 +12,24 @@ pub(super) struct Work<'w, 'b> {
     pub(super) decompressors: &'w mut Decompressors,
     /// Memory for what the column's pages become.
     pub(super) pool: &'w mut Pool<u8>,
+    /// The memory that there may be.
+    pub(super) memory: Memory,
     /// The step's budget.
     pub(super) budget: &'w mut Budget<'b>,
+}
+
+/// The memory that a part of a reader may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Memory {
+    /// [`Limit::TotalBytes`].
+    pub(super) total: u64,
+    /// Bytes that the other parts hold.
+    pub(super) others: u64,
+}
+
+impl Memory {
+    /// Checks whether so many bytes may be held.
+    pub(super) fn check(self, held: u64) -> Result<()> {
+        Limit::TotalBytes.check(self.total, self.others.saturating_add(held))
+    }
 }

@@ -258,7 +258,7 @@ impl<'a> Records<'a> {
         Error::corrupt("the levels of a column contradict those of others").at(|place| {
             place.row_group = Some(self.batch.row_group as u64);
             place.row = Some(row);
-            place.column = self.program.leaves().get(column).map(|leaf| leaf.path.clone());
+            place.column = self.program.path_of(column);
         })
     }
 }

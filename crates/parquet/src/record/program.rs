@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use marquetry_base::{Error, Result};
 
-use crate::schema::{PhysicalType, Schema, Shape, ShapeKind};
+use crate::schema::{Paths, PhysicalType, Schema, Shape, ShapeKind};
 
 /// How to assemble the records of a projection of a schema.
 #[derive(Debug, Clone)]
@@ -15,6 +15,7 @@ pub struct Program {
     /// What shredding needs to know about each field.
     slots: Vec<Slot>,
     leaves: Vec<ProgramLeaf>,
+    paths: Paths,
     /// The columns below lists.
     repeated: Vec<usize>,
     roots: Vec<usize>,
@@ -36,7 +37,6 @@ pub(super) struct ProgramLeaf {
     pub(super) physical_type: PhysicalType,
     pub(super) definition_max: u8,
     pub(super) is_repeated: bool,
-    pub(super) path: String,
 }
 
 /// The place of a field, and of its absence. `first..behind` are columns.
@@ -135,12 +135,12 @@ impl Program {
                     physical_type: leaf.physical_type,
                     definition_max: level(leaf.definition_max)?,
                     is_repeated,
-                    path: leaf.path.clone(),
                 })
             })
             .collect::<Result<Vec<_>>>()?;
         let (ops, fields, slots, roots) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut program = Program { ops, fields, slots, leaves: columns, repeated, roots };
+        let paths = Paths::new(schema, leaves.iter().copied());
+        let mut program = Program { ops, fields, slots, leaves: columns, paths, repeated, roots };
         program.ops.push(Op::StartRecord);
         for node in schema.children(0) {
             if let Some(shape) = schema.shape(node, |leaf| leaves.binary_search(&leaf).is_ok())? {
@@ -168,6 +168,11 @@ impl Program {
 
     pub(super) fn leaves(&self) -> &[ProgramLeaf] {
         &self.leaves
+    }
+
+    /// The path of a column's leaf.
+    pub(super) fn path_of(&self, column: usize) -> Option<String> {
+        self.paths.of(self.leaves.get(column)?.number)
     }
 
     pub(super) fn repeated(&self) -> &[usize] {

@@ -239,8 +239,6 @@ pub(crate) struct SchemaBuilder {
     open: Vec<Open>,
     /// The path of the last element.
     path: String,
-    /// The long name of a group is in the footer once, but in the path of every leaf below it.
-    paths_bytes: u64,
     total: usize,
     limits: Limits,
 }
@@ -252,7 +250,6 @@ impl SchemaBuilder {
             schema: Schema { nodes: Segmented::new(), leaves: Segmented::new() },
             open: Vec::new(),
             path: String::new(),
-            paths_bytes: 0,
             total,
             limits: *limits,
         }
@@ -263,7 +260,7 @@ impl SchemaBuilder {
     /// # Errors
     ///
     /// `Corrupt` for elements that are not a tree or have invalid types; `LimitExceeded` for `nesting`, for
-    /// `structure_bytes` of a path, and for `footer_bytes` of all paths.
+    /// `structure_bytes` of a path.
     pub(crate) fn add(&mut self, element: Element) -> Result<()> {
         let index = self.schema.nodes.len();
         let is_root = index == 0;
@@ -301,7 +298,8 @@ impl SchemaBuilder {
             Some(0) => Repetition::Required,
             Some(1) => Repetition::Optional,
             Some(2) => Repetition::Repeated,
-            None => return Err(Error::corrupt("a field without a repetition")),
+            // Arrow C++ and DuckDB read it so.
+            None => Repetition::Required,
             Some(other) => {
                 return Err(Error::corrupt(alloc::format!("a field of the unknown repetition {other}")));
             }
@@ -334,16 +332,8 @@ impl SchemaBuilder {
             }
             let physical_type = physical_type(&element)?;
             check_annotation(annotation.as_ref(), physical_type)?;
-            self.paths_bytes += u64_of(self.path.len());
-            self.limits.check(Limit::FooterBytes, self.paths_bytes)?;
             let leaf = self.schema.leaves.len();
-            self.schema.leaves.push(Leaf {
-                node: index,
-                physical_type,
-                definition_max,
-                repetition_max,
-                path: self.path.clone(),
-            });
+            self.schema.leaves.push(Leaf { node: index, physical_type, definition_max, repetition_max });
             NodeKind::Leaf { leaf }
         } else {
             NodeKind::Group { end: index + 1 }
@@ -507,10 +497,9 @@ mod tests {
             leaf("d", 1, 5),
         ];
         let schema = Schema::build(elements, &Limits::DEFAULT).unwrap();
-        let leaves: Vec<_> = schema
-            .leaves()
-            .iter()
-            .map(|leaf| (leaf.path.as_str(), leaf.definition_max, leaf.repetition_max))
+        let paths: Vec<_> = schema.leaves().iter().map(|leaf| schema.path(leaf.node)).collect();
+        let leaves: Vec<_> = (paths.iter().zip(schema.leaves()))
+            .map(|(path, leaf)| (&**path, leaf.definition_max, leaf.repetition_max))
             .collect();
         assert_eq!(leaves, [("a", 0, 0), ("b.list.element", 3, 1), ("b.c", 1, 0), ("d", 1, 0)]);
         assert_eq!(schema.children(0).collect::<Vec<_>>(), [1, 2, 6]);

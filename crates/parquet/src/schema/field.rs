@@ -85,7 +85,6 @@ impl<M: Default> Field<M> {
 /// Writes fields as a schema.
 pub(super) struct Writer {
     schema: Schema,
-    path: String,
 }
 
 /// The converted types LIST and MAP.
@@ -103,10 +102,7 @@ struct Place {
 impl Writer {
     /// A schema whose root has this name, with nothing below it yet.
     pub(super) fn new(name: &str) -> Writer {
-        let mut writer = Writer {
-            schema: Schema { nodes: Segmented::new(), leaves: Segmented::new() },
-            path: String::new(),
-        };
+        let mut writer = Writer { schema: Schema { nodes: Segmented::new(), leaves: Segmented::new() } };
         let root = Named { name, field_id: None, annotation: None, converted_type: None };
         writer.node(root, Repetition::Required, 0, None);
         writer
@@ -130,7 +126,6 @@ impl Writer {
         place: Place,
         told: &mut impl FnMut(usize, &Field<M>),
     ) {
-        let path_bytes = self.path.len();
         let repetition = if field.is_nullable { Repetition::Optional } else { Repetition::Required };
         let place = Place { definition: place.definition + u16::from(field.is_nullable), ..place };
         let named =
@@ -145,7 +140,6 @@ impl Writer {
                     physical_type: *physical_type,
                     definition_max: place.definition,
                     repetition_max: place.repetition,
-                    path: self.path.clone(),
                 });
             }
             FieldKind::Struct(fields) => {
@@ -179,7 +173,6 @@ impl Writer {
                 self.close(node);
             }
         }
-        self.path.truncate(path_bytes);
     }
 
     /// Adds the repeated group of a list or map. Returns where its contents are added.
@@ -197,12 +190,6 @@ impl Writer {
         leaf: Option<usize>,
     ) -> usize {
         let at = self.schema.nodes.len();
-        if at > 0 {
-            if !self.path.is_empty() {
-                self.path.push('.');
-            }
-            self.path.push_str(named.name);
-        }
         self.schema.nodes.push(Node {
             name: named.name.into(),
             repetition,

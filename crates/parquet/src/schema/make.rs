@@ -21,7 +21,7 @@ use super::{ConvertedType, LogicalType, PhysicalType, Schema};
 /// let tags = FieldType::List(Box::new(FieldDef::new("element", text)));
 /// let id = FieldDef::new("id", FieldType::Leaf(PhysicalType::Int64, None)).required();
 /// let schema = Schema::of_fields(&[id, FieldDef::new("tags", tags)])?;
-/// assert_eq!(schema.leaves()[1].path, "tags.list.element");
+/// assert_eq!(schema.leaf_path(1), "tags.list.element");
 /// # Ok::<(), marquetry_base::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -140,10 +140,9 @@ mod tests {
         let schema =
             Schema::of_fields(&[int("i").required(), FieldDef::new("m", map), FieldDef::new("l", list)]);
         let schema = schema.unwrap();
-        let leaves: Vec<_> = schema
-            .leaves()
-            .iter()
-            .map(|leaf| (leaf.path.as_str(), leaf.definition_max, leaf.repetition_max))
+        let paths: Vec<_> = schema.leaves().iter().map(|leaf| schema.path(leaf.node)).collect();
+        let leaves: Vec<_> = (paths.iter().zip(schema.leaves()))
+            .map(|(path, leaf)| (&**path, leaf.definition_max, leaf.repetition_max))
             .collect();
         assert_eq!(
             leaves,

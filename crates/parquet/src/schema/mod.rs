@@ -6,6 +6,7 @@ mod build;
 mod field;
 mod make;
 mod meaning;
+mod paths;
 mod project;
 mod shape;
 mod types;
@@ -19,6 +20,7 @@ use marquetry_base::Segmented;
 pub(crate) use build::{ELEMENT_FIELDS, Element, SchemaBuilder};
 pub use make::{FieldDef, FieldType};
 pub use meaning::Meaning;
+pub(crate) use paths::Paths;
 pub use project::{PathError, PathPart, Projection};
 #[cfg(test)]
 pub(crate) use shape::tests::schema as of_lines;
@@ -79,8 +81,6 @@ pub struct Leaf {
     pub definition_max: u16,
     /// The largest repetition level.
     pub repetition_max: u16,
-    /// Names from the root's child down to it, joined with dots.
-    pub path: String,
 }
 
 impl Schema {

@@ -117,9 +117,12 @@ impl Schema {
         let kind = match (&found.kind, &found.logical_type) {
             (NodeKind::Leaf { .. }, _) => ShapeKind::Leaf,
             (NodeKind::Group { .. }, Some(LogicalType::List)) => self.list(node, levels)?,
-            (NodeKind::Group { .. }, Some(LogicalType::Map | LogicalType::MapKeyValue)) => {
+            (NodeKind::Group { .. }, Some(LogicalType::Map | LogicalType::MapKeyValue))
+                if self.only_repeated_child(node).is_some() =>
+            {
                 self.map(node, below)?
             }
+            // A MAP annotation on any other group: the group is what can be read.
             (NodeKind::Group { .. }, _) => ShapeKind::Struct(
                 self.children(node).map(|child| self.field(child, below)).collect::<Result<Vec<_>>>()?,
             ),
@@ -135,7 +138,9 @@ impl Schema {
     }
 
     fn list(&self, node: usize, levels: Levels) -> Result<ShapeKind> {
-        let middle = self.only_repeated_child(node, "LIST")?;
+        let middle = self
+            .only_repeated_child(node)
+            .ok_or_else(|| self.wrong(node, "a LIST that is not one repeated field"))?;
         let (repeated, inner) = repeated(levels);
         let mut children = self.children(middle);
         let (first, second) = (children.next(), children.next());
@@ -161,7 +166,9 @@ impl Schema {
     }
 
     fn map(&self, node: usize, levels: Levels) -> Result<ShapeKind> {
-        let middle = self.only_repeated_child(node, "MAP")?;
+        let middle = self
+            .only_repeated_child(node)
+            .ok_or_else(|| Error::internal("a MAP that is not one repeated field"))?;
         let (repeated, inner) = repeated(levels);
         let inner = Levels { depth: inner.depth + 1, ..inner };
         let children: Vec<usize> = self.children(middle).take(3).collect();
@@ -175,11 +182,12 @@ impl Schema {
         Ok(ShapeKind::Map(repeated, Box::new(key), value))
     }
 
-    fn only_repeated_child(&self, node: usize, what: &str) -> Result<usize> {
+    /// The only child of a group, if that is repeated: what a LIST and a MAP have.
+    fn only_repeated_child(&self, node: usize) -> Option<usize> {
         let mut children = self.children(node);
         match (children.next(), children.next()) {
-            (Some(only), None) if self.nodes[only].repetition == Repetition::Repeated => Ok(only),
-            _ => Err(self.wrong(node, &format!("a {what} that is not one repeated field"))),
+            (Some(only), None) if self.nodes[only].repetition == Repetition::Repeated => Some(only),
+            _ => None,
         }
     }
 
@@ -195,16 +203,22 @@ impl Schema {
         Error::corrupt(String::from(why)).at(|place| place.column = Some(self.path(node)))
     }
 
-    /// Names from the root's child down to a node, joined with dots.
+    /// Names from the root's child down to a node, joined with dots. It is put together here: thousands of leaves may
+    /// be below groups of long names, so their paths can be many times the schema.
     pub fn path(&self, node: usize) -> String {
         let mut names = Vec::new();
         let mut at = node;
-        while at != 0 {
-            names.push(self.nodes[at].name.as_str());
-            at = self.nodes[at].parent;
+        while let Some(found) = self.nodes.get(at).filter(|_| at != 0) {
+            names.push(found.name.as_str());
+            at = found.parent;
         }
         names.reverse();
         names.join(".")
+    }
+
+    /// The [path](Schema::path) of a leaf, by its number; empty for a leaf that does not exist.
+    pub fn leaf_path(&self, leaf: usize) -> String {
+        self.leaves.get(leaf).map_or_else(String::new, |leaf| self.path(leaf.node))
     }
 }
 
@@ -290,7 +304,6 @@ pub(super) mod tests {
                     physical_type: PhysicalType::Int32,
                     definition_max: definition,
                     repetition_max: repeats,
-                    path: name.to_string(),
                 });
                 NodeKind::Leaf { leaf: leaves.len() - 1 }
             } else {

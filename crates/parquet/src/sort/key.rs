@@ -59,7 +59,7 @@ impl Keys {
             let leaf = schema.leaves().get(number).ok_or_else(|| {
                 Error::misuse(format!("sorted by leaf {number} of {}", schema.leaves().len()))
             })?;
-            let at_column = |error: Error| error.at(|place| place.column = Some(leaf.path.clone()));
+            let at_column = |error: Error| error.at(|place| place.column = Some(schema.leaf_path(number)));
             if leaf.repetition_max > 0 || leaf.definition_max > 1 {
                 return Err(at_column(Error::unsupported("sorting by a column that is nested")));
             }
@@ -76,7 +76,7 @@ impl Keys {
             })?;
             keys.columns.push(KeyColumn {
                 leaf: number,
-                path: leaf.path.clone(),
+                path: schema.leaf_path(number),
                 order,
                 is_optional: leaf.definition_max > 0,
                 descending: column.descending,

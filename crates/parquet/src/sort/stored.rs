@@ -132,7 +132,7 @@ impl Storing {
                 .ok_or_else(|| Error::internal("a leaf that is not there"))?;
             let is_done = self
                 .work(leaf, budget)
-                .map_err(|error| error.at(|place| place.column = Some(leaf.path.clone())))?;
+                .map_err(|error| error.at(|place| place.column = Some(schema.path(leaf.node))))?;
             if is_done {
                 self.column += 1;
                 self.work = Work::Begin;

@@ -104,13 +104,13 @@ impl<'a> Metadata<'a> {
         core::str::from_utf8(name).map_err(|_| Error::corrupt("a variant's field name is not UTF-8"))
     }
 
-    /// The number of a name. If several are equal, any of them.
+    /// The number of a name. If several are equal, any of them. If the names are declared to be sorted, it is searched
+    /// for; but some writers declare it falsely, so all names are looked at before it is missing.
     pub fn find(&self, name: &str) -> Option<usize> {
         let name = name.as_bytes();
-        if !self.is_sorted() {
-            return (0..self.len()).find(|&id| self.name_bytes(id) == Some(name));
-        }
-        find_sorted(self.len(), |id| self.name_bytes(id), name)
+        let name_at = |id| self.name_bytes(id);
+        let found = if self.is_sorted() { find_sorted(self.len(), name_at, name) } else { None };
+        found.or_else(|| find_unsorted(self.len(), name_at, name))
     }
 
     /// Name number `id`, not checked to be UTF-8.
@@ -147,6 +147,15 @@ pub(super) fn find_sorted<'a>(
         }
         None
     })
+}
+
+/// Finds a name among any.
+pub(super) fn find_unsorted<'a>(
+    len: usize,
+    name_at: impl Fn(usize) -> Option<&'a [u8]>,
+    name: &[u8],
+) -> Option<usize> {
+    (0..len).find(|&id| name_at(id) == Some(name))
 }
 
 fn cut_off() -> Error {

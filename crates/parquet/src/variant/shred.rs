@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use marquetry_base::{Error, Failed, Limit, Limits, Result};
 
 use super::encoder::{Encoder, Names, duplicate};
+use super::metadata::find_sorted;
 use super::{Fields, Metadata, Object, Primitive, Variant};
 
 /// A pair of columns `value` and `typed_value` in one row: of the variant itself, of an array's element, or of an object's
@@ -280,7 +281,8 @@ impl<'a, S: ShreddedValue<'a>> Reassembler<'a, S> {
 #[derive(Debug)]
 struct NameIndex<'a> {
     metadata: Metadata<'a>,
-    /// The numbers of the names, sorted by name; empty if the names themselves are sorted.
+    /// The numbers of the names, sorted by name; empty if the names themselves are sorted. Some writers declare that of
+    /// names that are not.
     sorted: Vec<u32>,
 }
 
@@ -304,7 +306,8 @@ impl<'a> NameIndex<'a> {
             return;
         }
         self.sorted.clear();
-        if !metadata.is_sorted() {
+        let name = |id: usize| metadata.name_bytes(id);
+        if !(1..metadata.len()).all(|id| name(id - 1) < name(id)) {
             // As many as the metadata has offsets of.
             self.sorted.extend((0..metadata.len()).filter_map(|id| u32::try_from(id).ok()));
             self.sorted.sort_unstable_by_key(|&id| metadata.name_bytes(id as usize));
@@ -312,13 +315,13 @@ impl<'a> NameIndex<'a> {
     }
 
     fn find(&self, name: &str) -> Result<u32> {
-        let found = if self.metadata.is_sorted() {
-            self.metadata.find(name).and_then(|id| u32::try_from(id).ok())
+        let (metadata, wanted) = (&self.metadata, Some(name.as_bytes()));
+        let found = if self.sorted.is_empty() {
+            let name_at = |id| metadata.name_bytes(id);
+            find_sorted(metadata.len(), name_at, name.as_bytes()).and_then(|id| u32::try_from(id).ok())
         } else {
-            self.sorted
-                .binary_search_by_key(&Some(name.as_bytes()), |&id| self.metadata.name_bytes(id as usize))
-                .ok()
-                .map(|at| self.sorted[at])
+            let found = self.sorted.binary_search_by_key(&wanted, |&id| metadata.name_bytes(id as usize));
+            found.ok().map(|at| self.sorted[at])
         };
         found.ok_or_else(|| {
             Error::corrupt(format!("the field {name:?} of a shredded variant is not in its metadata"))

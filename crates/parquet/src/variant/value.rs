@@ -2,9 +2,11 @@
 //!
 //! Source: `VariantEncoding.md`, "Value encoding".
 
+use alloc::vec::Vec;
+
 use marquetry_base::{Error, Limit, Limits, Result};
 
-use super::metadata::find_sorted;
+use super::metadata::{find_sorted, find_unsorted};
 use super::primitive::{self, BASIC_ARRAY, BASIC_OBJECT, BASIC_PRIMITIVE, BASIC_SHORT_STRING, Raw, cut_off};
 use super::{Metadata, Primitive, number, utf16_order};
 
@@ -264,22 +266,30 @@ impl<'a> Object<'a> {
         self.children.len() == 0
     }
 
-    /// The field with this name. It is found by a search, because fields are sorted by their names: by bytes, as the
-    /// format says, or by UTF-16, as some writers do.
+    /// The field with this name. It is searched for, because fields are sorted by their names: by bytes, as the format
+    /// says, or by UTF-16, as some writers do. Others do not sort them, so all are looked at before it is missing.
     ///
     /// # Errors
     ///
     /// `Corrupt` if its value is not within the object.
     pub fn get(&self, name: &str) -> Result<Option<Variant<'a>>> {
         let name_at = |index| self.children.metadata.name_bytes(self.children.id(index));
-        find_sorted(self.children.len(), name_at, name.as_bytes())
+        let (len, name) = (self.children.len(), name.as_bytes());
+        find_sorted(len, name_at, name)
+            .or_else(|| find_unsorted(len, name_at, name))
             .map(|index| self.children.child(index))
             .transpose()
     }
 
-    /// The fields, in the order of their names.
+    /// The fields, in the order that they are in: that of their names, if the writer kept to the format.
     pub fn fields(&self) -> Fields<'a> {
-        Fields { elements: Elements::new(self.children), name: None, by_bytes: true, by_utf16: true }
+        Fields {
+            elements: Elements::new(self.children),
+            name: None,
+            by_bytes: true,
+            by_utf16: true,
+            is_unique: false,
+        }
     }
 }
 
@@ -355,6 +365,8 @@ pub struct Fields<'a> {
     /// The orders that the names so far are sorted in. Names in any one order are unique.
     by_bytes: bool,
     by_utf16: bool,
+    /// Fields in no order: their names were compared with each other.
+    is_unique: bool,
 }
 
 impl<'a> Fields<'a> {
@@ -373,16 +385,31 @@ impl<'a> Fields<'a> {
             self.by_bytes &= before < name;
             self.by_utf16 &= utf16_order(before, name).is_lt();
             if before == name {
-                return Err(Error::corrupt("an object in a variant has two fields of one name"));
+                return Err(not_unique());
             }
-            if !self.by_bytes && !self.by_utf16 {
-                return Err(Error::corrupt(
-                    "an object's fields in a variant are not in the order of their names",
-                ));
+            if !self.by_bytes && !self.by_utf16 && !self.is_unique {
+                self.check_unique()?;
             }
         }
         self.name = Some(name);
         Ok(name)
+    }
+}
+
+impl Fields<'_> {
+    /// Checks that no two fields have one name, where their order does not say so.
+    fn check_unique(&mut self) -> Result<()> {
+        let children = &self.elements.children;
+        let name = |index| children.metadata.name_bytes(children.id(index));
+        let mut names: Vec<Option<&[u8]>> = Vec::new();
+        names.try_reserve_exact(children.len()).map_err(|_| Error::out_of_memory(children.len() * 16))?;
+        names.extend((0..children.len()).map(name));
+        names.sort_unstable();
+        if names.is_sorted_by(|left, right| left < right || left.is_none()) {
+            self.is_unique = true;
+            return Ok(());
+        }
+        Err(not_unique())
     }
 }
 
@@ -401,6 +428,10 @@ impl<'a> Iterator for Fields<'a> {
             }
         }
     }
+}
+
+fn not_unique() -> Error {
+    Error::corrupt("an object in a variant has two fields of one name")
 }
 
 pub(super) fn not_utf8() -> Error {

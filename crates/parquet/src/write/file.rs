@@ -320,7 +320,7 @@ impl FileWriter {
         while self.columns.len() < leaves.len() {
             let leaf = self.columns.len();
             let column = ColumnWriter::new(leaf, &self.shared.schema, &self.shared.options)
-                .map_err(|error| error.at(|place| place.column = Some(leaves[leaf].path.clone())))?;
+                .map_err(|error| error.at(|place| place.column = Some(self.shared.schema.leaf_path(leaf))))?;
             self.columns.push(column);
             self.ending.add_column();
             budget.charge_units(BUILD_UNITS);
@@ -391,7 +391,7 @@ impl FileWriter {
             let schema = &self.shared.schema;
             let is_taken = ended.map_err(|error| {
                 error.at(|at| {
-                    at.column = schema.leaves().get(place.0).map(|leaf| leaf.path.clone());
+                    at.column = Some(schema.leaf_path(place.0));
                     at.row = Some(place.1);
                 })
             })?;
@@ -448,7 +448,7 @@ impl FileWriter {
             let (schema, row) = (&self.shared.schema, self.rows);
             let is_taken = ended.map_err(|error| {
                 error.at(|at| {
-                    at.column = schema.leaves().get(number).map(|leaf| leaf.path.clone());
+                    at.column = Some(schema.leaf_path(number));
                     at.row = Some(row);
                 })
             })?;

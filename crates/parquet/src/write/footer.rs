@@ -143,7 +143,7 @@ impl FooterSource for Metadata {
         if chunk.encrypted {
             return Err(Error::encrypted("writing the metadata of an encrypted column chunk").at(|place| {
                 place.row_group = Some(u64_of(group));
-                place.column = Some(leaf.path.clone());
+                place.column = Some(self.0.schema.path(leaf.node));
             }));
         }
         let places = ChunkPlaces { offset_index: chunk.offset_index, column_index: chunk.column_index };

@@ -195,7 +195,7 @@ impl ColumnOptions {
         let checked = check_leaf(schema, leaf, self).and_then(|()| {
             self.encoding.map(|encoding| Encoder::new(encoding, found.physical_type)).transpose()
         });
-        checked.map(drop).map_err(|error| error.at(|place| place.column = Some(found.path.clone())))
+        checked.map(drop).map_err(|error| error.at(|place| place.column = Some(schema.path(found.node))))
     }
 
     fn check(&self) -> Result<()> {

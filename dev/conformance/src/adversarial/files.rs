@@ -36,7 +36,12 @@ pub(super) const FILES: &[(&str, Make)] = &[
     ("header/statistics", statistics_in_header),
     ("header/unknown_fields", |scale| unknown_in_header(scale.string_bytes.min(15 << 20))),
     ("header/too_long", |_| unknown_in_header(17 << 20)),
-    ("levels/one_row", one_row),
+    ("levels/one_row", |scale| one_row(scale.entries, INT32S)),
+    ("row/int64", |scale| one_row(scale.elements, INT64S)),
+    ("row/strings", |scale| one_row(scale.elements / 4, STRINGS)),
+    ("row/booleans", |scale| one_row(scale.elements, BOOLEANS)),
+    ("fixed/one_value", one_fixed),
+    ("fixed/dictionary", fixed_dictionary),
     ("runs/nulls", nulls),
     ("runs/longer_than_the_page", |_| long_run()),
     ("snappy/copy_from_far", snappy_far),
@@ -457,16 +462,46 @@ fn unknown_in_header(bytes: u64) -> Adversary {
     page_with(unknown(bytes), expected)
 }
 
+/// Elements of a list: their type; a thousand of them, PLAIN; and each.
+type Elements = (i32, fn() -> Vec<u8>, ValueOf);
+
+const INT32S: Elements = (craft::INT32, || (0..1000u32).flat_map(u32::to_le_bytes).collect(), thousand);
+const INT64S: Elements = (
+    craft::INT64,
+    || (0..1000u64).flat_map(u64::to_le_bytes).collect(),
+    |row, out| out.extend((row % 1000).to_le_bytes()),
+);
+const STRINGS: Elements = (
+    craft::BYTE_ARRAY,
+    || (0..1000u64).flat_map(|row| [&8u32.to_le_bytes()[..], &thousandth(row)].concat()).collect(),
+    |row, out| out.extend(thousandth(row)),
+);
+/// Every third is true: a thousand of them are bytes.
+const BOOLEANS: Elements = (
+    craft::BOOLEAN,
+    || {
+        (0..125)
+            .map(|byte| (0..8).map(|bit| u8::from((byte * 8 + bit) % 1000 % 3 == 0) << bit).sum())
+            .collect()
+    },
+    |row, out| out.push(u8::from(row % 1000 % 3 == 0)),
+);
+
+fn thousandth(row: u64) -> [u8; 8] {
+    let mut text = *b"word0000";
+    text[4..].copy_from_slice(format!("{:04}", row % 1000).as_bytes());
+    text
+}
+
 /// A list of so many elements in one row.
-fn one_row(scale: &Scale) -> Adversary {
-    let entries = scale.entries;
+fn one_row(entries: u64, (physical_type, unit, value): Elements) -> Adversary {
+    let entries = entries / 1000 * 1000;
     let [outer, middle] = craft::list("a", 0);
-    let element = craft::leaf("element", 0, craft::INT32);
+    let element = craft::leaf("element", 0, physical_type);
     let repetition = [craft::repeated_run(1, 0, 1), craft::repeated_run(entries - 1, 1, 1)].concat();
     let levels =
         [craft::prefixed(&repetition), craft::prefixed(&craft::repeated_run(entries, 1, 1))].concat();
-    let unit: Vec<u8> = (0..1000u32).flat_map(u32::to_le_bytes).collect();
-    let body = Computed::new().bytes(levels).repeat(unit, entries / 1000);
+    let body = Computed::new().bytes(levels).repeat(unit(), entries / 1000);
     let page = Page::data(i32_of(entries), craft::PLAIN, Vec::new());
     let pages = add_page(Computed::new(), page, UNCOMPRESSED, &body);
     let column = Column { element: element.clone() };
@@ -475,7 +510,37 @@ fn one_row(scale: &Scale) -> Adversary {
     let schema = [root(1), outer, middle, element].map(V::Struct).to_vec();
     let footer = footer(schema, vec![V::Struct(group)], 1).write();
     let file = end(Computed::new().bytes(&b"PAR1"[..]).then(pages), Computed::new().bytes(footer));
-    Adversary::new(file, Expected::Rows(1, Some(thousand))).holding(entries * 16)
+    // An element, two levels, and the bytes that a view points into; twice while they are joined.
+    Adversary::new(file, Expected::Rows(1, Some(value))).within(LARGE).holding(entries * 48)
+}
+
+/// A value of one width, of nothing but `x`, `count` times, in a page and maybe a dictionary of one.
+fn fixed(width: u64, count: u64, is_dictionary: bool) -> Adversary {
+    let value = Computed::new().repeat(vec![b'x'; 1 << 10], width >> 10);
+    let width = value.len();
+    let body = match is_dictionary {
+        true => Computed::new().bytes([&[1][..], &craft::repeated_run(count, 0, 1)].concat()),
+        false => value.clone(),
+    };
+    let values = Values {
+        physical_type: craft::FIXED_LEN_BYTE_ARRAY,
+        type_length: Some(i32_of(width)),
+        encoding: if is_dictionary { craft::RLE_DICTIONARY } else { craft::PLAIN },
+        count,
+        body,
+        dictionary: is_dictionary.then_some((1, value)),
+        value: all_x,
+        is_one_stream: true,
+    };
+    one_column(&values, UNCOMPRESSED, &values.body).within(LARGE).holding(3 * width)
+}
+
+fn one_fixed(scale: &Scale) -> Adversary {
+    fixed(scale.string_bytes, 1, false)
+}
+
+fn fixed_dictionary(scale: &Scale) -> Adversary {
+    fixed(scale.dictionary_bytes, 3, true)
 }
 
 fn thousand(row: u64, out: &mut Vec<u8>) {

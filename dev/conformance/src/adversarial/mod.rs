@@ -57,6 +57,8 @@ pub struct Scale {
     pub row_groups: u64,
     /// Entries of a row, members of a gzip.
     pub entries: u64,
+    /// Elements of a large row.
+    pub elements: u64,
 }
 
 impl Scale {
@@ -69,6 +71,7 @@ impl Scale {
         pages: 20_000,
         row_groups: 20_000,
         entries: 50_000,
+        elements: 600_000,
     };
 
     /// As large as anything that is promised.
@@ -80,13 +83,22 @@ impl Scale {
         pages: 10_000_000,
         row_groups: 1_000_000,
         entries: 1_000_000,
+        elements: 50_000_000,
     };
 
     /// Pages of so many MiB, and all else as large as it is at full scale beside pages of a gibibyte.
     pub fn of_pages(mib: u64) -> Scale {
         let part = |whole: u64| (whole * mib).div_ceil(1 << 10);
-        let Scale { page_bytes, dictionary_bytes, string_bytes, columns, pages, row_groups, entries } =
-            Scale::FULL;
+        let Scale {
+            page_bytes,
+            dictionary_bytes,
+            string_bytes,
+            columns,
+            pages,
+            row_groups,
+            entries,
+            elements,
+        } = Scale::FULL;
         Scale {
             page_bytes: part(page_bytes),
             dictionary_bytes: part(dictionary_bytes),
@@ -95,6 +107,7 @@ impl Scale {
             pages: part(pages),
             row_groups: part(row_groups),
             entries: part(entries),
+            elements: part(elements),
         }
     }
 }

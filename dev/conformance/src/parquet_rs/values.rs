@@ -28,15 +28,21 @@ pub fn compare(bytes: &Bytes, metadata: &Arc<FileMetaData>) -> Result<usize, Str
     };
     let ours = leaves::of_file(bytes, metadata).map_err(|error| format!("{error:?}"))?;
     for (number, (leaf, ours)) in metadata.schema.leaves().iter().zip(&ours).enumerate() {
-        let theirs = leaf_sum(&reader, number, leaf).map_err(|error| format!("{}: {error}", leaf.path))?;
+        let path = metadata.schema.path(leaf.node);
+        let theirs = leaf_sum(&reader, number, leaf, &path).map_err(|error| format!("{path}: {error}"))?;
         same("column", ours, &theirs)?;
     }
     Ok(ours.len())
 }
 
 /// The sum of a leaf, all row groups one after the other.
-fn leaf_sum(reader: &SerializedFileReader<Bytes>, number: usize, leaf: &Leaf) -> Result<LeafSum, String> {
-    let mut sum = LeafSum::new(&leaf.path);
+fn leaf_sum(
+    reader: &SerializedFileReader<Bytes>,
+    number: usize,
+    leaf: &Leaf,
+    path: &str,
+) -> Result<LeafSum, String> {
+    let mut sum = LeafSum::new(path);
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(|error| error.to_string())?;
         let column = group.get_column_reader(number).map_err(|error| error.to_string())?;

@@ -37,6 +37,11 @@ fn lies_of_size() -> Vec<Lie> {
         ),
         ("negative rows", one(int(), Chunk::new(-1, [plain()])), Some("the footer: a negative")),
         (
+            "no rows, and values",
+            Table::new([int()]).group(0, [Chunk::new(0, [])]).group(0, [Chunk::new(3, [plain()])]),
+            Some("a column chunk of 3 values in a row group of 0 rows"),
+        ),
+        (
             "other values",
             Table::new([int()]).group(4, [Chunk::new(3, [plain()])]),
             Some("3 values in a row group of 4"),

@@ -510,18 +510,19 @@ fn partly_encrypted(bytes: &Bytes, encrypted: &[&str], expected: &Value) -> Resu
     let (mut wanted, mut refusal) = (Vec::new(), None);
     for (number, leaf) in metadata.schema.leaves().iter().enumerate() {
         let options = ReadOptions { leaves: Some(vec![number]), ..ReadOptions::default() };
-        if !is_encrypted(&leaf.path) {
+        let path = metadata.schema.path(leaf.node);
+        if !is_encrypted(&path) {
             wanted.push(number);
             continue;
         }
         match field_sums(bytes, &metadata, options, Manner::KIND) {
             Err(error)
                 if error.kind() == ErrorKind::Unsupported
-                    && error.place().column.as_deref() == Some(&leaf.path) =>
+                    && error.place().column.as_deref() == Some(&path) =>
             {
                 refusal = Some(error);
             }
-            other => return Err(format!("{}: {other:?}", leaf.path)),
+            other => return Err(format!("{path}: {other:?}")),
         }
     }
     let options = ReadOptions { leaves: Some(wanted), ..ReadOptions::default() };
@@ -544,14 +545,15 @@ fn as_text(bytes: &Bytes, text: &str) -> Result<(), String> {
     let metadata = canonical::metadata(bytes, Manner::KIND).map_err(|error| format!("{error:?}"))?;
     let leaves = metadata.schema.leaves();
     let mut expected: Vec<Sum> =
-        leaves.iter().enumerate().map(|(number, leaf)| Sum::new(number, leaf, None)).collect();
+        (0..leaves.len()).map(|number| Sum::new(&metadata.schema, number, None)).collect();
     for line in text.lines().skip(1) {
         let fields = fields(line);
         if fields.len() != leaves.len() {
             return Err(format!("{} fields of {} columns in {line}", fields.len(), leaves.len()));
         }
         for ((sum, leaf), field) in expected.iter_mut().zip(leaves).zip(fields) {
-            let number = |error: std::num::ParseIntError| format!("{}: {error}", leaf.path);
+            let path = metadata.schema.path(leaf.node);
+            let number = |error: std::num::ParseIntError| format!("{path}: {error}");
             let value = match (field, leaf.physical_type) {
                 (None, _) => None,
                 (Some(field), PhysicalType::Int32) => {

@@ -386,6 +386,64 @@ fn page_cases() -> Vec<Case> {
     ]
 }
 
+/// What real writers did, although the format does not allow it (docs/decisions/03-faults-of-real-writers.md).
+fn fault_cases() -> Vec<Case> {
+    let by = |writer: &str, table: Table| {
+        let mut table = table;
+        table.footer.set(6, V::text(writer));
+        table
+    };
+    let required = || Column::required("a", INT32);
+    let values = numbers(60);
+    // PARQUET-816: the chunk's length lacks that of the dictionary page's header, and the last page is tiny.
+    let (dictionary, words) = four_words();
+    let page = |values: &[u32]| Page::data(i32_from(values.len()), RLE_DICTIONARY, indices(values, 2));
+    let all: Vec<u32> = (0..57).map(|row| row % 4).collect();
+    let pages = || [dictionary.clone(), page(&all), page(&[3])];
+    let strings = || Column::required("a", BYTE_ARRAY);
+    let chunk_bytes = one(strings(), Chunk::new(58, pages())).parts().0.len() - 4;
+    let short = |missing: usize| {
+        let bytes = i64::try_from(chunk_bytes - missing).unwrap();
+        by("parquet-mr version 1.2.5", one(strings(), Chunk::new(58, pages()).with(7, V::I64(bytes))))
+    };
+    let read: Vec<&str> = all.iter().chain(&[3]).map(|word| words[*word as usize]).collect();
+    let last = page(&[3]);
+    let (body, header) = (last.body.len(), last.header.write().len());
+    let padded = |table: Table| {
+        // The format's writers leave something behind it: here, another column.
+        let Table { columns, groups, footer, .. } = table;
+        let (rows, mut chunks) = groups.into_iter().next().unwrap();
+        let plain = Page::data(58, PLAIN, plain_i32(&numbers(58)));
+        chunks.push(Chunk::new(58, [plain]));
+        let columns = columns.into_iter().chain([Column::required("b", INT32)]);
+        Table { footer, ..Table::new(columns).group(rows, chunks) }
+    };
+    let numbers_behind = rows_i32(&numbers(58));
+    // ARROW-10353: a page in SNAPPY, declared not to be.
+    let compressible = plain_i32(&[7; 60]);
+    let v2 = Page::data_v2(60, 0, PLAIN, &[], &compressible).compressed(SNAPPY).with_own(7, V::Bool(false));
+    let mut without = required();
+    without.element.remove(3);
+    vec![
+        case("the-last-page-is-cut", padded(short(body - 1)), [rows_bytes(&read), numbers_behind.clone()]),
+        case(
+            "the-last-page-header-is-cut",
+            padded(short(body + header - 1)),
+            [rows_bytes(&read), numbers_behind],
+        ),
+        case(
+            "v2-page-that-denies-its-codec",
+            by("parquet-cpp version 1.5.1-SNAPSHOT", one(required(), Chunk::new(60, [v2]).codec(SNAPPY))),
+            [rows_i32(&[7; 60])],
+        ),
+        case(
+            "field-without-a-repetition",
+            one(without, Chunk::new(60, [Page::data(60, PLAIN, plain_i32(&values))])),
+            [rows_i32(&values)],
+        ),
+    ]
+}
+
 fn encoding_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     let values = numbers(700);
@@ -483,7 +541,14 @@ fn encoding_cases() -> Vec<Case> {
 }
 
 fn cases() -> Vec<Case> {
-    let cases = [levels_cases(), dictionary_cases(), page_cases(), encoding_cases(), crafted_types::cases()];
+    let cases = [
+        levels_cases(),
+        dictionary_cases(),
+        page_cases(),
+        fault_cases(),
+        encoding_cases(),
+        crafted_types::cases(),
+    ];
     cases.into_iter().flatten().collect()
 }
 
@@ -495,7 +560,8 @@ fn expected(bytes: &Bytes, columns: &[Vec<Row>]) -> Vec<Sum> {
         .enumerate()
         .map(|(number, rows)| {
             let leaf = &metadata.schema.leaves()[number];
-            let mut sum = Sum::new(number, leaf, metadata.schema.node_of(leaf).logical_type.as_ref());
+            let mut sum =
+                Sum::new(&metadata.schema, number, metadata.schema.node_of(leaf).logical_type.as_ref());
             rows.iter().for_each(|row| sum.add_row(row.as_deref()));
             sum.finish()
         })

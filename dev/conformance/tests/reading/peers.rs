@@ -119,7 +119,9 @@ impl Tally {
         for (number, leaf) in leaves.filter(|(_, leaf)| leaf.is_flat()) {
             match self.wanted(number, expected, given) {
                 Ok(wanted) => self.read(&name, &bytes, &metadata, number, &wanted),
-                Err(error) => self.wrong.push(format!("{name}: column {}: {error}", leaf.path)),
+                Err(error) => {
+                    self.wrong.push(format!("{name}: column {}: {error}", metadata.schema.path(leaf.node)))
+                }
             }
         }
         if metadata.schema.leaves().iter().any(|leaf| !leaf.is_flat()) {
@@ -181,7 +183,7 @@ impl Tally {
             match canonical::sums(bytes, metadata, options, manner) {
                 Ok((sums, _)) => self.check(name, &sums[0], wanted),
                 Err(error) => {
-                    let path = &metadata.schema.leaves()[leaf].path;
+                    let path = metadata.schema.leaf_path(leaf);
                     self.wrong.push(format!("{name}: column {path}: {error:?}"));
                 }
             }

@@ -36,7 +36,7 @@ fn told(bytes: &Bytes) -> Vec<Told> {
         let is_globe =
             matches!(metadata.schema.node_of(leaf).logical_type, Some(LogicalType::Geography { .. }));
         let statistics = all.and_then(|all| all.into_iter().reduce(joined));
-        Told { path: leaf.path.clone(), is_globe, statistics }
+        Told { path: metadata.schema.path(leaf.node), is_globe, statistics }
     };
     geometries.map(of).collect()
 }

@@ -464,7 +464,7 @@ fn short_runs_of_nested_null_and_dictionary_columns() {
                     let batches = reader(&metadata, options).unwrap();
                     let found = read(batches, &file, &metadata, (&selections, located), manner).unwrap();
                     for (leaf, (found, expected)) in found.iter().zip(&expected).enumerate() {
-                        let path = &metadata.schema.leaves()[leaf].path;
+                        let path = metadata.schema.leaf_path(leaf);
                         assert!(found == expected, "{path}, {encoding}, {turn:?}, {layout:?}, {manner:?}");
                     }
                 }

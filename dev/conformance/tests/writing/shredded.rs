@@ -48,7 +48,7 @@ fn check(schema: &Arc<Schema>, batches: &[Batch]) -> Result<()> {
             }
             assert_eq!((again.rows, again.first_row), (batch.rows, batch.first_row));
             for (one, other) in batch.columns.iter().zip(&again.columns) {
-                let path = &schema.leaves()[one.leaf].path;
+                let path = schema.leaf_path(one.leaf);
                 assert_eq!((one.leaf, one.rows, one.nulls), (other.leaf, other.rows, other.nulls), "{path}");
                 assert_eq!(one.levels, other.levels, "{path}");
                 assert_eq!(one.validity, other.validity, "{path}");

@@ -139,8 +139,12 @@ fn expected(schema: &Schema, given: &[Batch], by: &[SortingColumn]) -> Vec<Vec<V
     all
 }
 
+fn at(schema: &Schema, path: &str) -> usize {
+    (0..schema.leaves().len()).find(|leaf| schema.leaf_path(*leaf) == path).unwrap()
+}
+
 fn leaf(schema: &Schema, path: &str) -> u32 {
-    u32::try_from(schema.leaves().iter().position(|leaf| leaf.path == path).unwrap()).unwrap()
+    u32::try_from(at(schema, path)).unwrap()
 }
 
 fn by(schema: &Schema, path: &str, descending: bool, nulls_first: bool) -> SortingColumn {
@@ -265,7 +269,7 @@ fn rows_of_any_size() {
             list(3, &|values| Values::Int64((0..i64::try_from(values).unwrap()).collect::<Vec<_>>().into())),
         ],
     };
-    let keys = [by(&schema, &schema.leaves()[0].path, true, false)];
+    let keys = [by(&schema, &schema.leaf_path(0), true, false)];
     let given = [batch.clone(), batch];
     let expected = expected(&schema, &given, &keys);
     for memory_bytes in [u64::MAX, 1] {
@@ -307,7 +311,7 @@ fn rows_that_cannot_be_sorted() {
     assert!(error(&keys, &levels).starts_with("levels that tell of 100 rows and "));
     let mut long = batch.clone();
     long.first_row = 7;
-    let at = schema.leaves().iter().position(|leaf| leaf.path == "bytes_required").unwrap();
+    let at = at(&schema, "bytes_required");
     let mut lengths = [0; 100];
     lengths[42] = 70_000;
     long.columns[at].values = Values::ByteArray(ByteArrays::from_lengths(vec![0; 70_000].into(), lengths));

@@ -178,7 +178,7 @@ fn project(schema: &Schema, choices: &mut Choices<'_>) -> Option<Schema> {
         let Some(&leaf) = leaves.get(choices.below(leaves.len())) else { continue };
         let whole = choices.once_in(2);
         let part = |text: &str| PathPart { text: text.to_string(), is_whole: whole };
-        let mut path: Vec<PathPart> = schema.leaves()[leaf].path.split('.').map(part).collect();
+        let mut path: Vec<PathPart> = schema.leaf_path(leaf).split('.').map(part).collect();
         if choices.once_in(3) {
             path.truncate(1 + choices.below(path.len()));
         }

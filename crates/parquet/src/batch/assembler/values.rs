@@ -83,7 +83,7 @@ impl Spread {
                 let (out, new) = store.room_of(length, part.start, part.len())?;
                 filled = new;
                 spread_plain(&$dense[range], out, validity)?;
-                (part.end == length).then(|| store.share(length))
+                (part.end == length).then(|| store.share(length)).transpose()?
             }};
         }
         let made = match values {
@@ -102,7 +102,10 @@ impl Spread {
                 let (out, _) = store.room_of(bytes, 0, part.end.div_ceil(8))?;
                 let dense = (&**dense.bytes(), dense.offset() + range.start);
                 spread::copy_bits(dense, out, part.start, validity, slots).map_err(|_| disagree())?;
-                (part.end == length).then(|| Values::Boolean(Bitmap::new(store.share(bytes), 0, length)))
+                match part.end == length {
+                    true => Some(Values::Boolean(Bitmap::new(store.share(bytes)?, 0, length))),
+                    false => None,
+                }
             }
             Values::Int96(dense) => {
                 self.fixed(dense, length, range.start, part, validity, limits)?.map(Values::Int96)
@@ -139,7 +142,10 @@ impl Spread {
                 out.fill(0);
             }
         }
-        Ok((part.end == length).then(|| FixedBytes::new(width, length, store.share(bytes))))
+        Ok(match part.end == length {
+            true => Some(FixedBytes::new(width, length, store.share(bytes)?)),
+            false => None,
+        })
     }
 }
 

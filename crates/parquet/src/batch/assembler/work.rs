@@ -257,7 +257,10 @@ impl Work<'_> {
         self.check_slots()?;
         let nulls = self.length - self.task.found;
         let bytes = self.length.div_ceil(8);
-        let validity = (nulls > 0).then(|| Bitmap::new(self.memory.validity.share(bytes), 0, self.length));
+        let validity = match nulls {
+            0 => None,
+            _ => Some(Bitmap::new(self.memory.validity.share(bytes)?, 0, self.length)),
+        };
         Ok((part.len(), Some((nulls, validity))))
     }
 
@@ -282,7 +285,7 @@ impl Work<'_> {
         let last = i32::try_from(self.task.found).map_err(|_| too_many())?;
         self.memory.offsets.room_of(self.length + SLICE, self.length, 1)?.0[0] = last;
         self.task.made.elements = self.task.found;
-        self.task.made.offsets = Some(self.memory.offsets.share(self.length + 1));
+        self.task.made.offsets = Some(self.memory.offsets.share(self.length + 1)?);
         self.task.begin(Stage::Values);
         // New memory costs as much as entries of the same size.
         Ok(part.len() + filled / 2)

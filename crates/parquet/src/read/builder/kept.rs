@@ -69,7 +69,8 @@ impl Builder {
             (Output::Double(store), _) => compact::in_place(store.room(capacity, at, there)?, keep, 0),
             (Output::ByteArray(store, _), _) => compact::in_place(store.room(capacity, at, there)?, keep, 0),
             (Output::Boolean(store), _) => {
-                let values = store.room(capacity.div_ceil(8), 0, (at + there).div_ceil(8))?;
+                let (byte, at) = (at / 8, at % 8);
+                let values = store.room(capacity.div_ceil(8), byte, (at + there).div_ceil(8))?;
                 let mut of_values: MixedBits = [0; _];
                 let kept = compact::bits(values, at, keep, 0, there, &mut of_values).map_err(disagree)?;
                 bits::copy(&of_values, 0, values, at, kept).map(|()| kept)

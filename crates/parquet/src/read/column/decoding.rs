@@ -1,7 +1,7 @@
 //! A slice of a page: levels and values, into the batch.
 
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{Budget, Error, Limit, Price, Result};
+use marquetry_base::{Budget, Error, Price, Result};
 
 use super::super::builder::Builder;
 use super::super::data_page::{Levels, RUN_PRICE, before_value};
@@ -12,7 +12,7 @@ use super::{
     RUN_UNITS, SLICE_ROWS_MAX, SLICE_ROWS_MIN, SLICE_UNITS, SPREAD_PRICE, buffers_of, too_many_rows,
 };
 use crate::encoding::Decoded;
-use crate::growing::ROOM_PRICE;
+use crate::growing::{ROOM_PRICE, SLICE_BYTES};
 use crate::schema::PhysicalType;
 
 /// Rows that are stepped over at a time, and how many cost a unit: their levels are counted by runs and words.
@@ -126,8 +126,6 @@ impl ColumnReader {
             }
             None => self.builder.add_levels(definition, repetition)?,
         }
-        // A few bytes of runs can stand for a row of billions of entries.
-        self.column.limits.check(Limit::TotalBytes, self.builder.held() as u64)?;
         self.chunk.rows_left -= rows as u64;
         self.builder.rows += taken;
         page.is_used |= entries > 0;
@@ -249,6 +247,10 @@ fn is_worth_dropping(
     builder: &Builder,
 ) -> bool {
     let Mixed { rows, wanted, runs } = mixed;
+    // Of a wide value, a part may be out of reach already.
+    if builder.value_width() > SLICE_BYTES {
+        return false;
+    }
     // What is built stays in the batch, also where nothing points to it.
     if matches!(values, ValueDecoder::DeltaByteArray(_)) && wanted < rows / 2 {
         return false;

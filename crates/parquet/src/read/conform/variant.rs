@@ -9,7 +9,7 @@ use marquetry_kernels::strings;
 
 use super::Variant;
 use crate::batch::{Array, ArrayKind, Assembler, Batch, ByteArrays, ColumnBatch, Layout, Values};
-use crate::schema::Schema;
+use crate::schema::{Paths, Schema};
 use crate::variant::{Reassembler, VariantColumns};
 
 /// What a variant costs that is put together, and each of its bytes.
@@ -42,7 +42,7 @@ impl Reassembling {
     /// None yet of a batch's.
     pub(super) fn new(variant: &Variant) -> Result<Reassembling> {
         Ok(Reassembling {
-            assembler: Assembler::of(&variant.shape, &Limits::DEFAULT, Vec::new())?,
+            assembler: Assembler::of(&variant.shape, &Limits::DEFAULT, Paths::default())?,
             array: None,
             slot: 0,
             metadata: Strings::default(),

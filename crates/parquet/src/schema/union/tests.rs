@@ -181,7 +181,6 @@ fn wide_tables() {
                 physical_type: PhysicalType::Int32,
                 definition_max: 0,
                 repetition_max: 0,
-                path: name.clone(),
             });
         }
         wide.nodes[0].kind = NodeKind::Group { end: wide.nodes.len() };
@@ -198,5 +197,5 @@ fn wide_tables() {
     for name in names.iter().rev() {
         projection.add(&[super::super::PathPart { text: name.clone(), is_whole: false }]).unwrap();
     }
-    assert_eq!(projection.schema().unwrap().leaves()[0].path, "c99999");
+    assert_eq!(projection.schema().unwrap().leaf_path(0), "c99999");
 }
