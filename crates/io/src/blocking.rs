@@ -13,7 +13,7 @@ use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Bytes, Error, Result};
 
 use crate::failure::{about, failed};
-use crate::source::{ByteSource, FileKind, beyond_end, nameless, shrank};
+use crate::source::{ByteSource, FileKind, ObjectVersion, beyond_end, nameless, shrank};
 
 mod directory;
 mod stream;
@@ -32,6 +32,7 @@ pub struct File {
     file: fs::File,
     name: String,
     length: u64,
+    version: ObjectVersion,
 }
 
 impl File {
@@ -55,7 +56,13 @@ impl File {
         let file = fs::File::open(path).map_err(cannot)?;
         let metadata = file.metadata().map_err(cannot)?;
         expect_regular(&metadata).map_err(|what| about(&name, what))?;
-        Ok(File { file, length: metadata.len(), name })
+        let version = stream::version_of(&metadata);
+        Ok(File { file, length: metadata.len(), name, version })
+    }
+
+    /// What identified the file and its content when it was opened.
+    pub fn version(&self) -> &ObjectVersion {
+        &self.version
     }
 }
 

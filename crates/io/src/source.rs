@@ -74,7 +74,8 @@ impl<S: ByteSource + ?Sized> ByteSource for Arc<S> {
     }
 }
 
-/// What identifies an object and its content: two that are equal are the same bytes.
+/// What identifies an object and its content: if it changes, so did the object, as far as its store can tell (a file
+/// that is written twice within a tick of the file system's clock need not have two versions).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectVersion {
     bytes: u64,

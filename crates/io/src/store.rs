@@ -1,6 +1,5 @@
 //! Where objects with names are: a file system, a bucket of an object store.
 
-use std::any::Any;
 use std::fmt::Debug;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -33,7 +32,8 @@ pub use local::LocalFiles;
 /// assert_eq!(store.look(&path)?, Found::Nothing);
 /// object.commit()?;
 /// assert_eq!(store.look(&path)?, Found::Object { bytes: 5 });
-/// assert_eq!(&store.open(&path)?.read(1..5)?[..], b"ello");
+/// let (source, version) = store.open(&path)?;
+/// assert_eq!((&source.read(1..5)?[..], version.bytes()), (&b"ello"[..], 5));
 /// # Ok(())
 /// # }
 /// ```
@@ -54,12 +54,12 @@ pub trait Store: Debug + Send + Sync {
     /// pattern.
     fn find(&self, path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>>;
 
-    /// Opens an object, of which any range can be read.
+    /// Opens an object, of which any range can be read, and tells its version.
     ///
     /// # Errors
     ///
     /// `Io` if it cannot be opened, or can be read only from its start to its end.
-    fn open(&self, path: &Path) -> Result<Box<dyn ByteSource + Send>>;
+    fn open(&self, path: &Path) -> Result<(Box<dyn ByteSource + Send>, ObjectVersion)>;
 
     /// Opens an object that is read from its start to its end. A read that waits fails soon after `is_cancelled`.
     ///
@@ -119,7 +119,7 @@ pub struct ObjectStream {
 }
 
 /// An object that is written, and appears under its path once it is committed. Dropped before, it leaves nothing.
-pub trait NewObject: ByteSink + Any + Send {
+pub trait NewObject: ByteSink + Send {
     /// A path in the same store by which what was written can be read before it is committed. `None` if it cannot be
     /// read.
     fn readable(&self) -> Option<PathBuf>;
@@ -127,7 +127,7 @@ pub trait NewObject: ByteSink + Any + Send {
     /// A path of the local file system beside which temporary files belong. `None`: the system's temporary directory.
     fn scratch(&self) -> Option<&Path>;
 
-    /// Makes it appear, complete and safe from a loss of power.
+    /// Makes it appear, complete and safe from a loss of power; an object of a directory, with the others of that.
     ///
     /// # Errors
     ///
@@ -138,31 +138,25 @@ pub trait NewObject: ByteSink + Any + Send {
 
 /// A directory of objects that are written, and appear together. Dropped before it is committed, it leaves nothing.
 pub trait NewObjects: Send {
-    /// Starts the object that will be at `place` in the directory.
+    /// Starts the object that will be at `place` in the directory. It is kept once it is
+    /// [committed](NewObject::commit), and appears with the directory.
     ///
     /// # Errors
     ///
     /// `Io` if none can be created.
     fn create(&mut self, place: &Path) -> Result<Box<dyn NewObject>>;
 
-    /// Keeps a complete object of this directory, for `place`.
-    ///
-    /// # Errors
-    ///
-    /// `Io` if it cannot be stored; `Internal` for an object of another store.
-    fn keep(&mut self, object: Box<dyn NewObject>, place: PathBuf) -> Result<()>;
-
-    /// The objects that were kept, in that order: their places, and a path in the same store by which each can be read
+    /// The objects that are kept, in that order: their places, and a path in the same store by which each can be read
     /// before the directory is committed. `None` if they cannot be read.
     fn kept(&self) -> Option<Vec<(PathBuf, PathBuf)>>;
 
     /// As [`NewObject::scratch`].
     fn scratch(&self) -> Option<&Path>;
 
-    /// Makes the directory appear, with all objects that were kept.
+    /// Makes the directory appear, with all objects that are kept.
     ///
     /// # Errors
     ///
-    /// As [`NewObject::commit`].
+    /// As [`NewObject::commit`]; `Misuse` while an object of it is being written.
     fn commit(self: Box<Self>) -> Result<()>;
 }

@@ -16,10 +16,10 @@ use crate::subject::named;
 use crate::{Batches, Cancel, PieceOptions, Source};
 
 /// The most bytes of batches that wait to be taken, over all pieces. The piece whose turn it is may have two batches
-/// more, and each thread has one in hand: all of these in hand are half as much again, as batches are kept small enough.
+/// more (and at most [`TURN_BATCHES`] in all), and each thread has one in hand: all of these in hand are half as much again, as batches are kept small enough.
 const WAITING_BYTES_MAX: u64 = 64 << 20;
-/// Batches that wait of the piece whose turn it is, at most, once they are so many: its thread is far enough ahead, and
-/// memory that comes back soon is still in a cache.
+/// At most this many batches of the piece whose turn it is wait: its thread is far enough ahead, and memory is used again
+/// while it is still in a cache.
 const TURN_BATCHES: usize = 4;
 /// Bytes that a column of a batch takes besides what is in its buffers: itself, and the buffers' owners.
 const COLUMN_BYTES: usize = size_of::<ColumnBatch>() + 128;

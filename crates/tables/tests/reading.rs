@@ -139,6 +139,56 @@ fn rows_of(source: &Arc<dyn Source>, threads: usize) -> Vec<(String, u64, i32)> 
     rows
 }
 
+/// Hands out batches, and counts them.
+struct Hundredth(Arc<AtomicUsize>);
+
+impl Batches for Hundredth {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        let number = self.0.fetch_add(1, Ordering::SeqCst);
+        let batch = Batch::of_values([vec![0_i32].into(), vec![0_i32].into()])?;
+        Ok((number < 100).then_some(batch))
+    }
+}
+
+/// One piece of a hundred batches.
+struct Hundred(Made, Arc<AtomicUsize>);
+
+impl Source for Hundred {
+    fn table(&self) -> &Table {
+        self.0.table()
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        self.0.pieces()
+    }
+
+    fn open(&self, _: usize, _: &PieceOptions) -> Result<Box<dyn Batches>> {
+        Ok(Box::new(Hundredth(Arc::clone(&self.1))))
+    }
+}
+
+#[test]
+fn the_piece_whose_turn_it_is_does_not_run_far_ahead() {
+    let read = Arc::new(AtomicUsize::new(0));
+    let source = Hundred(Made::new(&[100], false), Arc::clone(&read));
+    let mut options = ReadingOptions::default();
+    options.threads = Some(1);
+    let mut reading = Reading::new(Arc::new(source), options).unwrap();
+    // Four wait, and one is in hand.
+    let start = Instant::now();
+    while read.load(Ordering::SeqCst) < 5 && start.elapsed() < Duration::from_secs(30) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    thread::sleep(Duration::from_millis(50));
+    assert_eq!(read.load(Ordering::SeqCst), 5);
+    let mut rows = 0;
+    while let Some((_, batch)) = reading.next_batch().unwrap() {
+        rows += batch.rows;
+        assert!(read.load(Ordering::SeqCst) <= rows + 5);
+    }
+    assert_eq!(rows, 100);
+}
+
 #[test]
 fn an_error_stays() {
     for threads in [0, 2] {

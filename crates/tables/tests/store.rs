@@ -1,6 +1,5 @@
 //! Tables in a store that is not the local file system: all that a store has to be is in this file.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::ops::Range;
@@ -38,6 +37,12 @@ struct Object {
     etag: String,
 }
 
+impl Object {
+    fn version(&self) -> ObjectVersion {
+        ObjectVersion::new(self.bytes.len() as u64, self.etag.clone())
+    }
+}
+
 impl Bucket {
     fn contents(&self) -> MutexGuard<'_, Contents> {
         self.0.lock().unwrap()
@@ -70,7 +75,8 @@ impl Bucket {
         let upload = PathBuf::from(format!("mem://uploads/{}", contents.writes));
         contents.uploads.insert(upload.clone(), Vec::new());
         let name = path.display().to_string();
-        Upload { bucket: self.clone(), upload, path: path.to_path_buf(), name, replaces }
+        let path = path.to_path_buf();
+        Upload { bucket: self.clone(), upload, path, name, replaces, directory: None }
     }
 }
 
@@ -99,17 +105,24 @@ impl Store for Bucket {
             let name = object.to_string_lossy();
             object.starts_with(path) && extensions.iter().any(|known| name.ends_with(&format!(".{known}")))
         };
-        Ok(self.contents().objects.keys().filter(is_of).cloned().collect())
+        let found: Vec<PathBuf> = self.contents().objects.keys().filter(is_of).cloned().collect();
+        if found.is_empty() {
+            Err(Error::io("nothing of that kind").with(Detail::NotFound))
+        } else {
+            Ok(found)
+        }
     }
 
-    fn open(&self, path: &Path) -> Result<Box<dyn ByteSource + Send>> {
-        Ok(Box::new(Memory::new(path.display().to_string(), self.get(path)?.bytes)))
+    fn open(&self, path: &Path) -> Result<(Box<dyn ByteSource + Send>, ObjectVersion)> {
+        let object = self.get(path)?;
+        let version = object.version();
+        Ok((Box::new(Memory::new(path.display().to_string(), object.bytes)), version))
     }
 
     fn stream(&self, path: &Path, _: Box<dyn Fn() -> bool + Send>) -> Result<ObjectStream> {
-        let Object { bytes, etag } = self.get(path)?;
-        let version = Some(ObjectVersion::new(bytes.len() as u64, etag));
-        Ok(ObjectStream { reader: Box::new(Cursor::new(bytes)), version })
+        let object = self.get(path)?;
+        let version = Some(object.version());
+        Ok(ObjectStream { reader: Box::new(Cursor::new(object.bytes)), version })
     }
 
     fn create(&self, path: &Path, replaces: bool) -> Result<Box<dyn NewObject>> {
@@ -122,7 +135,8 @@ impl Store for Bucket {
         replaces: bool,
         _: &'static [&'static str],
     ) -> Result<Box<dyn NewObjects>> {
-        Ok(Box::new(Uploads { bucket: self.clone(), path: path.to_path_buf(), replaces, kept: Vec::new() }))
+        let (bucket, path, kept) = (self.clone(), path.to_path_buf(), Kept::default());
+        Ok(Box::new(Uploads { bucket, path, replaces, kept }))
     }
 }
 
@@ -133,7 +147,12 @@ struct Upload {
     path: PathBuf,
     name: String,
     replaces: bool,
+    /// The objects of its directory that are complete, with their places; and its own.
+    directory: Option<(Kept, PathBuf)>,
 }
+
+/// Complete objects of a directory.
+type Kept = Arc<Mutex<Vec<(PathBuf, Upload)>>>;
 
 impl ByteSink for Upload {
     fn name(&self) -> &str {
@@ -165,7 +184,11 @@ impl NewObject for Upload {
         None
     }
 
-    fn commit(self: Box<Self>) -> Result<()> {
+    fn commit(mut self: Box<Self>) -> Result<()> {
+        if let Some((kept, place)) = self.directory.take() {
+            kept.lock().unwrap().push((place, *self));
+            return Ok(());
+        }
         let mut contents = self.bucket.contents();
         if !self.replaces && contents.objects.contains_key(&self.path) {
             return Err(Error::io("it already exists").with(Detail::AlreadyExists));
@@ -187,22 +210,19 @@ struct Uploads {
     bucket: Bucket,
     path: PathBuf,
     replaces: bool,
-    kept: Vec<(PathBuf, Box<Upload>)>,
+    kept: Kept,
 }
 
 impl NewObjects for Uploads {
     fn create(&mut self, place: &Path) -> Result<Box<dyn NewObject>> {
-        Ok(Box::new(self.bucket.upload(&self.path.join(place), self.replaces)))
-    }
-
-    fn keep(&mut self, object: Box<dyn NewObject>, place: PathBuf) -> Result<()> {
-        let upload = (object as Box<dyn Any>).downcast::<Upload>();
-        self.kept.push((place, upload.map_err(|_| Error::internal("an object of another store"))?));
-        Ok(())
+        let mut upload = self.bucket.upload(&self.path.join(place), self.replaces);
+        upload.directory = Some((Arc::clone(&self.kept), place.to_path_buf()));
+        Ok(Box::new(upload))
     }
 
     fn kept(&self) -> Option<Vec<(PathBuf, PathBuf)>> {
-        Some(self.kept.iter().map(|(place, upload)| (place.clone(), upload.upload.clone())).collect())
+        let kept = self.kept.lock().unwrap();
+        Some(kept.iter().map(|(place, upload)| (place.clone(), upload.upload.clone())).collect())
     }
 
     fn scratch(&self) -> Option<&Path> {
@@ -213,7 +233,8 @@ impl NewObjects for Uploads {
         if self.replaces {
             self.bucket.contents().objects.retain(|object, _| !object.starts_with(&self.path));
         }
-        self.kept.into_iter().try_for_each(|(_, upload)| upload.commit())
+        let kept = std::mem::take(&mut *self.kept.lock().unwrap());
+        kept.into_iter().try_for_each(|(_, upload)| Box::new(upload).commit())
     }
 }
 
@@ -373,7 +394,8 @@ fn an_object_that_changed_is_not_read_on() {
 
     copied(&bucket, trips, &mut parquet(&bucket, "mem://bucket/a.parquet", false).unwrap()).unwrap();
     let opened = open(&bucket, "mem://bucket/a.parquet").unwrap();
-    bucket.put("mem://bucket/a.parquet", "PAR1");
+    let same_length = bucket.get("mem://bucket/a.parquet".as_ref()).unwrap().bytes;
+    bucket.put("mem://bucket/a.parquet", same_length);
     let mut csv = text(&bucket, "mem://bucket/b.csv", Format::Csv).unwrap();
     let error = copy(&opened, &mut csv, &CopyOptions::default(), &mut |_| {}).unwrap_err();
     assert!(error.message().contains("changed"), "{error}");

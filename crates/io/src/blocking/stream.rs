@@ -124,7 +124,7 @@ impl Read for FileStream {
 }
 
 /// The version of a regular file: its time of modification, and its device and inode.
-fn version_of(metadata: &Metadata) -> ObjectVersion {
+pub(super) fn version_of(metadata: &Metadata) -> ObjectVersion {
     let modified = metadata.modified().ok().map(|time| time.duration_since(SystemTime::UNIX_EPOCH));
     let identity = once::identity(metadata);
     ObjectVersion::new(metadata.len(), format!("{modified:?} {identity:?}"))

@@ -1,27 +1,24 @@
 //! The local file system.
 
-use std::any::Any;
 use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use marquetry_base::{Bytes, Error, Result};
 
 use super::{Found, NewObject, NewObjects, ObjectStream, Store};
 use crate::blocking::{File, FileStream, NewDirectory, NewFile};
 use crate::failure::failed;
-use crate::{ByteSink, ByteSource, files};
+use crate::{ByteSink, ByteSource, ObjectVersion, files};
 
-/// Local files, by their paths. `-` is standard input, as a stream.
+/// Local files, by their paths.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalFiles;
 
 impl Store for LocalFiles {
     fn look(&self, path: &Path) -> Result<Found> {
-        if is_standard_input(path) {
-            return Ok(Found::Stream);
-        }
         let cannot = |error: io::Error| failed("read", &path.display().to_string(), error);
         match fs::metadata(path) {
             Ok(found) if found.is_file() => Ok(Found::Object { bytes: found.len() }),
@@ -39,21 +36,20 @@ impl Store for LocalFiles {
         files::find(path, extensions)
     }
 
-    fn open(&self, path: &Path) -> Result<Box<dyn ByteSource + Send>> {
-        Ok(Box::new(File::open(path)?))
+    fn open(&self, path: &Path) -> Result<(Box<dyn ByteSource + Send>, ObjectVersion)> {
+        let file = File::open(path)?;
+        let version = file.version().clone();
+        Ok((Box::new(file), version))
     }
 
     fn stream(&self, path: &Path, is_cancelled: Box<dyn Fn() -> bool + Send>) -> Result<ObjectStream> {
-        let stream = match is_standard_input(path) {
-            true => FileStream::stdin(is_cancelled)?,
-            false => FileStream::open(path, is_cancelled)?,
-        };
+        let stream = FileStream::open(path, is_cancelled)?;
         let version = stream.version().cloned();
         Ok(ObjectStream { reader: Box::new(stream), version })
     }
 
     fn create(&self, path: &Path, replaces: bool) -> Result<Box<dyn NewObject>> {
-        Ok(Box::new(LocalFile { file: NewFile::create(path)?, replaces }))
+        Ok(Box::new(LocalFile { file: NewFile::create(path)?, goes_to: GoesTo::Path { replaces } }))
     }
 
     fn create_directory(
@@ -63,18 +59,28 @@ impl Store for LocalFiles {
         extensions: &'static [&'static str],
     ) -> Result<Box<dyn NewObjects>> {
         let directory = NewDirectory::create(path, replaces, extensions)?;
-        Ok(Box::new(LocalDirectory { directory, replaces, extensions }))
+        let scratch = directory.path().to_path_buf();
+        Ok(Box::new(LocalDirectory {
+            directory: Arc::new(Mutex::new(directory)),
+            scratch,
+            replaces,
+            extensions,
+        }))
     }
-}
-
-fn is_standard_input(path: &Path) -> bool {
-    path.as_os_str() == "-"
 }
 
 /// A file that is written.
 struct LocalFile {
     file: NewFile,
-    replaces: bool,
+    goes_to: GoesTo,
+}
+
+/// Where a file goes when it is complete.
+enum GoesTo {
+    /// To its path, in place of another one if it `replaces`.
+    Path { replaces: bool },
+    /// To a place in a directory.
+    Directory(Arc<Mutex<NewDirectory>>, PathBuf),
 }
 
 impl ByteSink for LocalFile {
@@ -101,38 +107,47 @@ impl NewObject for LocalFile {
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        if self.replaces { self.file.replace() } else { self.file.commit() }
+        match self.goes_to {
+            GoesTo::Path { replaces: true } => self.file.replace(),
+            GoesTo::Path { replaces: false } => self.file.commit(),
+            GoesTo::Directory(directory, place) => locked(&directory).keep(self.file, place),
+        }
     }
 }
 
 /// A directory of files that are written.
 struct LocalDirectory {
-    directory: NewDirectory,
+    directory: Arc<Mutex<NewDirectory>>,
+    scratch: PathBuf,
     replaces: bool,
     extensions: &'static [&'static str],
 }
 
 impl NewObjects for LocalDirectory {
     fn create(&mut self, place: &Path) -> Result<Box<dyn NewObject>> {
-        Ok(Box::new(LocalFile { file: self.directory.file(place)?, replaces: false }))
-    }
-
-    fn keep(&mut self, object: Box<dyn NewObject>, place: PathBuf) -> Result<()> {
-        let object: Box<dyn Any> = object;
-        let local = object.downcast::<LocalFile>();
-        let local = local.map_err(|_| Error::internal("an object of another store"))?;
-        self.directory.keep(local.file, place)
+        let file = locked(&self.directory).file(place)?;
+        let goes_to = GoesTo::Directory(Arc::clone(&self.directory), place.to_path_buf());
+        Ok(Box::new(LocalFile { file, goes_to }))
     }
 
     fn kept(&self) -> Option<Vec<(PathBuf, PathBuf)>> {
-        Some(self.directory.kept().map(|(place, readable)| (place.to_path_buf(), readable)).collect())
+        let directory = locked(&self.directory);
+        Some(directory.kept().map(|(place, readable)| (place.to_path_buf(), readable)).collect())
     }
 
     fn scratch(&self) -> Option<&Path> {
-        Some(self.directory.path())
+        Some(&self.scratch)
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        if self.replaces { self.directory.replace(self.extensions) } else { self.directory.commit() }
+        let directory = Arc::into_inner(self.directory)
+            .ok_or_else(|| Error::misuse("a directory of which an object is being written"))?;
+        let directory = directory.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if self.replaces { directory.replace(self.extensions) } else { directory.commit() }
     }
+}
+
+/// Nothing panics while it is locked.
+fn locked(directory: &Mutex<NewDirectory>) -> MutexGuard<'_, NewDirectory> {
+    directory.lock().unwrap_or_else(PoisonError::into_inner)
 }

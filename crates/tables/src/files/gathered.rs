@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use marquetry_base::{Error, Limits, Result, Segmented};
+use marquetry_io::ObjectVersion;
 use marquetry_io::store::Store;
 use marquetry_parquet::batch::Values;
 use marquetry_parquet::format::{FileMetaData, KeyValue};
@@ -110,6 +111,7 @@ enum Kind {
     Parquet {
         store: Arc<dyn Store>,
         path: PathBuf,
+        version: ObjectVersion,
         limits: Limits,
         row_groups: usize,
         opened: Option<Box<ParquetFile>>,
@@ -229,10 +231,11 @@ impl Gathered {
                     let row_groups = metadata.row_groups.len();
                     let (name, rows, bytes) =
                         (file.name().to_string(), Some(metadata.rows), Some(file.bytes()));
-                    let (store, path, limits) =
-                        (Arc::clone(file.store()), file.path().to_path_buf(), file.limits());
+                    let (store, path, version) =
+                        (Arc::clone(file.store()), file.path().to_path_buf(), file.version().clone());
+                    let limits = file.limits();
                     let opened = (is_first || kept_bytes <= KEPT_FOOTERS_BYTES).then(|| Box::new(file));
-                    let kind = Kind::Parquet { store, path, limits, row_groups, opened };
+                    let kind = Kind::Parquet { store, path, version, limits, row_groups, opened };
                     DataFile { name, rows, bytes, schema, constants, kind }
                 }
                 OpenedFile::Other(file) => {
@@ -314,10 +317,10 @@ impl DataFile {
     }
 
     /// Checks that its rows can be read so, as far as that is known before.
-    pub(super) fn check(&self, schema: &FileSchema, (conform, constants): Plan) -> Result<()> {
+    pub(super) fn check(&self, (conform, constants): Plan) -> Result<()> {
         if let Kind::Parquet { .. } = &self.kind {
             let options = PieceOptions::default();
-            self.parquet(schema)?.reader(0..0, conform, constants, &options)?;
+            self.parquet()?.reader(0..0, conform, constants, &options)?;
         }
         Ok(())
     }
@@ -334,19 +337,16 @@ impl DataFile {
             (Kind::Other(file), _) => Conformed::open(plan, file.schema(), options, |leaves, options| {
                 Ok(Box::new(Numbered::new(file.open(leaves, options)?, 0)))
             }),
-            (Kind::Parquet { .. }, _) => {
-                Ok(Box::new(self.parquet(schema)?.rows(groups.clone(), plan, options)?))
-            }
+            (Kind::Parquet { .. }, _) => Ok(Box::new(self.parquet()?.rows(groups.clone(), plan, options)?)),
         }
     }
 
     /// The Parquet file with its footer.
-    fn parquet(&self, schema: &FileSchema) -> Result<ParquetFile> {
+    fn parquet(&self) -> Result<ParquetFile> {
         match &self.kind {
             Kind::Parquet { opened: Some(file), .. } => Ok(ParquetFile::clone(file)),
-            Kind::Parquet { store, path, limits, .. } => {
-                let (bytes, rows) = (self.bytes.unwrap_or(0), self.rows.unwrap_or(0));
-                ParquetFile::again((store, path), *limits, bytes, rows, schema.schema())
+            Kind::Parquet { store, path, version, limits, .. } => {
+                ParquetFile::again((store, path), *limits, version)
             }
             Kind::Other(_) => Err(Error::internal("a file that is no Parquet file")),
         }

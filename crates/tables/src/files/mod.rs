@@ -153,7 +153,7 @@ impl Files {
         // What cannot be read at all is known by the schema.
         for schema in &opened.gathered.schemas {
             let file = &opened.gathered.files[schema.file];
-            file.check(schema, opened.plan(file))?;
+            file.check(opened.plan(file))?;
         }
         Ok(opened)
     }

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Codecs, Detail, Error, Limits, Machine, Object, Result};
+use marquetry_base::{Codecs, Error, Limits, Machine, Object, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::store::{Found, LocalFiles, Store};
-use marquetry_io::{ByteSource, ByteSources, drive};
+use marquetry_io::{ByteSource, ByteSources, ObjectVersion, drive};
 use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{Conform, ConformReader, FooterReader, ReadOptions};
-use marquetry_parquet::schema::Schema;
 
 use crate::subject::named;
 use crate::{Batches, PieceOptions};
@@ -47,7 +46,7 @@ pub struct ParquetFile {
     name: String,
     store: Arc<dyn Store>,
     path: PathBuf,
-    bytes: u64,
+    version: ObjectVersion,
     metadata: Arc<FileMetaData>,
     limits: Limits,
 }
@@ -73,14 +72,16 @@ impl ParquetFile {
         let name = path.to_string_lossy().into_owned();
         let read = || {
             check_path(&**store, path)?;
-            let sources = sources(&**store, path)?;
-            let bytes = sources.get(FILE)?.length()?;
+            let (sources, version) = sources(&**store, path)?;
             let metadata = drive(&mut FooterReader::new(FILE, limits), &sources)?;
-            Ok((bytes, metadata.ok_or_else(|| Error::internal("a footer's reader ended without a footer"))?))
+            Ok((
+                version,
+                metadata.ok_or_else(|| Error::internal("a footer's reader ended without a footer"))?,
+            ))
         };
-        let (bytes, metadata) = read().map_err(|error| named(error, &name))?;
+        let (version, metadata) = read().map_err(|error| named(error, &name))?;
         let (store, path) = (Arc::clone(store), path.to_path_buf());
-        Ok(ParquetFile { name, store, path, bytes, metadata, limits })
+        Ok(ParquetFile { name, store, path, version, metadata, limits })
     }
 
     /// The same file under another name, for messages.
@@ -106,7 +107,12 @@ impl ParquetFile {
 
     /// Its length in bytes.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.version.bytes()
+    }
+
+    /// What it was when it was opened.
+    pub(super) fn version(&self) -> &ObjectVersion {
+        &self.version
     }
 
     /// Its footer.
@@ -169,7 +175,7 @@ impl ParquetFile {
         let mut open_bytes = PIECE_BYTES;
         for (number, group) in groups.iter().enumerate() {
             // As many bytes of the file as it has rows: chunks are many, and need not be looked at.
-            let bytes = u128::from(self.bytes) * u128::from(group.rows) / u128::from(rows);
+            let bytes = u128::from(self.bytes()) * u128::from(group.rows) / u128::from(rows);
             match pieces.last_mut() {
                 Some(piece) if is_wide || open_bytes < PIECE_BYTES => piece.end = number + 1,
                 _ => {
@@ -231,7 +237,7 @@ impl ParquetFile {
             .map_err(|error| self.named(error))
     }
 
-    /// Reads the footer again, of a file that was open before with such a one.
+    /// Reads the footer again, of a file that had this version.
     ///
     /// # Errors
     ///
@@ -239,32 +245,21 @@ impl ParquetFile {
     pub(super) fn again(
         (store, path): (&Arc<dyn Store>, &Path),
         limits: Limits,
-        bytes: u64,
-        rows: u64,
-        schema: &Schema,
+        version: &ObjectVersion,
     ) -> Result<ParquetFile> {
         let opened = ParquetFile::open_in(store, path, limits)?;
-        if (opened.bytes, opened.metadata.rows) != (bytes, rows) || opened.metadata.schema != *schema {
-            return Err(opened.named(Error::io("the file was changed while it was read")));
-        }
+        check_version(version, &opened.version).map_err(|error| opened.named(error))?;
         Ok(opened)
     }
 
     /// Opens it again, for its pages.
     fn sources(&self) -> Result<Sources> {
         let open = || {
-            let sources = sources(&*self.store, &self.path)?;
-            let bytes = sources.get(FILE)?.length()?;
-            Ok((sources, bytes))
+            let (sources, version) = sources(&*self.store, &self.path)?;
+            check_version(&self.version, &version)?;
+            Ok(sources)
         };
-        let (sources, bytes) = open().map_err(|error| self.named(error))?;
-        if bytes != self.bytes {
-            let before = self.bytes;
-            return Err(self.named(Error::io(format!(
-                "the file was changed while it was read: it had {before} bytes, and now has {bytes}"
-            ))));
-        }
-        Ok(sources)
+        open().map_err(|error| self.named(error))
     }
 
     fn named(&self, error: Error) -> Error {
@@ -298,14 +293,25 @@ impl Batches for ParquetRows {
 /// The bytes of the file.
 type Sources = ByteSources<Box<dyn ByteSource + Send>>;
 
-fn sources(store: &dyn Store, path: &Path) -> Result<Sources> {
-    Ok(ByteSources::new().with(FILE, store.open(path)?))
+fn sources(store: &dyn Store, path: &Path) -> Result<(Sources, ObjectVersion)> {
+    let (source, version) = store.open(path)?;
+    Ok((ByteSources::new().with(FILE, source), version))
+}
+
+/// Checks that an object is still what it was.
+fn check_version(before: &ObjectVersion, now: &ObjectVersion) -> Result<()> {
+    match (before.bytes(), now.bytes()) {
+        _ if before == now => Ok(()),
+        (before, now) if before == now => Err(Error::io("the file was changed while it was read")),
+        (before, now) => Err(Error::io(format!(
+            "the file was changed while it was read: it had {before} bytes, and now has {now}"
+        ))),
+    }
 }
 
 /// The mistakes that people make with paths, in their words.
 fn check_path(store: &dyn Store, path: &Path) -> Result<()> {
     match store.look(path)? {
-        Found::Nothing => Err(Error::io("no such file or directory").with(Detail::NotFound)),
         Found::Directory { .. } => Err(Error::io("a directory, where a file is needed")),
         Found::Object { bytes: 0 } => Err(Error::corrupt("an empty file, not a Parquet file")),
         _ => Ok(()),

@@ -68,8 +68,8 @@ struct Open {
     shape: Shape,
     partitioning: Option<Partitioning>,
     directory: Box<dyn NewObjects>,
-    /// The file at hand, and its place.
-    file: Option<(OpenObject, PathBuf)>,
+    /// The file at hand.
+    file: Option<OpenObject>,
     /// The directory at hand, and files that are begun in it.
     below: PathBuf,
     number: usize,
@@ -238,7 +238,7 @@ impl Open {
                     self.constants = constants;
                 }
             }
-            if let (Some(most), Some((file, _))) = (options.file_rows, &self.file)
+            if let (Some(most), Some(file)) = (options.file_rows, &self.file)
                 && file.rows() >= most.get()
             {
                 self.end_file()?;
@@ -246,7 +246,7 @@ impl Open {
             if self.file.is_none() {
                 self.begin_file()?;
             }
-            let Some((file, _)) = &mut self.file else {
+            let Some(file) = &mut self.file else {
                 return Err(Error::internal("a file that is not open"));
             };
             if let Some(most) = options.file_rows {
@@ -271,13 +271,13 @@ impl Open {
         let place = self.below.join(format!("part-{:05}.parquet", self.number));
         self.number += 1;
         let file = self.directory.create(&place)?;
-        self.file = Some((OpenFile::new(&self.shape, file, self.directory.scratch())?, place));
+        self.file = Some(OpenFile::new(&self.shape, file, self.directory.scratch())?);
         Ok(())
     }
 
     /// Ends the file at hand, if there is one.
     fn end_file(&mut self) -> Result<()> {
-        let Some((mut file, place)) = self.file.take() else { return Ok(()) };
+        let Some(mut file) = self.file.take() else { return Ok(()) };
         file.finish()?;
         let written = file.written();
         self.written.rows += written.rows;
@@ -285,6 +285,6 @@ impl Open {
         self.written.bytes += written.bytes;
         self.written.row_groups += written.row_groups;
         self.kept.push(self.constants.clone());
-        self.directory.keep(file.file, place)
+        file.file.commit()
     }
 }

@@ -32,7 +32,7 @@ use crate::files::{FileFormat, FormatFile};
 use crate::subject::named;
 use crate::{Batches, Cancel, PieceOptions};
 use compression::Compression;
-use stream::Stream;
+use stream::{Stream, is_stdin};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
@@ -316,7 +316,7 @@ impl FormatFile for TextFile {
 const READ_ONCE: &str = "it can be read only once: write it to a file first";
 
 fn name_of(path: &Path) -> String {
-    if path.as_os_str() == "-" { "standard input".to_string() } else { path.to_string_lossy().into_owned() }
+    if is_stdin(path) { "standard input".to_string() } else { path.to_string_lossy().into_owned() }
 }
 
 /// Looks at the first rows of a text.

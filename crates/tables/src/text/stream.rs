@@ -8,6 +8,7 @@ use flate2::read::MultiGzDecoder;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Bytes, Error, Pool, Result};
 use marquetry_io::ObjectVersion;
+use marquetry_io::blocking::FileStream;
 use marquetry_io::store::{ObjectStream, Store};
 use zstd_safe::{DCtx, InBuffer, OutBuffer};
 
@@ -35,6 +36,11 @@ pub(super) struct Stream {
     again: VecDeque<Bytes>,
 }
 
+/// Whether a path means standard input, in any store.
+pub(super) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 impl Stream {
     /// Opens what a store has at a path: a file, a pipe, standard input; `name` is what errors call it. Reading ends early
     /// if it is cancelled.
@@ -50,7 +56,11 @@ impl Stream {
         cancel: &Cancel,
     ) -> Result<Stream> {
         let asked = cancel.clone();
-        let ObjectStream { reader, version } = store.stream(path, Box::new(move || asked.is_set()))?;
+        let is_cancelled = Box::new(move || asked.is_set());
+        let ObjectStream { reader, version } = match is_stdin(path) {
+            true => ObjectStream { reader: Box::new(FileStream::stdin(is_cancelled)?), version: None },
+            false => store.stream(path, is_cancelled)?,
+        };
         let stream = Stream::once(name, reader, compression, cancel)?;
         Ok(match version {
             Some(_) => Stream { version, kept: None, ..stream },
