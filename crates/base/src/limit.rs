@@ -24,6 +24,8 @@ pub enum Limit {
     Nesting,
     /// [`Limits::total_bytes`](crate::Limits::total_bytes).
     TotalBytes,
+    /// [`Limits::expansion`](crate::Limits::expansion): errors say the bytes that it allows for the file.
+    Expansion,
 }
 
 impl Limit {
@@ -40,6 +42,7 @@ impl Limit {
             Limit::WindowBytes => "window_bytes",
             Limit::Nesting => "nesting",
             Limit::TotalBytes => "total_bytes",
+            Limit::Expansion => "expansion",
         }
     }
 }

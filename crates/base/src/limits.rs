@@ -27,16 +27,21 @@ pub struct Limits {
     pub nesting: u32,
     /// Bytes a machine holds in all: input not yet consumed, pages, dictionaries, batches being filled.
     pub total_bytes: u64,
-    /// Bytes a machine holds in all for each byte of a file, besides 64 MiB: a small file has no reason to need
-    /// [`total_bytes`](Limits::total_bytes). See [`Limits::total_bytes_of`].
+    /// Bytes a reader holds in all for each byte of its file, besides an allowance that every file has: a small file has
+    /// no reason to need [`total_bytes`](Limits::total_bytes). See [`Limits::total_of`].
     pub expansion: u64,
 }
 
 /// One mebibyte.
 const MIB: u64 = 1 << 20;
 
-/// Bytes that may be held of any file, however small.
-const BASE_BYTES: u64 = 64 * MIB;
+/// Bytes that may be held of any file, however small: one page, value or dictionary may have as many.
+const BASE_BYTES: u64 = 256 * MIB;
+/// Bytes that may be held besides for each column: a page and a batch of it, which compress to next to nothing where
+/// most values are the same.
+const COLUMN_BYTES: u64 = 2 * MIB;
+/// Bytes for all columns together, at most.
+const COLUMNS_BYTES_MAX: u64 = 1024 * MIB;
 
 impl Limits {
     /// The safe defaults.
@@ -79,18 +84,25 @@ impl Limits {
         expansion: u64::MAX,
     };
 
-    /// Bytes that a machine may hold in all of a file of `file_bytes`: [`Limits::total_bytes`], but not more than 64 MiB
-    /// and [`Limits::expansion`] times the file.
+    /// Bytes that a reader of so many columns may hold in all of a file of `file_bytes`, and the limit that says so:
+    /// [`Limits::total_bytes`], or, if it is less, [`Limits::expansion`] times the file, 256 MiB, and 2 MiB for each
+    /// column (1 GiB for all of them at most).
     ///
     /// ```
-    /// use marquetry_base::Limits;
+    /// use marquetry_base::{Limit, Limits};
     ///
-    /// assert_eq!(Limits::DEFAULT.total_bytes_of(1 << 20), (64 + 16) << 20);
-    /// assert_eq!(Limits::DEFAULT.total_bytes_of(1 << 40), 4 << 30);
+    /// assert_eq!(Limits::DEFAULT.total_of(1 << 20, 3), (Limit::Expansion, (256 + 16 + 6) << 20));
+    /// assert_eq!(Limits::DEFAULT.total_of(1 << 40, 3), (Limit::TotalBytes, 4 << 30));
     /// ```
-    pub const fn total_bytes_of(&self, file_bytes: u64) -> u64 {
-        let expanded = BASE_BYTES.saturating_add(self.expansion.saturating_mul(file_bytes));
-        if expanded < self.total_bytes { expanded } else { self.total_bytes }
+    pub const fn total_of(&self, file_bytes: u64, columns: u64) -> (Limit, u64) {
+        let columns = columns.saturating_mul(COLUMN_BYTES);
+        let columns = if columns < COLUMNS_BYTES_MAX { columns } else { COLUMNS_BYTES_MAX };
+        let expanded = self.expansion.saturating_mul(file_bytes).saturating_add(BASE_BYTES + columns);
+        if expanded < self.total_bytes {
+            (Limit::Expansion, expanded)
+        } else {
+            (Limit::TotalBytes, self.total_bytes)
+        }
     }
 
     /// The bound that `limit` names.
@@ -106,6 +118,7 @@ impl Limits {
             Limit::WindowBytes => self.window_bytes,
             Limit::Nesting => self.nesting as u64,
             Limit::TotalBytes => self.total_bytes,
+            Limit::Expansion => self.expansion,
         }
     }
 

@@ -74,7 +74,7 @@ pub(crate) struct LimitArgs {
     /// Lift the size limits, for files from a trusted source
     ///
     /// By default, footers, pages, dictionaries and values may have at most 256 MiB each, and reading a file may take
-    /// 64 MiB and 16 times the file's size, at most 4 GiB, so that a broken or hostile file cannot use all memory.
+    /// 256 MiB, 16 times the file's size, and 2 MiB for each column, at most 4 GiB, so that a broken or hostile file cannot use all memory.
     #[arg(long, help_heading = "Files")]
     pub(crate) trust: bool,
 }

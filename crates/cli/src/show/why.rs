@@ -85,10 +85,12 @@ fn choice(file: &ParquetFile, group: usize, leaf: usize, chunk: &ColumnChunk) ->
         return Ok(None);
     };
     let Some(column) = batch.columns.first() else { return Ok(None) };
+    let logical_type = file.metadata().schema.node_of(leaf).logical_type.as_ref();
+    let has_arrow_schema = file.metadata().key_values.iter().any(|it| it.key == ARROW_SCHEMA_KEY);
     let asked = Asked {
         compressed: chunk.compression != Compression::Uncompressed,
         v2: chunk.encoding_stats.iter().any(|stats| stats.page_type == DATA_PAGE_V2),
-        arrow_schema: file.metadata().key_values.iter().any(|it| it.key == ARROW_SCHEMA_KEY),
+        plain_strings: Asked::plain_strings_of(logical_type, has_arrow_schema),
         ..Asked::default()
     };
     let sample = Slice::of(&column.values);

@@ -43,7 +43,7 @@ pub(crate) fn rows_max(physical_type: PhysicalType) -> usize {
 pub(crate) struct Store<T> {
     /// The array, or its last part.
     values: Vec<T>,
-    /// What else a growing array has. Boxed, because there are many columns and this is rare.
+    /// The state of an array that outgrew its memory. Boxed, because there are many columns and this is rare.
     growing: Option<Box<Growing<T>>>,
     pool: Pool<T>,
 }

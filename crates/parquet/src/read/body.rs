@@ -135,7 +135,7 @@ impl Body {
     /// body becomes.
     pub(super) fn open(
         &mut self,
-        compression: Compression,
+        (compression, always_compressed): (Compression, bool),
         work: &mut Work<'_, '_>,
     ) -> Result<Going<(PageKind, Stream)>> {
         done!(self.packed.check_first(work)?);
@@ -152,7 +152,7 @@ impl Body {
                         "levels of {levels} bytes in a page of {bytes} bytes, {uncompressed} uncompressed"
                     )));
                 }
-                (levels, page.is_compressed)
+                (levels, page.is_compressed || always_compressed)
             }
             _ => (0, true),
         };
@@ -172,7 +172,7 @@ impl Body {
         };
         match compression {
             // A page whose values are all null holds none, and some writers then leave out the codec's empty frame. A page
-            // that says it is not compressed, and has another length, is: Arrow C++ before 3.0 wrote such (ARROW-10353).
+            // that says it is not compressed, and has another length, is, whoever wrote it.
             Compression::Codec(codec)
                 if (is_compressed || packed != u64_of(total)) && (packed > 0 || total > 0) =>
             {

@@ -227,7 +227,6 @@ impl ColumnReader {
         row_group: usize,
         (rows, selected): (u64, Option<Selected>),
         chunk: &ColumnChunk,
-        footer_start: u64,
         options: &ReadOptions,
     ) -> Result<()> {
         self.chunk = Chunk { row_group, rows, rows_left: rows, entries_left: chunk.values };
@@ -244,8 +243,10 @@ impl ColumnReader {
             let error = Error::corrupt(format!("{} values in a row group of {rows} rows", chunk.values));
             return Err(self.place(error));
         }
-        self.pages =
-            Some(PageReader::new(object, chunk, footer_start, options).map_err(|error| self.place(error))?);
+        self.pages = Some(
+            PageReader::new(object, chunk, &self.column.metadata, options)
+                .map_err(|error| self.place(error))?,
+        );
         self.seek(None).map_err(|error| self.place(error))
     }
 
@@ -307,7 +308,7 @@ impl ColumnReader {
             return self.end_batch(work);
         }
         loop {
-            // A few bytes of the file can stand for any number: an unlimited budget takes them all in one step.
+            // A few bytes of the file can stand for any number of values: an unlimited budget would decode them all.
             work.memory.check(self.held())?;
             if self.selected.is_some() {
                 self.pass_unwanted(work)?;

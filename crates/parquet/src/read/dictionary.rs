@@ -155,6 +155,9 @@ impl Entries {
             },
             Entries::Segmented(segmented) => {
                 let Segments::Fixed(width, segments) = &segmented.segments else { return None };
+                if entry >= segmented.entries {
+                    return None;
+                }
                 let at = entry.checked_mul(*width)?.checked_add(start)?;
                 let length = segment_bytes(*width, segmented.shift);
                 (&**segments.get(at / length)?, at % length)
@@ -205,7 +208,7 @@ impl Segments {
 
 /// Bytes of a segment of byte strings of one width: `1 << shift` of them, or a part of one.
 fn segment_bytes(width: usize, shift: u32) -> usize {
-    if width > SEGMENT_BYTES_MAX { SEGMENT_BYTES_MAX } else { width << shift }
+    if width > SEGMENT_BYTES_MAX { SEGMENT_BYTES_MAX } else { width.saturating_mul(1 << shift).max(1) }
 }
 
 /// The next `count` values, at most, of segments of `length` values each; `left` are still to come. They are zero.

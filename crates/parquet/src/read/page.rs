@@ -19,7 +19,7 @@ use super::body::Body;
 use super::options::LargePages;
 use super::work::Work;
 use crate::encoding::stream::Stream;
-use crate::format::{ColumnChunk, Compression, PageHeader, PageKind};
+use crate::format::{ColumnChunk, Compression, FileMetaData, PageHeader, PageKind};
 use crate::going::{Going, done};
 use crate::thrift::{Skim, Stop, WHOLE_BYTES_MAX};
 
@@ -44,6 +44,8 @@ pub(super) struct PageReader {
     /// Pages begun, dictionary pages included.
     pages: u64,
     compression: Compression,
+    /// V2 pages are compressed, whatever they say.
+    always_compressed: bool,
     expects: Expects,
     limits: Limits,
     verify_crc: bool,
@@ -72,14 +74,21 @@ pub(super) enum Found {
     End,
 }
 
+/// Whether a writer says of V2 pages that they are not compressed, and compresses them: Arrow C++ before 3.0, which was
+/// called otherwise then (ARROW-10353).
+fn denies_compression(created_by: &str) -> bool {
+    created_by.starts_with("parquet-cpp version ")
+}
+
 impl PageReader {
     /// A reader of `chunk`, a part of `object`.
     pub(super) fn new(
         object: Object,
         chunk: &ColumnChunk,
-        footer_start: u64,
+        metadata: &FileMetaData,
         options: &ReadOptions,
     ) -> Result<PageReader> {
+        let footer_start = metadata.footer_start;
         if chunk.encrypted {
             return Err(Error::encrypted("an encrypted column"));
         }
@@ -107,6 +116,7 @@ impl PageReader {
             end_max: end.saturating_add(FORGOTTEN_BYTES_MAX).min(footer_start),
             pages: 0,
             compression: chunk.compression,
+            always_compressed: metadata.created_by.as_deref().is_some_and(denies_compression),
             expects: Expects::Header(None),
             limits: options.limits,
             verify_crc: options.verify_crc,
@@ -357,7 +367,7 @@ impl PageReader {
                     }
                 }
                 Expects::Body(body) if !body.is_open() => {
-                    let opened = body.open(self.compression, work)?;
+                    let opened = body.open((self.compression, self.always_compressed), work)?;
                     return Ok(opened.map(|(kind, stream)| Found::Page(kind, stream)));
                 }
                 Expects::Body(_) => done!(self.finish(work)?),

@@ -20,7 +20,7 @@ use crate::batch::store::{rows_max, value_bytes};
 use crate::batch::{Batch, RowSelection};
 use crate::format::{FileMetaData, OffsetIndex};
 use crate::going::Going;
-use crate::schema::Leaf;
+use crate::schema::{Leaf, PhysicalType};
 
 /// Columns behind the one that waits whose bytes are asked for with it.
 const LOOK_AHEAD_COLUMNS: usize = 64;
@@ -36,6 +36,18 @@ const BUILD_UNITS: u64 = 500;
 /// Leaves that are measured together, and the price of each.
 const MEASURED_AT_ONCE: usize = 4096;
 const MEASURE_PRICE: Price = Price::per_kilovalue(5 * 1024);
+
+/// The part of all memory that a batch may take.
+const BATCH_SHARE: u64 = 4;
+
+/// Bytes of a row that a leaf takes beside its values: levels, validity, indices of a dictionary on the way.
+fn bytes_beside(leaf: &Leaf) -> usize {
+    let levels = if leaf.is_flat() { 1 } else { 2 };
+    match leaf.physical_type {
+        PhysicalType::Int96 | PhysicalType::FixedLenByteArray(_) => levels + size_of::<u32>(),
+        _ => levels,
+    }
+}
 
 /// The leaves that a reader reads.
 enum Wanted {
@@ -73,11 +85,13 @@ pub struct BatchReader {
     /// The columns, as far as they are built: a wide table has many. At the end they are released.
     columns: Segmented<ColumnReader>,
     is_built: bool,
-    /// The leaves wanted, and how many of them are measured.
+    /// The leaves wanted, and how many of them are measured; and how many row groups are.
     wanted: Wanted,
     measured: usize,
-    /// Bytes of a row, of those that are measured.
+    measured_groups: usize,
+    /// Bytes of a row, of those that are measured, and the most rows of a row group.
     row_bytes: usize,
+    group_rows: u64,
     input: Input,
     /// Row groups not begun.
     row_groups: Range<usize>,
@@ -87,7 +101,7 @@ pub struct BatchReader {
     failed: Failed,
     /// Bytes that the columns hold, and the limit on all that is held.
     held: u64,
-    total_bytes: u64,
+    total: (Limit, u64),
 }
 
 /// What is known of a row group before it begins.
@@ -151,7 +165,7 @@ impl BatchReader {
                 Wanted::These(wanted.clone())
             }
         };
-        let total_bytes = options.limits.total_bytes_of(metadata.file_bytes());
+        let total = options.limits.total_of(metadata.file_bytes(), wanted.len() as u64);
         Ok(BatchReader {
             object,
             metadata,
@@ -161,14 +175,16 @@ impl BatchReader {
             is_built: false,
             wanted,
             measured: 0,
+            measured_groups: row_groups.start,
             row_bytes: 0,
+            group_rows: 1,
             input: Input::new(),
             row_groups,
             selections: BTreeMap::new(),
             current: None,
             failed: Failed::default(),
             held: 0,
-            total_bytes,
+            total,
         })
     }
 
@@ -263,18 +279,34 @@ impl BatchReader {
     /// Builds the columns: true once all are. First all leaves are measured, for the rows of a batch depend on all of them.
     fn build(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         let leaves = self.metadata.schema.leaves();
+        // Arrays have no more room than the rows that come.
+        while self.measured_groups < self.row_groups.end {
+            let end = self.row_groups.end.min(self.measured_groups + MEASURED_AT_ONCE);
+            budget.charge(MEASURE_PRICE, 0, end - self.measured_groups);
+            let some =
+                self.metadata.row_groups.iter_from(self.measured_groups).take(end - self.measured_groups);
+            self.group_rows = some.map(|group| group.rows).fold(self.group_rows, u64::max);
+            self.measured_groups = end;
+            if budget.is_spent() {
+                return Ok(false);
+            }
+        }
         while self.measured < self.wanted.len() {
             let end = self.wanted.len().min(self.measured + MEASURED_AT_ONCE);
             budget.charge(MEASURE_PRICE, 0, end - self.measured);
             let some = (self.measured..end).filter_map(|at| leaves.get(self.wanted.leaf(at)));
-            for physical_type in some.map(|leaf: &Leaf| leaf.physical_type) {
-                self.row_bytes = self.row_bytes.saturating_add(value_bytes(physical_type));
-                self.options.batch_rows = self.options.batch_rows.min(rows_max(physical_type));
+            for leaf in some {
+                let bytes = value_bytes(leaf.physical_type) + bytes_beside(leaf);
+                self.row_bytes = self.row_bytes.saturating_add(bytes);
+                self.options.batch_rows = self.options.batch_rows.min(rows_max(leaf.physical_type));
             }
             self.measured = end;
             if end == self.wanted.len() {
-                let rows = self.options.batch_bytes / self.row_bytes.max(1);
-                self.options.batch_rows = self.options.batch_rows.min(rows).max(1);
+                // A batch must leave room for the pages that it is decoded from.
+                let most = usize::try_from(self.total.1 / BATCH_SHARE).unwrap_or(usize::MAX);
+                let rows = self.options.batch_bytes.min(most) / self.row_bytes.max(1);
+                let group_rows = usize::try_from(self.group_rows).unwrap_or(usize::MAX);
+                self.options.batch_rows = self.options.batch_rows.min(rows).min(group_rows).max(1);
             }
             if budget.is_spent() {
                 return Ok(false);
@@ -358,14 +390,7 @@ impl BatchReader {
                     let pages = group.selection.pages.get(&column.leaf()).cloned();
                     Selected::new(Arc::clone(rows), pages, found.rows)
                 });
-                column.start(
-                    self.object,
-                    group.number,
-                    (found.rows, selected),
-                    chunk,
-                    self.metadata.footer_start,
-                    &self.options,
-                )?;
+                column.start(self.object, group.number, (found.rows, selected), chunk, &self.options)?;
                 self.held = (self.held + column.held()).saturating_sub(held_before);
                 group.started += 1;
                 budget.charge_units(CHUNK_UNITS);
@@ -382,12 +407,12 @@ impl BatchReader {
                     let held_before = column.held();
                     let shared = self.input.held() + self.decompressors.held();
                     let others = self.held.saturating_sub(held_before).saturating_add(shared);
-                    let memory = Memory { total: self.total_bytes, others };
+                    let memory = Memory { total: self.total, others };
                     let (input, decompressors) = (&mut self.input, &mut self.decompressors);
                     let advance = column.advance(target, input, decompressors, memory, budget)?;
                     self.held = (self.held + column.held()).saturating_sub(held_before);
                     let held = self.held.saturating_add(self.input.held()) + self.decompressors.held();
-                    Limit::TotalBytes.check(self.total_bytes, held)?;
+                    Memory { others: 0, ..memory }.check(held)?;
                     match advance {
                         Going::Done(()) => {
                             group.full += 1;

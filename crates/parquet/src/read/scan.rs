@@ -56,7 +56,7 @@ impl PageScanner {
             return Err(Error::misuse("a column chunk that is not there"));
         };
         let options = ReadOptions { limits, read_bytes: READ_BYTES, ..ReadOptions::default() };
-        let pages = PageReader::new(object, chunk, metadata.footer_start, &options).map_err(|error| {
+        let pages = PageReader::new(object, chunk, metadata, &options).map_err(|error| {
             error.at(|place| {
                 place.row_group = Some(row_group as u64);
                 place.column = Some(metadata.schema.path(leaf.node));

@@ -236,6 +236,10 @@ impl ValueDecoder {
 
     /// How many of the next `count` values are decoded at a time at most, so that they are not too many bytes; at least one.
     pub(super) fn slice_values(&self, builder: &Builder, count: usize) -> usize {
+        if self.wide_width(builder).is_some() {
+            // It may take several slices: what else there is must not be placed before it is whole.
+            return count.min(1);
+        }
         match &builder.output {
             Output::Fixed(width, _) => count.min((self.slice_bytes() / width.max(&1)).max(1)),
             _ => count,

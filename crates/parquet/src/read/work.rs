@@ -21,15 +21,16 @@ pub(super) struct Work<'w, 'b> {
 /// The memory that a part of a reader may take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Memory {
-    /// [`Limit::TotalBytes`].
-    pub(super) total: u64,
+    /// Bytes that all parts may hold, and the limit that says so: see [`Limits::total_of`](marquetry_base::Limits).
+    pub(super) total: (Limit, u64),
     /// Bytes that the other parts hold.
     pub(super) others: u64,
 }
 
 impl Memory {
-    /// Checks whether so many bytes may be held.
+    /// Checks that `held` bytes, with those of the other parts, are within the limit.
     pub(super) fn check(self, held: u64) -> Result<()> {
-        Limit::TotalBytes.check(self.total, self.others.saturating_add(held))
+        let (limit, most) = self.total;
+        limit.check(most, self.others.saturating_add(held))
     }
 }

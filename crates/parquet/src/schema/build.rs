@@ -320,6 +320,7 @@ impl SchemaBuilder {
         let is_leaf = element.physical_type.is_some() && !is_root;
         let converted_type = element.converted_type.map(ConvertedType);
         let converted = converted_type.and_then(|it| it.logical_type(element.scale, element.precision));
+        let is_older_only = element.logical_type.is_none() && converted.is_some();
         let annotation = match (&element.logical_type, converted) {
             // Parquet-java's annotation of an interval, which only exists as a converted type.
             (Some(LogicalType::Unknown) | None, Some(LogicalType::Interval)) => Some(LogicalType::Interval),
@@ -343,6 +344,7 @@ impl SchemaBuilder {
             repetition,
             logical_type: annotation,
             converted_type,
+            is_older_only,
             field_id: element.field_id,
             parent,
             kind,

@@ -23,6 +23,7 @@ pub(super) struct Field<M> {
     /// Of leaves and structs; lists and maps have theirs by kind.
     pub(super) logical_type: Option<LogicalType>,
     pub(super) converted_type: Option<ConvertedType>,
+    pub(super) is_older_only: bool,
     pub(super) kind: FieldKind<M>,
     /// What else its user keeps about it.
     pub(super) marks: M,
@@ -76,6 +77,7 @@ impl<M: Default> Field<M> {
             is_nullable: shape.is_nullable,
             logical_type: node.logical_type.clone().filter(|_| is_annotated),
             converted_type: node.converted_type.filter(|_| is_annotated),
+            is_older_only: node.is_older_only && is_annotated,
             kind,
             marks: M::default(),
         }
@@ -103,7 +105,7 @@ impl Writer {
     /// A schema whose root has this name, with nothing below it yet.
     pub(super) fn new(name: &str) -> Writer {
         let mut writer = Writer { schema: Schema { nodes: Segmented::new(), leaves: Segmented::new() } };
-        let root = Named { name, field_id: None, annotation: None, converted_type: None };
+        let root = Named::of(name);
         writer.node(root, Repetition::Required, 0, None);
         writer
     }
@@ -128,11 +130,17 @@ impl Writer {
     ) {
         let repetition = if field.is_nullable { Repetition::Optional } else { Repetition::Required };
         let place = Place { definition: place.definition + u16::from(field.is_nullable), ..place };
-        let named =
-            |annotation, converted_type| Named { name, field_id: field.field_id, annotation, converted_type };
+        let named = |annotation, converted_type| Named {
+            name,
+            field_id: field.field_id,
+            annotation,
+            converted_type,
+            is_older_only: false,
+        };
         match &field.kind {
             FieldKind::Leaf(physical_type) => {
                 let named = named(field.logical_type.clone(), field.converted_type);
+                let named = Named { is_older_only: field.is_older_only, ..named };
                 let node = self.node(named, repetition, place.parent, Some(self.schema.leaves.len()));
                 told(node, field);
                 self.schema.leaves.push(Leaf {
@@ -144,6 +152,7 @@ impl Writer {
             }
             FieldKind::Struct(fields) => {
                 let named = named(field.logical_type.clone(), field.converted_type);
+                let named = Named { is_older_only: field.is_older_only, ..named };
                 let node = self.node(named, repetition, place.parent, None);
                 told(node, field);
                 for field in &fields.list {
@@ -177,7 +186,7 @@ impl Writer {
 
     /// Adds the repeated group of a list or map. Returns where its contents are added.
     fn repeated(&mut self, name: &str, parent: usize, place: Place) -> Place {
-        let named = Named { name, field_id: None, annotation: None, converted_type: None };
+        let named = Named::of(name);
         let node = self.node(named, Repetition::Repeated, parent, None);
         Place { parent: node, definition: place.definition + 1, repetition: place.repetition + 1 }
     }
@@ -195,6 +204,7 @@ impl Writer {
             repetition,
             logical_type: named.annotation,
             converted_type: named.converted_type,
+            is_older_only: named.is_older_only,
             field_id: named.field_id,
             parent,
             kind: match leaf {
@@ -217,4 +227,12 @@ struct Named<'a> {
     field_id: Option<i32>,
     annotation: Option<LogicalType>,
     converted_type: Option<ConvertedType>,
+    is_older_only: bool,
+}
+
+impl Named<'_> {
+    /// Without an annotation.
+    fn of(name: &str) -> Named<'_> {
+        Named { name, field_id: None, annotation: None, converted_type: None, is_older_only: false }
+    }
 }

@@ -117,6 +117,7 @@ fn field(def: &FieldDef, depth: u32) -> Result<Field<()>> {
         field_id: def.field_id,
         is_nullable: def.is_nullable,
         converted_type: logical_type.as_ref().and_then(ConvertedType::of),
+        is_older_only: false,
         logical_type,
         kind,
         marks: (),

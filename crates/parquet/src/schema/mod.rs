@@ -47,6 +47,9 @@ pub struct Node {
     pub logical_type: Option<LogicalType>,
     /// The older annotation, as stored.
     pub converted_type: Option<ConvertedType>,
+    /// The writer gave only the older annotation, and so it is written: DuckDB and Polars take a TIMESTAMP without a
+    /// `logicalType` for local time.
+    pub is_older_only: bool,
     /// The number that the original schema gave it.
     pub field_id: Option<i32>,
     /// The parent's index in [`Schema::nodes`]; the root is its own parent.

@@ -156,6 +156,7 @@ impl Union {
             is_nullable: true,
             logical_type: column.logical_type.clone(),
             converted_type: None,
+            is_older_only: false,
             kind: FieldKind::Leaf(column.physical_type),
             marks: Marks { last, ..Marks::default() },
         }));
@@ -196,6 +197,7 @@ fn broken(name: String, source: usize, error: Error) -> Field<Marks> {
         is_nullable: true,
         logical_type: Some(LogicalType::Unknown),
         converted_type: None,
+        is_older_only: false,
         kind: FieldKind::Leaf(PhysicalType::Int32),
         marks: Marks { wrong, ..Marks::default() },
     }
@@ -266,6 +268,8 @@ fn merge(into: &mut Field<Marks>, mut field: Field<Marks>, source: usize) {
         (FieldKind::Leaf(physical), FieldKind::Leaf(other)) => {
             let one = LeafType::new(*physical, into.logical_type.as_ref());
             let two = LeafType::new(other, field.logical_type.as_ref());
+            // As newer writers have it, if one of them is new.
+            into.is_older_only &= field.is_older_only;
             if one == two {
                 if into.converted_type != field.converted_type {
                     into.converted_type = None;
@@ -283,7 +287,7 @@ fn merge(into: &mut Field<Marks>, mut field: Field<Marks>, source: usize) {
                     into.is_nullable |= one.is_null() || two.is_null();
                     *physical = joined.physical;
                     into.logical_type = joined.logical;
-                    into.converted_type = None;
+                    (into.converted_type, into.is_older_only) = (None, false);
                     widened(&mut into.marks, types, source);
                 }
                 None => clash(&mut into.marks, types, source),
@@ -326,7 +330,7 @@ fn merge(into: &mut Field<Marks>, mut field: Field<Marks>, source: usize) {
             } else if is_null(one, &into.logical_type) {
                 into.is_nullable = true;
                 into.logical_type = field.logical_type;
-                into.converted_type = field.converted_type;
+                (into.converted_type, into.is_older_only) = (field.converted_type, field.is_older_only);
                 widened(&mut into.marks, types, source);
                 into.kind = other;
                 // No other source had what is below it.
@@ -395,6 +399,7 @@ fn unshredded(source: usize) -> Fields<Marks> {
         is_nullable: false,
         logical_type: None,
         converted_type: None,
+        is_older_only: false,
         kind: FieldKind::Leaf(PhysicalType::ByteArray),
         marks: Marks::default(),
     });

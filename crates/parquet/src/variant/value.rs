@@ -365,7 +365,7 @@ pub struct Fields<'a> {
     /// The orders that the names so far are sorted in. Names in any one order are unique.
     by_bytes: bool,
     by_utf16: bool,
-    /// Fields in no order: their names were compared with each other.
+    /// Fields in no order: the numbers of their names were compared with each other.
     is_unique: bool,
 }
 
@@ -397,15 +397,15 @@ impl<'a> Fields<'a> {
 }
 
 impl Fields<'_> {
-    /// Checks that no two fields have one name, where their order does not say so.
+    /// Checks that no two fields have the same number of a name, where their order does not say so. (Names that the
+    /// metadata has twice are not compared: that would take much longer than the fields.)
     fn check_unique(&mut self) -> Result<()> {
         let children = &self.elements.children;
-        let name = |index| children.metadata.name_bytes(children.id(index));
-        let mut names: Vec<Option<&[u8]>> = Vec::new();
-        names.try_reserve_exact(children.len()).map_err(|_| Error::out_of_memory(children.len() * 16))?;
-        names.extend((0..children.len()).map(name));
-        names.sort_unstable();
-        if names.is_sorted_by(|left, right| left < right || left.is_none()) {
+        let mut ids: Vec<usize> = Vec::new();
+        ids.try_reserve_exact(children.len()).map_err(|_| Error::out_of_memory(children.len() * 8))?;
+        ids.extend((0..children.len()).map(|index| children.id(index)));
+        ids.sort_unstable();
+        if ids.is_sorted_by(|left, right| left < right) {
             self.is_unique = true;
             return Ok(());
         }

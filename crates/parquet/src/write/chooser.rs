@@ -13,7 +13,7 @@ use super::dictionary::{DictionaryBuilder, DictionaryLimits};
 use super::encoder::{Encoder, Slice};
 use crate::encoding::view;
 use crate::format::Encoding;
-use crate::schema::PhysicalType;
+use crate::schema::{LogicalType, PhysicalType};
 
 /// The first values of a chunk, which the sample is taken from: at most this many, and not many more bytes than
 /// `FIRST_BYTES`. More would not make the sample better (each chunk gets a choice of its own), and all columns of a
@@ -84,9 +84,18 @@ pub struct Asked {
     pub compressed: bool,
     /// Pages are of version 2: only there do all readers accept RLE for booleans.
     pub v2: bool,
-    /// The file has an Arrow schema ([`ARROW_SCHEMA_KEY`](crate::format::ARROW_SCHEMA_KEY)). For its dictionaries of
-    /// strings, Arrow C++ reads neither DELTA_LENGTH_BYTE_ARRAY nor DELTA_BYTE_ARRAY.
-    pub arrow_schema: bool,
+    /// Byte strings are PLAIN or in a dictionary. DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY are not read by DuckDB for
+    /// a DECIMAL, and not by Arrow C++ for dictionaries of strings in a file that has an Arrow schema
+    /// ([`ARROW_SCHEMA_KEY`](crate::format::ARROW_SCHEMA_KEY)): see [`Asked::plain_strings_of`].
+    pub plain_strings: bool,
+}
+
+impl Asked {
+    /// What [`plain_strings`](Asked::plain_strings) is for a column of this meaning, in a file that has an Arrow schema
+    /// or not.
+    pub fn plain_strings_of(logical_type: Option<&LogicalType>, has_arrow_schema: bool) -> bool {
+        has_arrow_schema || matches!(logical_type, Some(LogicalType::Decimal { .. }))
+    }
 }
 
 impl Choice {
@@ -149,7 +158,7 @@ impl Why {
             PhysicalType::Int32 | PhysicalType::Int64 if pays(self.delta, plain, 9) => {
                 Encoding::DeltaBinaryPacked
             }
-            PhysicalType::ByteArray if !asked.arrow_schema => {
+            PhysicalType::ByteArray if !asked.plain_strings => {
                 let length = self.delta_length.unwrap_or(u64::MAX);
                 // It is the slowest to read, and it removes the very redundancy that a codec would compress.
                 if pays(self.delta_bytes, length.min(plain), 8) {
@@ -404,7 +413,7 @@ mod tests {
         assert_eq!((words.encoding, words.fallback), (Encoding::RleDictionary, Encoding::DeltaByteArray));
         let sorted = of(strings((0..5000).map(|n| format!("https://example.org/customers/{n:07}"))));
         assert_eq!(sorted.encoding, Encoding::DeltaByteArray);
-        let arrow = Asked { arrow_schema: true, ..Asked::default() };
+        let arrow = Asked { plain_strings: true, ..Asked::default() };
         let values = strings((0..5000).map(|n| format!("https://example.org/customers/{n:07}")));
         assert_eq!(choose(PhysicalType::ByteArray, arrow, &values).encoding, Encoding::Plain);
         assert!(

@@ -245,7 +245,7 @@ pub(super) fn looks_at_values(column: &ColumnOptions) -> bool {
 /// Chooses the encoding of a chunk that begins with these values and has `chunk_values`, if known.
 pub(super) fn choose(
     column: &ColumnOptions,
-    (version, arrow_schema): (PageVersion, bool),
+    (version, plain_strings): (PageVersion, bool),
     physical_type: PhysicalType,
     values: Slice<'_>,
     chunk_values: u64,
@@ -256,7 +256,7 @@ pub(super) fn choose(
         no_dictionary: !column.dictionary,
         compressed: column.compression != Compression::Uncompressed,
         v2: version == PageVersion::V2,
-        arrow_schema,
+        plain_strings,
     };
     let choice = Choice::new(physical_type, asked, values, chunk_values, budget)?;
     Ok(Chosen { encoding: choice.encoding, fallback: choice.fallback, rows_left: None })

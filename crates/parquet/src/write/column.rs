@@ -10,6 +10,7 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Input, Price, Result};
 
 use super::bloom::{BloomBuilder, Entries};
+use super::chooser::Asked;
 use super::chunk::{Chunk, PageRecord, Sending};
 use super::coding::{Chosen, Coding, choose, looks_at_values};
 use super::encoder::{Body, LevelEncoder, Slice};
@@ -352,7 +353,10 @@ impl ColumnWriter {
                     let sample = self.sample.get_or_insert_with(|| Box::new(Sample::new(self.physical_type)));
                     let (values, are_all) = sample.all();
                     let chunk_values = if is_whole && are_all { u64_of(values.len()) } else { values_max };
-                    let file = (shared.options.page_version, shared.has_arrow_schema);
+                    let leaf = &shared.schema.leaves()[self.leaf];
+                    let logical_type = shared.schema.node_of(leaf).logical_type.as_ref();
+                    let plain_strings = Asked::plain_strings_of(logical_type, shared.has_arrow_schema);
+                    let file = (shared.options.page_version, plain_strings);
                     choose(options, file, self.physical_type, values, chunk_values, budget)?
                 }
             };

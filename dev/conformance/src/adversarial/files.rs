@@ -60,6 +60,7 @@ const LARGE: Limits = Limits {
     dictionary_bytes: 1 << 30,
     value_bytes: 1 << 30,
     footer_bytes: 1 << 30,
+    expansion: u64::MAX,
     ..Limits::DEFAULT
 };
 

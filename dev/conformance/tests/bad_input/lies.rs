@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use marquetry_base::{Budget, Bytes, ErrorKind, Limits, Machine, Step, Want};
+use marquetry_base::{Budget, Bytes, Detail, ErrorKind, Limit, Limits, Machine, Step, Want};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::craft::*;
@@ -485,6 +485,68 @@ fn long_names_of_groups_do_not_multiply() {
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error:?}");
     let peak = MEMORY.peak_usage() - before;
     assert!(peak < 512 << 20, "{peak} bytes");
+}
+
+#[test]
+fn indices_just_beyond_a_dictionary_of_wide_values() {
+    // Eleven entries of 100,000 bytes are two segments, the second of which is not full; three of 600,000 are several each.
+    for (width, entries) in [(100_000, 11), (600_000, 3)] {
+        let column = || Column::required("a", FIXED_LEN_BYTE_ARRAY).with(2, V::I32(width));
+        let bytes = vec![7; usize::try_from(width * entries).unwrap()];
+        let dictionary = Page::dictionary(entries, bytes);
+        for beyond in [entries, entries + 1] {
+            let indices = [u32::try_from(beyond).unwrap(), 0, 0];
+            let page = Page::data(3, RLE_DICTIONARY, [vec![4], packed_run(&indices, 4)].concat());
+            let file = one(column(), Chunk::new(3, [dictionary.clone(), page])).write();
+            let metadata = canonical::metadata(&file, Manner::KIND).unwrap();
+            for manner in [Manner::KIND, Manner::USUAL] {
+                let error = canonical::sums(&file, &metadata, ReadOptions::default(), manner).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{width}, {beyond}: {error:?}");
+                assert!(error.message().contains("beyond"), "{width}, {beyond}: {error:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_small_file_has_little_memory_by_default() {
+    let _alone = alone();
+    // Twenty columns, each with a dictionary of 32 MiB that is a few kilobytes in the file.
+    let dictionary = Page::dictionary(4 << 20, plain_i64(&vec![0; 4 << 20])).compressed(ZSTD);
+    let page = Page::data(3, RLE_DICTIONARY, [vec![1], repeated_run(3, 0, 1)].concat()).compressed(ZSTD);
+    let columns = (0..20).map(|number| Column::required(&format!("c{number}"), INT64));
+    let chunks = (0..20).map(|_| Chunk::new(3, [dictionary.clone(), page.clone()]).codec(ZSTD));
+    let bytes = Table::new(columns).group(3, chunks).write();
+    assert!(bytes.len() < 1 << 20, "{}", bytes.len());
+    let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
+    let allowed = ((256 + 20 * 2) << 20) + 16 * bytes.len();
+    for manner in [Manner::KIND, Manner::USUAL] {
+        let before = MEMORY.current_usage();
+        MEMORY.reset_peak_usage();
+        let error = canonical::sums(&bytes, &metadata, ReadOptions::default(), manner).unwrap_err();
+        assert_eq!(error.detail(), Some(Detail::Limit(Limit::Expansion)), "{error:?}");
+        let said = format!("is more than the limit expansion of {allowed}");
+        assert!(error.message().ends_with(&said), "{error:?}");
+        let peak = MEMORY.peak_usage() - before;
+        assert!(peak < allowed + (16 << 20), "{peak} bytes");
+    }
+    let options = ReadOptions { limits: Limits::TRUSTED, ..ReadOptions::default() };
+    assert_eq!(canonical::sums(&bytes, &metadata, options, Manner::USUAL).unwrap().0.len(), 20);
+}
+
+#[test]
+fn wide_tables_of_few_rows_are_no_lies() {
+    let read = |columns: Vec<Column>, page: &Page| {
+        let chunks: Vec<Chunk> = columns.iter().map(|_| Chunk::new(10, [page.clone()])).collect();
+        let bytes = Table::new(columns).group(10, chunks).write();
+        let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
+        canonical::sums(&bytes, &metadata, ReadOptions::default(), Manner::USUAL).unwrap().0.len()
+    };
+    let doubles = (0..2_000).map(|number| Column::optional(&format!("c{number}"), DOUBLE)).collect();
+    let page = Page::data(10, PLAIN, [prefixed(&levels(&[true; 10])), vec![0; 80]].concat());
+    assert_eq!(read(doubles, &page), 2_000);
+    let times = (0..2_000).map(|number| Column::required(&format!("c{number}"), INT96)).collect();
+    assert_eq!(read(times, &Page::data(10, PLAIN, vec![0; 120])), 2_000);
 }
 
 #[test]

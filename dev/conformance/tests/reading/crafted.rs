@@ -422,6 +422,14 @@ fn fault_cases() -> Vec<Case> {
     // ARROW-10353: a page in SNAPPY, declared not to be.
     let compressible = plain_i32(&[7; 60]);
     let v2 = Page::data_v2(60, 0, PLAIN, &[], &compressible).compressed(SNAPPY).with_own(7, V::Bool(false));
+    // The same, as long as its values: a literal of all but the last value, and a copy of the one before.
+    let mut as_long: Vec<i64> = (0..49).map(|row: i64| row.wrapping_mul(0x09e3_779b_97f4_a7c1)).collect();
+    as_long.push(as_long[48]);
+    let plain = plain_i64(&as_long);
+    let stream = [&[0x90, 0x03, 61 << 2, 0x87, 0x01], &plain[..392], &[7 << 2 | 2, 8, 0]].concat();
+    assert_eq!(stream.len(), plain.len());
+    let mut equal = Page::data_v2(50, 0, PLAIN, &[], &stream).with_own(7, V::Bool(false));
+    equal.header.set(2, V::I32(400));
     let mut without = required();
     without.element.remove(3);
     vec![
@@ -435,6 +443,14 @@ fn fault_cases() -> Vec<Case> {
             "v2-page-that-denies-its-codec",
             by("parquet-cpp version 1.5.1-SNAPSHOT", one(required(), Chunk::new(60, [v2]).codec(SNAPPY))),
             [rows_i32(&[7; 60])],
+        ),
+        case(
+            "v2-page-that-denies-its-codec-and-is-as-long",
+            by(
+                "parquet-cpp version 1.5.1-SNAPSHOT",
+                one(Column::required("a", INT64), Chunk::new(50, [equal]).codec(SNAPPY)),
+            ),
+            [rows_i64(&as_long)],
         ),
         case(
             "field-without-a-repetition",

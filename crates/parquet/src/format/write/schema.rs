@@ -45,6 +45,7 @@ pub(super) fn write_element(
             fields.i32(9, id);
         }
         if let Some(logical_type) = &node.logical_type
+            && !(node.is_older_only && converted_type.is_some())
             && !matches!(logical_type, LogicalType::Interval | LogicalType::MapKeyValue)
         {
             fields.structure(10, |fields| write_logical_type(fields, logical_type));
