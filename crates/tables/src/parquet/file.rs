@@ -47,7 +47,7 @@ impl NewParquetFile {
     ///
     /// # Errors
     ///
-    /// `Io` with [`Detail::AlreadyExists`] if something exists at `path`, unless it may be replaced; `Misuse` for
+    /// `Io` with [`AlreadyExists`](marquetry_base::Detail::AlreadyExists) if something exists at `path`, unless it may be replaced; `Misuse` for
     /// invalid options.
     pub fn new(path: impl AsRef<Path>, options: ParquetOptions) -> Result<NewParquetFile> {
         NewParquetFile::new_in(Arc::new(LocalFiles), path, options)

@@ -86,7 +86,7 @@ impl NewTextFile {
     ///
     /// # Errors
     ///
-    /// `Io` with [`Detail::AlreadyExists`] if something exists at `path`, unless it may be replaced.
+    /// `Io` with [`AlreadyExists`](marquetry_base::Detail::AlreadyExists) if something exists at `path`, unless it may be replaced.
     pub fn new(path: impl AsRef<Path>, format: Format, options: TextOutputOptions) -> Result<NewTextFile> {
         NewTextFile::new_in(Arc::new(LocalFiles), path, format, options)
     }
