@@ -439,7 +439,9 @@ impl Skim {
 
     fn check_depth_of(&self, more: usize) -> Thrift<()> {
         let is_skipped = |frame: &&Frame| match frame {
-            Frame::Struct { wanted, .. } | Frame::List { wanted, .. } => *wanted == Wanted::Nothing,
+            // Of a structure of which only its presence is needed, a reader skips everything.
+            Frame::Struct { wanted, .. } => matches!(wanted, Wanted::Nothing | Wanted::Struct([])),
+            Frame::List { wanted, .. } => *wanted == Wanted::Nothing,
             Frame::Map { .. } => true,
         };
         // What is needed is nested a few levels deep; so is everything that is not skipped.

@@ -162,3 +162,18 @@ fn long_unknown_fields_anywhere() {
     }
     assert!(compared > 10, "{compared} compared");
 }
+
+#[test]
+fn what_is_nested_too_deep_is_so_in_pieces_too() {
+    // Structures in the encryption algorithm, which is known only by a field's number; and then a type that nobody knows.
+    for depth in 55..75 {
+        let footer = [vec![0x8c; depth], vec![0x1f]].concat();
+        let bytes = end_file(b"PAR1".to_vec(), &footer);
+        let kind = canonical::metadata(&bytes, Manner::KIND).unwrap_err();
+        for manner in [Manner::ONE_BYTE, Manner::DISORDERLY, Manner::USUAL] {
+            assert_eq!(canonical::metadata(&bytes, manner).unwrap_err(), kind, "{depth}, {manner:?}");
+        }
+        let too_deep = kind.message().ends_with("structures nested too deep");
+        assert_eq!(too_deep, depth > 66, "{depth}: {kind:?}");
+    }
+}
