@@ -5,10 +5,12 @@ use std::sync::OnceLock;
 
 use marquetry_base::{Bytes, ErrorKind};
 use marquetry_conformance::canonical;
+use marquetry_conformance::craft::*;
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::Manner;
 use marquetry_parquet::batch::Layout;
 use marquetry_parquet::read::ReadOptions;
+use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::WriteOptions;
 
 use crate::others::{Outcome, by_pyarrow};
@@ -83,4 +85,28 @@ fn files_of_others_written_again() {
     );
     outcome.assert_right();
     assert!(outcome.files > 100, "{}", outcome.files);
+}
+
+#[test]
+fn annotations_are_written_as_old_as_they_were() {
+    // TIMESTAMP_MICROS, and that with its `logicalType`: DuckDB and Polars take the two for different types.
+    let of_unit = V::Struct(Struct::of([(2, V::Struct(Struct::default()))]));
+    let newer = Struct::of([(8, V::Struct(Struct::of([(1, V::Bool(true)), (2, of_unit)])))]);
+    let older = Column::required("older", INT64).with(6, V::I32(10));
+    let both = Column::required("both", INT64).with(6, V::I32(10)).with(10, V::Struct(newer));
+    let page = Page::data(3, PLAIN, plain_i64(&[1, 2, 3]));
+    let chunks = [(); 2].map(|()| Chunk::new(3, [page.clone()]));
+    let bytes = Table::new([older, both]).group(3, chunks).write();
+    let again = rewrite(&bytes, ReadOptions::default(), WriteOptions::default(), Manner::KIND).unwrap();
+    let [given, written] =
+        [&bytes, &again].map(|bytes| canonical::metadata(bytes, Manner::KIND).unwrap().schema.clone());
+    let annotated = |schema: &Schema| {
+        let nodes = schema.nodes().iter().skip(1);
+        nodes
+            .map(|node| (node.logical_type.clone(), node.converted_type, node.is_older_only))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(annotated(&written), annotated(&given));
+    assert_eq!(annotated(&written).iter().map(|node| node.2).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(annotated(&written)[0].0, annotated(&written)[1].0, "they mean the same");
 }
