@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::{Deref, Range};
 
+use crate::{Budget, Release};
+
 /// A shared slice of values. Cloning and slicing cost one reference count, never a copy.
 #[derive(Clone)]
 pub struct Buffer<T> {
@@ -64,6 +66,14 @@ impl<T> Deref for Buffer<T> {
 impl<T> AsRef<[T]> for Buffer<T> {
     fn as_ref(&self) -> &[T] {
         self
+    }
+}
+
+impl<T: Release> Release for Buffer<T> {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let Some(values) = Arc::get_mut(&mut self.values) else { return true };
+        (self.start, self.length) = (0, 0);
+        values.release(budget)
     }
 }
 
@@ -137,13 +147,6 @@ impl<T: Clone + Default> Pool<T> {
         Ok(values)
     }
 
-    /// Drops one vector and returns the bytes freed, 0 if it is still shared elsewhere. `None` when the pool is
-    /// empty.
-    pub fn pop(&mut self) -> Option<usize> {
-        let values = self.shared.pop()?;
-        Some(Arc::into_inner(values).map_or(0, |values| values.capacity().saturating_mul(size_of::<T>())))
-    }
-
     /// Shares the first `length` values of a vector from [`Pool::take`] or [`Pool::take_memory`].
     pub fn share(&mut self, values: Vec<T>, length: usize) -> Buffer<T> {
         let values = Arc::new(values);
@@ -162,6 +165,12 @@ impl<T: Clone + Default> Pool<T> {
 impl<T: Clone + Default> Default for Pool<T> {
     fn default() -> Pool<T> {
         Pool::new()
+    }
+}
+
+impl<T: Release> Release for Pool<T> {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.shared.release(budget)
     }
 }
 
@@ -228,6 +237,13 @@ impl Bitmap {
     /// All bits, in order.
     pub fn iter(&self) -> impl Iterator<Item = bool> + '_ {
         (0..self.length).map(|index| self.get(index))
+    }
+}
+
+impl Release for Bitmap {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        (self.offset, self.length) = (0, 0);
+        self.bytes.release(budget)
     }
 }
 

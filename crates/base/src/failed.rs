@@ -69,6 +69,13 @@ impl Failed {
         self.0.get_or_insert(error).clone()
     }
 
+    /// Fails a machine that is being [released](crate::Release): it cannot be used any more.
+    pub fn set_released(&mut self) {
+        if self.0.is_none() {
+            self.0 = Some(Error::misuse("a step of a machine that was released"));
+        }
+    }
+
     /// True once the machine has failed.
     #[inline]
     pub fn is_set(&self) -> bool {

@@ -7,7 +7,7 @@ use core::ops::Range;
 use bytes::Bytes;
 
 use crate::cast::{u64_of, usize_of};
-use crate::{Error, Result};
+use crate::{Budget, Error, Release, Result};
 
 /// Supplied bytes of one object, kept by reference in segments that do not overlap.
 ///
@@ -192,6 +192,13 @@ impl Input {
     /// Bytes held.
     pub fn held(&self) -> u64 {
         self.held
+    }
+}
+
+impl Release for Input {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        (self.runs, self.held) = (BTreeMap::new(), 0);
+        self.segments.release(budget)
     }
 }
 

@@ -58,7 +58,7 @@ impl<T> Segmented<T> {
         self.segments.push(segment);
     }
 
-    /// Removes the last value, so that a long list can be dropped in slices.
+    /// Removes the last value.
     pub fn pop(&mut self) -> Option<T> {
         let last = self.segments.last_mut()?;
         let value = last.pop()?;
@@ -67,6 +67,17 @@ impl<T> Segmented<T> {
         }
         self.length -= 1;
         Some(value)
+    }
+
+    /// Drops the last segment and returns its bytes; at the end, the list of segments.
+    pub(crate) fn pop_segment(&mut self) -> Option<usize> {
+        if let Some(last) = self.segments.pop() {
+            self.length -= last.len();
+            return Some(last.capacity() * size_of::<T>());
+        }
+        let held = self.segments.capacity() * size_of::<Vec<T>>();
+        self.segments = Vec::new();
+        (held > 0).then_some(held)
     }
 
     /// The value at `index`, if there is one.

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Bytes, Error, Price, Result, Segmented};
+use marquetry_base::{Budget, Bytes, Error, Price, RELEASE_PRICE, Release, Result, Segmented, release_all};
 
 /// Bytes that are copied, filled or checked at a time.
 pub(crate) const SLICE_BYTES: usize = 64 << 10;
@@ -15,8 +15,16 @@ pub(crate) const ROOM_SLICE_BYTES: usize = 32 << 10;
 pub(crate) const COPY_PRICE: Price = Price::per_kib(150);
 /// The price of filling memory that was never used: the system provides it page by page.
 pub(crate) const ROOM_PRICE: Price = Price::per_kib(450);
-/// The price of releasing memory: the system takes it back page by page.
-pub(crate) const RELEASE_PRICE: Price = Price { kib: 64, kilovalue: 100 << 10 };
+
+/// The most bytes that are released at a time in a step that does something else, too: a window, an array's part.
+const RELEASE_BYTES_MAX: usize = 1 << 20;
+
+/// Releases something in such a step. If the budget does not pay for it any more, the next step does it: so steps are
+/// not longer than their budgets by a slice of this, too. (True once nothing is left.)
+pub(crate) fn release_in_step(thing: &mut dyn Release, budget: &mut Budget<'_>) -> bool {
+    let is_paid_for = budget.spent() == 0 || budget.bytes_left(RELEASE_PRICE) >= RELEASE_BYTES_MAX;
+    is_paid_for && thing.release(budget)
+}
 
 /// Bytes, and room for more. If no room is left, everything is moved to larger memory: a slice at a time, so that no
 /// single step depends on sizes in the file.
@@ -133,6 +141,13 @@ impl Growing {
     }
 }
 
+impl Release for Growing {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.filled = 0;
+        release_all(&mut [&mut self.memory, &mut self.larger], budget)
+    }
+}
+
 /// Bytes that will be joined into one piece, however many there are: they are kept in the pieces in which they arrive,
 /// and joined when all have arrived. Memory for them is allocated once, and each piece is released as soon as it is
 /// copied: nothing large is freed at once.
@@ -222,6 +237,12 @@ impl Joining {
     }
 }
 
+impl Release for Joining {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.pieces, &mut self.small, &mut self.whole], budget)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_put_together_in_slices_and_let_go_of() {
+    fn pieces_are_joined_in_slices_and_released() {
         for pieces in [
             &[0][..],
             &[7],

@@ -246,7 +246,7 @@ fn offset_index(ours: &OffsetIndex, theirs: &OffsetIndexMetaData) -> Result<(), 
     let their_pages =
         their_pages.map(|page| (page.offset, i64::from(page.compressed_page_size), page.first_row_index));
     same("places of pages", pages.collect::<Vec<_>>(), their_pages.collect())?;
-    let counts = |counts: &Vec<u64>| counts.iter().copied().map(signed).collect::<Vec<i64>>();
+    let counts = |counts: &Segmented<u64>| counts.iter().copied().map(signed).collect::<Vec<i64>>();
     let unencoded = ours.unencoded_byte_array_data_bytes.as_ref().map(counts);
     same("unencoded bytes of pages", unencoded.as_ref(), theirs.unencoded_byte_array_data_bytes())
 }
@@ -262,7 +262,7 @@ fn column_index(ours: &ColumnIndex, theirs: &ColumnIndexMetaData) -> Result<(), 
     let known = |counts: Option<&Vec<i64>>| {
         counts.filter(|counts| !counts.is_empty() && counts.iter().all(|&count| count >= 0)).cloned()
     };
-    let counts = |counts: &Option<Vec<u64>>| {
+    let counts = |counts: &Option<Segmented<u64>>| {
         counts.as_ref().map(|it| it.iter().copied().map(signed).collect::<Vec<i64>>())
     };
     same("nulls of pages", counts(&ours.null_counts), known(theirs.null_counts()))?;
@@ -275,14 +275,13 @@ fn column_index(ours: &ColumnIndex, theirs: &ColumnIndexMetaData) -> Result<(), 
         }
         let bounds = (Some(ours.min_values.get(page).to_vec()), Some(ours.max_values.get(page).to_vec()));
         same("bounds", bounds, page_bounds(theirs, page)).map_err(here)?;
-        let levels = |levels: Vec<u64>| levels.into_iter().map(signed).collect::<Vec<i64>>();
         let their_levels = |levels: Option<&[i64]>| levels.map(<[i64]>::to_vec).unwrap_or_default();
         let (definition, repetition) = (ours.definition_levels(page), ours.repetition_levels(page));
         let (their_definition, their_repetition) =
             (theirs.definition_level_histogram(page), theirs.repetition_level_histogram(page));
-        same("definition levels", levels(definition.to_vec()), their_levels(their_definition))
+        same("definition levels", definition.map(signed).collect(), their_levels(their_definition))
             .map_err(here)?;
-        same("repetition levels", levels(repetition.to_vec()), their_levels(their_repetition))
+        same("repetition levels", repetition.map(signed).collect(), their_levels(their_repetition))
             .map_err(here)?;
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Error, ErrorKind, Machine, Object, Priority, Result, Step, Want};
+use marquetry_base::{Budget, Error, ErrorKind, Machine, Object, Priority, Release, Result, Step, Want};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::adversarial::{self, Adversary, Expected, Scale, ValueOf};
 use marquetry_conformance::canonical::with_bytes;
@@ -288,7 +288,7 @@ fn all_at_a_small_scale_timed() {
     }
 }
 
-/// What a reader held is given back in its steps, not when it is dropped: pages, dictionaries, columns.
+/// What a reader held is released in its steps, not when it is dropped: pages, dictionaries, columns.
 #[test]
 fn a_reader_that_is_done_holds_little() {
     let _alone = alone();
@@ -309,7 +309,7 @@ fn a_reader_that_is_done_holds_little() {
 }
 
 #[test]
-fn metadata_can_be_let_go_of_in_steps() {
+fn metadata_is_released_in_steps() {
     let _alone = alone();
     let file = adversarial::make("footer/columns", &Scale::SMALL).unwrap();
     let before = MEMORY.current_usage();
@@ -321,8 +321,8 @@ fn metadata_can_be_let_go_of_in_steps() {
     let held = MEMORY.current_usage() - before;
     for calls in 1.. {
         let mut budget = Budget::default();
-        let is_gone = metadata.let_go(&mut budget);
-        assert!(budget.spent() <= Budget::DEFAULT_UNITS + 1000);
+        let is_gone = metadata.release(&mut budget);
+        assert!(budget.spent() <= Budget::DEFAULT_UNITS);
         if is_gone {
             assert!(calls > 10, "{calls} calls");
             break;

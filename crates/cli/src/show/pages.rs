@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use marquetry::base::Segmented;
 use marquetry::base::cast::usize_of_u32;
 use marquetry::parquet::bloom;
 use marquetry::parquet::format::{BoundaryOrder, PageHeader, PageKind, Statistics};
@@ -226,7 +227,8 @@ impl<'a> Page<'a> {
         let group = &file.metadata().row_groups[row_group];
         let index = index.and_then(|index| {
             let pages = &index.offset_index.pages;
-            Some((index, pages.binary_search_by_key(&info.offset, |page| page.offset).ok()?))
+            let at = pages.partition_point(|page| page.offset < info.offset);
+            pages.get(at).filter(|page| page.offset == info.offset).map(|_| (index, at))
         });
         let rows = index.and_then(|(index, page)| index.offset_index.rows(page, group.rows));
         let first_row = index.map(|(index, page)| index.offset_index.pages[page].first_row);
@@ -287,7 +289,7 @@ impl<'a> Page<'a> {
 
 /// What the page index says of a page. `min` and `max` are what can be trusted; the bytes are there in any case.
 #[derive(Serialize)]
-struct IndexJson<'a> {
+struct IndexJson {
     compressed_bytes: u32,
     unencoded_byte_array_data_bytes: Option<u64>,
     /// The rest is the column index's.
@@ -298,19 +300,19 @@ struct IndexJson<'a> {
     max_value_hex: Option<String>,
     null_count: Option<u64>,
     nan_count: Option<u64>,
-    repetition_level_histogram: &'a [u64],
-    definition_level_histogram: &'a [u64],
+    repetition_level_histogram: Vec<u64>,
+    definition_level_histogram: Vec<u64>,
     /// Of all pages of the row group.
     boundary_order: Option<String>,
 }
 
-impl<'a> IndexJson<'a> {
-    fn of(page: &'a Page<'_>) -> Option<IndexJson<'a>> {
+impl IndexJson {
+    fn of(page: &Page<'_>) -> Option<IndexJson> {
         let (index, number) = page.index?;
         let known = page.of_index().unwrap_or_default();
         let offsets = &index.offset_index;
         let column = index.column_index.as_ref();
-        let count = |counts: Option<&Vec<u64>>| counts?.get(number).copied();
+        let count = |counts: Option<&Segmented<u64>>| counts?.get(number).copied();
         Some(IndexJson {
             compressed_bytes: offsets.pages[number].compressed_bytes,
             unencoded_byte_array_data_bytes: count(offsets.unencoded_byte_array_data_bytes.as_ref()),
@@ -321,8 +323,10 @@ impl<'a> IndexJson<'a> {
             max_value_hex: column.map(|it| to_hex(it.max_values.get(number))),
             null_count: count(column.and_then(|it| it.null_counts.as_ref())),
             nan_count: count(column.and_then(|it| it.nan_counts.as_ref())),
-            repetition_level_histogram: column.map_or(&[], |it| it.repetition_levels(number)),
-            definition_level_histogram: column.map_or(&[], |it| it.definition_levels(number)),
+            repetition_level_histogram: column
+                .map_or_else(Vec::new, |it| it.repetition_levels(number).collect()),
+            definition_level_histogram: column
+                .map_or_else(Vec::new, |it| it.definition_levels(number).collect()),
             boundary_order: column.map(|it| match it.boundary_order {
                 BoundaryOrder::Unordered => "unordered".to_string(),
                 BoundaryOrder::Ascending => "ascending".to_string(),
@@ -356,7 +360,7 @@ struct PageJson<'a> {
     uncompressed_bytes: u32,
     crc: Option<u32>,
     statistics: Option<StatisticsJson>,
-    index: Option<IndexJson<'a>>,
+    index: Option<IndexJson>,
 }
 
 impl<'a> PageJson<'a> {

@@ -6,7 +6,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use marquetry_base::{Bitmap, Buffer};
+use marquetry_base::{Bitmap, Budget, Buffer, Release, release_all};
 
 use super::Values;
 
@@ -36,4 +36,22 @@ pub enum ArrayKind {
     List(Buffer<i32>, Box<Array>),
     /// `offsets[i]..offsets[i + 1]` are the keys, and the values if there are any, of slot `i`.
     Map(Buffer<i32>, Box<Array>, Option<Box<Array>>),
+}
+
+impl Release for Array {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        (self.length, self.nulls) = (0, 0);
+        release_all(&mut [&mut self.validity, &mut self.kind], budget)
+    }
+}
+
+impl Release for ArrayKind {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        match self {
+            ArrayKind::Values(values) => values.release(budget),
+            ArrayKind::Struct(fields) => fields.release(budget),
+            ArrayKind::List(offsets, elements) => release_all(&mut [offsets, elements], budget),
+            ArrayKind::Map(offsets, keys, values) => release_all(&mut [offsets, keys, values], budget),
+        }
+    }
 }

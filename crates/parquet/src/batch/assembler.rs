@@ -12,7 +12,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Error, Failed, Limits, Price, Result};
+use marquetry_base::{Budget, Error, Failed, Limits, Price, Release, Result, release_all};
 
 use super::{Array, ArrayKind};
 use super::{Batch, ColumnBatch};
@@ -206,6 +206,15 @@ impl Assembler {
             arrays.push(Array { node: field.node, length, nulls, validity, kind });
         }
         arrays.pop().ok_or_else(gone)
+    }
+}
+
+/// For an assembler that is no longer wanted, or has failed.
+impl Release for Assembler {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.failed.set_released();
+        let Assembler { made, task, memory, scratch, .. } = self;
+        release_all(&mut [made, task, memory, scratch], budget)
     }
 }
 

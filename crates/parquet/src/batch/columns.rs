@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{Bitmap, Buffer, Error, Result};
+use marquetry_base::{Bitmap, Budget, Buffer, Error, Release, Result, release_all};
 use marquetry_kernels::levels as kernel;
 
 use super::Values;
@@ -72,6 +72,13 @@ impl Batch {
     }
 }
 
+impl Release for Batch {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.rows = 0;
+        self.columns.release(budget)
+    }
+}
+
 /// One column's part of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnBatch {
@@ -116,6 +123,19 @@ pub enum Layout {
     Spaced,
     /// Only the values that are not null, in order. This is the file's layout.
     Dense,
+}
+
+impl Release for ColumnBatch {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        (self.rows, self.nulls) = (0, 0);
+        release_all(&mut [&mut self.validity, &mut self.values, &mut self.levels], budget)
+    }
+}
+
+impl Release for Levels {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.definition, &mut self.repetition], budget)
+    }
 }
 
 impl ColumnBatch {

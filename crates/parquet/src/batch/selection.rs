@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{Bitmap, Budget, Error, Result, Segmented};
+use marquetry_base::{Bitmap, Budget, Error, Release, Result, Segmented};
 use marquetry_kernels::bits;
 
 /// Rows of a block. Ranges of a block are pairs of `u16`.
@@ -93,6 +93,23 @@ pub enum Combine {
     Intersection,
     /// Rows of the first that the second does not have.
     Difference,
+}
+
+impl Release for RowSelection {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        (self.rows, self.end) = (0, 0);
+        self.blocks.release(budget)
+    }
+}
+
+impl Release for Block {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        match &mut self.rows {
+            Rows::All(_) => true,
+            Rows::Ranges(ranges) => ranges.release(budget),
+            Rows::Bits(bits) => core::mem::take(bits).into_vec().release(budget),
+        }
+    }
 }
 
 impl RowSelection {

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{Bitmap, Buffer, Bytes};
+use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Release, release_all};
 
 /// Values of one physical type.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,6 +136,12 @@ impl ByteArrays {
     }
 }
 
+impl Release for ByteArrays {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.views, &mut self.buffers], budget)
+    }
+}
+
 impl PartialEq for ByteArrays {
     fn eq(&self, other: &ByteArrays) -> bool {
         self.len() == other.len() && self.iter().eq(other.iter())
@@ -191,6 +197,13 @@ impl FixedBytes {
             values: range.len(),
             bytes: self.bytes.slice(range.start * self.width..range.end * self.width),
         }
+    }
+}
+
+impl Release for FixedBytes {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.values = 0;
+        self.bytes.release(budget)
     }
 }
 
@@ -253,6 +266,21 @@ impl Values {
             Values::Dictionary(indices, values) => {
                 Values::Dictionary(indices.slice(range), Arc::clone(values))
             }
+        }
+    }
+}
+
+impl Release for Values {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        match self {
+            Values::Boolean(bits) => bits.release(budget),
+            Values::Int32(values) => values.release(budget),
+            Values::Int64(values) => values.release(budget),
+            Values::Float(values) => values.release(budget),
+            Values::Double(values) => values.release(budget),
+            Values::ByteArray(values) => values.release(budget),
+            Values::Int96(values) | Values::FixedLenByteArray(values) => values.release(budget),
+            Values::Dictionary(indices, values) => release_all(&mut [indices, values], budget),
         }
     }
 }

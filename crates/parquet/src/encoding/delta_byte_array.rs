@@ -6,7 +6,7 @@ pub(crate) mod encode;
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Bytes, Error, Limit, Result};
+use marquetry_base::{Budget, Bytes, Error, Limit, Release, Result};
 use marquetry_kernels::{strings, utf8};
 
 use super::delta::{Delta, StreamEnd};
@@ -208,6 +208,15 @@ pub(crate) enum Value {
     Short(Vec<u8>),
     /// A value of more than [`BUILT_BYTES`], which its user shares.
     Long(Bytes),
+}
+
+impl Release for Value {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        match self {
+            Value::Short(value) => value.release(budget),
+            Value::Long(value) => value.release(budget),
+        }
+    }
 }
 
 /// A long value, while it is being built.

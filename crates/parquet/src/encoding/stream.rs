@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Bytes, Error, Result};
+use marquetry_base::{Budget, Bytes, Error, Release, Result, release_all};
 
 use crate::growing::Joining;
 
@@ -42,13 +42,6 @@ impl Segments {
         }
     }
 
-    /// Releases the last piece and returns its number of bytes.
-    pub(crate) fn pop(&mut self) -> Option<usize> {
-        let (start, bytes) = self.parts.pop()?;
-        self.length = start;
-        Some(bytes.len())
-    }
-
     /// A stream of all the bytes.
     pub(crate) fn into_stream(mut self) -> Stream {
         if self.parts.len() <= 1 {
@@ -67,6 +60,14 @@ impl Segments {
             }
             _ => Bytes::new(),
         }
+    }
+}
+
+impl Release for Segments {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let is_done = self.parts.release(budget);
+        self.length = self.parts.last().map_or(0, |(start, bytes)| start + bytes.len());
+        is_done
     }
 }
 
@@ -94,6 +95,18 @@ enum Rest {
     Coming,
     /// In segments; the stream ends at this position.
     Held(usize, Arc<Segments>),
+}
+
+impl Release for Stream {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        (self.at, self.behind) = (0, 0);
+        let (mut none, chunk, joint) = ((), &mut self.chunk, &mut self.joint);
+        let rest: &mut dyn Release = match &mut self.rest {
+            Rest::Coming => &mut none,
+            Rest::Held(_, segments) => segments,
+        };
+        release_all(&mut [chunk, joint, rest], budget)
+    }
 }
 
 impl From<Bytes> for Stream {

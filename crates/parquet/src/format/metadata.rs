@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use marquetry_base::{Budget, Bytes, Codec, Segmented};
+use marquetry_base::{Budget, Bytes, Codec, Release, Segmented, release_all};
 
 use super::{GeospatialStatistics, SizeStatistics};
 use crate::schema::Schema;
@@ -35,9 +35,6 @@ pub struct FileMetaData {
     pub footer_bytes: u64,
 }
 
-/// The cost of releasing a row group, a column chunk, or a field.
-const LET_GO_UNITS: u64 = 500;
-
 impl FileMetaData {
     /// The file's length in bytes: its footer is the end.
     pub fn file_bytes(&self) -> u64 {
@@ -45,26 +42,12 @@ impl FileMetaData {
         const TAIL_BYTES: u64 = 8;
         self.footer_start.saturating_add(self.footer_bytes).saturating_add(TAIL_BYTES)
     }
+}
 
-    /// Releases as much as the budget pays for; true once nothing is left. Dropping the metadata of a hundred
-    /// thousand columns, or of a million row groups, takes tens of milliseconds; a host that must not stall calls
-    /// this until it returns true.
-    pub fn let_go(&mut self, budget: &mut Budget<'_>) -> bool {
-        while self.pop() {
-            budget.charge_units(LET_GO_UNITS);
-            if budget.is_spent() {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Releases something small. False if nothing is left.
-    fn pop(&mut self) -> bool {
-        if let Some(group) = self.row_groups.last_mut() {
-            return group.columns.pop().is_some() || self.row_groups.pop().is_some();
-        }
-        self.key_values.pop().is_some() || self.schema.pop() || self.column_orders.pop().is_some()
+impl Release for FileMetaData {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let FileMetaData { row_groups, key_values, schema, column_orders, created_by, .. } = self;
+        release_all(&mut [row_groups, key_values, schema, column_orders, created_by], budget)
     }
 }
 
@@ -87,6 +70,12 @@ pub struct RowGroup {
     pub compressed_bytes: Option<u64>,
     /// The group's number in the file, if the writer stored it; not used.
     pub ordinal: Option<i16>,
+}
+
+impl Release for RowGroup {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.columns, &mut self.sorting_columns], budget)
+    }
 }
 
 /// One leaf's data in one row group (`ColumnChunk` and `ColumnMetaData`).
@@ -144,6 +133,21 @@ impl ColumnChunk {
     }
 }
 
+impl Release for ColumnChunk {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let parts: &mut [&mut dyn Release] = &mut [
+            &mut self.file_path,
+            &mut self.encodings,
+            &mut self.encoding_stats,
+            &mut self.key_values,
+            &mut self.statistics,
+            &mut self.size_statistics,
+            &mut self.geospatial_statistics,
+        ];
+        release_all(parts, budget)
+    }
+}
+
 /// Bounds and counts of a column chunk or page (`Statistics`).
 ///
 /// Bounds are PLAIN-encoded values, without a length for BYTE_ARRAY. Long ones share the bytes that the host
@@ -170,6 +174,13 @@ pub struct Statistics {
     pub is_max_value_exact: Option<bool>,
 }
 
+impl Release for Statistics {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let Statistics { min_value, max_value, deprecated_min, deprecated_max, .. } = self;
+        release_all(&mut [min_value, max_value, deprecated_min, deprecated_max], budget)
+    }
+}
+
 /// A key and a value (`KeyValue`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyValue {
@@ -178,6 +189,12 @@ pub struct KeyValue {
     /// The value, if any. The format says text, but some writers store bytes, so it is bytes here. Long values share
     /// the bytes that the host supplied, if they arrived in one piece.
     pub value: Option<Bytes>,
+}
+
+impl Release for KeyValue {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.key, &mut self.value], budget)
+    }
 }
 
 /// A column that a row group is sorted by (`SortingColumn`).
@@ -342,3 +359,8 @@ impl fmt::Display for Encoding {
         })
     }
 }
+
+impl Release for SortingColumn {}
+impl Release for PageEncodingStats {}
+impl Release for ColumnOrder {}
+impl Release for Encoding {}

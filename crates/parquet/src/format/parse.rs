@@ -6,7 +6,9 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{Budget, Bytes, Error, Input, Limit, Limits, Price, Result, Segmented};
+use marquetry_base::{
+    Budget, Bytes, Error, Input, Limit, Limits, Price, Release, Result, Segmented, release_all,
+};
 
 use super::{
     ColumnChunk, ColumnOrder, Compression, Encoding, EncryptionAlgorithm, FileMetaData, KeyValue,
@@ -144,6 +146,22 @@ pub(super) const STATISTICS_FIELDS: Fields = &[
     (8, Wanted::Scalar),
     (9, Wanted::Scalar),
 ];
+
+impl Release for FooterParser {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let parts: &mut [&mut dyn Release] = &mut [
+            &mut self.piece,
+            &mut self.skim,
+            &mut self.building,
+            &mut self.schema,
+            &mut self.row_groups,
+            &mut self.key_values,
+            &mut self.created_by,
+            &mut self.column_orders,
+        ];
+        release_all(parts, budget)
+    }
+}
 
 impl FooterParser {
     /// A parser of a footer that is at `range` in the file.

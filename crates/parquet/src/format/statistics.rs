@@ -3,6 +3,8 @@
 use crate::thrift::{Fields, Kind, Reader, Thrift, Wanted};
 use alloc::vec::Vec;
 
+use marquetry_base::{Budget, Release, release_all};
+
 /// For estimating how much memory a chunk's values take, and how full its lists and structs are (`SizeStatistics`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SizeStatistics {
@@ -24,6 +26,19 @@ pub struct GeospatialStatistics {
     /// The ISO WKB codes of all types in the chunk, such as 1 for a point and 1001 for a point with Z. Empty if
     /// unknown.
     pub geospatial_types: Vec<i32>,
+}
+
+impl Release for SizeStatistics {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let SizeStatistics { repetition_level_histogram, definition_level_histogram, .. } = self;
+        release_all(&mut [repetition_level_histogram, definition_level_histogram], budget)
+    }
+}
+
+impl Release for GeospatialStatistics {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.geospatial_types.release(budget)
+    }
 }
 
 /// The smallest and largest coordinates (`BoundingBox`).

@@ -5,6 +5,7 @@
 
 use core::cmp::Ordering;
 
+use marquetry_base::Segmented;
 use marquetry_base::cast::usize_of_u32;
 
 use super::Order;
@@ -142,7 +143,7 @@ impl LeafOrder {
 
     /// What a column index says about a page, without the number of entries.
     pub fn of_page<'a>(&self, index: &'a ColumnIndex, page: usize) -> Known<'a> {
-        let count = |counts: &Option<alloc::vec::Vec<u64>>| counts.as_ref()?.get(page).copied();
+        let count = |counts: &Option<Segmented<u64>>| counts.as_ref()?.get(page).copied();
         let known = self.counted(Known {
             nulls: count(&index.null_counts),
             nans: count(&index.nan_counts),

@@ -8,7 +8,7 @@ use alloc::format;
 use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of, usize_of_u32};
-use marquetry_base::{Error, Result};
+use marquetry_base::{Budget, Error, Release, Result, release_all};
 
 use self::packed::Packed;
 use self::unpacking::{Unpacked, Unpacking};
@@ -61,6 +61,17 @@ enum Last {
 struct Long {
     pieces: Joining,
     goal: usize,
+}
+
+impl Release for Body {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let mut none = ();
+        let long: &mut dyn Release = match &mut self.last {
+            Last::Long(long) => &mut long.pieces,
+            Last::Supplied | Last::Kept => &mut none,
+        };
+        release_all(&mut [&mut self.unpacking, long], budget)
+    }
 }
 
 impl Body {

@@ -6,14 +6,14 @@ use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Bitmap, Budget, Bytes, Error, Result};
+use marquetry_base::{Bitmap, Budget, Bytes, Error, Release, Result, release_all};
 use marquetry_kernels::{Plain, bits, gather, spread};
 
 use super::dictionary::{Entries, Segmented, Segments};
 use crate::batch::store::{ARRAY_BYTES_MAX, Store, disagree, rows_max, value_bytes};
 use crate::batch::{ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use crate::encoding::hybrid::{Hybrid, beyond_dictionary};
-use crate::growing::{RELEASE_PRICE, SLICE_BYTES};
+use crate::growing::SLICE_BYTES;
 use crate::schema::PhysicalType;
 
 /// Bytes of pages that a batch of one column may hold. Beyond it the batch ends early, so that huge values make small
@@ -152,6 +152,26 @@ impl Buffers {
             None => {}
         }
         Arc::new(shared)
+    }
+}
+
+impl Release for Buffers {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.bytes = 0;
+        release_all(&mut [&mut self.shared, &mut self.built], budget)
+    }
+}
+
+impl Release for Output {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        match self {
+            Output::Boolean(store) | Output::Fixed(_, store) => store.release(budget),
+            Output::Int32(store) => store.release(budget),
+            Output::Int64(store) => store.release(budget),
+            Output::Float(store) => store.release(budget),
+            Output::Double(store) => store.release(budget),
+            Output::ByteArray(store, buffers) => release_all(&mut [store, buffers], budget),
+        }
     }
 }
 
@@ -493,27 +513,6 @@ impl Builder {
         values + self.validity.held() + self.indices.held() + self.definition.held() + self.repetition.held()
     }
 
-    /// Releases all memory, once all is read. True once none of it is left.
-    pub(super) fn let_go(&mut self, budget: &mut Budget<'_>) -> bool {
-        let values = match &mut self.output {
-            Output::Boolean(store) | Output::Fixed(_, store) => store.let_go(budget),
-            Output::Int32(store) => store.let_go(budget),
-            Output::Int64(store) => store.let_go(budget),
-            Output::Float(store) => store.let_go(budget),
-            Output::Double(store) => store.let_go(budget),
-            Output::ByteArray(store, buffers) => {
-                budget.charge(RELEASE_PRICE, buffers.held(), buffers.shared.len());
-                *buffers = Buffers::default();
-                store.let_go(budget)
-            }
-        };
-        values
-            && self.validity.let_go(budget)
-            && self.indices.let_go(budget)
-            && self.definition.let_go(budget)
-            && self.repetition.let_go(budget)
-    }
-
     /// Lets views of a dictionary of so many buffers into the batch. False when the batch must end first.
     pub(super) fn admits_dictionary(&mut self, buffers: usize) -> bool {
         match &mut self.output {
@@ -585,6 +584,13 @@ impl Builder {
                 Values::ByteArray(ByteArrays::new(store.share(length)?, buffers))
             }
         })
+    }
+}
+
+impl Release for Builder {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let Builder { output, validity, indices, definition, repetition, .. } = self;
+        release_all(&mut [output, validity, indices, definition, repetition], budget)
     }
 }
 

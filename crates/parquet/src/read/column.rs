@@ -8,7 +8,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use marquetry_base::{Budget, Demand, Error, Input, Limit, Limits, Object, Pool, Price, Priority, Result};
+use marquetry_base::{
+    Budget, Bytes, Demand, Error, Input, Limit, Limits, Object, Pool, Price, Priority, Release, Result,
+    release_all,
+};
 use marquetry_kernels::levels;
 
 use super::ReadOptions;
@@ -30,7 +33,6 @@ use crate::encoding::plain::Accept;
 use crate::encoding::stream::Stream;
 use crate::format::{ColumnChunk, Encoding, FileMetaData, PageKind};
 use crate::going::{Going, done};
-use crate::growing::RELEASE_PRICE;
 use crate::growing::ROOM_PRICE;
 use crate::schema::PhysicalType;
 
@@ -58,6 +60,8 @@ const FIXED_KEEP_PRICE: Price = Price { kib: 150, kilovalue: 6000 };
 /// Levels that are looked at at a time where a batch of a nested leaf is cut, and their price.
 const CUT_ENTRIES: usize = 32 << 10;
 const CUT_PRICE: Price = Price::per_kilovalue(150);
+/// Bytes of a chunk that is released in slices: more than a window has, for a value that is longer.
+const LARGE_CHUNK_BYTES: usize = 1 << 20;
 
 /// Reads one leaf, row group after row group.
 pub(super) struct ColumnReader {
@@ -75,8 +79,10 @@ pub(super) struct ColumnReader {
     last_value: Value,
     builder: Builder,
     bodies: Pool<u8>,
-    /// What is done with, and not given back yet.
+    /// What is done with, and not released yet.
     released: Box<Released>,
+    /// The page's chunk, if it is large: what is dropped with the page's decoder is then not the last that holds it.
+    large: Bytes,
     spare: Spare,
 }
 
@@ -140,6 +146,12 @@ struct DictionaryPage {
     body_bytes: usize,
 }
 
+impl Release for DictionaryPage {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.decoder, &mut self.body], budget)
+    }
+}
+
 impl DictionaryPage {
     /// Bytes held.
     fn held(&self) -> usize {
@@ -161,6 +173,33 @@ impl DictionaryPage {
                 }
             }
         }
+    }
+}
+
+/// At the end, or in the middle: it cannot be used any more.
+impl Release for ColumnReader {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        if let Expects::Values(_) = self.expects {
+            self.close();
+        }
+        self.released.chunk(core::mem::take(&mut self.large));
+        self.release_dictionary();
+        let mut none = ();
+        let page: &mut dyn Release = match &mut self.expects {
+            Expects::Page | Expects::Values(_) => &mut none,
+            Expects::Levels(opening) => opening,
+            Expects::Entries(page) => page,
+        };
+        let parts: &mut [&mut dyn Release] = &mut [
+            page,
+            &mut self.pages,
+            &mut self.released,
+            &mut self.spare.batch,
+            &mut self.last_value,
+            &mut self.bodies,
+            &mut self.builder,
+        ];
+        release_all(parts, budget)
     }
 }
 
@@ -211,6 +250,7 @@ impl ColumnReader {
             ),
             bodies: Pool::new(),
             released: Box::default(),
+            large: Bytes::new(),
             spare: Spare::default(),
         })
     }
@@ -232,7 +272,7 @@ impl ColumnReader {
         self.chunk = Chunk { row_group, rows, rows_left: rows, entries_left: chunk.values };
         self.selected = selected.map(Box::new);
         self.close();
-        self.last_value = Value::default();
+        self.set_last_value(Value::default());
         self.release_dictionary();
         (self.spare.batch, self.spare.bytes) = (None, 0);
         if let Some(nested) = &mut self.nested {
@@ -406,6 +446,11 @@ impl ColumnReader {
         } else if !stream.gather(work.budget)? {
             return Ok(Going::Yield);
         }
+        let (chunk, _) = stream.chunk();
+        if chunk.len() > LARGE_CHUNK_BYTES || !self.large.is_empty() {
+            let large = if chunk.len() > LARGE_CHUNK_BYTES { chunk.clone() } else { Bytes::new() };
+            self.released.chunk(core::mem::replace(&mut self.large, large));
+        }
         Ok(if work.budget.is_spent() { Going::Yield } else { Going::Done(()) })
     }
 
@@ -435,13 +480,22 @@ impl ColumnReader {
 
     /// Releases a page whose entries are all decoded.
     fn close(&mut self) {
+        self.released.chunk(core::mem::take(&mut self.large));
         let Expects::Values(page) = core::mem::replace(&mut self.expects, Expects::Page) else { return };
         let DataPage { values, segments, .. } = *page;
         segments.into_iter().flatten().for_each(|segments| self.released.page(segments));
-        if let ValueDecoder::DeltaByteArray(delta) = values
-            && self.column.prefixes_go_on
-        {
-            self.last_value = delta.into_last();
+        if let ValueDecoder::DeltaByteArray(delta) = values {
+            self.set_last_value(delta.into_last());
+            if !self.column.prefixes_go_on {
+                self.set_last_value(Value::default());
+            }
+        }
+    }
+
+    /// Keeps the last value of a page, and releases the one before.
+    fn set_last_value(&mut self, value: Value) {
+        if let Value::Long(before) = core::mem::replace(&mut self.last_value, value) {
+            self.released.chunk(before);
         }
     }
 
@@ -449,21 +503,6 @@ impl ColumnReader {
         if let Some(entries) = self.dictionary.take() {
             self.released.dictionary(entries);
         }
-    }
-
-    /// Releases large memory, once all is read. True once none of it is left.
-    pub(super) fn let_go(&mut self, budget: &mut Budget<'_>) -> bool {
-        self.release_dictionary();
-        if !self.released.step(budget) {
-            return false;
-        }
-        while let Some(bytes) = self.bodies.pop() {
-            budget.charge(RELEASE_PRICE, bytes, 1);
-            if budget.is_spent() {
-                return false;
-            }
-        }
-        self.builder.let_go(budget)
     }
 
     /// Takes in a page: a dictionary or data.
@@ -534,6 +573,7 @@ impl ColumnReader {
 
     /// Takes in the entries of a dictionary that is decoded.
     fn end_dictionary(&mut self) {
+        self.released.chunk(core::mem::take(&mut self.large));
         if let Expects::Entries(page) = core::mem::replace(&mut self.expects, Expects::Page) {
             self.dictionary = Some(page.decoder.finish(self.column.physical_type));
         }

@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::usize_of_u32;
-use marquetry_base::{Budget, Bytes, Detail, Error, Limit, Limits, Price, Result};
+use marquetry_base::{Budget, Bytes, Detail, Error, Limit, Limits, Price, Release, Result, release_all};
 use marquetry_kernels::{Plain, plain, strings, utf8};
 
 use crate::batch::store::{ARRAY_BYTES_MAX, value_bytes};
@@ -104,18 +104,6 @@ impl Entries {
         }
     }
 
-    /// Releases part of a dictionary before it is dropped, and returns its bytes. `None` if the rest is small, or shared.
-    pub(super) fn pop(&mut self) -> Option<usize> {
-        fn pop<T>(segments: &mut Vec<Vec<T>>) -> Option<usize> {
-            segments.pop().map(|segment| segment.capacity() * size_of::<T>())
-        }
-        let Entries::Segmented(segmented) = self else { return None };
-        each!(&mut segmented.segments, segments => pop(segments)).or_else(|| {
-            let buffer = Arc::get_mut(&mut segmented.buffers)?.pop()?;
-            Some(buffer.len())
-        })
-    }
-
     /// The buffers that views point into.
     pub(super) fn buffers(&self) -> Option<&Arc<Vec<Bytes>>> {
         match self {
@@ -179,6 +167,23 @@ impl Entries {
             Entries::Segmented(segmented) => segmented.segments.held(),
         };
         values + strings
+    }
+}
+
+impl Release for Entries {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        match self {
+            Entries::Whole(values) => values.release(budget),
+            Entries::Segmented(segmented) => {
+                release_all(&mut [&mut segmented.segments, &mut segmented.buffers], budget)
+            }
+        }
+    }
+}
+
+impl Release for Segments {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        each!(self, segments => segments.release(budget))
     }
 }
 
@@ -263,6 +268,12 @@ pub(super) enum Decoded {
     Some,
     /// What the chunk has: the page is wanted from `at` on, `bytes` at least in one piece.
     Chunk { at: usize, bytes: usize },
+}
+
+impl Release for DictionaryDecoder {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.chunk, &mut self.buffers, &mut self.segments], budget)
+    }
 }
 
 impl DictionaryDecoder {

@@ -5,7 +5,8 @@ use alloc::sync::Arc;
 use core::ops::Range;
 
 use marquetry_base::{
-    Budget, Bytes, Demand, Error, Failed, Input, Limit, Limits, Machine, Object, Result, Step, check_supply,
+    Budget, Bytes, Demand, Error, Failed, Input, Limit, Limits, Machine, Object, Release, Result, Step,
+    check_supply, release_all,
 };
 
 use crate::format::{FILE_BYTES_MIN, FOOTER_TAIL_BYTES, FileMetaData, FooterParser, MAGIC, MAGIC_ENCRYPTED};
@@ -28,7 +29,7 @@ pub struct FooterReader {
     length: Option<u64>,
     input: Input,
     expects: Expects,
-    /// Once it has failed; what was read until then stays, which may be much: to drop it is its host's work.
+    /// Once it has failed, what was read until then stays, which may be much: its host can release it.
     failed: Failed,
 }
 
@@ -126,6 +127,19 @@ impl FooterReader {
         } else {
             Err(Error::misuse("an object that is not this machine's"))
         }
+    }
+}
+
+/// For a reader that is no longer wanted, or has failed.
+impl Release for FooterReader {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.failed.set_released();
+        let mut none = ();
+        let parser: &mut dyn Release = match &mut self.expects {
+            Expects::Footer { parser, .. } => parser,
+            Expects::Tail | Expects::Nothing => &mut none,
+        };
+        release_all(&mut [parser, &mut self.input], budget)
     }
 }
 

@@ -5,10 +5,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::cast::u64_of;
 use marquetry_base::{
-    Budget, Bytes, Demand, Error, Failed, Input, Limit, Limits, Machine, Object, Price, Priority, Result,
-    Step, Want, check_supply,
+    Budget, Bytes, Demand, Error, Failed, Input, Limit, Limits, Machine, Object, Price, Priority, Release,
+    Result, Step, Want, check_supply, release_all,
 };
 
 use super::ReadOptions;
@@ -30,13 +30,19 @@ pub struct ChunkIndex {
     pub column_index: Option<ColumnIndex>,
 }
 
+impl Release for ChunkIndex {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.offset_index, &mut self.column_index], budget)
+    }
+}
+
 /// Reads the page index of the chosen row groups and leaves: one product for each column chunk that has one, row
 /// group by row group.
 ///
 /// Writers put all indexes of a file side by side, so ranges close to each other are requested as one, about a
 /// mebibyte ahead. The products are checked: all lists have one entry per page; pages are in order, inside their
 /// chunk, and begin with ascending rows of their row group. Bounds are as in the file: [`crate::prune`] says which
-/// can be trusted.
+/// can be trusted. Their lists are in pieces, however many pages there are; bounds share the bytes that the host supplied.
 #[derive(Debug)]
 pub struct PageIndexReader {
     object: Object,
@@ -51,10 +57,10 @@ pub struct PageIndexReader {
     /// What is asked for together: ranges in order and apart, and the chunk behind the last one that they are for.
     window: Vec<Range<u64>>,
     window_end: usize,
-    /// What is there of an index that is made one piece.
-    joined: Vec<u8>,
     input: Input,
     expects: Expects,
+    /// A product that contradicts itself.
+    wrong: Option<ChunkIndex>,
     failed: Failed,
 }
 
@@ -62,10 +68,6 @@ pub struct PageIndexReader {
 enum Expects {
     /// The bytes of the current chunk's indexes.
     Bytes,
-    /// Nothing from outside: the bytes of the column index, and then of the offset index, are made one piece.
-    JoinColumn(Range<u64>, Range<u64>),
-    /// Nothing from outside: the bytes of the offset index are made one piece.
-    JoinOffset(Range<u64>, Option<ColumnIndex>),
     /// Nothing from outside: the column index is being decoded; the offset index is there, too.
     Column(ColumnIndexParser, Range<u64>),
     /// Nothing from outside: the offset index is being decoded.
@@ -83,10 +85,6 @@ const GAP_BYTES_MAX: u64 = 8 << 10;
 
 /// What it costs to look at a chunk, and to place its indexes in a window.
 const CHUNK_PRICE: Price = Price::per_kilovalue(100 * 1024);
-
-/// Bytes of an index that are copied at a time, and their price, in memory that is new; a piece has its own.
-const JOIN_BYTES: u64 = 64 << 10;
-const JOIN_PRICE: Price = Price { kib: 600, kilovalue: 50 * 1024 };
 
 /// Bytes of memory that a byte of an index becomes at most: a count of one byte becomes one of eight.
 const DECODED_BYTES_PER_BYTE: u64 = 9;
@@ -122,9 +120,9 @@ impl PageIndexReader {
             read_bytes: 0,
             window: Vec::new(),
             window_end: 0,
-            joined: Vec::new(),
             input: Input::new(),
             expects: Expects::Bytes,
+            wrong: None,
             failed: Failed::default(),
         })
     }
@@ -165,50 +163,38 @@ impl PageIndexReader {
                     }
                     self.read_bytes += length(&offset) + column.as_ref().map_or(0, length);
                     self.expects = match column {
-                        Some(column) => Expects::JoinColumn(column, offset),
-                        None => Expects::JoinOffset(offset, None),
+                        Some(column) => Expects::Column(ColumnIndexParser::new(column, &self.limits), offset),
+                        None => self.offset_parser(offset, None)?,
                     };
-                }
-                Expects::JoinColumn(column, offset) => {
-                    let Some(bytes) = self.join(&column, budget)? else {
-                        self.expects = Expects::JoinColumn(column, offset);
-                        return Ok(Step::Yield);
-                    };
-                    let parser = ColumnIndexParser::new(bytes, column.start, &self.limits);
-                    self.expects = Expects::Column(parser, offset);
-                }
-                Expects::JoinOffset(offset, column_index) => {
-                    let Some(bytes) = self.join(&offset, budget)? else {
-                        self.expects = Expects::JoinOffset(offset, column_index);
-                        return Ok(Step::Yield);
-                    };
-                    self.expects = self.offset_parser(bytes, &offset, column_index)?;
                 }
                 Expects::Column(mut parser, offset) => {
                     let (_, leaf, _) = self.current()?;
                     let leaf = &self.metadata.schema.leaves()[leaf];
-                    let Some(index) = parser.step(leaf.definition_max, leaf.repetition_max, budget)? else {
+                    let step = parser.step(leaf.definition_max, leaf.repetition_max, &self.input, budget);
+                    let Ok(Some(index)) = step else {
                         self.expects = Expects::Column(parser, offset);
-                        return Ok(Step::Yield);
+                        return step.map(|_| Step::Yield);
                     };
-                    self.expects = Expects::JoinOffset(offset, Some(index));
+                    self.expects = self.offset_parser(offset, Some(index))?;
                 }
                 Expects::Offset(mut parser, column_index) => {
-                    let Some(offset_index) = parser.step(budget)? else {
+                    let step = parser.step(&self.input, budget);
+                    let Ok(Some(offset_index)) = step else {
                         self.expects = Expects::Offset(parser, column_index);
-                        return Ok(Step::Yield);
+                        return step.map(|_| Step::Yield);
                     };
+                    let (row_group, leaf, _) = self.current()?;
                     let pages = offset_index.pages.len();
-                    if let Some(other) =
-                        column_index.as_ref().map(ColumnIndex::pages).filter(|&it| it != pages)
-                    {
+                    let other = column_index.as_ref().map(ColumnIndex::pages).filter(|&it| it != pages);
+                    let chunk = ChunkIndex { row_group, leaf, offset_index, column_index };
+                    if let Some(other) = other {
+                        self.wrong = Some(chunk);
                         return Err(Error::corrupt(format!(
                             "a column index of {other} pages beside an offset index of {pages}"
                         )));
                     }
-                    let (row_group, leaf, _) = self.current()?;
                     self.at += 1;
-                    return Ok(Step::Ready(ChunkIndex { row_group, leaf, offset_index, column_index }));
+                    return Ok(Step::Ready(chunk));
                 }
             }
         }
@@ -300,45 +286,31 @@ impl PageIndexReader {
         demand
     }
 
-    fn offset_parser(
-        &self,
-        bytes: Bytes,
-        range: &Range<u64>,
-        column_index: Option<ColumnIndex>,
-    ) -> Result<Expects> {
+    fn offset_parser(&self, range: Range<u64>, column_index: Option<ColumnIndex>) -> Result<Expects> {
         let (row_group, _, chunk) = self.current()?;
         let start = chunk.first_page_offset();
         let end = start.saturating_add(chunk.compressed_bytes).saturating_add(FORGOTTEN_BYTES_MAX);
         let pages = start..end.min(self.metadata.footer_start);
         let rows = self.metadata.row_groups[row_group].rows;
-        let parser = OffsetIndexParser::new(bytes, range.start, pages, rows, &self.limits);
-        Ok(Expects::Offset(parser, column_index))
+        Ok(Expects::Offset(OffsetIndexParser::new(range, pages, rows, &self.limits), column_index))
     }
+}
 
-    /// The bytes of an index, in one piece: those that came in several are copied, some at a time. `None` when the budget is spent.
-    fn join(&mut self, range: &Range<u64>, budget: &mut Budget<'_>) -> Result<Option<Bytes>> {
-        if self.joined.is_empty() {
-            let piece = self.input.segment(range.start, length(range));
-            if u64_of(piece.len()) == length(range) {
-                return Ok(Some(piece));
-            }
-            let whole = usize_of(length(range)).unwrap_or(usize::MAX);
-            self.joined.try_reserve_exact(whole).map_err(|_| Error::out_of_memory(whole))?;
-        }
-        loop {
-            let at = range.start + u64_of(self.joined.len());
-            if at == range.end {
-                return Ok(Some(core::mem::take(&mut self.joined).into()));
-            }
-            let piece = self.input.segment(at, (range.end - at).min(JOIN_BYTES));
-            if piece.is_empty() {
-                return Err(Error::internal("bytes of an index that were there are not"));
-            }
-            self.joined.extend_from_slice(&piece);
-            budget.charge(JOIN_PRICE, piece.len(), 1);
-            if budget.is_spent() {
-                return Ok(None);
-            }
+/// For a reader that is no longer wanted.
+impl Release for PageIndexReader {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.failed.set_released();
+        let PageIndexReader { expects, wrong, input, leaves, metadata, .. } = self;
+        release_all(&mut [expects, wrong, input, leaves, metadata], budget)
+    }
+}
+
+impl Release for Expects {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        match self {
+            Expects::Bytes => true,
+            Expects::Column(parser, _) => parser.release(budget),
+            Expects::Offset(parser, column_index) => release_all(&mut [parser, column_index], budget),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The beginning of a page: its levels are taken out, and what must be held is held.
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Budget, Error, Release, Result, release_all};
 
 use crate::encoding::stream::{FIRST_BYTES, Segments, Stream};
 use crate::format::PageKind;
@@ -42,6 +42,12 @@ pub(super) struct Opened {
     pub(super) values: Stream,
     /// Bytes held of it in segments.
     pub(super) held: usize,
+}
+
+impl Release for Opening {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.body, &mut self.levels, &mut self.taken], budget)
+    }
 }
 
 impl Opening {

@@ -11,7 +11,7 @@ use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{
-    Budget, Demand, Detail, Error, Input, Limit, Limits, Object, Price, Priority, Result, Want,
+    Budget, Demand, Detail, Error, Input, Limit, Limits, Object, Price, Priority, Release, Result, Want,
 };
 
 use super::ReadOptions;
@@ -78,6 +78,15 @@ pub(super) enum Found {
 /// called otherwise then (ARROW-10353).
 fn denies_compression(created_by: &str) -> bool {
     created_by.starts_with("parquet-cpp version ")
+}
+
+impl Release for PageReader {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        match &mut self.expects {
+            Expects::Header(skim) => skim.release(budget),
+            Expects::Body(body) => body.release(budget),
+        }
+    }
 }
 
 impl PageReader {

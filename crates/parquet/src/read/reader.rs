@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::{
-    Budget, Bytes, Codecs, Demand, Error, Failed, Input, Limit, Machine, Object, Price, Priority, Result,
-    Segmented, Step, check_supply,
+    Budget, Bytes, Codecs, Demand, Error, Failed, Input, Limit, Machine, Object, Price, Priority, Release,
+    Result, Segmented, Step, check_supply, release_all,
 };
 
 use super::ReadOptions;
@@ -20,6 +20,7 @@ use crate::batch::store::{rows_max, value_bytes};
 use crate::batch::{Batch, RowSelection};
 use crate::format::{FileMetaData, OffsetIndex};
 use crate::going::Going;
+use crate::growing::release_in_step;
 use crate::schema::{Leaf, PhysicalType};
 
 /// Columns behind the one that waits whose bytes are asked for with it.
@@ -324,29 +325,21 @@ impl BatchReader {
         Ok(true)
     }
 
-    /// At the end: what the columns hold is given back in steps, so that dropping the reader is little work.
-    fn let_go(&mut self, budget: &mut Budget<'_>) -> Step<Batch> {
-        while let Some(column) = self.columns.last_mut() {
-            if !column.let_go(budget) {
-                return Step::Yield;
-            }
-            self.columns.pop();
-            budget.charge_units(BUILD_UNITS);
-            if budget.is_spent() && !self.columns.is_empty() {
-                return Step::Yield;
-            }
-        }
-        self.held = 0;
-        Step::Done
-    }
-
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Batch>> {
         if !self.is_built && !self.build(budget)? {
             return Ok(Step::Yield);
         }
         loop {
             let Some(group) = &mut self.current else {
-                let Some(number) = self.row_groups.next() else { return Ok(self.let_go(budget)) };
+                let Some(number) = self.row_groups.next() else {
+                    // What the columns hold is released in steps, so that dropping the reader is little work.
+                    if !self.columns.is_empty() && !release_in_step(&mut self.columns, budget) {
+                        return Ok(Step::Yield);
+                    }
+                    self.input.clear();
+                    self.held = 0;
+                    return Ok(Step::Done);
+                };
                 let found = &self.metadata.row_groups[number];
                 let selection = self.selections.remove(&number).unwrap_or_default();
                 self.input.clear();
@@ -518,6 +511,28 @@ impl BatchReader {
         } else {
             Err(Error::misuse("an object that is not this machine's"))
         }
+    }
+}
+
+/// For a reader that is no longer wanted, in the middle of a file or after an error. At the file's end, it has released
+/// everything itself.
+impl Release for BatchReader {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.failed.set_released();
+        let BatchReader { current, columns, input, selections, metadata, .. } = self;
+        release_all(&mut [current, columns, input, selections, metadata], budget)
+    }
+}
+
+impl Release for RowGroup {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.taken, &mut self.selection], budget)
+    }
+}
+
+impl Release for Selection {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.rows, &mut self.pages], budget)
     }
 }
 

@@ -196,8 +196,8 @@ impl Selected {
 
     /// The page that has a row.
     fn page_with(&self, row: u64) -> usize {
-        let pages = self.pages.as_ref().map_or(&[][..], |pages| &pages.pages);
-        pages.partition_point(|page| page.first_row <= row).saturating_sub(1)
+        let Some(pages) = &self.pages else { return 0 };
+        pages.pages.partition_point(|page| page.first_row <= row).saturating_sub(1)
     }
 
     /// The row behind the last of a page.

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Error, Limit, Limits, Result, Segmented};
+use marquetry_base::{Budget, Error, Limit, Limits, Release, Result, Segmented, release_all};
 
 use super::{
     ConvertedType, EdgeAlgorithm, Leaf, LogicalType, Node, NodeKind, PhysicalType, Repetition, Schema,
@@ -241,6 +241,12 @@ pub(crate) struct SchemaBuilder {
     path: String,
     total: usize,
     limits: Limits,
+}
+
+impl Release for SchemaBuilder {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.schema, &mut self.path], budget)
+    }
 }
 
 impl SchemaBuilder {

@@ -15,7 +15,7 @@ mod widen;
 
 use alloc::string::String;
 
-use marquetry_base::Segmented;
+use marquetry_base::{Budget, Release, Segmented, release_all};
 
 pub(crate) use build::{ELEMENT_FIELDS, Element, SchemaBuilder};
 pub use make::{FieldDef, FieldType};
@@ -136,14 +136,23 @@ impl Schema {
         })
     }
 
-    /// Releases a leaf or a node; false if none is left. Afterwards it is no longer a usable schema.
-    pub(crate) fn pop(&mut self) -> bool {
-        self.leaves.pop().is_some() || self.nodes.pop().is_some()
-    }
-
     /// The root's child with that name; the first, if there are several.
     pub fn child_of_root(&self, name: &str) -> Option<usize> {
         self.children(0).find(|&child| self.nodes[child].name == name)
+    }
+}
+
+impl Release for Schema {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.leaves, &mut self.nodes], budget)
+    }
+}
+
+impl Release for Leaf {}
+
+impl Release for Node {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.name.release(budget)
     }
 }
 

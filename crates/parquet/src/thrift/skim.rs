@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{Budget, Bytes, Error, Limit, Limits, Price, Result};
+use marquetry_base::{Budget, Bytes, Error, Limit, Limits, Price, Release, Result, release_all};
 
 use super::read::{Kind, Reader, SKIP_DEPTH_MAX, Stop, Thrift};
 use crate::growing::Joining;
@@ -99,6 +99,22 @@ enum Frame {
     Struct { last: i16, wanted: Wanted },
     List { kind: Kind, left: usize, wanted: Wanted },
     Map { key: Kind, value: Kind, left: u64 },
+}
+
+impl Release for Skim {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.expects, &mut self.digest, &mut self.beside], budget)
+    }
+}
+
+impl Release for Expects {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        match self {
+            Expects::Beside(_, string) => string.release(budget),
+            Expects::Pieces(_, joining) | Expects::Join(joining) => joining.release(budget),
+            _ => true,
+        }
+    }
 }
 
 impl Skim {

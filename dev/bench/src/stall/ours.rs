@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use marquetry_base::cast::usize_of;
-use marquetry_base::{Budget, Error, Limits, Machine, Object, Step, Want};
+use marquetry_base::{Budget, Error, Limits, Machine, Object, Release, Step, Want};
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::batch::{Assembler, Batch};
-use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::schema::{Schema, Shape};
 
@@ -92,7 +91,7 @@ impl Host<'_> {
         let mut footer = FooterReader::new(FILE, Limits::TRUSTED);
         let metadata =
             self.next(&mut footer)?.ok_or_else(|| Error::internal("a footer reader without metadata"))?;
-        self.time(Call::Drop, || drop(footer));
+        self.release(footer);
         let codecs = Arc::new(StandardCodecs::default());
         let options = ReadOptions { limits: Limits::TRUSTED, ..ReadOptions::default() };
         let mut assemblers = self.assemblers(&metadata.schema)?;
@@ -104,18 +103,18 @@ impl Host<'_> {
             for assembler in &mut assemblers {
                 self.assemble(assembler, &batch)?;
             }
-            self.time(Call::Drop, || drop(batch));
+            self.release(batch);
         }
-        self.time(Call::Drop, || drop(reader));
-        self.time(Call::Drop, || drop(assemblers));
-        self.let_go(metadata);
+        self.release(reader);
+        self.release(assemblers);
+        self.release(metadata);
         Ok(rows)
     }
 
-    /// Drops the metadata as who must not stall does it: in slices.
-    fn let_go(&mut self, metadata: Arc<FileMetaData>) {
-        let Some(mut metadata) = Arc::into_inner(metadata) else { return };
-        while !self.time(Call::Drop, || metadata.let_go(&mut Budget::default())) {}
+    /// Drops something as a host does that must not stall: in slices.
+    fn release(&mut self, mut thing: impl Release) {
+        while !self.time(Call::Drop, || thing.release(&mut Budget::default())) {}
+        self.time(Call::Drop, || drop(thing));
     }
 
     /// One for each column of the table that is nested. Flat ones are arrays as they come.
@@ -175,7 +174,7 @@ impl Host<'_> {
         loop {
             let column = |leaf: usize| batch.columns.get(leaf);
             if let Some(array) = self.step(|budget| assembler.step(batch, &column, budget))? {
-                self.time(Call::Drop, || drop(array));
+                self.release(array);
                 return Ok(());
             }
         }

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Bitmap, Error, Limit, Limits, Result};
+use marquetry_base::{Bitmap, Budget, Error, Limit, Limits, Release, Result};
 use marquetry_kernels::{Plain, bits, spread};
 
 use super::slices::{SLICE, SLICE_BYTES, disagree};
@@ -35,6 +35,21 @@ macro_rules! store {
             _ => return Err(Error::internal("memory of another kind")),
         }
     }};
+}
+
+impl Release for Spread {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        match self {
+            Spread::Nothing => true,
+            Spread::Bytes(store) => store.release(budget),
+            Spread::Indices(store) => store.release(budget),
+            Spread::Int32(store) => store.release(budget),
+            Spread::Int64(store) => store.release(budget),
+            Spread::Float(store) => store.release(budget),
+            Spread::Double(store) => store.release(budget),
+            Spread::Views(store) => store.release(budget),
+        }
+    }
 }
 
 impl Spread {

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Bitmap, Buffer, Error, Limits, Result};
+use marquetry_base::{Bitmap, Budget, Buffer, Error, Limits, Release, Result, release_all};
 use marquetry_kernels::bits;
 use marquetry_kernels::levels::{self, Entries};
 
@@ -93,6 +93,33 @@ enum Stage {
     /// Which slots of a required leaf have a value.
     There,
     Values,
+}
+
+impl Release for Memory {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.validity, &mut self.offsets, &mut self.spread], budget)
+    }
+}
+
+impl Release for Scratch {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let Scratch { left, right } = self;
+        let parts: &mut [&mut dyn Release] =
+            &mut [&mut left.definition, &mut left.repetition, &mut right.definition, &mut right.repetition];
+        release_all(parts, budget)
+    }
+}
+
+impl Release for Made {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.validity, &mut self.offsets, &mut self.values], budget)
+    }
+}
+
+impl Release for Task {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.made, &mut self.there], budget)
+    }
 }
 
 /// What is wrong, and where in the batch.

@@ -227,10 +227,28 @@ mod tests {
     use super::*;
     use crate::format::{ColumnIndex, ColumnIndexParser, OffsetIndex, OffsetIndexParser};
     use alloc::vec::Vec;
-    use marquetry_base::{Bytes, Limits};
+    use core::ops::Range;
+    use marquetry_base::cast::u64_of;
+    use marquetry_base::{Bytes, ErrorKind, Input, Limits, Result, Segmented};
 
-    /// Indexes that were read.
-    struct Both<'a>(&'a ColumnIndex, &'a OffsetIndex);
+    /// Indexes that were read, and the repetition and definition levels of a page after the other.
+    struct Both<'a>(&'a ColumnIndex, &'a OffsetIndex, [Vec<u64>; 2]);
+
+    impl Both<'_> {
+        fn of<'a>(column: &'a ColumnIndex, offset: &'a OffsetIndex) -> Both<'a> {
+            let all = |levels: fn(&ColumnIndex, usize) -> Vec<u64>| {
+                (0..column.pages()).flat_map(|page| levels(column, page)).collect()
+            };
+            let repetition = all(|column, page| column.repetition_levels(page).collect());
+            let definition = all(|column, page| column.definition_levels(page).collect());
+            Both(column, offset, [repetition, definition])
+        }
+
+        fn levels(&self, of: usize, page: usize) -> &[u64] {
+            let levels = self.2[of].len() / self.pages();
+            &self.2[of][page * levels..(page + 1) * levels]
+        }
+    }
 
     impl PageSource for Both<'_> {
         fn pages(&self) -> usize {
@@ -238,15 +256,15 @@ mod tests {
         }
 
         fn bounds(&self, page: usize) -> Option<PageBounds<'_>> {
-            let count = |counts: &Option<Vec<u64>>| counts.as_ref().map(|counts| counts[page]);
+            let count = |counts: &Option<Segmented<u64>>| counts.as_ref().map(|counts| counts[page]);
             Some(PageBounds {
                 is_null: self.0.null_pages[page],
                 min: self.0.min_values.get(page),
                 max: self.0.max_values.get(page),
                 nulls: count(&self.0.null_counts),
                 nans: count(&self.0.nan_counts),
-                repetition: self.0.repetition_levels(page),
-                definition: self.0.definition_levels(page),
+                repetition: self.levels(0, page),
+                definition: self.levels(1, page),
             })
         }
 
@@ -299,14 +317,62 @@ mod tests {
         };
         for is_rich in [false, true] {
             let (column, offset) = (column(is_rich), offset(is_rich));
-            let both = Both(&column, &offset);
-            for units in [0, u64::MAX] {
-                let bytes = written(&both, units, false);
-                let mut parser = ColumnIndexParser::new(bytes, 0, &Limits::DEFAULT);
-                assert_eq!(parser.step(3, 1, &mut Budget::unlimited()).unwrap(), Some(column.clone()));
-                let bytes = written(&both, units, true);
-                let mut parser = OffsetIndexParser::new(bytes, 0, 4..60_000, 3000, &Limits::DEFAULT);
-                assert_eq!(parser.step(&mut Budget::unlimited()).unwrap(), Some(offset.clone()));
+            let both = Both::of(&column, &offset);
+            for (units, piece) in [(0, usize::MAX), (u64::MAX, 1), (0, 7), (100, 1_000), (0, 17_000)] {
+                let (input, range) = supplied(&written(&both, units, false), piece);
+                let mut parser = ColumnIndexParser::new(range, &Limits::DEFAULT);
+                let read = stepped(units, |budget| parser.step(3, 1, &input, budget));
+                assert_eq!(read, column, "in pieces of {piece}");
+                let (input, range) = supplied(&written(&both, units, true), piece);
+                let mut parser = OffsetIndexParser::new(range, 4..60_000, 3000, &Limits::DEFAULT);
+                assert_eq!(stepped(units, |budget| parser.step(&input, budget)), offset);
+            }
+        }
+    }
+
+    /// An index that arrived in pieces of so many bytes, and where it is.
+    fn supplied(bytes: &Bytes, piece: usize) -> (Input, Range<u64>) {
+        const START: u64 = 1_000;
+        let mut input = Input::new();
+        let mut at = 0;
+        while at < bytes.len() {
+            let end = bytes.len().min(at.saturating_add(piece));
+            // (Its own memory, as a host's.)
+            input.supply(START + u64_of(at), bytes[at..end].to_vec().into()).unwrap();
+            at = end;
+        }
+        (input, START..START + u64_of(bytes.len()))
+    }
+
+    fn stepped<T>(units: u64, mut step: impl FnMut(&mut Budget<'_>) -> Result<Option<T>>) -> T {
+        for _ in 0..1_000_000 {
+            if let Some(made) = step(&mut Budget::new(units)).unwrap() {
+                return made;
+            }
+        }
+        panic!("no end");
+    }
+
+    #[test]
+    fn a_string_longer_than_any_window_is_read() {
+        let strings = [&b"a"[..], &[b'b'; 100_000], b"", &[b'c'; 40_000], b"d"];
+        let column = ColumnIndex {
+            null_pages: (0..5).map(|_| false).collect(),
+            min_values: strings.iter().collect(),
+            max_values: strings.iter().rev().collect(),
+            ..ColumnIndex::default()
+        };
+        let written = written(&Both::of(&column, &OffsetIndex::default()), u64::MAX, false);
+        for piece in [1, 999, 30_000, usize::MAX] {
+            let (input, range) = supplied(&written, piece);
+            let mut parser = ColumnIndexParser::new(range.clone(), &Limits::DEFAULT);
+            assert_eq!(stepped(0, |budget| parser.step(3, 1, &input, budget)), column, "{piece}");
+            // One that is cut ends early, whatever the pieces.
+            for end in [10, 20_000, written.len() - 1] {
+                let mut parser =
+                    ColumnIndexParser::new(range.start..range.start + u64_of(end), &Limits::DEFAULT);
+                let error = parser.step(3, 1, &input, &mut Budget::unlimited()).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
             }
         }
     }

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::format;
 
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{Bytes, Codec, Decompressor, Error, Pool, Result, Status};
+use marquetry_base::{Budget, Bytes, Codec, Decompressor, Error, Pool, Release, Result, Status, release_all};
 
 use super::packed::Packed;
 use crate::encoding::stream::Stream;
@@ -53,6 +53,18 @@ pub(super) enum Unpacked {
     Chunk,
     /// The last one.
     Last,
+}
+
+impl Release for Unpacking {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.window, &mut self.before], budget)
+    }
+}
+
+impl Release for Window {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.bytes.release(budget)
+    }
 }
 
 impl Unpacking {

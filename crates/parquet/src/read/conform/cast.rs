@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Error, Price, Result};
+use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Error, Price, Release, Result, release_all};
 use marquetry_kernels::strings;
 
 use super::{LeafPlan, LevelPlan};
@@ -19,6 +19,19 @@ const SLICE_BYTES: usize = 32 << 10;
 
 /// A dictionary that was widened, and what became of it: batch after batch has the same one.
 pub(super) type LastDictionary = Option<(Arc<Values>, Arc<Values>)>;
+
+impl Release for Change {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.definition, &mut self.compact, &mut self.partial], budget)
+    }
+}
+
+impl Release for Partial {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let Partial { bytes, repetition, int32, int64, float, double, views, indices, .. } = self;
+        release_all(&mut [bytes, repetition, int32, int64, float, double, views, indices], budget)
+    }
+}
 
 /// A column that is being changed.
 #[derive(Debug, Default)]

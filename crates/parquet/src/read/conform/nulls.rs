@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Bitmap, Buffer, Error, Result};
+use marquetry_base::{Bitmap, Budget, Buffer, Error, Release, Result, release_all};
 
 use super::LeafPlan;
 use crate::batch::store;
@@ -22,6 +22,13 @@ pub(super) struct Zeros {
     views: Buffer<u128>,
     indices: Buffer<u32>,
     filled: usize,
+}
+
+impl Release for Zeros {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let Zeros { bytes, int32, int64, float, double, views, indices, .. } = self;
+        release_all(&mut [bytes, int32, int64, float, double, views, indices], budget)
+    }
 }
 
 impl Zeros {

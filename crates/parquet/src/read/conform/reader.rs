@@ -5,7 +5,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{Budget, Buffer, Bytes, Codecs, Error, Failed, Machine, Object, Result, Step};
+use marquetry_base::{
+    Budget, Buffer, Bytes, Codecs, Error, Failed, Machine, Object, Release, Result, Step, release_all,
+};
 
 use super::nulls::{Constant, Zeros, rows_max};
 use super::variant::{Reassembled, Reassembling};
@@ -13,7 +15,7 @@ use super::{Conform, LeafSource, Structure, VariantPart, cast};
 use crate::batch::store;
 use crate::batch::{Batch, ColumnBatch, Layout, Levels, RowSelection, Values};
 use crate::format::{FileMetaData, OffsetIndex};
-use crate::growing::ROOM_PRICE;
+use crate::growing::{ROOM_PRICE, release_in_step};
 use crate::read::{BatchReader, ReadOptions};
 use crate::schema::{Schema, Widening};
 
@@ -37,6 +39,9 @@ pub struct Conformer {
     /// For each leaf, the dictionary that was widened last.
     dictionaries: Vec<cast::LastDictionary>,
     current: Option<Current>,
+    /// What was converted, and is not released yet.
+    used: Vec<ColumnBatch>,
+    done: Option<Current>,
 }
 
 /// The batch at hand.
@@ -54,6 +59,8 @@ struct Current {
     partial: cast::Partial,
     /// The variants at hand.
     reassembling: Option<Reassembling>,
+    /// What was used for those before.
+    reassembled: Vec<Reassembling>,
     /// The column at hand.
     change: cast::Change,
 }
@@ -91,8 +98,17 @@ impl Conformer {
         if keep_dictionaries && !conform.is_identity {
             dictionaries.resize_with(conform.leaves.len(), || None);
         }
-        let zeros = Zeros::default();
-        Ok(Conformer { conform, constants, layout, keep_dictionaries, zeros, dictionaries, current: None })
+        Ok(Conformer {
+            conform,
+            constants,
+            layout,
+            keep_dictionaries,
+            zeros: Zeros::default(),
+            dictionaries,
+            current: None,
+            used: Vec::new(),
+            done: None,
+        })
     }
 
     /// The most rows that a batch may have, of `wanted`, so that no converted array has 1 MiB or more.
@@ -137,6 +153,7 @@ impl Conformer {
             definition: None,
             partial: cast::Partial::default(),
             reassembling: None,
+            reassembled: Vec::new(),
             change: cast::Change::default(),
         });
         Ok(())
@@ -149,6 +166,9 @@ impl Conformer {
     /// `Misuse` without a batch; errors in the batch: invalid levels and variants; `LimitExceeded` if memory cannot
     /// be allocated.
     pub fn step(&mut self, schema: &Schema, budget: &mut Budget<'_>) -> Result<Option<Batch>> {
+        if !self.release_done(budget) {
+            return Ok(None);
+        }
         let Some(current) = &mut self.current else { return Err(Error::misuse("no batch at hand")) };
         if self.conform.is_identity {
             let columns = core::mem::take(&mut current.read).into_iter().flatten().collect();
@@ -174,11 +194,15 @@ impl Conformer {
                 return Ok(None);
             };
             current.variants.push(whole);
+            current.reassembled.push(reassembling);
             if budget.is_spent() {
                 return Ok(None);
             }
         }
         while let Some(plan) = self.conform.leaves.get(current.columns.len()) {
+            if !self.used.is_empty() && !release_in_step(&mut self.used, budget) {
+                return Ok(None);
+            }
             let leaf = current.columns.len();
             let rows = current.batch.rows;
             let column = match &plan.source {
@@ -191,7 +215,7 @@ impl Conformer {
                     let Some(column) = current.change.step(column, how, last, budget)? else {
                         return Ok(None);
                     };
-                    current.read[*read] = None;
+                    self.used.extend(current.read[*read].take());
                     ColumnBatch { leaf, ..column }
                 }
                 LeafSource::Null(structure) => {
@@ -224,7 +248,43 @@ impl Conformer {
                 return Ok(None);
             }
         }
-        Ok(self.current.take().map(|Current { batch, columns, .. }| Batch { columns, ..batch }))
+        let Some(mut current) = self.current.take() else { return Ok(None) };
+        let (columns, row_group) = (core::mem::take(&mut current.columns), current.batch.row_group);
+        let (first_row, rows) = (current.batch.first_row, current.batch.rows);
+        self.done = Some(current);
+        Ok(Some(Batch { row_group, first_row, rows, columns }))
+    }
+
+    /// Releases what the last batch was made of. False if the budget is spent first.
+    fn release_done(&mut self, budget: &mut Budget<'_>) -> bool {
+        let is_done = self.used.is_empty() || release_in_step(&mut self.used, budget);
+        is_done && (self.done.is_none() || release_in_step(&mut self.done, budget))
+    }
+}
+
+/// For one that is no longer wanted, or has failed.
+impl Release for Conformer {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let Conformer { used, done, current, dictionaries, zeros, .. } = self;
+        release_all(&mut [used, done, current, dictionaries, zeros], budget)
+    }
+}
+
+impl Release for Current {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let parts: &mut [&mut dyn Release] = &mut [
+            &mut self.batch,
+            &mut self.read,
+            &mut self.structures,
+            &mut self.variants,
+            &mut self.columns,
+            &mut self.definition,
+            &mut self.partial,
+            &mut self.reassembling,
+            &mut self.reassembled,
+            &mut self.change,
+        ];
+        release_all(parts, budget)
     }
 }
 
@@ -293,6 +353,9 @@ impl ConformReader {
 
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Batch>> {
         if self.conformer.current.is_none() {
+            if !self.conformer.release_done(budget) {
+                return Ok(Step::Yield);
+            }
             let batch = match self.reader.step(budget)? {
                 Step::Ready(batch) => batch,
                 other => return Ok(other),
@@ -327,6 +390,14 @@ impl Current {
             self.definition = Some(definition);
         }
         Ok(levels)
+    }
+}
+
+/// For a reader that is no longer wanted, or has failed.
+impl Release for ConformReader {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.failed.set_released();
+        release_all(&mut [&mut self.conformer, &mut self.reader], budget)
     }
 }
 

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
+use marquetry_base::{Budget, Bytes, Error, Limits, Price, Release, Result, release_all};
 use marquetry_kernels::strings;
 
 use super::Variant;
@@ -127,6 +127,25 @@ impl Reassembled {
     pub(super) fn column(&self, is_metadata: bool) -> ColumnBatch {
         let values = if is_metadata { &self.metadata } else { &self.value };
         ColumnBatch { values: Values::ByteArray(values.clone()), ..self.like.clone() }
+    }
+}
+
+impl Release for Reassembling {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let Reassembling { array, metadata, value, assembler, .. } = self;
+        release_all(&mut [array, metadata, value, assembler], budget)
+    }
+}
+
+impl Release for Reassembled {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.metadata, &mut self.value, &mut self.like], budget)
+    }
+}
+
+impl Release for Strings {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.views, &mut self.buffers, &mut self.last], budget)
     }
 }
 

@@ -7,7 +7,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Detail, Error, Price, Result, Step};
+use marquetry_base::{Budget, Bytes, Detail, Error, Price, Release, Result, Step, release_all};
 use marquetry_parquet::write::Fed;
 
 use super::super::place::{Place, at_line, shown};
@@ -488,26 +488,16 @@ impl Sampler {
     }
 }
 
+impl Release for Naming {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let Naming { given, seen, taken, numbers, .. } = self;
+        release_all(&mut [given, seen, taken, numbers], budget)
+    }
+}
+
 impl Naming {
     fn new() -> Naming {
         Naming { is_text: true, is_known: true, ..Naming::default() }
-    }
-
-    /// Releases memory, name by name. False if the budget is spent first.
-    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
-        loop {
-            let is_more = self.given.pop().is_some()
-                | self.seen.pop_first().is_some()
-                | self.taken.pop_first().is_some()
-                | self.numbers.pop_first().is_some();
-            if !is_more {
-                return true;
-            }
-            budget.charge(NAME_PRICE, 0, 1);
-            if budget.is_spent() {
-                return false;
-            }
-        }
     }
 
     /// Looks at a field of the first row.
