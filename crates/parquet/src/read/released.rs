@@ -44,6 +44,12 @@ impl Released {
         held.sum()
     }
 
+    /// True if nothing is left.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.things.is_empty()
+    }
+
     /// Gives some back: true once nothing is left.
     #[inline]
     pub(super) fn step(&mut self, budget: &mut Budget<'_>) -> bool {
