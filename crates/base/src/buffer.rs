@@ -103,6 +103,9 @@ pub struct Pool<T> {
 /// gets new memory.
 const POOL_VECTORS_MAX: usize = 4;
 
+/// Bytes by which memory that is used again may be larger than what is asked for, besides a quarter of that.
+const FITTING_BYTES: usize = 64 << 10;
+
 impl<T: Clone + Default> Pool<T> {
     /// An empty pool.
     pub const fn new() -> Pool<T> {
@@ -129,22 +132,52 @@ impl<T: Clone + Default> Pool<T> {
         Ok(values)
     }
 
-    /// A vector with capacity for `length` values. It is empty, or holds values of an earlier use; the caller extends
-    /// it as needed, so a large new vector is not filled in one go.
+    /// A vector with capacity for `length` values, and not much more; with any capacity if that is 0. It is empty, or
+    /// holds values of an earlier use; the caller extends it as needed, so a large new vector is not filled in one go.
     ///
     /// # Errors
     ///
     /// [`Detail::OutOfMemory`](crate::Detail::OutOfMemory) when the memory cannot be allocated.
     pub fn take_memory(&mut self, length: usize) -> crate::Result<Vec<T>> {
-        let mut values = self.take(0)?;
-        if values.capacity() < length {
-            // Its contents are useless, and growing would copy them.
-            values = Vec::new();
-            values
-                .try_reserve_exact(length)
-                .map_err(|_| crate::Error::out_of_memory(length.saturating_mul(size_of::<T>())))?;
+        if let Some(fitting) = self.fitting(length) {
+            return Ok(Arc::try_unwrap(self.shared.swap_remove(fitting)).unwrap_or_default());
         }
+        // One that is too small makes place for another: its contents are useless, and growing would copy them.
+        let small = self.free().find(|(_, capacity)| *capacity < length);
+        if let Some((small, _)) = small {
+            self.shared.swap_remove(small);
+        }
+        let mut values = Vec::new();
+        values
+            .try_reserve_exact(length)
+            .map_err(|_| crate::Error::out_of_memory(length.saturating_mul(size_of::<T>())))?;
         Ok(values)
+    }
+
+    /// Bytes that [`Pool::take_memory`] would allocate: none if it has a vector of about this length.
+    pub fn allocates(&self, length: usize) -> usize {
+        if self.fitting(length).is_some() { 0 } else { length.saturating_mul(size_of::<T>()) }
+    }
+
+    /// Bytes of the vectors that nothing else shares.
+    pub fn idle_bytes(&self) -> usize {
+        self.free().map(|(_, capacity)| capacity.saturating_mul(size_of::<T>())).sum()
+    }
+
+    /// The vectors that nothing else shares: their places and capacities.
+    fn free(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let shared = self.shared.iter().enumerate();
+        shared.filter(|(_, it)| Arc::strong_count(it) == 1).map(|(number, it)| (number, it.capacity()))
+    }
+
+    /// A vector with this capacity, or a little more: what is shared should not keep much more alive than it has.
+    fn fitting(&self, length: usize) -> Option<usize> {
+        if length == 0 {
+            return self.free().next().map(|(number, _)| number);
+        }
+        let most = length.saturating_add(length / 4).saturating_add(FITTING_BYTES / size_of::<T>().max(1));
+        let mut free = self.free();
+        free.find(|(_, capacity)| (length..=most).contains(capacity)).map(|(number, _)| number)
     }
 
     /// Shares the first `length` values of a vector from [`Pool::take`] or [`Pool::take_memory`].
@@ -304,6 +337,24 @@ mod tests {
         assert_eq!((again.len(), again[59]), (60, 7), "what it had is filled");
         drop(pool.share(again, 1));
         assert!(pool.take_memory(200).unwrap().capacity() >= 200);
+    }
+
+    #[test]
+    fn a_pool_tells_what_it_allocates_and_has() {
+        let mut pool = Pool::<u32>::new();
+        assert_eq!((pool.allocates(100_000), pool.idle_bytes()), (400_000, 0));
+        let values = pool.take_memory(100_000).unwrap();
+        let shared = pool.share(values, 0);
+        assert_eq!((pool.allocates(100_000), pool.idle_bytes()), (400_000, 0), "somebody else has it");
+        drop(shared);
+        assert_eq!((pool.allocates(100_000), pool.idle_bytes()), (0, 400_000));
+        // What is much larger stays for what is large; what is smaller makes place.
+        assert_eq!(pool.allocates(10_000), 40_000);
+        let small = pool.take_memory(10_000).unwrap();
+        assert!(small.capacity() < 50_000 && pool.idle_bytes() == 400_000);
+        assert_eq!(pool.allocates(200_000), 800_000);
+        assert!(pool.take_memory(200_000).unwrap().capacity() >= 200_000);
+        assert_eq!(pool.idle_bytes(), 0);
     }
 
     #[test]

@@ -214,6 +214,9 @@ pub enum Status {
     NeedInput,
     /// It wants more room.
     NeedRoom,
+    /// It is about to allocate this many bytes more than it holds, such as a window that the page's header asks for. The
+    /// next call does; a host that has no room for them makes none. (Compressors allocate nothing by what data say.)
+    NeedMemory(usize),
     /// The budget is spent.
     Yield,
     /// The page is complete.

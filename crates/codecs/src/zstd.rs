@@ -2,8 +2,10 @@
 //!
 //! The library gets one block at a time, the least that it decodes in one call. If the host holds the complete page, it
 //! decodes straight into it. Otherwise it keeps a window of its own and copies from that, which costs up to a tenth for
-//! text, and twice the time for incompressible data.
+//! text, and twice the time for incompressible data. A frame's header says how far back it refers, which may be any
+//! number: the header that the library gets says no more than the page has, and the host is asked for that memory first.
 
+use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Codec, Decompressor, Error, Limit, Price, Progress, Result, Status};
 use zstd_safe::zstd_sys::ZSTD_ErrorCode;
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, ResetDirective, get_error_name};
@@ -17,8 +19,14 @@ pub(crate) struct Zstd {
     page: Page,
     /// The host holds the complete page, of this many bytes.
     whole: Option<usize>,
-    /// The number of bytes that the library needs next: a header, or a block and the header that follows it.
+    /// The header of the next frame, as far as it has arrived; complete, while the host is asked for memory.
+    header: Header,
+    /// A frame's header comes next.
+    begins: bool,
+    /// The number of bytes that the library needs next: a block and the header that follows it.
     wanted: usize,
+    /// Bytes that the library holds besides its buffers.
+    context_bytes: usize,
     /// The last call filled its output: more may be ready without further input.
     ready: bool,
     /// A frame just ended, so the page may end.
@@ -30,9 +38,6 @@ const BLOCK_BYTES_MAX: usize = 128 << 10;
 
 /// The smallest block: 3 bytes of header and, in a run-length block, one that repeats.
 const BLOCK_COMPRESSED_BYTES_MIN: usize = 4;
-
-/// The smallest window that the library supports, as a power of two (`ZSTD_WINDOWLOG_ABSOLUTEMIN`).
-const WINDOW_LOG_MIN: u32 = 10;
 
 /// The largest window that the library supports, as a power of two (`ZSTD_WINDOWLOG_MAX`).
 const WINDOW_LOG_MAX: u32 = if usize::BITS >= 64 { 31 } else { 30 };
@@ -54,8 +59,8 @@ const PRICE_OVERHEAD: Price = Price::per_kib(100_000);
 /// entropy tables.
 const TABLES_BYTES_MAX: usize = 256;
 
-/// A frame begins with a header of at least this many bytes.
-const HEADER_BYTES_MIN: usize = 5;
+/// Bytes that the library has behind a window for copies that go too far (`WILDCOPY_OVERLENGTH`, twice).
+const BEHIND_WINDOW_BYTES: u64 = 64;
 
 /// Compressed bytes of a call that needs more than a block has: a skippable frame.
 const SKIP_BYTES: usize = 1 << 10;
@@ -65,21 +70,153 @@ const BLOCK_HEADER_BYTES: usize = 3;
 const WANTED_MAX: usize = BLOCK_BYTES_MAX + BLOCK_HEADER_BYTES;
 
 impl Zstd {
-    /// A reader that refuses windows of more than `window_bytes_max`, rounded to a power of two.
+    /// A reader that refuses windows of more than `window_bytes_max`.
     pub(crate) fn new(window_bytes_max: u64) -> Result<Zstd> {
         let mut context = DCtx::try_create().ok_or_else(|| Error::out_of_memory(BLOCK_BYTES_MAX))?;
-        let log = window_bytes_max.checked_ilog2().unwrap_or(0).clamp(WINDOW_LOG_MIN, WINDOW_LOG_MAX);
-        set(&mut context, DParameter::WindowLogMax(log))?;
+        // Windows are checked here, before the library sees their headers.
+        set(&mut context, DParameter::WindowLogMax(WINDOW_LOG_MAX))?;
         Ok(Zstd {
+            context_bytes: context.sizeof(),
             context,
             window_bytes_max,
             page: Page::none(Codec::Zstd),
             whole: None,
-            wanted: HEADER_BYTES_MIN,
+            header: Header::default(),
+            begins: true,
+            wanted: 0,
             ready: false,
             may_end: false,
         })
     }
+}
+
+/// Bytes of a frame's header, at most: magic, descriptor, window, dictionary, content size.
+const HEADER_BYTES_MAX: usize = 18;
+/// Bytes of it that tell how long it is.
+const HEADER_BYTES_MIN: usize = 5;
+/// Bytes of a skippable frame's header: magic and length.
+const SKIPPABLE_HEADER_BYTES: usize = 8;
+const MAGIC: u32 = 0xfd2f_b528;
+const SKIPPABLE_MAGIC: u32 = 0x184d_2a50;
+/// The smallest window that the format has (RFC 8878, section 3.1.1.1.2).
+const WINDOW_BYTES_MIN: u64 = 1 << 10;
+
+/// The header of a frame (RFC 8878, section 3.1.1.1), as far as it has arrived.
+#[derive(Debug, Default)]
+struct Header {
+    bytes: [u8; HEADER_BYTES_MAX],
+    length: usize,
+}
+
+impl Header {
+    /// Takes the bytes that it lacks; returns how many these are.
+    fn take(&mut self, input: &[u8]) -> usize {
+        let mut taken = 0;
+        while !self.is_complete() && taken < input.len() {
+            let bytes = (self.needed() - self.length).min(input.len() - taken);
+            self.bytes[self.length..self.length + bytes].copy_from_slice(&input[taken..taken + bytes]);
+            (self.length, taken) = (self.length + bytes, taken + bytes);
+        }
+        taken
+    }
+
+    fn is_complete(&self) -> bool {
+        self.length == self.needed()
+    }
+
+    fn magic(&self) -> u32 {
+        self.bytes.first_chunk().map_or(0, |magic| u32::from_le_bytes(*magic))
+    }
+
+    /// Bytes that it has in all, as far as is known.
+    fn needed(&self) -> usize {
+        if self.length < HEADER_BYTES_MIN {
+            return HEADER_BYTES_MIN;
+        }
+        match self.magic() {
+            MAGIC => self.content_at() + self.content_bytes(),
+            magic if magic & !15 == SKIPPABLE_MAGIC => SKIPPABLE_HEADER_BYTES,
+            // The library says what is wrong with it.
+            _ => HEADER_BYTES_MIN,
+        }
+    }
+
+    fn has_window(&self) -> bool {
+        self.bytes[4] & 1 << 5 == 0
+    }
+
+    fn content_at(&self) -> usize {
+        let dictionary = [0, 1, 2, 4][usize::from(self.bytes[4] & 3)];
+        HEADER_BYTES_MIN + usize::from(self.has_window()) + dictionary
+    }
+
+    fn content_bytes(&self) -> usize {
+        match self.bytes[4] >> 6 {
+            0 => usize::from(!self.has_window()),
+            size => 1 << size,
+        }
+    }
+
+    /// Its bytes.
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    /// Makes it ask for no larger window than the page has bytes to come, because no match refers to what is before the
+    /// page. Returns the bytes that the library allocates for it, if the page is not held.
+    fn window_memory(&mut self, page: &Page, window_bytes_max: u64) -> Result<usize> {
+        let Some((window, content)) = self.sizes() else { return Ok(0) };
+        let owed = u64_of(page.owed());
+        if content.is_some_and(|content| content > owed) {
+            return Err(page.too_long());
+        }
+        let window = window.min(owed.max(WINDOW_BYTES_MIN));
+        if window > window_bytes_max {
+            return Err(Error::limit(
+                Limit::WindowBytes,
+                format!("a ZSTD frame's window is more than the limit window_bytes of {window_bytes_max}"),
+            ));
+        }
+        let window = self.cut_window(window);
+        // (`ZSTD_decodingBufferSize_internal`)
+        let block = window.min(u64_of(BLOCK_BYTES_MAX));
+        let most = window + 2 * block + BEHIND_WINDOW_BYTES;
+        let bytes = block.max(4) + content.map_or(most, |content| most.min(content));
+        usize_of(bytes).ok_or_else(|| Error::out_of_memory(usize::MAX))
+    }
+
+    /// The bytes of the window that it asks for, and those of the frame's content if it says them. `None` if it is not a
+    /// frame's.
+    fn sizes(&self) -> Option<(u64, Option<u64>)> {
+        if self.magic() != MAGIC {
+            return None;
+        }
+        let (at, bytes) = (self.content_at(), self.content_bytes());
+        let mut number = [0; 8];
+        number[..bytes].copy_from_slice(&self.bytes[at..at + bytes]);
+        // Sizes in two bytes begin with 256.
+        let content = u64::from_le_bytes(number).saturating_add(if bytes == 2 { 256 } else { 0 });
+        let window = if self.has_window() { window_of(self.bytes[HEADER_BYTES_MIN]) } else { content };
+        Some((window, (bytes > 0).then_some(content)))
+    }
+
+    /// Asks for a window of `bytes`, or the next larger one there is; returns it. Blocks are not larger than a window, so
+    /// it stays as large as one block.
+    fn cut_window(&mut self, bytes: u64) -> u64 {
+        if !self.has_window() {
+            return bytes;
+        }
+        let descriptor = &mut self.bytes[HEADER_BYTES_MIN];
+        let bytes = bytes.max(u64_of(BLOCK_BYTES_MAX)).min(window_of(*descriptor));
+        *descriptor = (0..*descriptor).find(|smaller| window_of(*smaller) >= bytes).unwrap_or(*descriptor);
+        window_of(*descriptor)
+    }
+}
+
+/// Bytes of the window that a descriptor stands for.
+fn window_of(descriptor: u8) -> u64 {
+    let base = WINDOW_BYTES_MIN << (descriptor >> 3);
+    base + base / 8 * u64::from(descriptor & 7)
 }
 
 fn set(context: &mut DCtx<'static>, parameter: DParameter) -> Result<()> {
@@ -93,7 +230,8 @@ impl Decompressor for Zstd {
     fn start(&mut self, compressed: usize, uncompressed: usize, whole: bool) -> Result<()> {
         self.page.start(compressed, uncompressed, RATIO_MAX)?;
         self.whole = whole.then_some(uncompressed);
-        (self.wanted, self.ready) = (HEADER_BYTES_MIN, false);
+        (self.header, self.begins) = (Header::default(), true);
+        (self.wanted, self.ready) = (0, false);
         // Page V2: zero bytes may be compressed to zero bytes.
         self.may_end = compressed == 0;
         let reset = match self.context.reset(ResetDirective::SessionOnly) {
@@ -111,8 +249,12 @@ impl Decompressor for Zstd {
         history: usize,
         budget: &mut Budget<'_>,
     ) -> Result<Progress> {
-        let Zstd { context, window_bytes_max, page, whole, wanted, ready, may_end } = self;
+        let Zstd { context, window_bytes_max, page, whole, header, begins, context_bytes, .. } = self;
+        let (wanted, ready, may_end) = (&mut self.wanted, &mut self.ready, &mut self.may_end);
         page.step(input.len(), last, |page| {
+            if history > output.len() {
+                return Err(Error::misuse("what a decompressor produced before is more than its output"));
+            }
             let (mut consumed, mut produced) = (0, 0);
             let status = loop {
                 if page.unread() == 0 && *may_end {
@@ -126,9 +268,30 @@ impl Decompressor for Zstd {
                 if budget.spent() > 0 && (budget.left() < next || budget.is_spent()) {
                     break Status::Yield;
                 }
-                let from = &input[consumed..];
-                let bytes = if *wanted > WANTED_MAX { SKIP_BYTES } else { *wanted };
-                let from = &from[..from.len().min(bytes.max(1))];
+                // (If it is complete already, the host was asked for memory, and goes on.)
+                if *begins && !header.is_complete() {
+                    let taken = header.take(&input[consumed..]);
+                    (consumed, *may_end) = (consumed + taken, false);
+                    page.advance(taken, 0);
+                    if !header.is_complete() {
+                        if page.unread() == 0 {
+                            return Err(page.truncated());
+                        }
+                        break Status::NeedInput;
+                    }
+                    let needed = header.window_memory(page, *window_bytes_max)?;
+                    let held = context.sizeof().saturating_sub(*context_bytes);
+                    if whole.is_none() && needed > held {
+                        break Status::NeedMemory(needed - held);
+                    }
+                }
+                let from = if *begins {
+                    header.bytes()
+                } else {
+                    let from = &input[consumed..];
+                    let bytes = if *wanted > WANTED_MAX { SKIP_BYTES } else { *wanted };
+                    &from[..from.len().min(bytes.max(1))]
+                };
                 // The library counts idle calls and fails after some.
                 if from.is_empty() && !*ready {
                     if page.unread() == 0 {
@@ -146,11 +309,7 @@ impl Decompressor for Zstd {
                         (&mut output[..length], at)
                     }
                     None => {
-                        let Some(room) = output.get_mut(history + produced..) else {
-                            return Err(Error::misuse(
-                                "what a decompressor produced before is more than its output",
-                            ));
-                        };
+                        let room = output.get_mut(history + produced..).unwrap_or_default();
                         let length = room.len().min(page.owed()).min(BLOCK_BYTES_MAX);
                         match length {
                             0 if page.owed() > 0 => break Status::NeedRoom,
@@ -171,17 +330,22 @@ impl Decompressor for Zstd {
                 if taken > made {
                     budget.charge(PRICE_OVERHEAD, (taken - made).min(TABLES_BYTES_MAX), 0);
                 }
-                let hint = hint.map_err(|code| failed(code, page, *window_bytes_max))?;
+                let hint = hint.map_err(|code| failed(code, page))?;
                 if page.owed() == 0 && made > 0 {
                     return Err(page.too_long());
                 }
-                (*wanted, *may_end) = (if hint == 0 { HEADER_BYTES_MIN } else { hint }, hint == 0);
+                // A header was counted as it arrived.
+                let taken = if *begins { 0 } else { taken };
+                if taken + made == 0 && !*begins && consumed < input.len() {
+                    return Err(page.corrupt("its data lead nowhere"));
+                }
+                (*wanted, *begins, *may_end) = (hint, hint == 0, hint == 0);
+                if hint == 0 {
+                    *header = Header::default();
+                }
                 *ready = whole.is_none() && made == room;
                 (consumed, produced) = (consumed + taken, produced + made);
                 page.advance(taken, made);
-                if taken + made == 0 && consumed < input.len() {
-                    return Err(page.corrupt("its data lead nowhere"));
-                }
             };
             Ok(Progress { consumed, produced, status })
         })
@@ -197,16 +361,11 @@ impl Decompressor for Zstd {
     }
 }
 
-fn failed(code: usize, page: &Page, window_bytes_max: u64) -> Error {
+fn failed(code: usize, page: &Page) -> Error {
     // The library's codes are the negated numbers of `ZSTD_ErrorCode`.
     let is = |number: ZSTD_ErrorCode| code.wrapping_neg() == number as usize;
-    if is(ZSTD_ErrorCode::ZSTD_error_frameParameter_windowTooLarge) {
-        Error::limit(
-            Limit::WindowBytes,
-            format!("a ZSTD frame's window is more than the limit window_bytes of {window_bytes_max}"),
-        )
-    } else if is(ZSTD_ErrorCode::ZSTD_error_memory_allocation) {
-        Error::out_of_memory(marquetry_base::cast::usize_of(window_bytes_max).unwrap_or(usize::MAX))
+    if is(ZSTD_ErrorCode::ZSTD_error_memory_allocation) {
+        Error::out_of_memory(page.owed())
             .reworded("the memory for a ZSTD frame's window could not be allocated")
     } else if is(ZSTD_ErrorCode::ZSTD_error_dstSize_tooSmall) {
         page.too_long()

@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 use marquetry_base::{Budget, Bytes, Error, Price, RELEASE_PRICE, Release, Result, Segmented, release_all};
 
+use crate::memory::Memory;
+
 /// Bytes that are copied, filled or checked at a time.
 pub(crate) const SLICE_BYTES: usize = 64 << 10;
 
@@ -86,7 +88,8 @@ impl Growing {
         self.filled += take;
     }
 
-    /// Allocates memory for this many bytes, so that growing moves nothing. It must be empty.
+    /// Allocates memory for this many bytes, which the caller has admitted, so that growing moves nothing. It must be
+    /// empty.
     ///
     /// # Errors
     ///
@@ -101,8 +104,14 @@ impl Growing {
     ///
     /// # Errors
     ///
-    /// If the memory cannot be allocated.
-    pub(crate) fn grow(&mut self, least: usize, most: usize, budget: &mut Budget<'_>) -> Result<bool> {
+    /// If larger memory is not admitted, or cannot be allocated.
+    pub(crate) fn grow(
+        &mut self,
+        least: usize,
+        most: usize,
+        memory: &mut Memory,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
         while self.memory.len() < least {
             let room = self.memory.len();
             if self.larger.capacity() == 0 && room < self.memory.capacity() {
@@ -112,6 +121,7 @@ impl Growing {
             } else {
                 if self.larger.capacity() == 0 {
                     let more = room.saturating_mul(2).min(most).max(least);
+                    memory.admit(more)?;
                     self.larger.try_reserve_exact(more).map_err(|_| Error::out_of_memory(more))?;
                 }
                 let moved = self.larger.len();
@@ -148,32 +158,48 @@ impl Release for Growing {
     }
 }
 
-/// Bytes that will be joined into one piece, however many there are: they are kept in the pieces in which they arrive,
-/// and joined when all have arrived. Memory for them is allocated once, and each piece is released as soon as it is
-/// copied: nothing large is freed at once.
+/// Bytes that will be one piece, and arrive in several. A piece that has all of them is shared. Otherwise memory for them
+/// is allocated once, when a part of them has arrived: they are copied to it, and each piece is released as soon as it
+/// is copied. So they are hardly ever there twice, nothing large is moved or freed, and a length that is a lie allocates
+/// a few times what has arrived.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Joining {
+    /// Bytes that there will be, and those that have arrived.
+    goal: usize,
+    length: usize,
+    /// The pieces, of which those before `next` are copied.
     pieces: Segmented<Bytes>,
+    next: usize,
     /// The last pieces, if they are small.
     small: Vec<u8>,
-    length: usize,
-    /// Pieces that are copied, and their bytes.
-    next: usize,
     whole: Vec<u8>,
 }
 
 /// Smaller pieces are copied as they arrive: many of them would take more memory than their bytes.
 const PIECE_BYTES_MIN: usize = 16 << 10;
 
+/// The part of the bytes that must have arrived before memory for all of them is allocated.
+const ARRIVED_PART: usize = 8;
+
 impl Joining {
-    /// The number of bytes.
+    /// Of `goal` bytes.
+    pub(crate) fn new(goal: usize) -> Joining {
+        Joining { goal, ..Joining::default() }
+    }
+
+    /// The number of bytes that have arrived.
     pub(crate) fn len(&self) -> usize {
         self.length
     }
 
+    /// The number of bytes that are still to come.
+    pub(crate) fn left(&self) -> usize {
+        self.goal.saturating_sub(self.length)
+    }
+
     /// Bytes of memory taken.
     pub(crate) fn held(&self) -> usize {
-        self.length + self.whole.capacity()
+        self.length - self.whole.len() + self.whole.capacity()
     }
 
     /// Adds a piece.
@@ -198,18 +224,25 @@ impl Joining {
         }
     }
 
-    /// Joins the pieces, after the last of them. False if the budget is spent first.
+    /// Joins the pieces that are there, if it is time; all of them, once the last has arrived. False if the budget is
+    /// spent first.
     ///
     /// # Errors
     ///
-    /// If the memory cannot be allocated.
-    pub(crate) fn join(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
-        self.end_small();
-        if self.pieces.len() <= 1 {
-            return Ok(true);
+    /// If the memory is not admitted, or cannot be allocated.
+    pub(crate) fn join(&mut self, memory: &mut Memory, budget: &mut Budget<'_>) -> Result<bool> {
+        let has_all = self.left() == 0;
+        if has_all {
+            self.end_small();
         }
         if self.whole.capacity() == 0 {
-            self.whole.try_reserve_exact(self.length).map_err(|_| Error::out_of_memory(self.length))?;
+            let is_whole = has_all && self.pieces.len() <= 1;
+            if is_whole || self.length < self.goal / ARRIVED_PART {
+                return Ok(true);
+            }
+            let bytes = self.goal.max(self.length);
+            memory.admit(bytes)?;
+            self.whole.try_reserve_exact(bytes).map_err(|_| Error::out_of_memory(bytes))?;
         }
         while let Some(piece) = self.pieces.get_mut(self.next) {
             let part = piece.split_to(piece.len().min(ROOM_SLICE_BYTES));
@@ -248,7 +281,8 @@ mod tests {
     use super::*;
 
     fn joined(pieces: &[usize], units: u64) -> (Joining, usize, u64) {
-        let mut joining = Joining::default();
+        let total = pieces.iter().sum();
+        let mut joining = Joining::new(total);
         let mut at = 0u32;
         for &length in pieces {
             let piece: Vec<u8> =
@@ -259,7 +293,7 @@ mod tests {
         let (mut steps, mut largest) = (0, 0);
         loop {
             let mut budget = Budget::new(units);
-            let is_done = joining.join(&mut budget).unwrap();
+            let is_done = joining.join(&mut Memory::unlimited(), &mut budget).unwrap();
             (steps, largest) = (steps + 1, largest.max(budget.spent()));
             if is_done {
                 return (joining, steps, largest);
@@ -300,12 +334,46 @@ mod tests {
     #[test]
     fn one_piece_is_shared_and_small_ones_are_few() {
         let piece = Bytes::from(alloc::vec![1; 100_000]);
-        let mut joining = Joining::default();
+        let mut joining = Joining::new(100_000);
         joining.push(piece.clone(), &mut Budget::unlimited());
-        assert!(joining.join(&mut Budget::new(0)).unwrap());
+        assert!(joining.join(&mut Memory::unlimited(), &mut Budget::new(0)).unwrap());
         assert_eq!(joining.finish().as_ptr(), piece.as_ptr());
         let (joining, ..) = joined(&[10; 100_000], u64::MAX);
         assert!(joining.pieces.len() <= 1_000_000 / (SLICE_BYTES - PIECE_BYTES_MIN) + 1);
+    }
+
+    #[test]
+    fn a_long_value_is_hardly_there_twice_and_a_lie_allocates_little() {
+        const PIECE: usize = 100_000;
+        let mut joining = Joining::new(100 * PIECE);
+        let (mut held, mut memory) = (0, Memory::unlimited());
+        let pieces: Vec<Bytes> = (0..100).map(|at| Bytes::from(alloc::vec![at; PIECE])).collect();
+        for (number, piece) in (1..).zip(&pieces) {
+            joining.push(piece.clone(), &mut Budget::unlimited());
+            held = held.max(joining.held());
+            while !joining.join(&mut memory, &mut Budget::new(0)).unwrap() {
+                held = held.max(joining.held());
+            }
+            held = held.max(joining.held());
+            assert!(joining.held() <= ARRIVED_PART * number * PIECE, "{} of {number}", joining.held());
+            // What is copied is released.
+            let kept = pieces.iter().filter(|piece| !piece.is_unique()).count();
+            assert!(kept == 0 || joining.whole.is_empty(), "{kept} of {number}");
+        }
+        assert!(held < 114 * PIECE, "{held} bytes");
+        assert_eq!(joining.left(), 0);
+        assert!(
+            joining.finish().iter().zip(0..100 * PIECE).all(|(byte, at)| usize::from(*byte) == at / PIECE)
+        );
+        // Of a value that is not admitted, only pieces are kept.
+        let mut joining = Joining::new(100 * PIECE);
+        let mut memory = Memory::new((marquetry_base::Limit::TotalBytes, 50 * PIECE as u64), 0, 0).unwrap();
+        let pushed = pieces.iter().take_while(|piece| {
+            joining.push((*piece).clone(), &mut Budget::unlimited());
+            joining.join(&mut memory, &mut Budget::unlimited()).is_ok()
+        });
+        assert_eq!(pushed.count(), 100 / ARRIVED_PART);
+        assert_eq!(joining.whole.capacity(), 0);
     }
 
     #[test]
@@ -316,7 +384,7 @@ mod tests {
             let least = (growing.len() + 1000).min(total);
             let mut budget = Budget::new(0);
             steps += 1;
-            if growing.grow(least, total, &mut budget).unwrap() {
+            if growing.grow(least, total, &mut Memory::unlimited(), &mut budget).unwrap() {
                 let value = growing.len().to_le_bytes();
                 growing.append(&value[..value.len().min(total - growing.len())]);
             }
@@ -333,7 +401,7 @@ mod tests {
     fn memory_that_was_used_is_room() {
         let mut growing = Growing::within(alloc::vec![7; 100]);
         assert_eq!((growing.len(), growing.room()), (0, 100));
-        assert!(growing.grow(100, 1000, &mut Budget::new(0)).unwrap());
+        assert!(growing.grow(100, 1000, &mut Memory::unlimited(), &mut Budget::new(0)).unwrap());
         growing.append(&[1; 200]);
         assert_eq!(growing.bytes(), [1; 100]);
     }

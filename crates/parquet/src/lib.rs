@@ -59,6 +59,7 @@ pub mod geometry;
 mod going;
 mod growing;
 pub mod hive;
+mod memory;
 pub mod print;
 pub mod prune;
 pub mod read;

@@ -85,6 +85,7 @@ fn compress_in_pieces(
                 room = vec![0xaa; random.below(piece_max) + 1];
                 used = 0;
             }
+            Status::NeedMemory(bytes) => panic!("a compressor asks for {bytes} bytes"),
             Status::Yield => assert!(budget.spent() > 0, "no progress"),
         }
     }

@@ -132,7 +132,9 @@ fn run_in_pieces_of(
                 assert!(room_end < uncompressed, "room wanted beyond the page");
                 room_end = (room_end + random.below(piece_max) + 1).min(uncompressed);
             }
-            Status::Yield => assert!(progress.consumed + progress.produced > 0, "no progress"),
+            Status::NeedMemory(_) => {}
+            // A header, and a context map, are looked at after their bytes were consumed.
+            Status::Yield => assert!(budget.spent() > 0, "no progress"),
         }
     }
 }
@@ -297,7 +299,7 @@ fn misuse_is_told() {
         };
         let mut it = decompressor(codec);
         is_misuse(step(it.as_mut(), &page, true));
-        it.start(page.len(), 10, false).unwrap();
+        it.start(page.len(), 10, true).unwrap();
         assert_eq!(step(it.as_mut(), &page, true).unwrap().status, Status::End);
         is_misuse(step(it.as_mut(), &[], true));
         it.start(page.len(), 10, false).unwrap();
@@ -414,6 +416,42 @@ fn windows_beyond_the_limit() {
     }
 }
 
+#[test]
+fn memory_is_asked_for_before_it_is_taken() {
+    let plain = Random::new(17).text(300_000);
+    let frame = zstd_frame(&plain, 27);
+    // It says no size of its content, and a window of 128 MiB; now one of 2^41 bytes and more.
+    assert_eq!(frame[4] & 0b1110_0000, 0, "a frame that says how long it is");
+    let mut largest = frame.clone();
+    largest[5] = 0xff;
+    for frame in [&frame, &largest, &[&frame[..], &largest].concat()] {
+        let pages = if frame.len() > largest.len() { 2 } else { 1 };
+        let plain = plain.repeat(pages);
+        let mut it = decompressor(Codec::Zstd);
+        let (mut admitted, mut asked) = (it.held_bytes(), 0);
+        it.start(frame.len(), plain.len(), false).unwrap();
+        let mut output = vec![0; plain.len()];
+        let (mut consumed, mut produced) = (0, 0);
+        loop {
+            let seen =
+                (consumed + 7).min(frame.len()).max(consumed + 1000 * produced.min(1)).min(frame.len());
+            let (input, last) = (&frame[consumed..seen], seen == frame.len());
+            let progress = it.step(input, last, &mut output, produced, &mut Budget::new(0)).unwrap();
+            (consumed, produced) = (consumed + progress.consumed, produced + progress.produced);
+            assert!(it.held_bytes() <= admitted, "{} bytes of {admitted}", it.held_bytes());
+            match progress.status {
+                Status::NeedMemory(bytes) => (admitted, asked) = (admitted + bytes, asked + 1),
+                Status::End => break,
+                _ => {}
+            }
+        }
+        assert!(output == plain);
+        // The page's bytes, not the window's; and once for all frames.
+        assert!((1..=2).contains(&asked), "{asked} times");
+        assert!(it.held_bytes() < 2 * plain.len() + (600 << 10), "{} bytes", it.held_bytes());
+    }
+}
+
 /// A block that is accepted but becomes nothing does not cost as many tables as would fit into it.
 #[test]
 fn a_failing_step_is_bounded() {
@@ -472,7 +510,7 @@ fn the_work_of_a_step_is_bounded() {
             if progress.status == Status::End {
                 break;
             }
-            assert_eq!(progress.status, Status::Yield);
+            assert!(matches!(progress.status, Status::Yield | Status::NeedMemory(_)));
         }
         assert!(steps > 3, "{codec:?}: {steps} steps");
     }

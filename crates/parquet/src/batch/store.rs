@@ -112,6 +112,29 @@ impl<T: Copy + Default> Store<T> {
         Ok(true)
     }
 
+    /// Bytes that [`Store::prepare`] or [`Store::room`] allocates for the values `at..end`.
+    #[inline]
+    pub(crate) fn grows_bytes(&self, capacity: usize, at: usize, end: usize) -> usize {
+        let before = self.growing.as_ref().map_or(0, |growing| growing.length);
+        if end.saturating_sub(before) <= self.values.capacity().min(Self::PART) {
+            return 0;
+        }
+        self.larger_bytes(capacity, at.saturating_sub(before), end.saturating_sub(before))
+    }
+
+    fn larger_bytes(&self, capacity: usize, start: usize, end: usize) -> usize {
+        let length = end - start;
+        if end > Self::PART && start > 0 {
+            return Self::PART.max(length) * size_of::<T>();
+        }
+        let larger = self.growing.as_ref().map_or(0, |growing| growing.larger.capacity());
+        if end <= self.values.capacity().max(larger) {
+            return 0;
+        }
+        let needed = self.needed(capacity, end);
+        if self.values.is_empty() { self.pool.allocates(needed) } else { needed * size_of::<T>() }
+    }
+
     /// Where the values `at..end` of the array are in its last part. If they would make that too large, they begin
     /// another one.
     fn place(&mut self, at: usize, end: usize) -> Result<(usize, usize)> {
@@ -212,6 +235,11 @@ impl<T: Copy + Default> Store<T> {
         Ok(true)
     }
 
+    /// True if the array is large, and its parts are not joined.
+    pub(crate) fn has_parts(&self) -> bool {
+        self.growing.as_ref().is_some_and(|growing| growing.length > 0)
+    }
+
     /// True while parts are being joined.
     pub(crate) fn is_joining(&self) -> bool {
         self.growing.as_ref().is_some_and(|growing| growing.whole.capacity() > 0)
@@ -271,12 +299,12 @@ impl<T: Copy + Default> Store<T> {
             let parts = growing.parts.len() * Self::PART;
             growing.larger.capacity() + parts + growing.whole.capacity()
         });
-        (self.values.capacity() + growing) * size_of::<T>()
+        (self.values.capacity() + growing) * size_of::<T>() + self.pool.idle_bytes()
     }
 
     /// Returns the array, with `length` values. A large one must be [joined](Store::join); its memory is not reused.
     pub(crate) fn share(&mut self, length: usize) -> Result<Buffer<T>> {
-        if self.growing.as_ref().is_some_and(|growing| growing.length > 0) {
+        if self.has_parts() {
             return Err(Error::internal("an array whose parts are not joined"));
         }
         let values = mem::take(&mut self.values);
@@ -360,7 +388,9 @@ mod tests {
             let end = (at + slice).min(values as usize);
             loop {
                 let mut budget = Budget::new(units);
+                let (held, grows) = (store.held(), store.grows_bytes(8_192, at, end));
                 let is_ready = store.prepare(8_192, at, end, &mut budget).unwrap();
+                assert!(store.held() <= held + grows, "{} of {held} and {grows}", store.held());
                 largest = largest.max(budget.spent());
                 if is_ready {
                     break;

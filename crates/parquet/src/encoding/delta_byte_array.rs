@@ -14,6 +14,7 @@ use super::plain::{Accept, string_error};
 use super::stream::{FIRST_BYTES, Stream};
 use super::{BufferIndex, Decoded, check_text_on, not_text, too_few_values};
 use crate::growing::{Growing, ROOM_SLICE_BYTES, SLICE_BYTES};
+use crate::memory::Memory;
 
 /// Bytes of values that are built at a time, in new memory: a quarter of what is read or copied at a time. Longer
 /// values are built in slices.
@@ -126,6 +127,11 @@ impl DeltaLengthByteArray {
     /// The stream that needs bytes.
     pub(crate) fn starved(&mut self) -> Option<&mut Stream> {
         [self.lengths.delta.stream(), &mut self.bytes].into_iter().find(|stream| stream.is_starved())
+    }
+
+    /// The stream of the values' bytes.
+    pub(crate) fn peek_stream(&self) -> &Stream {
+        &self.bytes
     }
 
     /// Creates views of the next values; `buffer` is the number that the chunk will have.
@@ -278,9 +284,9 @@ impl DeltaByteArray {
         &self.last
     }
 
-    /// Bytes held of values.
+    /// Bytes held of values that are being built, and of streams beside their segments.
     pub(crate) fn held(&self) -> usize {
-        self.last.bytes().len() + self.building.as_ref().map_or(0, |building| building.value.held())
+        self.building.as_ref().map_or(0, |building| building.value.held()) + self.bytes.held()
     }
 
     /// The stream that needs bytes.
@@ -291,9 +297,9 @@ impl DeltaByteArray {
     }
 
     /// Builds the next value, or a slice of it; the caller needs `count` more.
-    pub(crate) fn next(&mut self, count: usize) -> Result<Built<'_>> {
+    pub(crate) fn next(&mut self, count: usize, memory: &mut Memory) -> Result<Built<'_>> {
         if self.building.is_some() {
-            return self.build();
+            return self.build(memory);
         }
         let Some(prefix) = self.prefixes.peek(count)? else { return Ok(Built::Starved) };
         if prefix > self.last.bytes().len() {
@@ -317,7 +323,7 @@ impl DeltaByteArray {
         self.prefixes.next += 1;
         self.suffixes.next += 1;
         if self.building.is_some() {
-            return self.build();
+            return self.build(memory);
         }
         let mut value = match core::mem::take(&mut self.last) {
             Value::Short(value) => value,
@@ -335,12 +341,12 @@ impl DeltaByteArray {
     }
 
     /// Continues a long value, by a slice.
-    fn build(&mut self) -> Result<Built<'_>> {
+    fn build(&mut self, memory: &mut Memory) -> Result<Built<'_>> {
         let Some(Building { value, prefix, length, checked }) = &mut self.building else {
             return Err(Error::internal("no value to build"));
         };
         // Both parts are available, so the value is as long as its lengths say.
-        if !value.grow(*length, *length, &mut Budget::new(0))? {
+        if !value.grow(*length, *length, memory, &mut Budget::new(0))? {
             return Ok(Built::Some(ROOM_SLICE_BYTES));
         }
         let copied = value.len();
@@ -460,7 +466,7 @@ mod tests {
         /// Appends the next value's bytes to `built` and returns how many there are.
         fn append(&mut self, built: &mut Vec<u8>) -> Result<usize> {
             loop {
-                if let Built::Value(value) = self.next(1)? {
+                if let Built::Value(value) = self.next(1, &mut Memory::unlimited())? {
                     built.extend_from_slice(value.bytes());
                     return Ok(value.bytes().len());
                 }
@@ -504,7 +510,7 @@ mod tests {
             let mut decoder = DeltaByteArray::new(found(&page, segment, 2), accept).unwrap();
             let mut found = Vec::new();
             while found.len() < 3 {
-                match decoder.next(3).unwrap() {
+                match decoder.next(3, &mut Memory::unlimited()).unwrap() {
                     Built::Value(value) => found.push(value.clone()),
                     Built::Some(bytes) => assert!(bytes <= ROOM_SLICE_BYTES),
                     Built::Starved => decoder.starved().into_iter().for_each(feed),

@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use marquetry_base::{Budget, Bytes, Error, Release, Result, release_all};
 
 use crate::growing::Joining;
+use crate::memory::Memory;
 
 /// Bytes that are available when a decoder is created, if the stream has that many: enough for any encoding's header.
 pub(crate) const FIRST_BYTES: usize = 64;
@@ -83,8 +84,9 @@ pub(crate) struct Stream {
     /// Bytes from `at` on that are needed in one piece; 0 if none are.
     wanted: usize,
     rest: Rest,
-    /// The next chunk, while it is joined from segments.
+    /// The next chunk, while it is joined from segments; and whether the chunk was.
     joint: Option<Box<Joining>>,
+    is_joined: bool,
 }
 
 /// Where the bytes after the chunk are.
@@ -250,15 +252,21 @@ impl Stream {
         let length = chunk.len() - self.surplus.saturating_sub(behind).min(chunk.len() - at);
         chunk.truncate(length);
         (self.chunk, self.at, self.behind) = (chunk, at, behind.saturating_sub(self.surplus));
-        self.wanted = 0;
+        (self.wanted, self.is_joined) = (0, false);
+    }
+
+    /// Bytes held, beside what the input and segments hold: of a chunk that is in no segment.
+    pub(crate) fn held(&self) -> usize {
+        let chunk = if self.is_held() && !self.is_joined { 0 } else { self.chunk.len() };
+        chunk + self.joint.as_ref().map_or(0, |joint| joint.held())
     }
 
     /// Joins the requested bytes from the segments. False if the budget is spent first.
     ///
     /// # Errors
     ///
-    /// If the memory to join them cannot be allocated.
-    pub(crate) fn gather(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
+    /// If the memory to join them is not admitted, or cannot be allocated.
+    pub(crate) fn gather(&mut self, memory: &mut Memory, budget: &mut Budget<'_>) -> Result<bool> {
         let Rest::Held(end, segments) = &self.rest else {
             return Err(Error::internal("bytes that are not held"));
         };
@@ -273,23 +281,30 @@ impl Stream {
                 return Ok(true);
             }
         }
+        // The last chunk is not needed any more, and may be long, too.
+        (self.chunk, self.at, self.behind) = (Bytes::new(), 0, left);
         let goal = left.min(wanted.max(JOINT_BYTES));
-        let joint = self.joint.get_or_insert_default();
-        while joint.len() < goal {
-            let piece = segments.segment(start + joint.len(), goal - joint.len());
+        let joint = self.joint.get_or_insert_with(|| Box::new(Joining::new(goal)));
+        loop {
+            // (Pieces are slices of segments, which are held anyway: copied is what takes memory.)
+            if !joint.join(memory, budget)? {
+                return Ok(false);
+            }
+            if joint.left() == 0 {
+                break;
+            }
+            let piece = segments.segment(start + joint.len(), joint.left());
             if piece.is_empty() {
                 return Err(Error::internal("a segment that is not there"));
             }
             joint.push(piece, budget);
-            if joint.len() < goal && budget.is_spent() {
+            if budget.is_spent() {
                 return Ok(false);
             }
         }
-        if !joint.join(budget)? {
-            return Ok(false);
-        }
         let joint = self.joint.take().map(|joint| joint.finish()).unwrap_or_default();
         self.supply(joint, 0, left - goal);
+        self.is_joined = true;
         Ok(true)
     }
 }
@@ -305,7 +320,7 @@ pub(crate) fn in_segments(bytes: &[u8], length: usize) -> Stream {
 /// For tests: supplies what a stream requests, if anything.
 #[cfg(test)]
 pub(crate) fn feed(stream: &mut Stream) {
-    while stream.is_starved() && !stream.gather(&mut Budget::new(0)).unwrap() {}
+    while stream.is_starved() && !stream.gather(&mut Memory::unlimited(), &mut Budget::new(0)).unwrap() {}
 }
 
 #[cfg(test)]
@@ -321,7 +336,7 @@ mod tests {
                 let mut all = Vec::new();
                 while stream.left() > 0 {
                     while !stream.has(need) {
-                        while !stream.gather(&mut Budget::new(0)).unwrap() {}
+                        while !stream.gather(&mut Memory::unlimited(), &mut Budget::new(0)).unwrap() {}
                         assert!(!stream.is_starved());
                     }
                     let take = need.min(stream.left());

@@ -33,6 +33,8 @@ pub(super) struct Body {
     /// How the values are decompressed; `None` where they are not compressed.
     unpacking: Option<Unpacking>,
     last: Last,
+    /// The stream's chunk is not the last that was decompressed, but was put together.
+    is_apart: bool,
 }
 
 /// What of a body comes next.
@@ -54,20 +56,14 @@ enum Last {
     /// It is a part of the input, which still has it.
     Kept,
     /// It is being put together, of several pieces.
-    Long(Box<Long>),
-}
-
-/// A chunk that is being put together, of `goal` bytes or more.
-struct Long {
-    pieces: Joining,
-    goal: usize,
+    Long(Box<Joining>),
 }
 
 impl Release for Body {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         let mut none = ();
         let long: &mut dyn Release = match &mut self.last {
-            Last::Long(long) => &mut long.pieces,
+            Last::Long(long) => &mut **long,
             Last::Supplied | Last::Kept => &mut none,
         };
         release_all(&mut [&mut self.unpacking, long], budget)
@@ -91,6 +87,7 @@ impl Body {
             expects: Expects::Opening(header),
             unpacking: None,
             last: Last::Supplied,
+            is_apart: false,
         }
     }
 
@@ -118,8 +115,10 @@ impl Body {
 
     /// Bytes held, beside what the input and the page's stream hold.
     pub(super) fn held(&self) -> usize {
-        let long = if let Last::Long(long) = &self.last { long.pieces.held() } else { 0 };
-        self.unpacking.as_ref().map_or(0, Unpacking::held) + long
+        // The stream has another chunk then.
+        let history = |unpacking: &Unpacking| if self.is_apart { unpacking.history() } else { 0 };
+        let long = if let Last::Long(long) = &self.last { long.held() } else { 0 };
+        self.unpacking.as_ref().map_or(0, |unpacking| unpacking.held() + history(unpacking)) + long
     }
 
     /// The bytes without which it does not go on, and where those end that are worth asking for with them.
@@ -211,7 +210,9 @@ impl Body {
         }
         match &self.unpacking {
             Some(unpacking) if !self.is_as_is() && unpacking.has_room_for(stream) => {
-                self.unpack(stream, work)
+                let unpacked = self.unpack(stream, usize::MAX, work)?;
+                self.is_apart &= unpacked != Going::Done(());
+                Ok(unpacked)
             }
             Some(_) if !self.is_as_is() => self.put_together(stream, work),
             _ => self.fill_as_is(stream, work),
@@ -284,69 +285,72 @@ impl Body {
     fn put_together(&mut self, stream: &mut Stream, work: &mut Work<'_, '_>) -> Result<Going> {
         let mut long = match core::mem::replace(&mut self.last, Last::Supplied) {
             Last::Long(long) => long,
-            Last::Supplied | Last::Kept => {
-                let tail = stream.there().len();
-                let left = match &self.unpacking {
-                    Some(unpacking) if !self.is_as_is() => unpacking.left(),
-                    _ => self.left_as_is(),
-                };
-                let goal = stream.wanted().max(1).min(tail.saturating_add(left));
-                let (chunk, at) = stream.chunk();
-                let mut pieces = Joining::default();
-                pieces.push(chunk.slice(at..), work.budget);
-                Box::new(Long { pieces, goal })
-            }
+            Last::Supplied | Last::Kept => self.begin_long(stream, work.budget),
         };
         // What was put together until it failed stays: it may be much to drop.
-        let done = match self.add_pieces(&mut long, work) {
-            Ok(Going::Done(())) => long
-                .pieces
-                .join(work.budget)
-                .map(|is_whole| if is_whole { Going::Done(()) } else { Going::Yield }),
-            other => other,
-        };
+        let done = self.add_pieces(&mut long, work);
         if done == Ok(Going::Done(())) {
             let behind = self.behind(self.packed.range.start);
-            stream.supply(long.pieces.finish(), 0, behind);
+            stream.supply(long.finish(), 0, behind);
         } else {
             self.last = Last::Long(long);
         }
         done
     }
 
-    fn add_pieces(&mut self, long: &mut Long, work: &mut Work<'_, '_>) -> Result<Going> {
-        while long.pieces.len() < long.goal {
+    /// Begins with what the stream has not consumed, and releases its chunk: that may be long, too.
+    fn begin_long(&mut self, stream: &mut Stream, budget: &mut Budget<'_>) -> Box<Joining> {
+        let tail = stream.there().len();
+        let left = match &self.unpacking {
+            Some(unpacking) if !self.is_as_is() => unpacking.left(),
+            _ => self.left_as_is(),
+        };
+        let mut long = Joining::new(stream.wanted().max(1).min(tail.saturating_add(left)));
+        let (chunk, at) = stream.chunk();
+        long.push(chunk.slice(at..), budget);
+        stream.rewind();
+        self.is_apart = true;
+        Box::new(long)
+    }
+
+    fn add_pieces(&mut self, long: &mut Joining, work: &mut Work<'_, '_>) -> Result<Going> {
+        let before = work.budget.spent();
+        loop {
+            if !long.join(&mut work.memory, work.budget)? {
+                return Ok(Going::Yield);
+            }
+            if long.left() == 0 {
+                return Ok(Going::Done(()));
+            }
+            if work.budget.spent() > before && work.budget.is_spent() {
+                return Ok(Going::Yield);
+            }
             if self.is_as_is() {
                 let start = self.packed.range.start;
                 // No more than a slice, so it is checked at once.
-                let most = (long.goal - long.pieces.len()).min(SLICE_BYTES);
-                let piece = work.input.segment(start, u64_of(most));
+                let piece = work.input.segment(start, u64_of(long.left().min(SLICE_BYTES)));
                 if piece.is_empty() {
                     self.packed.needs = 1;
                     return Ok(Going::Need(()));
                 }
                 self.packed.check(start + u64_of(piece.len()), work)?;
                 self.consume(start + u64_of(piece.len()), work);
-                long.pieces.push(piece, work.budget);
+                long.push(piece, work.budget);
             } else {
                 let mut window = Stream::coming(self.unpacking.as_ref().map_or(0, Unpacking::left));
-                done!(self.unpack(&mut window, work)?);
+                done!(self.unpack(&mut window, long.left(), work)?);
                 let (chunk, at) = window.chunk();
-                long.pieces.push(chunk.slice(at..), work.budget);
-            }
-            if long.pieces.len() < long.goal && work.budget.is_spent() {
-                return Ok(Going::Yield);
+                long.push(chunk.slice(at..), work.budget);
             }
         }
-        Ok(Going::Done(()))
     }
 
-    /// Decompresses the next chunk.
-    fn unpack(&mut self, stream: &mut Stream, work: &mut Work<'_, '_>) -> Result<Going> {
+    /// Decompresses the next chunk, of at most `most` bytes beside what it begins with.
+    fn unpack(&mut self, stream: &mut Stream, most: usize, work: &mut Work<'_, '_>) -> Result<Going> {
         let Some(unpacking) = &mut self.unpacking else {
             return Err(Error::internal("a page that is not compressed"));
         };
-        if done!(unpacking.step(stream, &mut self.packed, work)?) == Unpacked::Last {
+        if done!(unpacking.step(stream, most, &mut self.packed, work)?) == Unpacked::Last {
             self.expects = Expects::End;
         }
         Ok(Going::Done(()))
@@ -360,7 +364,7 @@ impl Body {
             }
             while !matches!(self.expects, Expects::End) {
                 let mut rest = Stream::coming(self.unpacking.as_ref().map_or(0, Unpacking::left));
-                done!(self.unpack(&mut rest, work)?);
+                done!(self.unpack(&mut rest, usize::MAX, work)?);
                 if work.budget.is_spent() && !matches!(self.expects, Expects::End) {
                     return Ok(Going::Yield);
                 }

@@ -14,6 +14,7 @@ use crate::batch::store::{ARRAY_BYTES_MAX, Store, disagree, rows_max, value_byte
 use crate::batch::{ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use crate::encoding::hybrid::{Hybrid, beyond_dictionary};
 use crate::growing::SLICE_BYTES;
+use crate::memory::Memory;
 use crate::schema::PhysicalType;
 
 /// Bytes of pages that a batch of one column may hold. Beyond it the batch ends early, so that huge values make small
@@ -255,27 +256,35 @@ impl Builder {
     /// Makes room for a slice: `rows` more rows, or entries of a nested leaf, each perhaps with a value. False when the budget is spent
     /// before; then call again. (Values that are long are looked for before room is made for them: see
     /// [`ValueDecoder::decode`](super::values::ValueDecoder::decode).)
-    pub(super) fn prepare(&mut self, rows: usize, budget: &mut Budget<'_>) -> Result<bool> {
+    pub(super) fn prepare(
+        &mut self,
+        rows: usize,
+        memory: &mut Memory,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
         let (capacity, at, end) = (self.capacity, self.values, self.values + rows);
         if self.holds_indices == Some(true) {
-            return self.indices.prepare(capacity, at, end, budget);
+            return prepare(&mut self.indices, (capacity, at, end), memory, budget);
         }
         match &mut self.output {
-            Output::Int32(store) => store.prepare(capacity, at, end, budget),
-            Output::Int64(store) => store.prepare(capacity, at, end, budget),
-            Output::Float(store) => store.prepare(capacity, at, end, budget),
-            Output::Double(store) => store.prepare(capacity, at, end, budget),
-            Output::ByteArray(store, _) => store.prepare(capacity, at, end, budget),
+            Output::Int32(store) => prepare(store, (capacity, at, end), memory, budget),
+            Output::Int64(store) => prepare(store, (capacity, at, end), memory, budget),
+            Output::Float(store) => prepare(store, (capacity, at, end), memory, budget),
+            Output::Double(store) => prepare(store, (capacity, at, end), memory, budget),
+            Output::ByteArray(store, _) => prepare(store, (capacity, at, end), memory, budget),
+            Output::Boolean(store) => {
+                prepare(store, (capacity.div_ceil(8), at / 8, end.div_ceil(8)), memory, budget)
+            }
             Output::Fixed(width, store) if *width <= SLICE_BYTES => {
-                store.prepare(capacity * *width, at * *width, end * *width, budget)
+                prepare(store, (capacity * *width, at * *width, end * *width), memory, budget)
             }
             // A slice of one value.
             Output::Fixed(width, store) if rows > 0 => {
                 let start = at.saturating_mul(*width).saturating_add(self.partial);
                 let end = start.saturating_add(SLICE_BYTES.min(*width - self.partial));
-                store.prepare(capacity.saturating_mul(*width), start, end, budget)
+                prepare(store, (capacity.saturating_mul(*width), start, end), memory, budget)
             }
-            Output::Boolean(_) | Output::Fixed(..) => Ok(true),
+            Output::Fixed(..) => Ok(true),
         }
     }
 
@@ -284,11 +293,12 @@ impl Builder {
         &mut self,
         entries: usize,
         has_repetition: bool,
+        memory: &mut Memory,
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
-        let (capacity, at, end) = (self.capacity, self.entries, self.entries + entries);
-        let is_ready = self.definition.prepare(capacity, at, end, budget)?;
-        Ok(is_ready && (!has_repetition || self.repetition.prepare(capacity, at, end, budget)?))
+        let place = (self.capacity, self.entries, self.entries + entries);
+        let is_ready = prepare(&mut self.definition, place, memory, budget)?;
+        Ok(is_ready && (!has_repetition || prepare(&mut self.repetition, place, memory, budget)?))
     }
 
     /// Entries of a nested leaf to take at a time: those of large values are few.
@@ -318,12 +328,14 @@ impl Builder {
     }
 
     /// The batch's first value is an index into a kept dictionary, or is not; says how many bytes of nulls before it are filled.
-    pub(super) fn hold(&mut self, indices: bool) -> Result<usize> {
+    pub(super) fn hold(&mut self, indices: bool, memory: &mut Memory) -> Result<usize> {
         self.holds_indices = Some(indices);
         let nulls = core::mem::take(&mut self.values);
         if nulls == 0 {
             return Ok(0);
         }
+        let width = if indices { size_of::<u32>() } else { self.value_width().max(ENTRY_BYTES_MIN) };
+        memory.admit(nulls.saturating_mul(width))?;
         // All rows so far: they are spread again, now where they belong.
         let rows = core::mem::take(&mut self.rows);
         self.nulls -= rows;
@@ -418,43 +430,59 @@ impl Builder {
         Ok(found)
     }
 
-    /// Joins what was collected in parts, before the batch ends. `admit` is asked before more memory is allocated. False
-    /// when the budget is spent before: then call again, and add nothing to the batch.
-    pub(super) fn join(
-        &mut self,
-        admit: &impl Fn(usize) -> Result<()>,
-        budget: &mut Budget<'_>,
-    ) -> Result<bool> {
-        /// The same for one array.
+    /// True if an array was collected in parts, which must be [joined](Builder::join) before the batch ends.
+    pub(super) fn has_parts(&self) -> bool {
+        let values = match &self.output {
+            Output::Boolean(store) | Output::Fixed(_, store) => store.has_parts(),
+            Output::Int32(store) => store.has_parts(),
+            Output::Int64(store) => store.has_parts(),
+            Output::Float(store) => store.has_parts(),
+            Output::Double(store) => store.has_parts(),
+            Output::ByteArray(store, _) => store.has_parts(),
+        };
+        values || self.indices.has_parts() || self.definition.has_parts() || self.repetition.has_parts()
+    }
+
+    /// Joins one array that was collected in parts. False when the budget is spent before: then call again, and add nothing to the batch.
+    pub(super) fn join(&mut self, memory: &mut Memory, budget: &mut Budget<'_>) -> Result<bool> {
+        /// Joins an array, if it has parts.
         fn join<T: Copy + Default>(
             store: &mut Store<T>,
             length: usize,
-            admit: &impl Fn(usize) -> Result<()>,
+            memory: &mut Memory,
             budget: &mut Budget<'_>,
-        ) -> Result<bool> {
-            match store.joins_bytes(length) {
-                0 => {}
-                bytes => admit(bytes)?,
+        ) -> Result<Option<bool>> {
+            if !store.has_parts() {
+                return Ok(None);
             }
-            store.join(length, budget)
+            memory.admit(store.joins_bytes(length))?;
+            store.join(length, budget).map(Some)
         }
-        let length = self.values;
-        let is_joined = match &mut self.output {
-            Output::Boolean(store) => join(store, length.div_ceil(8), admit, budget)?,
-            Output::Int32(store) => join(store, length, admit, budget)?,
-            Output::Int64(store) => join(store, length, admit, budget)?,
-            Output::Float(store) => join(store, length, admit, budget)?,
-            Output::Double(store) => join(store, length, admit, budget)?,
-            Output::Fixed(width, store) => join(store, length * *width, admit, budget)?,
-            Output::ByteArray(store, _) => join(store, length, admit, budget)?,
+        let (length, entries) = (self.values, self.entries);
+        let joined = match &mut self.output {
+            Output::Boolean(store) => join(store, length.div_ceil(8), memory, budget)?,
+            Output::Int32(store) => join(store, length, memory, budget)?,
+            Output::Int64(store) => join(store, length, memory, budget)?,
+            Output::Float(store) => join(store, length, memory, budget)?,
+            Output::Double(store) => join(store, length, memory, budget)?,
+            Output::Fixed(width, store) => join(store, length * *width, memory, budget)?,
+            Output::ByteArray(store, _) => join(store, length, memory, budget)?,
         };
-        Ok(is_joined
-            && join(&mut self.indices, length, admit, budget)?
-            && join(&mut self.definition, self.entries, admit, budget)?
-            && join(&mut self.repetition, self.entries, admit, budget)?)
+        if let Some(joined) = joined {
+            return Ok(joined);
+        }
+        if let Some(joined) = join(&mut self.indices, length, memory, budget)? {
+            return Ok(joined);
+        }
+        for levels in [&mut self.definition, &mut self.repetition] {
+            if let Some(joined) = join(levels, entries, memory, budget)? {
+                return Ok(joined);
+            }
+        }
+        Ok(true)
     }
 
-    /// True while [`join`](Builder::join) is not done.
+    /// True while an array is being joined.
     pub(super) fn is_joining(&self) -> bool {
         let values = match &self.output {
             Output::Boolean(store) | Output::Fixed(_, store) => store.is_joining(),
@@ -493,6 +521,17 @@ impl Builder {
             levels: Some(levels),
             provisional: false,
         })
+    }
+
+    /// True if the batch holds these bytes, which a view points into that was made last.
+    pub(super) fn holds(&self, bytes: &Bytes) -> bool {
+        match &self.output {
+            Output::ByteArray(_, buffers) => {
+                let last = buffers.shared.last();
+                buffers.is_current(bytes) || last.is_some_and(|last| last.as_ptr() == bytes.as_ptr())
+            }
+            _ => false,
+        }
     }
 
     /// True when the batch of a nested leaf, whose rows may be of any size, should end.
@@ -592,6 +631,20 @@ impl Release for Builder {
         let Builder { output, validity, indices, definition, repetition, .. } = self;
         release_all(&mut [output, validity, indices, definition, repetition], budget)
     }
+}
+
+/// Makes room in an array for the values `at..end`, if the memory is admitted. False when the budget is spent before.
+fn prepare<T: Copy + Default>(
+    store: &mut Store<T>,
+    (capacity, at, end): (usize, usize, usize),
+    memory: &mut Memory,
+    budget: &mut Budget<'_>,
+) -> Result<bool> {
+    let bytes = store.grows_bytes(capacity, at, end);
+    if bytes > 0 {
+        memory.admit(bytes)?;
+    }
+    store.prepare(capacity, at, end, budget)
 }
 
 /// Bits that are spread at a time, on the stack.

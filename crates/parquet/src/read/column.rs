@@ -8,6 +8,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
+use marquetry_base::cast::u64_of;
 use marquetry_base::{
     Budget, Bytes, Demand, Error, Input, Limit, Limits, Object, Pool, Price, Priority, Release, Result,
     release_all,
@@ -25,7 +26,7 @@ use super::page::{Found, PageReader};
 use super::released::Released;
 use super::selected::Selected;
 use super::values::ValueDecoder;
-use super::work::{Memory, Work};
+use super::work::Work;
 use crate::batch::ColumnBatch;
 use crate::encoding::delta_byte_array::{Value, prefixes_go_on};
 use crate::encoding::hybrid::Hybrid;
@@ -34,6 +35,7 @@ use crate::encoding::stream::Stream;
 use crate::format::{ColumnChunk, Encoding, FileMetaData, PageKind};
 use crate::going::{Going, done};
 use crate::growing::ROOM_PRICE;
+use crate::memory::Memory;
 use crate::schema::PhysicalType;
 
 /// The fewest rows decoded at a time, however small the budget: what a step's progress is made of.
@@ -84,6 +86,8 @@ pub(super) struct ColumnReader {
     /// The page's chunk, if it is large: what is dropped with the page's decoder is then not the last that holds it.
     large: Bytes,
     spare: Spare,
+    /// Bytes held, when that was counted last for all columns.
+    recounted: u64,
 }
 
 /// What is known of the column in all row groups.
@@ -153,15 +157,15 @@ impl Release for DictionaryPage {
 }
 
 impl DictionaryPage {
-    /// Bytes held.
+    /// Bytes held. The decoder has the body's chunk, too.
     fn held(&self) -> usize {
-        self.decoder.held() + self.body.there().len()
+        self.decoder.held()
     }
 
     /// Decodes until all is decoded: true; or the body wants bytes, or the budget is spent.
-    fn step(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
+    fn step(&mut self, memory: &mut Memory, budget: &mut Budget<'_>) -> Result<bool> {
         loop {
-            match self.decoder.step(budget)? {
+            match self.decoder.step(memory, budget)? {
                 Decoded::Some => return Ok(false),
                 Decoded::All => return Ok(true),
                 Decoded::Chunk { at, bytes } => {
@@ -252,6 +256,7 @@ impl ColumnReader {
             released: Box::default(),
             large: Bytes::new(),
             spare: Spare::default(),
+            recounted: 0,
         })
     }
 
@@ -295,6 +300,15 @@ impl ColumnReader {
         self.spare.batch.as_ref().map_or(self.builder.rows, |spare| spare.rows)
     }
 
+    /// Changes what the columns hold in all by what has changed of this one since it did so last, and returns what it holds. (Memory
+    /// that was handed out is this column's again when the host drops it.)
+    pub(super) fn recount(&mut self, all: &mut u64) -> u64 {
+        let held = self.held();
+        *all = all.saturating_add(held).saturating_sub(self.recounted);
+        self.recounted = held;
+        held
+    }
+
     /// Bytes held: of pages, of the dictionary, of the batch being filled and of the rows that are left of one.
     pub(super) fn held(&self) -> u64 {
         let pages = self.pages.as_ref().map_or(0, PageReader::held);
@@ -302,10 +316,11 @@ impl ColumnReader {
             Expects::Page => 0,
             Expects::Levels(opening) => opening.held(),
             Expects::Entries(page) => page.held(),
-            Expects::Values(page) => page.held + page.values.held(),
+            Expects::Values(page) => page.held + page.values.held(&self.builder),
         };
         let entries = self.dictionary.as_ref().map_or(0, Entries::held) + self.released.held();
-        (pages + page + entries + self.builder.held() + self.spare.bytes) as u64
+        let bodies = self.bodies.idle_bytes();
+        (pages + page + entries + bodies + self.builder.held() + self.spare.bytes) as u64
     }
 
     /// True when `rows` cannot grow before a batch is taken.
@@ -348,8 +363,7 @@ impl ColumnReader {
             return self.end_batch(work);
         }
         loop {
-            // A few bytes of the file can stand for any number of values: an unlimited budget would decode them all.
-            work.memory.check(self.held())?;
+            self.count(work)?;
             if self.selected.is_some() {
                 self.pass_unwanted(work)?;
             }
@@ -359,8 +373,11 @@ impl ColumnReader {
                 self.check_page_end()?;
                 self.close();
             }
-            if !self.released.step(work.budget) {
-                return Ok(Going::Yield);
+            if !self.released.is_empty() {
+                work.memory.changed();
+                if !self.released.step(work.budget) {
+                    return Ok(Going::Yield);
+                }
             }
             if self.has_rows(target) {
                 return self.end_batch(work);
@@ -369,15 +386,15 @@ impl ColumnReader {
             match &mut self.expects {
                 Expects::Values(_) => {
                     let goes_on = match &self.nested {
-                        Some(_) => self.decode_nested(target, work.budget)?,
-                        None => self.decode(target, work.budget)?,
+                        Some(_) => self.decode_nested(target, work)?,
+                        None => self.decode(target, work)?,
                     };
                     if !goes_on {
                         return self.end_batch(work);
                     }
                 }
                 Expects::Entries(page) => {
-                    if page.step(work.budget)? {
+                    if page.step(&mut work.memory, work.budget)? {
                         self.end_dictionary();
                     }
                 }
@@ -387,6 +404,8 @@ impl ColumnReader {
                     if is_selected {
                         self.seek(Some(work.input))?;
                     }
+                    // The page before is dropped, and a header may be long.
+                    work.memory.changed();
                     match done!(self.pages()?.next(is_selected, work)?) {
                         Found::Header(entries) => self.pass_page(entries, work)?,
                         Found::Page(kind, body) => self.open(kind, body)?,
@@ -408,12 +427,32 @@ impl ColumnReader {
 
     /// Joins what the batch has in parts: then it can be taken.
     fn end_batch(&mut self, work: &mut Work<'_, '_>) -> Result<Going> {
-        let (memory, held) = (work.memory, self.held());
-        let admit = |bytes: usize| memory.check(held.saturating_add(bytes as u64));
-        Ok(match self.builder.join(&admit, work.budget)? {
-            true => Going::Done(()),
-            false => Going::Yield,
-        })
+        self.count(work)?;
+        if self.nested.is_none() && self.builder.holds_indices.is_none() {
+            // Nothing but nulls.
+            let filled = self.builder.hold(false, &mut work.memory)?;
+            work.budget.charge(ROOM_PRICE, filled, 0);
+        }
+        while self.builder.has_parts() {
+            // The parts of the array before are released.
+            self.count(work)?;
+            if !self.builder.join(&mut work.memory, work.budget)? {
+                return Ok(Going::Yield);
+            }
+            work.memory.changed();
+            if work.budget.is_spent() && self.builder.has_parts() {
+                return Ok(Going::Yield);
+            }
+        }
+        Ok(Going::Done(()))
+    }
+
+    /// Counts what is held, if it may be more or less than it was.
+    fn count(&self, work: &mut Work<'_, '_>) -> Result<()> {
+        if work.memory.is_counted() {
+            return Ok(());
+        }
+        work.memory.count(self.held() + u64_of(work.pool.idle_bytes()))
     }
 
     /// The data page that is being decoded.
@@ -441,9 +480,11 @@ impl ColumnReader {
             Expects::Values(page) => page.starved(),
         };
         let (Some(stream), Some(pages)) = (starved, &mut self.pages) else { return Ok(Going::Done(())) };
+        // The chunk before is dropped, and a decompressor's tables may have grown.
+        work.memory.changed();
         if !stream.is_held() {
             done!(pages.fill(stream, work)?);
-        } else if !stream.gather(work.budget)? {
+        } else if !stream.gather(&mut work.memory, work.budget)? {
             return Ok(Going::Yield);
         }
         let (chunk, _) = stream.chunk();
@@ -652,7 +693,7 @@ impl ColumnReader {
     pub(super) fn take(&mut self, rows: usize, budget: &mut Budget<'_>) -> Result<Option<ColumnBatch>> {
         if self.spare.batch.is_none() {
             self.spare.bytes = self.builder.held();
-            let batch = self.finish(budget).map_err(|error| self.place(error))?;
+            let batch = self.finish().map_err(|error| self.place(error))?;
             let is_begun = self.page().is_some_and(|page| page.entries_left < page.entries);
             let is_unverified = self.pages.as_ref().is_some_and(PageReader::is_unverified);
             self.spare.batch = Some(ColumnBatch { provisional: is_begun && is_unverified, ..batch });
@@ -677,7 +718,7 @@ impl ColumnReader {
     }
 
     /// Ends the batch.
-    fn finish(&mut self, budget: &mut Budget<'_>) -> Result<ColumnBatch> {
+    fn finish(&mut self) -> Result<ColumnBatch> {
         let dictionary = self.dictionary.as_ref();
         if let Some(nested) = &self.nested {
             let has_repetition = nested.repetition_max > 0;
@@ -687,11 +728,6 @@ impl ColumnReader {
                 has_repetition,
                 dictionary,
             );
-        }
-        if self.builder.holds_indices.is_none() {
-            // Nothing but nulls.
-            let filled = self.builder.hold(false)?;
-            budget.charge(ROOM_PRICE, filled, 0);
         }
         self.builder.finish(self.column.leaf, self.column.physical_type, dictionary)
     }

@@ -10,6 +10,7 @@ use marquetry_kernels::bits;
 use super::builder::Builder;
 use super::levels::PageLevels;
 use super::values::ValueDecoder;
+use super::work::Work;
 use crate::encoding::delta_byte_array::Value;
 use crate::encoding::hybrid::Hybrid;
 use crate::encoding::stream::{Segments, Stream};
@@ -185,9 +186,10 @@ impl DataPage {
         builder: &Builder,
         decoded_max: usize,
         price: Price,
-        budget: &mut Budget<'_>,
+        work: &mut Work<'_, '_>,
     ) -> Result<()> {
-        let skipped = self.values.skip(self.behind, builder.value_width(), decoded_max)?;
+        let (memory, budget) = (&mut work.memory, &mut *work.budget);
+        let skipped = self.values.skip(self.behind, builder.value_width(), decoded_max, memory)?;
         self.behind -= skipped.values;
         self.charge_runs(budget);
         budget.charge(price, skipped.bytes, skipped.decoded);

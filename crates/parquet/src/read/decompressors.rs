@@ -8,6 +8,7 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Codec, Codecs, Decompressor, Result};
 
 use super::windowed::Windowed;
+use crate::memory::Memory;
 
 /// The longest history of a decompressor that is copied to the front of each chunk.
 const HISTORY_BYTES_MAX: usize = 128 << 10;
@@ -44,13 +45,21 @@ impl Decompressors {
         Decompressors { codecs, idle: Vec::new() }
     }
 
-    /// One for a page.
-    pub(super) fn take(&mut self, codec: Codec, chunks: Chunks) -> Result<Box<dyn Decompressor>> {
+    /// One for a page. What it holds is admitted for the page's column, until it is put back.
+    pub(super) fn take(
+        &mut self,
+        codec: Codec,
+        chunks: Chunks,
+        memory: &mut Memory,
+    ) -> Result<Box<dyn Decompressor>> {
         let fits = |idle: &Idle| idle.codec == codec && idle.chunks == chunks;
         if let Some(at) = self.idle.iter().position(fits) {
-            return Ok(self.idle.swap_remove(at).decompressor);
+            let idle = self.idle.swap_remove(at);
+            memory.move_here(idle.held_bytes);
+            return Ok(idle.decompressor);
         }
         let decompressor = self.codecs.decompressor(codec)?;
+        memory.admit(decompressor.held_bytes())?;
         let is_apart = match chunks {
             Chunks::One => false,
             Chunks::Passing => decompressor.history_bytes() > HISTORY_BYTES_MAX,

@@ -15,6 +15,7 @@ use crate::encoding::plain::{Accept, check_plain_text, string_error};
 use crate::encoding::{not_text, too_few_values};
 use crate::format::Encoding;
 use crate::growing::ROOM_PRICE;
+use crate::memory::Memory;
 use crate::schema::PhysicalType;
 
 /// Bytes of a segment, at most. Half of what an array may have, since a segment has a power of two of entries.
@@ -162,6 +163,8 @@ impl Entries {
             Entries::Whole(values) => match &**values {
                 Values::ByteArray(values) => size_of_val(&**values.views()),
                 Values::FixedLenByteArray(values) | Values::Int96(values) => values.bytes().len(),
+                Values::Int32(values) => size_of_val(&**values),
+                Values::Float(values) => size_of_val(&**values),
                 values => values.len() * size_of::<u64>(),
             },
             Entries::Segmented(segmented) => segmented.segments.held(),
@@ -217,15 +220,16 @@ fn segment_bytes(width: usize, shift: u32) -> usize {
 }
 
 /// The next `count` values, at most, of segments of `length` values each; `left` are still to come. They are zero.
-fn extend<T: Plain>(
-    segments: &mut Vec<Vec<T>>,
+fn extend<'s, T: Plain>(
+    segments: &'s mut Vec<Vec<T>>,
     length: usize,
-    count: usize,
-    left: usize,
-) -> Result<&mut [T]> {
+    (count, left): (usize, usize),
+    memory: &mut Memory,
+) -> Result<&'s mut [T]> {
     if segments.last().is_none_or(|last| last.len() == length) {
         let mut segment = Vec::new();
         let capacity = length.min(left);
+        memory.admit(capacity.saturating_mul(size_of::<T>()))?;
         segment
             .try_reserve_exact(capacity)
             .map_err(|_| Error::out_of_memory(capacity.saturating_mul(size_of::<T>())))?;
@@ -329,13 +333,13 @@ impl DictionaryDecoder {
     }
 
     /// Decodes until the budget is spent.
-    pub(super) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Decoded> {
+    pub(super) fn step(&mut self, memory: &mut Memory, budget: &mut Budget<'_>) -> Result<Decoded> {
         while self.decoded < self.entries {
             let wanted = match self.segments {
-                Segments::ByteArray(_) => self.strings(budget)?,
-                Segments::Fixed(..) => self.fixed(budget)?,
-                Segments::Int32(_) | Segments::Float(_) => self.numbers(4, budget)?,
-                Segments::Int64(_) | Segments::Double(_) => self.numbers(8, budget)?,
+                Segments::ByteArray(_) => self.strings(memory, budget)?,
+                Segments::Fixed(..) => self.fixed(memory, budget)?,
+                Segments::Int32(_) | Segments::Float(_) => self.numbers(4, memory, budget)?,
+                Segments::Int64(_) | Segments::Double(_) => self.numbers(8, memory, budget)?,
             };
             if let Some(bytes) = wanted {
                 return if self.position + self.chunk.len() < self.body_bytes {
@@ -352,14 +356,20 @@ impl DictionaryDecoder {
     }
 
     /// Copies numbers of `width` bytes; says how many bytes more of the page are needed, where the chunk has no number any more.
-    fn numbers(&mut self, width: usize, budget: &mut Budget<'_>) -> Result<Option<usize>> {
+    fn numbers(
+        &mut self,
+        width: usize,
+        memory: &mut Memory,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<usize>> {
         /// The same for each kind of numbers.
         fn copy<T: Plain>(
             segments: &mut Vec<Vec<T>>,
             length: usize,
             (bytes, left): (&[u8], usize),
+            memory: &mut Memory,
         ) -> Result<usize> {
-            let out = extend(segments, length, bytes.len() / size_of::<T>(), left)?;
+            let out = extend(segments, length, (bytes.len() / size_of::<T>(), left), memory)?;
             Ok(plain::copy(bytes, out))
         }
         let left = self.entries - self.decoded;
@@ -370,10 +380,10 @@ impl DictionaryDecoder {
         let bytes = (&self.chunk[self.at..self.at + count * width], left);
         let length = 1 << self.shift;
         let made = match &mut self.segments {
-            Segments::Int32(segments) => copy(segments, length, bytes)?,
-            Segments::Int64(segments) => copy(segments, length, bytes)?,
-            Segments::Float(segments) => copy(segments, length, bytes)?,
-            Segments::Double(segments) => copy(segments, length, bytes)?,
+            Segments::Int32(segments) => copy(segments, length, bytes, memory)?,
+            Segments::Int64(segments) => copy(segments, length, bytes, memory)?,
+            Segments::Float(segments) => copy(segments, length, bytes, memory)?,
+            Segments::Double(segments) => copy(segments, length, bytes, memory)?,
             Segments::Fixed(..) | Segments::ByteArray(_) => {
                 return Err(Error::internal("a dictionary that is not of numbers"));
             }
@@ -386,7 +396,7 @@ impl DictionaryDecoder {
     }
 
     /// The same for byte strings of one width, which may be long: their bytes are copied whatever value they are of.
-    fn fixed(&mut self, budget: &mut Budget<'_>) -> Result<Option<usize>> {
+    fn fixed(&mut self, memory: &mut Memory, budget: &mut Budget<'_>) -> Result<Option<usize>> {
         let Segments::Fixed(width, segments) = &mut self.segments else {
             return Err(Error::internal("a dictionary of another type"));
         };
@@ -397,7 +407,7 @@ impl DictionaryDecoder {
             return Ok(Some(1));
         }
         if count > 0 {
-            let out = extend(segments, segment_bytes(width, self.shift), count, left)?;
+            let out = extend(segments, segment_bytes(width, self.shift), (count, left), memory)?;
             let count = out.len();
             out.copy_from_slice(&self.chunk[self.at..self.at + count]);
             self.at += count;
@@ -409,7 +419,7 @@ impl DictionaryDecoder {
     }
 
     /// Makes views of strings; says how many bytes of the page are needed in one piece, where the chunk has no whole string any more.
-    fn strings(&mut self, budget: &mut Budget<'_>) -> Result<Option<usize>> {
+    fn strings(&mut self, memory: &mut Memory, budget: &mut Budget<'_>) -> Result<Option<usize>> {
         let buffer = match u32::try_from(self.buffers.len()) {
             Ok(buffers @ 1..) => buffers - 1,
             // Nothing was supplied yet.
@@ -446,7 +456,7 @@ impl DictionaryDecoder {
         let left = self.entries - self.decoded;
         let length = 1usize << self.shift;
         let start = self.at;
-        let out = extend(segments, length, SLICE_ENTRIES_MAX.min(left), left)?;
+        let out = extend(segments, length, (SLICE_ENTRIES_MAX.min(left), left), memory)?;
         let room = out.len();
         let made = match strings::plain(&self.chunk[..end], &mut self.at, buffer, 0, longest, out) {
             Ok(made) => made,
@@ -477,9 +487,13 @@ impl DictionaryDecoder {
         }
     }
 
-    /// Bytes held: of the entries, and of the page where views point into it.
+    /// Bytes held: of the entries, and of the page's chunks that views point into, or else of the last.
     pub(super) fn held(&self) -> usize {
-        self.segments.held() + self.buffers.iter().map(Bytes::len).sum::<usize>()
+        let chunks = match self.segments {
+            Segments::ByteArray(_) => self.buffers.iter().map(Bytes::len).sum(),
+            _ => self.chunk.len(),
+        };
+        self.segments.held() + chunks
     }
 
     /// The dictionary, once all is decoded.
@@ -565,7 +579,7 @@ mod tests {
         loop {
             steps += 1;
             assert!(steps < 1_000_000, "no end");
-            match decoder.step(&mut Budget::new(units))? {
+            match decoder.step(&mut Memory::unlimited(), &mut Budget::new(units))? {
                 Decoded::All => return Ok(decoder.finish(physical_type)),
                 Decoded::Some => {}
                 Decoded::Chunk { at, bytes } => {

@@ -26,8 +26,9 @@
 //!    ([`ReadOptions::window_bytes`]) is one chunk. For a longer page each window starts with what was
 //!    not consumed of the window before, and with what the codec may refer to; of an uncompressed page,
 //!    a chunk is a slice of the input. Levels, and pages whose values are several streams, are held in
-//!    segments (`Opening`). A value longer than a window is kept in the pieces in which it arrived, and
-//!    joined when all of them are there (`Joining`).
+//!    segments (`Opening`). A value longer than a window is joined in memory of its own, which is
+//!    allocated when an eighth of the value has arrived (`Joining`); one that came in one piece of an
+//!    uncompressed page is shared.
 //! 4. `ValueDecoder` decodes slices of at most 8,192 rows straight into the batch's arrays, as many as
 //!    the budget pays for. The definition levels of a flat column become a validity bitmap without ever
 //!    being numbers.
@@ -55,6 +56,12 @@
 //! Columns that have decoded more than the batch takes keep the rest for the next batch, so arrays are
 //! never joined. What a reader is done with (a page in segments, a dictionary, at the end its columns)
 //! it frees in slices, within the budget; what a host drops is the host's own work.
+//!
+//! Whatever is allocated by a size in the file (windows, segments, dictionaries, arrays, joined values
+//! and joined arrays) is admitted by the reader's limit first (`Memory`). A decompressor that wants a
+//! window says so before it allocates it ([`Status::NeedMemory`](marquetry_base::Status::NeedMemory)),
+//! and wants no larger one than its page has bytes. What a column holds is counted exactly, once after
+//! something was admitted or released, and again by the reader when it is the column's turn.
 //!
 //! # Indexes, filters, and files that differ
 //!

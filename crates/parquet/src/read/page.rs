@@ -155,7 +155,7 @@ impl PageReader {
     /// Bytes held of the page that is being read, beside what the input and the page's stream hold.
     pub(super) fn held(&self) -> usize {
         match &self.expects {
-            Expects::Header(_) => 0,
+            Expects::Header(skim) => skim.as_ref().map_or(0, |skim| skim.held()),
             Expects::Body(body) => body.held(),
         }
     }

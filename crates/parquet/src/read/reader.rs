@@ -15,12 +15,12 @@ use super::ReadOptions;
 use super::column::ColumnReader;
 use super::decompressors::Decompressors;
 use super::selected::Selected;
-use super::work::Memory;
 use crate::batch::store::{rows_max, value_bytes};
 use crate::batch::{Batch, RowSelection};
 use crate::format::{FileMetaData, OffsetIndex};
 use crate::going::Going;
 use crate::growing::release_in_step;
+use crate::memory::Memory;
 use crate::schema::{Leaf, PhysicalType};
 
 /// Columns behind the one that waits whose bytes are asked for with it.
@@ -378,13 +378,12 @@ impl BatchReader {
             while group.started < self.columns.len() {
                 let column = &mut self.columns[group.started];
                 let chunk = &found.columns[column.leaf()];
-                let held_before = column.held();
                 let selected = group.selection.rows.as_ref().map(|rows| {
                     let pages = group.selection.pages.get(&column.leaf()).cloned();
                     Selected::new(Arc::clone(rows), pages, found.rows)
                 });
                 column.start(self.object, group.number, (found.rows, selected), chunk, &self.options)?;
-                self.held = (self.held + column.held()).saturating_sub(held_before);
+                column.recount(&mut self.held);
                 group.started += 1;
                 budget.charge_units(CHUNK_UNITS);
                 if budget.is_spent() {
@@ -397,15 +396,13 @@ impl BatchReader {
                 let target = self.options.batch_rows.min(rows_left).min(group.spare_rows);
                 while group.full < self.columns.len() {
                     let column = &mut self.columns[group.full];
-                    let held_before = column.held();
+                    let own = column.recount(&mut self.held);
                     let shared = self.input.held() + self.decompressors.held();
-                    let others = self.held.saturating_sub(held_before).saturating_add(shared);
-                    let memory = Memory { total: self.total, others };
+                    let others = self.held.saturating_sub(own).saturating_add(shared);
+                    let memory = Memory::new(self.total, others, own)?;
                     let (input, decompressors) = (&mut self.input, &mut self.decompressors);
                     let advance = column.advance(target, input, decompressors, memory, budget)?;
-                    self.held = (self.held + column.held()).saturating_sub(held_before);
-                    let held = self.held.saturating_add(self.input.held()) + self.decompressors.held();
-                    Memory { others: 0, ..memory }.check(held)?;
+                    column.recount(&mut self.held);
                     match advance {
                         Going::Done(()) => {
                             group.full += 1;
@@ -438,12 +435,11 @@ impl BatchReader {
             }
             while group.taken.len() < self.columns.len() {
                 let column = &mut self.columns[group.taken.len()];
-                let held_before = column.held();
                 let taken = column.take(rows, budget)?;
                 if taken.is_some() && column.has_spare() {
                     group.spare_rows = group.spare_rows.min(column.rows());
                 }
-                self.held = (self.held + column.held()).saturating_sub(held_before);
+                column.recount(&mut self.held);
                 let Some(taken) = taken else { return Ok(Step::Yield) };
                 group.taken.push(taken);
                 budget.charge(COLUMN_PRICE, 0, 1);

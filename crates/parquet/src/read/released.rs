@@ -57,6 +57,12 @@ impl Released {
         held.sum()
     }
 
+    /// True if nothing is left.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.things.is_empty()
+    }
+
     /// Releases some in a step that does something else, too: true once nothing is left.
     #[inline]
     pub(super) fn step(&mut self, budget: &mut Budget<'_>) -> bool {

@@ -12,6 +12,7 @@ use super::values::ValueDecoder;
 use crate::encoding::delta_byte_array::{BUILT_BYTES, Built};
 use crate::encoding::too_few_values;
 use crate::growing::SLICE_BYTES;
+use crate::memory::Memory;
 
 /// Numbers and views that are decoded to be dropped at a time, on the stack.
 const DROPPED: usize = 256;
@@ -55,7 +56,13 @@ impl ValueDecoder {
 
     /// Steps over values of `width` bytes, if they have one: at most `count`, and fewer where a stream wants bytes first. No more than
     /// `decoded_max` are decoded for it.
-    pub(super) fn skip(&mut self, count: usize, width: usize, decoded_max: usize) -> Result<Skipped> {
+    pub(super) fn skip(
+        &mut self,
+        count: usize,
+        width: usize,
+        decoded_max: usize,
+        memory: &mut Memory,
+    ) -> Result<Skipped> {
         let some = count.min(decoded_max);
         let decoded = |values| Ok(Skipped { values, decoded: values, bytes: 0 });
         match self {
@@ -104,7 +111,7 @@ impl ValueDecoder {
             ValueDecoder::DeltaByteArray(delta) => {
                 let (mut values, mut bytes) = (0, 0);
                 while values < some && bytes < BUILT_BYTES {
-                    match delta.next(some - values)? {
+                    match delta.next(some - values, memory)? {
                         Built::Value(value) => {
                             values += 1;
                             bytes += value.bytes().len();

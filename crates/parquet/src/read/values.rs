@@ -23,6 +23,7 @@ use crate::encoding::stream::Stream;
 use crate::encoding::{Decoded, too_few_values};
 use crate::format::Encoding;
 use crate::growing::SLICE_BYTES;
+use crate::memory::Memory;
 use crate::schema::PhysicalType;
 
 /// What the decoders cost, by the value; measured by the read benchmark, rounded up.
@@ -188,8 +189,9 @@ impl ValueDecoder {
         stream.is_starved().then_some(stream)
     }
 
-    /// Bytes held: of the chunk of a page that is not held as a whole, and of the values between which one is built.
-    pub(super) fn held(&self) -> usize {
+    /// Bytes held beside a page's segments, and beside what the batch holds: of the chunk of a page, and of the values between which one
+    /// is built.
+    pub(super) fn held(&self, builder: &Builder) -> usize {
         let stream = match self {
             ValueDecoder::Plain(plain) => plain.peek_stream(),
             ValueDecoder::PlainBits(stream, _) => stream,
@@ -197,10 +199,18 @@ impl ValueDecoder {
             ValueDecoder::Rle(hybrid) | ValueDecoder::Dictionary(hybrid) => hybrid.peek_stream(),
             ValueDecoder::Delta32(delta) => delta.peek_stream(),
             ValueDecoder::Delta64(delta) => delta.peek_stream(),
-            ValueDecoder::DeltaByteArray(delta) => return delta.held(),
+            ValueDecoder::DeltaLengthByteArray(delta) => delta.peek_stream(),
+            ValueDecoder::DeltaByteArray(delta) => {
+                let last = match delta.last() {
+                    Value::Long(last) if builder.holds(last) => 0,
+                    last => last.bytes().len(),
+                };
+                return delta.held() + last;
+            }
             _ => return 0,
         };
-        stream.chunk().0.len()
+        let chunk = stream.chunk().0;
+        stream.held().saturating_sub(if builder.holds(chunk) { chunk.len() } else { 0 })
     }
 
     /// Runs begun since this was last asked: without asking, there is an end to what is decoded.
@@ -266,12 +276,13 @@ impl ValueDecoder {
         builder: &mut Builder,
         dictionary: Option<&Entries>,
         count: usize,
+        memory: &mut Memory,
     ) -> Result<Decoded> {
         if count == 0 {
             return Ok(Decoded::default());
         }
         if let Some(width) = self.wide_width(builder) {
-            let decoded = self.wide(builder, dictionary, width)?;
+            let decoded = self.wide(builder, dictionary, width, memory)?;
             builder.values += decoded.values;
             return Ok(decoded);
         }
@@ -281,7 +292,7 @@ impl ValueDecoder {
             return builder.look_up(segmented, hybrid, count).map(Decoded::values);
         }
         let dictionary = dictionary.and_then(Entries::whole);
-        let mut decoded = self.decode_into(builder, dictionary, count)?;
+        let mut decoded = self.decode_into(builder, dictionary, count, memory)?;
         if let ValueDecoder::ByteStreamSplit(split) = self {
             decoded.bytes += split.take_looked_up();
         }
@@ -294,6 +305,7 @@ impl ValueDecoder {
         builder: &mut Builder,
         dictionary: Option<&Values>,
         count: usize,
+        memory: &mut Memory,
     ) -> Result<Decoded> {
         let (capacity, at) = (builder.capacity, builder.values);
         if let (ValueDecoder::Dictionary(hybrid), Some(true)) = (&mut *self, builder.holds_indices) {
@@ -339,8 +351,8 @@ impl ValueDecoder {
                     _ => return Err(self.mismatch()),
                 }
             }
-            Output::Fixed(..) => return self.fixed(builder, dictionary, count),
-            Output::ByteArray(..) => return self.byte_arrays(builder, dictionary, count),
+            Output::Fixed(..) => return self.fixed(builder, dictionary, count, memory),
+            Output::ByteArray(..) => return self.byte_arrays(builder, dictionary, count, memory),
         };
         Ok(Decoded::values(values))
     }
@@ -351,6 +363,7 @@ impl ValueDecoder {
         builder: &mut Builder,
         dictionary: Option<&Values>,
         count: usize,
+        memory: &mut Memory,
     ) -> Result<Decoded> {
         let (capacity, at) = (builder.capacity, builder.values);
         let Output::ByteArray(store, buffers) = &mut builder.output else { return Err(self.mismatch()) };
@@ -380,7 +393,7 @@ impl ValueDecoder {
             (ValueDecoder::DeltaByteArray(delta), _) => {
                 let mut decoded = Decoded::default();
                 while decoded.values < count && decoded.bytes < BUILT_BYTES {
-                    match delta.next(count - decoded.values)? {
+                    match delta.next(count - decoded.values, memory)? {
                         Built::Value(Value::Short(value)) => {
                             let (buffer, offset) = buffers.build(value)?;
                             out[decoded.values] = strings::view(value, buffer, offset);
@@ -402,7 +415,13 @@ impl ValueDecoder {
     }
 
     /// Decodes byte strings of one width.
-    fn fixed(&mut self, builder: &mut Builder, dictionary: Option<&Values>, count: usize) -> Result<Decoded> {
+    fn fixed(
+        &mut self,
+        builder: &mut Builder,
+        dictionary: Option<&Values>,
+        count: usize,
+        memory: &mut Memory,
+    ) -> Result<Decoded> {
         let (capacity, at) = (builder.capacity, builder.values);
         let Output::Fixed(width, store) = &mut builder.output else { return Err(self.mismatch()) };
         let width = *width;
@@ -431,7 +450,7 @@ impl ValueDecoder {
             (ValueDecoder::DeltaByteArray(delta), _) => {
                 let mut values = 0;
                 while values < count {
-                    let Built::Value(value) = delta.next(count - values)? else { break };
+                    let Built::Value(value) = delta.next(count - values, memory)? else { break };
                     check_width(value.bytes(), width)?;
                     out[values * width..(values + 1) * width].copy_from_slice(value.bytes());
                     values += 1;
@@ -455,11 +474,17 @@ impl ValueDecoder {
     }
 
     /// Decodes a slice of one wide byte string.
-    fn wide(&mut self, builder: &mut Builder, dictionary: Option<&Entries>, width: usize) -> Result<Decoded> {
+    fn wide(
+        &mut self,
+        builder: &mut Builder,
+        dictionary: Option<&Entries>,
+        width: usize,
+        memory: &mut Memory,
+    ) -> Result<Decoded> {
         let (capacity, at, done) = (builder.capacity, builder.values, builder.partial);
         let Output::Fixed(_, store) = &mut builder.output else { return Err(self.mismatch()) };
         if let (ValueDecoder::DeltaByteArray(delta), 0) = (&mut *self, done) {
-            match delta.next(1)? {
+            match delta.next(1, memory)? {
                 Built::Value(value) => check_width(value.bytes(), width)?,
                 Built::Some(bytes) => return Ok(Decoded { values: 0, bytes }),
                 Built::Starved => return Ok(Decoded::default()),

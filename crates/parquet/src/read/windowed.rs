@@ -5,6 +5,7 @@ use alloc::boxed::Box;
 use marquetry_base::{Budget, Decompressor, Progress, Result, Status};
 
 use crate::growing::{COPY_PRICE, Growing, SLICE_BYTES};
+use crate::memory::Memory;
 
 /// Bytes that the window has at least beside those that the data may refer to; or half as many as those. Whenever they are full, those
 /// are moved.
@@ -21,6 +22,8 @@ pub(super) struct Windowed {
     moved: usize,
     /// Bytes of the page that are to come.
     left: usize,
+    /// Bytes that the host was asked for, and goes on with.
+    granted: usize,
     /// The page's beginning is read, which tells how far back it may refer.
     begun: bool,
     ended: bool,
@@ -30,7 +33,7 @@ impl Windowed {
     /// Around `inner`.
     pub(super) fn new(inner: Box<dyn Decompressor>) -> Windowed {
         let window = Growing::default();
-        Windowed { inner, window, given: 0, moved: 0, left: 0, begun: false, ended: false }
+        Windowed { inner, window, given: 0, moved: 0, left: 0, granted: 0, begun: false, ended: false }
     }
 
     /// Bytes of the window when it is full.
@@ -48,6 +51,14 @@ impl Windowed {
         }
     }
 
+    /// Bytes that making room in the window, which is full, allocates beyond those that it has.
+    fn lacks(&self) -> usize {
+        if self.window.len() > 0 {
+            return 0;
+        }
+        self.window_bytes().min(self.left).saturating_sub(self.window.held())
+    }
+
     /// Makes room in the window, which is full. False when the budget was spent before.
     fn make_room(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         let (history, most) = (self.inner.history_bytes(), self.window_bytes());
@@ -61,7 +72,8 @@ impl Windowed {
                 }
                 self.window.reserve(most)?;
             }
-            return self.window.grow(full + 1, most, budget);
+            // Its memory is there.
+            return self.window.grow(full + 1, most, &mut Memory::unlimited(), budget);
         }
         while self.moved < history {
             let end = history.min(self.moved + SLICE_BYTES.min(ROOM_BYTES_MIN));
@@ -83,7 +95,7 @@ impl Decompressor for Windowed {
     fn start(&mut self, compressed: usize, uncompressed: usize, _whole: bool) -> Result<()> {
         self.window.keep(0);
         (self.given, self.moved, self.left) = (0, 0, uncompressed);
-        (self.begun, self.ended) = (false, false);
+        (self.granted, self.begun, self.ended) = (0, false, false);
         self.inner.start(compressed, uncompressed, false)
     }
 
@@ -117,8 +129,15 @@ impl Decompressor for Windowed {
                 }
                 continue;
             }
-            if self.begun && self.left > 0 && self.is_full() && !self.make_room(budget)? {
-                break Status::Yield;
+            if self.begun && self.left > 0 && self.is_full() {
+                let lacks = self.lacks();
+                if lacks > self.granted {
+                    self.granted = lacks;
+                    break Status::NeedMemory(lacks);
+                }
+                if !self.make_room(budget)? {
+                    break Status::Yield;
+                }
             }
             let (end, full) = (self.window.room(), self.window.len());
             // The page's beginning is read without any room.
@@ -131,7 +150,7 @@ impl Decompressor for Windowed {
             match progress.status {
                 Status::End => self.ended = true,
                 Status::NeedInput if progress.produced == 0 => break Status::NeedInput,
-                Status::Yield => break Status::Yield,
+                status @ (Status::Yield | Status::NeedMemory(_)) => break status,
                 Status::NeedInput | Status::NeedRoom => self.begun = true,
             }
         };
@@ -202,6 +221,7 @@ mod tests {
     fn read(it: &mut Windowed, page: &[u8]) -> (Vec<u8>, usize) {
         it.start(page.len(), page.len() - 1, false).unwrap();
         let (mut at, mut all, mut held) = (0, Vec::new(), 0);
+        let mut admitted = it.held_bytes();
         let mut room = vec![0; 100_000];
         loop {
             let end = page.len().min(at + 70_000);
@@ -210,6 +230,10 @@ mod tests {
             at += progress.consumed;
             all.extend_from_slice(&room[..progress.produced]);
             held = held.max(it.held_bytes());
+            if let Status::NeedMemory(bytes) = progress.status {
+                admitted += bytes;
+            }
+            assert!(it.held_bytes() <= admitted, "{} bytes of {admitted}", it.held_bytes());
             if progress.status == Status::End {
                 return (all, held);
             }

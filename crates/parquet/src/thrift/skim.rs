@@ -12,6 +12,7 @@ use marquetry_base::{Budget, Bytes, Error, Limit, Limits, Price, Release, Result
 
 use super::read::{Kind, Reader, SKIP_DEPTH_MAX, Stop, Thrift};
 use crate::growing::Joining;
+use crate::memory::Memory;
 
 /// Which parts of a value are needed. A value of another kind than expected is left out, as Thrift's own readers skip
 /// it.
@@ -153,6 +154,16 @@ impl Skim {
         self.start
     }
 
+    /// Bytes held.
+    pub(crate) fn held(&self) -> usize {
+        let string = match &self.expects {
+            Expects::Beside(_, string) => string.capacity(),
+            Expects::Pieces(_, joining) | Expects::Join(joining) => joining.held(),
+            _ => 0,
+        };
+        string + self.digest.capacity() + self.beside.iter().map(Bytes::len).sum::<usize>()
+    }
+
     /// Bytes of the digest.
     pub(crate) fn digest_bytes(&self) -> usize {
         self.digest.len()
@@ -261,7 +272,8 @@ impl Skim {
                     self.expects = Expects::Join(joining);
                 }
                 Expects::Join(mut joining) => {
-                    let is_whole = joining.join(budget);
+                    // Its bytes are the file's, and limited as what is skimmed is.
+                    let is_whole = joining.join(&mut Memory::unlimited(), budget);
                     let no_memory = |_| Stop::Corrupt(0, "a string that no memory could be allocated for");
                     if !is_whole.map_err(no_memory)? {
                         self.expects = Expects::Join(joining);
@@ -399,7 +411,10 @@ impl Skim {
                 }
                 self.expects = match wanted {
                     Wanted::Nothing => Expects::Skip(length),
-                    Wanted::Bytes if length >= SHARED_BYTES_MIN => Expects::Pieces(length, Box::default()),
+                    Wanted::Bytes if length >= SHARED_BYTES_MIN => {
+                        let bytes = usize_of(length).unwrap_or(usize::MAX);
+                        Expects::Pieces(length, Box::new(Joining::new(bytes)))
+                    }
                     Wanted::Bytes if length >= BESIDE_BYTES_MIN => Expects::Beside(length, Vec::new()),
                     _ => {
                         varint(&mut self.digest, length << 1);

@@ -136,6 +136,7 @@ fn packed(it: &mut dyn Compressor, plain: &[u8], split: Split) -> Vec<u8> {
                 room.resize(1 + random.index(split.piece_max), 0xaa);
                 used = 0;
             }
+            Status::NeedMemory(bytes) => panic!("a compressor asks for {bytes} bytes"),
             Status::Yield => assert!(budget.spent() > 0, "no progress"),
         }
     }
@@ -362,7 +363,7 @@ fn decompress(codec: Codec, page: &[u8], uncompressed: usize, split: Split) -> R
                 assert!(room_end < uncompressed, "{codec:?}: room wanted beyond the page");
                 room_end = (room_end + 1 + random.index(split.piece_max)).min(uncompressed);
             }
-            Status::Yield => {}
+            Status::NeedMemory(_) | Status::Yield => {}
         }
     }
 }

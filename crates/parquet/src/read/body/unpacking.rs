@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::format;
 
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{Budget, Bytes, Codec, Decompressor, Error, Pool, Release, Result, Status, release_all};
+use marquetry_base::{Budget, Bytes, Codec, Decompressor, Error, Release, Result, Status, release_all};
 
 use super::packed::Packed;
 use crate::encoding::stream::Stream;
@@ -95,7 +95,12 @@ impl Unpacking {
             && stream.there().len() <= self.before.len()
     }
 
-    /// Bytes held, beside what the input and the page's stream hold.
+    /// Bytes of the last chunk, which is kept for what the next one refers to.
+    pub(super) fn history(&self) -> usize {
+        self.before.len()
+    }
+
+    /// Bytes held, beside the last chunk, and what the input holds.
     pub(super) fn held(&self) -> usize {
         self.window.as_ref().map_or(0, |window| window.bytes.held())
             + self.decompressor.as_ref().map_or(0, |decompressor| decompressor.held_bytes())
@@ -108,20 +113,21 @@ impl Unpacking {
         }
     }
 
-    /// Decompresses the next chunk, for `stream`.
+    /// Decompresses the next chunk, for `stream`, of at most `most` bytes beside what it begins with.
     pub(super) fn step(
         &mut self,
         stream: &mut Stream,
+        most: usize,
         packed: &mut Packed,
         work: &mut Work<'_, '_>,
     ) -> Result<Going<Unpacked>> {
         let mut decompressor = match self.decompressor.take() {
             Some(decompressor) => decompressor,
-            None => work.decompressors.take(self.codec, self.chunks)?,
+            None => work.decompressors.take(self.codec, self.chunks, &mut work.memory)?,
         };
         let mut window = match self.window.take() {
             Some(window) => window,
-            None => self.window(stream, packed, decompressor.history_bytes(), work.pool)?,
+            None => self.window((stream, most), packed, decompressor.history_bytes(), work)?,
         };
         let filled = self.fill(&mut window, packed, &mut *decompressor, work)?;
         let Going::Done(unpacked) = filled else {
@@ -133,7 +139,10 @@ impl Unpacking {
         let chunk = Bytes::from_owner(work.pool.share(memory, length));
         stream.supply(chunk.clone(), at, self.left());
         match unpacked {
-            Unpacked::Last => work.decompressors.put_back(self.codec, self.chunks, decompressor),
+            Unpacked::Last => {
+                work.memory.move_away(decompressor.held_bytes());
+                work.decompressors.put_back(self.codec, self.chunks, decompressor);
+            }
             Unpacked::Chunk => (self.before, self.decompressor) = (chunk, Some(decompressor)),
         }
         Ok(filled)
@@ -142,21 +151,23 @@ impl Unpacking {
     /// The next window, in memory that is not filled yet.
     fn window(
         &self,
-        stream: &Stream,
+        (stream, most): (&Stream, usize),
         packed: &Packed,
         history: usize,
-        pool: &mut Pool<u8>,
+        work: &mut Work<'_, '_>,
     ) -> Result<Window> {
         let tail = stream.there().len();
         let front = tail.max(history.min(self.before.len()));
         let room = self.window_bytes.saturating_sub(front).max(self.window_bytes / 8);
-        let more = room.max(stream.wanted().saturating_sub(tail)).max(1).min(self.left());
+        let more = room.max(stream.wanted().saturating_sub(tail)).max(1).min(most).min(self.left());
         let goal = front + more;
         // Memory grows as bytes are produced, but there is some to begin with.
         let packed = usize_of(packed.len()).unwrap_or(usize::MAX);
         let some = packed.saturating_mul(4).max(ROOM_MIN).min(self.window_bytes.max(ROOM_MIN));
-        let first = goal.min(front + some);
-        let bytes = Growing::within(pool.take_memory(first)?);
+        // What was used before is there at once.
+        let first = if work.pool.allocates(goal) == 0 { goal } else { goal.min(front + some) };
+        work.memory.admit(work.pool.allocates(first))?;
+        let bytes = Growing::within(work.pool.take_memory(first)?);
         Ok(Window { bytes, front, tail, first, goal })
     }
 
@@ -167,7 +178,7 @@ impl Unpacking {
         decompressor: &mut dyn Decompressor,
         work: &mut Work<'_, '_>,
     ) -> Result<Going<Unpacked>> {
-        if !window.bytes.grow(window.first, window.goal, work.budget)? {
+        if !window.bytes.grow(window.first, window.goal, &mut work.memory, work.budget)? {
             return Ok(Going::Yield);
         }
         while window.bytes.len() < window.front {
@@ -229,10 +240,11 @@ impl Unpacking {
                 }
                 Status::NeedRoom if !is_full => {
                     let more = window.bytes.room() + 1;
-                    if !window.bytes.grow(more, window.goal, work.budget)? {
+                    if !window.bytes.grow(more, window.goal, &mut work.memory, work.budget)? {
                         return Ok(Going::Yield);
                     }
                 }
+                Status::NeedMemory(bytes) => work.memory.admit(bytes)?,
                 Status::NeedInput | Status::NeedRoom | Status::Yield => {}
             }
             if is_full && self.produced < self.total {

@@ -7,6 +7,7 @@ use super::super::builder::Builder;
 use super::super::data_page::{Levels, RUN_PRICE, before_value};
 use super::super::selected::{LONG_RUN_ROWS, MIXED_ROWS_MAX, Mixed, MixedBits};
 use super::super::values::ValueDecoder;
+use super::super::work::Work;
 use super::{
     ColumnReader, Expects, FIXED_KEEP_PRICE, FIXED_SPREAD_PRICE, KEEP_PRICE, LEVEL_PRICE, LOOK_UNITS,
     RUN_UNITS, SLICE_ROWS_MAX, SLICE_ROWS_MIN, SLICE_UNITS, SPREAD_PRICE, buffers_of, too_many_rows,
@@ -21,19 +22,19 @@ const SKIPPED_ROWS_A_UNIT: usize = 32;
 
 impl ColumnReader {
     /// Decodes one slice of the current page of a nested leaf. False when the batch must end first.
-    pub(super) fn decode_nested(&mut self, target: usize, budget: &mut Budget<'_>) -> Result<bool> {
+    pub(super) fn decode_nested(&mut self, target: usize, work: &mut Work<'_, '_>) -> Result<bool> {
         let (Expects::Values(page), Some(nested)) = (&mut self.expects, &mut self.nested) else {
             return Err(Error::internal("no page to decode"));
         };
-        if !page.prepare(&mut self.last_value, budget)? {
+        if !page.prepare(&mut self.last_value, work.budget)? {
             return Ok(true);
         }
         let dictionary = self.dictionary.as_ref();
         let price = page.values.price(dictionary);
-        let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
+        let affordable = work.budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
         let mut affordable = affordable.min(self.builder.slice_entries());
         if page.behind > 0 && page.entries_left + nested.ahead() == 0 {
-            page.skip_values(&self.builder, affordable, price, budget)?;
+            page.skip_values(&self.builder, affordable, price, work)?;
             return Ok(true);
         }
         if nested.ahead() == 0 {
@@ -42,8 +43,8 @@ impl ColumnReader {
                 return Err(Error::internal("a nested leaf without levels"));
             };
             let decoded = nested.decode_ahead(levels, entries)?;
-            budget.charge_units(LEVEL_PRICE.of(0, entries * 2));
-            budget.charge(RUN_PRICE, 0, levels.take_runs());
+            work.budget.charge_units(LEVEL_PRICE.of(0, entries * 2));
+            work.budget.charge(RUN_PRICE, 0, levels.take_runs());
             let Some(entries) = decoded else { return Ok(true) };
             page.entries_left -= entries;
         }
@@ -61,19 +62,19 @@ impl ColumnReader {
                 self.chunk.rows_left =
                     self.chunk.rows_left.checked_sub(rows as u64).ok_or_else(too_many_rows)?;
                 selected.takes_row &= rows == 0;
-                budget.charge_units(LEVEL_PRICE.of(0, entries) + SLICE_UNITS);
+                work.budget.charge_units(LEVEL_PRICE.of(0, entries) + SLICE_UNITS);
                 return Ok(true);
             }
             wanted = if is_next { run.map_or(0, |run| run.end - run.start) } else { 0 };
             if page.behind > 0 {
-                page.skip_values(&self.builder, affordable, price, budget)?;
+                page.skip_values(&self.builder, affordable, price, work)?;
                 return Ok(true);
             }
             if is_next && wanted < LONG_RUN_ROWS {
                 let some = affordable.min(MIXED_ROWS_MAX);
                 let rows = nested.rows_in(nested.within(target - self.builder.rows, some));
                 let mixed = selected.look(position, rows)?;
-                budget.charge_units(LOOK_UNITS);
+                work.budget.charge_units(LOOK_UNITS);
                 // A row's entries, on the average of those that are looked at.
                 let entries = nested.within(rows, some).div_ceil(rows.max(1));
                 if is_worth_dropping(mixed, entries, &page.values, price, &self.builder) {
@@ -100,14 +101,14 @@ impl ColumnReader {
         let left = self.builder.entries_left();
         let entries = if entries > left { nested.whole_rows(entries, left) } else { entries };
         let there = nested.values_in(entries);
-        if !self.builder.prepare_levels(entries, nested.repetition_max > 0, budget)?
-            || !self.builder.prepare(there, budget)?
+        if !self.builder.prepare_levels(entries, nested.repetition_max > 0, &mut work.memory, work.budget)?
+            || !self.builder.prepare(there, &mut work.memory, work.budget)?
         {
             return Ok(true);
         }
         // Room has its price.
-        let slice = there.min(budget.values_left(price).max(SLICE_ROWS_MIN));
-        let decoded = page.values.decode(&mut self.builder, dictionary, slice)?;
+        let slice = there.min(work.budget.values_left(price).max(SLICE_ROWS_MIN));
+        let decoded = page.values.decode(&mut self.builder, dictionary, slice, &mut work.memory)?;
         let entries = if decoded.values < there { nested.entries_of(decoded.values) } else { entries };
         let definition_max = nested.definition_max;
         let (definition, repetition, rows) = nested.take(entries);
@@ -118,7 +119,7 @@ impl ColumnReader {
                 taken = selected.keep_entries(definition.len(), repetition, &mut keep)?;
                 let levels = (definition, repetition);
                 self.builder.add_mixed_levels(levels, definition_max, decoded.values, &keep)?;
-                charge_kept(entries, decoded, self.column.physical_type, budget);
+                charge_kept(entries, decoded, self.column.physical_type, work.budget);
             }
             Some(selected) => {
                 selected.takes_row |= rows > 0;
@@ -129,23 +130,23 @@ impl ColumnReader {
         self.chunk.rows_left -= rows as u64;
         self.builder.rows += taken;
         page.is_used |= entries > 0;
-        page.charge_runs(budget);
-        budget.charge(price, decoded.bytes, decoded.values);
-        budget.charge_units(SLICE_UNITS);
+        page.charge_runs(work.budget);
+        work.budget.charge(price, decoded.bytes, decoded.values);
+        work.budget.charge_units(SLICE_UNITS);
         Ok(true)
     }
 
     /// Decodes one slice of the current page. False when the batch must end first.
-    pub(super) fn decode(&mut self, target: usize, budget: &mut Budget<'_>) -> Result<bool> {
+    pub(super) fn decode(&mut self, target: usize, work: &mut Work<'_, '_>) -> Result<bool> {
         let Expects::Values(page) = &mut self.expects else {
             return Err(Error::internal("no page to decode"));
         };
-        if !page.prepare(&mut self.last_value, budget)? {
+        if !page.prepare(&mut self.last_value, work.budget)? {
             return Ok(true);
         }
         let dictionary = self.dictionary.as_ref();
         let price = page.values.price(dictionary);
-        let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
+        let affordable = work.budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
         let (mut wanted, mut is_mixed) = (usize::MAX, false);
         if let Some(selected) = &mut self.selected {
             let position = self.chunk.rows - self.chunk.rows_left;
@@ -156,19 +157,19 @@ impl ColumnReader {
                 page.behind += there;
                 page.entries_left -= rows;
                 self.chunk.rows_left = self.chunk.rows_left.saturating_sub(rows as u64);
-                page.charge_runs(budget);
-                budget.charge_units((rows / SKIPPED_ROWS_A_UNIT) as u64 + SLICE_UNITS);
+                page.charge_runs(work.budget);
+                work.budget.charge_units((rows / SKIPPED_ROWS_A_UNIT) as u64 + SLICE_UNITS);
                 return Ok(true);
             }
             if page.behind > 0 {
-                page.skip_values(&self.builder, affordable, price, budget)?;
+                page.skip_values(&self.builder, affordable, price, work)?;
                 return Ok(true);
             }
             wanted = usize_of(run.end - run.start).unwrap_or(usize::MAX);
             if run.end - run.start < LONG_RUN_ROWS {
                 let rows = (target - self.builder.rows).min(page.entries_left).min(affordable);
                 let mixed = selected.look(position, rows)?;
-                budget.charge_units(LOOK_UNITS);
+                work.budget.charge_units(LOOK_UNITS);
                 if is_worth_dropping(mixed, 1, &page.values, price, &self.builder) {
                     (is_mixed, wanted) = (true, mixed.rows);
                 }
@@ -189,18 +190,18 @@ impl ColumnReader {
         }
         let rows = (target - self.builder.rows).min(page.entries_left).min(affordable).min(wanted);
         let rows = page.values.slice_values(&self.builder, rows);
-        if !self.builder.prepare(rows, budget)? {
+        if !self.builder.prepare(rows, &mut work.memory, work.budget)? {
             return Ok(true);
         }
         // Room has its price.
-        let rows = rows.min(budget.values_left(price).max(SLICE_ROWS_MIN));
+        let rows = rows.min(work.budget.values_left(price).max(SLICE_ROWS_MIN));
         let at = self.builder.rows;
         let (rows, there) = page.levels_of(&mut self.builder, rows, self.column.is_nullable)?;
         if there > 0 && self.builder.holds_indices.is_none() {
-            let filled = self.builder.hold(wants_indices)?;
-            budget.charge(ROOM_PRICE, filled, 0);
+            let filled = self.builder.hold(wants_indices, &mut work.memory)?;
+            work.budget.charge(ROOM_PRICE, filled, 0);
         }
-        let decoded = page.values.decode(&mut self.builder, dictionary, there)?;
+        let decoded = page.values.decode(&mut self.builder, dictionary, there, &mut work.memory)?;
         // Rows behind the values that are there come again.
         let done = if decoded.values < there && there < rows {
             before_value(self.builder.validity(at + rows)?, at, rows, decoded.values)
@@ -212,7 +213,7 @@ impl ColumnReader {
             Some(selected) if is_mixed => {
                 let (keep, is_nullable) = (selected.bits(), self.column.is_nullable);
                 self.builder.end_mixed_slice(done, decoded.values, keep, is_nullable)?;
-                charge_kept(done, decoded, self.column.physical_type, budget);
+                charge_kept(done, decoded, self.column.physical_type, work.budget);
             }
             _ => self.builder.end_slice(done, decoded.values)?,
         }
@@ -222,17 +223,17 @@ impl ColumnReader {
         if page.entries_left == 0 && page.nulls_left.is_some_and(|nulls| nulls > 0) {
             return Err(Error::corrupt("a page with fewer nulls than its header says"));
         }
-        page.charge_runs(budget);
-        budget.charge(price, decoded.bytes, decoded.values);
+        page.charge_runs(work.budget);
+        work.budget.charge(price, decoded.bytes, decoded.values);
         if decoded.values < done {
             match self.column.physical_type {
                 PhysicalType::Int96 | PhysicalType::FixedLenByteArray(_) => {
-                    budget.charge(FIXED_SPREAD_PRICE, decoded.bytes, done);
+                    work.budget.charge(FIXED_SPREAD_PRICE, decoded.bytes, done);
                 }
-                _ => budget.charge(SPREAD_PRICE, 0, done),
+                _ => work.budget.charge(SPREAD_PRICE, 0, done),
             }
         }
-        budget.charge_units(LEVEL_PRICE.of(0, rows) + SLICE_UNITS);
+        work.budget.charge_units(LEVEL_PRICE.of(0, rows) + SLICE_UNITS);
         Ok(true)
     }
 }

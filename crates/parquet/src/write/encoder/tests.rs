@@ -14,6 +14,7 @@ use crate::encoding::hybrid::Hybrid;
 use crate::encoding::plain::{Accept, PlainByteArray};
 use crate::encoding::stream::{Stream, feed};
 use crate::encoding::view::view_bytes;
+use crate::memory::Memory;
 
 const ACCEPT: Accept = Accept { value_bytes_max: u32::MAX, only_text: false };
 
@@ -218,7 +219,7 @@ fn decode(encoding: Encoding, physical: PhysicalType, body: &[u8], count: usize)
             let mut decoder = DeltaByteArray::new(leading(2), ACCEPT).unwrap();
             let mut out = Vec::new();
             while out.len() < count {
-                if let Built::Value(value) = decoder.next(1).unwrap() {
+                if let Built::Value(value) = decoder.next(1, &mut Memory::unlimited()).unwrap() {
                     out.push(value.bytes().to_vec());
                 }
             }
