@@ -18,10 +18,10 @@
 //! * **Failure is sticky** ([`Failed`]): after an error, every later `step` returns the same error.
 //! * **Nothing that a file merely claims is allocated**: buffers grow as bytes arrive, and [`Limits`] bound them.
 //! * **Freeing memory is work, too.** A machine releases what it no longer needs in slices that are charged, and
-//!   everything large before it returns [`Step::Done`]. What the host drops is the host's work: a machine that failed
-//!   or is no longer wanted, the bytes the host supplied (in pieces as large as it likes to free at once), a product.
-//!   Products that may be large can be taken apart, as [`Segmented`] lists can. An allocation that must be large (a
-//!   single value, a codec's window) is allocated and freed in one piece.
+//!   everything large before it returns [`Step::Done`]. What the host drops is the host's work: a product, a machine
+//!   that failed or is no longer wanted, the bytes the host supplied (in pieces as large as it likes to free at once).
+//!   All that may be large implements [`Release`], so the host can release it in slices, too. Only a codec's window is
+//!   freed in one piece.
 #![no_std]
 #![deny(unsafe_code)]
 

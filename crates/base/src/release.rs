@@ -33,8 +33,12 @@ use crate::{Budget, Price, Segmented};
 /// slice. glibc, musl, jemalloc and Seastar's allocator do that in place; for large blocks glibc and musl unmap the tail.
 /// An allocator that copies instead (mimalloc, below half a block's size; those that leave `realloc` to Rust's default)
 /// is noticed at the first slice that does, and the rest is then freed at once, as dropping does.
+///
+/// What `free` itself does is the allocator's. glibc may return all that is free at the heap's end to the system in one
+/// call (11 ms for 240 MB): a host that cannot have that sets `M_TRIM_THRESHOLD` so high that it never does, and
+/// `M_MMAP_THRESHOLD` to 128 KiB, so that segments and arrays are not in the heap.
 pub trait Release {
-    /// Releases as much as the budget pays for, and one slice even if that is nothing: 256 KiB of an allocation, 1 MiB of
+    /// Releases as much as the budget pays for, and one slice even if that is nothing: 128 KiB of an allocation, 1 MiB of
     /// what has another owner. True when nothing is left but what is cheap to drop; false if the budget does not pay for
     /// another slice: call again.
     ///
@@ -48,10 +52,10 @@ pub trait Release {
 }
 
 /// The price of releasing: bytes, which the system takes back page by page, and allocations.
-pub const RELEASE_PRICE: Price = Price { kib: 64, kilovalue: 100 << 10 };
+pub const RELEASE_PRICE: Price = Price { kib: 128, kilovalue: 100 << 10 };
 
 /// The most bytes of one allocation that are released at a time.
-const SLICE_BYTES: usize = 256 << 10;
+const SLICE_BYTES: usize = 128 << 10;
 
 /// The most bytes that are charged for [`Bytes`] whose memory somebody else owns. They cannot say whether they are the
 /// last that hold it.

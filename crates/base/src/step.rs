@@ -35,6 +35,10 @@ impl<T> Step<T> {
 }
 
 /// A resumable reader or writer of a format. See the crate's documentation for the contract.
+///
+/// To drop a machine in the middle of its work, or after an error, takes as long as freeing what it holds; so does
+/// dropping a product. Where that may be long, and the host must not stall, it calls [`release`](crate::Release::release) until
+/// that returns true, and drops it then. A machine that returned [`Step::Done`] holds little.
 pub trait Machine {
     /// What [`Step::Ready`] carries.
     type Product;

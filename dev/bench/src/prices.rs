@@ -8,6 +8,7 @@
 //! A price that no case names is noticed by a test of `dev/xtask`.
 
 mod files;
+mod release;
 mod text;
 mod values;
 
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use marquetry_base::cast::usize_of;
-use marquetry_base::{Budget, Error, Limits, Machine, Object, Result, Step, Want};
+use marquetry_base::{Budget, Error, Limits, Machine, Object, Release, Result, Step, Want};
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::batch::{Assembler, RowSelection};
 use marquetry_parquet::format::FileMetaData;
@@ -75,6 +76,8 @@ pub enum Work {
     Shredded,
     /// Batches as those of the schema of that file.
     Conform(Bytes),
+    /// Releasing what was read in pieces of at most 64 KiB: the page index, the batches, the metadata.
+    Release,
     /// The file is text.
     Text(Text),
 }
@@ -100,7 +103,8 @@ impl Case {
 
 /// All cases. `thousands` is the size of each: so many thousands of values.
 pub fn cases(thousands: usize) -> Vec<Case> {
-    [values::cases(thousands), files::cases(thousands), text::cases(thousands)].concat()
+    let cases = [values::cases, files::cases, release::cases, text::cases];
+    cases.iter().flat_map(|cases| cases(thousands)).collect()
 }
 
 /// Reads a case once; says what was charged. `calls` times each step of what is priced.
@@ -194,6 +198,7 @@ pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
                 timer.is_on = false;
             }
         }
+        Work::Release => release(metadata, options, &case.file, &mut timer)?,
         Work::Conform(other) => {
             let mut footer = FooterReader::new(FILE, Limits::TRUSTED);
             let table = whole(&mut footer, &mut timer, other)?;
@@ -205,6 +210,32 @@ pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
         }
     }
     Ok(timer.units)
+}
+
+/// Releases all that is in a file, after its readers are dropped: nothing of it is shared any more.
+fn release(
+    metadata: Arc<FileMetaData>,
+    options: ReadOptions,
+    file: &Bytes,
+    timer: &mut Timer<'_>,
+) -> Result<()> {
+    const PIECE_BYTES: u64 = 64 << 10;
+    let mut held: Vec<Box<dyn Release>> = Vec::new();
+    let mut indexes = PageIndexReader::new(FILE, Arc::clone(&metadata), &options)?;
+    while let Some(index) = timer.next(&mut indexes, file, PIECE_BYTES)? {
+        held.push(Box::new(index));
+    }
+    let mut reader = batches(Arc::clone(&metadata), options)?;
+    while let Some(batch) = timer.next(&mut reader, file, PIECE_BYTES)? {
+        held.push(Box::new(batch));
+    }
+    drop((indexes, reader));
+    held.insert(0, Box::new(metadata));
+    timer.is_on = true;
+    while let Some(mut thing) = held.pop() {
+        while !timer.step(|budget| thing.release(budget)) {}
+    }
+    Ok(())
 }
 
 fn batches(metadata: Arc<FileMetaData>, options: ReadOptions) -> Result<BatchReader> {

@@ -112,7 +112,8 @@ impl ColumnIndex {
 
 impl Release for OffsetIndex {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
-        release_all(&mut [&mut self.pages, &mut self.unencoded_byte_array_data_bytes], budget)
+        // The last is released first, as it was allocated: an allocator returns memory from its end on.
+        release_all(&mut [&mut self.unencoded_byte_array_data_bytes, &mut self.pages], budget)
     }
 }
 
@@ -121,13 +122,13 @@ impl Release for PageLocation {}
 impl Release for ColumnIndex {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         let parts: &mut [&mut dyn Release] = &mut [
-            &mut self.null_pages,
-            &mut self.min_values,
-            &mut self.max_values,
-            &mut self.null_counts,
             &mut self.nan_counts,
-            &mut self.repetition_level_histograms,
             &mut self.definition_level_histograms,
+            &mut self.repetition_level_histograms,
+            &mut self.null_counts,
+            &mut self.max_values,
+            &mut self.min_values,
+            &mut self.null_pages,
         ];
         release_all(parts, budget)
     }
@@ -219,6 +220,9 @@ impl Walk {
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
         loop {
+            if !fields.useless().release(budget) {
+                return Ok(false);
+            }
             if self.wanted > 0 && !self.open_window(input, budget)? {
                 return Ok(false);
             }
@@ -238,7 +242,7 @@ impl Walk {
             if ended {
                 return Ok(true);
             }
-            if !fields.useless().release(budget) || budget.is_spent() {
+            if budget.is_spent() {
                 return Ok(false);
             }
         }

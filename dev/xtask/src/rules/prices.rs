@@ -14,7 +14,6 @@ pub const MEASURED_IN: &[&str] = &[
 /// Prices that nothing measures yet, and why.
 const UNMEASURED: &[(&str, &str)] = &[
     ("read/conform/variant.rs VARIANT_PRICE", "no file of shredded variants is made for it"),
-    ("growing.rs RELEASE_PRICE", "what is freed was allocated before, which costs more"),
     ("read/column.rs CUT_PRICE", "charged only where the columns' batches end at different rows"),
     ("bloom.rs FOLD_PRICE", WRITER),
     ("bloom.rs INSERT_PRICE", WRITER),
