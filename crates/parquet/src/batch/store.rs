@@ -116,7 +116,7 @@ impl<T: Copy + Default> Store<T> {
     #[inline]
     pub(crate) fn grows_bytes(&self, capacity: usize, at: usize, end: usize) -> usize {
         let before = self.growing.as_ref().map_or(0, |growing| growing.length);
-        if end.saturating_sub(before) <= self.values.capacity().min(Self::PART) {
+        if end.saturating_sub(before) <= self.values.capacity() {
             return 0;
         }
         self.larger_bytes(capacity, at.saturating_sub(before), end.saturating_sub(before))
@@ -124,7 +124,7 @@ impl<T: Copy + Default> Store<T> {
 
     fn larger_bytes(&self, capacity: usize, start: usize, end: usize) -> usize {
         let length = end - start;
-        if end > Self::PART && start > 0 {
+        if end > self.part_length() && start > 0 {
             return Self::PART.max(length) * size_of::<T>();
         }
         let larger = self.growing.as_ref().map_or(0, |growing| growing.larger.capacity());
@@ -143,7 +143,7 @@ impl<T: Copy + Default> Store<T> {
             return Err(Error::internal("values of a part that is complete"));
         };
         let length = end - at;
-        if start + length <= Self::PART || start == 0 {
+        if start + length <= self.part_length() || start == 0 {
             return Ok((start, start + length));
         }
         let mut part = Vec::new();
@@ -157,6 +157,11 @@ impl<T: Copy + Default> Store<T> {
         growing.length += self.values.len();
         growing.parts.push_back(mem::replace(&mut self.values, part));
         Ok((0, length))
+    }
+
+    /// Values that the last part has at most: more than usual, where it has been joined ahead.
+    fn part_length(&self) -> usize {
+        self.values.capacity().max(Self::PART)
     }
 
     /// Moves the values to memory for `needed`, or to what an earlier call has allocated for at least `end`.
@@ -185,7 +190,7 @@ impl<T: Copy + Default> Store<T> {
         Ok(true)
     }
 
-    /// Bytes that joining the parts of a large array of `length` values allocates.
+    /// Bytes that joining the parts of a large array allocates, in memory for `length` values.
     pub(crate) fn joins_bytes(&self, length: usize) -> usize {
         match &self.growing {
             Some(growing) if growing.length > 0 && growing.whole.capacity() == 0 => {
@@ -195,9 +200,9 @@ impl<T: Copy + Default> Store<T> {
         }
     }
 
-    /// Joins the parts of a large array of `length` values, in slices; each part is released once it is copied. Returns
-    /// false if the budget is spent first: then call again, and add nothing before.
-    pub(crate) fn join(&mut self, length: usize, budget: &mut Budget<'_>) -> Result<bool> {
+    /// Joins the parts of a large array of `length` values, in slices; each part is released once it is copied. There will
+    /// be room for `total` values. Returns false if the budget is spent first: then call again, and add nothing before.
+    pub(crate) fn join(&mut self, length: usize, total: usize, budget: &mut Budget<'_>) -> Result<bool> {
         let Some(growing) = self.growing.as_deref_mut().filter(|growing| growing.length > 0) else {
             return Ok(true);
         };
@@ -206,8 +211,8 @@ impl<T: Copy + Default> Store<T> {
             growing.parts.push_back(mem::take(&mut self.values));
             growing
                 .whole
-                .try_reserve_exact(length)
-                .map_err(|_| Error::out_of_memory(length.saturating_mul(size_of::<T>())))?;
+                .try_reserve_exact(total.max(length))
+                .map_err(|_| Error::out_of_memory(total.saturating_mul(size_of::<T>())))?;
         }
         while let Some(part) = growing.parts.front() {
             if growing.copied < part.len() {
@@ -416,7 +421,7 @@ mod tests {
             let mut steps = 0;
             loop {
                 let mut budget = Budget::new(0);
-                let is_done = store.join(length, &mut budget).unwrap();
+                let is_done = store.join(length, length, &mut budget).unwrap();
                 let copied = room + COPY_PRICE.of(ROOM_SLICE_BYTES, 0);
                 assert!(budget.spent() <= copied + RELEASE_PRICE.of(ARRAY_BYTES_MAX, 1));
                 steps += 1;
@@ -454,9 +459,35 @@ mod tests {
         }
         let bytes = bits / 8;
         assert!(store.room(100, 0, 1).is_err(), "a part that is complete");
-        assert!(store.join(bytes, &mut Budget::unlimited()).unwrap());
+        assert!(store.join(bytes, bytes, &mut Budget::unlimited()).unwrap());
         let array = store.share(bytes).unwrap();
         assert!((0..bits).all(|bit| array[bit / 8] >> (bit % 8) & 1 == u8::from(bit % 3 == 0)));
+    }
+
+    #[test]
+    fn an_array_that_is_joined_ahead_stays_where_it_is() {
+        let (values, total) = (400_000, 3_000_000);
+        let mut store = Store::<u32>::default();
+        fill(&mut store, values, 8_192, u64::MAX);
+        assert!(store.has_parts());
+        let length = values as usize;
+        while !store.join(length, total, &mut Budget::new(0)).unwrap() {}
+        let at = store.values().as_ptr();
+        for start in (length..total).step_by(8_000) {
+            let end = total.min(start + 8_000);
+            assert_eq!(store.grows_bytes(8_192, start, end), 0);
+            while !store.prepare(8_192, start, end, &mut Budget::new(0)).unwrap() {}
+            let room = store.room(8_192, start, end - start).unwrap();
+            room.iter_mut().zip(u32::try_from(start).unwrap()..).for_each(|(value, number)| *value = number);
+        }
+        assert!(!store.has_parts() && store.held() == total * 4);
+        let array = store.share(total).unwrap();
+        assert!(array.as_ptr() == at && array.iter().copied().eq(0..u32::try_from(total).unwrap()));
+        // One that is longer than was said goes on in parts.
+        fill(&mut store, values, 8_192, u64::MAX);
+        assert!(store.join(length, length + 10, &mut Budget::unlimited()).unwrap());
+        store.prepare(8_192, length, length + 100_000, &mut Budget::unlimited()).unwrap();
+        assert!(store.has_parts());
     }
 
     #[test]

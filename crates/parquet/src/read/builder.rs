@@ -27,6 +27,8 @@ const NESTED_BYTES_MAX: usize = 512 << 10;
 const ENTRY_BYTES_MIN: usize = 16;
 /// Bytes of a value that is null, at most, where nulls take room: zeros that no byte of the file stands for.
 pub(super) const NULL_BYTES_MAX: usize = ARRAY_BYTES_MAX;
+/// The part of a row that must be there before memory for all of it is allocated, if its length is known.
+const JOINED_PART: usize = 8;
 /// Bytes of values that are built here, after which another buffer is begun. A slice of them, or one value, goes beyond it.
 const BUILT_BYTES_MAX: usize = 128 << 10;
 /// The values of the batch.
@@ -443,43 +445,67 @@ impl Builder {
         values || self.indices.has_parts() || self.definition.has_parts() || self.repetition.has_parts()
     }
 
-    /// Joins one array that was collected in parts. False when the budget is spent before: then call again, and add nothing to the batch.
-    pub(super) fn join(&mut self, memory: &mut Memory, budget: &mut Budget<'_>) -> Result<bool> {
+    /// Joins one array that was collected in parts, with room for what `more` entries add. False when the budget is spent before: then
+    /// call again, and add nothing to the batch.
+    pub(super) fn join(&mut self, more: usize, memory: &mut Memory, budget: &mut Budget<'_>) -> Result<bool> {
         /// Joins an array, if it has parts.
         fn join<T: Copy + Default>(
             store: &mut Store<T>,
-            length: usize,
+            (length, total): (usize, usize),
             memory: &mut Memory,
             budget: &mut Budget<'_>,
         ) -> Result<Option<bool>> {
             if !store.has_parts() {
                 return Ok(None);
             }
-            memory.admit(store.joins_bytes(length))?;
-            store.join(length, budget).map(Some)
+            memory.admit(store.joins_bytes(total))?;
+            store.join(length, total, budget).map(Some)
         }
-        let (length, entries) = (self.values, self.entries);
+        let (values, entries) = (self.values, self.entries);
+        let all_entries = entries.saturating_add(more);
+        let all_values = values.saturating_add(self.values_in(more));
+        let lengths = (values, all_values);
         let joined = match &mut self.output {
-            Output::Boolean(store) => join(store, length.div_ceil(8), memory, budget)?,
-            Output::Int32(store) => join(store, length, memory, budget)?,
-            Output::Int64(store) => join(store, length, memory, budget)?,
-            Output::Float(store) => join(store, length, memory, budget)?,
-            Output::Double(store) => join(store, length, memory, budget)?,
-            Output::Fixed(width, store) => join(store, length * *width, memory, budget)?,
-            Output::ByteArray(store, _) => join(store, length, memory, budget)?,
+            Output::Boolean(store) => {
+                join(store, (values.div_ceil(8), all_values.div_ceil(8)), memory, budget)?
+            }
+            Output::Int32(store) => join(store, lengths, memory, budget)?,
+            Output::Int64(store) => join(store, lengths, memory, budget)?,
+            Output::Float(store) => join(store, lengths, memory, budget)?,
+            Output::Double(store) => join(store, lengths, memory, budget)?,
+            Output::Fixed(width, store) => {
+                join(store, (values * *width, all_values.saturating_mul(*width)), memory, budget)?
+            }
+            Output::ByteArray(store, _) => join(store, lengths, memory, budget)?,
         };
         if let Some(joined) = joined {
             return Ok(joined);
         }
-        if let Some(joined) = join(&mut self.indices, length, memory, budget)? {
+        if let Some(joined) = join(&mut self.indices, lengths, memory, budget)? {
             return Ok(joined);
         }
         for levels in [&mut self.definition, &mut self.repetition] {
-            if let Some(joined) = join(levels, entries, memory, budget)? {
+            if let Some(joined) = join(levels, (entries, all_entries), memory, budget)? {
                 return Ok(joined);
             }
         }
         Ok(true)
+    }
+
+    /// About how many values `more` entries have, if they are like those before: what more there are would be parts again.
+    fn values_in(&self, more: usize) -> usize {
+        match (more as u128 * self.values as u128).checked_div(self.entries as u128) {
+            Some(values) if self.values < self.entries => {
+                usize::try_from(values + values / 16).unwrap_or(usize::MAX).min(more)
+            }
+            _ => more,
+        }
+    }
+
+    /// True if an array was collected in parts, and it is time to join them, because it is known that exactly `more` entries of the batch
+    /// are to come: an eighth of all are there, and nothing is in the middle of a value.
+    pub(super) fn joins_ahead(&self, more: usize) -> bool {
+        self.has_parts() && self.partial == 0 && more / JOINED_PART <= self.entries
     }
 
     /// True while an array is being joined.

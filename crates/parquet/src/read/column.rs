@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use marquetry_base::cast::u64_of;
+use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{
     Budget, Bytes, Demand, Error, Input, Limit, Limits, Object, Pool, Price, Priority, Release, Result,
     release_all,
@@ -86,6 +86,8 @@ pub(super) struct ColumnReader {
     /// The page's chunk, if it is large: what is dropped with the page's decoder is then not the last that holds it.
     large: Bytes,
     spare: Spare,
+    /// Parts of the batch are being joined before its last row ends.
+    joins_ahead: bool,
     /// Bytes held, when that was counted last for all columns.
     recounted: u64,
 }
@@ -256,6 +258,7 @@ impl ColumnReader {
             released: Box::default(),
             large: Bytes::new(),
             spare: Spare::default(),
+            joins_ahead: false,
             recounted: 0,
         })
     }
@@ -359,7 +362,7 @@ impl ColumnReader {
             return Ok(Going::Done(()));
         }
         let target = target.min(self.builder.capacity);
-        if self.builder.is_joining() {
+        if self.builder.is_joining() && !self.joins_ahead {
             return self.end_batch(work);
         }
         loop {
@@ -385,6 +388,7 @@ impl ColumnReader {
             done!(self.feed(work)?);
             match &mut self.expects {
                 Expects::Values(_) => {
+                    done!(self.join_ahead(work)?);
                     let goes_on = match &self.nested {
                         Some(_) => self.decode_nested(target, work)?,
                         None => self.decode(target, work)?,
@@ -433,16 +437,40 @@ impl ColumnReader {
             let filled = self.builder.hold(false, &mut work.memory)?;
             work.budget.charge(ROOM_PRICE, filled, 0);
         }
+        self.join(0, work)
+    }
+
+    /// Joins what the batch has in parts, with room for what `more` entries add.
+    fn join(&mut self, more: usize, work: &mut Work<'_, '_>) -> Result<Going> {
         while self.builder.has_parts() {
             // The parts of the array before are released.
             self.count(work)?;
-            if !self.builder.join(&mut work.memory, work.budget)? {
+            if !self.builder.join(more, &mut work.memory, work.budget)? {
                 return Ok(Going::Yield);
             }
             work.memory.changed();
             if work.budget.is_spent() && self.builder.has_parts() {
                 return Ok(Going::Yield);
             }
+        }
+        Ok(Going::Done(()))
+    }
+
+    /// Joins what the batch has in parts before its last row ends, if that is the chunk's last, too: then it is known how long it will
+    /// be, and it need not be there twice.
+    fn join_ahead(&mut self, work: &mut Work<'_, '_>) -> Result<Going> {
+        let (Expects::Values(page), Some(nested)) = (&self.expects, &self.nested) else {
+            return Ok(Going::Done(()));
+        };
+        if self.chunk.rows_left > 0 || self.selected.is_some() || nested.repetition_max == 0 {
+            return Ok(Going::Done(()));
+        }
+        let left = usize_of(self.chunk.entries_left).unwrap_or(usize::MAX);
+        let more = left.saturating_add(page.entries_left).saturating_add(nested.ahead());
+        if self.joins_ahead || self.builder.joins_ahead(more) {
+            let joined = self.join(more, work)?;
+            self.joins_ahead = joined != Going::Done(());
+            return Ok(joined);
         }
         Ok(Going::Done(()))
     }
