@@ -9,6 +9,8 @@
 
 #[path = "../tests/pages/encoders/brotli_bits.rs"]
 mod brotli_bits;
+#[path = "../tests/pages/encoders/zstd_bits.rs"]
+mod zstd_bits;
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -36,9 +38,11 @@ fn main() {
             }
         }
     }
-    if is_wanted(Codec::Brotli) {
-        for (data, compressed, plain_bytes) in brotli_free() {
-            row(Codec::Brotli, data, &compressed, plain_bytes);
+    let free =
+        brotli_free().into_iter().map(|(data, page, bytes)| (Codec::Brotli, data.to_owned(), page, bytes));
+    for (codec, data, compressed, plain_bytes) in free.chain(far()).chain(tables()) {
+        if is_wanted(codec) {
+            row(codec, &data, &compressed, plain_bytes);
         }
     }
     println!(
@@ -285,6 +289,7 @@ fn overheads() -> Vec<(Codec, &'static str, Vec<u8>, usize)> {
         (Codec::Lzo, "copies of three bytes", lzo_matches, 4 + 3 * (PAGE_BYTES / 3)),
         (Codec::Lzo, "blocks of one byte", lzo_blocks, count),
         (Codec::Brotli, "empty metadata", brotli(count, BrotliBits::metadata), 0),
+        (Codec::Brotli, "metadata of one byte", brotli(count, BrotliBits::metadata_byte), 0),
         (Codec::Brotli, "metablocks of one byte", brotli(count, |bits| bits.metablock(1, 8)), count),
     ];
     for (name, literal_types, command_types, literal_trees) in [
@@ -347,6 +352,49 @@ fn brotli_free() -> Vec<(&'static str, Vec<u8>, usize)> {
         free.push((name, bits.finish(), PAGE_BYTES));
     }
     free
+}
+
+/// Streams that copy the least from far back, where nothing is in the processor's caches.
+fn far() -> Vec<(Codec, String, Vec<u8>, usize)> {
+    let mut random = random();
+    let mut all = Vec::new();
+    for log in [15, 18, 20, 22, 23, 25] {
+        let history = (2 << log) / zstd_bits::BLOCK_BYTES + 1;
+        let count = zstd_bits::matches_max(log);
+        let mut frame = zstd_bits::frame((log + 2).max(17));
+        frame.extend(zstd_bits::run(b'x').repeat(history));
+        for _ in 0..8 {
+            let distances: Vec<u64> = (0..count).map(|_| random()).collect();
+            frame.extend(zstd_bits::matches(log, &distances));
+        }
+        frame.extend(zstd_bits::END);
+        let name = format!("matches of three bytes from {} KiB back", 1 << (log - 10));
+        all.push((Codec::Zstd, name, frame, history * zstd_bits::BLOCK_BYTES + 8 * 3 * count));
+    }
+    for log in [12, 15, 18, 20, 21] {
+        let history = 6 << log;
+        let mut bits = BrotliBits::stream();
+        bits.stored(&[b'x'; 4 << 10]);
+        bits.metablock(history - (4 << 10), 2);
+        let distances: Vec<u64> = (0..PAGE_BYTES / 2).map(|_| random()).collect();
+        bits.far(log, &distances);
+        let name = format!("copies of two bytes from {} KiB back", 4 << (log - 10));
+        all.push((Codec::Brotli, name, bits.finish(), history + PAGE_BYTES));
+    }
+    all
+}
+
+/// ZSTD blocks that describe all tables there are for a few bytes.
+fn tables() -> Vec<(Codec, String, Vec<u8>, usize)> {
+    let count = 1 << 12;
+    let of = |literals: usize| {
+        let blocks = zstd_bits::tables(literals).repeat(count);
+        let frame =
+            [zstd_bits::frame(17), zstd_bits::raw(&[0; 16]), blocks, zstd_bits::END.to_vec()].concat();
+        let name = format!("blocks of {} bytes with all tables", literals + 3);
+        (Codec::Zstd, name, frame, 16 + count * (literals + 3))
+    };
+    [1, 20, 40, 300, 1000].map(of).into()
 }
 
 /// Empty deflate blocks with Huffman codes of their own (RFC 1951, section 3.2.7), byte-aligned in the end.

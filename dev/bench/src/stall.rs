@@ -14,7 +14,8 @@
 //! contestant: error MESSAGE     and it ends
 //! ```
 //!
-//! Started with `--memory` it reads the file once, from the disk, piece by piece, answers as to `replay`, and ends.
+//! Started with `--memory` it reads the file once, from the disk, piece by piece, answers as to `replay`, and ends. A contestant whose allocator
+//! is [`Counting`](marquetry_conformance::counting::Counting) also says what it held at the most, and the largest piece that a call asked for.
 
 pub mod ours;
 
@@ -22,6 +23,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use marquetry_conformance::counting;
 use serde_json::{Value, json};
 
 use crate::clock::{cpu_time, peak_memory_kib, thread_time};
@@ -99,7 +101,7 @@ impl Calls {
     /// Times a call, by the thread's CPU time: what others do on this CPU does not count.
     pub fn time<T>(&mut self, call: Call, work: impl FnOnce() -> T) -> T {
         let begin = thread_time();
-        let done = work();
+        let done = counting::watch(work);
         let taken = thread_time().saturating_sub(begin).saturating_sub(self.overhead);
         self.add(call, u64::try_from(taken.as_nanos()).unwrap_or(u64::MAX));
         done
@@ -260,6 +262,7 @@ pub fn serve(version: &str, read: impl Fn(&Source, Option<&mut Calls>, bool) -> 
     };
     say(&format!("ready {version}"));
     if memory {
+        counting::start();
         return match replay(1, &source, &read) {
             Ok(answer) => {
                 say(&answer);
@@ -307,6 +310,8 @@ fn replay(
     answer["wall_ns"] = json!(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX));
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     answer["peak_kib"] = json!(peak_memory_kib(&status));
+    answer["held_kib"] = json!(counting::peak() >> 10);
+    answer["piece_kib"] = json!(counting::largest() >> 10);
     match found {
         Read::Rows(rows) => answer["rows"] = json!(rows),
         Read::Refused(reason) => answer["refused"] = json!(reason),

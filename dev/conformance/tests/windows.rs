@@ -524,8 +524,8 @@ impl Computed {
 
     /// Reads it with the default budget, in pieces of `piece_bytes`; nothing held may be more than `total_bytes`.
     fn read(&self, total_bytes: u64, piece_bytes: u64, mut take: impl FnMut(&Values)) -> Result<u64, Error> {
-        /// What a step may do beyond its budget.
-        const SLICE_UNITS_MAX: u64 = 30_000;
+        /// What a step may do beyond its budget: a block of ZSTD takes more than one.
+        const SLICE_UNITS_MAX: u64 = 75_000;
         let limits = Limits { total_bytes, page_bytes: 1 << 30, value_bytes: 1 << 30, ..Limits::DEFAULT };
         let options = ReadOptions { limits, verify_utf8: true, ..ReadOptions::default() };
         let codecs = Arc::new(StandardCodecs::default());

@@ -17,8 +17,8 @@ use crate::canary::{Canary, is_planted};
 use crate::choices::Choices;
 use crate::peak_bytes;
 
-/// Units that a step may charge beyond its budget, for the slice that it was in the middle of.
-pub const SLICE_UNITS_MAX: u64 = 30_000;
+/// Units that a step may charge beyond its budget, for the slice that it was in the middle of: a chunk that is compressed at once.
+pub const SLICE_UNITS_MAX: u64 = 100_000;
 
 /// Steps that the work on a small file may take, in bytes of input and output: more is a machine that hangs.
 const STEPS_MAX: u64 = 20_000_000;

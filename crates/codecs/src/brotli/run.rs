@@ -6,7 +6,8 @@ use marquetry_kernels::lz::{Bits, copy_back};
 use super::header::{CONTEXTS, DISTANCE_MAP, DISTANCE_SYMBOLS, LITERAL_MAP};
 use super::tables::{COMMANDS, COMMANDS_WITH_DISTANCE, LITERAL_CONTEXTS, literal_context};
 use super::{
-    Brotli, COMMAND_ELEMENTS, COPY_TOO_LONG, Expect, INPUT_MIN, LITERALS_TOO_MANY, SHORT_COPY_MAX, recent,
+    Brotli, COMMAND_ELEMENTS, COPY_TOO_LONG, Expect, INPUT_MIN, LITERALS_TOO_MANY, SHORT_COPY_MAX,
+    distance_elements, recent,
 };
 use crate::block::Room;
 
@@ -143,6 +144,7 @@ impl Brotli {
                 expect = Expect::Distance { copy, reuse };
                 break;
             }
+            elements += distance_elements(distance);
             if copy > left || copy > SHORT_COPY_MAX || !copy_back(output, at, distance, copy) {
                 expect = if copy > left {
                     Expect::Bad(COPY_TOO_LONG)

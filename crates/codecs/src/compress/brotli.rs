@@ -24,8 +24,8 @@ const PRICE_HIGH: Price = Price { kib: 60_000, kilovalue: 100_000 << 10 };
 const PRICE_HIGHER: Price = Price { kib: 800_000, kilovalue: 500_000 << 10 };
 const PRICE_BEST: Price = Price { kib: 9_000_000, kilovalue: 5_000_000 << 10 };
 
-/// The bytes of a chunk and the price of a quality. Up to [`BOUNDED_QUALITY_MAX`], chunks are as large as a step's
-/// budget allows; above it, a step is a chunk, which takes milliseconds, and up to 400 ms at 11.
+/// The bytes of a chunk and the price of a quality. Up to [`BOUNDED_QUALITY_MAX`], chunks are as large as 250,000
+/// units allow; above it, a step is a chunk, which takes milliseconds, and up to 400 ms at 11.
 const fn effort(quality: i32) -> (usize, Price) {
     match quality {
         ..=1 => (32 << 10, PRICE_FASTEST),
@@ -37,7 +37,7 @@ const fn effort(quality: i32) -> (usize, Price) {
     }
 }
 
-/// The highest quality at which a step costs no more than the default budget.
+/// The highest quality at which a step costs no more than 250,000 units.
 pub(super) const BOUNDED_QUALITY_MAX: i32 = 5;
 
 impl Brotli {

@@ -37,7 +37,7 @@ const PRICE_USUAL: Price = Price { kib: 30_000, kilovalue: 60_000 << 10 };
 const PRICE_HIGH: Price = Price { kib: 75_000, kilovalue: 60_000 << 10 };
 const PRICE_BEST: Price = Price { kib: 190_000, kilovalue: 60_000 << 10 };
 
-/// The bytes of a chunk and the price of a level: chunks are as large as a step's budget allows.
+/// The bytes of a chunk and the price of a level: chunks are as large as 250,000 units allow.
 const fn effort(level: i32) -> (usize, Price) {
     match level {
         ..=1 => (8 << 10, PRICE_FASTEST),

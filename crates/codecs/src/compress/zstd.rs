@@ -26,8 +26,8 @@ const PRICE_HIGH: Price = Price { kib: 12_500, kilovalue: 40_000 << 10 };
 const PRICE_HIGHER: Price = Price { kib: 60_000, kilovalue: 100_000 << 10 };
 const PRICE_BEST: Price = Price { kib: 1_000_000, kilovalue: 500_000 << 10 };
 
-/// The bytes of a block and the price of a level. Up to [`BOUNDED_LEVEL_MAX`] blocks are as large as a step's budget
-/// allows; above it, a step is a block, which takes milliseconds.
+/// The bytes of a block and the price of a level. Up to [`BOUNDED_LEVEL_MAX`] blocks are as large as 250,000 units
+/// allow; above it, a step is a block, which takes milliseconds.
 const fn effort(level: i32) -> (usize, Price) {
     match level {
         ..=2 => (32 << 10, PRICE_FAST),
@@ -38,7 +38,7 @@ const fn effort(level: i32) -> (usize, Price) {
     }
 }
 
-/// The highest level at which a step costs no more than the default budget.
+/// The highest level at which a step costs no more than 250,000 units.
 pub(super) const BOUNDED_LEVEL_MAX: i32 = 6;
 
 impl Zstd {

@@ -293,3 +293,29 @@ fn mutated_streams() {
     }
     assert!(refusals > 3_000, "{refusals}");
 }
+
+/// Units are paid for where a copy comes from, too: what is far is in no cache.
+#[test]
+fn copies_from_afar_cost_more() {
+    const COPIES: usize = 20_000;
+    const HISTORY: usize = 6 << 18;
+    const STORED: usize = 4 << 10;
+    let mut random = Random::new(7);
+    let distances: Vec<u64> = (0..COPIES).map(|_| random.next()).collect();
+    let units = [12, 18].map(|log| {
+        let mut bits = Bits::stream();
+        bits.stored(&[b'x'; STORED]);
+        bits.metablock(HISTORY - STORED, 2);
+        (0..4).for_each(|_| bits.metadata_byte());
+        bits.far(log, &distances);
+        let stream = bits.finish();
+        let mut it = decompressor(Codec::Brotli);
+        it.start(stream.len(), HISTORY + 2 * COPIES, true).unwrap();
+        let (mut output, mut budget) = (vec![0; HISTORY + 2 * COPIES], Budget::unlimited());
+        let progress = it.step(&stream, true, &mut output, 0, &mut budget).unwrap();
+        assert_eq!(progress.status, Status::End);
+        assert!(output.iter().all(|&byte| byte == b'x'));
+        budget.spent()
+    });
+    assert!(units[1] > units[0] + 50 * COPIES as u64, "{units:?}");
+}

@@ -11,8 +11,9 @@ use crate::{decompress, decompressor, run_in_pieces};
 const CODECS: [Codec; 6] =
     [Codec::Snappy, Codec::Lz4Raw, Codec::Lz4, Codec::Gzip, Codec::Brotli, Codec::Zstd];
 
-/// The maximum charge of a step at usual levels: the default budget, and what a slice exceeds it by.
-const STEP_UNITS_MAX: u64 = Budget::DEFAULT_UNITS + 64_000;
+/// The maximum charge of a step at usual levels: a chunk, which is compressed at once, can take more than the default
+/// budget.
+const STEP_UNITS_MAX: u64 = Budget::DEFAULT_UNITS + 100_000;
 
 /// Stands for a codec's other compressor.
 const OTHER: Option<i32> = Some(i32::MIN);

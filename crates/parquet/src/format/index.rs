@@ -135,7 +135,7 @@ impl Release for ColumnIndex {
 }
 
 /// The price of reading an element of a list, and a byte of an index.
-const ELEMENT_PRICE: Price = Price { kib: 1024, kilovalue: 20 * 1024 };
+const ELEMENT_PRICE: Price = Price { kib: 1024, kilovalue: 30 << 10 };
 
 /// Elements that are read before the budget is looked at again.
 const ELEMENTS_AT_ONCE: usize = 256;

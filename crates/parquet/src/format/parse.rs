@@ -210,9 +210,15 @@ impl FooterParser {
                     }
                     return Err(self.ends_early());
                 }
-                match self.skim.take() {
+                let goes_on = match self.skim.take() {
                     Some(skim) => self.skim_on(skim, budget)?,
-                    None => self.read_here(budget)?,
+                    None => {
+                        self.read_here(budget)?;
+                        true
+                    }
+                };
+                if !goes_on {
+                    return Ok(Going::Yield);
                 }
                 self.limits.check(Limit::TotalBytes, self.held)?;
             }
@@ -284,15 +290,23 @@ impl FooterParser {
         }
     }
 
-    fn skim_on(&mut self, mut skim: Box<Skim>, budget: &mut Budget<'_>) -> Result<()> {
+    /// Skims on, and reads what is complete. False if that is to be paid by another budget than this.
+    fn skim_on(&mut self, mut skim: Box<Skim>, budget: &mut Budget<'_>) -> Result<bool> {
         let rest = self.piece.slice(self.read..);
+        let was_complete = skim.is_complete();
         let is_whole = skim.step(&rest, budget);
         self.read += usize_of(skim.at() - self.at).unwrap_or(usize::MAX).min(rest.len());
         self.at = skim.at();
         match is_whole {
             Ok(false) => self.skim = Some(skim),
             Ok(true) => {
-                budget.charge_units(self.units() + READ_PRICE.of(skim.digest_bytes(), 0));
+                // It is read at once.
+                let units = self.units() + READ_PRICE.of(skim.digest_bytes(), 0);
+                if !was_complete && units > budget.left() {
+                    self.skim = Some(skim);
+                    return Ok(false);
+                }
+                budget.charge_units(units);
                 skim.read(|reader| self.read_one(reader))
                     .map_err(|it| it.into_error(FOOTER, skim.start()))?;
                 self.take_in(skim.digest_bytes())?;
@@ -304,7 +318,7 @@ impl FooterParser {
                 return Err(fault);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The footer ends in the middle of something.

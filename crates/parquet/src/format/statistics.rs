@@ -89,8 +89,17 @@ pub(super) fn size_statistics(reader: &mut Reader<'_>) -> Thrift<SizeStatistics>
 
 /// A histogram; empty if a count is negative.
 fn histogram(reader: &mut Reader<'_>) -> Thrift<Vec<u64>> {
-    let counts = reader.each(Kind::I64, |reader| Ok(u64::try_from(reader.i64()?).ok()))?;
-    Ok(counts.into_iter().collect::<Option<_>>().unwrap_or_default())
+    let length = reader.list_of(Kind::I64)?;
+    // A count takes at least a byte.
+    let mut counts = Vec::with_capacity(length.min(reader.left()));
+    let mut is_known = true;
+    for _ in 0..length {
+        match u64::try_from(reader.i64()?) {
+            Ok(count) => counts.push(count),
+            Err(_) => is_known = false,
+        }
+    }
+    Ok(if is_known { counts } else { Vec::new() })
 }
 
 /// Reads `GeospatialStatistics`. A box that lacks a required field is treated as absent.

@@ -33,7 +33,7 @@ mod price {
     /// A copy; the wider the value, the dearer, up to 16 bytes. Byte strings are paid by the byte as well.
     pub(super) const FIXED: Price = Price { kib: 100, kilovalue: 1500 };
     /// Gather bytes from as many places; wide values are paid by the byte as well.
-    pub(super) const BYTE_STREAM_SPLIT: Price = Price { kib: 250, kilovalue: 1500 };
+    pub(super) const BYTE_STREAM_SPLIT: Price = Price { kib: 400, kilovalue: 1500 };
     /// Unpack and look up.
     pub(super) const DICTIONARY: Price = Price { kib: 100, kilovalue: 2500 };
     /// Read a length, make a view; text is paid by the byte as well.

@@ -166,6 +166,11 @@ impl<'a> Reader<'a> {
         Err(Stop::Corrupt(self.at, why))
     }
 
+    /// Bytes that follow.
+    pub fn left(&self) -> usize {
+        self.data.len() - self.at
+    }
+
     fn byte(&mut self) -> Thrift<u8> {
         let byte = *self.data.get(self.at).ok_or(Stop::End)?;
         self.at += 1;
@@ -174,8 +179,13 @@ impl<'a> Reader<'a> {
 
     /// An unsigned LEB128 number.
     pub fn varint(&mut self) -> Thrift<u64> {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
+        // Most are short.
+        let mut value = u64::from(self.byte()?);
+        if value < 0x80 {
+            return Ok(value);
+        }
+        value &= 0x7f;
+        for shift in (7..64).step_by(7) {
             let byte = self.byte()?;
             if shift == 63 && byte > 1 {
                 break;

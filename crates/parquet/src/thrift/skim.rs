@@ -44,9 +44,9 @@ pub(crate) const ANY: i16 = i16::MIN;
 pub(crate) const WHOLE_BYTES_MAX: usize = 16 << 10;
 
 /// The price of reading in place.
-pub(crate) const READ_PRICE: Price = Price::per_kib(1024);
+pub(crate) const READ_PRICE: Price = Price::per_kib(3 << 10);
 /// The price of skimming.
-const SKIM_PRICE: Price = Price { kib: 1024, kilovalue: 6 * 1024 };
+const SKIM_PRICE: Price = Price { kib: 2 << 10, kilovalue: 8 << 10 };
 /// Shorter strings are copied: a shared one holds everything that the host supplied with it.
 const SHARED_BYTES_MIN: u64 = 64 << 10;
 /// Shorter strings are in the digest.
@@ -169,6 +169,11 @@ impl Skim {
         self.digest.len()
     }
 
+    /// True once nothing is missing of it.
+    pub(crate) fn is_complete(&self) -> bool {
+        matches!(self.expects, Expects::Nothing)
+    }
+
     /// Bytes that it certainly needs, from its position on. None while a string whose bytes have all arrived is joined.
     pub(crate) fn wants(&self) -> u64 {
         match &self.expects {
@@ -187,7 +192,7 @@ impl Skim {
     /// `Corrupt` for invalid Thrift, `LimitExceeded` for `structure_bytes`.
     pub(crate) fn step(&mut self, piece: &Bytes, budget: &mut Budget<'_>) -> Result<bool> {
         let mut at = 0;
-        while !matches!(self.expects, Expects::Nothing) {
+        while !self.is_complete() {
             let before = at;
             let tokens =
                 self.tokens(piece, &mut at, budget).map_err(|stop| stop.into_error(self.what, self.start));
@@ -201,10 +206,10 @@ impl Skim {
                 break;
             }
             if budget.is_spent() {
-                return Ok(matches!(self.expects, Expects::Nothing));
+                break;
             }
         }
-        Ok(matches!(self.expects, Expects::Nothing))
+        Ok(self.is_complete())
     }
 
     /// Reads the digest.

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 use marquetry_bench::protocol::{Contestant, Time};
 use marquetry_bench::report::{Better, Report, Row};
 use marquetry_bench::stall::REPLAYS;
-use marquetry_bench::{chart, clock, stats};
+use marquetry_bench::{chart, clock, level, stats};
 use serde_json::{Value, json};
 
 const USAGE: &str = "usage: bench-stall --files DIR --out DIR --bin DIR --python PYTHON --maker PROGRAM… --arrow PROGRAM
@@ -21,6 +21,9 @@ const USAGE: &str = "usage: bench-stall --files DIR --out DIR --bin DIR --python
 
 /// The longest that a call may take, in microseconds: the task quota of Seastar's reactor.
 const BAR_US: f64 = 500.0;
+
+/// The most that a call may ask of the allocator in one piece, in MiB, but for what is named.
+const PIECE_MIB: f64 = 1.0;
 
 /// A longest call that is so much over the bar is measured again, so many times, and the shortest counts, whosever it is: what others do on the
 /// machine makes calls longer, and never shorter.
@@ -61,6 +64,8 @@ struct Options {
     cpu: usize,
     only: Vec<String>,
     without: Vec<String>,
+    /// The kernels' level, which ours takes from the same place.
+    kernels: &'static str,
 }
 
 impl Options {
@@ -78,6 +83,7 @@ impl Options {
             cpu: 0,
             only: Vec::new(),
             without: Vec::new(),
+            kernels: level::hold()?,
         };
         let number = |text: &str| text.parse::<usize>().map_err(|_| format!("{text} is not a number"));
         let mut arguments = std::env::args().skip(1);
@@ -152,6 +158,7 @@ struct Outcome {
     calls: Vec<Row>,
     cost: Vec<Row>,
     memory: Vec<Row>,
+    pieces: Vec<Row>,
     versions: serde_json::Map<String, Value>,
     /// How much longer the readings took than their CPU time, one part a case.
     busy: Vec<f64>,
@@ -209,9 +216,12 @@ fn measure(
     let mut memory = options.ours(file);
     memory.arg("--memory");
     let our_memory = at_once("ours", memory)?;
+    let mut ours = ours;
+    for key in ["held_kib", "piece_kib"] {
+        ours[key] = our_memory[key].clone();
+    }
     let (mut calls, mut peaks) = (Vec::new(), Vec::new());
-    let mut more =
-        json!({ "calls": { "ours": ours }, "bytes": std::fs::metadata(file).map_or(0, |it| it.len()) });
+    let mut more = json!({ "in_one_piece": case["in_one_piece"], "calls": { "ours": ours }, "bytes": std::fs::metadata(file).map_or(0, |it| it.len()) });
     for (peer, command) in options.peers(file) {
         let answer = replay(peer, command, outcome)?;
         more["calls"][peer] = match answer {
@@ -252,6 +262,20 @@ fn measure(
     };
     eprintln!("{}", progress(&row, &ours));
     outcome.calls.push(row);
+    // What is larger by need is in the table of calls, with its reason.
+    if case["in_one_piece"].is_null() && group != "usual" {
+        outcome.pieces.push(Row {
+            group: "largest piece of memory".to_owned(),
+            case: name.to_owned(),
+            unit: "MiB",
+            better: Better::Lower,
+            ours: Some(mib(&our_memory["piece_kib"])),
+            peers: Vec::new(),
+            bar: PIECE_MIB,
+            ratio: None,
+            more: json!({}),
+        });
+    }
     if let Some(bar) = case["memory_mib"].as_f64() {
         outcome.memory.push(Row {
             group: "peak resident memory".to_owned(),
@@ -351,7 +375,7 @@ fn mib(kib: &Value) -> f64 {
 fn progress(row: &Row, ours: &Value) -> String {
     let peers: Vec<String> = row.peers.iter().map(|(name, value)| format!("{name} {value:.0}")).collect();
     format!(
-        "{}, {}: {:.0} µs in a {} of {} units, 99.9 % {:.0} µs, {} calls{}; {}",
+        "{}, {}: {:.0} µs in a {} of {} units, 99.9 % {:.0} µs, {} calls{}; a piece of {:.2} MiB, {:.1} MiB held; {}",
         row.group,
         row.case,
         row.ours.unwrap_or(f64::NAN),
@@ -360,6 +384,8 @@ fn progress(row: &Row, ours: &Value) -> String {
         microseconds(&ours["p999_ns"]),
         ours["calls"],
         ours["refused"].as_str().map(|reason| format!(" (refused: {reason})")).unwrap_or_default(),
+        mib(&ours["piece_kib"]),
+        mib(&ours["held_kib"]),
         peers.join(", ")
     )
 }
@@ -369,9 +395,11 @@ fn details(rows: &[Row]) -> String {
     let mut text = "## Marquetry's calls\n\n\
         Of each file: calls, drops among them; the time that all but one in a thousand stay within; what the longest was but for drops, and the units that it \
         charged; the most units that any charged, and that call's time; the longest drop, which is the host's, of a batch or a reader: the system takes large \
-        memory back page by page, at 1.4 ms for one value of 32 MiB or a BROTLI window of 24 MiB; nanoseconds by unit, in the median call and in the dearest, of those of 20,000 units or more.\n\n\
-        | case | calls | 99.9 % µs | longest µs | call | its units | most units | its µs | drop µs | ns/unit median | ns/unit most | outcome |\n\
-        |---|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|---|\n"
+        memory back page by page, at 1.4 ms for one value of 32 MiB or a BROTLI window of 24 MiB; nanoseconds by unit, in the median call and in the dearest, of those of 20,000 units or more; \
+        the largest piece that a call asked the allocator for, and the most that was held at once, the host's pieces among it, both in MiB and in a reading \
+        from the disk (what a library in C has for itself, zstd's window, is not counted).\n\n\
+        | case | calls | 99.9 % µs | longest µs | call | its units | most units | its µs | drop µs | ns/unit median | ns/unit most | largest piece | peak | outcome |\n\
+        |---|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n"
         .to_owned();
     for row in rows {
         let ours = &row.more["calls"]["ours"];
@@ -382,7 +410,7 @@ fn details(rows: &[Row]) -> String {
         };
         let _ = writeln!(
             text,
-            "| {} | {} | {:.0} | {:.0} | {} | {} | {} | {:.0} | {:.0} | {} | {} | {outcome} |",
+            "| {} | {} | {:.0} | {:.0} | {} | {} | {} | {:.0} | {:.0} | {} | {} | {:.2}{} | {:.1} | {outcome} |",
             row.case,
             ours["calls"],
             microseconds(&ours["p999_ns"]),
@@ -394,6 +422,9 @@ fn details(rows: &[Row]) -> String {
             microseconds(&ours["drop_ns"]),
             unit("unit_ns_median"),
             unit("unit_ns_max"),
+            mib(&ours["piece_kib"]),
+            row.more["in_one_piece"].as_str().map(|why| format!(": {why}")).unwrap_or_default(),
+            mib(&ours["held_kib"]),
         );
     }
     text + "\n"
@@ -412,7 +443,7 @@ fn report(options: &Options, outcome: Outcome) -> Report {
              looking at the clock), a file is read {REPLAYS} times, and a call's time is the shortest of its {REPLAYS}: what others do on this machine is not the \
              reader's. A row is the longest call of a file; the bar is {BAR_US} µs, the task quota of Seastar's reactor. A row over the bar, and less than \
              four times over, is measured up to {AGAIN} times again, whosever it is, and the shortest counts. Ours: every step with the default \
-             budget, every supply, and what makes a reader or an assembler; buffers of 128 KiB and more come fresh from the system each time, page faults and all. parquet-rs: \
+             budget, every supply, the page index too, and what makes a reader, an assembler or a program of records; buffers of 128 KiB and more come fresh from the system each time, page faults and all. parquet-rs: \
              every `try_decode` and `push_ranges`. Arrow C++: every `HasNext` and `ReadBatch`, and what opens a file and a column."
         ),
         format!(
@@ -425,7 +456,7 @@ fn report(options: &Options, outcome: Outcome) -> Report {
             "Usual files: {} of the read benchmark's rows. Adversarial ones: {} MiB each, or what the case says. A dash: the contestant cannot read the file.",
             options.scale, options.mib
         ),
-        format!("{}. {}.", versions.join(", "), clock::processor()),
+        format!("{}. {}, kernels: {}.", versions.join(", "), clock::processor(), options.kernels),
         format!(
             "Beside the measured process the machine was busy: elapsed times exceeded CPU times by {:.0} % in the median case.",
             busy * 100.0
@@ -443,8 +474,9 @@ fn report(options: &Options, outcome: Outcome) -> Report {
             "scale": options.scale,
             "versions": outcome.versions,
             "processor": clock::processor(),
+            "kernels": options.kernels,
             "busy_part": busy,
         }),
-        rows: [outcome.calls, outcome.cost, outcome.memory].concat(),
+        rows: [outcome.calls, outcome.cost, outcome.memory, outcome.pieces].concat(),
     }
 }

@@ -11,7 +11,10 @@ use marquetry_conformance::adversarial::{self, Scale};
 use serde_json::{Value, json};
 
 /// A file that other code made has another name.
-const MAKERS: [&str; 3] = [
+const MAKERS: [&str; 6] = [
+    include_str!("../../../conformance/src/adversarial/costly.rs"),
+    include_str!("../../../../crates/codecs/tests/pages/encoders/brotli_bits.rs"),
+    include_str!("../../../../crates/codecs/tests/pages/encoders/zstd_bits.rs"),
     include_str!("../../../conformance/src/adversarial/files.rs"),
     include_str!("../../../conformance/src/adversarial/streams.rs"),
     include_str!("../../../conformance/src/craft.rs"),
@@ -37,7 +40,10 @@ fn main() -> ExitCode {
 }
 
 fn list(mib: &str) -> Result<(), String> {
-    let case = |name: &String| json!({ "name": name, "group": "computed", "file": file_name(mib, name) });
+    let case = |name: &String| {
+        let why = adversarial::in_one_piece(name);
+        json!({ "name": name, "group": "computed", "file": file_name(mib, name), "in_one_piece": why })
+    };
     let cases: Vec<Value> = adversarial::names().iter().map(case).collect();
     println!("{}", Value::from(cases));
     Ok(())

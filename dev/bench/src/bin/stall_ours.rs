@@ -3,8 +3,20 @@
 
 use std::process::ExitCode;
 
+use marquetry_bench::level;
+use marquetry_bench::protocol::refuse;
 use marquetry_bench::stall::{ours, serve};
+use marquetry_conformance::counting::Counting;
+
+/// Counts where memory is what is asked for; while calls are timed, it does not.
+#[global_allocator]
+static MEMORY: Counting = Counting;
 
 fn main() -> ExitCode {
-    serve(env!("CARGO_PKG_VERSION"), ours::read)
+    let kernels = match level::hold() {
+        Ok(kernels) => kernels,
+        Err(message) => return refuse(&message),
+    };
+    let version = format!("{} (kernels: {kernels})", env!("CARGO_PKG_VERSION"));
+    serve(&version, ours::read)
 }

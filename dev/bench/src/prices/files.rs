@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 use marquetry_conformance::craft::{
-    BYTE_ARRAY, Chunk, Column, INT32, INT64, PLAIN, Page, SNAPPY, Struct, Table, V, group, leaf, list,
-    packed_run, plain_bytes, plain_i32, plain_i64, prefixed,
+    BYTE_ARRAY, Chunk, Column, DELTA_BINARY_PACKED, DELTA_BYTE_ARRAY, INT32, INT64, Levels, PLAIN, Page,
+    SNAPPY, Struct, Table, V, delta, delta_byte_array, group, leaf, list, packed_run, plain_bytes, plain_i32,
+    plain_i64, prefixed,
 };
 
 use super::{Case, Random, Work};
@@ -31,7 +32,16 @@ const VALUE: &str = "read/conform/cast.rs VALUE_PRICE";
 /// See [`super::cases`].
 pub(super) fn cases(thousands: usize) -> Vec<Case> {
     let count = thousands * 1000;
-    [bodies(thousands), headers(count), tables(thousands), nested(count), conformed(count)].concat()
+    [
+        bodies(thousands),
+        headers(count),
+        small_pages(count / 10),
+        tables(thousands),
+        counts(thousands),
+        nested(count),
+        conformed(count),
+    ]
+    .concat()
 }
 
 fn i32_of(count: usize) -> i32 {
@@ -84,6 +94,7 @@ fn headers(count: usize) -> Vec<Case> {
     let bound = |bytes: usize| V::Binary(vec![b'x'; bytes]);
     let bounds = |bytes: usize| V::Struct(Struct::of([(3, V::I64(0)), (5, bound(bytes)), (6, bound(bytes))]));
     let page = || Page::data(1, PLAIN, plain_i32(&[1]));
+    let one_delta = Page::data(1, DELTA_BINARY_PACKED, delta(&[1], 128, 4));
     vec![
         of("pages of one value", page(), count / 10),
         of("pages of one value, bounds of 16 bytes", page().with_own(5, bounds(16)), count / 10),
@@ -98,6 +109,7 @@ fn headers(count: usize) -> Vec<Case> {
         },
         Case { price: ROOM, ..of("bounds of 1 MB", page().with_own(5, bounds(1_000_000)), count / 10_000) },
         of("pages of no value", Page::data(0, PLAIN, Vec::new()), count / 10),
+        of("pages of one value, DELTA_BINARY_PACKED", one_delta, count / 10),
     ]
     .into_iter()
     .map(|mut case| {
@@ -110,6 +122,38 @@ fn headers(count: usize) -> Vec<Case> {
         case
     })
     .collect()
+}
+
+/// Pages of one value: of a string that may share a prefix, and of a list.
+fn small_pages(count: usize) -> Vec<Case> {
+    let chunk = |page: Page| [Chunk::new(i64_of(count), vec![page; count])];
+    let strings = Table::new([Column::required("v", BYTE_ARRAY)])
+        .group(i64_of(count), chunk(Page::data(1, DELTA_BYTE_ARRAY, delta_byte_array(&[b"value"]))));
+    let [outer, middle] = list("v", 1);
+    let (repetition, definition) = (Levels { width: 1, levels: &[0] }, Levels { width: 2, levels: &[3] });
+    let lists = Table::nested(1, [outer, middle, leaf("element", 1, INT64)])
+        .group(i64_of(count), chunk(Page::nested_v2(&repetition, &definition, 1, &plain_i64(&[7]))));
+    vec![
+        Case::new(HEADER, "pages of one value, DELTA_BYTE_ARRAY", count, strings.write()),
+        Case::new(HEADER, "pages of one value, list<int64> V2", count, lists.write()),
+    ]
+}
+
+/// Counts of levels of column chunks, nearly as many as a structure may have, in the shortest and the longest form.
+fn counts(thousands: usize) -> Vec<Case> {
+    const BYTES: usize = 60_000;
+    let groups = thousands.div_ceil(20);
+    let of = |price: &'static str, name: &str, count: i64, bytes: usize| {
+        let sizes = Struct::of([(2, V::List(vec![V::I64(count); BYTES / bytes]))]);
+        let mut table = Table::new([Column::required("v", INT32)]);
+        for _ in 0..groups {
+            let mut chunk = Chunk::new(1, [Page::data(1, PLAIN, plain_i32(&[1]))]);
+            chunk.metadata.set(16, V::Struct(sizes.clone()));
+            table = table.group(1, [chunk]);
+        }
+        Case::new(price, name, groups * BYTES, table.write()).bytes().work(Work::Footer)
+    };
+    vec![of(FOOTER, "counts of one byte", 0, 1), of(SKIM, "counts of ten bytes", i64::MAX, 10)]
 }
 
 /// Wide tables, and tables of many row groups and pages.

@@ -9,7 +9,9 @@ use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Error, Limits, Machine, Object, Release, Step, Want};
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::batch::{Assembler, Batch};
-use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
+use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::read::{BatchReader, FooterReader, PageIndexReader, ReadOptions};
+use marquetry_parquet::record::Program;
 use marquetry_parquet::schema::{Schema, Shape};
 
 use super::{Call, Calls, Read};
@@ -70,7 +72,7 @@ impl Source {
     }
 }
 
-/// Reads the file once, all columns, in slots of Arrow's layout, nested ones as arrays; every step with a budget of [`Budget::DEFAULT_UNITS`], or
+/// Reads the file once, its page index, all columns, in slots of Arrow's layout, nested ones as arrays; every step with a budget of [`Budget::DEFAULT_UNITS`], or
 /// without an end. What is read is let go at once. The limits are [`Limits::TRUSTED`]: what a default limit refuses is read here.
 pub fn read(source: &Source, calls: Option<&mut Calls>, unlimited: bool) -> Read {
     let mut host = Host { source, calls, unlimited };
@@ -94,7 +96,11 @@ impl Host<'_> {
         self.release(footer);
         let codecs = Arc::new(StandardCodecs::default());
         let options = ReadOptions { limits: Limits::TRUSTED, ..ReadOptions::default() };
+        self.index(&metadata, &options)?;
         let mut assemblers = self.assemblers(&metadata.schema)?;
+        let leaves: Vec<usize> = (0..metadata.schema.leaves().len()).collect();
+        let program = self.time(Call::New, || Program::new(&metadata.schema, &leaves));
+        self.time(Call::Drop, || drop(program));
         let made = Arc::clone(&metadata);
         let mut reader = self.time(Call::New, || BatchReader::new(FILE, made, codecs, options))?;
         let mut rows = 0;
@@ -109,6 +115,17 @@ impl Host<'_> {
         self.release(assemblers);
         self.release(metadata);
         Ok(rows)
+    }
+
+    /// Reads the page index, where there is one.
+    fn index(&mut self, metadata: &Arc<FileMetaData>, options: &ReadOptions) -> Result<(), Error> {
+        let metadata = Arc::clone(metadata);
+        let mut reader = self.time(Call::New, || PageIndexReader::new(FILE, metadata, options))?;
+        while let Some(index) = self.next(&mut reader)? {
+            self.release(index);
+        }
+        self.release(reader);
+        Ok(())
     }
 
     /// Drops something as a host does that must not stall: in slices.

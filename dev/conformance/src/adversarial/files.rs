@@ -55,7 +55,7 @@ pub(super) const FILES: &[(&str, Make)] = &[
 ];
 
 /// Limits for pages of a gibibyte.
-const LARGE: Limits = Limits {
+pub(super) const LARGE: Limits = Limits {
     page_bytes: 2 << 30,
     dictionary_bytes: 1 << 30,
     value_bytes: 1 << 30,
@@ -72,7 +72,7 @@ pub(super) fn one_page(values: &Values, codec: i32) -> Adversary {
         .holding(held)
 }
 
-fn one_column(values: &Values, codec: i32, body: &Computed) -> Adversary {
+pub(super) fn one_column(values: &Values, codec: i32, body: &Computed) -> Adversary {
     let mut column = Column::required("a", values.physical_type);
     if let Some(length) = values.type_length {
         column = column.with(2, V::I32(length));
@@ -94,16 +94,22 @@ fn add_page(pages: Computed, mut page: Page, codec: i32, plain: &Computed) -> Co
     pages.bytes(page.header.write()).then(packed)
 }
 
-fn i32_of(number: u64) -> i32 {
+pub(super) fn i32_of(number: u64) -> i32 {
     i32::try_from(number).expect("a page below 2 GiB")
 }
 
-fn i64_of(number: u64) -> i64 {
+pub(super) fn i64_of(number: u64) -> i64 {
     i64::try_from(number).expect("a file below 2^63 bytes")
 }
 
 /// A file of one column chunk, whose pages stand ready, the first bytes of which are the dictionary.
-fn file(column: Column, codec: i32, values: u64, dictionary_bytes: u64, pages: Computed) -> Computed {
+pub(super) fn file(
+    column: Column,
+    codec: i32,
+    values: u64,
+    dictionary_bytes: u64,
+    pages: Computed,
+) -> Computed {
     let chunk = chunk(&column, codec, values, dictionary_bytes, pages.len());
     let group = Struct::of([(1, V::List(vec![chunk])), (2, V::I64(0)), (3, V::I64(i64_of(values)))]);
     let schema = vec![V::Struct(root(1)), V::Struct(column.element)];
@@ -113,11 +119,11 @@ fn file(column: Column, codec: i32, values: u64, dictionary_bytes: u64, pages: C
     )
 }
 
-fn root(children: u64) -> Struct {
+pub(super) fn root(children: u64) -> Struct {
     Struct::of([(4, V::text("schema")), (5, V::I32(i32_of(children)))])
 }
 
-fn chunk(column: &Column, codec: i32, values: u64, dictionary_bytes: u64, bytes: u64) -> V {
+pub(super) fn chunk(column: &Column, codec: i32, values: u64, dictionary_bytes: u64, bytes: u64) -> V {
     let mut metadata = Struct::of([
         (1, column.element.0.get(&1).cloned().unwrap_or(V::I32(0))),
         (2, V::List(vec![V::I32(craft::PLAIN), V::I32(craft::RLE)])),
@@ -134,17 +140,17 @@ fn chunk(column: &Column, codec: i32, values: u64, dictionary_bytes: u64, bytes:
     V::Struct(Struct::of([(2, V::I64(0)), (3, V::Struct(metadata))]))
 }
 
-fn footer(schema: Vec<V>, groups: Vec<V>, rows: u64) -> Struct {
+pub(super) fn footer(schema: Vec<V>, groups: Vec<V>, rows: u64) -> Struct {
     Struct::of([(1, V::I32(2)), (2, V::List(schema)), (3, V::I64(i64_of(rows))), (4, V::List(groups))])
 }
 
-fn end(file: Computed, footer: Computed) -> Computed {
+pub(super) fn end(file: Computed, footer: Computed) -> Computed {
     let length = u32::try_from(footer.len()).expect("a footer below 4 GiB");
     file.then(footer).bytes(length.to_le_bytes().to_vec()).bytes(&b"PAR1"[..])
 }
 
 /// A column of this type whose pages are empty: for footers that are of interest themselves.
-fn no_rows() -> Vec<V> {
+pub(super) fn no_rows() -> Vec<V> {
     vec![V::Struct(root(1)), V::Struct(Column::required("a", craft::INT32).element)]
 }
 
@@ -579,7 +585,7 @@ fn long_run() -> Adversary {
 }
 
 /// A page of PLAIN INT64 that stands packed already.
-fn packed(codec: i32, rows: u64, value: ValueOf, packed: Computed) -> Adversary {
+pub(super) fn packed(codec: i32, rows: u64, value: ValueOf, packed: Computed) -> Adversary {
     let mut page = Page::data(i32_of(rows), craft::PLAIN, Vec::new());
     page.header.set(2, V::I32(i32_of(rows * 8))).set(3, V::I32(i32_of(packed.len())));
     let pages = Computed::new().bytes(page.header.write()).then(packed);
@@ -647,7 +653,7 @@ fn zstd_bomb(scale: &Scale) -> Adversary {
     packed(ZSTD, blocks << 14, zero, stream)
 }
 
-fn zero(_row: u64, out: &mut Vec<u8>) {
+pub(super) fn zero(_row: u64, out: &mut Vec<u8>) {
     out.extend([0; 8]);
 }
 

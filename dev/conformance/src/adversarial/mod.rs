@@ -5,6 +5,7 @@
 //! is refused, is known by construction.
 
 mod computed;
+mod costly;
 mod files;
 mod streams;
 
@@ -117,7 +118,31 @@ pub fn names() -> Vec<String> {
     let pages = CODECS
         .iter()
         .flat_map(|(codec, _)| ENCODINGS.iter().map(move |(encoding, _)| format!("page/{codec}/{encoding}")));
-    pages.chain(files::FILES.iter().map(|(name, _)| (*name).to_owned())).collect()
+    pages.chain(others().map(|(name, _)| (*name).to_owned())).collect()
+}
+
+/// Files of which something is larger than 1 MiB in one piece by need: a part of the name, and what it is. The list should become
+/// shorter.
+pub const IN_ONE_PIECE: &[(&str, &str)] = &[
+    ("page/brotli/", "a window that copies refer back in, by 16 MiB at most"),
+    ("brotli/far_copies", "a window that copies refer back in, by 16 MiB at most"),
+    ("string/", "a value, which is one slice"),
+    ("fixed/", "a value, which is one slice"),
+    ("dictionary/one_string", "a value, which is one slice"),
+    ("row/", "an array of a batch, which is one slice"),
+    ("footer/key_value", "a string of the metadata"),
+    ("statistics", "a bound, which is one string"),
+    ("index/", "an index, in which bounds are where they are"),
+];
+
+/// What of a file is larger than 1 MiB in one piece, by need.
+pub fn in_one_piece(name: &str) -> Option<&'static str> {
+    IN_ONE_PIECE.iter().find(|(part, _)| name.contains(part)).map(|(_, what)| *what)
+}
+
+/// All but the large pages.
+fn others() -> impl Iterator<Item = &'static (&'static str, files::Make)> {
+    files::FILES.iter().chain(costly::FILES)
 }
 
 /// A file by its name.
@@ -129,7 +154,7 @@ pub fn make(name: &str, scale: &Scale) -> Option<Adversary> {
             let (_, values) = ENCODINGS.iter().find(|(name, _)| *name == encoding)?;
             files::one_page(&values(scale.page_bytes), *codec)
         }
-        None => files::FILES.iter().find(|(known, _)| *known == name)?.1(scale),
+        None => others().find(|(known, _)| *known == name)?.1(scale),
     };
     Some(Adversary { name: name.to_owned(), ..made })
 }

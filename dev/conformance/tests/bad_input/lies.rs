@@ -416,8 +416,8 @@ fn lies() {
     }
 }
 
-/// Units that a step on a lie may charge beyond its budget: 64 KiB of a zstd block, or a copy of as much, and some.
-const SLICE_UNITS_MAX: u64 = 30_000;
+/// Units that a step on a lie may charge beyond its budget: what a block of ZSTD takes more, or a copy of 64 KiB, and some.
+const SLICE_UNITS_MAX: u64 = 75_000;
 
 #[test]
 fn no_lie_makes_a_long_step() {

@@ -19,7 +19,7 @@ use crate::given::{self, Flavour, SHAPES, TYPES};
 use crate::rewritten::{SPILL, batches, plain, write};
 
 /// Units that a step may charge beyond its budget, for the slice that it was in the middle of.
-const SLICE_UNITS_MAX: u64 = 75_000;
+const SLICE_UNITS_MAX: u64 = 100_000;
 
 /// Writes batches by hosts of all manners: the file is the same.
 fn same_file(schema: &Arc<Schema>, given: &[Batch], options: &WriteOptions) -> Written {

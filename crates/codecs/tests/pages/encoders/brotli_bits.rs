@@ -52,6 +52,28 @@ impl Bits {
         self.align();
     }
 
+    /// A metablock of one byte of metadata.
+    pub(crate) fn metadata_byte(&mut self) {
+        // Not the last; no nibbles; one byte says how long it is, less one.
+        self.push(0b01_0110, 6);
+        self.push(0, 8);
+        self.align();
+        self.push(0, 8);
+    }
+
+    /// A metablock of copies of two bytes, each from a place of its own, between `4 << log` and `6 << log` bytes back.
+    pub(crate) fn far(&mut self, log: u32, distances: &[u64]) {
+        self.push(0, 1);
+        self.length(2 * distances.len());
+        self.push(0, 1);
+        self.push(0, 3 + 6 + 2 + 2);
+        self.symbol(u64::from(b'x'), 8);
+        // No literals, and a distance, whose symbol says that so many bits follow.
+        self.symbol(128, 10);
+        self.symbol(u64::from(16 + 2 * log), 6);
+        distances.iter().for_each(|distance| self.push(distance & ((2 << log) - 1), log + 1));
+    }
+
     fn length(&mut self, length: usize) {
         let length = u64::try_from(length - 1).unwrap();
         // In 4, 5 or 6 nibbles, the last of which must not be superfluous.

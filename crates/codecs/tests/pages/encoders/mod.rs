@@ -1,6 +1,7 @@
 //! The encoders' side of the tests, and data to encode.
 
 pub(crate) mod brotli_bits;
+pub(crate) mod zstd_bits;
 
 use std::io::Write;
 
