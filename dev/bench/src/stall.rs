@@ -17,6 +17,7 @@
 //! Started with `--memory` it reads the file once, from the disk, piece by piece, answers as to `replay`, and ends.
 
 pub mod ours;
+pub mod writing;
 
 use std::io::Write as _;
 use std::process::ExitCode;
