@@ -18,6 +18,7 @@
 //! is [`Counting`](marquetry_conformance::counting::Counting) also says what it held at the most, and the largest piece that a call asked for.
 
 pub mod ours;
+pub mod writing;
 
 use std::io::Write as _;
 use std::process::ExitCode;

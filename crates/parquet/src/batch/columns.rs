@@ -222,7 +222,8 @@ impl ColumnBatch {
         )
     }
 
-    fn part_of_nested(
+    /// Some rows of a nested leaf: these entries, and these values.
+    pub(crate) fn part_of_nested(
         &self,
         levels: &Levels,
         rows: usize,

@@ -6,7 +6,7 @@ use marquetry_base::{Budget, Error, Result};
 
 use super::hybrid::encode::HybridEncoder;
 use super::output::Body;
-use crate::growing::COPY_PRICE;
+use crate::growing::{COPY_PRICE, RELEASE_PRICE};
 
 /// Indices per piece: 128 KiB.
 const PIECE: usize = 32 << 10;
@@ -77,7 +77,12 @@ impl IndexEncoder {
                     return Ok(None);
                 }
             }
-            piece.clear();
+            if self.piece < PIECES_KEPT {
+                piece.clear();
+            } else {
+                budget.charge(RELEASE_PRICE, piece.capacity() * 4, 1);
+                *piece = Vec::new();
+            }
             *at = 0;
             self.piece += 1;
         }

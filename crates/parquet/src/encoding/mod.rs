@@ -21,13 +21,11 @@ pub(crate) mod view;
 use marquetry_base::{Error, Result};
 use marquetry_kernels::utf8;
 
-use crate::growing::SLICE_BYTES;
-
 /// The buffer that a byte string's view will point into, by its number.
 pub(crate) type BufferIndex = u32;
 
 /// What a call of a decoder did. It decodes fewer values than requested if a stream needs bytes first, and once it has
-/// copied, built or checked about [`SLICE_BYTES`]: a larger value takes several calls.
+/// copied, built or checked about [`SLICE_BYTES`](crate::growing::SLICE_BYTES): a larger value takes several calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Decoded {
     /// Values.
@@ -66,14 +64,14 @@ pub(crate) fn check_text_on(value: &[u8], checked: &mut usize, slice: usize) -> 
 pub(crate) struct Part(usize);
 
 impl Part {
-    /// The next slice of the value.
+    /// The next slice of the value, at most `most` bytes.
     ///
     /// # Errors
     ///
     /// If it is shorter than what was done already: then it is a different value.
-    pub(crate) fn next<'a>(&mut self, value: &'a [u8]) -> Result<&'a [u8]> {
+    pub(crate) fn next<'a>(&mut self, value: &'a [u8], most: usize) -> Result<&'a [u8]> {
         let rest = value.get(self.0..).ok_or_else(|| Error::misuse("another value in the middle of one"))?;
-        let now = &rest[..rest.len().min(SLICE_BYTES)];
+        let now = &rest[..rest.len().min(most)];
         self.0 += now.len();
         Ok(now)
     }

@@ -113,7 +113,9 @@ pub(crate) struct Output {
     tail: Vec<u8>,
     /// Bytes reserved at the start for what is known only at the end.
     head: usize,
-    /// The size of the previous output, for the first allocation.
+    /// Bytes that are shared with their source, not copied.
+    shared: usize,
+    /// The copied bytes of the previous output, for the first allocation.
     hint: usize,
 }
 
@@ -150,6 +152,13 @@ impl Output {
             bytes = later;
         }
         Ok(())
+    }
+
+    /// Adds bytes that are shared, at most [`PIECE_BYTES`]. Nothing is copied.
+    pub(crate) fn share(&mut self, bytes: Bytes) {
+        self.cut();
+        self.shared += bytes.len();
+        self.before.push(bytes);
     }
 
     /// Appends strings, each preceded by its length if `LENGTHS`: `bytes` bytes in total, in one piece. At most
@@ -195,7 +204,8 @@ impl Output {
     #[cold]
     fn grow(&mut self, bytes: usize) -> Result<()> {
         let needed = self.tail.len() + bytes;
-        let hint = if self.tail.capacity() == 0 { self.hint.saturating_sub(self.before.bytes) } else { 0 };
+        let before = self.before.bytes - self.shared;
+        let hint = if self.tail.capacity() == 0 { self.hint.saturating_sub(before) } else { 0 };
         let goal = (self.tail.capacity() * 2).max(hint).clamp(FIRST_BYTES, PIECE_BYTES).max(needed);
         self.tail.try_reserve_exact(goal - self.tail.len()).map_err(|_| Error::out_of_memory(goal))
     }
@@ -214,7 +224,7 @@ impl Output {
     /// If the head is longer than the reserved bytes.
     pub(crate) fn finish(&mut self, head: &[u8]) -> Result<Body> {
         let free = self.head.checked_sub(head.len()).ok_or_else(|| Error::internal("a head without room"))?;
-        let Output { before: mut body, mut tail, head: left, .. } = core::mem::take(self);
+        let Output { before: mut body, mut tail, head: left, shared, .. } = core::mem::take(self);
         if body.pieces.is_empty() {
             tail[free..left].copy_from_slice(head);
             body = Body::with_room(tail, free);
@@ -228,7 +238,8 @@ impl Output {
             }
         }
         // A little more, because pages vary slightly, and writing strings needs some space after them.
-        self.hint = body.bytes + body.bytes / 16;
+        let copied = body.bytes - shared;
+        self.hint = copied + copied / 16;
         Ok(body)
     }
 }

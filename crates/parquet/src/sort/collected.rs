@@ -10,6 +10,7 @@ use marquetry_base::{Bitmap, Bytes, Error, Result};
 
 use super::merge::Pick;
 use crate::batch::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};
+use crate::growing::SLICE_BYTES;
 use crate::schema::PhysicalType;
 
 /// Values of one type that are being collected.
@@ -65,8 +66,9 @@ impl Collected {
         })
     }
 
-    /// Appends the values of rows from many batches. `columns` has a column of each batch, with one value per row, or
-    /// `None` for a batch that is missing.
+    /// Appends the values of rows from many batches, all of them or about a slice of their bytes. Returns how many
+    /// rows are complete, and the bytes that were copied. `columns` has a column of each batch, with one value per row,
+    /// or `None` for a batch that is missing.
     ///
     /// # Errors
     ///
@@ -75,7 +77,7 @@ impl Collected {
         &mut self,
         columns: impl ExactSizeIterator<Item = Option<&'a Values>>,
         picks: &[Pick],
-    ) -> Result<()> {
+    ) -> Result<(usize, usize)> {
         macro_rules! numbers {
             ($out:expr, $kind:ident) => {{
                 let all = table(columns, |values| match values {
@@ -102,24 +104,35 @@ impl Collected {
             }
             Collected::Boolean { .. } | Collected::Fixed { .. } => {
                 let all = table(columns, Some)?;
-                for pick in picks {
-                    self.extend(
-                        all[usize_of_u32(pick.source)],
-                        usize_of_u32(pick.row)..usize_of_u32(pick.row) + 1,
-                        usize_of_u32(pick.source),
-                    )?;
+                let mut bytes = 0;
+                for (at, pick) in picks.iter().enumerate() {
+                    let row = usize_of_u32(pick.row);
+                    let values = all[usize_of_u32(pick.source)];
+                    let (count, copied) = self.extend(values, row..row + 1, usize_of_u32(pick.source))?;
+                    bytes += copied;
+                    if count == 0 || bytes >= SLICE_BYTES {
+                        return Ok((at + count, bytes));
+                    }
                 }
+                return Ok((picks.len(), bytes));
             }
         }
-        Ok(())
+        Ok((picks.len(), 0))
     }
 
-    /// Appends consecutive values of a batch.
+    /// Appends consecutive values of a batch, all of them or about a slice of their bytes. Returns how many are
+    /// complete, and the bytes that were copied. A long value takes several calls, with the same values again.
     ///
     /// # Errors
     ///
     /// `Misuse` for values of another type.
-    pub(super) fn extend(&mut self, values: &Values, range: Range<usize>, source: usize) -> Result<()> {
+    pub(super) fn extend(
+        &mut self,
+        values: &Values,
+        range: Range<usize>,
+        source: usize,
+    ) -> Result<(usize, usize)> {
+        let count = range.len();
         match (self, values) {
             (Collected::Int32(out), Values::Int32(values)) => out.extend_from_slice(&values[range]),
             (Collected::Int64(out), Values::Int64(values)) => out.extend_from_slice(&values[range]),
@@ -129,26 +142,30 @@ impl Collected {
                 range.for_each(|index| push_bit(bytes, bits, values.get(index)));
             }
             (
-                Collected::Fixed { width, values: count, bytes, .. },
+                Collected::Fixed { width, values: filled, bytes, .. },
                 Values::Int96(values) | Values::FixedLenByteArray(values),
             ) if *width == values.width() => {
-                bytes.extend_from_slice(&values.bytes()[range.start * *width..range.end * *width]);
-                *count += range.len();
+                let all = &values.bytes()[range.start * *width..range.end * *width];
+                let begun = bytes.len() - *filled * *width;
+                let part = &all[begun..all.len().min(begun + SLICE_BYTES)];
+                bytes.extend_from_slice(part);
+                return Ok((complete(filled, count, *width, bytes.len()), part.len()));
             }
             (Collected::Strings { views, shared }, Values::ByteArray(values)) => {
                 views.extend(values.views()[range].iter().map(|view| shared.take(*view, values, source)));
             }
             _ => return Err(misfit()),
         }
-        Ok(())
+        Ok((count, 0))
     }
 
-    /// Appends one value, which may come from a dictionary; zero or empty for a null.
+    /// Appends one value, which may come from a dictionary; zero or empty for a null. False if it is long and not
+    /// complete yet: then call again. Also returns the bytes that were copied.
     ///
     /// # Errors
     ///
     /// `Misuse` for values of another type, and for an index beyond the dictionary.
-    pub(super) fn put(&mut self, values: &Values, index: Option<usize>) -> Result<()> {
+    pub(super) fn put(&mut self, values: &Values, index: Option<usize>) -> Result<(bool, usize)> {
         let Some(index) = index else {
             match self {
                 Collected::Int32(out) => out.push(0),
@@ -156,13 +173,15 @@ impl Collected {
                 Collected::Float(out) => out.push(0.0),
                 Collected::Double(out) => out.push(0.0),
                 Collected::Boolean { bytes, bits } => push_bit(bytes, bits, false),
-                Collected::Fixed { width, values, bytes, .. } => {
-                    bytes.resize(bytes.len() + *width, 0);
-                    *values += 1;
+                Collected::Fixed { width, values: filled, bytes, .. } => {
+                    let left = (*filled + 1) * *width - bytes.len();
+                    bytes.resize(bytes.len() + left.min(SLICE_BYTES), 0);
+                    let count = complete(filled, 1, *width, bytes.len());
+                    return Ok((count == 1, left.min(SLICE_BYTES)));
                 }
                 Collected::Strings { views, .. } => views.push(0),
             }
-            return Ok(());
+            return Ok((true, 0));
         };
         let (values, index) = match values {
             Values::Dictionary(indices, values) => (&**values, usize_of_u32(indices[index])),
@@ -171,7 +190,8 @@ impl Collected {
         if index >= values.len() {
             return Err(Error::misuse("an index that the dictionary of its batch does not have"));
         }
-        self.extend(values, index..index + 1, 0)
+        let (count, bytes) = self.extend(values, index..index + 1, 0)?;
+        Ok((count == 1, bytes))
     }
 
     /// All of them.
@@ -211,6 +231,13 @@ impl Shared {
         moved[2] = moved[2].wrapping_add(*first);
         bytemuck::cast(moved)
     }
+}
+
+/// Counts values of `width` bytes that are complete now, of `count` that are due: returns how many have become so.
+fn complete(filled: &mut usize, count: usize, width: usize, bytes: usize) -> usize {
+    let more = bytes.checked_div(width).map_or(count, |all| all - *filled);
+    *filled += more;
+    more
 }
 
 /// Appends a bit.
@@ -394,7 +421,9 @@ mod tests {
             Arc::new(Values::Int64(alloc::vec![5, 6].into())),
         );
         let mut collected = Collected::new(PhysicalType::Int64, 3, 1).unwrap();
-        [Some(0), None, Some(1)].into_iter().for_each(|index| collected.put(&dictionary, index).unwrap());
+        [Some(0), None, Some(1)].into_iter().for_each(|index| {
+            assert_eq!(collected.put(&dictionary, index).unwrap(), (true, 0));
+        });
         assert!(collected.put(&dictionary, Some(2)).is_err());
         assert_eq!(collected.finish(), Values::Int64(alloc::vec![6, 0, 5].into()));
     }

@@ -11,6 +11,7 @@ use super::is_paid_for;
 use super::merge::Pick;
 use super::stored::{Starts, Stored};
 use crate::batch::{ColumnBatch, Layout, Levels};
+use crate::growing::{ROOM_PRICE, SLICE_BYTES as COPIED_BYTES};
 use crate::schema::{Leaf, PhysicalType, Schema};
 
 /// The prices of a value, and of a string, taken from anywhere in memory; of a nested column's row, and of each of its
@@ -32,6 +33,24 @@ const SLICE_BYTES: usize = 256 << 10;
 /// Bytes of a nested column after which a batch ends, counted in the same way.
 const BATCH_BYTES: usize = 512 << 10;
 const ENTRY_BYTES: usize = size_of::<u128>();
+
+/// A column of one row, which may be as large as any: it is not copied.
+fn one_row(column: usize, sources: &[Stored], pick: Pick) -> Result<ColumnBatch> {
+    let stored = sources.get(usize_of_u32(pick.source));
+    let Some((stored, found)) = stored.and_then(|stored| Some((stored, stored.columns.get(column)?))) else {
+        return Err(Error::internal("a row of a batch that is missing"));
+    };
+    let row = usize_of_u32(pick.row);
+    let one = match &found.levels {
+        None => found.slice(row..row + 1),
+        Some(levels) => {
+            let starts = stored.starts(column).ok_or_else(no_starts)?;
+            let (entries, values) = (starts.entries(pick.row), starts.values(pick.row));
+            found.part_of_nested(levels, 1, entries.0..entries.1, values.0..values.1)
+        }
+    };
+    Ok(ColumnBatch { leaf: column, provisional: false, ..one })
+}
 
 /// Finds, column by column, how many of the rows a batch may have so that none of its arrays is large.
 #[derive(Debug)]
@@ -126,6 +145,14 @@ impl Gathering {
         let picks = picks.get(..self.rows).ok_or_else(|| Error::internal("fewer rows than were picked"))?;
         while let Some(leaf) = schema.leaves().get(self.columns.len()) {
             let column = self.columns.len();
+            if let [pick] = picks {
+                self.columns.push(one_row(column, sources, *pick)?);
+                budget.charge(ROW_PRICE, 0, 4);
+                if budget.is_spent() && self.columns.len() < schema.leaves().len() {
+                    return Ok(None);
+                }
+                continue;
+            }
             // Each row is looked at to find the number of entries.
             let to_open = ENTRY_PRICE.of(0, 4 * picks.len());
             if self.open.is_none() && is_nested(leaf) && !is_paid_for(to_open, budget) {
@@ -201,9 +228,12 @@ impl Open {
         let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
         let until = picks.len().min(self.rows + affordable);
         let part = &picks[self.rows..until];
+        let values = columns().map(|found| found.map(|found| &found.values));
+        let (taken, bytes) = self.values.pick(values, part)?;
+        let part = &part[..taken];
         budget.charge(price, 0, part.len());
+        budget.charge(ROOM_PRICE, bytes, 0);
         budget.charge(SOURCE_PRICE, 0, sources.len());
-        self.values.pick(columns().map(|found| found.map(|found| &found.values)), part)?;
         if has_nulls {
             let mut validity: Vec<Option<&Bitmap>> = room(sources.len())?;
             validity.extend(columns().map(|found| found?.validity.as_ref()));
@@ -214,8 +244,8 @@ impl Open {
                 self.nulls += usize::from(!is_there);
             }
         }
-        self.rows = until;
-        Ok(until == picks.len())
+        self.rows += taken;
+        Ok(self.rows == picks.len())
     }
 
     /// Takes entries of a nested column. True once all are taken.
@@ -228,6 +258,7 @@ impl Open {
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
         let definition_max = u8::try_from(leaf.definition_max).unwrap_or(u8::MAX);
+        // A value that is longer than a slice is taken alone.
         let mut left = budget.values_left(ENTRY_PRICE).min(entries_of(SLICE_BYTES, leaf)).max(1);
         while left > 0 {
             let Some(pick) = picks.get(self.rows) else { return Ok(true) };
@@ -245,11 +276,19 @@ impl Open {
                 true => value_end,
                 false => value + kernel::count(definition, definition_max),
             };
+            let mut next = value;
+            while next < value_until {
+                let (complete, bytes) = self.values.extend(&batch.values, next..value_until, source)?;
+                budget.charge(ROOM_PRICE, bytes, 0);
+                next += complete;
+                if complete == 0 {
+                    return Ok(false);
+                }
+            }
             self.definition.extend_from_slice(definition);
             if let (Some(repetition), true) = (&levels.repetition, leaf.repetition_max > 0) {
                 self.repetition.extend_from_slice(&repetition[start..until]);
             }
-            self.values.extend(&batch.values, value..value_until, source)?;
             self.nulls += definition.len() - (value_until - value);
             budget.charge(ROW_PRICE, 0, 1);
             budget.charge(ENTRY_PRICE, 0, definition.len());
@@ -284,9 +323,10 @@ impl Open {
     }
 }
 
-/// The number of entries that fit into `bytes`.
+/// The number of entries that fit into `bytes`, none of them longer than what is copied at a time.
 fn entries_of(bytes: usize, leaf: &Leaf) -> usize {
-    bytes / leaf.physical_type.width().unwrap_or(0).max(ENTRY_BYTES)
+    let width = leaf.physical_type.width().unwrap_or(0);
+    if width > COPIED_BYTES { 0 } else { bytes / width.max(ENTRY_BYTES) }
 }
 
 /// Whether a leaf has levels, rather than only validity.

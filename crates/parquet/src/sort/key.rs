@@ -17,6 +17,9 @@ use crate::schema::{PhysicalType, Schema};
 /// Maximum bytes of a row's key, because a comparison is never interrupted. Cassandra's keys have the same limit.
 pub const KEY_BYTES_MAX: usize = 65_535;
 
+/// Maximum columns of a key, because a row's key is created in one go.
+pub const KEY_COLUMNS_MAX: usize = 1024;
+
 /// The columns that rows are sorted by, most significant first.
 ///
 /// Values have the order that the format defines for their type ([`Order`]). Where it leaves the order open, −0 equals
@@ -48,10 +51,14 @@ impl Keys {
     /// # Errors
     ///
     /// `Misuse` for a leaf that does not exist or is named twice, and for an empty list; `Unsupported` for a nested
-    /// leaf, or one whose type has no order.
+    /// leaf, or one whose type has no order; `LimitExceeded` for more than [`KEY_COLUMNS_MAX`] columns.
     pub fn new(schema: &Schema, columns: &[SortingColumn]) -> Result<Keys> {
         if columns.is_empty() {
             return Err(Error::misuse("rows sorted by no column"));
+        }
+        if columns.len() > KEY_COLUMNS_MAX {
+            let why = format!("rows sorted by {} columns, of {KEY_COLUMNS_MAX} at most", columns.len());
+            return Err(Error::too_large(why));
         }
         let mut keys = Keys { columns: Vec::with_capacity(columns.len()) };
         for column in columns {
@@ -124,11 +131,11 @@ impl Keys {
             if key.descending {
                 out[value_start..].iter_mut().for_each(|byte| *byte = !*byte);
             }
+            if out.len() - start > KEY_BYTES_MAX {
+                return Err(key.too_long(out.len() - start));
+            }
         }
-        match self.columns.first() {
-            Some(first) if out.len() - start > KEY_BYTES_MAX => Err(first.too_long(out.len() - start)),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 

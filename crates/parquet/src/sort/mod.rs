@@ -23,7 +23,7 @@ mod stored;
 
 use marquetry_base::Budget;
 
-pub use key::{KEY_BYTES_MAX, Keys};
+pub use key::{KEY_BYTES_MAX, KEY_COLUMNS_MAX, Keys};
 pub use sorter::{SortOptions, Sorted, Sorter};
 
 /// Whether the rest of a budget pays for what is done in one go, or nothing of it is spent yet.

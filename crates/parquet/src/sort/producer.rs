@@ -20,9 +20,10 @@ use crate::batch::Batch;
 use crate::going::{Going, done};
 use crate::read::{BatchReader, FooterReader, ReadOptions};
 use crate::schema::Schema;
+use crate::write::released::Released;
 
-/// The price of releasing memory, by bytes and allocations.
-const RELEASE_PRICE: Price = Price { kib: 64, kilovalue: 200 << 10 };
+/// The price of releasing a sorted piece, which is three allocations.
+const RELEASE_PRICE: Price = Price { kib: 64, kilovalue: 600 << 10 };
 
 /// What everything that sorts rows has in common.
 #[derive(Clone)]
@@ -50,6 +51,8 @@ pub(super) struct Producer {
     /// What follows once the picked rows are gathered.
     then: Then,
     rows: u64,
+    /// Rows that were picked.
+    released: Released,
 }
 
 #[derive(Debug)]
@@ -102,6 +105,7 @@ impl Producer {
             stage: Stage::Starting(0),
             then: Then::Picking,
             rows: 0,
+            released: Released::default(),
         }
     }
 
@@ -228,7 +232,7 @@ impl Producer {
                 reader.next_row = 0;
                 continue;
             }
-            if !release(stored, budget) {
+            if !stored.release(&mut self.released, budget) || !self.released.step(budget) {
                 return Ok(Going::Yield);
             }
             stored.rows = 0;
@@ -245,7 +249,7 @@ impl Producer {
     /// Releases memory. True once none is left.
     fn clear(&mut self, budget: &mut Budget<'_>) -> bool {
         while let Some(last) = self.stored.last_mut() {
-            if !release(last, budget) {
+            if !last.release(&mut self.released, budget) || !self.released.step(budget) {
                 return false;
             }
             self.stored.pop();
@@ -261,22 +265,6 @@ impl Producer {
         }
         true
     }
-}
-
-/// Releases the columns of a batch. True once all are.
-fn release(stored: &mut Stored, budget: &mut Budget<'_>) -> bool {
-    while let Some(bytes) = stored.last_held() {
-        let units = RELEASE_PRICE.of(bytes, 1);
-        if !is_paid_for(units, budget) {
-            return false;
-        }
-        stored.pop();
-        budget.charge_units(units);
-        if budget.is_spent() && !stored.columns.is_empty() {
-            return false;
-        }
-    }
-    true
 }
 
 /// Reads a run, which is a file in part of the spill object.

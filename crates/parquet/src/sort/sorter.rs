@@ -132,9 +132,11 @@ impl Sorter {
         options: SortOptions,
     ) -> Result<Sorter> {
         let keys = Keys::new(&schema, by)?;
-        let types = || schema.leaves().iter().map(|leaf| leaf.physical_type);
-        let row_bytes = types().map(value_bytes).fold(1, usize::saturating_add);
-        let rows = types().map(rows_max).fold(BATCH_ROWS, usize::min);
+        let (mut row_bytes, mut rows) = (1_usize, BATCH_ROWS);
+        for leaf in schema.leaves() {
+            row_bytes = row_bytes.saturating_add(value_bytes(leaf.physical_type));
+            rows = rows.min(rows_max(leaf.physical_type));
+        }
         let batch_rows = rows.min(BATCH_BYTES / row_bytes).max(1);
         Ok(Sorter {
             common: Common { schema, keys, codecs, spill, batch_rows },

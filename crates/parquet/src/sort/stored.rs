@@ -9,14 +9,16 @@ use marquetry_kernels::bits;
 
 use super::collected::{Collected, Compacting, room};
 use crate::batch::{Batch, ColumnBatch, FixedBytes, Layout, Levels, Maxima, Values, check_column};
+use crate::growing::{RELEASE_PRICE, SLICE_BYTES};
 use crate::schema::{Leaf, Schema};
+use crate::write::released::Released;
 
 /// The prices of looking at a column; of copying strings; of finding where rows begin; and of moving values to their
 /// rows.
 const COLUMN_PRICE: Price = Price::per_kilovalue(60 << 10);
 const STRING_PRICE: Price = Price { kib: 450, kilovalue: 12 << 10 };
 const START_PRICE: Price = Price::per_kilovalue(3 << 10);
-const PUT_PRICE: Price = Price::per_kilovalue(30 << 10);
+const PUT_PRICE: Price = Price { kib: 450, kilovalue: 30 << 10 };
 
 /// Values that are processed between two checks of the budget.
 const SLICE_VALUES: usize = 1024;
@@ -50,16 +52,19 @@ impl Stored {
         self.starts.get(column)?.as_ref()
     }
 
-    /// Bytes of memory of the last column, approximately. `None` once all are released.
-    pub(super) fn last_held(&self) -> Option<usize> {
-        let starts = self.starts.last().and_then(Option::as_ref).map_or(0, Starts::held);
-        Some(held_by(self.columns.last()?) + starts)
-    }
-
-    /// Releases the last column.
-    pub(super) fn pop(&mut self) {
-        self.columns.pop();
-        self.starts.pop();
+    /// Begins to release everything: columns go to `released`, and the last column's starts are released with each
+    /// call. True once nothing is left here.
+    pub(super) fn release(&mut self, released: &mut Released, budget: &mut Budget<'_>) -> bool {
+        if !self.columns.is_empty() {
+            released.columns(core::mem::take(&mut self.columns));
+        }
+        while let Some(starts) = self.starts.pop() {
+            budget.charge(RELEASE_PRICE, starts.as_ref().map_or(0, Starts::held), 1);
+            if budget.is_spent() {
+                return self.starts.is_empty();
+            }
+        }
+        true
     }
 }
 
@@ -93,6 +98,8 @@ pub(super) struct Storing {
     /// The current column.
     column: usize,
     work: Work,
+    /// Values that others have replaced.
+    released: Released,
 }
 
 /// The work on a column, in this order.
@@ -116,7 +123,7 @@ enum Work {
 impl Storing {
     pub(super) fn new(batch: Batch, copies: bool) -> Storing {
         let stored = Stored { rows: batch.rows, columns: batch.columns, ..Stored::default() };
-        Storing { stored, copies, column: 0, work: Work::Begin }
+        Storing { stored, copies, column: 0, work: Work::Begin, released: Released::default() }
     }
 
     /// Works on it: true once it is done.
@@ -125,7 +132,7 @@ impl Storing {
     ///
     /// `Misuse`, naming the column, for a batch that does not fit the schema.
     pub(super) fn step(&mut self, schema: &Schema, budget: &mut Budget<'_>) -> Result<bool> {
-        while self.column < self.stored.columns.len() {
+        while self.released.step(budget) && self.column < self.stored.columns.len() {
             let leaf = schema
                 .leaves()
                 .get(self.column)
@@ -137,11 +144,11 @@ impl Storing {
                 self.column += 1;
                 self.work = Work::Begin;
             }
-            if budget.is_spent() && self.column < self.stored.columns.len() {
-                return Ok(false);
+            if budget.is_spent() {
+                break;
             }
         }
-        Ok(true)
+        Ok(self.column == self.stored.columns.len() && self.released.is_empty())
     }
 
     /// The result.
@@ -174,23 +181,28 @@ impl Storing {
                 Work::Spreading { to, row, value } => {
                     let all = if column.levels.is_some() { column.values.len() } else { rows };
                     let until = all.min(*row + SLICE_VALUES);
-                    budget.charge(PUT_PRICE, 0, until - *row);
                     let is_dense = column.layout == Layout::Dense;
-                    while *row < until {
+                    let (first, mut bytes) = (*row, 0);
+                    while *row < until && bytes < SLICE_BYTES {
                         let is_null = column.levels.is_none() && column.is_null(*row);
-                        match (is_null, is_dense) {
+                        let (is_put, copied) = match (is_null, is_dense) {
                             (true, _) => to.put(&column.values, None)?,
                             (false, true) => to.put(&column.values, Some(*value))?,
                             (false, false) => to.put(&column.values, Some(*row))?,
+                        };
+                        bytes += copied;
+                        if is_put {
+                            *value += usize::from(!is_null);
+                            *row += 1;
                         }
-                        *value += usize::from(!is_null);
-                        *row += 1;
                     }
+                    budget.charge(PUT_PRICE, bytes, *row - first + 1);
                     if *row < all {
                         return Ok(false);
                     }
                     let nothing = Collected::Int32(Vec::new());
-                    column.values = core::mem::replace(to, nothing).finish();
+                    let values = core::mem::replace(to, nothing).finish();
+                    self.released.values(core::mem::replace(&mut column.values, values));
                     if column.levels.is_none() {
                         column.layout = Layout::Spaced;
                     }
@@ -211,7 +223,8 @@ impl Storing {
                         return Ok(false);
                     }
                     let (strings, held) = core::mem::replace(compacting, Compacting::new(0)?).finish();
-                    column.values = Values::ByteArray(strings);
+                    let strings = Values::ByteArray(strings);
+                    self.released.values(core::mem::replace(&mut column.values, strings));
                     self.stored.held += held;
                     self.work = next_of(column, false)?;
                 }

@@ -20,8 +20,9 @@ const SHARED_BYTES_MIN: usize = 4 << 10;
 pub(crate) struct Writer {
     whole: VecDeque<Bytes>,
     current: Vec<u8>,
-    /// Bytes of all pieces so far.
+    /// Bytes of all pieces so far, and those of them that are shared, not copied.
     length: u64,
+    shared: u64,
 }
 
 /// The fields of a structure, written in ascending order.
@@ -40,6 +41,11 @@ impl Writer {
     /// Bytes written so far, including those already taken.
     pub(crate) fn length(&self) -> u64 {
         self.length
+    }
+
+    /// Bytes copied so far.
+    pub(crate) fn copied(&self) -> u64 {
+        self.length - self.shared
     }
 
     /// The next complete piece.
@@ -120,6 +126,7 @@ impl Writer {
         self.finish();
         self.whole.push_back(bytes.clone());
         self.length += u64_of(bytes.len());
+        self.shared += u64_of(bytes.len());
     }
 
     /// A list's head.

@@ -14,8 +14,10 @@ use super::statistics::{Bounds, BoundsOf, Short};
 use crate::bloom::Filter;
 use crate::format::{BoundaryOrder, Encoding};
 
-/// The cost of sending a page and recording it.
+/// The cost of sending a page and recording it, of each further piece of it, and of releasing what is known of it.
 const PAGE_UNITS: u64 = 100;
+const PIECE_UNITS: u64 = 30;
+const RECORD_UNITS: u64 = 250;
 /// Spilled bytes that are read at a time.
 const READ_BYTES: u64 = 512 << 10;
 
@@ -122,6 +124,7 @@ impl Chunk {
         };
         match core::mem::replace(place, PagePlace::Sent(start)) {
             PagePlace::Held(pieces) => {
+                budget.charge_units(u64_of(pieces.len()) * PIECE_UNITS);
                 pieces.into_iter().for_each(|piece| out.push(piece, budget));
                 self.held = self.held.saturating_sub(u64::from(bytes));
             }
@@ -150,6 +153,22 @@ impl Chunk {
         Sending::Page
     }
 
+    /// Whether all pages so far were sent.
+    pub(super) fn is_sent(&self) -> bool {
+        self.sent > self.pages.len()
+    }
+
+    /// Releases what is known of pages. False if the budget is spent first.
+    pub(super) fn release_pages(&mut self, budget: &mut Budget<'_>) -> bool {
+        while self.pages.pop().is_some() {
+            budget.charge_units(RECORD_UNITS);
+            if budget.is_spent() {
+                return self.pages.is_empty();
+            }
+        }
+        true
+    }
+
     /// Where the run of spilled bytes ends that begins with the next page, which ends at `end`: the following pages may
     /// be in it, too.
     fn run_end(&self, mut end: u64) -> u64 {
@@ -170,6 +189,7 @@ impl Chunk {
         while let Some(page) = self.pages.get_mut(self.moved_pages) {
             if let PagePlace::Held(pieces) = &mut page.place {
                 let start = to.position();
+                budget.charge_units(PAGE_UNITS + u64_of(pieces.len()) * PIECE_UNITS);
                 core::mem::take(pieces).into_iter().for_each(|piece| to.push(piece, budget));
                 page.place = PagePlace::Spilled(start);
                 self.held = self.held.saturating_sub(to.position() - start);

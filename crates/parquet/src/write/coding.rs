@@ -46,11 +46,14 @@ pub(super) struct Coding {
     pub(super) is_leaving: bool,
     /// The user asked for the dictionary.
     pub(super) is_asked: bool,
+    /// A page was ended that refers to the dictionary.
+    has_pages: bool,
     /// Bytes of indices in pages, and of the same values in PLAIN.
     index_bytes: usize,
     plain_bytes: usize,
-    /// Values encoded with the dictionary.
+    /// Values encoded with the dictionary, and those of the current part that have an index.
     values: usize,
+    interned: usize,
     /// A dictionary that was given up with its first page.
     undone: Option<Box<Undone>>,
 }
@@ -79,18 +82,20 @@ impl Coding {
             dictionary,
             is_leaving: false,
             is_asked,
+            has_pages: false,
             index_bytes: 0,
             plain_bytes: 0,
             values: 0,
+            interned: 0,
             undone: None,
         })
     }
 
-    /// Encodes values that take `bytes` in PLAIN. False if the budget is spent in the middle of a long one: then pass
-    /// the same values again.
+    /// Encodes values that take `bytes` in PLAIN. False if the budget is spent in the middle of a long one, or while a
+    /// dictionary grows: then pass the same values and indices again.
     pub(super) fn take(
         &mut self,
-        mut values: Slice<'_>,
+        values: Slice<'_>,
         bytes: usize,
         indices: &mut Vec<u32>,
         budget: &mut Budget<'_>,
@@ -100,20 +105,21 @@ impl Coding {
             return put(&mut self.encoder, values, is_long, budget);
         }
         let Some(dictionary) = &mut self.dictionary else { return Err(Error::internal("no dictionary")) };
-        let count = values.len();
-        indices.clear();
-        while !values.is_empty() {
-            let interned = dictionary.intern(values, indices, budget)?;
-            values = values.part(interned.values..values.len());
+        if self.interned == 0 {
+            indices.clear();
+        }
+        while self.interned < values.len() {
+            let interned = dictionary.intern(values.part(self.interned..values.len()), indices, budget)?;
+            self.interned += interned.values;
             if interned.full {
                 return Err(Error::too_large("a row whose values do not fit a dictionary"));
             }
-            if is_long && !values.is_empty() && budget.is_spent() {
+            if self.interned < values.len() && budget.is_spent() {
                 return Ok(false);
             }
         }
         self.plain_bytes += bytes;
-        self.values += count;
+        self.values += core::mem::take(&mut self.interned);
         put(&mut self.encoder, Slice::Indices(indices), false, budget)
     }
 
@@ -172,11 +178,21 @@ impl Coding {
         if self.dictionary.is_none() || self.encoding != Encoding::RleDictionary {
             return Ok(());
         }
+        self.has_pages = true;
         self.index_bytes += body.len();
         if self.is_leaving || !self.pays(self.index_bytes, chunk_values) {
-            self.encoding = self.fallback;
-            *self.encoder = Encoder::new(self.fallback, physical_type)?;
-            self.is_leaving = false;
+            self.leave(physical_type)?;
+        }
+        Ok(())
+    }
+
+    /// Encodes what follows without the dictionary. The open page has no values.
+    pub(super) fn leave(&mut self, physical_type: PhysicalType) -> Result<()> {
+        self.encoding = self.fallback;
+        *self.encoder = Encoder::new(self.fallback, physical_type)?;
+        self.is_leaving = false;
+        if !self.has_pages {
+            self.dictionary = None;
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ use crate::schema::{PhysicalType, Schema};
 const HISTOGRAM_PRICE: Price = Price::per_kilovalue(1 << 10);
 
 /// The maximum cost of choosing an encoding: a sample of about a thousand values is encoded in several ways.
-const CHOICE_UNITS: u64 = 200_000;
+const CHOICE_UNITS: u64 = 215_000;
 
 /// What all columns use, one after the other.
 pub(super) struct Shared {
@@ -184,14 +184,20 @@ impl ColumnWriter {
     }
 
     /// Sends the pages that need not wait for the end of their row group: those of its first unfinished column, if that
-    /// has no dictionary, or the dictionary's page is done. Before the first values, that is unknown.
-    pub(super) fn send_pages(&mut self, out: &mut Out, budget: &mut Budget<'_>) {
+    /// has no dictionary, or the dictionary's page is done. Before the first values, that is unknown. False if the budget
+    /// is spent first.
+    pub(super) fn send_pages(&mut self, out: &mut Out, budget: &mut Budget<'_>) -> bool {
         let is_first_known = self.coding.as_ref().is_some_and(|coding| coding.dictionary.is_none());
         if is_first_known && matches!(self.closing, Closing::No) {
             // Spilled pages are read back when the row group ends; what follows them waits until then.
             let mut nothing = Input::new();
-            while let Sending::Page = self.chunk.send(out, &mut nothing, budget) {}
+            while let Sending::Page = self.chunk.send(out, &mut nothing, budget) {
+                if budget.is_spent() {
+                    return self.chunk.is_sent();
+                }
+            }
         }
+        true
     }
 
     /// True while a page is being ended.
@@ -250,7 +256,7 @@ impl ColumnWriter {
                 // The dictionary may be abandoned now, as it would be if the budget had been spent before this point.
                 continue;
             }
-            if !self.is_in_value && self.is_too_much(&part, column, shared) {
+            if !self.is_in_value && self.is_too_much(&part, column, shared)? {
                 self.closing = Closing::Values;
                 continue;
             }
@@ -295,24 +301,32 @@ impl ColumnWriter {
         }
     }
 
-    /// Whether the page would be too large with this part.
-    fn is_too_much(&mut self, part: &Part, column: &ColumnBatch, shared: &Shared) -> bool {
-        if self.page.entries == 0 || !part.begins_row(column, self.maxima) {
-            return false;
+    /// Whether the page would be too large with this part. A dictionary is left before a value that exceeds it alone: it
+    /// would be copied, and looked for in vain.
+    fn is_too_much(&mut self, part: &Part, column: &ColumnBatch, shared: &Shared) -> Result<bool> {
+        if !part.begins_row(column, self.maxima) {
+            return Ok(false);
         }
+        let (is_empty, plain_bytes) = (self.page.entries == 0, self.plain_bytes(part));
         let levels = self.repetition.bytes() + self.definition.bytes();
         let Some(coding) = &mut self.coding else {
             let sample = self.sample.as_ref().map_or(0, |sample| sample.plain_bytes());
-            return sample + levels + self.plain_bytes(part) > shared.options.page_bytes;
+            return Ok(!is_empty && sample + levels + plain_bytes > shared.options.page_bytes);
         };
-        let is_dictionary = coding.encoding == Encoding::RleDictionary;
-        if is_dictionary && part.bytes > SLICE_BYTES && part.bytes >= shared.options.dictionary_bytes {
-            coding.is_leaving = true;
-            return true;
+        let is_long = part.bytes > SLICE_BYTES && part.bytes >= shared.options.dictionary_bytes;
+        if is_long && coding.encoding == Encoding::RleDictionary {
+            if self.page.values > 0 {
+                coding.is_leaving = true;
+                return Ok(true);
+            }
+            coding.leave(self.physical_type)?;
         }
         let bytes = coding.encoder.bytes() + levels;
-        let more = if is_dictionary { part.values * 4 } else { self.plain_bytes(part) };
-        bytes + more > shared.options.page_bytes
+        let more = match coding.encoding {
+            Encoding::RleDictionary => part.values * 4,
+            _ => plain_bytes,
+        };
+        Ok(!is_empty && bytes + more > shared.options.page_bytes)
     }
 
     /// Bytes of a part's values in PLAIN.

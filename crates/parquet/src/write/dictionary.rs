@@ -15,7 +15,7 @@ use super::encoder::{Body, Slice};
 use crate::batch::{ByteArrays, FixedBytes, Values};
 use crate::encoding::other_type;
 use crate::encoding::output::Output;
-use crate::growing::COPY_PRICE;
+use crate::growing::{COPY_PRICE, RELEASE_PRICE, ROOM_PRICE};
 use crate::schema::PhysicalType;
 use numbers::{Number, Numbers};
 use strings::Strings;
@@ -39,8 +39,9 @@ const ARRAY_BYTES_MAX: usize = 320 << 10;
 /// Builds the dictionary of a column chunk.
 ///
 /// Entries are numbered in order of arrival. Each call does a bounded amount of work: the hash table grows one part at
-/// a time. Therefore some values become a new entry each time they occur: those longer than 64 KiB, new ones beyond
-/// 1,048,576 entries, and those whose hash nearly equals hundreds of others, as if crafted. The dictionary's size then
+/// a time. Therefore some values become a new entry each time they occur: those longer than 64 KiB, which are
+/// stored in slices, new ones beyond 1,048,576 entries, and those whose hash nearly equals hundreds of others, as if
+/// crafted. The dictionary's size then
 /// soon shows that it does not pay.
 #[derive(Debug)]
 pub struct DictionaryBuilder {
@@ -49,6 +50,8 @@ pub struct DictionaryBuilder {
     limits: DictionaryLimits,
     /// The page, while it is being written, and how many pieces of entries are in it.
     page: Option<(Output, usize)>,
+    /// The page is written: the rest is released.
+    is_written: bool,
 }
 
 /// What [`DictionaryBuilder::intern`] did.
@@ -83,11 +86,12 @@ impl DictionaryBuilder {
             }
             PhysicalType::Boolean => Kind::None,
         };
-        DictionaryBuilder { kind, physical, limits, page: None }
+        DictionaryBuilder { kind, physical, limits, page: None, is_written: false }
     }
 
     /// Appends the indices of values to `indices`, and adds new values to the dictionary; floats are equal if their
-    /// bits are. Stops when the budget is spent, but never without progress, or when the dictionary is full.
+    /// bits are. Stops when the budget is spent, but never without progress, or when the dictionary is full. It may have
+    /// stored only part of a long value, and then expects that value again, first.
     ///
     /// # Errors
     ///
@@ -161,31 +165,46 @@ impl DictionaryBuilder {
     /// If memory cannot be allocated.
     pub fn finish(&mut self, budget: &mut Budget<'_>) -> Result<Option<Body>> {
         let page = self.page.get_or_insert_default();
-        let finished = match &mut self.kind {
-            Kind::Fours(numbers) => write(numbers, page, budget)?,
-            Kind::Eights(numbers) => write(numbers, page, budget)?,
-            Kind::Strings(strings) | Kind::Fixed(_, strings) => {
+        if !self.is_written {
+            self.is_written = match &self.kind {
+                Kind::Fours(numbers) => write(numbers, page, budget)?,
+                Kind::Eights(numbers) => write(numbers, page, budget)?,
                 // They are the page's pieces already.
-                let lengths = strings.has_lengths();
-                let mut body = Body::default();
-                for piece in core::mem::replace(strings, Strings::new(lengths)).into_pieces() {
-                    body.push(piece.into());
-                }
-                self.page = None;
-                return Ok(Some(body));
-            }
-            Kind::None => true,
-        };
-        if !finished {
+                Kind::Strings(strings) | Kind::Fixed(_, strings) => strings.ended().map(|()| true)?,
+                Kind::None => true,
+            };
+        }
+        if !self.is_written {
             return Ok(None);
         }
-        match &mut self.kind {
-            Kind::Fours(numbers) => *numbers = Numbers::default(),
-            Kind::Eights(numbers) => *numbers = Numbers::default(),
-            _ => {}
+        loop {
+            let released = match &mut self.kind {
+                Kind::Fours(numbers) => numbers.pop(),
+                Kind::Eights(numbers) => numbers.pop(),
+                Kind::Strings(strings) | Kind::Fixed(_, strings) => strings.pop(),
+                Kind::None => None,
+            };
+            let Some(bytes) = released else { return self.take_page().map(Some) };
+            budget.charge(RELEASE_PRICE, bytes, 1);
+            if budget.is_spent() {
+                return Ok(None);
+            }
         }
+    }
+
+    /// The page, once it is written and all else is released.
+    fn take_page(&mut self) -> Result<Body> {
+        self.is_written = false;
         let (mut page, _) = self.page.take().unwrap_or_default();
-        page.finish(&[]).map(Some)
+        let empty = DictionaryBuilder::new(self.physical, self.limits).kind;
+        match core::mem::replace(&mut self.kind, empty) {
+            Kind::Strings(strings) | Kind::Fixed(_, strings) => {
+                let mut body = Body::default();
+                strings.into_pieces().into_iter().for_each(|piece| body.push(piece.into()));
+                Ok(body)
+            }
+            Kind::Fours(_) | Kind::Eights(_) | Kind::None => page.finish(&[]),
+        }
     }
 
     /// Whether its entries can be returned as [values](DictionaryBuilder::into_values).
@@ -303,7 +322,8 @@ impl Work {
             [(PROBE_PRICE, self.probes), (NEW_PRICE, self.new), (MOVED_PRICE, self.moved), (FAR_PRICE, far)];
         let rest: u64 =
             rest.into_iter().filter(|(_, count)| *count > 0).map(|(price, count)| price.of(0, count)).sum();
-        value.of(self.bytes, values) + rest
+        let stored = if self.stored > 0 { ROOM_PRICE.of(self.stored, 0) } else { 0 };
+        value.of(self.bytes, values) + rest + stored
     }
 }
 

@@ -14,10 +14,11 @@ use marquetry_base::{
 use super::column::{ColumnWriter, Shared};
 use super::footer::Tail;
 use super::group::{Ended, Ending, GroupSteps};
-use super::options::WriteOptions;
+use super::options::{WriteOptions, check_names};
 use super::out::Out;
 use super::page::PageMaker;
 use super::part::Room as PartRoom;
+use super::released::Released;
 use crate::batch::{Batch, ColumnBatch};
 use crate::format::{ARROW_SCHEMA_KEY, MAGIC};
 use crate::going::Going;
@@ -33,9 +34,12 @@ const COLUMN_HELD_BYTES: u64 = 1 << 10;
 const COLUMNS_HELD_TIMES: u64 = 4;
 /// The part of what is held that is moved out of memory at a time.
 const SPILLED_PART: u64 = 8;
-/// What building a column costs, and what visiting one does.
-const BUILD_UNITS: u64 = 500;
+/// What building a column costs, what releasing one does, and what visiting one does.
+const BUILD_UNITS: u64 = 1_300;
+const RELEASE_UNITS: u64 = 1_500;
 const COLUMN_PRICE: Price = Price::per_kilovalue(40 << 10);
+/// The price of looking at a pair of metadata.
+const PAIR_PRICE: Price = Price::per_kilovalue(10 << 10);
 
 /// Writes a file: takes batches, and returns the bytes to append.
 ///
@@ -63,6 +67,8 @@ pub struct FileWriter {
     state: State,
     batch: Option<Pending>,
     column: Option<ColumnBatch>,
+    /// What was taken.
+    released: Released,
     is_finished: bool,
     /// Where the open row group begins in the file, and its rows.
     group_offset: u64,
@@ -109,8 +115,8 @@ struct Pending {
 
 #[derive(Debug)]
 enum State {
-    /// Nothing is written; columns are being built.
-    Building,
+    /// Nothing is written; pairs of metadata are looked through from this one on, then columns are built.
+    Building(usize),
     /// Batches are taken.
     Rows,
     /// Pages are moved out of memory: so many columns were asked for theirs. Where that is not enough, they are asked for those that are
@@ -129,6 +135,8 @@ enum State {
     Index,
     /// The footer is being written.
     Footer(Tail),
+    /// Everything is written: columns and metadata are released.
+    Releasing,
     End,
 }
 
@@ -137,8 +145,8 @@ impl FileWriter {
     ///
     /// # Errors
     ///
-    /// `Misuse` for options that contradict themselves or the schema. Errors that concern a single column are
-    /// returned by the first steps, which build the columns.
+    /// `Misuse` for options that contradict themselves or the schema. Errors that concern a single column, or a pair of
+    /// metadata, are returned by the first steps, which look at each of them.
     pub fn new(
         file: Object,
         schema: Arc<Schema>,
@@ -150,14 +158,13 @@ impl FileWriter {
             return Err(Error::misuse("the file is to be its own spill object"));
         }
         let key_values = core::mem::take(&mut options.key_values);
-        let has_arrow_schema = key_values.iter().any(|it| it.key == ARROW_SCHEMA_KEY);
         let ending = Ending::new(Arc::clone(&schema), &options, key_values);
         let maker = PageMaker::new(codecs, options.crc);
         let shared = Shared {
             group_rows_max: options.row_group_rows,
             options: Arc::new(options),
             schema,
-            has_arrow_schema,
+            has_arrow_schema: false,
             maker,
             room: PartRoom::default(),
             indices: Vec::new(),
@@ -166,9 +173,10 @@ impl FileWriter {
             file,
             shared,
             columns: Segmented::new(),
-            state: State::Building,
+            state: State::Building(0),
             batch: None,
             column: None,
+            released: Released::default(),
             is_finished: false,
             group_offset: 0,
             group_rows: 0,
@@ -240,7 +248,7 @@ impl FileWriter {
             State::Rows | State::Spilling { .. } | State::Group(_) => {
                 return Err(Error::misuse("a column, for a row group that is fed by rows"));
             }
-            State::Building | State::Index | State::Footer(_) | State::End => {
+            State::Building(_) | State::Index | State::Footer(_) | State::Releasing | State::End => {
                 return Ok(Fed::Full(column));
             }
         }
@@ -282,8 +290,11 @@ impl FileWriter {
             if let (Some(bytes), Some(spill)) = (self.spill_out.take(), self.shared.options.spill) {
                 return Ok(Step::Append(spill, bytes));
             }
+            if !self.released.step(budget) {
+                return Ok(Step::Yield);
+            }
             let answer = match &mut self.state {
-                State::Building => self.build(budget)?,
+                State::Building(_) => self.build(budget)?,
                 State::Rows => self.take_rows(budget)?,
                 State::Spilling { .. } => self.spill(budget)?,
                 State::Columns(_) => self.take_column(budget)?,
@@ -299,11 +310,19 @@ impl FileWriter {
                     Some(bytes) => Some(Step::Append(self.file, bytes)),
                     None => {
                         if tail.is_done() {
-                            self.state = State::End;
+                            self.state = State::Releasing;
                         }
                         None
                     }
                 },
+                State::Releasing => {
+                    if self.columns.pop().is_some() || self.ending.pop_key_value() {
+                        budget.charge_units(RELEASE_UNITS);
+                    } else {
+                        self.state = State::End;
+                    }
+                    None
+                }
                 State::End => Some(Step::Done),
             };
             if let Some(answer) = answer {
@@ -316,11 +335,20 @@ impl FileWriter {
     }
 
     fn build(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
+        let State::Building(pair) = &mut self.state else { return Ok(None) };
+        while let Some(found) = self.ending.key_value(*pair) {
+            check_names("a key of metadata", found.key.len())?;
+            self.shared.has_arrow_schema |= found.key == ARROW_SCHEMA_KEY;
+            budget.charge(PAIR_PRICE, 0, 1);
+            *pair += 1;
+            if budget.is_spent() {
+                return Ok(None);
+            }
+        }
         let leaves = self.shared.schema.leaves();
         while self.columns.len() < leaves.len() {
             let leaf = self.columns.len();
-            let column = ColumnWriter::new(leaf, &self.shared.schema, &self.shared.options)
-                .map_err(|error| error.at(|place| place.column = Some(self.shared.schema.leaf_path(leaf))))?;
+            let column = ColumnWriter::new(leaf, &self.shared.schema, &self.shared.options)?;
             self.columns.push(column);
             self.ending.add_column();
             budget.charge_units(BUILD_UNITS);
@@ -376,11 +404,11 @@ impl FileWriter {
                 ))),
             };
             let ended = taken.and_then(|is_taken| {
+                // Where a page is, in memory or on its way, must not depend on the budget.
+                let is_sent = pending.column > 0 || column.send_pages(&mut self.out, budget);
+                let is_taken = is_taken && is_sent;
                 if is_taken && pending.until == pending.batch.rows {
                     column.end_batch(batch)?;
-                }
-                if pending.column == 0 {
-                    column.send_pages(&mut self.out, budget);
                 }
                 Ok(is_taken)
             });
@@ -410,7 +438,8 @@ impl FileWriter {
             (pending.taken, pending.column) = (pending.until, 0);
             if pending.taken == pending.batch.rows {
                 self.rows += u64_of(pending.taken);
-                self.batch = None;
+                let batch = self.batch.take();
+                self.released.columns(batch.map(|pending| pending.batch.columns).unwrap_or_default());
             }
         }
         Ok(None)
@@ -438,10 +467,10 @@ impl FileWriter {
                 ))),
             };
             let ended = taken.and_then(|is_taken| {
+                let is_taken = column.send_pages(&mut self.out, budget) && is_taken;
                 if is_taken {
                     column.end_batch(batch)?;
                 }
-                column.send_pages(&mut self.out, budget);
                 Ok(is_taken)
             });
             self.held = column.held();
@@ -456,7 +485,7 @@ impl FileWriter {
             if !is_taken {
                 return Ok((!self.out.is_ready()).then_some(Step::Yield));
             }
-            self.column = None;
+            self.released.columns(self.column.take().into_iter().collect());
             steps.end_column();
         }
         let rows = steps.rows();

@@ -153,8 +153,12 @@ impl FooterSource for Metadata {
         Ok(())
     }
 
-    fn key_values(&self) -> &Segmented<KeyValue> {
-        &self.0.key_values
+    fn key_values(&self) -> usize {
+        self.0.key_values.len()
+    }
+
+    fn key_value(&self, pair: usize) -> Option<&KeyValue> {
+        self.0.key_values.get(pair)
     }
 
     fn created_by(&self) -> Option<&str> {

@@ -54,6 +54,8 @@ enum Stage {
     ColumnIndex(Box<IndexSteps>),
     /// Its offset index is written.
     OffsetIndex(Box<IndexSteps>),
+    /// What is known of its pages is released.
+    Release,
     /// Its Bloom filter is sent, and its metadata is written: the second round.
     Filter,
 }
@@ -124,6 +126,7 @@ impl GroupSteps {
                 if matches!(self.stage, Stage::Filter) {
                     let is_sorted = ending.is_sorted;
                     ending.groups.push(GroupRecord { is_sorted, ..self.record });
+                    ending.rows += self.record.rows;
                     return Ok(Going::Done(Ended::Whole));
                 }
                 (self.column, self.stage) = (0, Stage::Filter);
@@ -163,7 +166,12 @@ impl GroupSteps {
                         return Ok(Going::Yield);
                     }
                     ending.offset_indexes.end()?;
-                    column.chunk.pages = Segmented::new();
+                    self.stage = Stage::Release;
+                }
+                Stage::Release => {
+                    if !column.chunk.release_pages(budget) {
+                        return Ok(Going::Yield);
+                    }
                     (self.column, self.stage) = (self.column + 1, Stage::End);
                 }
                 Stage::Filter => {
@@ -346,11 +354,13 @@ pub(super) struct Ending {
     sorting_columns: Vec<SortingColumn>,
     /// Row groups that are written now have that order.
     is_sorted: bool,
-    key_values: Segmented<KeyValue>,
+    key_values: Vec<KeyValue>,
     created_by: String,
     column_orders: Segmented<ColumnOrder>,
     version: i32,
     groups: Segmented<GroupRecord>,
+    /// Rows of all of them.
+    rows: u64,
     metadata: Structures,
     column_indexes: Structures,
     offset_indexes: Structures,
@@ -368,7 +378,7 @@ impl Ending {
             schema,
             sorting_columns: options.sorting_columns.clone(),
             is_sorted: true,
-            key_values: key_values.into(),
+            key_values,
             created_by: options.created_by.clone().unwrap_or_else(|| own.into()),
             column_orders: Segmented::new(),
             version: match options.page_version {
@@ -376,6 +386,7 @@ impl Ending {
                 super::PageVersion::V2 => 2,
             },
             groups: Segmented::new(),
+            rows: 0,
             metadata: Structures::default(),
             column_indexes: Structures::default(),
             offset_indexes: Structures::default(),
@@ -389,6 +400,16 @@ impl Ending {
     /// Row groups from the one at hand on have no order.
     pub(super) fn withdraw_order(&mut self) {
         self.is_sorted = false;
+    }
+
+    /// A pair of metadata.
+    pub(super) fn key_value(&self, pair: usize) -> Option<&KeyValue> {
+        self.key_values.get(pair)
+    }
+
+    /// Releases a pair of metadata. False if none is left.
+    pub(super) fn pop_key_value(&mut self) -> bool {
+        self.key_values.pop().is_some()
     }
 
     /// Counts one more column.
@@ -463,7 +484,7 @@ impl FooterSource for Ending {
     }
 
     fn rows(&self) -> u64 {
-        self.groups.iter().map(|group| group.rows).sum()
+        self.rows
     }
 
     fn groups(&self) -> usize {
@@ -495,8 +516,12 @@ impl FooterSource for Ending {
         Ok(())
     }
 
-    fn key_values(&self) -> &Segmented<KeyValue> {
-        &self.key_values
+    fn key_values(&self) -> usize {
+        self.key_values.len()
+    }
+
+    fn key_value(&self, pair: usize) -> Option<&KeyValue> {
+        self.key_values.get(pair)
     }
 
     fn created_by(&self) -> Option<&str> {

@@ -57,6 +57,7 @@ mod options;
 mod out;
 mod page;
 mod part;
+pub(crate) mod released;
 mod sample;
 mod statistics;
 

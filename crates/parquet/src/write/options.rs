@@ -11,7 +11,7 @@ use marquetry_base::{Codec, Error, Object, Result};
 use super::encoder::Encoder;
 use crate::bloom::{BLOCK_BYTES, FILTER_BYTES_MAX};
 use crate::format::{Compression, Encoding, KeyValue, SortingColumn};
-use crate::schema::{LogicalType, PhysicalType, Schema};
+use crate::schema::{Leaf, LogicalType, PhysicalType, Schema};
 
 /// How a [`FileWriter`](super::FileWriter) writes.
 ///
@@ -45,7 +45,7 @@ pub struct WriteOptions {
     /// Declares that the rows of every row group are sorted by these columns, until
     /// [`FileWriter::withdraw_order`](super::FileWriter::withdraw_order). This is not checked.
     pub sorting_columns: Vec<SortingColumn>,
-    /// Key-value metadata.
+    /// Key-value metadata. A key has at most 65,000 bytes, as names have: readers refuse longer ones by default.
     pub key_values: Vec<KeyValue>,
     /// The writer's name and version; by default the library's own.
     pub created_by: Option<String>,
@@ -103,6 +103,14 @@ pub enum PageVersion {
 
 /// The longest bounds. A host never waits for the comparison of two of them.
 const BOUNDS_BYTES_MAX: usize = 4096;
+/// Maximum bytes of the names on the way to a leaf, and of any other name: what readers accept by default (64 KiB, see
+/// [`Limits::structure_bytes`](marquetry_base::Limits)), minus the rest of a structure.
+const NAME_BYTES_MAX: usize = 65_000;
+/// Characters of a name that an error shows.
+const NAME_CHARS_SHOWN: usize = 40;
+/// Maximum columns that rows are declared to be sorted by. Readers accept a structure of 64 KiB by default; and each row
+/// group has them, written in one go.
+const SORTING_COLUMNS_MAX: usize = 4096;
 /// The largest page size that can be set: readers take it as a signed number of 32 bits.
 const PAGE_BYTES_MAX: usize = 1 << 30;
 
@@ -171,12 +179,19 @@ impl WriteOptions {
         if let Some((leaf, _)) = self.columns.range(leaves..).next() {
             return Err(Error::misuse(format!("options of leaf {leaf} of {leaves}")));
         }
+        if self.sorting_columns.len() > SORTING_COLUMNS_MAX {
+            let count = self.sorting_columns.len();
+            return Err(Error::too_large(format!(
+                "rows sorted by {count} columns, of {SORTING_COLUMNS_MAX} at most"
+            )));
+        }
+        check_names("a writer's name", self.created_by.as_ref().map_or(0, String::len))?;
         for column in &self.sorting_columns {
             if u64::from(column.column) >= u64_of(leaves) {
                 return Err(Error::misuse(format!("sorted by leaf {} of {leaves}", column.column)));
             }
         }
-        core::iter::once(&self.column).chain(self.columns.values()).try_for_each(ColumnOptions::check)
+        self.column.check()
     }
 }
 
@@ -186,13 +201,15 @@ impl ColumnOptions {
     ///
     /// # Errors
     ///
-    /// `Misuse` for a leaf that does not exist, an encoding that its type does not have, or a Bloom filter of BOOLEAN;
-    /// `Unsupported` for a leaf that cannot be written.
+    /// `Misuse` for a leaf that does not exist, options that contradict themselves, an encoding that its type does not
+    /// have, or a Bloom filter of BOOLEAN; `Unsupported` for a leaf that cannot be written; `LimitExceeded` for names
+    /// that take more than 65,000 bytes together, which readers refuse by default.
     pub fn check_leaf(&self, schema: &Schema, leaf: usize) -> Result<()> {
         let Some(found) = schema.leaves().get(leaf) else {
             return Err(Error::misuse(format!("leaf {leaf} of {}", schema.leaves().len())));
         };
-        let checked = check_leaf(schema, leaf, self).and_then(|()| {
+        check_path(schema, found)?;
+        let checked = self.check().and_then(|()| check_leaf(schema, leaf, self)).and_then(|()| {
             self.encoding.map(|encoding| Encoder::new(encoding, found.physical_type)).transpose()
         });
         checked.map(drop).map_err(|error| error.at(|place| place.column = Some(schema.path(found.node))))
@@ -227,6 +244,12 @@ fn check_leaf(schema: &Schema, leaf: usize, options: &ColumnOptions) -> Result<(
         return Err(Error::misuse("a Bloom filter of BOOLEAN, which has two values"));
     }
     for node in (begin..=leaf.node).filter_map(|at| schema.nodes().get(at)) {
+        if let Some(
+            LogicalType::Geometry { crs: Some(crs) } | LogicalType::Geography { crs: Some(crs), .. },
+        ) = &node.logical_type
+        {
+            check_names("a field with its coordinate system", crs.len() + node.name.len())?;
+        }
         if let Some(LogicalType::Unrecognised { number, has_fields: true }) = node.logical_type {
             let why = format!("writing the unknown logical type {number}, which is more than a name");
             return Err(Error::unsupported(why));
@@ -236,4 +259,25 @@ fn check_leaf(schema: &Schema, leaf: usize, options: &ColumnOptions) -> Result<(
         return Err(Error::unsupported("writing a column of more than 255 levels"));
     }
     Ok(())
+}
+
+/// Checks the names on the way to a leaf. The error has no place: that would be a copy of all of them.
+fn check_path(schema: &Schema, leaf: &Leaf) -> Result<()> {
+    let (mut bytes, mut at) = (0, leaf.node);
+    while let Some(node) = schema.nodes().get(at).filter(|_| at != 0) {
+        (bytes, at) = (bytes + node.name.len() + 1, node.parent);
+    }
+    if bytes <= NAME_BYTES_MAX {
+        return Ok(());
+    }
+    let start: String = schema.node_of(leaf).name.chars().take(NAME_CHARS_SHOWN).collect();
+    check_names(&format!("the path of a column named {start:?}…"), bytes.saturating_sub(1))
+}
+
+/// Checks the length of a name.
+pub(super) fn check_names(what: &str, bytes: usize) -> Result<()> {
+    if bytes <= NAME_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::too_large(format!("{what} of {bytes} bytes; readers accept {NAME_BYTES_MAX} by default")))
 }

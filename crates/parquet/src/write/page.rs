@@ -11,18 +11,18 @@ use marquetry_kernels::crc32;
 use super::encoder::Body;
 use crate::format::write::write_page_header;
 use crate::format::{Compression, Encoding, PageHeader, PageKind};
-use crate::growing::{COPY_PRICE, SLICE_BYTES};
+use crate::growing::{COPY_PRICE, RELEASE_PRICE, ROOM_PRICE, SLICE_BYTES};
 
-/// What a checksum costs.
-const CRC_PRICE: Price = Price::per_kib(100);
+/// What a checksum costs, of bytes that are not in a cache.
+const CRC_PRICE: Price = Price::per_kib(200);
 /// The cost of a page besides its bytes: its header, and its memory.
 const PAGE_UNITS: u64 = 500;
 
 /// Parts of a body are joined up to this many bytes: codecs are faster on one piece, and hosts do not dislike a piece
 /// of this size.
 const JOINED_BYTES_MAX: usize = 960 << 10;
-/// Memory for a codec's output.
-const ROOM_BYTES: usize = 256 << 10;
+/// Memory for a codec's output, which is copied from there in one go.
+const ROOM_BYTES: usize = 128 << 10;
 /// Space for a page's header before a codec's output.
 const HEADER_BYTES: usize = 64;
 /// Smaller pieces of a page are copied to memory of just their size, unless they are in such memory.
@@ -123,6 +123,8 @@ pub(super) struct PageMaker {
     /// The body in the file.
     output: Body,
     checksum: u32,
+    /// Bodies that are no longer needed.
+    released: Vec<Bytes>,
 }
 
 /// A compressor's codec and level, and whether it is the other one.
@@ -142,6 +144,8 @@ enum Stage {
         piece: usize,
         at: usize,
     },
+    /// What the page was compressed from is released.
+    Release,
     /// The checksum is computed.
     Checksum {
         piece: usize,
@@ -169,6 +173,7 @@ impl PageMaker {
             filled: 0,
             output: Body::default(),
             checksum: 0,
+            released: Vec::new(),
         }
     }
 
@@ -274,6 +279,10 @@ impl PageMaker {
                         return Ok(None);
                     }
                 }
+                Stage::Release => match self.released.pop() {
+                    Some(piece) => budget.charge(RELEASE_PRICE, piece.len(), 1),
+                    None => self.stage = Stage::Checksum { piece: 0, at: 0 },
+                },
                 Stage::Checksum { piece, at } => {
                     if !self.crc || piece == self.output.pieces().len() {
                         budget.charge_units(PAGE_UNITS);
@@ -334,7 +343,7 @@ impl PageMaker {
         let is_end = progress.status == Status::End;
         if progress.status == Status::NeedRoom || is_end {
             self.keep_filled()?;
-            budget.charge(COPY_PRICE, self.filled, 0);
+            budget.charge(ROOM_PRICE, self.filled, 0);
             self.filled = 0;
         }
         if progress.status == Status::NeedInput && is_last && progress.consumed == 0 {
@@ -368,22 +377,23 @@ impl PageMaker {
         if let Some(before) = self.before.take() {
             let is_better = self.output.len() <= before.len() + before.len() / 100;
             self.found = Some(if is_better { Way::Other } else { Way::Usual });
-            if !is_better {
-                self.output = before;
-            }
+            let worse = if is_better { before } else { core::mem::replace(&mut self.output, before) };
+            self.released.extend(worse.into_pieces());
         }
-        self.stage = Stage::Checksum { piece: 0, at: 0 };
+        self.stage = Stage::Release;
         if let Some(PageKind::DataV2(page)) = &mut self.kind {
             page.is_compressed = self.output.len() < self.input.len();
             if !page.is_compressed {
                 self.compressor = None;
-                self.output = self.whole_input();
+                let input = self.whole_input();
+                self.released.extend(core::mem::replace(&mut self.output, input).into_pieces());
                 return Ok(());
             }
         }
         let mut body = core::mem::take(&mut self.plain);
         body.append(core::mem::take(&mut self.output));
-        (self.output, self.input) = (body, Body::default());
+        self.output = body;
+        self.released.extend(core::mem::take(&mut self.input).into_pieces());
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use marquetry_kernels::bss;
 use super::super::other_type;
 use super::super::output::{Body, PIECE_BYTES};
 use crate::batch::Slice;
-use crate::growing::{COPY_PRICE, ROOM_PRICE, ROOM_SLICE_BYTES, SLICE_BYTES};
+use crate::growing::{RELEASE_PRICE, ROOM_PRICE, ROOM_SLICE_BYTES, SLICE_BYTES};
 
 /// The price of splitting: per byte, and per piece of a stream.
 const SPLIT_PRICE: Price = Price { kib: 300, kilovalue: 20 << 10 };
@@ -51,8 +51,13 @@ impl SplitEncoder {
             let Some(piece) = self.pieces.last_mut() else { break };
             let slice = (SLICE_BYTES / width * width).min(piece_bytes - piece.len());
             let now = &bytes[done..bytes.len().min(done + slice)];
-            budget.charge(COPY_PRICE, now.len(), 0);
-            piece.try_reserve(now.len()).map_err(|_| Error::out_of_memory(now.len()))?;
+            budget.charge(ROOM_PRICE, now.len(), 0);
+            let needed = piece.len() + now.len();
+            if needed > piece.capacity() {
+                // No more than a piece will have.
+                let goal = (2 * piece.capacity()).clamp(needed, piece_bytes);
+                piece.try_reserve_exact(goal - piece.len()).map_err(|_| Error::out_of_memory(goal))?;
+            }
             piece.extend_from_slice(now);
             done += now.len();
             if budget.is_spent() {
@@ -70,16 +75,24 @@ impl SplitEncoder {
 
     /// Ends the page. `None` if the budget is spent first.
     pub(crate) fn finish(&mut self, budget: &mut Budget<'_>) -> Result<Option<Body>> {
-        if !self.make_room(budget)? || !self.split(budget)? {
+        let is_split = self.split == self.values;
+        if !self.make_room(budget)? || !self.split(budget)? || (!is_split && budget.is_spent()) {
             return Ok(None);
+        }
+        // The memory of one piece is reused.
+        while self.pieces.len() > 1
+            && let Some(piece) = self.pieces.pop()
+        {
+            budget.charge(RELEASE_PRICE, piece.capacity(), 1);
+            if budget.is_spent() {
+                return Ok(None);
+            }
         }
         let mut body = Body::default();
         for piece in core::mem::take(&mut self.page) {
             body.push(piece.into());
         }
-        // The memory of one piece is reused.
         let mut pieces = core::mem::take(&mut self.pieces);
-        pieces.truncate(1);
         pieces.iter_mut().for_each(Vec::clear);
         *self = SplitEncoder { pieces, ..SplitEncoder::new(self.width) };
         Ok(Some(body))

@@ -6,7 +6,7 @@ use marquetry_kernels::bits;
 use super::super::output::{Body, Output};
 use super::super::{Part, other_type, strings};
 use crate::batch::Slice;
-use crate::growing::{COPY_PRICE, SLICE_BYTES};
+use crate::growing::{ROOM_PRICE, SLICE_BYTES};
 
 /// Space before a page for its header, and for its levels if they are runs, so that everything can be one piece.
 const HEAD_BYTES: usize = 64;
@@ -75,7 +75,7 @@ impl PlainEncoder {
             return strings::put_part(&mut self.out, &mut self.part, &bytes[..width], budget);
         }
         let take = values.min(SLICE_BYTES / width);
-        budget.charge(COPY_PRICE, take * width, 0);
+        budget.charge(ROOM_PRICE, take * width, 0);
         self.out.put(&bytes[..take * width])?;
         Ok(take)
     }
@@ -94,7 +94,7 @@ impl PlainEncoder {
         }
         bits::copy(bits, first, room, self.bit_count, take)
             .map_err(|_| Error::misuse("a bitmap too short"))?;
-        budget.charge(COPY_PRICE, room.len(), 0);
+        budget.charge(ROOM_PRICE, room.len(), 0);
         self.bit_count = (self.bit_count + take) % 8;
         self.bits = 0;
         if self.bit_count > 0 {

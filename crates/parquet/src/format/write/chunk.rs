@@ -91,7 +91,7 @@ pub(crate) fn write_chunk_metadata(writer: &mut Writer, schema: &Schema, leaf: &
 }
 
 /// Writes `KeyValue`.
-pub(super) fn write_key_value(writer: &mut Writer, pair: &KeyValue) {
+fn write_key_value(writer: &mut Writer, pair: &KeyValue) {
     writer.structure(|fields| {
         fields.binary(1, pair.key.as_bytes());
         if let Some(value) = &pair.value {

@@ -1,11 +1,11 @@
 //! The footer, written (`FileMetaData`): a field of the schema, or a column chunk, at a time.
 
-use marquetry_base::cast::usize_of;
+use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Price, Result, Segmented};
 
-use super::chunk::write_key_value;
 use super::schema::write_element;
 use crate::format::{ColumnOrder, KeyValue, SortingColumn};
+use crate::growing::SLICE_BYTES;
 use crate::schema::Schema;
 use crate::thrift::Kind;
 use crate::thrift::Writer;
@@ -26,8 +26,10 @@ pub(crate) trait FooterSource {
     fn group(&self, group: usize) -> GroupHead<'_>;
     /// Writes the chunk of a leaf. All are written once, in order.
     fn write_chunk(&mut self, group: usize, leaf: usize, writer: &mut Writer) -> Result<()>;
-    /// What is kept beside the data.
-    fn key_values(&self) -> &Segmented<KeyValue>;
+    /// Pairs that are kept beside the data.
+    fn key_values(&self) -> usize;
+    /// One of them.
+    fn key_value(&self, pair: usize) -> Option<&KeyValue>;
     /// The writer's name and version.
     fn created_by(&self) -> Option<&str>;
     /// How the bounds of leaves are ordered.
@@ -70,8 +72,8 @@ enum Next {
     Group(usize),
     /// A row group's chunks, from this one on.
     Chunk { group: usize, leaf: usize },
-    /// Pairs of keys and values, from this one on.
-    KeyValue(usize),
+    /// Pairs of keys and values, from this byte of this one's key on.
+    KeyValue { pair: usize, at: usize },
     /// Column orders, from this one on.
     Order(usize),
     /// Nothing.
@@ -96,9 +98,9 @@ impl FooterSteps {
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
         while !matches!(self.next, Next::End) {
-            let before = writer.length();
+            let before = writer.copied();
             self.next = self.write_one(source, writer, budget)?;
-            budget.charge(ELEMENT_PRICE, usize_of(writer.length() - before).unwrap_or(usize::MAX), 1);
+            budget.charge(ELEMENT_PRICE, usize_of(writer.copied() - before).unwrap_or(usize::MAX), 1);
             if budget.is_spent() || writer.has_whole() {
                 break;
             }
@@ -137,11 +139,11 @@ impl FooterSteps {
                 Next::Chunk { group, leaf: 0 }
             }
             Next::Group(_) => {
-                if !source.key_values().is_empty() {
+                if source.key_values() > 0 {
                     writer.field(4, 5, Kind::List);
-                    writer.list(Kind::Struct, source.key_values().len());
+                    writer.list(Kind::Struct, source.key_values());
                 }
-                Next::KeyValue(0)
+                Next::KeyValue { pair: 0, at: 0 }
             }
             Next::Chunk { group, leaf } if leaf < source.schema().leaves().len() => {
                 source.write_chunk(group, leaf, writer)?;
@@ -151,13 +153,10 @@ impl FooterSteps {
                 write_group_end(writer, source.group(group));
                 Next::Group(group + 1)
             }
-            Next::KeyValue(at) => match source.key_values().get(at) {
-                Some(pair) => {
-                    write_key_value(writer, pair);
-                    Next::KeyValue(at + 1)
-                }
+            Next::KeyValue { pair, at } => match source.key_value(pair) {
+                Some(found) => write_key_value(writer, found, (pair, at)),
                 None => {
-                    let mut last = if at > 0 { 5 } else { 4 };
+                    let mut last = if pair > 0 { 5 } else { 4 };
                     if let Some(created_by) = source.created_by() {
                         writer.field(last, 6, Kind::Binary);
                         writer.binary(created_by.as_bytes());
@@ -213,6 +212,26 @@ impl FooterSteps {
         writer.list(Kind::Struct, nodes.len());
         Next::Element(0)
     }
+}
+
+/// Writes a slice of a pair's key, and its value with the last one. Returns what is next.
+fn write_key_value(writer: &mut Writer, found: &KeyValue, (pair, at): (usize, usize)) -> Next {
+    let key = found.key.as_bytes();
+    if at == 0 {
+        writer.field(0, 1, Kind::Binary);
+        writer.varint(u64_of(key.len()));
+    }
+    let end = key.len().min(at + SLICE_BYTES);
+    writer.raw(key.get(at..end).unwrap_or_default());
+    if end < key.len() {
+        return Next::KeyValue { pair, at: end };
+    }
+    writer.structure_after(1, |fields| {
+        if let Some(value) = &found.value {
+            fields.shared(2, value);
+        }
+    });
+    Next::KeyValue { pair: pair + 1, at: 0 }
 }
 
 /// What a row group says behind its chunks.

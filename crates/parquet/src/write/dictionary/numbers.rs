@@ -46,6 +46,11 @@ impl<T: Number> Numbers<T> {
         &self.segments
     }
 
+    /// Releases memory, and returns its bytes. `None` once none is left.
+    pub(super) fn pop(&mut self) -> Option<usize> {
+        self.segments.pop().map(|_| SEGMENT * size_of::<T>()).or_else(|| self.table.pop())
+    }
+
     /// Interns some values, up to `entries_max` entries in total: writes their indices to `out` and returns how many.
     /// It stops early if the dictionary is full, and after the table has grown.
     pub(super) fn intern(

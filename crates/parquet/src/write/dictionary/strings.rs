@@ -7,7 +7,9 @@ use marquetry_base::{Bytes, Error, Result, cast};
 use super::table::{Found, NONE, Table, hash_bytes, hash_words};
 use super::work::{AT_ONCE, DictionaryLimits, Work};
 use crate::batch::INLINE_BYTES_MAX;
+use crate::encoding::Part;
 use crate::encoding::view::{far_bytes, length};
+use crate::growing::SLICE_BYTES;
 
 /// The longest value that is looked up. Longer ones are hardly ever repeated, and would take long to compare.
 pub(super) const VALUE_BYTES_MAX: usize = 64 << 10;
@@ -21,9 +23,6 @@ const VIEW_BYTES: usize = size_of::<u128>() + size_of::<u32>();
 
 /// Bytes of a piece of entries.
 const PIECE_BYTES: usize = 256 << 10;
-
-/// Bytes of values that are processed between two checks of the budget.
-const SLICE_BYTES: usize = 64 << 10;
 
 /// Values that are looked up together.
 const TOGETHER: usize = 64;
@@ -45,6 +44,9 @@ pub(super) struct Strings {
     lengths: bool,
     entries: usize,
     bytes: usize,
+    /// How much is stored of a long value, which is not an entry before all of it is; and entries that are long.
+    part: Part,
+    long: usize,
 }
 
 /// A value to look up.
@@ -119,11 +121,6 @@ impl Strings {
         Strings { lengths, ..Strings::default() }
     }
 
-    /// True if values are preceded by their lengths.
-    pub(super) fn has_lengths(&self) -> bool {
-        self.lengths
-    }
-
     pub(super) fn len(&self) -> usize {
         self.entries
     }
@@ -139,8 +136,7 @@ impl Strings {
 
     /// Whether each entry is in one piece, where its view points.
     pub(super) fn has_views(&self) -> bool {
-        let is_far = |view: &u128| length(*view) as usize > VALUE_BYTES_MAX;
-        !self.views.iter().flatten().any(is_far)
+        self.long == 0
     }
 
     /// The entries' views, and the pieces that they point into.
@@ -151,6 +147,18 @@ impl Strings {
     /// The pieces of the dictionary's page.
     pub(super) fn into_pieces(self) -> Vec<Vec<u8>> {
         self.pieces
+    }
+
+    /// Releases memory that the page does not need, and returns its bytes. `None` once none is left: then only the page
+    /// is there.
+    pub(super) fn pop(&mut self) -> Option<usize> {
+        self.hashes.pop();
+        self.views.pop().map(|_| SEGMENT * VIEW_BYTES).or_else(|| self.table.pop())
+    }
+
+    /// An error in the middle of a value.
+    pub(super) fn ended(&self) -> Result<()> {
+        self.part.ended()
     }
 
     /// Interns some values, given as views; see [`Numbers::intern`](super::numbers::Numbers::intern).
@@ -187,14 +195,21 @@ impl Strings {
         out: &mut [u32; AT_ONCE],
         work: &mut Work,
     ) -> Result<usize> {
+        let first = wanted(0)?;
+        if !first.is_looked_for() {
+            return self.store(&first, limits, out, work);
+        }
         // First load the most likely entry of each value, then these entries' views: no load waits for another.
         let mut all = [Wanted::default(); TOGETHER];
         let mut looked_at = 0;
         for (at, (place, out)) in all.iter_mut().zip(out.iter_mut()).take(count).enumerate() {
-            if work.bytes >= SLICE_BYTES {
+            if work.bytes >= SLICE_BYTES / 2 {
                 break;
             }
             *place = wanted(at)?;
+            if !place.is_looked_for() {
+                break;
+            }
             work.bytes += place.bytes.len();
             *out = self.table.first(place.hash);
             looked_at = at + 1;
@@ -223,8 +238,8 @@ impl Strings {
                     out[at] = entry;
                     work.new += 1;
                     self.push(wanted)?;
-                    let place = if wanted.is_looked_for() { found.place(self.entries) } else { None };
-                    let Some(place) = place else { continue };
+                    work.stored += wanted.bytes.len();
+                    let Some(place) = found.place(self.entries) else { continue };
                     let hashes = &self.hashes;
                     let moved = self.table.insert(place, entry, |entry| get(hashes, entry).unwrap_or(0))?;
                     work.moved += moved;
@@ -235,6 +250,37 @@ impl Strings {
             }
         }
         Ok(looked_at)
+    }
+
+    /// Stores a slice of a long value, which becomes an entry with its last slice; returns 1 then.
+    fn store(
+        &mut self,
+        wanted: &Wanted<'_>,
+        limits: DictionaryLimits,
+        out: &mut [u32; AT_ONCE],
+        work: &mut Work,
+    ) -> Result<usize> {
+        if self.part.is_none() {
+            if !self.fits(wanted, limits) {
+                work.full = true;
+                return Ok(0);
+            }
+            if self.lengths {
+                self.append(&wanted.view.to_le_bytes()[..4])?;
+            }
+        }
+        let slice = self.part.next(wanted.bytes, SLICE_BYTES)?;
+        self.append(slice)?;
+        work.stored += slice.len();
+        if !self.part.is_done(wanted.bytes) {
+            return Ok(0);
+        }
+        out[0] = cast::low_u32(cast::u64_of(self.entries));
+        work.new += 1;
+        self.long += 1;
+        // It is compared with nothing.
+        self.add(wanted.view | u128::from(NONE) << 64, wanted)?;
+        Ok(1)
     }
 
     /// True if an entry is the value.
@@ -265,30 +311,31 @@ impl Strings {
         bytes <= limits.bytes && self.entries < limits.entries
     }
 
+    /// Adds a value that is looked for. It is stored in one piece, so that it can be compared.
     fn push(&mut self, wanted: &Wanted<'_>) -> Result<()> {
-        let raw = wanted.view.to_le_bytes();
-        let value = if wanted.bytes.is_empty() { &raw[4..4 + wanted.len()] } else { wanted.bytes };
-        let bytes = value.len() + if self.lengths { 4 } else { 0 };
-        let mut view = raw;
-        if wanted.is_looked_for() {
-            // It is stored in one piece, so that it can be compared.
-            let bytes = value.len() + 4;
-            if self.pieces.last().is_none_or(|piece| piece.len() + bytes > PIECE_BYTES) {
-                self.pieces.push(Vec::new());
-            }
+        let mut view = wanted.view.to_le_bytes();
+        let (length, short) = (&wanted.view.to_le_bytes()[..4], &wanted.view.to_le_bytes()[4..]);
+        let value = if wanted.bytes.is_empty() { &short[..wanted.len()] } else { wanted.bytes };
+        let bytes = value.len() + 4;
+        if self.pieces.last().is_none_or(|piece| piece.len() + bytes > PIECE_BYTES) {
+            self.pieces.push(Vec::new());
         }
         if self.lengths {
-            self.append(&raw[..4])?;
+            self.append(length)?;
         }
-        if !wanted.bytes.is_empty() {
-            let (piece, at) = match self.pieces.last() {
-                Some(piece) if wanted.is_looked_for() => (self.pieces.len() - 1, piece.len()),
-                _ => (NONE as usize, 0),
-            };
-            view[8..12].copy_from_slice(&cast::low_u32(cast::u64_of(piece)).to_le_bytes());
-            view[12..].copy_from_slice(&cast::low_u32(cast::u64_of(at)).to_le_bytes());
+        if let Some(piece) = self.pieces.last()
+            && !wanted.bytes.is_empty()
+        {
+            let (number, at) = (cast::u64_of(self.pieces.len() - 1), cast::u64_of(piece.len()));
+            view[8..12].copy_from_slice(&cast::low_u32(number).to_le_bytes());
+            view[12..].copy_from_slice(&cast::low_u32(at).to_le_bytes());
         }
         self.append(value)?;
+        self.add(u128::from_le_bytes(view), wanted)
+    }
+
+    /// Adds the entry of a value that is stored.
+    fn add(&mut self, view: u128, wanted: &Wanted<'_>) -> Result<()> {
         if self.entries.is_multiple_of(SEGMENT) {
             self.views.push(Vec::new());
             self.hashes.push(Vec::new());
@@ -296,11 +343,11 @@ impl Strings {
         if let (Some(views), Some(hashes)) = (self.views.last_mut(), self.hashes.last_mut()) {
             let room = views.try_reserve(1).and_then(|()| hashes.try_reserve(1));
             room.map_err(|_| Error::out_of_memory(SEGMENT * VIEW_BYTES))?;
-            views.push(u128::from_le_bytes(view));
+            views.push(view);
             hashes.push(wanted.hash);
         }
         self.entries += 1;
-        self.bytes += bytes;
+        self.bytes += wanted.len() + if self.lengths { 4 } else { 0 };
         Ok(())
     }
 

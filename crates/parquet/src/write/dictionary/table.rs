@@ -162,6 +162,11 @@ impl Table {
         self.parts.iter().map(|part| part.slots.capacity() * 4 + size_of::<Part>()).sum()
     }
 
+    /// Releases a part, and returns its bytes. `None` once none is left.
+    pub(super) fn pop(&mut self) -> Option<usize> {
+        self.parts.pop().map(|part| part.slots.capacity() * 4)
+    }
+
     /// Inserts entries that are not in the table.
     fn add(&mut self, entries: &[u32], hash: &impl Fn(u32) -> u32) {
         for &entry in entries.iter().filter(|&&entry| entry != NONE) {

@@ -23,5 +23,7 @@ pub(super) struct Work {
     pub(super) moved: usize,
     /// Bytes of strings that were looked at.
     pub(super) bytes: usize,
+    /// Bytes of strings that were stored, beyond those in views.
+    pub(super) stored: usize,
     pub(super) full: bool,
 }
