@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -15,8 +16,8 @@ use crate::schema::Schema;
 pub struct FileMetaData {
     /// The format's version, 1 or 2. It says nothing about which features the file uses.
     pub version: i32,
-    /// The tree of types.
-    pub schema: Schema,
+    /// The tree of types, shared with what is planned of it.
+    pub schema: Arc<Schema>,
     /// Rows in the file.
     pub rows: u64,
     /// The row groups, in order.
@@ -64,7 +65,11 @@ impl FileMetaData {
         if let Some(group) = self.row_groups.last_mut() {
             return group.columns.pop().is_some() || self.row_groups.pop().is_some();
         }
-        self.key_values.pop().is_some() || self.schema.pop() || self.column_orders.pop().is_some()
+        // What somebody else has, too, is released by who has it longest.
+        let schema = Arc::get_mut(&mut self.schema);
+        self.key_values.pop().is_some()
+            || schema.is_some_and(Schema::pop)
+            || self.column_orders.pop().is_some()
     }
 }
 
