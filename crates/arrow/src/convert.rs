@@ -39,6 +39,8 @@ use crate::values::{Fault, array, default_of, keys};
 pub struct ToArrow {
     schema: SchemaRef,
     columns: Vec<Column>,
+    /// For the paths of leaves in errors.
+    parquet: Arc<Schema>,
     stored_schema_error: Option<Error>,
     /// The position of each leaf of the schema in a batch.
     places: Vec<Option<usize>>,
@@ -59,7 +61,7 @@ impl ToArrow {
     /// # Errors
     ///
     /// Those of [`arrow_schema`](crate::arrow_schema()).
-    pub fn new(schema: &Schema, leaves: Option<&[usize]>) -> Result<ToArrow> {
+    pub fn new(schema: &Arc<Schema>, leaves: Option<&[usize]>) -> Result<ToArrow> {
         ToArrow::with_options(schema, leaves, ArrowOptions::default())
     }
 
@@ -68,7 +70,11 @@ impl ToArrow {
     /// # Errors
     ///
     /// Those of [`arrow_schema`](crate::arrow_schema()).
-    pub fn with_options(schema: &Schema, leaves: Option<&[usize]>, options: ArrowOptions) -> Result<ToArrow> {
+    pub fn with_options(
+        schema: &Arc<Schema>,
+        leaves: Option<&[usize]>,
+        options: ArrowOptions,
+    ) -> Result<ToArrow> {
         ToArrow::of_columns(schema, leaves, columns(schema, leaves, options)?)
     }
 
@@ -98,7 +104,7 @@ impl ToArrow {
     ///
     /// Those of [`arrow_schema`](crate::arrow_schema()).
     pub fn of_table<'a>(
-        schema: &Schema,
+        schema: &Arc<Schema>,
         key_values: impl IntoIterator<Item = &'a KeyValue> + Clone,
         leaves: Option<&[usize]>,
         options: ArrowOptions,
@@ -128,7 +134,7 @@ impl ToArrow {
         self.stored_schema_error.as_ref()
     }
 
-    fn of_columns(schema: &Schema, leaves: Option<&[usize]>, columns: Vec<Column>) -> Result<ToArrow> {
+    fn of_columns(schema: &Arc<Schema>, leaves: Option<&[usize]>, columns: Vec<Column>) -> Result<ToArrow> {
         let all = schema.leaves().len();
         let mut places = vec![None; all];
         match leaves {
@@ -139,6 +145,7 @@ impl ToArrow {
         Ok(ToArrow {
             schema: Arc::new(arrow_schema::Schema::new(fields)),
             columns,
+            parquet: Arc::clone(schema),
             stored_schema_error: None,
             places,
             dictionaries: Dictionaries::default(),
@@ -179,7 +186,7 @@ impl ToArrow {
         let mut fields = Vec::new();
         let mut arrays = Vec::with_capacity(self.columns.len());
         for (number, column) in self.columns.iter_mut().enumerate() {
-            let made = self.dictionaries.column(column, batch, &column_of);
+            let made = self.dictionaries.column(column, (&self.parquet, batch), &column_of);
             let made = made.and_then(|made| stored(column, made));
             let (field, array) = made.map_err(|error| {
                 error.at(|place| {
@@ -216,12 +223,13 @@ impl Dictionaries {
     fn column<'a>(
         &mut self,
         column: &mut Column,
-        batch: &Batch,
+        (schema, batch): (&Schema, &Batch),
         column_of: &impl Fn(usize) -> Option<&'a ColumnBatch>,
     ) -> Result<Made> {
-        let mut make = Make { dictionaries: self, first_row: batch.first_row, column_of };
-        if let PlanKind::Leaf { leaf, path } = &column.plan.kind {
-            let found = column_of(*leaf).ok_or_else(|| {
+        let mut make = Make { dictionaries: self, schema, first_row: batch.first_row, column_of };
+        if let PlanKind::Leaf(leaf) = column.plan.kind {
+            let found = column_of(leaf).ok_or_else(|| {
+                let path = schema.leaf_path(leaf);
                 Error::misuse(format!("a batch without the leaf {path}, or of other leaves"))
             })?;
             // Shared as it is: nothing has to be assembled.
@@ -238,6 +246,7 @@ impl Dictionaries {
 /// Builds a column's arrays.
 struct Make<'m, F> {
     dictionaries: &'m mut Dictionaries,
+    schema: &'m Schema,
     first_row: u64,
     column_of: &'m F,
 }
@@ -303,12 +312,12 @@ impl<'a, F: Fn(usize) -> Option<&'a ColumnBatch>> Make<'_, F> {
         present: Option<&Bitmap>,
         is_row: bool,
     ) -> Result<Made> {
-        let PlanKind::Leaf { leaf, path } = &plan.kind else {
+        let PlanKind::Leaf(leaf) = plan.kind else {
             return Err(Error::internal("a leaf that is none"));
         };
-        self.leaf_values(plan, *leaf, values, validity, present).map_err(|fault| {
+        self.leaf_values(plan, leaf, values, validity, present).map_err(|fault| {
             fault.error.at(|place| {
-                place.column = Some(path.clone());
+                place.column = Some(self.schema.leaf_path(leaf));
                 let row = |slot: usize| self.first_row.checked_add(marquetry_base::cast::u64_of(slot));
                 place.row = fault.slot.filter(|_| is_row).and_then(row);
             })

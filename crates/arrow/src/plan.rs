@@ -5,6 +5,8 @@ use arrow_schema::FieldRef;
 /// A field, and how it is assembled.
 #[derive(Debug)]
 pub(crate) struct Plan {
+    /// The node of the schema.
+    pub(crate) node: usize,
     pub(crate) field: FieldRef,
     pub(crate) kind: PlanKind,
 }
@@ -13,7 +15,7 @@ pub(crate) struct Plan {
 #[derive(Debug)]
 pub(crate) enum PlanKind {
     /// Of a leaf's values.
-    Leaf { leaf: usize, path: String },
+    Leaf(usize),
     /// Of its fields.
     Struct(Vec<Plan>),
     /// Of its elements.

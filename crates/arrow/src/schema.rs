@@ -49,8 +49,8 @@ impl Default for ArrowOptions {
 /// `Misuse` for a leaf that does not exist or is listed twice; `Corrupt` for LIST and MAP groups that no rule makes
 /// one; `Unsupported` for types that Arrow lacks: DECIMALs of more than 76 digits.
 pub fn arrow_schema(schema: &Schema, leaves: Option<&[usize]>) -> Result<arrow_schema::Schema> {
-    let columns = columns(schema, leaves, ArrowOptions::default())?;
-    Ok(arrow_schema::Schema::new(fields_of(columns.iter().map(|column| &column.plan))))
+    let plans = plans(schema, leaves, ArrowOptions::default())?;
+    Ok(arrow_schema::Schema::new(fields_of(plans.iter())))
 }
 
 /// Applies a file's own Arrow schema, whose fields correspond to the root's children.
@@ -72,8 +72,8 @@ pub(crate) fn apply_stored(
         )));
     }
     for column in columns {
-        let Some(&at) = children.get(&column.shape.node) else { continue };
-        let field = stored::field(schema, &column.shape, &column.plan, &stored.fields()[at]);
+        let Some(&at) = children.get(&column.plan.node) else { continue };
+        let field = stored::field(schema, &column.plan, &stored.fields()[at]);
         column.stored = (field != column.plan.field).then_some(field);
     }
     Ok(())
@@ -82,7 +82,6 @@ pub(crate) fn apply_stored(
 /// A child of the root, and its conversion.
 #[derive(Debug)]
 pub(crate) struct Column {
-    pub(crate) shape: Shape,
     pub(crate) plan: Plan,
     pub(crate) assembler: Assembler,
     /// The type that the file's writer had, to which the plan's array is converted at the end; `None` if it is the
@@ -99,18 +98,29 @@ impl Column {
 
 /// The columns that contain `leaves`.
 pub(crate) fn columns(
-    schema: &Schema,
+    schema: &Arc<Schema>,
     leaves: Option<&[usize]>,
     options: ArrowOptions,
 ) -> Result<Vec<Column>> {
-    let column = |child: usize, wanted: &dyn Fn(usize) -> bool| -> Result<Option<Column>> {
-        let Some(shape) = schema.shape(child, wanted)? else { return Ok(None) };
-        let plan = plan(schema, &shape, options, true)?;
-        let assembler = Assembler::new(schema, &shape, &Limits::DEFAULT)?;
-        Ok(Some(Column { shape, plan, assembler, stored: None }))
+    let ascending: Option<Arc<[usize]>> = leaves.map(|leaves| ascending(leaves).into());
+    let column = |plan: Plan| {
+        let assembler = Assembler::new(Arc::clone(schema), plan.node, ascending.clone(), &Limits::DEFAULT);
+        Column { plan, assembler, stored: None }
     };
+    Ok(plans(schema, leaves, options)?.into_iter().map(column).collect())
+}
+
+fn ascending(leaves: &[usize]) -> Vec<usize> {
+    let mut leaves = leaves.to_vec();
+    leaves.sort_unstable();
+    leaves
+}
+
+/// The plans of the root's children that contain `leaves`.
+fn plans(schema: &Schema, leaves: Option<&[usize]>, options: ArrowOptions) -> Result<Vec<Plan>> {
     let Some(leaves) = leaves else {
-        return schema.children(0).filter_map(|child| column(child, &|_| true).transpose()).collect();
+        let column = |node: usize| plan(schema.shape(node), options, true);
+        return schema.children(0).map(column).collect();
     };
     let mut wanted = vec![false; schema.leaves().len()];
     for &leaf in leaves {
@@ -122,6 +132,7 @@ pub(crate) fn columns(
             Some(wanted) => *wanted = true,
         }
     }
+    let only = ascending(leaves);
     // For each leaf, the root's child above it, until that was taken.
     let mut child_of = vec![None; schema.leaves().len()];
     for child in schema.children(0) {
@@ -131,7 +142,9 @@ pub(crate) fn columns(
     for &leaf in leaves {
         let Some(child) = child_of[leaf] else { continue };
         schema.leaves_of(child).for_each(|leaf| child_of[leaf] = None);
-        columns.extend(column(child, &|leaf| wanted[leaf])?);
+        if let Some(shape) = schema.shape(child).only(&only) {
+            columns.push(plan(shape, options, true)?);
+        }
     }
     Ok(columns)
 }
@@ -142,26 +155,25 @@ pub(crate) fn fields_of<'a>(plans: impl Iterator<Item = &'a Plan>) -> Fields {
 }
 
 /// The plan for a shape. `has_id`: the node's field id belongs to this field, not to a list around it.
-fn plan(schema: &Schema, shape: &Shape, options: ArrowOptions, has_id: bool) -> Result<Plan> {
+fn plan(shape: Shape<'_>, options: ArrowOptions, has_id: bool) -> Result<Plan> {
+    let schema = shape.schema();
     let node = &schema.nodes()[shape.node];
     let mut metadata = HashMap::new();
     if let Some(id) = node.field_id.filter(|_| has_id) {
         metadata.insert(FIELD_ID_KEY.to_owned(), id.to_string());
     }
-    let element = |element: &Shape| plan(schema, element, options, element.node != shape.node).map(Box::new);
-    let (data_type, kind) = match &shape.kind {
+    let element = |element: Shape<'_>| plan(element, options, element.node != shape.node).map(Box::new);
+    let (data_type, kind) = match shape.kind()? {
         ShapeKind::Leaf => {
             let NodeKind::Leaf { leaf } = node.kind else {
                 return Err(Error::internal("the shape of a leaf that is a group"));
             };
-            let (found, path) = (&schema.leaves()[leaf], &schema.leaf_path(leaf));
-            let data_type = leaf_type(schema, found, options)
-                .map_err(|error| error.at(|place| place.column = Some(path.clone())))?;
-            (data_type, PlanKind::Leaf { leaf, path: path.clone() })
+            let data_type = leaf_type(schema, &schema.leaves()[leaf], options)
+                .map_err(|error| error.at(|place| place.column = Some(schema.leaf_path(leaf))))?;
+            (data_type, PlanKind::Leaf(leaf))
         }
         ShapeKind::Struct(fields) => {
-            let fields: Vec<Plan> =
-                fields.iter().map(|field| plan(schema, field, options, true)).collect::<Result<_>>()?;
+            let fields: Vec<Plan> = fields.map(|field| plan(field, options, true)).collect::<Result<_>>()?;
             (DataType::Struct(fields_of(fields.iter())), PlanKind::Struct(fields))
         }
         // A map without values is a set of keys, for which Arrow only has lists.
@@ -181,7 +193,7 @@ fn plan(schema: &Schema, shape: &Shape, options: ArrowOptions, has_id: bool) -> 
             (DataType::Map(Arc::clone(&entries), false), PlanKind::Map { entries, key, value })
         }
     };
-    if matches!(kind, PlanKind::Leaf { .. } | PlanKind::Struct(_))
+    if matches!(kind, PlanKind::Leaf(_) | PlanKind::Struct(_))
         && let Some((name, of)) = node.logical_type.as_ref().and_then(extension)
     {
         metadata.insert(EXTENSION_TYPE_NAME_KEY.to_owned(), name.to_owned());
@@ -190,7 +202,7 @@ fn plan(schema: &Schema, shape: &Shape, options: ArrowOptions, has_id: bool) -> 
     // All slots of Null are null, whatever the repetition says.
     let is_nullable = shape.is_nullable || data_type == DataType::Null;
     let field = Field::new(&node.name, data_type, is_nullable).with_metadata(metadata);
-    Ok(Plan { field: Arc::new(field), kind })
+    Ok(Plan { node: shape.node, field: Arc::new(field), kind })
 }
 
 /// The Arrow type of a leaf.

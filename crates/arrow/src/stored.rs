@@ -14,7 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use marquetry_base::{Error, Result};
 use marquetry_parquet::format::{ARROW_SCHEMA_KEY, FileMetaData, KeyValue};
-use marquetry_parquet::schema::{Schema, Shape, ShapeKind};
+use marquetry_parquet::schema::Schema;
 
 use crate::plan::{Plan, PlanKind};
 
@@ -60,50 +60,41 @@ pub(crate) fn encoded(schema: &arrow_schema::Schema) -> Vec<u8> {
 }
 
 /// A planned field, with the stored one applied.
-pub(crate) fn field(schema: &Schema, shape: &Shape, plan: &Plan, stored: &Field) -> FieldRef {
+pub(crate) fn field(schema: &Schema, plan: &Plan, stored: &Field) -> FieldRef {
     let ours = plan.field.data_type();
-    let data_type = match (&shape.kind, &plan.kind, stored.data_type()) {
-        (ShapeKind::Struct(shapes), PlanKind::Struct(plans), DataType::Struct(fields)) => {
+    let data_type = match (&plan.kind, stored.data_type()) {
+        (PlanKind::Struct(plans), DataType::Struct(fields)) => {
             let children: HashMap<usize, usize> =
-                schema.children(shape.node).enumerate().map(|(at, child)| (child, at)).collect();
+                schema.children(plan.node).enumerate().map(|(at, child)| (child, at)).collect();
             // If the number of fields differs, the stored schema belongs to another group.
             if children.len() != fields.len() {
                 ours.clone()
             } else {
-                let child = |(shape, plan): (&Shape, &Plan)| {
-                    let at = children.get(&shape.node).copied();
-                    at.map_or_else(|| Arc::clone(&plan.field), |at| field(schema, shape, plan, &fields[at]))
+                let child = |plan: &Plan| {
+                    let at = children.get(&plan.node).copied();
+                    at.map_or_else(|| Arc::clone(&plan.field), |at| field(schema, plan, &fields[at]))
                 };
-                DataType::Struct(shapes.iter().zip(plans).map(child).collect())
+                DataType::Struct(plans.iter().map(child).collect())
             }
         }
-        (ShapeKind::List(_, shape) | ShapeKind::Map(_, shape, None), PlanKind::List(plan), list) => {
-            match list {
-                DataType::List(element) => DataType::List(field(schema, shape, plan, element)),
-                DataType::LargeList(element) => DataType::LargeList(field(schema, shape, plan, element)),
-                DataType::FixedSizeList(element, length) => {
-                    DataType::FixedSizeList(field(schema, shape, plan, element), *length)
-                }
-                _ => ours.clone(),
+        (PlanKind::List(plan), list) => match list {
+            DataType::List(element) => DataType::List(field(schema, plan, element)),
+            DataType::LargeList(element) => DataType::LargeList(field(schema, plan, element)),
+            DataType::FixedSizeList(element, length) => {
+                DataType::FixedSizeList(field(schema, plan, element), *length)
             }
-        }
-        (
-            ShapeKind::Map(_, key_shape, Some(value_shape)),
-            PlanKind::Map { entries, key, value },
-            DataType::Map(stored, _),
-        ) => match stored.data_type() {
+            _ => ours.clone(),
+        },
+        (PlanKind::Map { entries, key, value }, DataType::Map(stored, _)) => match stored.data_type() {
             DataType::Struct(fields) if fields.len() == 2 => {
-                let pair = [
-                    field(schema, key_shape, key, &fields[0]),
-                    field(schema, value_shape, value, &fields[1]),
-                ];
+                let pair = [field(schema, key, &fields[0]), field(schema, value, &fields[1])];
                 let entries =
                     entries.as_ref().clone().with_data_type(DataType::Struct(Fields::from_iter(pair)));
                 DataType::Map(Arc::new(entries), false)
             }
             _ => ours.clone(),
         },
-        (ShapeKind::Leaf, PlanKind::Leaf { .. }, stored) => leaf_type(ours, stored),
+        (PlanKind::Leaf(_), stored) => leaf_type(ours, stored),
         _ => ours.clone(),
     };
     let mut metadata = stored.metadata().clone();

@@ -66,7 +66,7 @@ fn batch(columns: Vec<ColumnBatch>) -> Batch {
     Batch { row_group: 2, first_row: 100, rows: columns[0].rows, columns }
 }
 
-fn converted(schema: &Schema, columns: Vec<ColumnBatch>) -> Result<RecordBatch, Error> {
+fn converted(schema: &Arc<Schema>, columns: Vec<ColumnBatch>) -> Result<RecordBatch, Error> {
     ToArrow::new(schema, None)?.record_batch(&batch(columns))
 }
 

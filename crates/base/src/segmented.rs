@@ -92,6 +92,13 @@ impl<T> Segmented<T> {
         self.segments.get_mut(index / Self::SEGMENT)?.get_mut(index % Self::SEGMENT)
     }
 
+    /// The segment that the value at `index` is in: the index of its first value, and all its values. For loops that
+    /// stay in a segment.
+    pub fn segment_of(&self, index: usize) -> Option<(usize, &[T])> {
+        let segment = self.segments.get(index / Self::SEGMENT).filter(|_| index < self.length)?;
+        Some((index - index % Self::SEGMENT, segment))
+    }
+
     /// The first value.
     pub fn first(&self) -> Option<&T> {
         self.get(0)
@@ -263,6 +270,10 @@ mod tests {
             assert_eq!(list.partition_point(|value| *value < point), usize::try_from(point).unwrap());
         }
         assert_eq!(Segmented::<u8>::new().partition_point(|_| true), 0);
+        let (start, segment) = list.segment_of(40_000).unwrap();
+        assert_eq!((start, segment.len(), segment[0]), (32_768, 16_384, 32_768));
+        assert_eq!(list.segment_of(99_999).map(|(start, segment)| start + segment.len()), Some(100_000));
+        assert_eq!(list.segment_of(100_000), None);
         let mut list = list;
         list.iter_mut().for_each(|value| *value += 1);
         list[99_999] = 7;

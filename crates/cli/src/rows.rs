@@ -11,7 +11,7 @@ use marquetry::base::print::without_zeros;
 use marquetry::base::{Detail, Error, Limits, Result};
 use marquetry::parquet::batch::Batch;
 use marquetry::parquet::print::{self, BatchColumns, Columns, Shown};
-use marquetry::parquet::schema::{Meaning, Projection};
+use marquetry::parquet::schema::{Meaning, Plan as _, Projection};
 use marquetry::tables::text::{self, TextOutput, TextOutputOptions};
 use marquetry::tables::{CopyOptions, Reading, ReadingOptions, Source, Table as SourceTable, copy};
 
@@ -213,13 +213,13 @@ impl ColumnText {
     /// Of a column, by its number in the table.
     pub(crate) fn new(table: &SourceTable, column: usize, limits: &Limits) -> Outcome<ColumnText> {
         let failed = |error: Error| Failure::about(&table.name, &error);
-        let mut only = Projection::new(&table.schema);
+        let mut only = Projection::new(Arc::clone(&table.schema));
         if let Some(node) = table.schema.children(0).nth(column) {
             // It is the only one.
             let _ = only.add_column(node);
         }
-        let schema = only.schema().map_err(failed)?;
-        Ok(ColumnText(Columns::new(&schema, print::InvalidUtf8::Bytes, limits).map_err(failed)?))
+        let schema = only.plan().at_once().map_err(failed)?;
+        Ok(ColumnText(Columns::new(&schema.into(), print::InvalidUtf8::Bytes, limits).map_err(failed)?))
     }
 
     /// The column's value in a batch of one row, which has the leaves of the column alone.

@@ -80,7 +80,7 @@ impl Reader {
     }
 
     /// What the rows are.
-    pub fn schema(&self) -> &Schema {
+    pub fn schema(&self) -> &Arc<Schema> {
         &self.source.table().schema
     }
 

@@ -17,7 +17,7 @@ use marquetry_base::{Bitmap, Budget, Codec, Codecs, Decompressor, Error, Machine
 use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, Layout, Values};
 use marquetry_parquet::format::{Compression, SortingColumn};
 use marquetry_parquet::hive::HiveType;
-use marquetry_parquet::schema::{Schema, Union};
+use marquetry_parquet::schema::{Plan as _, Schema, Union};
 use marquetry_parquet::sort::{SortOptions, Sorted, Sorter};
 
 const ROUNDS: usize = 5;
@@ -187,7 +187,7 @@ impl Case {
                 Text | Word | Long | Alike => HiveType::Text.column(&format!("c{number}")),
             })
             .collect();
-        let schema = Union::new().finish_with(&columns).schema;
+        let schema = Union::new().with(columns).plan().at_once().expect("a schema").schema;
         let batch = |_| Batch {
             row_group: 0,
             first_row: 0,
@@ -197,7 +197,7 @@ impl Case {
                 .map(|(leaf, made)| made.column(leaf, self.batch_rows, &mut random))
                 .collect(),
         };
-        (Arc::new(schema), (0..self.rows / self.batch_rows).map(batch).collect())
+        (schema, (0..self.rows / self.batch_rows).map(batch).collect())
     }
 
     /// Sorts the rows.

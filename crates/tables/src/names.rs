@@ -1,6 +1,8 @@
 //! Columns as users write them: `a, b.c, "d.e".f`.
 
-use marquetry_base::{Detail, Error, Faults, Result};
+use std::sync::Arc;
+
+use marquetry_base::{Budget, Detail, Error, Faults, Result};
 use marquetry_parquet::schema::{NodeKind, PathError, PathPart, Projection, Schema};
 
 /// A column as a user writes it: names separated by dots. A name with a comma, a dot, or a space at an end is put in
@@ -71,14 +73,14 @@ impl ColumnPath {
     /// # Errors
     ///
     /// `Misuse` if the schema has no such column.
-    pub fn leaves(&self, schema: &Schema) -> Result<Vec<usize>> {
+    pub fn leaves(&self, schema: &Arc<Schema>) -> Result<Vec<usize>> {
         self.find(schema, true)
     }
 
     /// As [`leaves`](ColumnPath::leaves); a column that is missing is a fault of this option.
     pub(crate) fn leaves_or(
         &self,
-        schema: &Schema,
+        schema: &Arc<Schema>,
         option: &'static str,
         faults: &mut Faults,
     ) -> Option<Vec<usize>> {
@@ -89,7 +91,7 @@ impl ColumnPath {
     /// As [`flat_leaf`](ColumnPath::flat_leaf); an error is a fault of this option.
     pub(crate) fn flat_leaf_or(
         &self,
-        schema: &Schema,
+        schema: &Arc<Schema>,
         option: &'static str,
         faults: &mut Faults,
     ) -> Option<usize> {
@@ -98,13 +100,14 @@ impl ColumnPath {
     }
 
     /// Its leaves. The error may list the names that there are.
-    fn find(&self, schema: &Schema, lists_names: bool) -> Result<Vec<usize>> {
+    fn find(&self, schema: &Arc<Schema>, lists_names: bool) -> Result<Vec<usize>> {
         let leaves = leaves_at(schema, &self.dotted());
         if !leaves.is_empty() {
             return Ok(leaves);
         }
-        let mut projection = Projection::new(schema);
-        projection.add(&self.parts).map_err(|error| self.fault(schema, error, lists_names))?;
+        let mut projection = Projection::new(Arc::clone(schema));
+        let added = projection.add(&self.parts, &mut Budget::unlimited());
+        added.map_err(|error| self.fault(schema, error, lists_names))?;
         let leaves = schema.leaves().iter().enumerate().filter(|(_, leaf)| projection.has(leaf.node));
         Ok(leaves.map(|(at, _)| at).collect())
     }
@@ -145,7 +148,7 @@ impl ColumnPath {
     /// # Errors
     ///
     /// `Misuse` if the schema has no such column, or it is nested.
-    pub fn flat_leaf(&self, schema: &Schema) -> Result<usize> {
+    pub fn flat_leaf(&self, schema: &Arc<Schema>) -> Result<usize> {
         self.only(schema, &self.leaves(schema)?)
     }
 

@@ -6,7 +6,7 @@ use marquetry_base::{Budget, Detail, Error, Faults, Result};
 use marquetry_parquet::batch::{Batch, Layout, Values};
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::read::{Conform, Conformer};
-use marquetry_parquet::schema::{Projection, Schema};
+use marquetry_parquet::schema::{Plan as _, Projection};
 
 use crate::key_values::holds_for_any_columns;
 use crate::source::open_piece;
@@ -37,17 +37,17 @@ pub fn project(source: &Arc<dyn Source>, columns: &[ColumnPath]) -> Result<Arc<d
         return Ok(projected);
     }
     let all = source.table();
-    let mut projection = Projection::new(&all.schema);
+    let mut projection = Projection::new(Arc::clone(&all.schema));
     let mut faults = Faults::default();
     for column in columns {
-        if let Err(error) = projection.add(&column.parts) {
+        if let Err(error) = projection.add(&column.parts, &mut Budget::unlimited()) {
             let fault = column.fault(&all.schema, error, faults.is_empty()).with(Detail::Option("columns"));
             faults.add(named(fault, &all.name));
         }
     }
     faults.into_result()?;
-    let schema = Arc::new(projection.schema().map_err(|error| named(error, &all.name))?);
-    let conform = Arc::new(Conform::new(&all.schema, &schema, &[])?);
+    let schema = Arc::new(projection.plan().at_once().map_err(|error| named(error, &all.name))?);
+    let conform = Arc::new(Conform::plan(Arc::clone(&all.schema), Arc::clone(&schema), &[]).at_once()?);
     let mut table = Table::new(all.name.clone(), schema);
     (table.rows, table.row_groups) = (all.rows, all.row_groups);
     table.key_values = all.key_values.iter().filter(|it| holds_for_any_columns(it)).cloned().collect();
@@ -78,7 +78,7 @@ impl Source for Projected {
 
     fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
         let plan = (Arc::clone(&self.conform), Vec::new());
-        Conformed::open(plan, &self.source.table().schema, options, |leaves, options| {
+        Conformed::open(plan, options, |leaves, options| {
             let (batches, leaves) = (open_piece(self.source.as_ref(), piece, options)?, leaves.to_vec());
             Ok(Box::new(Picked { batches, leaves }))
         })
@@ -105,27 +105,26 @@ impl Batches for Picked {
 pub(crate) struct Conformed {
     batches: Box<dyn Batches>,
     conformer: Conformer,
-    from: Arc<Schema>,
 }
 
 impl Conformed {
     /// `open` opens batches, of at most so many rows where that is said.
     pub(crate) fn open(
         (conform, constants): (Arc<Conform>, Vec<Option<Values>>),
-        from: &Arc<Schema>,
         options: &PieceOptions,
         open: impl FnOnce(&[usize], &PieceOptions) -> Result<Box<dyn Batches>>,
     ) -> Result<Box<dyn Batches>> {
+        let reads: Vec<usize> = conform.reads().iter().copied().collect();
         if conform.is_identity() && constants.is_empty() {
-            return open(conform.reads(), options);
+            return open(&reads, options);
         }
         let keeps = options.keep_dictionaries;
         let conformer = Conformer::new(Arc::clone(&conform), constants, Layout::Spaced, keeps)?;
         let wanted = options.batch_rows.unwrap_or(BATCH_ROWS);
         let rows = conformer.batch_rows(wanted)?;
         let options = PieceOptions { batch_rows: Some(rows), ..options.clone() };
-        let batches = open(conform.reads(), &options)?;
-        Ok(Box::new(Conformed { batches, conformer, from: Arc::clone(from) }))
+        let batches = open(&reads, &options)?;
+        Ok(Box::new(Conformed { batches, conformer }))
     }
 }
 
@@ -133,7 +132,7 @@ impl Batches for Conformed {
     fn next(&mut self) -> Result<Option<Batch>> {
         let Some(batch) = self.batches.next()? else { return Ok(None) };
         self.conformer.feed(batch)?;
-        match self.conformer.step(&self.from, &mut Budget::unlimited())? {
+        match self.conformer.step(&mut Budget::unlimited())? {
             Some(batch) => Ok(Some(batch)),
             None => Err(Error::internal("a budget without an end is spent")),
         }

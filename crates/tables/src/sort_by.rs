@@ -1,5 +1,7 @@
 //! Orders as people write them: `day, fare desc nulls first`.
 
+use std::sync::Arc;
+
 use marquetry_base::{Error, Faults, Result};
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::schema::Schema;
@@ -74,7 +76,7 @@ impl SortBy {
     /// # Errors
     ///
     /// `Misuse` for columns that are missing or nested, and for those that are named twice; all of them at once.
-    pub fn resolve(by: &[SortBy], schema: &Schema) -> Result<Vec<SortingColumn>> {
+    pub fn resolve(by: &[SortBy], schema: &Arc<Schema>) -> Result<Vec<SortingColumn>> {
         let mut resolved: Vec<SortingColumn> = Vec::with_capacity(by.len());
         let mut faults = Faults::default();
         for SortBy { column, descending, nulls_first } in by {

@@ -9,7 +9,6 @@ use marquetry_io::memory::Memory;
 use marquetry_io::{ByteSources, drive};
 use marquetry_parquet::batch::{Array, ArrayKind, Assembler, ColumnBatch, Layout, Values};
 use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
-use marquetry_parquet::schema::Shape;
 
 use crate::protocol::{Count, Product, sum};
 
@@ -45,14 +44,10 @@ fn try_read(file: &Bytes, product: Product, check: bool) -> Result<Count, Error>
     };
     // Flat columns are Arrow arrays as they come; nested ones are assembled.
     let schema = &metadata.schema;
-    let shapes: Vec<Shape> = schema
-        .children(0)
-        .filter_map(|node| schema.shape(node, |_| true).transpose())
-        .collect::<Result<_, _>>()?;
-    let is_nested = |shape: &&Shape| shape.leaves.clone().any(|leaf| !schema.leaves()[leaf].is_flat());
-    let nested = shapes.iter().filter(is_nested);
+    let is_nested = |node: &usize| schema.leaves_of(*node).any(|leaf| !schema.leaves()[leaf].is_flat());
+    let nested = schema.children(0).filter(is_nested);
     let mut assemblers: Vec<Assembler> =
-        nested.map(|shape| Assembler::new(schema, shape, &Limits::DEFAULT)).collect::<Result<_, _>>()?;
+        nested.map(|node| Assembler::new(Arc::clone(schema), node, None, &Limits::DEFAULT)).collect();
     let mut reader =
         BatchReader::new(FILE, Arc::clone(&metadata), Arc::new(StandardCodecs::default()), options)?;
     let mut count = Count::default();

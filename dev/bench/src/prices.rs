@@ -8,6 +8,7 @@
 //! A price that no case names is noticed by a test of `dev/xtask`.
 
 mod files;
+mod plans;
 mod release;
 mod text;
 mod values;
@@ -24,10 +25,11 @@ use marquetry_parquet::read::{
     BatchReader, Conform, ConformReader, FooterReader, PageIndexReader, ReadOptions,
 };
 use marquetry_parquet::record::{Program, RecordSink, ShredOptions, Shredder, Value};
-use marquetry_parquet::schema::Schema;
+use marquetry_parquet::schema::{Plan, Schema};
 
 use crate::stall::{Call, Calls};
 
+pub use plans::Planned;
 pub use text::Text;
 
 const FILE: Object = Object(0);
@@ -78,6 +80,8 @@ pub enum Work {
     Conform(Bytes),
     /// Releasing what was read in pieces of at most 64 KiB: the page index, the batches, the metadata.
     Release,
+    /// What is made of the schema alone.
+    Plan(Planned),
     /// The file is text.
     Text(Text),
 }
@@ -103,7 +107,7 @@ impl Case {
 
 /// All cases. `thousands` is the size of each: so many thousands of values.
 pub fn cases(thousands: usize) -> Vec<Case> {
-    let cases = [values::cases, files::cases, release::cases, text::cases];
+    let cases = [values::cases, files::cases, plans::cases, release::cases, text::cases];
     cases.iter().flat_map(|cases| cases(thousands)).collect()
 }
 
@@ -132,6 +136,10 @@ pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
     };
     match &case.work {
         Work::Footer | Work::Text(_) => {}
+        Work::Plan(planned) => {
+            timer.is_on = true;
+            plans::make(*planned, &metadata.schema, &mut timer)?;
+        }
         Work::Index { piece_bytes } => {
             timer.is_on = true;
             let mut reader = PageIndexReader::new(FILE, metadata, &options)?;
@@ -154,7 +162,7 @@ pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
             while timer.next(&mut reader, &case.file, u64::MAX)?.is_some() {}
         }
         Work::Arrays => {
-            let mut assemblers = assemblers(&metadata.schema)?;
+            let mut assemblers = assemblers(&metadata.schema);
             let mut reader = batches(metadata, options)?;
             while let Some(batch) = timer.next(&mut reader, &case.file, u64::MAX)? {
                 timer.is_on = true;
@@ -166,8 +174,7 @@ pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
             }
         }
         Work::Records => {
-            let leaves: Vec<usize> = (0..metadata.schema.leaves().len()).collect();
-            let program = Program::new(&metadata.schema, &leaves)?;
+            let program = Program::plan(Arc::clone(&metadata.schema), None).at_once()?;
             let mut reader = batches(metadata, options)?;
             let mut sink = Nothing;
             while let Some(batch) = timer.next(&mut reader, &case.file, u64::MAX)? {
@@ -178,9 +185,8 @@ pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
             }
         }
         Work::Shredded => {
-            let leaves: Vec<usize> = (0..metadata.schema.leaves().len()).collect();
             let shred = ShredOptions { batch_rows: usize::MAX, ..ShredOptions::default() };
-            let mut shredder = Shredder::new(Arc::new(metadata.schema.clone()), &leaves, shred)?;
+            let mut shredder = Shredder::plan(Arc::clone(&metadata.schema), None, shred).at_once()?;
             let program = Arc::clone(shredder.program());
             let mut reader = batches(metadata, options)?;
             while let Some(batch) = timer.next(&mut reader, &case.file, u64::MAX)? {
@@ -202,7 +208,9 @@ pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
         Work::Conform(other) => {
             let mut footer = FooterReader::new(FILE, Limits::TRUSTED);
             let table = whole(&mut footer, &mut timer, other)?;
-            let conform = Arc::new(Conform::new(&metadata.schema, &table.schema, &[])?);
+            let conform =
+                Conform::plan(Arc::clone(&metadata.schema), Arc::clone(&table.schema), &[]).at_once()?;
+            let conform = Arc::new(conform);
             timer.is_on = true;
             let codecs = Arc::new(StandardCodecs::default());
             let mut reader = ConformReader::new(FILE, metadata, codecs, options, conform, Vec::new())?;
@@ -242,9 +250,9 @@ fn batches(metadata: Arc<FileMetaData>, options: ReadOptions) -> Result<BatchRea
     BatchReader::new(FILE, metadata, Arc::new(StandardCodecs::default()), options)
 }
 
-fn assemblers(schema: &Schema) -> Result<Vec<Assembler>> {
-    let shapes = schema.children(0).filter_map(|node| schema.shape(node, |_| true).transpose());
-    shapes.map(|shape| Assembler::new(schema, &shape?, &Limits::TRUSTED)).collect()
+fn assemblers(schema: &Arc<Schema>) -> Vec<Assembler> {
+    let assembler = |node| Assembler::new(Arc::clone(schema), node, None, &Limits::TRUSTED);
+    schema.children(0).map(assembler).collect()
 }
 
 struct Timer<'calls> {

@@ -12,7 +12,7 @@ use marquetry_parquet::batch::{Array, ArrayKind, Assembler, Batch, ColumnBatch, 
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::record::{Program, RecordSink, Value};
-use marquetry_parquet::schema::{NodeKind, Schema};
+use marquetry_parquet::schema::{NodeKind, Plan, Schema};
 
 use crate::canonical::{self, FILE, Form};
 use crate::hostile::{self, Manner};
@@ -47,9 +47,8 @@ pub fn field_sums(
     options: ReadOptions,
     manner: Manner,
 ) -> Result<Vec<FieldSum>> {
-    let all = || (0..metadata.schema.leaves().len()).collect();
-    let leaves: Vec<usize> = options.leaves.clone().unwrap_or_else(all);
-    let program = Program::new(&metadata.schema, &leaves)?;
+    let leaves = options.leaves.clone().map(Arc::from);
+    let program = Program::plan(Arc::clone(&metadata.schema), leaves).at_once()?;
     let mut sink = Summing::new(&metadata.schema, &program);
     let codecs = Arc::new(StandardCodecs::default());
     let mut reader = BatchReader::new(FILE, Arc::clone(metadata), codecs, options.clone())?;
@@ -81,8 +80,7 @@ pub fn array_sums(
     options: ReadOptions,
     manner: Manner,
 ) -> Result<Vec<FieldSum>> {
-    let is_wanted = |leaf| options.leaves.as_ref().is_none_or(|leaves| leaves.contains(&leaf));
-    let mut sums = ArraySums::new(&metadata.schema, is_wanted)?;
+    let mut sums = ArraySums::new(&metadata.schema, options.leaves.clone());
     let codecs = Arc::new(StandardCodecs::default());
     let mut reader = BatchReader::new(FILE, Arc::clone(metadata), codecs, options.clone())?;
     hostile::run(&mut reader, FILE, bytes, manner, |batch| {
@@ -100,21 +98,22 @@ pub struct ArraySums<'a> {
 }
 
 impl<'a> ArraySums<'a> {
-    /// Of no batch yet, of those leaves of a schema that are wanted.
-    ///
-    /// # Errors
-    ///
-    /// As [`Schema::shape`].
-    pub fn new(schema: &'a Schema, is_wanted: impl Fn(usize) -> bool) -> Result<ArraySums<'a>> {
-        let mut fields = Vec::new();
-        for node in schema.children(0) {
-            let shape = schema.shape(node, &is_wanted)?.filter(|shape| shape.first_leaf().is_some());
-            if let Some(shape) = shape {
-                let assembler = Assembler::new(schema, &shape, &Limits::DEFAULT)?;
-                fields.push((assembler, Root::new(schema, node)));
-            }
+    /// Of no batch yet, of those leaves of a schema that are wanted, if not all.
+    pub fn new(schema: &'a Arc<Schema>, mut leaves: Option<Vec<usize>>) -> ArraySums<'a> {
+        if let Some(leaves) = &mut leaves {
+            leaves.sort_unstable();
         }
-        Ok(ArraySums { schema, fields })
+        let leaves: Option<Arc<[usize]>> = leaves.map(Arc::from);
+        let has_leaves = |node: &usize| {
+            let shape = schema.shape(*node);
+            let shape = leaves.as_ref().map_or(Some(shape), |leaves| shape.only(leaves));
+            shape.is_some_and(|shape| shape.first_leaf().is_some())
+        };
+        let field = |node| {
+            let assembler = Assembler::new(Arc::clone(schema), node, leaves.clone(), &Limits::DEFAULT);
+            (assembler, Root::new(schema, node))
+        };
+        ArraySums { schema, fields: schema.children(0).filter(has_leaves).map(field).collect() }
     }
 
     /// Adds a batch.
@@ -264,8 +263,8 @@ fn write_value(bytes: &[u8], out: &mut Vec<u8>) {
 ///
 /// When a step costs more than it may, or an error does not stay.
 pub fn tell<S: RecordSink>(program: &Program, batch: &Batch, sink: &mut S, budget: u64) -> Result<()> {
-    // A slice of instructions, the last of which may look at all columns.
-    let units_max = budget.saturating_add(2000 + batch.columns.len() as u64);
+    // A slice of instructions, the last of which may look at many columns.
+    let units_max = budget.saturating_add(20_000);
     let mut records = program.records(batch)?;
     loop {
         let mut budget = Budget::new(budget);
@@ -387,8 +386,7 @@ impl<'a> Summing<'a> {
                 NodeKind::Group { .. } => None,
             })
             .collect();
-        let fields =
-            program.roots().iter().map(|&root| Root::new(schema, program.fields()[root].node)).collect();
+        let fields = program.roots().map(|root| Root::new(schema, program.fields()[root].node)).collect();
         Summing { program, forms, fields, open: Vec::new(), row: Vec::new() }
     }
 
@@ -405,17 +403,17 @@ impl<'a> Summing<'a> {
     /// Checks that an event about `field` may come now.
     fn begin(&mut self, field: usize) {
         let Some((open, events)) = self.open.last_mut() else { panic!("an event outside of a record") };
-        let children = |field: usize| &self.program.fields()[field].children;
+        let children = |field: usize| self.program.children(field);
         let expected = match *open {
-            Open::Record => self.program.roots().get(*events),
-            Open::Struct(parent) => children(parent).get(*events),
+            Open::Record => self.program.roots().nth(*events),
+            Open::Struct(parent) => children(parent).nth(*events),
             Open::List(parent) => {
-                assert_eq!(children(parent).len(), 1);
-                children(parent).first()
+                assert_eq!(children(parent).count(), 1);
+                children(parent).next()
             }
-            Open::Map(parent) => children(parent).get(*events % children(parent).len()),
+            Open::Map(parent) => children(parent).nth(*events % children(parent).count()),
         };
-        assert_eq!(expected, Some(&field), "an event about another field than is due in {open:?}");
+        assert_eq!(expected, Some(field), "an event about another field than is due in {open:?}");
         *events += 1;
     }
 
@@ -438,8 +436,8 @@ impl<'a> Summing<'a> {
         let (found, events) = self.open.pop().expect("an end without a start");
         assert_eq!(found, open, "the end of something else");
         match found {
-            Open::Struct(field) => assert_eq!(events, self.program.fields()[field].children.len()),
-            Open::Map(field) => assert_eq!(events % self.program.fields()[field].children.len(), 0),
+            Open::Struct(field) => assert_eq!(events, self.program.children(field).count()),
+            Open::Map(field) => assert_eq!(events % self.program.children(field).count(), 0),
             Open::Record | Open::List(_) => {}
         }
         self.row.push(byte);
@@ -456,7 +454,7 @@ impl RecordSink for Summing<'_> {
     }
 
     fn end_record(&mut self) -> Result<()> {
-        assert_eq!(self.open.pop(), Some((Open::Record, self.program.roots().len())));
+        assert_eq!(self.open.pop(), Some((Open::Record, self.program.roots().count())));
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use marquetry_conformance::records::{FieldSum, array_sums, check_batch, read_all
 use marquetry_parquet::batch::Array;
 use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::record::Program;
-use marquetry_parquet::schema::Union;
+use marquetry_parquet::schema::{Plan, Union};
 
 /// Reads all batches, and nothing of records.
 fn columns(bytes: &Bytes) -> Result<u64> {
@@ -48,12 +48,12 @@ fn records(bytes: &Bytes) -> Result<Vec<FieldSum>> {
 /// Assembles all batches' arrays, and does not look at them; says their slots.
 fn arrays(bytes: &Bytes) -> usize {
     let metadata = canonical::metadata(bytes, Manner::KIND).unwrap();
-    let shape = metadata.schema.shape(1, |_| true).unwrap().unwrap();
+    let schema = Arc::clone(&metadata.schema);
     let codecs = Arc::new(marquetry_codecs::StandardCodecs::default());
     let mut reader = BatchReader::new(FILE, metadata, codecs, ReadOptions::default()).unwrap();
     let mut slots = 0;
     hostile::run(&mut reader, FILE, bytes, Manner::KIND, |batch| {
-        slots += Array::assemble(&shape, batch.rows, &|leaf| batch.columns.get(leaf))?.length;
+        slots += Array::assemble(schema.shape(1), batch.rows, &|leaf| batch.columns.get(leaf))?.length;
         Ok(())
     })
     .unwrap();
@@ -393,7 +393,7 @@ fn more_levels_than_a_byte_counts() {
         let mut reader = BatchReader::new(FILE, Arc::clone(&metadata), codecs, ReadOptions::default())?;
         // The columns are built by its steps.
         let columns = hostile::run(&mut reader, FILE, bytes, Manner::KIND, |_| Ok(()));
-        let program = Program::new(&metadata.schema, &[0]);
+        let program = Program::plan(Arc::clone(&metadata.schema), Some([0].into())).at_once();
         Ok((columns.err(), program.err()))
     };
     let small = std::thread::Builder::new().stack_size(128 << 10).spawn(move || {
@@ -422,10 +422,10 @@ fn more_levels_than_a_byte_counts() {
             assert_eq!(arrays(&bytes), 1);
             // And as one of many files, whose lists are all spelt in three levels.
             let mut union = Union::new();
-            union.add(&canonical::metadata(&bytes, Manner::KIND).unwrap().schema);
-            let unified = union.finish();
-            assert_eq!(unified.differences, []);
-            assert_eq!(Program::new(&unified.schema, &[0]).err(), None);
+            union.add(Arc::clone(&canonical::metadata(&bytes, Manner::KIND).unwrap().schema));
+            let unified = union.plan().at_once().unwrap();
+            assert!(unified.differences.is_empty());
+            assert_eq!(Program::plan(unified.schema, None).at_once().err(), None);
         }
         for repetition in [1, 2] {
             let (_, records) = read(&deep(65, repetition), Limits::TRUSTED).unwrap();

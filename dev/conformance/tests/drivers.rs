@@ -141,8 +141,7 @@ fn table() -> (Arc<FileMetaData>, Vec<Batch>) {
 /// A writer that moves most of its pages out of memory.
 fn writer(metadata: &FileMetaData) -> FileWriter {
     let options = WriteOptions { spill: Some(SPILL), held_bytes_max: 2_000, ..WriteOptions::default() };
-    FileWriter::new(FILE, Arc::new(metadata.schema.clone()), Arc::new(StandardCodecs::default()), options)
-        .unwrap()
+    FileWriter::new(FILE, Arc::clone(&metadata.schema), Arc::new(StandardCodecs::default()), options).unwrap()
 }
 
 /// What the writer is fed when it asks for more.

@@ -175,7 +175,7 @@ fn write(
 
 fn read(file: &Bytes) -> (Arc<Schema>, Vec<Batch>) {
     let metadata = canonical::metadata(file, Manner::KIND).unwrap();
-    let schema = Arc::new(metadata.schema.clone());
+    let schema = Arc::clone(&metadata.schema);
     let options = ReadOptions { limits: Limits::TRUSTED, ..ReadOptions::default() };
     let mut reader = BatchReader::new(FILE, metadata, Arc::new(StandardCodecs::default()), options).unwrap();
     let mut batches = Vec::new();

@@ -159,11 +159,9 @@ fn read(bytes: &Bytes, options: ReadOptions, manner: Manner, mut take: impl FnMu
     let schema = &metadata.schema;
     let mut assemblers = Vec::new();
     for node in schema.children(0) {
-        // Some shapes cannot be told: then there is no array.
-        if let Ok(Some(shape)) = schema.shape(node, |_| true)
-            && shape.leaves.clone().any(|leaf| !schema.leaves()[leaf].is_flat())
-        {
-            assemblers.push(Assembler::new(schema, &shape, &Limits::DEFAULT)?);
+        // Some shapes cannot be told: then there is no array, but an error.
+        if schema.leaves_of(node).any(|leaf| !schema.leaves()[leaf].is_flat()) {
+            assemblers.push(Assembler::new(Arc::clone(schema), node, None, &Limits::DEFAULT));
         }
     }
     canonical::read(&mut Watched(reader), bytes, manner, |batch| {
@@ -221,7 +219,7 @@ fn nothing_large_is_allocated() {
 fn write(bytes: &Bytes, options: WriteOptions) -> Result<()> {
     let mut batches = Vec::new();
     read(bytes, ReadOptions::default(), Manner::KIND, |batch| batches.push(batch))?;
-    let schema = Arc::new(canonical::metadata(bytes, Manner::KIND)?.schema.clone());
+    let schema = canonical::metadata(bytes, Manner::KIND)?.schema.clone();
     // What reading allocated is not looked at here.
     LARGE.take();
     let mut writer = watched(|| FileWriter::new(FILE, schema, Arc::new(StandardCodecs::default()), options))?;

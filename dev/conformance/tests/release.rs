@@ -299,7 +299,8 @@ fn machines_that_are_abandoned() {
         let metadata = canonical::metadata(&strings, Manner::KIND).unwrap();
         let columns = [Column::optional("v", BYTE_ARRAY), Column::optional("w", INT64)];
         let other = canonical::metadata(&Table::new(columns).write(), Manner::KIND).unwrap();
-        let conform = Arc::new(Conform::new(&metadata.schema, &other.schema, &[]).unwrap());
+        let plan = Conform::plan(Arc::clone(&metadata.schema), Arc::clone(&other.schema), &[]);
+        let conform = Arc::new(plan.at_once().unwrap());
         let codecs = Arc::new(StandardCodecs::default());
         ConformReader::new(FILE, metadata, codecs, ReadOptions::default(), conform, Vec::new()).unwrap()
     });

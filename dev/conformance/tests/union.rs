@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use marquetry_base::Bytes;
 use marquetry_conformance::conformed::{Part, conformed_sums};
@@ -10,7 +11,7 @@ use marquetry_conformance::records::{FieldSum, field_sums};
 use marquetry_conformance::{canonical, files};
 use marquetry_parquet::batch::Layout;
 use marquetry_parquet::read::ReadOptions;
-use marquetry_parquet::schema::{DifferenceKind, PhysicalType, Schema, Unified, Union};
+use marquetry_parquet::schema::{DifferenceKind, PhysicalType, Plan, Schema, Unified, Union};
 
 fn part(path: &Path) -> Part {
     let bytes = Bytes::from(std::fs::read(path).unwrap());
@@ -21,9 +22,9 @@ fn part(path: &Path) -> Part {
 fn union<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Unified {
     let mut union = Union::new();
     for (_, metadata) in parts {
-        union.add(&metadata.schema);
+        union.add(Arc::clone(&metadata.schema));
     }
-    union.finish()
+    union.plan().at_once().unwrap()
 }
 
 /// What the parts should be: the sums of the whole table, and which of its fields have other types in the union, for decimals have
@@ -66,9 +67,9 @@ fn random_cases(python: &Path, name: &str, first: u64, count: u64) {
         let expected = expected(&whole, &unified.schema);
         // The union with the whole, whose decimals have one carrier.
         let mut wider = Union::new();
-        wider.add(&unified.schema);
-        wider.add(&whole.1.schema);
-        let wider = wider.finish().schema;
+        wider.add(Arc::clone(&unified.schema));
+        wider.add(Arc::clone(&whole.1.schema));
+        let wider = wider.plan().at_once().unwrap().schema;
         let expected_wider = conformed_sums(&[whole], &wider, &ReadOptions::default(), Manner::KIND).unwrap();
         for (batch_rows, layout, keep_dictionaries, manner) in [
             (8192, Layout::Spaced, false, Manner::KIND),

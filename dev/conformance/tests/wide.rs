@@ -53,7 +53,7 @@ impl Size {
     fn schema(self) -> Arc<Schema> {
         let columns = (0..self.columns).map(|column| Column::required(&format!("feature_{column}"), DOUBLE));
         let file = Table::new(columns).write();
-        Arc::new(canonical::metadata(&file, Manner::KIND).unwrap().schema.clone())
+        canonical::metadata(&file, Manner::KIND).unwrap().schema.clone()
     }
 
     /// Writes the table, as `feed` hands it over.

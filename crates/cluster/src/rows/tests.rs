@@ -11,7 +11,7 @@ fn mapping(key: &str) -> Mapping {
     let fields = ["a", "B", "c"].map(|name| FieldDef::new(name, blob.clone()));
     let options = MappingOptions { key: Some(KeySpec::parse(key).unwrap()), ..MappingOptions::default() };
     let table = TableName::parse("k.t").unwrap();
-    Mapping::new(&Schema::of_fields(&fields).unwrap(), table, &options).unwrap()
+    Mapping::new(&Schema::of_fields(&fields).unwrap().into(), table, &options).unwrap()
 }
 
 type Row<'a> = [Option<&'a [u8]>; 3];

@@ -47,7 +47,7 @@ impl FileSource {
     pub(crate) fn open(name: &'static str) -> Arc<FileSource> {
         let sources = ByteSources::new().with(Object(0), file(name));
         let metadata = drive(&mut FooterReader::new(Object(0), Limits::DEFAULT), &sources).unwrap().unwrap();
-        let table = Table::new(name, Arc::new(metadata.schema.clone()));
+        let table = Table::new(name, Arc::clone(&metadata.schema));
         Arc::new(FileSource { table, pieces: [Piece::of(name)], metadata, name })
     }
 

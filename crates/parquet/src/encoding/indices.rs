@@ -2,11 +2,11 @@
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Error, Result};
+use marquetry_base::{Budget, Error, RELEASE_PRICE, Result};
 
 use super::hybrid::encode::HybridEncoder;
 use super::output::Body;
-use crate::growing::{COPY_PRICE, RELEASE_PRICE};
+use crate::growing::COPY_PRICE;
 
 /// Indices per piece: 128 KiB.
 const PIECE: usize = 32 << 10;

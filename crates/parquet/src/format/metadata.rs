@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -15,8 +16,8 @@ use crate::schema::Schema;
 pub struct FileMetaData {
     /// The format's version, 1 or 2. It says nothing about which features the file uses.
     pub version: i32,
-    /// The tree of types.
-    pub schema: Schema,
+    /// The tree of types, shared with what is planned of it.
+    pub schema: Arc<Schema>,
     /// Rows in the file.
     pub rows: u64,
     /// The row groups, in order.

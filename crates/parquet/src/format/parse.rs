@@ -530,7 +530,7 @@ impl FooterParser {
         };
         Ok(Some(FileMetaData {
             version: self.version.unwrap_or(1),
-            schema,
+            schema: Arc::new(schema),
             // The sum over the row groups: one writer is known to store a wrong total.
             rows: next_row,
             row_groups,

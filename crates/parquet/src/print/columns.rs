@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -19,7 +20,7 @@ use crate::schema::{Meaning, NodeKind, Schema};
 /// Prints the columns of a schema, batch after batch: the root's children, with everything below them.
 #[derive(Debug)]
 pub struct Columns {
-    pub(super) schema: Schema,
+    pub(super) schema: Arc<Schema>,
     fields: Vec<Field>,
     /// The text before each value in JSON: `{"name":`.
     keys: Vec<Piece>,
@@ -43,9 +44,9 @@ impl Columns {
     ///
     /// # Errors
     ///
-    /// Those of [`Schema::shape`]; `Unsupported` for what JSON has no form for: two fields with one name in a group,
+    /// Those of [`Shape::kind`](crate::schema::Shape::kind); `Unsupported` for what JSON has no form for: two fields with one name in a group,
     /// and empty groups.
-    pub fn new(schema: &Schema, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Columns> {
+    pub fn new(schema: &Arc<Schema>, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Columns> {
         let count = schema.children(0).count();
         let field = |node: usize| match schema.nodes()[node].kind {
             NodeKind::Leaf { leaf } if schema.leaves()[leaf].is_flat() => {
@@ -55,15 +56,15 @@ impl Columns {
             }
             _ => {
                 let shape = nested::shape(schema, node)?;
-                let assembler = Assembler::new(schema, &shape, limits)?;
-                Ok(Field::Nested(shape.leaves, Box::new(assembler)))
+                let assembler = Assembler::new(Arc::clone(schema), node, None, limits);
+                Ok(Field::Nested(shape.leaves(), Box::new(assembler)))
             }
         };
         let key = |(at, node): (usize, usize)| piece::field(at, &schema.nodes()[node].name);
         Ok(Columns {
             fields: schema.children(0).map(field).collect::<Result<_>>()?,
             keys: schema.children(0).enumerate().map(key).collect(),
-            schema: schema.clone(),
+            schema: Arc::clone(schema),
             invalid_utf8,
         })
     }

@@ -1,5 +1,6 @@
 //! Batches as lines of text.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 use core::marker::PhantomData;
@@ -43,7 +44,7 @@ impl JsonLines {
     /// # Errors
     ///
     /// As [`Columns::new`].
-    pub fn new(schema: &Schema, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<JsonLines> {
+    pub fn new(schema: &Arc<Schema>, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<JsonLines> {
         Ok(JsonLines(Lines::new(schema, invalid_utf8, limits)?))
     }
 
@@ -73,7 +74,7 @@ impl Csv {
     /// # Errors
     ///
     /// As [`Columns::new`].
-    pub fn new(schema: &Schema, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Csv> {
+    pub fn new(schema: &Arc<Schema>, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Csv> {
         Ok(Csv(Lines::new(schema, invalid_utf8, limits)?))
     }
 
@@ -114,7 +115,7 @@ impl Tsv {
     /// # Errors
     ///
     /// As [`Columns::new`]; `Conversion` for names of columns with tabs or line ends.
-    pub fn new(schema: &Schema, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Tsv> {
+    pub fn new(schema: &Arc<Schema>, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Tsv> {
         for node in schema.children(0) {
             let name = &schema.nodes()[node].name;
             if name.contains(['\t', '\n', '\r']) {
@@ -245,7 +246,7 @@ struct Fed {
 }
 
 impl<F: Format> Lines<F> {
-    fn new(schema: &Schema, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Lines<F>> {
+    fn new(schema: &Arc<Schema>, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Lines<F>> {
         let columns = Columns::new(schema, invalid_utf8, limits)?;
         Ok(Lines { columns, fed: None, together: Vec::new(), failed: Failed::default(), format: PhantomData })
     }

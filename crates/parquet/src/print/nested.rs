@@ -36,20 +36,21 @@ impl From<Error> for Unprintable {
 ///
 /// # Errors
 ///
-/// Those of [`Schema::shape`]; `Unsupported` for what JSON has no form for: two fields with one name, and empty groups,
+/// Those of [`Shape::kind`]; `Unsupported` for what JSON has no form for: two fields with one name, and empty groups,
 /// which have no column.
-pub fn shape(schema: &Schema, node: usize) -> Result<Shape, Error> {
-    let shape = schema.shape(node, |_| true)?.ok_or_else(|| Error::internal("no shape of all leaves"))?;
-    check(schema, &shape)?;
+pub fn shape(schema: &Schema, node: usize) -> Result<Shape<'_>, Error> {
+    let shape = schema.shape(node);
+    check(shape)?;
     Ok(shape)
 }
 
 /// It recurses as deep as schemas with shapes are.
-fn check(schema: &Schema, shape: &Shape) -> Result<(), Error> {
+fn check(shape: Shape<'_>) -> Result<(), Error> {
+    let schema = shape.schema();
     let wrong = |message: String| {
         Error::unsupported(message).at(|place| place.column = Some(schema.path(shape.node)))
     };
-    match &shape.kind {
+    match shape.kind()? {
         ShapeKind::Leaf => Ok(()),
         ShapeKind::Struct(fields) if fields.is_empty() => Err(wrong("a group without fields".to_string())),
         ShapeKind::Struct(fields) => {
@@ -59,14 +60,14 @@ fn check(schema: &Schema, shape: &Shape) -> Result<(), Error> {
                 if !seen.insert(name) {
                     return Err(wrong(format!("a group with two fields of the name {name:?}")));
                 }
-                check(schema, field)?;
+                check(field)?;
             }
             Ok(())
         }
-        ShapeKind::List(_, element) => check(schema, element),
+        ShapeKind::List(_, element) => check(element),
         ShapeKind::Map(_, key, value) => {
-            check(schema, key)?;
-            value.as_ref().map_or(Ok(()), |value| check(schema, value))
+            check(key)?;
+            value.map_or(Ok(()), check)
         }
     }
 }

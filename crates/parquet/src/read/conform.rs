@@ -10,11 +10,15 @@ mod reader;
 mod variant;
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::schema::{PhysicalType, Shape, Widening};
+use marquetry_base::Segmented;
 
+use crate::schema::{PhysicalType, Schema, Widening};
+
+pub use plan::ConformPlan;
 pub use reader::{ConformReader, Conformer};
 
 /// How the leaves of one schema are read as those of another.
@@ -27,16 +31,19 @@ pub use reader::{ConformReader, Conformer};
 /// ```
 /// # fn main() -> Result<(), marquetry_base::Error> {
 /// use marquetry_parquet::read::Conform;
-/// use marquetry_parquet::schema::{Schema, Union};
+/// use std::sync::Arc;
+///
+/// use marquetry_parquet::schema::{Plan, Schema, Union};
 ///
 /// /// The schema of all, and how each is read as it.
-/// fn plans(schemas: &[Schema]) -> marquetry_base::Result<(Schema, Vec<Conform>)> {
+/// fn plans(schemas: &[Arc<Schema>]) -> marquetry_base::Result<(Arc<Schema>, Vec<Conform>)> {
 ///     let mut union = Union::new();
 ///     for schema in schemas {
-///         union.add(schema);
+///         union.add(Arc::clone(schema));
 ///     }
-///     let unified = union.finish().schema;
-///     let plans = schemas.iter().map(|schema| Conform::new(schema, &unified, &[])).collect::<Result<_, _>>()?;
+///     let unified = union.plan().at_once()?.schema;
+///     let plan = |schema| Conform::plan(Arc::clone(schema), Arc::clone(&unified), &[]).at_once();
+///     let plans = schemas.iter().map(plan).collect::<Result<_, _>>()?;
 ///     Ok((unified, plans))
 /// }
 /// # plans(&[])?;
@@ -45,18 +52,26 @@ pub use reader::{ConformReader, Conformer};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Conform {
-    leaves: Vec<LeafPlan>,
+    from: Arc<Schema>,
+    to: Arc<Schema>,
+    leaves: Segmented<LeafPlan>,
     /// The leaves that are read.
-    reads: Vec<usize>,
-    structures: Vec<Structure>,
+    reads: Segmented<usize>,
+    /// What becomes of definition levels: a level of the other schema for each of the file's.
+    maps: Segmented<Box<[u8]>>,
+    structures: Segmented<Structure>,
     variants: Vec<Variant>,
     /// The types of the constants.
     constants: Vec<PhysicalType>,
     is_identity: bool,
+    /// The most rows of a batch, so that no converted array has 1 MiB or more; and the bytes of the longest null that
+    /// takes room.
+    rows_max: usize,
+    null_bytes_max: usize,
 }
 
 /// Where a leaf of the other schema comes from.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct LeafPlan {
     physical_type: PhysicalType,
     is_flat: bool,
@@ -64,25 +79,17 @@ struct LeafPlan {
     source: LeafSource,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum LeafSource {
     /// From the leaf that is read at this place.
-    Read { read: usize, widening: Widening, levels: LevelPlan },
+    /// Its levels are mapped, if they do not stay.
+    Read { read: usize, widening: Widening, map: Option<usize> },
     /// From nowhere: null in each row, or in each slot of a structure.
     Null(Option<usize>),
     /// A value that is the same in each row.
     Constant(usize),
     /// From a variant that is shredded.
-    Variant { variant: usize, part: VariantPart, levels: LevelPlan },
-}
-
-/// What becomes of definition levels. A table has a level of the other schema for each of the file's.
-#[derive(Debug, Clone)]
-enum LevelPlan {
-    Keep,
-    Map(Box<[u8]>),
-    /// From the validity of a flat leaf.
-    OfFlat(Box<[u8]>),
+    Variant { variant: usize, part: VariantPart, map: Option<usize> },
 }
 
 /// The slots of a group or an element, some of whose fields the file lacks: they are as a leaf tells that the file has there.
@@ -99,13 +106,13 @@ struct Structure {
 /// A variant that is put together.
 #[derive(Debug, Clone)]
 struct Variant {
-    /// The column that it is or stands in, of which there are only its leaves.
-    shape: Shape,
+    /// The node of the column that it is or stands in.
+    column: usize,
     /// The variant's node in the file's schema.
     node: usize,
     leaves: Range<usize>,
     /// Where each of its leaves is read.
-    reads: Vec<usize>,
+    reads: Segmented<usize>,
     /// Where its metadata is read, which has a value wherever there is a variant.
     metadata: usize,
 }
@@ -118,7 +125,7 @@ enum VariantPart {
 
 impl Conform {
     /// The leaves of the file that are read, in this order.
-    pub fn reads(&self) -> &[usize] {
+    pub fn reads(&self) -> &Segmented<usize> {
         &self.reads
     }
 

@@ -103,7 +103,7 @@ mod windowed;
 mod work;
 
 pub use bloom::BloomProbe;
-pub use conform::{Conform, ConformReader, Conformer};
+pub use conform::{Conform, ConformPlan, ConformReader, Conformer};
 pub use footer::FooterReader;
 pub use index::{ChunkIndex, PageIndexReader};
 pub use options::{LargePages, ReadOptions};

@@ -11,10 +11,10 @@ use marquetry_base::{
     Result, Segmented, Step, check_supply, release_all,
 };
 
-use super::ReadOptions;
 use super::column::ColumnReader;
 use super::decompressors::Decompressors;
 use super::selected::Selected;
+use super::{Conform, ReadOptions};
 use crate::batch::store::{rows_max, value_bytes};
 use crate::batch::{Batch, RowSelection};
 use crate::format::{FileMetaData, OffsetIndex};
@@ -51,11 +51,13 @@ fn bytes_beside(leaf: &Leaf) -> usize {
 }
 
 /// The leaves that a reader reads.
-enum Wanted {
+pub(super) enum Wanted {
     /// So many, all of them.
     All(usize),
     /// These.
     These(Vec<usize>),
+    /// Those that are read as another schema's.
+    Read(Arc<Conform>),
 }
 
 impl Wanted {
@@ -63,6 +65,7 @@ impl Wanted {
         match self {
             Wanted::All(leaves) => *leaves,
             Wanted::These(leaves) => leaves.len(),
+            Wanted::Read(conform) => conform.reads().len(),
         }
     }
 
@@ -70,6 +73,7 @@ impl Wanted {
         match self {
             Wanted::All(_) => at,
             Wanted::These(leaves) => leaves[at],
+            Wanted::Read(conform) => conform.reads()[at],
         }
     }
 }
@@ -140,15 +144,27 @@ impl BatchReader {
     ///
     /// # Errors
     ///
-    /// `Misuse` for leaves or row groups that do not exist, or a batch of no rows. The first step reports why a column
-    /// cannot be read: columns are built in steps.
+    /// `Misuse` for row groups that do not exist, or a batch of no rows. The first steps report leaves that do not exist,
+    /// and why a column cannot be read: columns are built in steps.
     pub fn new(
         object: Object,
         metadata: Arc<FileMetaData>,
         codecs: Arc<dyn Codecs>,
-        options: ReadOptions,
+        mut options: ReadOptions,
     ) -> Result<BatchReader> {
-        let leaves = metadata.schema.leaves().len();
+        let all = Wanted::All(metadata.schema.leaves().len());
+        let wanted = options.leaves.take().map_or(all, Wanted::These);
+        BatchReader::of(object, metadata, codecs, options, wanted)
+    }
+
+    /// Like [`BatchReader::new`], of these leaves.
+    pub(super) fn of(
+        object: Object,
+        metadata: Arc<FileMetaData>,
+        codecs: Arc<dyn Codecs>,
+        options: ReadOptions,
+        wanted: Wanted,
+    ) -> Result<BatchReader> {
         let groups = metadata.row_groups.len();
         if options.batch_rows == 0 {
             return Err(Error::misuse("batches of no rows"));
@@ -157,15 +173,6 @@ impl BatchReader {
         if row_groups.start > row_groups.end || row_groups.end > groups {
             return Err(Error::misuse(format!("row groups {row_groups:?} of {groups}")));
         }
-        let wanted = match &options.leaves {
-            None => Wanted::All(leaves),
-            Some(wanted) => {
-                if let Some(number) = wanted.iter().find(|number| **number >= leaves) {
-                    return Err(Error::misuse(format!("leaf {number} of {leaves}")));
-                }
-                Wanted::These(wanted.clone())
-            }
-        };
         let total = options.limits.total_of(metadata.file_bytes(), wanted.len() as u64);
         Ok(BatchReader {
             object,
@@ -295,8 +302,9 @@ impl BatchReader {
         while self.measured < self.wanted.len() {
             let end = self.wanted.len().min(self.measured + MEASURED_AT_ONCE);
             budget.charge(MEASURE_PRICE, 0, end - self.measured);
-            let some = (self.measured..end).filter_map(|at| leaves.get(self.wanted.leaf(at)));
-            for leaf in some {
+            for number in (self.measured..end).map(|at| self.wanted.leaf(at)) {
+                let leaf = leaves.get(number);
+                let leaf = leaf.ok_or_else(|| Error::misuse(format!("leaf {number} of {}", leaves.len())))?;
                 let bytes = value_bytes(leaf.physical_type) + bytes_beside(leaf);
                 self.row_bytes = self.row_bytes.saturating_add(bytes);
                 self.options.batch_rows = self.options.batch_rows.min(rows_max(leaf.physical_type));

@@ -10,20 +10,22 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Error, Failed, Price, Result};
+use marquetry_base::{Budget, Bytes, Error, Failed, Price, Result, Segmented};
 
 use super::column::ColumnBuilder;
-use super::program::{Program, ROOT, Slot, SlotKind};
+use super::program::{Field, FieldKind, Program, ProgramPlan, ROOT};
 use super::{RecordSink, Value};
 use crate::batch::{Batch, ColumnBatch, Layout};
 use crate::growing::COPY_PRICE;
-use crate::schema::Schema;
+use crate::schema::{FIELD_PRICE, Plan, Schema};
 
 /// The price of an event, and of an entry that it adds to a column.
 const EVENT_PRICE: Price = Price::per_kilovalue(12 << 10);
 const ENTRY_PRICE: Price = Price::per_kilovalue(4 << 10);
 /// The cost of returning a column.
 const COLUMN_UNITS: u64 = 150;
+/// Fields that could be planned in the time that it takes to begin with a column.
+const FIELDS_PER_COLUMN: usize = 3;
 /// Entries of a column below lists after which a batch is full: 512 KiB of views, so that another row of the same size
 /// makes no array of 1 MiB.
 const ENTRIES_MAX: usize = 32 << 10;
@@ -50,14 +52,13 @@ const ENTRIES_MAX: usize = 32 << 10;
 /// After an error it stays failed.
 #[derive(Debug)]
 pub struct Shredder {
-    schema: Arc<Schema>,
     program: Arc<Program>,
     options: ShredOptions,
-    columns: Vec<ColumnBuilder>,
+    columns: Segmented<ColumnBuilder>,
     /// The open record, structs, lists and maps, the record first.
     open: Vec<Frame>,
     /// For each field of a struct, the number of the struct that it last occurred in.
-    seen: Vec<u64>,
+    seen: Segmented<u64>,
     structs: u64,
     /// The number of the current batch's first row, and its rows.
     first_row: u64,
@@ -114,23 +115,55 @@ struct Work {
     bytes: usize,
 }
 
+/// The [`Plan`] of a [`Shredder`].
+#[derive(Debug)]
+pub struct ShredPlan {
+    program: Option<ProgramPlan>,
+    shredder: Shredder,
+}
+
+impl Plan for ShredPlan {
+    type Made = Shredder;
+
+    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Option<Shredder>> {
+        if let Some(plan) = &mut self.program {
+            let Some(program) = plan.step(budget)? else { return Ok(None) };
+            self.program = None;
+            self.shredder.program = Arc::new(program);
+        }
+        let Shredder { program, columns, seen, options, .. } = &mut self.shredder;
+        while seen.len() < program.fields().len() {
+            if let Some(leaf) = program.leaves().get(columns.len()) {
+                columns.push(ColumnBuilder::new(leaf, options.layout));
+            }
+            seen.push(0);
+            budget.charge(FIELD_PRICE, 0, FIELDS_PER_COLUMN);
+            if budget.is_spent() {
+                return Ok(None);
+            }
+        }
+        let again = Shredder::empty(Arc::clone(program), *options);
+        Ok(Some(core::mem::replace(&mut self.shredder, again)))
+    }
+}
+
 impl Shredder {
-    /// A shredder for records of these leaves of a schema, which must be in its order.
-    ///
-    /// # Errors
-    ///
-    /// As [`Program::new`].
-    pub fn new(schema: Arc<Schema>, leaves: &[usize], options: ShredOptions) -> Result<Shredder> {
-        let program = Arc::new(Program::new(&schema, leaves)?);
-        let columns = program.leaves().iter().map(|leaf| ColumnBuilder::new(leaf, options.layout)).collect();
-        let seen = alloc::vec![0; program.fields().len()];
-        Ok(Shredder {
-            schema,
+    /// The plan of a shredder for records of these leaves of a schema, which must be in its order; `None`: of all. Its
+    /// errors are those of [`Program::plan`].
+    pub fn plan(schema: Arc<Schema>, leaves: Option<Arc<[usize]>>, options: ShredOptions) -> ShredPlan {
+        let program = Program::plan(Arc::clone(&schema), leaves);
+        let shredder = Shredder::empty(Arc::new(Program::empty(schema)), options);
+        ShredPlan { program: Some(program), shredder }
+    }
+
+    /// A shredder without columns.
+    fn empty(program: Arc<Program>, options: ShredOptions) -> Shredder {
+        Shredder {
             program,
             options,
-            columns,
+            columns: Segmented::new(),
             open: Vec::new(),
-            seen,
+            seen: Segmented::new(),
             structs: 0,
             first_row: 0,
             rows: 0,
@@ -138,7 +171,7 @@ impl Shredder {
             work: Work::default(),
             taken: Vec::new(),
             failed: Failed::default(),
-        })
+        }
     }
 
     /// The program with the fields that events are about.
@@ -148,7 +181,7 @@ impl Shredder {
 
     /// The path of a field in the schema, joined with dots. `None` if there is no such field.
     pub fn path(&self, field: usize) -> Option<String> {
-        self.program.fields().get(field).map(|field| self.schema.path(field.node))
+        self.program.path(field)
     }
 
     /// The complete rows of the current batch.
@@ -206,7 +239,7 @@ impl Shredder {
     pub fn shared(&mut self, field: usize, value: Bytes) -> Result<()> {
         let (slot, repetition) = self.begin(field)?;
         let pushed = match (slot.kind, self.columns.get_mut(slot.first)) {
-            (SlotKind::Leaf, Some(column)) => column.push_shared(value, repetition),
+            (FieldKind::Leaf, Some(column)) => column.push_shared(value, repetition),
             _ => Err(Error::misuse("a value, where there is a group, a list or a map")),
         };
         self.end_value(slot.first, field, pushed)
@@ -214,9 +247,9 @@ impl Shredder {
 
     /// The slot that an event about `field` fills, and the repetition level of its entry.
     #[inline]
-    fn begin(&mut self, field: usize) -> Result<(Slot, u8)> {
+    fn begin(&mut self, field: usize) -> Result<(Field, u8)> {
         self.work.events += 1;
-        let Some(&slot) = self.program.slots().get(field) else {
+        let Some(&slot) = self.program.fields().get(field) else {
             return self.fail(Error::misuse("an event about a field that is not there"), None);
         };
         let Some(frame) = self.open.last_mut() else {
@@ -236,11 +269,12 @@ impl Shredder {
             }
             FrameKind::List | FrameKind::Map => {
                 let list = frame.field;
-                let arity = self.program.arity(list);
-                if self.program.fields()[list].children.get(place % arity) != Some(&field) {
+                let arity = self.program.arity(list).max(1);
+                // The first field follows its parent.
+                if (place % arity == 0) != (field == list + 1) {
                     return self.fail(Error::misuse("a key or a value that is not due"), Some(field));
                 }
-                if place < arity { first } else { self.program.slots()[list].kind.repetition() }
+                if place < arity { first } else { self.program.fields()[list].kind.repetition() }
             }
         };
         Ok((slot, repetition))
@@ -261,9 +295,11 @@ impl Shredder {
     fn start(&mut self, field: usize, kind: FrameKind) -> Result<()> {
         let (slot, repetition) = self.begin(field)?;
         let fits = match (slot.kind, kind) {
-            (SlotKind::Struct, FrameKind::Struct(_)) => true,
-            (SlotKind::List { .. }, FrameKind::List) | (SlotKind::Map { .. }, FrameKind::Map) => true,
-            (SlotKind::Leaf | SlotKind::Struct | SlotKind::List { .. } | SlotKind::Map { .. }, _) => false,
+            (FieldKind::Struct, FrameKind::Struct(_)) => true,
+            (FieldKind::List { .. }, FrameKind::List) | (FieldKind::Map { .. }, FrameKind::Map) => true,
+            (FieldKind::Leaf | FieldKind::Struct | FieldKind::List { .. } | FieldKind::Map { .. }, _) => {
+                false
+            }
         };
         if !fits {
             let what = match kind {
@@ -294,17 +330,16 @@ impl Shredder {
     /// Fields of a struct that did not occur are null.
     fn end_fields(&mut self, frame: Frame) -> Result<()> {
         let program = Arc::clone(&self.program);
-        let fields = program.children(frame.field);
         let FrameKind::Struct(number) = frame.kind else { return Ok(()) };
-        if frame.events == fields.len() {
+        if frame.events == program.arity(frame.field) {
             return Ok(());
         }
-        for &field in fields {
+        for field in program.children(frame.field) {
             if self.seen[field] == number {
                 continue;
             }
             self.work.events += 1;
-            let slot = program.slots()[field];
+            let slot = program.fields()[field];
             if !slot.is_nullable {
                 return self.fail(Error::conversion("no value for what is required"), Some(field));
             }
@@ -317,15 +352,16 @@ impl Shredder {
     #[inline]
     fn absent(&mut self, columns: Range<usize>, definition: u8, repetition: u8) {
         self.work.entries += columns.len();
-        for column in self.columns.get_mut(columns).unwrap_or_default() {
+        for column in columns {
+            let Some(column) = self.columns.get_mut(column) else { return };
             column.push_null(definition, repetition);
             self.is_full |= column.entries_of_lists() >= ENTRIES_MAX;
         }
     }
 
     fn end_elements(&mut self, frame: Frame) -> Result<()> {
-        let arity = self.program.arity(frame.field);
-        let slot = self.program.slots()[frame.field];
+        let arity = self.program.arity(frame.field).max(1);
+        let slot = self.program.fields()[frame.field];
         if frame.events == 0 {
             self.absent(slot.first..slot.behind, slot.kind.definition().saturating_sub(1), frame.repetition);
         } else if !frame.events.is_multiple_of(arity) {
@@ -420,40 +456,28 @@ impl RecordSink for Shredder {
             self.work.bytes += bytes.len();
         }
         let pushed = match (slot.kind, self.columns.get_mut(slot.first)) {
-            (SlotKind::Leaf, Some(column)) => column.push(value, repetition),
+            (FieldKind::Leaf, Some(column)) => column.push(value, repetition),
             _ => Err(Error::misuse("a value, where there is a group, a list or a map")),
         };
         self.end_value(slot.first, field, pushed)
     }
 }
 
-impl SlotKind {
+impl FieldKind {
     /// The repetition level of a further element.
     fn repetition(self) -> u8 {
         match self {
-            SlotKind::List { repetition, .. } | SlotKind::Map { repetition, .. } => repetition,
-            SlotKind::Leaf | SlotKind::Struct => 0,
+            FieldKind::List { repetition, .. } | FieldKind::Map { repetition, .. } => repetition,
+            FieldKind::Leaf | FieldKind::Struct => 0,
         }
     }
 
     /// The definition level of an element.
     fn definition(self) -> u8 {
         match self {
-            SlotKind::List { definition, .. } | SlotKind::Map { definition, .. } => definition,
-            SlotKind::Leaf | SlotKind::Struct => 0,
+            FieldKind::List { definition, .. } | FieldKind::Map { definition, .. } => definition,
+            FieldKind::Leaf | FieldKind::Struct => 0,
         }
-    }
-}
-
-impl Program {
-    /// The fields of a field, or of the record.
-    fn children(&self, field: usize) -> &[usize] {
-        if field == ROOT { self.roots() } else { &self.fields()[field].children }
-    }
-
-    /// Events of an element of a list or a map.
-    fn arity(&self, field: usize) -> usize {
-        self.children(field).len().max(1)
     }
 }
 

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use marquetry_base::{Error, ErrorKind, Limit, Limits, Result};
 
 use super::build::check_annotation;
-use super::field::{Field, FieldKind, Fields, Writer};
+use super::field::{Field, FieldKind, Writer};
 use super::{ConvertedType, LogicalType, PhysicalType, Schema};
 
 /// A field of a schema to be built.
@@ -72,25 +72,23 @@ impl Schema {
     pub fn of_fields(fields: &[FieldDef]) -> Result<Schema> {
         let mut writer = Writer::new("schema");
         for def in fields {
-            let field = field(def, 1).map_err(|error| {
+            write(&mut writer, def, 1).map_err(|error| {
                 let name = def.name.clone();
                 error.at(|place| place.column = Some(name))
             })?;
-            writer.add(&field, &mut |_, _| {});
         }
         Ok(writer.finish())
     }
 }
 
-/// A field and everything below it. It recurses as deep as the limit allows.
-fn field(def: &FieldDef, depth: u32) -> Result<Field<()>> {
+/// Writes a field and everything below it. It recurses as deep as the limit allows.
+fn write(writer: &mut Writer, def: &FieldDef, depth: u32) -> Result<()> {
     Limits::DEFAULT.check(Limit::Nesting, depth.into())?;
-    let below = |def: &FieldDef| field(def, depth + 1).map(Box::new);
-    let kind = match &def.field_type {
+    let (kind, logical_type) = match &def.field_type {
         FieldType::Leaf(physical_type, logical_type) => {
             check_annotation(logical_type.as_ref(), *physical_type)
                 .map_err(|error| error.blamed(ErrorKind::Misuse))?;
-            FieldKind::Leaf(*physical_type)
+            (FieldKind::Leaf(*physical_type), logical_type.clone())
         }
         FieldType::Struct(fields, _) if fields.is_empty() => {
             return Err(Error::misuse("a group without fields"));
@@ -98,30 +96,33 @@ fn field(def: &FieldDef, depth: u32) -> Result<Field<()>> {
         FieldType::Struct(_, Some(other)) if !matches!(other, LogicalType::Variant { .. }) => {
             return Err(Error::misuse(alloc::format!("the logical type {other} cannot annotate a group")));
         }
-        FieldType::Struct(fields, _) => {
-            let list = fields.iter().map(|def| field(def, depth + 1)).collect::<Result<_>>()?;
-            FieldKind::Struct(Fields { list, ..Fields::default() })
-        }
-        FieldType::List(element) => FieldKind::List(below(element)?),
+        FieldType::Struct(_, logical_type) => (FieldKind::Struct, logical_type.clone()),
+        FieldType::List(_) => (FieldKind::List, None),
         FieldType::Map(key, _) if key.is_nullable => {
             return Err(Error::misuse("a map whose keys may be null"));
         }
-        FieldType::Map(key, value) => FieldKind::Map(below(key)?, value.as_deref().map(below).transpose()?),
+        FieldType::Map(..) => (FieldKind::Map, None),
     };
-    let logical_type = match &def.field_type {
-        FieldType::Leaf(_, logical_type) | FieldType::Struct(_, logical_type) => logical_type.clone(),
-        FieldType::List(_) | FieldType::Map(..) => None,
-    };
-    Ok(Field {
-        name: def.name.clone(),
+    writer.begin(Field {
+        name: &def.name,
         field_id: def.field_id,
         is_nullable: def.is_nullable,
         converted_type: logical_type.as_ref().and_then(ConvertedType::of),
         is_older_only: false,
         logical_type,
         kind,
-        marks: (),
-    })
+    });
+    match &def.field_type {
+        FieldType::Leaf(..) => return Ok(()),
+        FieldType::Struct(fields, _) => fields.iter().try_for_each(|def| write(writer, def, depth + 1))?,
+        FieldType::List(element) => write(writer, element, depth + 1)?,
+        FieldType::Map(key, value) => {
+            let fields = core::iter::once(key).chain(value);
+            fields.into_iter().try_for_each(|def| write(writer, def, depth + 1))?;
+        }
+    }
+    writer.end();
+    Ok(())
 }
 
 #[cfg(test)]

@@ -6,27 +6,34 @@ mod build;
 mod field;
 mod make;
 mod meaning;
-mod paths;
+mod names;
+mod plan;
 mod project;
 mod shape;
 mod types;
 mod union;
+mod walk;
 mod widen;
 
 use alloc::string::String;
+use core::ops::Range;
 
 use marquetry_base::{Budget, Release, Segmented, release_all};
 
 pub(crate) use build::{ELEMENT_FIELDS, Element, SchemaBuilder};
 pub use make::{FieldDef, FieldType};
 pub use meaning::Meaning;
-pub(crate) use paths::Paths;
-pub use project::{PathError, PathPart, Projection};
+pub(crate) use names::{Named, Names};
+pub(crate) use plan::FIELD_PRICE;
+pub use plan::Plan;
+pub use project::{PathError, PathPart, Projection, ProjectionPlan};
+pub(crate) use shape::Spot;
 #[cfg(test)]
 pub(crate) use shape::tests::schema as of_lines;
-pub use shape::{Repeated, Shape, ShapeKind};
+pub use shape::{Fields, Repeated, Shape, ShapeKind};
 pub use types::{ConvertedType, EdgeAlgorithm, LogicalType, PhysicalType, Repetition, TimeUnit};
-pub use union::{Column, Difference, DifferenceKind, Unified, Union};
+pub use union::{Column, Difference, DifferenceKind, Unified, Union, UnionPlan};
+pub(crate) use walk::{Holds, Visit, Walk};
 pub(crate) use widen::{LeafType, Widening};
 
 /// A schema: its nodes depth-first, the root first, and its leaves in the order of their column chunks.
@@ -104,36 +111,29 @@ impl Schema {
 
     /// The indices of a group's children; none for a leaf or an invalid index.
     pub fn children(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        let end = match self.nodes.get(node).map(|node| node.kind) {
-            Some(NodeKind::Group { end }) => end,
-            _ => 0,
-        };
-        let mut next = node + 1;
-        core::iter::from_fn(move || {
-            if next >= end {
-                return None;
-            }
-            let child = next;
-            next = match self.nodes[child].kind {
-                NodeKind::Group { end } => end,
-                NodeKind::Leaf { .. } => child + 1,
-            };
-            Some(child)
-        })
+        let end = self.end_of(node);
+        core::iter::successors(Some(node.saturating_add(1)), |&child| Some(self.end_of(child)))
+            .take_while(move |&child| child < end)
     }
 
-    /// The leaves below a node; for a leaf, itself.
-    pub fn leaves_of(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        let end = match self.nodes.get(node).map(|node| node.kind) {
+    /// The leaves below a node; for a leaf, itself. They are consecutive.
+    pub fn leaves_of(&self, node: usize) -> Range<usize> {
+        match self.nodes.get(node).map(|node| node.kind) {
+            Some(NodeKind::Leaf { leaf }) => leaf..leaf + 1,
+            Some(NodeKind::Group { end }) => {
+                let before = |node: usize| self.leaves.partition_point(|leaf| leaf.node < node);
+                before(node)..before(end)
+            }
+            None => 0..0,
+        }
+    }
+
+    /// The first node after a node and all below it.
+    pub(crate) fn end_of(&self, node: usize) -> usize {
+        match self.nodes.get(node).map(|node| node.kind) {
             Some(NodeKind::Group { end }) => end,
-            Some(NodeKind::Leaf { .. }) => node + 1,
-            None => node,
-        };
-        let from = node.min(end);
-        self.nodes.iter_from(from).take(end - from).filter_map(|node| match node.kind {
-            NodeKind::Leaf { leaf } => Some(leaf),
-            NodeKind::Group { .. } => None,
-        })
+            _ => node + 1,
+        }
     }
 
     /// The root's child with that name; the first, if there are several.

@@ -1,14 +1,18 @@
 //! Parts of a schema, by the paths of their fields.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{Error, Result};
+use marquetry_base::cast::usize_of_u32;
+use marquetry_base::{Budget, Error, Result, Segmented};
 
 use super::field::{Field, FieldKind, Writer};
-use super::{LogicalType, Schema, Shape, ShapeKind};
+use super::names::{Named, Names};
+use super::walk::{Holds, Visit, Walk};
+use super::{FIELD_PRICE, LogicalType, Plan, Schema, Shape, ShapeKind};
 
 /// Part of a schema: some columns, complete or in part.
 ///
@@ -20,25 +24,62 @@ use super::{LogicalType, Schema, Shape, ShapeKind};
 /// Columns are in the order in which they are added, and fields below them in the order of the schema. A map's keys
 /// alone are a map without values, and its values alone a list.
 ///
-/// This is planning work and is not sliced: [`Projection::new`] and [`Projection::schema`] take about a microsecond
-/// per column, 0.1 s for a hundred thousand. A host that must not stall does this on another thread for wide schemas,
-/// or reads leaves by their indices ([`ReadOptions::leaves`](crate::read::ReadOptions::leaves)), for which no
-/// projection is needed.
+/// ```text
+/// add(path, budget) -> Some(()) | None    one path after the other; None: the budget is spent, call again
+/// plan()                                  the plan of the schema of what was added
+/// ```
 #[derive(Debug)]
-pub struct Projection<'a> {
-    schema: &'a Schema,
-    columns: BTreeMap<&'a str, usize>,
+pub struct Projection {
+    schema: Arc<Schema>,
     /// Columns' nodes, in the order of the projection.
-    chosen: Vec<usize>,
-    /// Those of them that are selected completely.
-    whole: BTreeSet<usize>,
-    /// Those that are selected at least in part.
-    known: BTreeSet<usize>,
-    is_wanted: Vec<bool>,
-    /// The shapes of columns that paths led into, by node.
-    shapes: BTreeMap<usize, Shape>,
-    /// The indices of the fields of groups that paths led into, by the group's node.
-    fields: BTreeMap<usize, BTreeMap<&'a str, usize>>,
+    chosen: Segmented<usize>,
+    /// The nodes of those that are selected at least in part, and completely.
+    known: Set,
+    whole: Set,
+    leaves: Set,
+    /// The fields of groups that paths led into, by the group's node, and the columns, by the root's.
+    names: BTreeMap<usize, Names>,
+}
+
+/// A set of numbers that are not large.
+#[derive(Debug, Default)]
+struct Set {
+    words: Segmented<u64>,
+}
+
+impl Set {
+    /// Adds a range.
+    fn insert(&mut self, range: Range<usize>) {
+        while self.words.len() * 64 < range.end {
+            self.words.push(0);
+        }
+        for (word, mask) in words_of(range) {
+            self.words[word] |= mask;
+        }
+    }
+
+    fn has_any(&self, range: Range<usize>) -> bool {
+        words_of(range).any(|(word, mask)| self.words.get(word).is_some_and(|word| word & mask != 0))
+    }
+
+    fn has_all(&self, range: Range<usize>) -> bool {
+        words_of(range).all(|(word, mask)| self.words.get(word).is_some_and(|word| word & mask == mask))
+    }
+
+    fn has(&self, number: usize) -> bool {
+        self.has_any(number..number + 1)
+    }
+}
+
+/// The words that hold a range, each with the bits of it there.
+fn words_of(range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
+    let (first, behind) = (range.start / 64, range.end.div_ceil(64));
+    let behind = if range.is_empty() { first } else { behind };
+    (first..behind).map(move |word| {
+        let low = if word == range.start / 64 { u64::MAX << (range.start % 64) } else { u64::MAX };
+        let past = (word + 1) * 64 - range.end.min((word + 1) * 64);
+        (word, low & (u64::MAX >> past))
+    })
 }
 
 /// A part of a path.
@@ -71,55 +112,43 @@ pub enum PathError {
     Broken(Error),
 }
 
-impl<'a> Projection<'a> {
+/// What is found, or that the budget is spent before it is: then `None`.
+type Found<T> = Result<Option<T>, PathError>;
+
+impl Projection {
     /// An empty projection.
-    pub fn new(schema: &'a Schema) -> Projection<'a> {
-        let mut columns = BTreeMap::new();
-        for node in schema.children(0) {
-            columns.entry(schema.nodes[node].name.as_str()).or_insert(node);
-        }
+    pub fn new(schema: Arc<Schema>) -> Projection {
         Projection {
             schema,
-            columns,
-            chosen: Vec::new(),
-            whole: BTreeSet::new(),
-            known: BTreeSet::new(),
-            is_wanted: alloc::vec![false; schema.leaves.len()],
-            shapes: BTreeMap::new(),
-            fields: BTreeMap::new(),
+            chosen: Segmented::new(),
+            known: Set::default(),
+            whole: Set::default(),
+            leaves: Set::default(),
+            names: BTreeMap::new(),
         }
     }
 
-    /// Adds what a path names. A name that is not found exactly is looked up in lower case, as in CQL.
+    /// Adds what a path names. A name that is not found exactly is looked up in lower case, as in CQL. Returns `None`
+    /// if the budget is spent first: call again, with the same path.
     ///
     /// # Errors
     ///
     /// [`PathError`]; the projection is then unchanged.
-    pub fn add(&mut self, path: &[PathPart]) -> Result<(), PathError> {
-        let (column, used) =
-            longest(path, |name| self.columns.get(name).copied()).ok_or_else(|| no_such_field(path, None))?;
+    pub fn add(&mut self, path: &[PathPart], budget: &mut Budget<'_>) -> Result<Option<()>, PathError> {
+        let schema = Arc::clone(&self.schema);
+        let Some(found) = self.child_of(&schema, 0, path, budget) else { return Ok(None) };
+        let (column, used) = found.ok_or_else(|| no_such_field(path, None))?;
         let rest = &path[used..];
         if rest.is_empty() {
-            return self.add_column(column);
+            return self.add_column(column).map(Some);
         }
-        let shape = match self.shapes.remove(&column) {
-            Some(known) => known,
-            None => {
-                let shape = self.schema.shape(column, |_| true).map_err(PathError::Broken)?;
-                shape.ok_or_else(|| PathError::Broken(Error::internal("no shape of all leaves")))?
-            }
-        };
-        let found = self.below(&shape, rest);
-        self.shapes.insert(column, shape);
-        let leaves = found?;
-        if self.whole.contains(&column) || leaves.clone().all(|leaf| self.is_wanted[leaf]) {
+        let Some(leaves) = self.below(schema.shape(column), rest, budget)? else { return Ok(None) };
+        if self.whole.has(column) || self.leaves.has_all(leaves.clone()) {
             return Err(PathError::Twice);
         }
-        self.is_wanted[leaves].fill(true);
-        if self.known.insert(column) {
-            self.chosen.push(column);
-        }
-        Ok(())
+        self.leaves.insert(leaves);
+        self.choose(column);
+        Ok(Some(()))
     }
 
     /// Adds a complete column, by its node: a child of the root.
@@ -128,86 +157,93 @@ impl<'a> Projection<'a> {
     ///
     /// [`PathError::Twice`].
     pub fn add_column(&mut self, node: usize) -> Result<(), PathError> {
-        if !self.whole.insert(node) {
+        if self.whole.has(node) {
             return Err(PathError::Twice);
         }
-        for leaf in self.schema.leaves_of(node) {
-            self.is_wanted[leaf] = true;
-        }
-        if self.known.insert(node) {
-            self.chosen.push(node);
-        }
+        self.whole.insert(node..node + 1);
+        self.leaves.insert(self.schema.leaves_of(node));
+        self.choose(node);
         Ok(())
+    }
+
+    fn choose(&mut self, column: usize) {
+        if !self.known.has(column) {
+            self.known.insert(column..column + 1);
+            self.chosen.push(column);
+        }
     }
 
     /// Whether any part of a node of the schema is in the projection.
     pub fn has(&self, node: usize) -> bool {
-        self.whole.contains(&node) || self.schema.leaves_of(node).any(|leaf| self.is_wanted[leaf])
+        self.whole.has(node) || self.leaves.has_any(self.schema.leaves_of(node))
     }
 
-    /// The schema of the projection alone.
-    ///
-    /// # Errors
-    ///
-    /// As [`Schema::shape`].
-    pub fn schema(&self) -> Result<Schema> {
+    /// The plan of the schema of the projection alone. Its errors are those of [`Shape::kind`].
+    pub fn plan(self) -> ProjectionPlan {
         let root = self.schema.nodes.first().map_or("schema", |root| root.name.as_str());
-        let mut writer = Writer::new(root);
-        for &node in &self.chosen {
-            let Some(shape) = self.schema.shape(node, |leaf| self.is_wanted[leaf])? else { continue };
-            let mut field: Field<()> = Field::of(self.schema, &shape);
-            if !self.whole.contains(&node) {
-                drop_empty(&mut field);
-            }
-            writer.add(&field, &mut |_, _| {});
+        ProjectionPlan {
+            writer: Writer::new(root),
+            projection: self,
+            leaves: Vec::new(),
+            next_leaf: 0,
+            columns: 0,
+            walk: None,
+            depth: 0,
+            skipped: None,
         }
-        Ok(writer.finish())
     }
 
-    /// The field of a group that a path begins with, and how many of the path's parts name it.
-    fn field_of<'s>(
+    /// The child of a group that a path begins with, and how many of the path's parts name it. `None` if the budget is
+    /// spent first.
+    fn child_of(
         &mut self,
-        group: &Shape,
-        fields: &'s [Shape],
+        schema: &Schema,
+        group: usize,
         path: &[PathPart],
-    ) -> Option<(&'s Shape, usize)> {
-        let nodes = &self.schema.nodes;
-        let by_name = self.fields.entry(group.node).or_insert_with(|| {
+        budget: &mut Budget<'_>,
+    ) -> Option<Option<(usize, usize)>> {
+        let names = self.names.entry(group).or_insert_with(|| Names::of(group));
+        if !names.step(schema, group, budget) {
+            return None;
+        }
+        Some(longest(path, |wanted| match names.find(schema, wanted, budget) {
+            Named::None => None,
             // The first of a name counts.
-            let places = fields.iter().enumerate().rev();
-            places.map(|(place, field)| (nodes[field.node].name.as_str(), place)).collect()
-        });
-        longest(path, |wanted| fields.get(*by_name.get(wanted)?))
+            Named::One(node) | Named::Several(node) => Some(node),
+        }))
     }
 
     /// The leaves that the rest of a path names. It recurses as deep as shapes are.
-    fn below(&mut self, shape: &Shape, path: &[PathPart]) -> Result<Range<usize>, PathError> {
+    fn below(&mut self, shape: Shape<'_>, path: &[PathPart], budget: &mut Budget<'_>) -> Found<Range<usize>> {
         if path.is_empty() {
-            return Ok(shape.leaves.clone());
+            return Ok(Some(shape.leaves()));
         }
+        let schema = shape.schema();
         let is = |name: &str, part: Option<&PathPart>| part.is_some_and(|part| part.text == name);
-        match &shape.kind {
+        match shape.kind().map_err(PathError::Broken)? {
             ShapeKind::Leaf => Err(no_such_field(path, Some(shape.node))),
-            ShapeKind::Struct(_) if is_variant(self.schema.nodes[shape.node].logical_type.as_ref()) => {
+            ShapeKind::Struct(_) if is_variant(schema.nodes[shape.node].logical_type.as_ref()) => {
                 Err(PathError::Variant { node: shape.node })
             }
             ShapeKind::Struct(fields) => {
-                let (field, used) = self
-                    .field_of(shape, fields, path)
-                    .ok_or_else(|| no_such_field(path, Some(shape.node)))?;
-                self.below(field, &path[used..])
+                let Some(found) = self.child_of(schema, shape.node, path, budget) else { return Ok(None) };
+                let (field, used) = found.ok_or_else(|| no_such_field(path, Some(shape.node)))?;
+                self.below(fields.field(field), &path[used..], budget)
             }
             ShapeKind::List(_, element) => {
+                let kind = element.kind().map_err(PathError::Broken)?;
                 // A group's own field takes precedence over the list's name for its element.
-                if let ShapeKind::Struct(fields) = &element.kind
-                    && self.field_of(element, fields, path).is_some()
-                {
-                    return self.below(element, path);
+                if let ShapeKind::Struct(_) = kind {
+                    match self.child_of(schema, element.node, path, budget) {
+                        None => return Ok(None),
+                        Some(Some(_)) => return self.below(element, path, budget),
+                        Some(None) => {}
+                    }
                 }
                 let inner = if is("list", path.first()) { &path[1..] } else { path };
-                match &element.kind {
-                    _ if is("element", inner.first()) => self.below(element, &inner[1..]),
-                    ShapeKind::List(..) | ShapeKind::Map(..) => self.below(element, path),
+                match kind {
+                    _ if is("element", inner.first()) => self.below(element, &inner[1..], budget),
+                    ShapeKind::List(..) | ShapeKind::Map(..) => self.below(element, path, budget),
                     ShapeKind::Struct(_) => Err(no_such_field(path, Some(element.node))),
                     ShapeKind::Leaf => Err(no_such_field(path, Some(shape.node))),
                 }
@@ -215,8 +251,10 @@ impl<'a> Projection<'a> {
             ShapeKind::Map(_, key, value) => {
                 let path = if is("key_value", path.first()) { &path[1..] } else { path };
                 match (path.first(), value) {
-                    (Some(part), _) if part.text == "key" => self.below(key, &path[1..]),
-                    (Some(part), Some(value)) if part.text == "value" => self.below(value, &path[1..]),
+                    (Some(part), _) if part.text == "key" => self.below(key, &path[1..], budget),
+                    (Some(part), Some(value)) if part.text == "value" => {
+                        self.below(value, &path[1..], budget)
+                    }
                     _ => Err(no_such_field(path, Some(shape.node))),
                 }
             }
@@ -224,12 +262,131 @@ impl<'a> Projection<'a> {
     }
 }
 
+/// The [`Plan`] of the schema of a [`Projection`].
+#[derive(Debug)]
+pub struct ProjectionPlan {
+    projection: Projection,
+    writer: Writer,
+    /// The leaves of the projection, as far as they are gathered.
+    leaves: Vec<usize>,
+    next_leaf: usize,
+    /// Columns that are begun, and the walk over the last of them.
+    columns: usize,
+    walk: Option<Walk>,
+    /// The structs, lists and maps around the next field, and how many are around a group that is left out.
+    depth: usize,
+    skipped: Option<usize>,
+}
+
+/// Fields between two looks at the budget.
+const FIELDS_SLICE: usize = 64;
+
+impl Plan for ProjectionPlan {
+    type Made = Schema;
+
+    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Option<Schema>> {
+        let schema = Arc::clone(&self.projection.schema);
+        loop {
+            let mut is_done = false;
+            for _ in 0..FIELDS_SLICE {
+                if self.next_leaf < schema.leaves.len() {
+                    if self.leaves.is_empty() {
+                        self.reserve()?;
+                    }
+                    if self.projection.leaves.has(self.next_leaf) {
+                        self.leaves.push(self.next_leaf);
+                    }
+                    self.next_leaf += 1;
+                } else if self.field(&schema)? {
+                    is_done = true;
+                    break;
+                }
+            }
+            budget.charge(FIELD_PRICE, 0, FIELDS_SLICE);
+            if is_done {
+                return Ok(Some(core::mem::replace(&mut self.writer, Writer::new("")).finish()));
+            }
+            if budget.is_spent() {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+impl ProjectionPlan {
+    /// Allocates the list of leaves.
+    fn reserve(&mut self) -> Result<()> {
+        let words = self.projection.leaves.words.iter();
+        let count = words.map(|word| usize_of_u32(word.count_ones())).sum::<usize>();
+        let bytes = count.saturating_mul(size_of::<usize>());
+        self.leaves.try_reserve_exact(count).map_err(|_| Error::out_of_memory(bytes))
+    }
+
+    /// Writes the next field, or its end. True after the last.
+    fn field(&mut self, schema: &Schema) -> Result<bool> {
+        let Some(walk) = &mut self.walk else {
+            let Some(&column) = self.projection.chosen.get(self.columns) else { return Ok(true) };
+            self.walk = Some(Walk::of(schema.shape(column)));
+            return Ok(false);
+        };
+        let Some(visit) = walk.next(schema, Some(&self.leaves))? else {
+            (self.walk, self.columns) = (None, self.columns + 1);
+            return Ok(false);
+        };
+        match visit {
+            Visit::Skipped => {}
+            Visit::End => {
+                // The last is of the column, which is in nothing.
+                if let Some(depth) = self.depth.checked_sub(1) {
+                    self.depth = depth;
+                    match self.skipped {
+                        None => self.writer.end(),
+                        Some(skipped) if skipped == depth => self.skipped = None,
+                        Some(_) => {}
+                    }
+                }
+            }
+            Visit::Field(shape, holds) => {
+                // Groups without leaves are only selected with the complete column.
+                let is_left_out = shape.leaves().is_empty() && {
+                    let column = self.projection.chosen.get(self.columns);
+                    column.is_some_and(|&column| !self.projection.whole.has(column))
+                };
+                if is_left_out && self.skipped.is_none() && !matches!(holds, Holds::Leaf) {
+                    self.skipped = Some(self.depth);
+                }
+                if self.skipped.is_none() {
+                    begin(&mut self.writer, shape, holds)?;
+                }
+                self.depth += usize::from(!matches!(holds, Holds::Leaf));
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn begin(writer: &mut Writer, shape: Shape<'_>, holds: Holds) -> Result<()> {
+    let schema = shape.schema();
+    let kind = match holds {
+        Holds::Leaf => {
+            let leaf = schema.leaves.get(shape.leaves().start);
+            let leaf = leaf.ok_or_else(|| Error::internal("a shape without its leaf"))?;
+            FieldKind::Leaf(leaf.physical_type)
+        }
+        Holds::Struct => FieldKind::Struct,
+        Holds::List(_) => FieldKind::List,
+        Holds::Map(..) => FieldKind::Map,
+    };
+    writer.begin(Field::of(&schema.nodes[shape.node], shape.is_nullable, kind));
+    Ok(())
+}
+
 fn is_variant(logical_type: Option<&LogicalType>) -> bool {
     matches!(logical_type, Some(LogicalType::Variant { .. }))
 }
 
 /// The field named by the longest prefix of a path, and the number of parts in that prefix.
-fn longest<T>(path: &[PathPart], find: impl Fn(&str) -> Option<T>) -> Option<(T, usize)> {
+fn longest<T>(path: &[PathPart], mut find: impl FnMut(&str) -> Option<T>) -> Option<(T, usize)> {
     let first_whole = path.iter().take_while(|part| !part.is_whole).count();
     let parts_max = first_whole.max(1).min(path.len());
     let names = (1..=parts_max).rev().map(|parts| (dotted(&path[..parts]), parts));
@@ -244,24 +401,6 @@ fn dotted(path: &[PathPart]) -> String {
 
 fn no_such_field(path: &[PathPart], node: Option<usize>) -> PathError {
     PathError::NoSuchField { name: dotted(path), node }
-}
-
-/// Empty groups are only selected with the complete column.
-fn drop_empty(field: &mut Field<()>) -> bool {
-    match &mut field.kind {
-        FieldKind::Leaf(_) => true,
-        FieldKind::Struct(fields) => {
-            fields.list.retain_mut(drop_empty);
-            !fields.list.is_empty()
-        }
-        FieldKind::List(element) => drop_empty(element),
-        FieldKind::Map(key, value) => {
-            if value.as_mut().is_some_and(|value| !drop_empty(value)) {
-                *value = None;
-            }
-            drop_empty(key)
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,17 +3,19 @@
 //! Source: none in the format. The models are DuckDB's `union_by_name` and Spark's `mergeSchema`, except that names
 //! are compared exactly, and that no type is widened if that could lose something.
 
-use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
-use alloc::collections::btree_map::Entry;
+mod known;
+
+use alloc::collections::VecDeque;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Budget, Error, Result, Segmented};
 
-use super::field::{Field, FieldKind, Fields, Writer};
-use super::widen::LeafType;
-use super::{LogicalType, PhysicalType, Schema};
+use super::field::{Field, FieldKind, Writer};
+use super::walk::{Holds, Visit, Walk};
+use super::{FIELD_PRICE, LogicalType, PhysicalType, Plan, Schema, Shape};
+use known::{Alike, Joined, Known, KnownKind, NONE};
 
 /// Joins schemas by the names of their fields, at every level.
 ///
@@ -26,13 +28,29 @@ use super::{LogicalType, PhysicalType, Schema};
 /// * A VARIANT that is shredded differently in the sources becomes one that is not shredded.
 /// * A field that cannot be joined is not an error here but a [`Difference`], because a host may not want the field.
 ///
-/// The work is proportional to the fields of all schemas: a microsecond or two for each, in one call. For many files,
-/// join each different schema once; a host that must not stall does this on another thread for wide schemas.
+/// The work is proportional to the fields of all schemas. For many files, join each different schema once.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Plan, Schema, Union};
+///
+/// # fn main() -> Result<(), marquetry_base::Error> {
+/// let int = |name: &str| FieldDef::new(name, FieldType::Leaf(PhysicalType::Int32, None));
+/// let mut union = Union::new();
+/// for fields in [[int("a"), int("b")], [int("b"), int("c")]] {
+///     union.add(Arc::new(Schema::of_fields(&fields)?));
+/// }
+/// // All at once; or in steps, like all that is planned.
+/// let unified = union.plan().at_once()?;
+/// assert_eq!((unified.schema.leaves().len(), unified.differences.len()), (3, 2));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct Union {
-    root: Fields<Marks>,
-    name: Option<String>,
-    sources: usize,
+    sources: VecDeque<Arc<Schema>>,
+    columns: Vec<Column>,
 }
 
 /// A flat column that is in no schema, but has a known value for each source.
@@ -50,9 +68,9 @@ pub struct Column {
 #[derive(Debug)]
 pub struct Unified {
     /// The joint schema. A field that cannot be read from all sources has the type of its first source.
-    pub schema: Schema,
+    pub schema: Arc<Schema>,
     /// The differences between sources, in the order of the schema.
-    pub differences: Vec<Difference>,
+    pub differences: Segmented<Difference>,
 }
 
 /// A difference between sources in one field.
@@ -109,20 +127,6 @@ impl DifferenceKind {
     }
 }
 
-/// What a union knows of a field besides its type.
-#[derive(Debug, Default)]
-struct Marks {
-    /// The first and the last source that have it.
-    first: usize,
-    last: usize,
-    /// A source that has the struct around it, but not the field.
-    without: Option<usize>,
-    /// The source whose type differed last, and its type.
-    typed: Option<(usize, String)>,
-    widened: Option<Box<DifferenceKind>>,
-    wrong: Option<Box<DifferenceKind>>,
-}
-
 impl Union {
     /// An empty union.
     pub fn new() -> Union {
@@ -130,307 +134,333 @@ impl Union {
     }
 
     /// Adds a schema and returns its number.
-    pub fn add(&mut self, schema: &Schema) -> usize {
-        let source = self.sources;
-        self.sources += 1;
-        if self.name.is_none() {
-            self.name = schema.nodes.first().map(|root| root.name.clone());
+    pub fn add(&mut self, schema: Arc<Schema>) -> usize {
+        self.sources.push_back(schema);
+        self.sources.len() - 1
+    }
+
+    /// Adds columns after all others; they replace columns of the same name. All of them are nullable.
+    #[must_use]
+    pub fn with(mut self, columns: impl IntoIterator<Item = Column>) -> Union {
+        self.columns.extend(columns);
+        self
+    }
+
+    /// The plan of the joint schema. It has no errors: see [`Difference`].
+    pub fn plan(self) -> UnionPlan {
+        let name = self.sources.front().and_then(|schema| schema.nodes.first());
+        let writer = Writer::new(name.map_or("schema", |root| root.name.as_str()));
+        UnionPlan {
+            union: self,
+            known: Known::new(),
+            source: 0,
+            at: At::Column(1),
+            open: Vec::new(),
+            writer,
+            differences: Segmented::new(),
         }
-        let fields = schema.children(0).map(|node| match read(schema, node) {
-            Ok(field) => field,
-            Err(error) => broken(schema.nodes[node].name.clone(), source, error),
-        });
-        merge_fields(&mut self.root, fields, source);
-        source
+    }
+}
+
+/// The [`Plan`] of a [`Union`].
+#[derive(Debug)]
+pub struct UnionPlan {
+    union: Union,
+    known: Known,
+    /// The number of the source at hand, the first of those that are left.
+    source: usize,
+    at: At,
+    /// The known structs, lists and maps that the source's fields are joined to; or those that are written.
+    open: Vec<Open>,
+    writer: Writer,
+    differences: Segmented<Difference>,
+}
+
+/// What is done next.
+#[derive(Debug)]
+enum At {
+    /// The source's column with this node is looked at.
+    Column(usize),
+    /// It is checked that a column has a meaning, then it is joined.
+    Check(usize, Walk),
+    Join(usize, Walk),
+    /// The same; first it is found out whether a variant is shredded as the one that is known.
+    Alike(usize, Walk, Alike),
+    /// Fields are written.
+    Write,
+    /// What is known is released.
+    Release,
+}
+
+/// A known struct, list or map.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    /// Its entry; [`NONE`] of one that is passed over.
+    entry: usize,
+    /// Of a struct: the last source before that had it.
+    before: Option<usize>,
+    /// Fields of it that were met; or the entry of the next that is written.
+    fields: usize,
+}
+
+/// Fields between two looks at the budget.
+const FIELDS_SLICE: usize = 32;
+
+impl Plan for UnionPlan {
+    type Made = Unified;
+
+    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Option<Unified>> {
+        loop {
+            for _ in 0..FIELDS_SLICE {
+                budget.charge(FIELD_PRICE, 0, 1);
+                if self.next(budget)? {
+                    let schema = core::mem::replace(&mut self.writer, Writer::new("")).finish();
+                    let differences = core::mem::take(&mut self.differences);
+                    return Ok(Some(Unified { schema: Arc::new(schema), differences }));
+                }
+                // Looking for names is charged, too.
+                if budget.left() == 0 {
+                    break;
+                }
+            }
+            if budget.is_spent() {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+impl UnionPlan {
+    /// Does a small part. True after the last.
+    fn next(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
+        let schema = self.union.sources.front().cloned();
+        match (&mut self.at, schema) {
+            (At::Column(node), Some(schema)) => {
+                if *node == 1 {
+                    let before = self.known.enter_struct(0, self.source);
+                    self.open.push(Open { entry: 0, before, fields: 0 });
+                }
+                self.at = match *node < schema.nodes.len() {
+                    true => At::Check(*node, Walk::of(schema.shape(*node))),
+                    false => {
+                        self.open.clear();
+                        self.union.sources.pop_front();
+                        self.source += 1;
+                        At::Column(1)
+                    }
+                };
+            }
+            (At::Column(_), None) => {
+                self.open.push(Open { entry: 0, before: None, fields: self.known.first_in(0) });
+                self.at = At::Write;
+            }
+            (At::Check(node, walk), Some(schema)) => match walk.next(&schema, None) {
+                Ok(Some(_)) => {}
+                Ok(None) => self.at = At::Join(*node, Walk::of(schema.shape(*node))),
+                Err(error) => {
+                    let node = *node;
+                    self.at = At::Column(schema.end_of(node));
+                    self.broken(&schema.nodes[node].name, error, budget);
+                }
+            },
+            (At::Join(node, walk), Some(schema)) => match walk.next(&schema, None)? {
+                None => self.at = At::Column(schema.end_of(*node)),
+                Some(Visit::Field(shape, holds)) => self.field(shape, holds, budget),
+                Some(Visit::End) => self.end(),
+                Some(Visit::Skipped) => {}
+            },
+            (At::Alike(_, _, alike), Some(schema)) => {
+                if let Some(is_alike) = alike.step(&schema, &self.known)? {
+                    let At::Alike(node, walk, alike) = core::mem::replace(&mut self.at, At::Write) else {
+                        return Err(Error::internal("a comparison that is none"));
+                    };
+                    self.at = At::Join(node, walk);
+                    if is_alike {
+                        self.enter_struct(alike.entry);
+                    } else {
+                        self.known.unshred(alike.entry, self.source);
+                        self.open.push(PASSED);
+                    }
+                }
+            }
+            (At::Write, _) => self.write(),
+            (At::Release, _) => return Ok(self.known.release()),
+            (At::Check(..) | At::Join(..) | At::Alike(..), None) => {
+                return Err(Error::internal("a source that is gone"));
+            }
+        }
+        Ok(false)
     }
 
-    /// The joint schema, with these columns after the others; they replace columns of the same name. All of them are
-    /// nullable.
-    pub fn finish_with(mut self, columns: &[Column]) -> Unified {
-        let names: BTreeSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        self.root.list.retain(|field| !names.contains(field.name.as_str()));
-        let last = self.root.last.unwrap_or(0);
-        self.root.list.extend(columns.iter().map(|column| Field {
-            name: column.name.clone(),
-            field_id: None,
-            is_nullable: true,
-            logical_type: column.logical_type.clone(),
-            converted_type: None,
-            is_older_only: false,
-            kind: FieldKind::Leaf(column.physical_type),
-            marks: Marks { last, ..Marks::default() },
-        }));
-        self.finish()
+    fn enter_struct(&mut self, entry: usize) {
+        let before = self.known.enter_struct(entry, self.source);
+        self.open.push(Open { entry, before, fields: 0 });
     }
 
-    /// The joint schema.
-    pub fn finish(mut self) -> Unified {
-        settle_fields(&mut self.root);
-        let mut writer = Writer::new(self.name.as_deref().unwrap_or("schema"));
-        let mut differences = Vec::new();
-        for field in &self.root.list {
-            writer.add(field, &mut |node, field| {
-                let marks = &field.marks;
-                let missing =
-                    marks.without.map(|without| DifferenceKind::Missing { with: marks.first, without });
-                let others = [&marks.widened, &marks.wrong].map(|kind| kind.as_deref().cloned());
-                let kinds = missing.into_iter().chain(others.into_iter().flatten());
-                differences.extend(kinds.map(|kind| Difference { node, kind }));
+    /// Joins a column that has no meaning.
+    fn broken(&mut self, name: &str, error: Error, budget: &mut Budget<'_>) {
+        let source = self.source;
+        let wrong = DifferenceKind::Broken { source, error };
+        if let Some((entry, is_known)) = self.entry(name, budget) {
+            let entry = &mut self.known.entries[entry];
+            if !is_known {
+                entry.logical_type = Some(LogicalType::Unknown);
+                entry.kind = KnownKind::Leaf(PhysicalType::Int32);
+            } else {
+                entry.field_id = None;
+            }
+            entry.is_nullable = true;
+            entry.wrong.get_or_insert(wrong);
+        }
+    }
+
+    /// The entry of a field of this name in the struct at hand, and whether it was known before. `None` if the source
+    /// has two of the name.
+    fn entry(&mut self, name: &str, budget: &mut Budget<'_>) -> Option<(usize, bool)> {
+        let open = self.open.last()?;
+        let (around, before, source) = (open.entry, open.before, self.source);
+        match self.known.find(around, name, budget) {
+            None => {
+                let entry = self.known.add_to_struct(around, name, source);
+                let added = &mut self.known.entries[entry];
+                added.without = before;
+                added.is_nullable |= before.is_some();
+                Some((entry, false))
+            }
+            Some(entry) => {
+                let known = &mut self.known.entries[entry];
+                if known.last == source {
+                    known.wrong.get_or_insert(DifferenceKind::Twice { source });
+                    return None;
+                }
+                if Some(known.last) != before {
+                    known.without = known.without.or(before);
+                }
+                known.last = source;
+                Some((entry, true))
+            }
+        }
+    }
+
+    /// Joins a field of the source. What is in it follows, until [`Visit::End`].
+    fn field(&mut self, shape: Shape<'_>, holds: Holds, budget: &mut Budget<'_>) {
+        let is_leaf = matches!(holds, Holds::Leaf);
+        let Some(open) = self.open.last_mut() else { return };
+        open.fields += 1;
+        let (around, place) = (open.entry, open.fields);
+        let schema = shape.schema();
+        let name = &schema.nodes[shape.node].name;
+        let found = if around == NONE {
+            None
+        } else if let KnownKind::Struct(_) = self.known.entries[around].kind {
+            self.entry(name, budget)
+        } else {
+            Some(self.known.add_to_list(around, place, name, self.source))
+        };
+        let Some((entry, is_known)) = found else {
+            // Twice, or in what is passed over.
+            return self.open.extend((!is_leaf).then_some(PASSED));
+        };
+        let kind = match holds {
+            Holds::Leaf => FieldKind::Leaf(schema.leaves[shape.leaves().start].physical_type),
+            Holds::Struct => FieldKind::Struct,
+            Holds::List(_) => FieldKind::List,
+            Holds::Map(..) => FieldKind::Map,
+        };
+        let field = Field::of(&schema.nodes[shape.node], shape.is_nullable, kind);
+        let has_values = matches!(holds, Holds::Map(_, true));
+        let joined = if is_known {
+            self.known.join(entry, &field, has_values, self.source)
+        } else {
+            self.known.entries[entry].adopt(&field, has_values);
+            Joined::New
+        };
+        match (joined, is_leaf) {
+            (_, true) => {}
+            (Joined::Passed, false) => self.open.push(PASSED),
+            (_, false) if kind == FieldKind::Struct => {
+                let is_variant = matches!(field.logical_type, Some(LogicalType::Variant { .. }));
+                if !is_variant || joined == Joined::New {
+                    return self.enter_struct(entry);
+                }
+                match core::mem::replace(&mut self.at, At::Write) {
+                    At::Join(node, walk) => {
+                        self.at = At::Alike(node, walk, Alike::new(shape, entry));
+                    }
+                    other => self.at = other,
+                }
+            }
+            (_, false) => self.open.push(Open { entry, before: None, fields: 0 }),
+        }
+    }
+
+    /// The end of a struct, list or map; the last is of the column, in the root.
+    fn end(&mut self) {
+        if self.open.len() > 1 {
+            self.open.pop();
+        }
+    }
+
+    /// Writes the next field, or the end of one.
+    fn write(&mut self) {
+        let Some(open) = self.open.last_mut() else {
+            self.at = At::Release;
+            return;
+        };
+        if open.fields == NONE {
+            let is_root = open.entry == 0;
+            self.open.pop();
+            if is_root {
+                self.write_columns();
+            } else {
+                self.writer.end();
+            }
+            return;
+        }
+        let (around, at) = (open.entry, open.fields);
+        open.fields = self.known.entries[at].next;
+        let last = self.known.last_of(around);
+        let entry = &mut self.known.entries[at];
+        let is_replaced = |column: &Column| *column.name == *entry.name;
+        if around == 0 && self.union.columns.iter().any(is_replaced) {
+            return;
+        }
+        if let Some(last) = last {
+            // Fields that the last source lacks may be null.
+            if entry.last != last {
+                entry.without = entry.without.or(Some(last));
+            }
+            entry.is_nullable |= entry.without.is_some();
+        }
+        let (field, is_leaf) = entry.field();
+        let node = self.writer.begin(field);
+        let missing = entry.without.map(|without| DifferenceKind::Missing { with: entry.first, without });
+        let kinds = [missing, entry.widened.take(), entry.wrong.take()];
+        self.differences.extend(kinds.into_iter().flatten().map(|kind| Difference { node, kind }));
+        if !is_leaf {
+            let fields = self.known.first_in(at);
+            self.open.push(Open { entry: at, before: None, fields });
+        }
+    }
+
+    /// The columns beside the sources, which are few.
+    fn write_columns(&mut self) {
+        for column in &self.union.columns {
+            self.writer.begin(Field {
+                name: &column.name,
+                field_id: None,
+                is_nullable: true,
+                logical_type: column.logical_type.clone(),
+                converted_type: None,
+                is_older_only: false,
+                kind: FieldKind::Leaf(column.physical_type),
             });
         }
-        Unified { schema: writer.finish(), differences }
     }
 }
 
-fn read(schema: &Schema, node: usize) -> Result<Field<Marks>> {
-    let shape = schema.shape(node, |_| true)?;
-    let shape = shape.ok_or_else(|| Error::internal("no shape of all leaves"))?;
-    Ok(Field::of(schema, &shape))
-}
-
-/// A field in place of one that has no meaning.
-fn broken(name: String, source: usize, error: Error) -> Field<Marks> {
-    let wrong = Some(Box::new(DifferenceKind::Broken { source, error }));
-    Field {
-        name,
-        field_id: None,
-        is_nullable: true,
-        logical_type: Some(LogicalType::Unknown),
-        converted_type: None,
-        is_older_only: false,
-        kind: FieldKind::Leaf(PhysicalType::Int32),
-        marks: Marks { wrong, ..Marks::default() },
-    }
-}
-
-/// Joins the fields of a struct in one source to its fields in the others. This function and those below it recurse as
-/// deep as shapes are.
-fn merge_fields(into: &mut Fields<Marks>, fields: impl IntoIterator<Item = Field<Marks>>, source: usize) {
-    let before = into.last.replace(source);
-    for mut field in fields {
-        match into.by_name.entry(field.name.clone()) {
-            Entry::Vacant(entry) => {
-                entry.insert(into.list.len());
-                adopt(&mut field, source);
-                field.marks.without = before;
-                field.is_nullable |= before.is_some();
-                into.list.push(field);
-            }
-            Entry::Occupied(entry) => {
-                let known = &mut into.list[*entry.get()];
-                if known.marks.last == source {
-                    known.marks.wrong.get_or_insert(Box::new(DifferenceKind::Twice { source }));
-                    continue;
-                }
-                if Some(known.marks.last) != before {
-                    known.marks.without = known.marks.without.or(before);
-                }
-                known.marks.last = source;
-                merge(known, field, source);
-            }
-        }
-    }
-}
-
-/// Adopts a field that no earlier source had, with everything below it.
-fn adopt(field: &mut Field<Marks>, source: usize) {
-    (field.marks.first, field.marks.last) = (source, source);
-    match &mut field.kind {
-        FieldKind::Leaf(_) => {}
-        FieldKind::Struct(fields) => {
-            let list = core::mem::take(&mut fields.list);
-            merge_fields(fields, list, source);
-        }
-        FieldKind::List(element) => adopt(element, source),
-        FieldKind::Map(key, value) => {
-            adopt(key, source);
-            if let Some(value) = value {
-                adopt(value, source);
-            }
-        }
-    }
-}
-
-/// Joins a source's field to the one of the same name and place.
-fn merge(into: &mut Field<Marks>, mut field: Field<Marks>, source: usize) {
-    into.is_nullable |= field.is_nullable;
-    if into.field_id != field.field_id {
-        into.field_id = None;
-    }
-    if let Some(wrong) = field.marks.wrong.take() {
-        into.marks.wrong.get_or_insert(wrong);
-        return;
-    }
-    if into.marks.wrong.is_some() {
-        return;
-    }
-    match (&mut into.kind, field.kind) {
-        (FieldKind::Leaf(physical), FieldKind::Leaf(other)) => {
-            let one = LeafType::new(*physical, into.logical_type.as_ref());
-            let two = LeafType::new(other, field.logical_type.as_ref());
-            // As newer writers have it, if one of them is new.
-            into.is_older_only &= field.is_older_only;
-            if one == two {
-                if into.converted_type != field.converted_type {
-                    into.converted_type = None;
-                }
-                return;
-            }
-            let joined = match (one.is_null(), two.is_null()) {
-                (_, true) => Some(one.clone()),
-                (true, false) => Some(two.clone()),
-                (false, false) => one.join(&two),
-            };
-            let types = (one.describe(), two.describe());
-            match joined {
-                Some(joined) => {
-                    into.is_nullable |= one.is_null() || two.is_null();
-                    *physical = joined.physical;
-                    into.logical_type = joined.logical;
-                    (into.converted_type, into.is_older_only) = (None, false);
-                    widened(&mut into.marks, types, source);
-                }
-                None => clash(&mut into.marks, types, source),
-            }
-        }
-        (FieldKind::Struct(fields), FieldKind::Struct(others)) => {
-            let are_variants = [&into.logical_type, &field.logical_type]
-                .map(|logical| matches!(logical, Some(LogicalType::Variant { .. })));
-            if are_variants != [true, true] && into.logical_type != field.logical_type {
-                let types = (describe_group(&into.logical_type), describe_group(&field.logical_type));
-                return clash(&mut into.marks, types, source);
-            }
-            if are_variants == [true, true] && !is_alike(&fields.list, &others.list) {
-                *fields = unshredded(source);
-                return;
-            }
-            merge_fields(fields, others.list, source);
-        }
-        (FieldKind::List(into), FieldKind::List(element)) => merge(into, *element, source),
-        (FieldKind::Map(key, value), FieldKind::Map(other_key, other_value)) => match (value, other_value) {
-            (Some(value), Some(other)) => {
-                merge(key, *other_key, source);
-                merge(value, *other, source);
-            }
-            (None, None) => merge(key, *other_key, source),
-            (value, _) => {
-                let (with, without) = ("a map".into(), "a map without values".into());
-                let types = if value.is_some() { (with, without) } else { (without, with) };
-                clash(&mut into.marks, types, source);
-            }
-        },
-        (one, other) => {
-            let is_null = |kind: &FieldKind<Marks>, logical: &Option<LogicalType>| {
-                matches!(kind, FieldKind::Leaf(_)) && *logical == Some(LogicalType::Unknown)
-            };
-            let types = (describe(one, &into.logical_type), describe(&other, &field.logical_type));
-            if is_null(&other, &field.logical_type) {
-                into.is_nullable = true;
-                widened(&mut into.marks, types, source);
-            } else if is_null(one, &into.logical_type) {
-                into.is_nullable = true;
-                into.logical_type = field.logical_type;
-                (into.converted_type, into.is_older_only) = (field.converted_type, field.is_older_only);
-                widened(&mut into.marks, types, source);
-                into.kind = other;
-                // No other source had what is below it.
-                let (first, last) = (into.marks.first, into.marks.last);
-                adopt(into, source);
-                (into.marks.first, into.marks.last) = (first, last);
-            } else {
-                clash(&mut into.marks, types, source);
-            }
-        }
-    }
-}
-
-fn widened(marks: &mut Marks, (one, other): (String, String), source: usize) {
-    let one = marks.typed.take().unwrap_or((marks.first, one));
-    marks.typed = Some((source, other.clone()));
-    marks.widened.get_or_insert(Box::new(DifferenceKind::Widened { one, other: (source, other) }));
-}
-
-fn clash(marks: &mut Marks, (one, other): (String, String), source: usize) {
-    let one = marks.typed.take().unwrap_or((marks.first, one));
-    marks.wrong.get_or_insert(Box::new(DifferenceKind::Clash { one, other: (source, other) }));
-}
-
-fn describe(kind: &FieldKind<Marks>, logical: &Option<LogicalType>) -> String {
-    match kind {
-        FieldKind::Leaf(physical) => LeafType::new(*physical, logical.as_ref()).describe(),
-        FieldKind::Struct(_) => describe_group(logical),
-        FieldKind::List(_) => "a list".into(),
-        FieldKind::Map(..) => "a map".into(),
-    }
-}
-
-fn describe_group(logical: &Option<LogicalType>) -> String {
-    match logical {
-        Some(logical) => alloc::format!("a group {logical}"),
-        None => "a group".into(),
-    }
-}
-
-/// Whether variants are shredded alike: the same fields of the same types.
-fn is_alike(one: &[Field<Marks>], other: &[Field<Marks>]) -> bool {
-    let field = |(a, b): (&Field<Marks>, &Field<Marks>)| a.name == b.name && is_alike_kind(a, b);
-    one.len() == other.len() && one.iter().zip(other).all(field)
-}
-
-fn is_alike_kind(a: &Field<Marks>, b: &Field<Marks>) -> bool {
-    match (&a.kind, &b.kind) {
-        (FieldKind::Leaf(one), FieldKind::Leaf(two)) => {
-            LeafType::new(*one, a.logical_type.as_ref()) == LeafType::new(*two, b.logical_type.as_ref())
-        }
-        (FieldKind::Struct(one), FieldKind::Struct(two)) => {
-            a.logical_type == b.logical_type && is_alike(&one.list, &two.list)
-        }
-        (FieldKind::List(one), FieldKind::List(two)) => is_alike_kind(one, two),
-        _ => false,
-    }
-}
-
-/// The fields of a variant that is not shredded (`VariantEncoding.md`).
-fn unshredded(source: usize) -> Fields<Marks> {
-    let mut fields = Fields::default();
-    let both = ["metadata", "value"].map(|name| Field {
-        name: name.into(),
-        field_id: None,
-        is_nullable: false,
-        logical_type: None,
-        converted_type: None,
-        is_older_only: false,
-        kind: FieldKind::Leaf(PhysicalType::ByteArray),
-        marks: Marks::default(),
-    });
-    merge_fields(&mut fields, both, source);
-    fields
-}
-
-/// Fields that the last source lacks may be null.
-fn settle_fields(fields: &mut Fields<Marks>) {
-    for field in &mut fields.list {
-        if Some(field.marks.last) != fields.last {
-            field.marks.without = field.marks.without.or(fields.last);
-        }
-        field.is_nullable |= field.marks.without.is_some();
-        settle(field);
-    }
-}
-
-fn settle(field: &mut Field<Marks>) {
-    match &mut field.kind {
-        FieldKind::Leaf(_) => {}
-        FieldKind::Struct(fields) => settle_fields(fields),
-        FieldKind::List(element) => settle(element),
-        FieldKind::Map(key, value) => {
-            settle(key);
-            if let Some(value) = value {
-                settle(value);
-            }
-        }
-    }
-}
+/// What is in something that the union leaves out.
+const PASSED: Open = Open { entry: NONE, before: None, fields: 0 };
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

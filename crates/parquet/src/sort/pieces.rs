@@ -226,8 +226,9 @@ mod tests {
     }
 
     fn keys() -> Keys {
+        use crate::schema::Plan as _;
         let column = crate::hive::HiveType::Text.column("a");
-        let schema = crate::schema::Union::new().finish_with(&[column]).schema;
+        let schema = crate::schema::Union::new().with([column]).plan().at_once().unwrap().schema;
         let by = SortingColumn { column: 0, descending: false, nulls_first: false };
         Keys::new(&schema, &[by]).unwrap()
     }

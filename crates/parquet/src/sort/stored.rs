@@ -4,12 +4,12 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
-use marquetry_base::{Budget, Buffer, Error, Price, Result, Segmented};
+use marquetry_base::{Budget, Buffer, Error, Price, RELEASE_PRICE, Result, Segmented};
 use marquetry_kernels::bits;
 
 use super::collected::{Collected, Compacting, room};
 use crate::batch::{Batch, ColumnBatch, FixedBytes, Layout, Levels, Maxima, Values, check_column};
-use crate::growing::{RELEASE_PRICE, SLICE_BYTES};
+use crate::growing::SLICE_BYTES;
 use crate::schema::{Leaf, Schema};
 use crate::write::released::Released;
 

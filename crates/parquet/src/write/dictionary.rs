@@ -8,14 +8,14 @@ mod work;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Bytes, Error, Price, Result};
+use marquetry_base::{Budget, Bytes, Error, Price, RELEASE_PRICE, Result};
 use marquetry_kernels::plain::{as_bytes, cast as cast_slice};
 
 use super::encoder::{Body, Slice};
 use crate::batch::{ByteArrays, FixedBytes, Values};
 use crate::encoding::other_type;
 use crate::encoding::output::Output;
-use crate::growing::{COPY_PRICE, RELEASE_PRICE, ROOM_PRICE};
+use crate::growing::{COPY_PRICE, ROOM_PRICE};
 use crate::schema::PhysicalType;
 use numbers::{Number, Numbers};
 use strings::Strings;

@@ -5,13 +5,15 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Codec, Codecs, Compressor, Error, Price, Result, Status};
+use marquetry_base::{
+    Budget, Bytes, Codec, Codecs, Compressor, Error, Price, RELEASE_PRICE, Result, Status,
+};
 use marquetry_kernels::crc32;
 
 use super::encoder::Body;
 use crate::format::write::write_page_header;
 use crate::format::{Compression, Encoding, PageHeader, PageKind};
-use crate::growing::{COPY_PRICE, RELEASE_PRICE, ROOM_PRICE, SLICE_BYTES};
+use crate::growing::{COPY_PRICE, ROOM_PRICE, SLICE_BYTES};
 
 /// What a checksum costs, of bytes that are not in a cache.
 const CRC_PRICE: Price = Price::per_kib(200);

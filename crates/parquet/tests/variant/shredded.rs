@@ -34,12 +34,13 @@ fn rows_of(
     let metadata = products(&mut FooterReader::new(Object(0), LIMITS), &file, u64::MAX)?.remove(0);
     let schema = &metadata.schema;
     let node = schema.child_of_root(column).ok_or_else(|| Error::misuse("no such column"))?;
-    let shape = schema.shape(node, leaves)?.ok_or_else(|| Error::misuse("no leaf below it"))?;
+    let leaves: Vec<usize> = schema.leaves_of(node).filter(|leaf| leaves(*leaf)).collect();
+    let shape = schema.shape(node).only(&leaves).ok_or_else(|| Error::misuse("no leaf below it"))?;
     let mut reader = BatchReader::new(Object(0), metadata.clone(), Arc::new(NoCodecs), options.clone())?;
     let mut rows = Vec::new();
     for batch in products(&mut reader, &file, u64::MAX)? {
         let column_of = |leaf| batch.columns.iter().find(|column| column.leaf == leaf);
-        let array = Array::assemble(&shape, batch.rows, &column_of)?;
+        let array = Array::assemble(shape, batch.rows, &column_of)?;
         let columns = VariantColumns::new(schema, &array)?;
         assert_eq!(columns.len(), batch.rows);
         let mut reassembler = Reassembler::new(&LIMITS);

@@ -35,7 +35,7 @@ pub struct Mapping {
     null_elements: NullElements,
     duplicate_keys: DuplicateKeys,
     /// If there are variants.
-    schema: Option<Arc<Schema>>,
+    schema: Arc<Schema>,
 }
 
 /// A column of the table, and where its values come from.
@@ -132,8 +132,8 @@ impl Mapping {
     ///   as the key of a map, a column that an [existing](MappingOptions::existing) table lacks, or whose type cannot
     ///   hold the values, and a missing column of such a table's primary key.
     /// * `Unsupported`: a group without fields; collections more than 32 deep.
-    /// * `Corrupt`, `LimitExceeded`: as for [`Schema::shape`].
-    pub fn new(schema: &Schema, table: TableName, options: &MappingOptions) -> Result<Mapping> {
+    /// * `Corrupt`, `LimitExceeded`: as for [`Shape::kind`](marquetry_parquet::schema::Shape::kind).
+    pub fn new(schema: &Arc<Schema>, table: TableName, options: &MappingOptions) -> Result<Mapping> {
         let mut faults = Faults::default();
         let fields: Vec<(usize, &Node)> =
             schema.children(0).filter_map(|child| Some((child, schema.nodes().get(child)?))).collect();
@@ -203,7 +203,7 @@ impl Mapping {
             nulls: options.nulls,
             null_elements: options.null_elements,
             duplicate_keys: options.duplicate_keys,
-            schema: planned.has_variants.then(|| Arc::new(schema.clone())),
+            schema: Arc::clone(schema),
         })
     }
 
@@ -277,7 +277,8 @@ impl Mapping {
                     let batches: Vec<ColumnBatch> =
                         nested.leaves.iter().map(|&leaf| take(leaf)).collect::<Result<_>>()?;
                     let column_of = |leaf| batches.get(nested.leaves.binary_search(&leaf).ok()?);
-                    let array = Array::assemble(&nested.shape, rows, &column_of).map_err(place)?;
+                    let array =
+                        Array::assemble(self.schema.shape(nested.node), rows, &column_of).map_err(place)?;
                     MappedValues::Nested(Box::new(array))
                 }
                 _ => MappedValues::RowNumber,
@@ -360,11 +361,7 @@ impl Mapping {
     }
 
     pub(super) fn rules(&self) -> Rules<'_> {
-        Rules {
-            null_elements: self.null_elements,
-            duplicate_keys: self.duplicate_keys,
-            schema: self.schema.as_deref(),
-        }
+        Rules { null_elements: self.null_elements, duplicate_keys: self.duplicate_keys, schema: &self.schema }
     }
 
     /// A column's values in a batch.

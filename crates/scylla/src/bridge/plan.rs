@@ -15,10 +15,11 @@ use super::list::list;
 use crate::cql::types::NESTING_MAX;
 use crate::cql::{CqlType, Name, TableName, TypeDef};
 
-/// A nested column: its shape, and how it is mapped.
+/// A nested column, and how it is mapped.
 #[derive(Debug, Clone)]
 pub(super) struct NestedColumn {
-    pub(super) shape: Shape,
+    /// Its node in the schema.
+    pub(super) node: usize,
     pub(super) plan: Plan,
     /// The leaves below it, in the schema's order.
     pub(super) leaves: Vec<usize>,
@@ -80,7 +81,6 @@ pub(super) struct Planner<'a> {
     type_names: BTreeMap<String, usize>,
     types: Vec<TypeDef>,
     leaves: Vec<(String, LogicalType)>,
-    has_variants: bool,
     faults: Faults,
     /// The columns that the existing table lacks.
     missing: Vec<String>,
@@ -97,7 +97,6 @@ pub(super) struct Planner<'a> {
 pub(super) struct Planned {
     /// The types, each before those that need it.
     pub(super) types: Vec<TypeDef>,
-    pub(super) has_variants: bool,
     /// The paths of leaves and variants with a logical type.
     pub(super) leaves: Vec<(String, LogicalType)>,
 }
@@ -132,7 +131,6 @@ impl<'a> Planner<'a> {
             type_names: BTreeMap::new(),
             types: Vec::new(),
             leaves: Vec::new(),
-            has_variants: false,
             faults: Faults::default(),
             missing: Vec::new(),
             is_partial: false,
@@ -157,7 +155,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Plans a nested column, a child of the root. `None` if that fails; [`Planner::finish`] reports why, with the
-    /// path. The errors are those of [`Schema::shape`]; `Unsupported` for a group without fields, and for collections
+    /// path. The errors are those of [`Shape::kind`]; `Unsupported` for a group without fields, and for collections
     /// more than 32 deep; `Conversion` for what CQL does not allow: a field's name, two fields with the same name, a
     /// duration in a set or as a key, and what the existing table's types cannot hold.
     pub(super) fn column(&mut self, node: usize, name: &Name) -> Option<(NestedColumn, CqlType)> {
@@ -172,18 +170,15 @@ impl<'a> Planner<'a> {
     }
 
     fn try_column(&mut self, node: usize, name: &Name) -> Result<(NestedColumn, CqlType)> {
-        let shape = self.schema.shape(node, |_| true)?;
-        let shape = shape.ok_or_else(|| Error::internal("no shape of all leaves"))?;
+        let shape = self.schema.shape(node);
         let wanted = self.wanted(name);
-        let (plan, mut cql_type) = self.field(&shape, &mut alloc::vec![self.name_of(&shape)], wanted, 0)?;
+        let (plan, mut cql_type) = self.field(shape, &mut alloc::vec![self.name_of(shape)], wanted, 0)?;
         if let Some(wanted) = wanted {
             cql_type = wanted.clone();
         } else if self.options.frozen {
             cql_type = cql_type.frozen();
         }
-        let mut leaves = Vec::new();
-        gather(&shape, &mut leaves);
-        Ok((NestedColumn { shape, plan, leaves }, cql_type))
+        Ok((NestedColumn { node, plan, leaves: shape.leaves().collect() }, cql_type))
     }
 
     /// The result, once all columns are planned. Adds `Misuse` for paths in [`MappingOptions::sets`] that are not
@@ -202,7 +197,7 @@ impl<'a> Planner<'a> {
                 )));
             }
         }
-        Planned { types: self.types, has_variants: self.has_variants, leaves: self.leaves }
+        Planned { types: self.types, leaves: self.leaves }
     }
 
     /// Begins a column.
@@ -232,7 +227,7 @@ impl<'a> Planner<'a> {
     /// another's text. It recurses as deep as schemas with shapes are.
     fn field(
         &mut self,
-        shape: &Shape,
+        shape: Shape<'a>,
         names: &mut Vec<&'a str>,
         wanted: Option<&'a CqlType>,
         depth: usize,
@@ -244,14 +239,13 @@ impl<'a> Planner<'a> {
             return Err(self.at(Error::unsupported(message)));
         }
         let wanted = unfrozen(wanted);
-        match &shape.kind {
+        match shape.kind()? {
             ShapeKind::Leaf => self.leaf(shape, wanted),
             ShapeKind::Struct(_) if self.is_variant(shape) => {
-                self.has_variants = true;
                 self.note(shape);
                 Ok((Plan::Variant, self.expect(wanted, CqlType::Text)))
             }
-            ShapeKind::Struct(fields) => self.group(fields, names, wanted),
+            ShapeKind::Struct(fields) => self.group(&fields.collect::<Vec<_>>(), names, wanted),
             ShapeKind::List(_, element) => self.list(shape, element, false, names, wanted, depth),
             ShapeKind::Map(_, key, None) => self.list(shape, key, true, names, wanted, depth),
             ShapeKind::Map(_, key, Some(value)) => {
@@ -273,7 +267,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn leaf(&mut self, shape: &Shape, wanted: Option<&CqlType>) -> Result<(Plan, CqlType)> {
+    fn leaf(&mut self, shape: Shape<'a>, wanted: Option<&CqlType>) -> Result<(Plan, CqlType)> {
         let leaf = self.schema.nodes().get(shape.node).and_then(|node| match node.kind {
             NodeKind::Leaf { leaf } => self.schema.leaves().get(leaf),
             NodeKind::Group { .. } => None,
@@ -290,8 +284,8 @@ impl<'a> Planner<'a> {
     /// A list, or a map's keys alone.
     fn list(
         &mut self,
-        shape: &Shape,
-        element: &Shape,
+        shape: Shape<'a>,
+        element: Shape<'a>,
         is_keys: bool,
         names: &mut Vec<&'a str>,
         wanted: Option<&'a CqlType>,
@@ -324,7 +318,7 @@ impl<'a> Planner<'a> {
 
     fn group(
         &mut self,
-        fields: &[Shape],
+        fields: &[Shape<'a>],
         names: &mut Vec<&'a str>,
         wanted: Option<&'a CqlType>,
     ) -> Result<(Plan, CqlType)> {
@@ -334,7 +328,7 @@ impl<'a> Planner<'a> {
             );
         }
         let mut named = BTreeMap::new();
-        for (at, field) in fields.iter().enumerate() {
+        for (at, &field) in fields.iter().enumerate() {
             let text: &'a str = match self.schema.nodes().get(field.node) {
                 Some(node) => &node.name,
                 None => return Err(Error::internal("a field that the schema does not have")),
@@ -355,11 +349,11 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn new_type(&mut self, fields: &[Shape], names: &mut Vec<&'a str>) -> Result<(Plan, CqlType)> {
+    fn new_type(&mut self, fields: &[Shape<'a>], names: &mut Vec<&'a str>) -> Result<(Plan, CqlType)> {
         let name = self.type_name(names)?;
         let mut planned = Vec::with_capacity(fields.len());
         let mut types = Vec::with_capacity(fields.len());
-        for (at, field) in fields.iter().enumerate() {
+        for (at, &field) in fields.iter().enumerate() {
             let text = self.name_of(field);
             let field_plan = self.below(text, names, |it, names| it.field(field, names, None, 1));
             let (plan, cql_type) = field_plan.unwrap_or_else(|error| {
@@ -380,7 +374,7 @@ impl<'a> Planner<'a> {
     fn existing_type(
         &mut self,
         name: &'a Name,
-        fields: &[Shape],
+        fields: &[Shape<'a>],
         named: &BTreeMap<Name, usize>,
         names: &mut Vec<&'a str>,
     ) -> Result<(Plan, CqlType)> {
@@ -395,7 +389,7 @@ impl<'a> Planner<'a> {
         let mut planned = Vec::with_capacity(found.fields.len());
         for (field, cql_type) in &found.fields {
             let label = format!("{field}: ").into_bytes();
-            let source = match named.get(field).and_then(|&at| Some((at, fields.get(at)?))) {
+            let source = match named.get(field).and_then(|&at| Some((at, *fields.get(at)?))) {
                 Some((at, shape)) => {
                     let text = self.name_of(shape);
                     let field_plan =
@@ -440,11 +434,11 @@ impl<'a> Planner<'a> {
         Name::new_type(&text).map_err(|error| self.at(Error::conversion(error.to_string())))
     }
 
-    fn name_of(&self, shape: &Shape) -> &'a str {
+    fn name_of(&self, shape: Shape<'a>) -> &'a str {
         self.schema.nodes().get(shape.node).map_or("", |node| &node.name)
     }
 
-    fn is_variant(&self, shape: &Shape) -> bool {
+    fn is_variant(&self, shape: Shape<'a>) -> bool {
         let node = self.schema.nodes().get(shape.node);
         node.is_some_and(|node| matches!(node.logical_type, Some(LogicalType::Variant { .. })))
     }
@@ -469,7 +463,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether a list becomes a set.
-    fn take_set(&mut self, shape: &Shape, names: &[&str]) -> bool {
+    fn take_set(&mut self, shape: Shape<'a>, names: &[&str]) -> bool {
         if self.sets.is_empty() {
             return false;
         }
@@ -486,7 +480,7 @@ impl<'a> Planner<'a> {
         is_set
     }
 
-    fn note(&mut self, shape: &Shape) {
+    fn note(&mut self, shape: Shape<'a>) {
         let logical_type = self.schema.nodes().get(shape.node).and_then(|node| node.logical_type.as_ref());
         if let Some(logical_type) = logical_type {
             self.leaves.push((self.path.clone(), logical_type.clone()));
@@ -525,19 +519,4 @@ fn unfrozen(mut cql_type: Option<&CqlType>) -> Option<&CqlType> {
         cql_type = Some(&**inner);
     }
     cql_type
-}
-
-/// The leaves of a shape. It recurses as deep as schemas with shapes are.
-fn gather(shape: &Shape, leaves: &mut Vec<usize>) {
-    match &shape.kind {
-        ShapeKind::Leaf => leaves.push(shape.leaves.start),
-        ShapeKind::Struct(fields) => fields.iter().for_each(|field| gather(field, leaves)),
-        ShapeKind::List(_, element) => gather(element, leaves),
-        ShapeKind::Map(_, key, value) => {
-            gather(key, leaves);
-            if let Some(value) = value {
-                gather(value, leaves);
-            }
-        }
-    }
 }

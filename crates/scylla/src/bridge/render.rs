@@ -23,7 +23,7 @@ pub(super) struct Rules<'a> {
     pub(super) null_elements: NullElements,
     pub(super) duplicate_keys: DuplicateKeys,
     /// The schema, if there are variants: for the names of their shredded fields.
-    pub(super) schema: Option<&'a Schema>,
+    pub(super) schema: &'a Schema,
 }
 
 /// Writes nested values, and keeps its working memory.
@@ -273,9 +273,7 @@ impl Walk<'_> {
     /// A variant, as JSON.
     #[inline(never)]
     fn variant<F: Form>(&mut self, array: &Array, slot: usize, out: &mut Vec<u8>) -> Result<()> {
-        let Some(schema) = self.rules.schema else {
-            return Err(Error::internal("variants without a schema"));
-        };
+        let schema = self.rules.schema;
         let limits = Limits::DEFAULT;
         let columns = VariantColumns::new(schema, array)?;
         let mut reassembler = Reassembler::new(&limits);

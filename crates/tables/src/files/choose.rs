@@ -1,7 +1,9 @@
 //! Resolving the chosen columns in all files.
 
-use marquetry_base::{Detail, Error, Faults, Result};
-use marquetry_parquet::schema::{DifferenceKind, Projection, Schema};
+use std::sync::Arc;
+
+use marquetry_base::{Budget, Detail, Error, Faults, Result};
+use marquetry_parquet::schema::{DifferenceKind, Plan as _, Projection, Schema};
 
 use super::gathered::Gathered;
 use crate::ColumnPath;
@@ -18,11 +20,11 @@ pub(super) fn choose(
 ) -> Result<Option<Schema>> {
     let all = &gathered.unified.schema;
     let mut faults = Faults::default();
-    let mut projection = Projection::new(all);
+    let mut projection = Projection::new(Arc::clone(all));
     match wanted {
         Some(wanted) => {
             for wanted in wanted {
-                if let Err(error) = projection.add(&wanted.parts) {
+                if let Err(error) = projection.add(&wanted.parts, &mut Budget::unlimited()) {
                     let fault = wanted.fault(all, error, faults.is_empty()).with(Detail::Option("columns"));
                     faults.add(named(fault, &gathered.name()));
                 }
@@ -38,7 +40,7 @@ pub(super) fn choose(
     check_differences(gathered, &projection, may_differ, &mut faults);
     faults.into_result()?;
     let refused = |error| named(error, &gathered.name());
-    let projected = wanted.map(|_| projection.schema().map_err(refused)).transpose()?;
+    let projected = wanted.map(|_| projection.plan().at_once().map_err(refused)).transpose()?;
     let schema = projected.as_ref().unwrap_or(all);
     if schema.children(0).next().is_none() {
         return Err(refused(Error::conversion("the file has no columns")));
@@ -47,12 +49,7 @@ pub(super) fn choose(
 }
 
 /// Finds the differences of the files that matter.
-fn check_differences(
-    gathered: &Gathered,
-    projection: &Projection<'_>,
-    may_differ: bool,
-    faults: &mut Faults,
-) {
+fn check_differences(gathered: &Gathered, projection: &Projection, may_differ: bool, faults: &mut Faults) {
     let schema = &gathered.unified.schema;
     for difference in &gathered.unified.differences {
         if (may_differ && difference.kind.is_bridged()) || !projection.has(difference.node) {

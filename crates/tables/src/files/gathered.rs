@@ -14,7 +14,7 @@ use marquetry_io::store::Store;
 use marquetry_parquet::batch::Values;
 use marquetry_parquet::format::{FileMetaData, KeyValue};
 use marquetry_parquet::read::Conform;
-use marquetry_parquet::schema::{Column, Schema, Unified, Union};
+use marquetry_parquet::schema::{Column, Plan as _, Schema, Unified, Union};
 
 use super::format::FormatFile;
 use super::hive::Partitions;
@@ -71,7 +71,7 @@ enum Described {
 }
 
 impl Described {
-    fn schema(&self) -> &Schema {
+    fn schema(&self) -> &Arc<Schema> {
         match self {
             Described::Footer(metadata) => &metadata.schema,
             Described::Schema(schema) => schema,
@@ -80,7 +80,7 @@ impl Described {
 }
 
 impl FileSchema {
-    pub(super) fn schema(&self) -> &Schema {
+    pub(super) fn schema(&self) -> &Arc<Schema> {
         self.what.schema()
     }
 
@@ -218,7 +218,7 @@ impl Gathered {
                 Some(schema) => *schema,
                 None => {
                     known.push(schemas.len());
-                    union.add(what.schema());
+                    union.add(Arc::clone(what.schema()));
                     schemas.push(FileSchema { what: what.clone(), file: number });
                     schemas.len() - 1
                 }
@@ -244,7 +244,8 @@ impl Gathered {
                 }
             });
         }
-        Ok(Gathered { files, schemas, unified: union.finish_with(&partitions), partitions, key_values })
+        let unified = union.with(partitions.iter().cloned()).plan().at_once()?;
+        Ok(Gathered { files, schemas, unified, partitions, key_values })
     }
 
     /// A name for all of them: `a.parquet`, or `a.parquet and 2 more files`.
@@ -334,7 +335,7 @@ impl DataFile {
         options: &PieceOptions,
     ) -> Result<Box<dyn Batches>> {
         match (&self.kind, &schema.what) {
-            (Kind::Other(file), _) => Conformed::open(plan, file.schema(), options, |leaves, options| {
+            (Kind::Other(file), _) => Conformed::open(plan, options, |leaves, options| {
                 Ok(Box::new(Numbered::new(file.open(leaves, options)?, 0)))
             }),
             (Kind::Parquet { .. }, _) => Ok(Box::new(self.parquet()?.rows(groups.clone(), plan, options)?)),

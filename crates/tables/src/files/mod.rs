@@ -17,7 +17,7 @@ use marquetry_io::store::Store;
 use marquetry_parquet::batch::Values;
 use marquetry_parquet::format::{KeyValue, SortingColumn};
 use marquetry_parquet::read::Conform;
-use marquetry_parquet::schema::Schema;
+use marquetry_parquet::schema::{Plan as _, Schema};
 
 use crate::key_values::holds_for_any_columns;
 use crate::subject::named;
@@ -97,16 +97,16 @@ impl Files {
         let chosen = choose::choose(&gathered, options.columns.as_deref(), options.union)?;
         // Files of one schema have it as they spell it.
         let schema = match (chosen, &*gathered.schemas, gathered.partitions.is_empty()) {
-            (Some(schema), ..) => schema,
-            (None, [only], true) => only.schema().clone(),
-            (None, ..) => gathered.unified.schema.clone(),
+            (Some(schema), ..) => Arc::new(schema),
+            (None, [only], true) => Arc::clone(only.schema()),
+            (None, ..) => Arc::clone(&gathered.unified.schema),
         };
         let partitions = gathered.partitions.clone();
         let constants: Vec<usize> = (0..partitions.len())
             .filter(|&number| schema.child_of_root(&partitions[number].name).is_some())
             .collect();
         let names: Vec<&str> = constants.iter().map(|&number| partitions[number].name.as_str()).collect();
-        Files::with(gathered, options, Arc::new(schema), &names, constants)
+        Files::with(gathered, options, schema, &names, constants)
     }
 
     fn with(
@@ -119,8 +119,8 @@ impl Files {
         let mut table = Table::new(gathered.name(), Arc::clone(&schema));
         let (files, schemas) = (&gathered.files, &gathered.schemas);
         let conform = |of: &FileSchema| {
-            let conform = Conform::new(of.schema(), &schema, constant_names);
-            conform.map(Arc::new).map_err(|error| named(error, files[of.file].name()))
+            let plan = Conform::plan(Arc::clone(of.schema()), Arc::clone(&schema), constant_names);
+            plan.at_once().map(Arc::new).map_err(|error| named(error, files[of.file].name()))
         };
         let conforms = schemas.iter().map(conform).collect::<Result<Vec<_>>>()?;
         let sum = |of: fn(&DataFile) -> Option<u64>| {
@@ -129,7 +129,7 @@ impl Files {
         table.rows = sum(DataFile::rows);
         table.bytes = sum(DataFile::bytes);
         table.row_groups = sum(|file| file.row_groups().map(u64_of));
-        let has_all = matches!(&**schemas, [only] if *only.schema() == *schema);
+        let has_all = matches!(&**schemas, [only] if *only.schema() == schema);
         let holds = |it: &&KeyValue| has_all || holds_for_any_columns(it);
         table.key_values = gathered.key_values.iter().filter(holds).cloned().collect();
         // Rows that were sorted in one row group are in any part of it; those of two need not be.

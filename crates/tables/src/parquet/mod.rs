@@ -104,7 +104,7 @@ impl ParquetOptions {
 /// has the column.
 fn leaves_of(
     path: &ColumnPath,
-    (schema, table): (&Schema, &Table),
+    (schema, table): (&Arc<Schema>, &Table),
     asked: &ColumnOptions,
     option: &'static str,
     faults: &mut Faults,

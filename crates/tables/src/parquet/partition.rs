@@ -9,7 +9,7 @@ use marquetry_parquet::batch::{Batch, Value, Values};
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::hive::Partition;
 use marquetry_parquet::print::{Shown, value};
-use marquetry_parquet::schema::{Meaning, Projection, Schema};
+use marquetry_parquet::schema::{Meaning, Plan as _, Projection, Schema};
 
 use crate::detached::detached;
 use crate::entries::is_same_value;
@@ -72,20 +72,21 @@ impl Partitioning {
         faults.take(Partitioning::of(columns, schema))
     }
 
-    fn of(columns: Vec<PartitionColumn>, schema: &Schema) -> Result<Partitioning> {
+    fn of(columns: Vec<PartitionColumn>, schema: &Arc<Schema>) -> Result<Partitioning> {
         let is_partition = |leaf: usize| columns.iter().any(|column| column.leaf == leaf);
         let kept: Vec<usize> = (0..schema.leaves().len()).filter(|leaf| !is_partition(*leaf)).collect();
         if kept.is_empty() {
             return Err(Error::option("partition_by", "no column is left for the files"));
         }
-        let mut projection = Projection::new(schema);
+        let mut projection = Projection::new(Arc::clone(schema));
         for node in schema.children(0) {
             if schema.leaves_of(node).any(|leaf| !is_partition(leaf)) {
                 // Each node is another one.
                 let _ = projection.add_column(node);
             }
         }
-        let schema = projection.schema().map_err(|error| error.with(Detail::Option("partition_by")))?;
+        let schema =
+            projection.plan().at_once().map_err(|error| error.with(Detail::Option("partition_by")))?;
         if schema.leaves().len() != kept.len() {
             return Err(Error::internal("a column without leaves"));
         }

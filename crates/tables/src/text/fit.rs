@@ -78,7 +78,7 @@ pub(super) fn readable(schema: &Schema, format: Format) -> Option<Columns> {
     let column = |node: usize| {
         let name = schema.nodes()[node].name.to_string();
         let shape = print::shape(schema, node).ok()?;
-        Some(Column { name, column_type: column_type(schema, &shape)? })
+        Some(Column { name, column_type: column_type(shape)? })
     };
     let columns = Columns::from(schema.children(0).map(column).collect::<Option<Vec<_>>>()?);
     let read = columns.schema().ok()?;
@@ -90,21 +90,22 @@ pub(super) fn readable(schema: &Schema, format: Format) -> Option<Columns> {
     (is_all && read.leaves().iter().zip(schema.leaves().iter()).all(is_same)).then_some(columns)
 }
 
-fn column_type(schema: &Schema, shape: &Shape) -> Option<ColumnType> {
-    Some(match &shape.kind {
+fn column_type(shape: Shape<'_>) -> Option<ColumnType> {
+    let schema = shape.schema();
+    Some(match shape.kind().ok()? {
         ShapeKind::Leaf => {
             let NodeKind::Leaf { leaf } = schema.nodes()[shape.node].kind else { return None };
             ColumnType::Scalar(scalar(schema, &schema.leaves()[leaf])?)
         }
-        ShapeKind::List(_, element) => ColumnType::List(Box::new(column_type(schema, element)?)),
+        ShapeKind::List(_, element) => ColumnType::List(Box::new(column_type(element)?)),
         // A variant is a struct of bytes here, and JSON of any form in the text.
         ShapeKind::Struct(_) if schema.nodes()[shape.node].logical_type.is_some() => return None,
         ShapeKind::Struct(fields) => {
-            let field = |field: &Shape| {
+            let field = |field: Shape<'_>| {
                 let name = schema.nodes()[field.node].name.to_string();
-                Some(Column { name, column_type: column_type(schema, field)? })
+                Some(Column { name, column_type: column_type(field)? })
             };
-            ColumnType::Struct(fields.iter().map(field).collect::<Option<_>>()?)
+            ColumnType::Struct(fields.map(field).collect::<Option<_>>()?)
         }
         // They are written as arrays of entries, and read as objects.
         ShapeKind::Map(..) => return None,

@@ -175,7 +175,7 @@ impl<W: Write> Lines<W> {
     pub(super) fn begin(&mut self, table: &Table) -> Result<Wants> {
         let TextOutputOptions { invalid_utf8, nested_as_json, limits, .. } = &self.options;
         fit::check(table, self.format, *nested_as_json)?;
-        let (schema, out) = (&*table.schema, self.out.text());
+        let (schema, out) = (&table.schema, self.out.text());
         let made = match self.format {
             Format::Csv => Csv::new(schema, *invalid_utf8, limits).map(|csv| {
                 csv.header(out);

@@ -73,7 +73,7 @@ impl Table {
     }
 
     fn write(&self, options: &WriteOptions, written: &mut Vec<u8>) -> Result<(), Error> {
-        let schema = Arc::new(self.metadata.schema.clone());
+        let schema = Arc::clone(&self.metadata.schema);
         let mut writer = FileWriter::new(FILE, schema, Arc::new(StandardCodecs::default()), options.clone())?;
         let mut sinks = ByteSinks::new().with(FILE, Written(written));
         for batch in &self.batches {

@@ -207,6 +207,8 @@ fn tables(thousands: usize) -> Vec<Case> {
         Case::new(COLUMN, "row groups of one row", columns, wide(1, columns)),
         Case::new(ROOM, "columns of one row", columns, wide(columns, 1)),
         Case::new(MEASURE, "columns of one row", columns, wide(columns, 1)),
+        Case::new(OP, "columns of one row", columns, wide(columns, 1)).work(Work::Records),
+        Case::new(OP, "a struct of many columns, null", columns, nothing(1, columns)).work(Work::Records),
         Case::new(JOIN, "one chunk of many pages, in pieces of 4 KiB", columns, indexed(columns))
             .work(Work::Index { piece_bytes: 4 << 10 }),
         Case::new(INDEX, "one chunk of many pages", columns, indexed(columns))
@@ -267,13 +269,13 @@ fn structs(count: usize) -> Bytes {
         .write()
 }
 
-/// A struct of a hundred columns that is null in each row.
-fn nothing(rows: usize) -> Bytes {
+/// A struct of so many columns that is null in each row.
+fn nothing(rows: usize, columns: usize) -> Bytes {
     let levels = prefixed(&packed_run(&vec![0; rows], 2));
     let page = || Chunk::new(i64_of(rows), [Page::data(i32_of(rows), PLAIN, levels.clone())]);
-    let elements = (0..100).map(|at| leaf(&format!("c{at}"), 1, INT64));
-    Table::nested(1, [group("s", 1, 100)].into_iter().chain(elements))
-        .group(i64_of(rows), (0..100).map(|_| page()))
+    let elements = (0..columns).map(|at| leaf(&format!("c{at}"), 1, INT64));
+    Table::nested(1, [group("s", 1, i32_of(columns))].into_iter().chain(elements))
+        .group(i64_of(rows), (0..columns).map(|_| page()))
         .write()
 }
 
@@ -307,7 +309,7 @@ fn nested(count: usize) -> Vec<Case> {
         Case::new(EVENT, "list<int64> of 3", count, lists(count, 3, false)).work(Work::Shredded),
         Case::new(EVENT, "list<int64>, two rows", count, lists(count, long, false)).work(Work::Shredded),
         Case::new(EVENT, "struct of two int64", count, structs(count)).work(Work::Shredded),
-        Case::new(ABSENT, "struct of a hundred that is null", count, nothing(count / 100))
+        Case::new(ABSENT, "struct of a hundred that is null", count, nothing(count / 100, 100))
             .work(Work::Shredded),
     ]
 }

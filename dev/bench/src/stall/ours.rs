@@ -12,7 +12,7 @@ use marquetry_parquet::batch::{Assembler, Batch};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{BatchReader, FooterReader, PageIndexReader, ReadOptions};
 use marquetry_parquet::record::Program;
-use marquetry_parquet::schema::{Schema, Shape};
+use marquetry_parquet::schema::{Plan, Schema};
 
 use super::{Call, Calls, Read};
 
@@ -97,10 +97,8 @@ impl Host<'_> {
         let codecs = Arc::new(StandardCodecs::default());
         let options = ReadOptions { limits: Limits::TRUSTED, ..ReadOptions::default() };
         self.index(&metadata, &options)?;
-        let mut assemblers = self.assemblers(&metadata.schema)?;
-        let leaves: Vec<usize> = (0..metadata.schema.leaves().len()).collect();
-        let program = self.time(Call::New, || Program::new(&metadata.schema, &leaves));
-        self.time(Call::Drop, || drop(program));
+        let mut assemblers = self.assemblers(&metadata.schema);
+        self.program(&metadata.schema)?;
         let made = Arc::clone(&metadata);
         let mut reader = self.time(Call::New, || BatchReader::new(FILE, made, codecs, options))?;
         let mut rows = 0;
@@ -134,19 +132,25 @@ impl Host<'_> {
         self.time(Call::Drop, || drop(thing));
     }
 
+    /// Makes the program of its records.
+    fn program(&mut self, schema: &Arc<Schema>) -> Result<(), Error> {
+        let mut plan = self.time(Call::New, || Program::plan(Arc::clone(schema), None));
+        let program = loop {
+            if let Some(program) = self.step(|budget| plan.step(budget))? {
+                break program;
+            }
+        };
+        self.time(Call::Drop, || drop((plan, program)));
+        Ok(())
+    }
+
     /// One for each column of the table that is nested. Flat ones are arrays as they come.
-    fn assemblers(&mut self, schema: &Schema) -> Result<Vec<Assembler>, Error> {
-        let mut made = Vec::new();
-        for node in schema.children(0) {
-            made.extend(self.time(Call::New, || {
-                let Some(shape): Option<Shape> = schema.shape(node, |_| true)? else { return Ok(None) };
-                if shape.leaves.clone().all(|leaf| schema.leaves()[leaf].is_flat()) {
-                    return Ok(None);
-                }
-                Assembler::new(schema, &shape, &Limits::TRUSTED).map(Some)
-            })?);
-        }
-        Ok(made)
+    fn assemblers(&mut self, schema: &Arc<Schema>) -> Vec<Assembler> {
+        let is_nested = |node: &usize| schema.leaves_of(*node).any(|leaf| !schema.leaves()[leaf].is_flat());
+        let nested = schema.children(0).filter(is_nested);
+        let made =
+            |node| self.time(Call::New, || Assembler::new(Arc::clone(schema), node, None, &Limits::TRUSTED));
+        nested.map(made).collect()
     }
 
     /// Drives a machine to its next product.

@@ -33,7 +33,7 @@ fn schema() -> Arc<Schema> {
         Column::optional("long", BYTE_ARRAY),
     ];
     let file = Table::new(columns).write();
-    Arc::new(canonical::metadata(&file, Manner::KIND).unwrap().schema.clone())
+    canonical::metadata(&file, Manner::KIND).unwrap().schema.clone()
 }
 
 fn column(leaf: usize, rows: usize, values: Values) -> ColumnBatch {
@@ -118,7 +118,7 @@ fn by_more_than_the_first_rows() {
 /// The encodings of doubles, so many of them different, in row groups of 1,000 rows; and what the file takes.
 fn of_doubles(different: u64, groups: usize, spill: bool) -> (Vec<Vec<Encoding>>, usize) {
     let file = Table::new([Column::required("measure", DOUBLE)]).write();
-    let schema = Arc::new(canonical::metadata(&file, Manner::KIND).unwrap().schema.clone());
+    let schema = canonical::metadata(&file, Manner::KIND).unwrap().schema.clone();
     let value = |row: usize| ((mixed(row) >> 20) % different) as f64 / 65_536.0;
     let given: Vec<Batch> = (0..groups * 10)
         .map(|number| {
@@ -156,7 +156,7 @@ fn a_dictionary_is_judged_by_the_rows_that_there_are() {
 #[test]
 fn a_dictionary_that_does_not_pay_in_its_first_page_is_given_up() {
     let file = Table::new([Column::required("measure", FLOAT)]).write();
-    let schema = Arc::new(canonical::metadata(&file, Manner::KIND).unwrap().schema.clone());
+    let schema = canonical::metadata(&file, Manner::KIND).unwrap().schema.clone();
     // Those that are chosen by come again, those behind them do not.
     let value = |row: usize| {
         let bits = if row < 8300 { row as u64 % 200 } else { mixed(row) >> 41 };
@@ -277,8 +277,7 @@ fn the_better_compressor_is_found() {
 #[test]
 fn pages_that_are_moved_away_are_as_large_as_can_be() {
     let columns = (0..200).map(|column| Column::required(&format!("c{column}"), DOUBLE));
-    let schema =
-        Arc::new(canonical::metadata(&Table::new(columns).write(), Manner::KIND).unwrap().schema.clone());
+    let schema = canonical::metadata(&Table::new(columns).write(), Manner::KIND).unwrap().schema.clone();
     let given: Vec<Batch> = (0..100)
         .map(|number| {
             let values =

@@ -62,7 +62,7 @@ fn unknown_logical_types() {
         let expected = Some(LogicalType::Unrecognised { number: 2555, has_fields });
         assert_eq!(metadata.schema.nodes()[1].logical_type, expected);
 
-        let schema = Arc::new(metadata.schema.clone());
+        let schema = Arc::clone(&metadata.schema);
         let codecs = Arc::new(StandardCodecs::default());
         let mut writer = FileWriter::new(FILE, schema, codecs, WriteOptions::default()).unwrap();
         let written = written::write(&mut writer, Manner::KIND, |writer, _room| {

@@ -96,7 +96,7 @@ pub(crate) fn schema(types: &[(&str, i32)], shapes: &[impl AsRef<str>]) -> Arc<S
     }
     let children = i32::try_from(types.len() * shapes.len()).unwrap();
     let file = Table::nested(children, elements).write();
-    Arc::new(canonical::metadata(&file, Manner::KIND).unwrap().schema.clone())
+    canonical::metadata(&file, Manner::KIND).unwrap().schema.clone()
 }
 
 /// A flat schema of required columns, all of one type.
@@ -109,7 +109,7 @@ pub(crate) fn flat(types: &[i32]) -> Arc<Schema> {
     let columns = types.iter().enumerate();
     let columns = columns.map(|(column, number)| Column::required(&format!("c{column}"), *number));
     let file = Table::new(columns).write();
-    Arc::new(canonical::metadata(&file, Manner::KIND).unwrap().schema.clone())
+    canonical::metadata(&file, Manner::KIND).unwrap().schema.clone()
 }
 
 /// What values are like.

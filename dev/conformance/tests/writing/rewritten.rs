@@ -22,7 +22,7 @@ pub(crate) const SPILL: Object = Object(7);
 /// All batches of a file.
 pub(crate) fn batches(bytes: &Bytes, options: ReadOptions) -> Result<(Arc<Schema>, Vec<Batch>)> {
     let metadata = canonical::metadata(bytes, Manner::KIND)?;
-    let schema = Arc::new(metadata.schema.clone());
+    let schema = Arc::clone(&metadata.schema);
     let mut reader = BatchReader::new(FILE, metadata, Arc::new(StandardCodecs::default()), options)?;
     let mut batches = Vec::new();
     canonical::read(&mut reader, bytes, Manner::KIND, |batch| batches.push(batch))?;

@@ -12,6 +12,7 @@ use marquetry_conformance::hostile::{self, Manner, Random};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, RowSelection};
 use marquetry_parquet::format::{Encoding, FileMetaData};
 use marquetry_parquet::read::{BatchReader, ChunkIndex, Conform, ConformReader, LargePages, ReadOptions};
+use marquetry_parquet::schema::Plan;
 use marquetry_parquet::write::{ColumnOptions, PageVersion, WriteOptions};
 
 use crate::given::{self, Flavour};
@@ -507,8 +508,9 @@ fn rows_of_another_schema_are_selected_too() {
     let file = write(&schema, &batches, options, Manner::KIND).unwrap().object(FILE);
     let metadata = canonical::metadata(&file, Manner::KIND).unwrap();
     let indexes = canonical::indexes(&file, &metadata).unwrap();
-    let conform = Arc::new(Conform::new(&metadata.schema, &wide, &[]).unwrap());
-    let table = FileMetaData { schema: (*wide).clone(), ..(*metadata).clone() };
+    let conform =
+        Arc::new(Conform::plan(Arc::clone(&metadata.schema), Arc::clone(&wide), &[]).at_once().unwrap());
+    let table = FileMetaData { schema: Arc::clone(&wide), ..(*metadata).clone() };
     let read = |selections: &Selections, manner| {
         let codecs = Arc::new(StandardCodecs::default());
         let options = ReadOptions { batch_rows: 300, ..ReadOptions::default() };

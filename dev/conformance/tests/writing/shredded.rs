@@ -10,7 +10,7 @@ use marquetry_conformance::records::{check_batch, tell};
 use marquetry_parquet::batch::{Batch, Layout};
 use marquetry_parquet::read::ReadOptions;
 use marquetry_parquet::record::{Program, RecordSink, ShredOptions, Shredder, Value};
-use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
+use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Plan, Schema};
 
 use crate::given::{self, Flavour, SHAPES, TYPES};
 use crate::rewritten::batches;
@@ -35,11 +35,10 @@ fn sums(batch: &Batch) -> Vec<LeafSum> {
 
 /// Tells the records of batches to a shredder, and compares what it makes of them.
 fn check(schema: &Arc<Schema>, batches: &[Batch]) -> Result<()> {
-    let leaves: Vec<usize> = (0..schema.leaves().len()).collect();
-    let program = Program::new(schema, &leaves)?;
+    let program = Program::plan(Arc::clone(schema), None).at_once()?;
     for layout in [Layout::Dense, Layout::Spaced] {
         let options = ShredOptions { batch_rows: usize::MAX, batch_bytes: usize::MAX, layout };
-        let mut shredder = Shredder::new(Arc::clone(schema), &leaves, options)?;
+        let mut shredder = Shredder::plan(Arc::clone(schema), None, options).at_once()?;
         for batch in batches {
             tell(&program, batch, &mut shredder, 10_000)?;
             let again = take(&mut shredder)?;
@@ -290,8 +289,8 @@ fn any_records_of_any_schema() {
             .map(|at| FieldDef { name: format!("c{at}"), ..any_field(&mut random, 0) })
             .collect();
         let schema = Arc::new(Schema::of_fields(&fields).unwrap());
-        let leaves: Vec<usize> = (0..schema.leaves().len()).collect();
-        let mut shredder = Shredder::new(Arc::clone(&schema), &leaves, ShredOptions::default()).unwrap();
+        let plan = Shredder::plan(Arc::clone(&schema), None, ShredOptions::default());
+        let mut shredder = plan.at_once().unwrap();
         let program = Arc::clone(shredder.program());
         let (mut told, mut again) = (Kept::default(), Kept::default());
         for _ in 0..3 {

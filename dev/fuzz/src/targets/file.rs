@@ -9,6 +9,7 @@ use marquetry_conformance::records::{ArraySums, FieldSum, Summing, tell};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{PageScanner, ReadOptions};
 use marquetry_parquet::record::Program;
+use marquetry_parquet::schema::Plan as _;
 
 use crate::choices::Choices;
 use crate::host::{self, LIMITS, Told, Watched, bounded, check_error};
@@ -97,7 +98,8 @@ struct Records {
 fn whole(bytes: &Bytes, options: &ReadOptions, manner: Manner) -> Result<Whole> {
     let metadata = host::footer(bytes, LIMITS, manner).inspect_err(check_error)?;
     let rows = host::read(bytes, &metadata, options, manner);
-    let records = Program::new(&metadata.schema, &(0..metadata.schema.leaves().len()).collect::<Vec<_>>())
+    let records = Program::plan(Arc::clone(&metadata.schema), None)
+        .at_once()
         .inspect_err(check_error)
         .ok()
         .map(|program| records(bytes, &metadata, &program, options, manner));
@@ -115,7 +117,7 @@ fn records(
 ) -> Result<Records> {
     let schema = &metadata.schema;
     let mut sink = Summing::new(schema, program);
-    let mut arrays = ArraySums::new(schema, |_| true).inspect_err(check_error)?;
+    let mut arrays = ArraySums::new(schema, None);
     let options = ReadOptions { layout: marquetry_parquet::batch::Layout::Spaced, ..options.clone() };
     let mut reader = host::reader(metadata, &options).inspect_err(check_error)?;
     let mut entries = 0;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use marquetry_base::{Bytes, Error, Limits, Result};
+use marquetry_base::{Budget, Bytes, Error, Limits, Result};
 use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::craft::{Struct, V, end_file};
 use marquetry_conformance::hostile::{self, Manner};
@@ -10,7 +10,7 @@ use marquetry_parquet::format::{FileMetaData, RowGroup};
 use marquetry_parquet::prune::LeafOrder;
 use marquetry_parquet::read::{BloomProbe, ChunkIndex, Conform, PageIndexReader, ReadOptions};
 use marquetry_parquet::record::Program;
-use marquetry_parquet::schema::{PathError, PathPart, Projection, Schema, Union};
+use marquetry_parquet::schema::{PathError, PathPart, Plan as _, Projection, Schema, Union};
 
 use crate::choices::Choices;
 use crate::edit::{Edit, any_value, lie};
@@ -113,26 +113,24 @@ fn make_all(metadata: &FileMetaData, choices: &mut Choices<'_>) {
             }
         }
     }
-    let all: Vec<usize> = (0..schema.leaves().len()).collect();
-    let _ = Program::new(schema, &all).inspect_err(check_error);
-    for node in schema.children(0) {
-        let _ = schema.shape(node, |leaf| leaf % 2 == 0).inspect_err(check_error);
-    }
+    let _ = Program::plan(Arc::clone(schema), None).at_once().inspect_err(check_error);
+    let even = (0..schema.leaves().len()).step_by(2).collect();
+    let _ = Program::plan(Arc::clone(schema), Some(even)).at_once().inspect_err(check_error);
     let projection = project(schema, choices);
     let mut union = Union::new();
-    union.add(schema);
+    union.add(Arc::clone(schema));
     if let Some(projection) = &projection {
         check_schema(projection);
-        union.add(projection);
+        union.add(Arc::clone(projection));
         // A part of a file can be read from the file.
-        if let Err(error) = Conform::new(schema, projection, &[]) {
+        if let Err(error) = Conform::plan(Arc::clone(schema), Arc::clone(projection), &[]).at_once() {
             check_conform(&error);
         }
     }
-    let unified = union.finish();
+    let unified = union.plan().at_once().expect("a union");
     check_schema(&unified.schema);
     let is_readable = unified.differences.iter().all(|difference| difference.kind.is_bridged());
-    match Conform::new(schema, &unified.schema, &[]) {
+    match Conform::plan(Arc::clone(schema), Arc::clone(&unified.schema), &[]).at_once() {
         Ok(conform) => assert!(conform.reads().iter().all(|&leaf| leaf < schema.leaves().len())),
         Err(error) => {
             check_conform(&error);
@@ -165,8 +163,8 @@ fn check_schema(schema: &Schema) {
 }
 
 /// A projection by paths of the schema, and others.
-fn project(schema: &Schema, choices: &mut Choices<'_>) -> Option<Schema> {
-    let mut projection = Projection::new(schema);
+fn project(schema: &Arc<Schema>, choices: &mut Choices<'_>) -> Option<Arc<Schema>> {
+    let mut projection = Projection::new(Arc::clone(schema));
     let columns: Vec<usize> = schema.children(0).collect();
     for _ in 0..1 + choices.below(4) {
         let Some(&column) = columns.get(choices.below(columns.len())) else { break };
@@ -186,11 +184,11 @@ fn project(schema: &Schema, choices: &mut Choices<'_>) -> Option<Schema> {
             let at = choices.below(path.len());
             path[at].text = choices.pick(&["element", "list", "key", "", "X"]).to_string();
         }
-        if let Err(PathError::Broken(error)) = projection.add(&path) {
+        if let Err(PathError::Broken(error)) = projection.add(&path, &mut Budget::unlimited()) {
             check_error(&error);
         }
     }
-    projection.schema().inspect_err(check_error).ok()
+    projection.plan().at_once().inspect_err(check_error).ok().map(Arc::new)
 }
 
 /// What Bloom filters say of some hashes: those of the first chunks that have any.

@@ -9,7 +9,7 @@ use marquetry_conformance::hostile::{Manner, part};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{FooterReader, ReadOptions};
-use marquetry_parquet::schema::{Projection, Schema, Union};
+use marquetry_parquet::schema::{Plan as _, Projection, Schema, Union};
 
 use crate::choices::Choices;
 use crate::host::{self, LIMITS, Told, Watched};
@@ -234,7 +234,7 @@ fn conform(
     if plan.expected.iter().any(|rows| rows.len() > 500) {
         return;
     }
-    let sums = |schema: &Schema, manner| match conformed_sums(&parts, schema, &options, manner) {
+    let sums = |schema: &Arc<Schema>, manner| match conformed_sums(&parts, schema, &options, manner) {
         Ok(sums) => Some(sums),
         Err(error) => {
             assert!(
@@ -268,22 +268,22 @@ fn conform(
 }
 
 /// A part of the schema, or the schema with more.
-fn wanted(schema: &Schema, choices: &mut Choices<'_>) -> Option<Schema> {
-    let mut projection = Projection::new(schema);
+fn wanted(schema: &Arc<Schema>, choices: &mut Choices<'_>) -> Option<Arc<Schema>> {
+    let mut projection = Projection::new(Arc::clone(schema));
     for node in schema.children(0) {
         if !choices.once_in(3) {
             let _ = projection.add_column(node);
         }
     }
-    let part = projection.schema().ok()?;
+    let part = Arc::new(projection.plan().at_once().ok()?);
     if choices.once_in(2) {
         return Some(part);
     }
     let other = Plan::choose(Tree::choose(choices, 3), 0, Only::default(), choices);
     let other = host::footer(&other.write(), LIMITS, Manner::KIND).ok()?;
     let mut union = Union::new();
-    union.add(&part);
-    union.add(&other.schema);
-    let unified = union.finish();
+    union.add(part);
+    union.add(Arc::clone(&other.schema));
+    let unified = union.plan().at_once().ok()?;
     unified.differences.iter().all(|difference| difference.kind.is_bridged()).then_some(unified.schema)
 }

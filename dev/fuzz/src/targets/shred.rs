@@ -8,7 +8,7 @@ use marquetry_conformance::hostile::{self, Manner};
 use marquetry_conformance::records::{self, Summing, tell};
 use marquetry_parquet::batch::{Batch, Layout};
 use marquetry_parquet::record::{Program, RecordSink, ShredOptions, Shredder, Value};
-use marquetry_parquet::schema::Schema;
+use marquetry_parquet::schema::{Plan as _, Schema};
 
 use crate::canary::{Canary, is_planted};
 use crate::choices::Choices;
@@ -26,14 +26,13 @@ pub(crate) fn run(data: &[u8]) {
     let plan = Plan::choose(tree, rows_max, Only::default(), choices);
     let bytes = plan.write();
     let Ok(metadata) = host::footer(&bytes, LIMITS, Manner::KIND) else { return };
-    let schema = Arc::new(metadata.schema.clone());
-    let leaves: Vec<usize> = (0..schema.leaves().len()).collect();
+    let schema = Arc::clone(&metadata.schema);
     let options = ShredOptions {
         batch_rows: choices.pick(&[8192, 1, 2, 7, 64]),
         batch_bytes: choices.pick(&[16 << 20, 1, 100]),
         layout: choices.pick(&[Layout::Dense, Layout::Spaced]),
     };
-    let shredder = match Shredder::new(Arc::clone(&schema), &leaves, options) {
+    let shredder = match Shredder::plan(Arc::clone(&schema), None, options).at_once() {
         Ok(shredder) => shredder,
         Err(error) => return check_error(&error),
     };

@@ -28,7 +28,7 @@ pub(crate) fn run(data: &[u8]) {
     let given = Plan::choose(tree, rows_max, Only::default(), choices);
     let source = given.write();
     let Some((metadata, batches)) = batches(&source, &read) else { return };
-    let schema = Arc::new(metadata.schema.clone());
+    let schema = Arc::clone(&metadata.schema);
     let options = options(&schema, choices);
     let write = |manner| bounded(&source, &LIMITS, || write(&schema, &batches, &options, manner));
     let (kind, hostile) = match (write(Manner::KIND), write(host::for_file(manner, &source))) {

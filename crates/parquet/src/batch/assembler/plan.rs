@@ -1,11 +1,12 @@
 //! A shape as a list of fields, each with the work that it needs.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Budget, Error, Release, Result, Segmented};
 use marquetry_kernels::levels::Slots;
 
-use crate::schema::{Repeated, Shape, ShapeKind};
+use crate::schema::{FIELD_PRICE, Holds, Repeated, Schema, Shape, Visit, Walk};
 
 /// A shape of the tree. Those below follow it.
 #[derive(Debug)]
@@ -17,12 +18,12 @@ pub(super) struct Field {
     /// The definition level from which on the slot is present.
     pub(super) definition: u8,
     pub(super) slots: Slots,
-    /// The list or map whose elements the slots are. `None`: they are rows.
-    pub(super) around: Option<usize>,
     /// The leaf whose levels describe the field. `None` for an empty struct.
     pub(super) first_leaf: Option<usize>,
     pub(super) sibling: Option<Sibling>,
 }
+
+impl Release for Field {}
 
 /// A leaf of a field of the same struct, or of a map's keys. It must agree on the struct and everything around it.
 #[derive(Debug, Clone, Copy)]
@@ -43,80 +44,114 @@ pub(super) enum Kind {
     Map { elements: Slots, has_values: bool },
 }
 
-/// The fields of a shape, from the root down and from the first to the last.
-///
-/// # Errors
-///
-/// `LimitExceeded` for more than 255 levels.
-pub(super) fn fields(shape: &Shape) -> Result<Vec<Field>> {
-    let mut fields = Vec::new();
-    let slots = Slots { repetition: 0, definition: 0 };
-    add(&mut fields, shape, slots, None, None)?;
-    Ok(fields)
+/// The fields of a shape, from the root down and from the first to the last: made in steps.
+#[derive(Debug)]
+pub(super) struct Planning {
+    walk: Walk,
+    /// The structs, lists and maps around the next field.
+    open: Vec<Open>,
+    /// The leaves that are wanted, if not all.
+    only: Option<Arc<[usize]>>,
 }
 
-/// A leaf, and the repetition level of its second and later values.
-type First = (usize, u8);
-
-/// Adds a shape and returns its first leaf. It recurses as deep as schemas with shapes are. `sibling` is that of the
-/// previous field, with the definition level of the struct around both.
-fn add(
-    fields: &mut Vec<Field>,
-    shape: &Shape,
+/// A struct, list or map whose fields are being planned.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    field: usize,
+    /// The slots of what is in it.
     slots: Slots,
-    around: Option<usize>,
-    sibling: Option<(First, u8)>,
-) -> Result<Option<First>> {
-    let number = fields.len();
-    let definition = level(shape.definition)?;
-    fields.push(Field {
-        node: shape.node,
-        kind: Kind::Leaf,
-        is_nullable: shape.is_nullable,
-        definition,
-        slots,
-        around,
-        first_leaf: None,
-        sibling: None,
-    });
-    let (kind, first) = match &shape.kind {
-        ShapeKind::Leaf => (Kind::Leaf, Some((shape.leaves.start, slots.repetition))),
-        ShapeKind::Struct(children) => {
-            let (mut first, mut before) = (None, None);
-            for child in children {
-                let sibling = before.map(|before| (before, definition));
-                let leaf = add(fields, child, slots, around, sibling)?;
-                first = first.or(leaf);
-                before = leaf.or(before);
-            }
-            (Kind::Struct { fields: children.len() }, first)
-        }
-        ShapeKind::List(repeated, element) => {
-            let elements = elements(*repeated)?;
-            let first = add(fields, element, elements, Some(number), None)?;
-            (Kind::List { elements }, first)
-        }
-        ShapeKind::Map(repeated, key, value) => {
-            let elements = elements(*repeated)?;
-            let first = add(fields, key, elements, Some(number), None)?;
-            let second = match value {
-                Some(value) => {
-                    let sibling = first.map(|first| (first, elements.definition));
-                    add(fields, value, elements, Some(number), sibling)?
-                }
-                None => None,
-            };
-            (Kind::Map { elements, has_values: value.is_some() }, first.or(second))
-        }
-    };
-    let field = fields.get_mut(number).ok_or_else(|| Error::internal("a field that is not there"))?;
-    field.kind = kind;
-    field.first_leaf = first.map(|(leaf, _)| leaf);
-    if let (Some(((leaf, of_leaf), definition)), Some((_, own))) = (sibling, first) {
-        let has_lists = [of_leaf, own].map(|repetition| repetition > slots.repetition);
-        field.sibling = Some(Sibling { leaf, definition, has_lists });
+    /// The first leaf of the field before, and the repetition level of its second and later values.
+    before: Option<(usize, u8)>,
+}
+
+/// Fields between two looks at the budget.
+const FIELDS_SLICE: usize = 64;
+
+impl Planning {
+    /// Of a shape with these leaves.
+    pub(super) fn of(shape: Shape<'_>, only: Option<Arc<[usize]>>) -> Planning {
+        Planning { walk: Walk::of(shape), open: Vec::new(), only }
     }
-    Ok(first)
+
+    /// Plans until all is planned, or the budget is spent: then returns false. The schema is always the same.
+    ///
+    /// # Errors
+    ///
+    /// As [`Shape::kind`]; `LimitExceeded` for more than 255 levels.
+    pub(super) fn step(
+        &mut self,
+        schema: &Schema,
+        fields: &mut Segmented<Field>,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        loop {
+            for planned in 1..=FIELDS_SLICE {
+                if !self.field(schema, fields)? {
+                    budget.charge(FIELD_PRICE, 0, planned);
+                    return Ok(true);
+                }
+            }
+            budget.charge(FIELD_PRICE, 0, FIELDS_SLICE);
+            if budget.is_spent() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Plans the next field. False if there is none.
+    fn field(&mut self, schema: &Schema, fields: &mut Segmented<Field>) -> Result<bool> {
+        let (shape, holds) = match self.walk.next(schema, self.only.as_deref())? {
+            None => return Ok(false),
+            Some(Visit::Skipped) => return Ok(true),
+            Some(Visit::End) => {
+                self.open.pop();
+                return Ok(true);
+            }
+            Some(Visit::Field(shape, holds)) => (shape, holds),
+        };
+        let number = fields.len();
+        let definition = level(shape.definition)?;
+        let mut slots = Slots { repetition: 0, definition: 0 };
+        let first_leaf = shape.first_leaf();
+        let mut sibling = None;
+        if let Some(open) = self.open.last_mut() {
+            slots = open.slots;
+            let around = fields.get_mut(open.field).ok_or_else(|| Error::internal("a field in none"))?;
+            // A map's key and value agree on its elements, the fields of a struct on the struct.
+            let agree = match &mut around.kind {
+                Kind::Struct { fields } => {
+                    *fields += 1;
+                    around.definition
+                }
+                _ => slots.definition,
+            };
+            let first = first_leaf.and_then(|leaf| Some((leaf, schema.leaves().get(leaf)?.repetition_max)));
+            if let Some((leaf, repetition)) = first {
+                let own = level(repetition)?;
+                if let Some((leaf, of_leaf)) = open.before {
+                    let has_lists = [of_leaf, own].map(|repetition| repetition > slots.repetition);
+                    sibling = Some(Sibling { leaf, definition: agree, has_lists });
+                }
+                open.before = Some((leaf, own));
+            }
+        }
+        let (kind, below) = match holds {
+            Holds::Leaf => (Kind::Leaf, None),
+            Holds::Struct => (Kind::Struct { fields: 0 }, Some(slots)),
+            Holds::List(repeated) => {
+                let elements = elements(repeated)?;
+                (Kind::List { elements }, Some(elements))
+            }
+            Holds::Map(repeated, has_values) => {
+                let elements = elements(repeated)?;
+                (Kind::Map { elements, has_values }, Some(elements))
+            }
+        };
+        let (node, is_nullable) = (shape.node, shape.is_nullable);
+        fields.push(Field { node, kind, is_nullable, definition, slots, first_leaf, sibling });
+        self.open.extend(below.map(|slots| Open { field: number, slots, before: None }));
+        Ok(true)
+    }
 }
 
 fn elements(repeated: Repeated) -> Result<Slots> {

@@ -2,13 +2,13 @@
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Error, Price, Result};
+use marquetry_base::{Budget, Error, Price, RELEASE_PRICE, Result};
 use marquetry_kernels::bss;
 
 use super::super::other_type;
 use super::super::output::{Body, PIECE_BYTES};
 use crate::batch::Slice;
-use crate::growing::{RELEASE_PRICE, ROOM_PRICE, ROOM_SLICE_BYTES, SLICE_BYTES};
+use crate::growing::{ROOM_PRICE, ROOM_SLICE_BYTES, SLICE_BYTES};
 
 /// The price of splitting: per byte, and per piece of a stream.
 const SPLIT_PRICE: Price = Price { kib: 300, kilovalue: 20 << 10 };

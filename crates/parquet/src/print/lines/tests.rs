@@ -68,12 +68,12 @@ fn batch(bad_row: Option<usize>) -> Batch {
 }
 
 fn columns() -> Columns {
-    Columns::new(&schema(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap()
+    Columns::new(&schema().into(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap()
 }
 
 #[test]
 fn lines_of_json_and_of_csv() {
-    let mut json = JsonLines::new(&schema(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
+    let mut json = JsonLines::new(&schema().into(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
     json.feed(batch(None)).unwrap();
     assert_eq!(json.feed(batch(None)).unwrap_err().kind(), marquetry_base::ErrorKind::Misuse);
     let mut out = Vec::new();
@@ -88,7 +88,7 @@ fn lines_of_json_and_of_csv() {
             r#"{"id":2,"n,ame":"say \"hi\", twice","kind":"","tags":[20,21]}"#,
         ]
     );
-    let mut csv = Csv::new(&schema(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
+    let mut csv = Csv::new(&schema().into(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
     let mut out = Vec::new();
     csv.header(&mut out);
     csv.feed(batch(None)).unwrap();
@@ -111,7 +111,7 @@ fn lines_of_json_and_of_csv() {
 #[test]
 fn lines_in_pieces() {
     let mut whole = Vec::new();
-    let mut json = JsonLines::new(&schema(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
+    let mut json = JsonLines::new(&schema().into(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
     json.feed(batch(None)).unwrap();
     json.write(&mut whole, usize::MAX).unwrap();
     let longest = whole.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap();
@@ -173,7 +173,7 @@ fn lines_of_tsv_have_no_quotes() {
         FieldDef::new("id", FieldType::Leaf(PhysicalType::Int32, None)),
         FieldDef::new("n,\"ame", FieldType::Leaf(PhysicalType::ByteArray, Some(LogicalType::String))),
     ];
-    let schema = Schema::of_fields(&fields).unwrap();
+    let schema = Arc::new(Schema::of_fields(&fields).unwrap());
     let batch = |names: &[&[u8]]| {
         let ids: Vec<i32> = (0..names.len() as i32).collect();
         Batch::of_values([ids.into(), Values::ByteArray(texts(names))]).unwrap()
@@ -199,13 +199,13 @@ fn lines_of_tsv_have_no_quotes() {
     }
     let named =
         Schema::of_fields(&[FieldDef::new("a\tb", FieldType::Leaf(PhysicalType::Int32, None))]).unwrap();
-    let error = Tsv::new(&named, InvalidUtf8::Error, &Limits::DEFAULT).unwrap_err();
+    let error = Tsv::new(&named.into(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap_err();
     assert_eq!(error.kind(), marquetry_base::ErrorKind::Conversion);
 }
 
 #[test]
 fn an_error_stays_and_what_is_before_it_is_whole() {
-    let mut json = JsonLines::new(&schema(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
+    let mut json = JsonLines::new(&schema().into(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
     json.feed(batch(Some(40))).unwrap();
     let mut out = Vec::new();
     let error = json.write(&mut out, usize::MAX).unwrap_err();
@@ -213,7 +213,7 @@ fn an_error_stays_and_what_is_before_it_is_whole() {
     assert_eq!(json.write(&mut out, 1).unwrap_err(), error);
     assert_eq!(json.feed(batch(None)).unwrap_err(), error);
     for (invalid_utf8, shown) in [(InvalidUtf8::Replace, "\"\u{fffd}\""), (InvalidUtf8::Bytes, "\"0xff\"")] {
-        let mut json = JsonLines::new(&schema(), invalid_utf8, &Limits::DEFAULT).unwrap();
+        let mut json = JsonLines::new(&schema().into(), invalid_utf8, &Limits::DEFAULT).unwrap();
         json.feed(batch(Some(40))).unwrap();
         let mut out = Vec::new();
         assert!(json.write(&mut out, usize::MAX).unwrap());

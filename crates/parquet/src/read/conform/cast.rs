@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Error, Price, Release, Result, release_all};
 use marquetry_kernels::strings;
 
-use super::{LeafPlan, LevelPlan};
+use super::LeafPlan;
 use crate::batch::{ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use crate::schema::Widening;
 
@@ -59,19 +59,16 @@ pub(super) struct Partial {
 }
 
 impl Change {
-    /// Does a part of the change of a column; gives the changed one after the last. `None` when the budget is spent: call again, with
+    /// Does a part of the change of a column, whose levels are mapped by a level of the other schema for each of the
+    /// file's, if they do not stay; gives the changed one after the last. `None` when the budget is spent: call again, with
     /// the same column.
     pub(super) fn step(
         &mut self,
         column: &ColumnBatch,
-        (levels, widening, plan): (&LevelPlan, Widening, &LeafPlan),
+        (map, widening, plan): (Option<&[u8]>, Widening, &LeafPlan),
         last: &mut LastDictionary,
         budget: &mut Budget<'_>,
     ) -> Result<Option<ColumnBatch>> {
-        let map = match levels {
-            LevelPlan::Keep => None,
-            LevelPlan::Map(map) | LevelPlan::OfFlat(map) => Some(map),
-        };
         if let (Some(map), None) = (map, &self.definition) {
             let Some(definition) = self.partial.definition(column, map, budget)? else { return Ok(None) };
             self.definition = Some(definition);

@@ -172,15 +172,14 @@ impl Constant {
     }
 }
 
-/// The rows of a batch that such columns leave, of those that are wanted.
-pub(super) fn rows_max(physical_type: PhysicalType, rows: usize) -> Result<usize> {
-    let width = store::value_bytes(physical_type);
+/// Checks that nulls that take room are not too long.
+pub(super) fn check_nulls(width: usize) -> Result<()> {
     if width > NULL_BYTES_MAX {
         let message =
             alloc::format!("a null of {width} bytes: at most {NULL_BYTES_MAX} where nulls take room");
         return Err(Error::too_large(message));
     }
-    Ok(rows.min(store::rows_max(physical_type)))
+    Ok(())
 }
 
 fn zeros<T: Clone + Default>(kept: &mut Buffer<T>, length: usize, filled: &mut usize) -> Result<Buffer<T>> {

@@ -6,27 +6,31 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::{
-    Budget, Buffer, Bytes, Codecs, Error, Failed, Machine, Object, Release, Result, Step, release_all,
+    Budget, Buffer, Bytes, Codecs, Error, Failed, Machine, Object, Release, Result, Segmented, Step,
+    release_all,
 };
 
-use super::nulls::{Constant, Zeros, rows_max};
+use super::nulls::{Constant, Zeros, check_nulls};
 use super::variant::{Reassembled, Reassembling};
 use super::{Conform, LeafSource, Structure, VariantPart, cast};
-use crate::batch::store;
 use crate::batch::{Batch, ColumnBatch, Layout, Levels, RowSelection, Values};
 use crate::format::{FileMetaData, OffsetIndex};
 use crate::growing::{ROOM_PRICE, release_in_step};
+use crate::read::reader::Wanted;
 use crate::read::{BatchReader, ReadOptions};
-use crate::schema::{Schema, Widening};
+use crate::schema::Widening;
 
 /// What a column of a batch costs, whatever is done with it.
 const COLUMN_UNITS: u64 = 100;
+/// What looking at a column that was read costs.
+const LOOK_UNITS: u64 = 10;
+
 /// Converts batches of one schema to another, as a [`Conform`] plans it. The work is sliced, except that each variant
 /// is reassembled in one go.
 ///
 /// ```text
 /// feed(batch)                                one at a time
-/// step(schema, budget) -> Some(batch) | None     None: the budget is spent, call again
+/// step(budget) -> Some(batch) | None         None: the budget is spent, call again
 /// ```
 ///
 /// After an error it cannot be used any more.
@@ -37,7 +41,7 @@ pub struct Conformer {
     keep_dictionaries: bool,
     zeros: Zeros,
     /// For each leaf, the dictionary that was widened last.
-    dictionaries: Vec<cast::LastDictionary>,
+    dictionaries: Segmented<cast::LastDictionary>,
     current: Option<Current>,
     /// What was converted, and is not released yet.
     used: Vec<ColumnBatch>,
@@ -47,8 +51,10 @@ pub struct Conformer {
 /// The batch at hand.
 struct Current {
     batch: Batch,
-    /// What was read, as far as it is not taken yet.
-    read: Vec<Option<ColumnBatch>>,
+    /// What was read; columns that are taken have no values any more.
+    read: Vec<ColumnBatch>,
+    /// The columns of it that were looked at for [`Current::provisional`].
+    looked: usize,
     structures: Vec<Levels>,
     variants: Vec<Reassembled>,
     columns: Vec<ColumnBatch>,
@@ -67,7 +73,7 @@ struct Current {
 
 impl Conformer {
     /// For batches of the leaves that `conform` [reads](Conform::reads), in that order and of this layout, with
-    /// dictionaries kept or not. `constants` are the values of the constants of [`Conform::new`], in its order, each
+    /// dictionaries kept or not. `constants` are the values of the constants of [`Conform::plan`], in its order, each
     /// one value; or `None` for null.
     ///
     /// # Errors
@@ -94,17 +100,13 @@ impl Conformer {
             },
         });
         let constants = typed.collect::<Result<Vec<_>>>()?;
-        let mut dictionaries = Vec::new();
-        if keep_dictionaries && !conform.is_identity {
-            dictionaries.resize_with(conform.leaves.len(), || None);
-        }
         Ok(Conformer {
             conform,
             constants,
             layout,
             keep_dictionaries,
             zeros: Zeros::default(),
-            dictionaries,
+            dictionaries: Segmented::new(),
             current: None,
             used: Vec::new(),
             done: None,
@@ -117,15 +119,8 @@ impl Conformer {
     ///
     /// `LimitExceeded` for a missing column whose nulls take more than 1 MiB each.
     pub fn batch_rows(&self, wanted: usize) -> Result<usize> {
-        let mut rows = wanted;
-        for plan in self.conform.leaves.iter().filter(|plan| plan.is_flat) {
-            rows = match plan.source {
-                LeafSource::Null(_) | LeafSource::Constant(_) => rows_max(plan.physical_type, rows)?,
-                // What is read may become larger.
-                _ => rows.min(store::rows_max(plan.physical_type)),
-            };
-        }
-        Ok(rows)
+        check_nulls(self.conform.null_bytes_max)?;
+        Ok(wanted.min(self.conform.rows_max))
     }
 
     /// Takes a batch.
@@ -140,16 +135,16 @@ impl Conformer {
         if batch.columns.len() != self.conform.reads.len() {
             return Err(Error::misuse("a batch of other columns than are read"));
         }
-        let provisional = batch.columns.iter().any(|column| column.provisional);
-        let read = core::mem::take(&mut batch.columns).into_iter().map(Some).collect();
+        let read = core::mem::take(&mut batch.columns);
         let columns = Vec::with_capacity(self.conform.leaves.len());
         self.current = Some(Current {
             batch,
             read,
+            looked: 0,
             structures: Vec::new(),
             variants: Vec::new(),
             columns,
-            provisional,
+            provisional: false,
             definition: None,
             partial: cast::Partial::default(),
             reassembling: None,
@@ -159,21 +154,30 @@ impl Conformer {
         Ok(())
     }
 
-    /// Hands out the batch, which has this schema, converted to the other. `None` if the budget is spent: call again.
+    /// Hands out the batch, converted to the other schema. `None` if the budget is spent: call again.
     ///
     /// # Errors
     ///
     /// `Misuse` without a batch; errors in the batch: invalid levels and variants; `LimitExceeded` if memory cannot
     /// be allocated.
-    pub fn step(&mut self, schema: &Schema, budget: &mut Budget<'_>) -> Result<Option<Batch>> {
+    pub fn step(&mut self, budget: &mut Budget<'_>) -> Result<Option<Batch>> {
         if !self.release_done(budget) {
             return Ok(None);
         }
         let Some(current) = &mut self.current else { return Err(Error::misuse("no batch at hand")) };
         if self.conform.is_identity {
-            let columns = core::mem::take(&mut current.read).into_iter().flatten().collect();
+            let columns = core::mem::take(&mut current.read);
             return Ok(self.current.take().map(|current| Batch { columns, ..current.batch }));
         }
+        while let Some(column) = current.read.get(current.looked) {
+            current.provisional |= column.provisional;
+            current.looked += 1;
+            budget.charge_units(LOOK_UNITS);
+            if budget.is_spent() {
+                return Ok(None);
+            }
+        }
+        let schema = &self.conform.from;
         // What is made of columns that are taken later comes first.
         while let Some(structure) = self.conform.structures.get(current.structures.len()) {
             let Some(levels) = current.structure(structure, budget)? else { return Ok(None) };
@@ -186,7 +190,7 @@ impl Conformer {
         while let Some(variant) = self.conform.variants.get(current.variants.len()) {
             let mut reassembling = match current.reassembling.take() {
                 Some(reassembling) => reassembling,
-                None => Reassembling::new(variant)?,
+                None => Reassembling::new(variant, Arc::clone(schema)),
             };
             let read = (&current.read[..], self.layout);
             let Some(whole) = reassembling.step(variant, schema, &current.batch, read, budget)? else {
@@ -203,20 +207,30 @@ impl Conformer {
             if !self.used.is_empty() && !release_in_step(&mut self.used, budget) {
                 return Ok(None);
             }
+            let map_of =
+                |map: Option<usize>| map.and_then(|map| self.conform.maps.get(map)).map(|map| &**map);
             let leaf = current.columns.len();
             let rows = current.batch.rows;
             let column = match &plan.source {
-                LeafSource::Read { read, widening, levels } => {
-                    let column = current.read.get(*read).and_then(Option::as_ref);
+                LeafSource::Read { read, widening, map } => {
+                    let column = current.read.get_mut(*read);
                     let column = column.ok_or_else(|| Error::internal("a leaf that is not read"))?;
+                    while self.keep_dictionaries && self.dictionaries.len() <= leaf {
+                        self.dictionaries.push(None);
+                    }
                     let mut none = None;
                     let last = self.dictionaries.get_mut(leaf).unwrap_or(&mut none);
-                    let how = (levels, *widening, plan);
-                    let Some(column) = current.change.step(column, how, last, budget)? else {
+                    let how = (map_of(*map), *widening, plan);
+                    let Some(made) = current.change.step(column, how, last, budget)? else {
                         return Ok(None);
                     };
-                    self.used.extend(current.read[*read].take());
-                    ColumnBatch { leaf, ..column }
+                    self.used.push(ColumnBatch {
+                        validity: column.validity.take(),
+                        levels: column.levels.take(),
+                        values: core::mem::replace(&mut column.values, Values::Int32(Buffer::default())),
+                        ..*column
+                    });
+                    ColumnBatch { leaf, ..made }
                 }
                 LeafSource::Null(structure) => {
                     let levels = structure.and_then(|number| current.structures.get(number));
@@ -228,11 +242,11 @@ impl Conformer {
                     }
                     _ => self.zeros.column(leaf, plan, rows, self.layout, None)?,
                 },
-                LeafSource::Variant { variant, part, levels } => {
+                LeafSource::Variant { variant, part, map } => {
                     let whole = current.variants.get(*variant);
                     let whole = whole.ok_or_else(|| Error::internal("a variant that is not read"))?;
                     let column = whole.column(*part == VariantPart::Metadata);
-                    let how = (levels, Widening::None, plan);
+                    let how = (map_of(*map), Widening::None, plan);
                     let Some(column) = current.change.step(&column, how, &mut None, budget)? else {
                         return Ok(None);
                     };
@@ -300,7 +314,7 @@ pub struct ConformReader {
 
 impl ConformReader {
     /// A reader of `object`, whose footer is `metadata`, and whose schema is the one that `conform` is from. `constants` are the values of the
-    /// constants of [`Conform::new`], in its order, each one value; or `None` for null. [`ReadOptions::leaves`] must be `None`.
+    /// constants of [`Conform::plan`], in its order, each one value; or `None` for null. [`ReadOptions::leaves`] must be `None`.
     ///
     /// # Errors
     ///
@@ -314,12 +328,13 @@ impl ConformReader {
         conform: Arc<Conform>,
         constants: Vec<Option<Values>>,
     ) -> Result<ConformReader> {
-        if options.leaves.replace(conform.reads().to_vec()).is_some() {
+        if options.leaves.is_some() {
             return Err(Error::misuse("leaves chosen beside those of another schema"));
         }
+        let wanted = Wanted::Read(Arc::clone(&conform));
         let conformer = Conformer::new(conform, constants, options.layout, options.keep_dictionaries)?;
         options.batch_rows = conformer.batch_rows(options.batch_rows)?;
-        let reader = BatchReader::new(object, metadata, codecs, options)?;
+        let reader = BatchReader::of(object, metadata, codecs, options, wanted)?;
         Ok(ConformReader { reader, conformer, failed: Failed::default() })
     }
 
@@ -365,7 +380,7 @@ impl ConformReader {
             }
             self.conformer.feed(batch)?;
         }
-        let made = self.conformer.step(&self.reader.metadata().schema, budget)?;
+        let made = self.conformer.step(budget)?;
         Ok(made.map_or(Step::Yield, Step::Ready))
     }
 }
@@ -373,7 +388,7 @@ impl ConformReader {
 impl Current {
     /// The levels of slots, from those of a leaf there. `None` when the budget is spent: call again.
     fn structure(&mut self, structure: &Structure, budget: &mut Budget<'_>) -> Result<Option<Levels>> {
-        let donor = self.read.get(structure.read).and_then(Option::as_ref);
+        let donor = self.read.get(structure.read);
         let donor = donor.ok_or_else(|| Error::internal("a leaf that is not read"))?;
         let definition = match self.definition.take() {
             Some(definition) => definition,

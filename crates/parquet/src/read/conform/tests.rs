@@ -9,13 +9,23 @@ use super::*;
 use crate::batch::{Batch, Layout, Values};
 use crate::format::{FileMetaData, RowGroup};
 use crate::read::ReadOptions;
-use crate::schema::{Schema, of_lines};
+use crate::schema::{PhysicalType, Plan as _, Schema, of_lines};
+
+/// The plan, made with a budget that is always spent.
+fn plan(from: Schema, to: Schema, constants: &[&str]) -> Result<Conform> {
+    let mut plan = Conform::plan(from.into(), to.into(), constants);
+    loop {
+        if let Some(conform) = plan.step(&mut Budget::new(0))? {
+            return Ok(conform);
+        }
+    }
+}
 
 type Lines<'a> = &'a [(usize, char, &'a str, &'a str)];
 
 /// The message and the column of the error for reading one schema as another.
 fn error(from: Lines<'_>, to: Lines<'_>) -> (ErrorKind, String, Option<String>) {
-    let error = Conform::new(&of_lines(from), &of_lines(to), &[]).expect_err("an error");
+    let error = plan(of_lines(from), of_lines(to), &[]).expect_err("an error");
     (error.kind(), error.message().to_string(), error.place().column.clone())
 }
 
@@ -45,8 +55,7 @@ fn what_cannot_be_read_as_another() {
     assert_eq!(error(twice, leaf), conversion("s", "is twice in the file"));
     let broken: Lines<'_> = &[(1, '1', "s", "LIST"), (2, '1', "list", ""), (3, '1', "element", "")];
     assert_eq!(error(broken, list).0, ErrorKind::Corrupt);
-    let constant =
-        |to: Lines<'_>, name| Conform::new(&of_lines(leaf), &of_lines(to), &[name]).unwrap_err().kind();
+    let constant = |to: Lines<'_>, name| plan(of_lines(leaf), of_lines(to), &[name]).unwrap_err().kind();
     assert_eq!(constant(leaf, "nope"), ErrorKind::Misuse);
     assert_eq!(constant(required, "s"), ErrorKind::Misuse, "a group");
 }
@@ -61,8 +70,8 @@ fn what_is_read() {
         (1, '1', "b", ""),
     ]);
     let reads = |to: Lines<'_>| {
-        let conform = Conform::new(&file, &of_lines(to), &[]).unwrap();
-        (conform.reads().to_vec(), conform.is_identity())
+        let conform = plan(file.clone(), of_lines(to), &[]).unwrap();
+        (conform.reads().iter().copied().collect(), conform.is_identity())
     };
     assert_eq!(reads(&[(1, '1', "a", "")]), (vec![0], true), "the first columns as they are");
     assert_eq!(reads(&[(1, '1', "b", ""), (1, '?', "a", "")]), (vec![3, 0], false));
@@ -84,13 +93,13 @@ impl Codecs for NoCodecs {
 /// The first batch of a file of `rows` rows and no columns, read as `to`.
 fn batch_of_nothing(
     rows: u64,
-    to: &Schema,
+    to: &Arc<Schema>,
     constants: &[(&str, Option<Values>)],
     options: ReadOptions,
 ) -> Result<Batch> {
-    let schema = of_lines(&[]);
+    let schema = Arc::new(of_lines(&[]));
     let names: Vec<&str> = constants.iter().map(|(name, _)| *name).collect();
-    let conform = Arc::new(Conform::new(&schema, to, &names)?);
+    let conform = Arc::new(Conform::plan(Arc::clone(&schema), Arc::clone(to), &names).at_once()?);
     let metadata = FileMetaData {
         version: 1,
         schema,
@@ -115,7 +124,12 @@ fn batch_of_nothing(
 
 #[test]
 fn columns_of_nulls_and_of_one_value() {
-    let mut to = of_lines(&[(1, '?', "null", ""), (1, '?', "one", ""), (1, '?', "l", ""), (2, '*', "x", "")]);
+    let mut to = Arc::new(of_lines(&[
+        (1, '?', "null", ""),
+        (1, '?', "one", ""),
+        (1, '?', "l", ""),
+        (2, '*', "x", ""),
+    ]));
     for (layout, keep_dictionaries) in [(Layout::Spaced, false), (Layout::Dense, true)] {
         let options = || ReadOptions { layout, keep_dictionaries, batch_rows: 5, ..ReadOptions::default() };
         let one = ("one", Some(Values::Int32(vec![7].into())));
@@ -152,13 +166,13 @@ fn columns_of_nulls_and_of_one_value() {
 }
 
 /// A schema of a column of long byte strings.
-fn wide(width: u32) -> Schema {
+fn wide(width: u32) -> Arc<Schema> {
     let mut union = crate::schema::Union::new();
-    union.add(&of_lines(&[]));
+    union.add(of_lines(&[]).into());
     let column = crate::schema::Column {
         name: "wide".into(),
         physical_type: PhysicalType::FixedLenByteArray(width),
         logical_type: None,
     };
-    union.finish_with(&[column]).schema
+    union.with([column]).plan().at_once().unwrap().schema
 }

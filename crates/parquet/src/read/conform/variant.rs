@@ -9,7 +9,7 @@ use marquetry_kernels::strings;
 
 use super::Variant;
 use crate::batch::{Array, ArrayKind, Assembler, Batch, ByteArrays, ColumnBatch, Layout, Values};
-use crate::schema::{Paths, Schema};
+use crate::schema::Schema;
 use crate::variant::{Reassembler, VariantColumns};
 
 /// What a variant costs that is put together, and each of its bytes.
@@ -40,14 +40,16 @@ pub(super) struct Reassembled {
 
 impl Reassembling {
     /// None yet of a batch's.
-    pub(super) fn new(variant: &Variant) -> Result<Reassembling> {
-        Ok(Reassembling {
-            assembler: Assembler::of(&variant.shape, &Limits::DEFAULT, Paths::default())?,
+    pub(super) fn new(variant: &Variant, schema: Arc<Schema>) -> Reassembling {
+        // Of the column, only the variant's leaves.
+        let leaves = variant.leaves.clone().collect();
+        Reassembling {
+            assembler: Assembler::new(schema, variant.column, Some(leaves), &Limits::DEFAULT),
             array: None,
             slot: 0,
             metadata: Strings::default(),
             value: Strings::default(),
-        })
+        }
     }
 
     /// Puts variants together until the budget is spent; gives all of the batch after the last.
@@ -60,7 +62,7 @@ impl Reassembling {
         variant: &Variant,
         schema: &Schema,
         batch: &Batch,
-        (read, layout): (&[Option<ColumnBatch>], Layout),
+        (read, layout): (&[ColumnBatch], Layout),
         budget: &mut Budget<'_>,
     ) -> Result<Option<Reassembled>> {
         let here = |error: Error| {
@@ -72,7 +74,7 @@ impl Reassembling {
         if self.array.is_none() {
             let column_of = |leaf: usize| {
                 let at = leaf.checked_sub(variant.leaves.start)?;
-                read.get(*variant.reads.get(at)?)?.as_ref()
+                read.get(*variant.reads.get(at)?)
             };
             self.array = self.assembler.step_of(batch.rows, 0, &column_of, budget).map_err(here)?;
         }
@@ -87,7 +89,7 @@ impl Reassembling {
             }
             .ok_or_else(|| Error::internal("no variant where one should be"))?;
         }
-        let like = read.get(variant.metadata).and_then(Option::as_ref);
+        let like = read.get(variant.metadata);
         let like = like.ok_or_else(|| Error::internal("a variant's metadata that is not read"))?;
         // A flat column has a slot for each null, where the host wants that.
         let has_slots = like.levels.is_none() && layout == Layout::Spaced;

@@ -18,8 +18,7 @@ fn list(name: &str, element: FieldDef) -> FieldDef {
 
 fn shredder(fields: &[FieldDef]) -> Shredder {
     let schema = Arc::new(Schema::of_fields(fields).unwrap());
-    let leaves: Vec<usize> = (0..schema.leaves().len()).collect();
-    Shredder::new(schema, &leaves, ShredOptions::default()).unwrap()
+    Shredder::plan(schema, None, ShredOptions::default()).at_once().unwrap()
 }
 
 fn take(shredder: &mut Shredder) -> Batch {
@@ -145,7 +144,7 @@ fn maps_and_spaced_nulls() {
     let schema =
         Arc::new(Schema::of_fields(&[FieldDef::new("m", map), leaf("i", PhysicalType::Int32)]).unwrap());
     let options = ShredOptions { layout: Layout::Spaced, ..ShredOptions::default() };
-    let mut s = Shredder::new(schema, &[0, 1, 2], options).unwrap();
+    let mut s = Shredder::plan(schema, None, options).at_once().unwrap();
     s.start_record().unwrap();
     s.start_map(0).unwrap();
     for (key, value) in [(1, Some(10)), (2, None)] {
@@ -292,7 +291,7 @@ fn one_large_row() {
 fn a_batch_has_so_many_rows() {
     let schema = Arc::new(Schema::of_fields(&[leaf("i", PhysicalType::Int32)]).unwrap());
     let options = ShredOptions { batch_rows: 2, ..ShredOptions::default() };
-    let mut s = Shredder::new(schema, &[0], options).unwrap();
+    let mut s = Shredder::plan(schema, Some([0].into()), options).at_once().unwrap();
     for first_row in [0, 2] {
         for rows in 1..=2 {
             assert!(!s.is_full());

@@ -1,9 +1,18 @@
 use super::super::shape::tests::{schema, words};
-use super::super::{LogicalType, NodeKind, PhysicalType, Schema};
+use super::super::{LogicalType, NodeKind, PhysicalType, Plan, Schema};
 use super::*;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec;
+
+/// What a plan makes, with a budget that is always spent.
+pub(in crate::schema) fn in_steps<P: Plan>(mut plan: P) -> P::Made {
+    loop {
+        if let Some(made) = plan.step(&mut Budget::new(0)).unwrap() {
+            return made;
+        }
+    }
+}
 
 type Line = (usize, char, &'static str, &'static str);
 
@@ -21,18 +30,17 @@ fn typed(lines: &[Line], types: &[(PhysicalType, Option<LogicalType>)]) -> Schem
 fn unify(schemas: &[Schema]) -> Unified {
     let mut union = Union::new();
     for (number, schema) in schemas.iter().enumerate() {
-        assert_eq!(union.add(schema), number);
+        assert_eq!(union.add(Arc::new(schema.clone())), number);
     }
-    union.finish()
+    in_steps(union.plan())
 }
 
 /// All columns in words, and the differences with their paths.
 fn told(schemas: &[Schema]) -> (String, Vec<String>) {
     let Unified { schema, differences } = unify(schemas);
-    let columns = schema.children(0).map(|node| {
-        let shape = schema.shape(node, |_| true).unwrap().unwrap();
-        format!("{}: {}", schema.nodes()[node].name, words(&schema, &shape))
-    });
+    let columns = schema
+        .children(0)
+        .map(|node| format!("{}: {}", schema.nodes()[node].name, words(schema.shape(node))));
     let differences = differences.iter().map(|difference| {
         let path = schema.path(difference.node);
         match &difference.kind {
@@ -147,14 +155,14 @@ fn nothing_but_nulls_goes_with_all() {
 #[test]
 fn columns_beside_the_files() {
     let mut union = Union::new();
-    union.add(&schema(&[(1, '1', "a", ""), (1, '1', "day", "")]));
-    union.add(&schema(&[(1, '1', "b", "")]));
+    union.add(schema(&[(1, '1', "a", ""), (1, '1', "day", "")]).into());
+    union.add(schema(&[(1, '1', "b", "")]).into());
     let day = Column {
         name: "day".into(),
         physical_type: PhysicalType::Int32,
         logical_type: Some(LogicalType::Date),
     };
-    let Unified { schema, differences } = union.finish_with(&[day]);
+    let Unified { schema, differences } = in_steps(union.with([day]).plan());
     let names: Vec<&str> = schema.children(0).map(|node| schema.nodes()[node].name.as_str()).collect();
     assert_eq!(names, ["a", "b", "day"]);
     let NodeKind::Leaf { leaf } = schema.nodes()[3].kind else { panic!("no leaf") };
@@ -190,12 +198,14 @@ fn wide_tables() {
     let unified = unify(&parts);
     assert_eq!((unified.schema.leaves().len(), unified.differences.len()), (100_000, 80_000));
     for part in &parts {
-        let conform = crate::read::Conform::new(part, &unified.schema, &[]).unwrap();
+        let (part, unified) = (Arc::new(part.clone()), Arc::clone(&unified.schema));
+        let conform = in_steps(crate::read::Conform::plan(part, unified, &[]));
         assert_eq!(conform.reads().len(), 60_000);
     }
-    let mut projection = super::super::Projection::new(&unified.schema);
+    let mut projection = super::super::Projection::new(Arc::clone(&unified.schema));
     for name in names.iter().rev() {
-        projection.add(&[super::super::PathPart { text: name.clone(), is_whole: false }]).unwrap();
+        let path = [super::super::PathPart { text: name.clone(), is_whole: false }];
+        projection.add(&path, &mut Budget::unlimited()).unwrap().unwrap();
     }
-    assert_eq!(projection.schema().unwrap().leaf_path(0), "c99999");
+    assert_eq!(in_steps(projection.plan()).leaf_path(0), "c99999");
 }

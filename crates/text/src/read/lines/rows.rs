@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use marquetry_base::{Budget, Bytes, Detail, Error, ErrorKind, Limit, Limits, Price, Result, Step};
 use marquetry_parquet::batch::{Batch, Layout};
 use marquetry_parquet::record::{RecordSink, ShredOptions, Shredder, Value};
-use marquetry_parquet::schema::Schema;
+use marquetry_parquet::schema::{Plan as _, Schema};
 use marquetry_parquet::write::Fed;
 
 use super::super::place::shown;
@@ -116,7 +116,7 @@ impl Rows {
     ///
     /// # Errors
     ///
-    /// As [`Shredder::new`].
+    /// As [`Shredder::plan`].
     pub(crate) fn new(
         form: &Form,
         schema: Arc<Schema>,
@@ -124,17 +124,16 @@ impl Rows {
         (batch_rows, row_bytes): (usize, u64),
         limits: &Limits,
     ) -> Result<Rows> {
-        let leaves: Vec<usize> = (0..schema.leaves().len()).collect();
         let options = ShredOptions { batch_rows, layout: Layout::Spaced, ..ShredOptions::default() };
-        let is_all = *reads == *leaves;
-        let shredder = Shredder::new(schema, &leaves, options)?;
+        let is_all = reads.iter().copied().eq(0..schema.leaves().len());
+        let shredder = Shredder::plan(schema, None, options).at_once()?;
         let program = Arc::clone(shredder.program());
         let mut plans = alloc::vec![Plan::Leaf(Scalar::Text); program.fields().len()];
         let mut all = Vec::new();
         let mut todo = Vec::new();
-        add_names(&mut all, form.columns.as_slice(), program.roots(), &mut todo);
+        add_names(&mut all, form.columns.as_slice(), &program.roots().collect::<Vec<_>>(), &mut todo);
         while let Some((field, column_type)) = todo.pop() {
-            let children = program.fields().get(field).map_or(&[][..], |field| &field.children);
+            let children = &program.children(field).collect::<Vec<_>>()[..];
             plans[field] = match column_type {
                 ColumnType::Scalar(scalar) => Plan::Leaf(*scalar),
                 ColumnType::List(inner) => {
