@@ -396,6 +396,12 @@ impl FileWriter {
             let batch = &pending.batch.columns[pending.column];
             let place = (pending.column, self.rows + u64_of(pending.taken));
             let (held, size, pages) = (column.held(), column.size(), column.chunk.held);
+            // What is complete is sent first: pages of one step wait at most.
+            if pending.column == 0 && !column.send_pages(&mut self.out, budget) {
+                self.held_pages = self.held_pages.wrapping_add(column.chunk.held.wrapping_sub(pages));
+                self.held = self.held.wrapping_add(column.held().wrapping_sub(held));
+                return Ok((!self.out.is_ready()).then_some(Step::Yield));
+            }
             let taken = match batch.rows == pending.batch.rows {
                 true => column.advance(batch, pending.until, &mut self.shared, budget),
                 false => Err(Error::misuse(format!(
@@ -458,6 +464,10 @@ impl FileWriter {
             let Some(column) = self.columns.get_mut(number) else {
                 return Err(Error::internal("a column of no leaf"));
             };
+            if !column.send_pages(&mut self.out, budget) {
+                self.held = column.held();
+                return Ok((!self.out.is_ready()).then_some(Step::Yield));
+            }
             let taken = match u64_of(batch.rows) == steps.rows() {
                 true => column.advance(batch, batch.rows, &mut self.shared, budget),
                 false => Err(Error::misuse(format!(

@@ -18,7 +18,7 @@ use marquetry_parquet::write::{ColumnOptions, Fed, FileWriter, PageVersion, Room
 use crate::given::{self, Flavour, SHAPES, TYPES};
 use crate::rewritten::{SPILL, batches, plain, write};
 
-/// Units that a step may charge beyond its budget, for the slice that it was in the middle of.
+/// Units that a step may charge beyond its budget, for the slice that it was in the middle of: the choice of an encoding.
 const SLICE_UNITS_MAX: u64 = 100_000;
 
 /// Writes batches by hosts of all manners: the file is the same.
