@@ -3,6 +3,7 @@
 //! Source: none in the format. The models are DuckDB's `union_by_name` and Spark's `mergeSchema`, except that names
 //! are compared exactly, and that no type is widened if that could lose something.
 
+mod difference;
 mod known;
 
 use alloc::collections::VecDeque;
@@ -15,6 +16,7 @@ use marquetry_base::{Budget, Error, Result, Segmented};
 use super::field::{Field, FieldKind, Writer};
 use super::walk::{Holds, Visit, Walk};
 use super::{FIELD_PRICE, LogicalType, PhysicalType, Plan, Schema, Shape};
+pub use difference::{Difference, DifferenceKind};
 use known::{Alike, Joined, Known, KnownKind, NONE};
 
 /// Joins schemas by the names of their fields, at every level.
@@ -71,60 +73,6 @@ pub struct Unified {
     pub schema: Arc<Schema>,
     /// The differences between sources, in the order of the schema.
     pub differences: Segmented<Difference>,
-}
-
-/// A difference between sources in one field.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Difference {
-    /// The field's node in [`Unified::schema`].
-    pub node: usize,
-    /// What it is.
-    pub kind: DifferenceKind,
-}
-
-/// How sources differ. They are numbered from 0 in the order in which they were added.
-#[derive(Debug, Clone, PartialEq)]
-pub enum DifferenceKind {
-    /// The field is missing from one source, and null there.
-    Missing {
-        /// The first that has it.
-        with: usize,
-        /// The first that lacks it, but has the struct around it.
-        without: usize,
-    },
-    /// The types differ, and one type holds both.
-    Widened {
-        /// A source, and its type in words.
-        one: (usize, String),
-        /// Another source, and its type.
-        other: (usize, String),
-    },
-    /// The types differ, and no type holds both.
-    Clash {
-        /// A source, and its type in words.
-        one: (usize, String),
-        /// Another source, and its type.
-        other: (usize, String),
-    },
-    /// A source has two fields of this name in the same struct, which is ambiguous.
-    Twice {
-        /// Which.
-        source: usize,
-    },
-    /// In one source, the field has no meaning in the format.
-    Broken {
-        /// Which.
-        source: usize,
-        /// Why.
-        error: Error,
-    },
-}
-
-impl DifferenceKind {
-    /// Whether the field can be read from all sources nevertheless.
-    pub fn is_bridged(&self) -> bool {
-        matches!(self, DifferenceKind::Missing { .. } | DifferenceKind::Widened { .. })
-    }
 }
 
 impl Union {

@@ -13,7 +13,7 @@ use super::super::names::NAME_PRICE;
 use super::super::walk::{Holds, Visit, Walk};
 use super::super::widen::LeafType;
 use super::super::{ConvertedType, LogicalType, PhysicalType, Schema, Shape};
-use super::DifferenceKind;
+use super::difference::DifferenceKind;
 
 /// The fields that a union knows, with the root, which is a struct, first.
 #[derive(Debug)]
