@@ -189,7 +189,7 @@ fn plan(schema: &Schema, shape: &Shape, options: ArrowOptions, has_id: bool) -> 
     }
     // All slots of Null are null, whatever the repetition says.
     let is_nullable = shape.is_nullable || data_type == DataType::Null;
-    let field = Field::new(&node.name, data_type, is_nullable).with_metadata(metadata);
+    let field = Field::new(node.name_in_file(), data_type, is_nullable).with_metadata(metadata);
     Ok(Plan { field: Arc::new(field), kind })
 }
 

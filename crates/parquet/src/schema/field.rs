@@ -201,6 +201,7 @@ impl Writer {
         let at = self.schema.nodes.len();
         self.schema.nodes.push(Node {
             name: named.name.into(),
+            is_numbered: false,
             repetition,
             logical_type: named.annotation,
             converted_type: named.converted_type,
