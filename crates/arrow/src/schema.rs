@@ -201,7 +201,7 @@ fn plan(shape: Shape<'_>, options: ArrowOptions, has_id: bool) -> Result<Plan> {
     }
     // All slots of Null are null, whatever the repetition says.
     let is_nullable = shape.is_nullable || data_type == DataType::Null;
-    let field = Field::new(&node.name, data_type, is_nullable).with_metadata(metadata);
+    let field = Field::new(node.name_in_file(), data_type, is_nullable).with_metadata(metadata);
     Ok(Plan { node: shape.node, field: Arc::new(field), kind })
 }
 

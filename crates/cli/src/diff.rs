@@ -120,24 +120,61 @@ impl Diff {
         if let Some([in_a, in_b]) = found.rows {
             line(format!("rows: {} in {a}, {} in {b}", thousands(in_a), thousands(in_b)));
         }
-        for column in &found.values {
+        for (number, column) in found.values.iter().enumerate() {
             let rows = match column.rows {
                 1 => "1 row differs".to_string(),
                 rows => format!("{} rows differ", thousands(rows)),
             };
             line(format!("column {}: {rows}", printable(&column.name)));
+            if number >= COLUMNS_WITH_VALUES_MAX {
+                continue;
+            }
             let mut values = Vec::with_capacity(tables.len());
             for ((source, _), number) in tables.iter().zip(column.column) {
                 values.push(ColumnText::new(source.table(), number, &self.table.limits.limits())?);
             }
             for (row, batches) in &column.shown {
+                let mut texts = Vec::with_capacity(tables.len());
                 for ((value, (_, name)), batch) in values.iter_mut().zip(&tables).zip(batches) {
-                    line(format!("  row {row}: {} in {name}", printable(&value.of(name, batch)?)));
+                    texts.push((value.of(name, batch)?, name));
                 }
+                let difference = match &texts[..] {
+                    [(in_a, _), (in_b, _)] => {
+                        in_a.bytes().zip(in_b.bytes()).take_while(|(a, b)| a == b).count()
+                    }
+                    _ => 0,
+                };
+                texts.iter().for_each(|(value, name)| {
+                    line(format!("  row {row}: {} in {name}", excerpt(value, difference)));
+                });
             }
+        }
+        if let Some(more) = found.values.len().checked_sub(COLUMNS_WITH_VALUES_MAX).filter(|more| *more > 0) {
+            line(format!("(without the values of {}; --columns chooses)", plural(more, "column")));
         }
         Ok(text)
     }
+}
+
+/// Columns whose values are printed. Of others it is only said that they differ.
+const COLUMNS_WITH_VALUES_MAX: usize = 100;
+/// Bytes of a value that are printed.
+const VALUE_BYTES_MAX: usize = 1000;
+/// Of these, the bytes before the first difference.
+const VALUE_BYTES_BEFORE: usize = 100;
+
+/// A value's text, or of a long one the part around the first byte in which it differs, and where that is.
+fn excerpt(text: &str, difference: usize) -> String {
+    if text.len() <= VALUE_BYTES_MAX {
+        return printable(text);
+    }
+    let boundary = |at: usize| (0..=at.min(text.len())).rfind(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let start = boundary(difference.min(text.len()).saturating_sub(VALUE_BYTES_BEFORE));
+    let end = boundary(start + VALUE_BYTES_MAX);
+    let before = if start > 0 { "…" } else { "" };
+    let after = if end < text.len() { "…" } else { "" };
+    let (part, length) = (printable(&text[start..end]), thousands(text.len()));
+    format!("{before}{part}{after} (bytes {} to {} of {length})", thousands(start), thousands(end))
 }
 
 /// Whether a table is of Parquet files: unless their names say that they are text, or, with a format that is to be read

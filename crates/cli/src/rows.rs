@@ -144,6 +144,7 @@ impl RowsCommand {
         let columns = Columns::new(&table.schema, self.invalid_utf8.into(), &self.table.limits.limits());
         let columns = columns.map_err(|error| Failure::about(&table.name, &error))?;
         let names = table.schema.children(0).map(|node| table.schema.nodes()[node].name.clone()).collect();
+        let is_of_nothing = columns.is_empty();
         let mut printer = TablePrinter::new(columns, names, self.invalid_utf8.into());
         let mut options = ReadingOptions::default();
         options.cancel = interrupted.cancel();
@@ -168,6 +169,15 @@ impl RowsCommand {
         }
         printer.end(output.text());
         let left_out = match all {
+            _ if is_of_nothing => {
+                let at_least = if all.is_none() && done == wanted { "at least " } else { "" };
+                let rows = all.unwrap_or(done);
+                format!(
+                    "{at_least}{} row{} without columns",
+                    thousands(rows),
+                    if rows == 1 { "" } else { "s" }
+                )
+            }
             Some(all) if done < all => {
                 format!("{} of {} rows; --limit N shows more", thousands(done), thousands(all))
             }
@@ -344,6 +354,10 @@ impl Block {
     /// Prints the rows as a table; says how many columns found no room.
     fn print(&mut self, names: &[String], out: &mut Vec<u8>) -> usize {
         self.blocks += 1;
+        if names.is_empty() {
+            self.rows.clear();
+            return 0;
+        }
         let all = |at: usize, of: fn(&Cell) -> bool| {
             self.rows.iter().all(|cells| cells[at].is_null || of(&cells[at]))
                 && self.rows.iter().any(|cells| !cells[at].is_null)

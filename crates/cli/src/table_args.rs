@@ -24,7 +24,8 @@ pub(crate) struct TableArgs {
     /// be left out before a field's name; 'key' and 'value' are a map's. If names contain dots, the longest
     /// match wins. A name that contains a comma or a dot, begins or ends with a space or a quote, or is empty
     /// can be put in double quotes, which are doubled inside: 'a,"b,c","d.e".f,""'. A name without an exact
-    /// match is looked up in lower case.
+    /// match is looked up in lower case. Of several columns or fields called 'a' the second is 'a#2', the third
+    /// 'a#3'.
     #[arg(long, value_name = "A,B.C,…", help_heading = "Rows and columns")]
     pub(crate) columns: Option<String>,
 

@@ -83,3 +83,38 @@ fn text_is_compared_with_its_parquet_copy() {
     let refused = run([&["diff", &parquet, &parquet][..], &short].concat());
     refused.failed(2, &["--short-rows is for CSV, TSV and JSON lines"]);
 }
+
+/// Of a long value there is the part around the first difference, and where that is.
+#[test]
+fn long_values_are_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name).to_str().unwrap().to_string();
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let line = |at: usize, word: &str| {
+        let text = format!("{}{word}{}", "é".repeat(at), "x".repeat(2_000_000));
+        format!("{{\"id\":1,\"long\":{{\"text\":\"{text}\"}}}}\n")
+    };
+    let a = file("a.jsonl", line(500_000, "left"));
+    let b = file("b.jsonl", line(500_000, "right"));
+    let told = run(["diff", &a, &b]).failed(1, &["differ"]);
+    assert!(told.starts_with("column long: 1 row differs\n  row 0: …é"), "{told}");
+    assert!(told.contains("éleftxxx") && told.contains("érightxxx"), "{told}");
+    assert!(told.contains("x… (bytes 999,909 to 1,000,909 of 3,000,015) in "), "{told}");
+    assert!(told.len() < 3000, "{} bytes", told.len());
+    // One ends where the other goes on; the beginning is left out, not the end.
+    let c = file("c.jsonl", "{\"id\":1,\"long\":{\"text\":\"\"}}\n".to_owned());
+    let told = run(["diff", &a, &c]).failed(1, &["differ"]);
+    assert!(told.contains("  row 0: {\"text\":\"\"} in "), "{told}");
+    assert!(told.contains("  row 0: {\"text\":\"éé") && told.contains("… (bytes 0 to 999 of "), "{told}");
+    // All columns are named; not all are shown.
+    let wide = |first: u32| (0..300).map(|at| (first + at).to_string()).collect::<Vec<_>>().join(",");
+    let names = (0..300).map(|at| format!("c{at}")).collect::<Vec<_>>().join(",");
+    let [a, b] = [1, 2].map(|first| file(&format!("{first}.csv"), format!("{names}\n{}\n", wide(first))));
+    let told = run(["diff", &a, &b]).failed(1, &["differ"]);
+    assert_eq!(told.lines().filter(|line| line.ends_with(": 1 row differs")).count(), 300);
+    assert_eq!(told.lines().filter(|line| line.starts_with("  row 0: ")).count(), 200);
+    assert!(told.ends_with("(without the values of 200 columns; --columns chooses)\n"), "{told}");
+}

@@ -283,3 +283,20 @@ fn json_is_json() {
         serde_json::from_str::<serde_json::Value>(line).expect("JSON");
     }
 }
+
+#[test]
+fn fields_of_the_same_name_are_numbered() {
+    let twice = data("nested_twice.parquet");
+    let jsonl = run(["rows", "--format", "jsonl", &twice]).succeeded();
+    assert_eq!(jsonl, "{\"id\":1,\"s\":[0],\"t\":{\"a\":1,\"a#2\":2}}\n");
+    let csv = run(["rows", "--format", "csv", "--columns", "t.a#2,id", &twice]).succeeded();
+    assert_eq!(csv, "t,id\n\"{\"\"a#2\"\":2}\",1\n");
+    let shown = run(["show", &twice]).succeeded();
+    let note = "  (fields of the same name are numbered here: a#2 is another a in the file)";
+    assert!(shown.lines().any(|line| line == note), "{shown}");
+    let shown: serde_json::Value =
+        serde_json::from_str(&run(["show", "--json", &twice]).succeeded()).unwrap();
+    assert_eq!((&shown["schema"][7]["name"], &shown["columns"][3]["path"]), (&"a".into(), &"t.a#2".into()));
+    let pages = run(["show", "--pages", "t.a#2", &twice]).succeeded();
+    assert!(pages.contains("column t.a#2: 2 pages"), "{pages}");
+}

@@ -247,3 +247,31 @@ fn what_is_no_text_by_its_name() {
     fs::copy(data("one.parquet"), &odd).unwrap();
     run(["show", &odd]).succeeded();
 }
+
+/// A regular file as standard input is a Parquet file as any other: read by ranges, more than once, from its start.
+#[test]
+fn standard_input_that_is_a_parquet_file() {
+    let folder = Folder::new();
+    let with = |path: &str, arguments: &[&str]| {
+        let mut file = fs::File::open(path).unwrap();
+        // Somebody read of it before.
+        file.read_exact(&mut [0; 3]).unwrap();
+        Run::of(marquetry().args(arguments).stdin(file).output().unwrap())
+    };
+    let one = data("one.parquet");
+    let rows = run(["rows", "--format", "jsonl", &one]).succeeded();
+    assert_eq!(with(&one, &["rows", "--format", "jsonl", "-"]).succeeded(), rows);
+    assert_eq!(with(&one, &["rows", "--format", "jsonl", "-", "--from", "parquet"]).succeeded(), rows);
+    assert!(with(&one, &["diff", "-", &one]).succeeded().starts_with("the same: "));
+    assert!(with(&one, &["show", "-"]).succeeded().starts_with("standard input\n"));
+    let copy = folder.path("copy.parquet");
+    with(&one, &["copy", "-", &copy, "--verify"]).succeeded();
+    assert!(run(["diff", &one, &copy]).succeeded().starts_with("the same: "));
+    // What it is if it is none.
+    let text = folder.write("a.csv", SMALL);
+    with(&text, &["rows", "-"])
+        .failed(1, &["standard input: ", "--from csv or --from jsonl says that it is text"]);
+    piped(&fs::read(&one).unwrap(), &["show", "-"])
+        .failed(3, &["standard input: it is a pipe", "write it to a file"]);
+    piped(b"", &["rows", "-", "--from", "parquet"]).failed(2, &["standard input: ", "redirect it (< FILE)"]);
+}

@@ -54,7 +54,24 @@ impl File {
         let before = fs::metadata(path).map_err(cannot)?;
         expect_regular(&before).map_err(|what| about(&name, what))?;
         let file = fs::File::open(path).map_err(cannot)?;
-        let metadata = file.metadata().map_err(cannot)?;
+        File::of(file, name)
+    }
+
+    /// Standard input, if that is a regular file (`< trips.parquet`). It is read by the descriptor that is open
+    /// already: a sandbox may forbid to open it again by a path. Ranges count from the file's start, whatever was read
+    /// of it before.
+    ///
+    /// # Errors
+    ///
+    /// As [`File::open`].
+    pub fn stdin() -> Result<File> {
+        let name = "standard input";
+        let file = stream::stdin().map_err(|error| failed("opened", name, error))?;
+        File::of(file, name.to_owned())
+    }
+
+    fn of(file: fs::File, name: String) -> Result<File> {
+        let metadata = file.metadata().map_err(|error| failed("opened", &name, error))?;
         expect_regular(&metadata).map_err(|what| about(&name, what))?;
         let version = stream::version_of(&metadata);
         Ok(File { file, length: metadata.len(), name, version })

@@ -84,7 +84,7 @@ impl Reader {
         &self.source.table().schema
     }
 
-    /// The columns' names.
+    /// The columns' names. If several are called `a`, the second is `a#2`, and so on.
     pub fn names(&self) -> Vec<&str> {
         let schema = self.schema();
         schema.children(0).map(|node| schema.nodes()[node].name.as_str()).collect()

@@ -6,7 +6,8 @@ use marquetry_base::{Budget, Detail, Error, Faults, Result};
 use marquetry_parquet::schema::{NodeKind, PathError, PathPart, Projection, Schema};
 
 /// A column as a user writes it: names separated by dots. A name with a comma, a dot, or a space at an end is put in
-/// double quotes, which are doubled inside.
+/// double quotes, which are doubled inside. Of several columns or fields called `a` the second is `a#2`, and so on:
+/// tables have [unique names](marquetry_parquet::schema::Schema::with_unique_names).
 ///
 /// ```
 /// use marquetry_tables::ColumnPath;

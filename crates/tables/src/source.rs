@@ -157,7 +157,8 @@ pub trait Batches: Send {
 pub struct Table {
     /// The name for messages: `trips.parquet`, `trips/a.parquet and 2 more files`.
     pub name: String,
-    /// The schema of its rows.
+    /// The schema of its rows. Each column can be named: names are
+    /// [unique](Schema::with_unique_names).
     pub schema: Arc<Schema>,
     /// The primary key, if the table has one.
     pub key: Option<Key>,
@@ -193,11 +194,12 @@ pub struct Key {
 }
 
 impl Table {
-    /// A table of which only the name and the schema are known.
+    /// A table of which only the name and the schema are known. If fields have the same name, the second one gets
+    /// `#2` after it, and so on ([`Schema::with_unique_names`]).
     pub fn new(name: impl Into<String>, schema: Arc<Schema>) -> Table {
         Table {
             name: name.into(),
-            schema,
+            schema: schema.with_unique_names().map_or(schema, Arc::new),
             key: None,
             order: Vec::new(),
             rows: None,

@@ -10,6 +10,21 @@ pub(crate) fn named(error: Error, name: &str) -> Error {
     error.at(|place| place.object = (!name.is_empty()).then(|| name.to_string()))
 }
 
+/// Names the object of an error anew: what is written is read again by a path that nobody else knows.
+pub(crate) fn renamed(error: Error, name: &str) -> Error {
+    error.replaced(|place| place.object = (!name.is_empty()).then(|| name.to_string()))
+}
+
+/// Whether a path means standard input, in any store.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// What people call what is at a path: the path; what is not UTF-8 in it is replaced.
+pub(crate) fn name_of(path: &Path) -> String {
+    if is_stdin(path) { "standard input".to_string() } else { path.to_string_lossy().into_owned() }
+}
+
 /// Checks that nothing is at the path of a new object. What cannot be looked at is left to the object's creation.
 ///
 /// # Errors

@@ -70,7 +70,7 @@ pub enum Header {
     /// not, is ambiguous: an error.
     #[default]
     Auto,
-    /// It does. A repeated name gets a number, and a missing one is `column` with its number.
+    /// It does. A repeated name gets a number (`a#2`), and a missing one is `column` with its number.
     Yes,
     /// It is an ordinary row: columns are `column1`, `column2`, …
     No,

@@ -14,6 +14,7 @@ use marquetry_parquet::batch::{
     Array, ArrayKind, Batch, ByteArrays, ColumnBatch, FixedBytes, Layout, Levels as BatchLevels, Values,
 };
 use marquetry_parquet::format::{ColumnIndex, FileMetaData, OffsetIndex, PageLocation};
+use marquetry_parquet::schema::Plan as _;
 use marquetry_parquet::read::{
     BatchReader, ChunkIndex, Conform, ConformReader, FooterReader, PageIndexReader, ReadOptions,
 };

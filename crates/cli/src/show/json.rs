@@ -217,7 +217,7 @@ fn nodes(file: &ParquetFile) -> Vec<NodeJson<'_>> {
             depths[at] = depths[node.parent] + 1;
         }
         nodes.push(NodeJson {
-            name: &node.name,
+            name: node.name_in_file(),
             depth: depths[at],
             repetition: match node.repetition {
                 Repetition::Required => "required",

@@ -171,6 +171,17 @@ pub(super) fn schema(schema: &Schema, terminal: Terminal, out: &mut Vec<u8>) {
         out.extend_from_slice(line.trim_end().as_bytes());
         out.push(b'\n');
     }
+    if lines.is_empty() {
+        out.extend_from_slice(b"  (no columns)\n");
+    }
+    if let Some(numbered) = schema.nodes().iter().find(|node| node.is_numbered) {
+        let (name, in_file) = (printable(&numbered.name), printable(numbered.name_in_file()));
+        let (name, in_file) = (cut(&name, NAME_WIDTH_MAX), cut(&in_file, NAME_WIDTH_MAX));
+        let note = format!(
+            "  (fields of the same name are numbered here: {name} is another {in_file} in the file)\n"
+        );
+        out.extend_from_slice(note.as_bytes());
+    }
 }
 
 /// How each column is held.

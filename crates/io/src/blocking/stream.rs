@@ -123,6 +123,11 @@ impl Read for FileStream {
     }
 }
 
+/// Standard input, by a descriptor of its own.
+pub(super) fn stdin() -> io::Result<fs::File> {
+    waiting::stdin()
+}
+
 /// The version of a regular file: its time of modification, and its device and inode.
 pub(super) fn version_of(metadata: &Metadata) -> ObjectVersion {
     let modified = metadata.modified().ok().map(|time| time.duration_since(SystemTime::UNIX_EPOCH));

@@ -354,17 +354,25 @@ impl Hybrid {
     }
 
     /// Decodes indices of byte strings of one width and looks them up, as many as have arrived. `indices` is scratch
-    /// memory.
+    /// memory. A dictionary of values of no bytes has entries nevertheless.
     pub(crate) fn look_up_fixed(
         &mut self,
-        dictionary: &[u8],
+        (dictionary, entries): (&[u8], usize),
         width: usize,
         indices: &mut [u32],
         out: &mut [u8],
     ) -> Result<usize> {
         let values = self.decode(indices)?;
+        if width == 0 {
+            let is_there = |index: &u32| (*index as usize) < entries;
+            return if indices[..values].iter().all(is_there) {
+                Ok(values)
+            } else {
+                Err(beyond_dictionary(entries))
+            };
+        }
         gather::fixed(dictionary, width, &indices[..values], &mut out[..values * width])
-            .map_err(|_| beyond_dictionary(dictionary.len() / width.max(1)))?;
+            .map_err(|_| beyond_dictionary(entries))?;
         Ok(values)
     }
 }

@@ -17,7 +17,8 @@ use super::{InvalidUtf8, not_utf8};
 use crate::batch::{Array, Assembler, Batch, ColumnBatch, Layout, Value, Values};
 use crate::schema::{Meaning, NodeKind, Schema};
 
-/// Prints the columns of a schema, batch after batch: the root's children, with everything below them.
+/// Prints the columns of a schema, batch after batch: the root's children, with everything below them. Their names are
+/// [unique](Schema::with_unique_names), so that nothing is lost in JSON.
 #[derive(Debug)]
 pub struct Columns {
     pub(super) schema: Arc<Schema>,
@@ -25,6 +26,8 @@ pub struct Columns {
     /// The text before each value in JSON: `{"name":`.
     keys: Vec<Piece>,
     invalid_utf8: InvalidUtf8,
+    /// Of variants.
+    limits: Limits,
 }
 
 #[derive(Debug)]
@@ -44,9 +47,9 @@ impl Columns {
     ///
     /// # Errors
     ///
-    /// Those of [`Shape::kind`](crate::schema::Shape::kind); `Unsupported` for what JSON has no form for: two fields with one name in a group,
-    /// and empty groups.
+    /// Those of [`Shape::kind`](crate::schema::Shape::kind); `Unsupported` for what JSON has no form for: empty groups.
     pub fn new(schema: &Arc<Schema>, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Columns> {
+        let schema = schema.with_unique_names().map_or_else(|| Arc::clone(schema), Arc::new);
         let count = schema.children(0).count();
         let field = |node: usize| match schema.nodes()[node].kind {
             NodeKind::Leaf { leaf } if schema.leaves()[leaf].is_flat() => {
@@ -55,8 +58,8 @@ impl Columns {
                 Ok(Field::Flat { meaning, memo: Memo::of(count), cursor: 0 })
             }
             _ => {
-                let shape = nested::shape(schema, node)?;
-                let assembler = Assembler::new(Arc::clone(schema), node, None, limits);
+                let shape = nested::shape(&schema, node)?;
+                let assembler = Assembler::new(Arc::clone(&schema), node, None, limits);
                 Ok(Field::Nested(shape.leaves(), Box::new(assembler)))
             }
         };
@@ -64,8 +67,9 @@ impl Columns {
         Ok(Columns {
             fields: schema.children(0).map(field).collect::<Result<_>>()?,
             keys: schema.children(0).enumerate().map(key).collect(),
-            schema: Arc::clone(schema),
+            schema,
             invalid_utf8,
+            limits: *limits,
         })
     }
 
@@ -121,7 +125,7 @@ impl Columns {
         arrays: &[Array],
         visit: impl FnOnce(&mut BatchColumns<'_>) -> R,
     ) -> Result<R> {
-        let Columns { schema, fields, keys, invalid_utf8 } = self;
+        let Columns { schema, fields, keys, invalid_utf8, limits } = self;
         let view = |array| {
             View::new(schema, array).map_err(|error: Error| {
                 error.at(|place| {
@@ -131,7 +135,7 @@ impl Columns {
             })
         };
         let views: Vec<View<'_>> = arrays.iter().map(view).collect::<Result<_>>()?;
-        let columns = columns(batch, fields, &views);
+        let columns = columns(batch, fields, &views, limits);
         Ok(visit(&mut BatchColumns {
             columns,
             keys,
@@ -149,7 +153,12 @@ impl Columns {
     }
 }
 
-fn columns<'a>(batch: &'a Batch, fields: &'a mut [Field], views: &'a [View<'a>]) -> Vec<Column<'a>> {
+fn columns<'a>(
+    batch: &'a Batch,
+    fields: &'a mut [Field],
+    views: &'a [View<'a>],
+    limits: &Limits,
+) -> Vec<Column<'a>> {
     let mut leaves = batch.columns.iter();
     let mut views = views.iter();
     let column = |field: &'a mut Field| match field {
@@ -167,7 +176,7 @@ fn columns<'a>(batch: &'a Batch, fields: &'a mut [Field], views: &'a [View<'a>])
             if let Some(last) = below.len().checked_sub(1) {
                 leaves.nth(last);
             }
-            views.next().map(|view| Column::Nested(Box::new(NestedColumn::new(view))))
+            views.next().map(|view| Column::Nested(Box::new(NestedColumn::new(view, limits))))
         }
     };
     fields.iter_mut().filter_map(column).collect()

@@ -6,7 +6,8 @@ use core::fmt::Debug;
 use core::marker::PhantomData;
 use core::ops::Range;
 
-use marquetry_base::{Error, Failed, Limits, Result, print};
+use marquetry_base::cast::usize_of;
+use marquetry_base::{Detail, Error, ErrorKind, Failed, Limit, Limits, Result, print};
 
 use super::InvalidUtf8;
 use super::columns::{BatchColumns, Columns};
@@ -19,7 +20,8 @@ use crate::schema::Schema;
 /// 1. [`feed`](JsonLines::feed) a batch;
 /// 2. [`write`](JsonLines::write) until it returns true: all rows of the batch are written; then feed the next.
 ///
-/// Only complete lines are appended, even if the next row fails. Errors are sticky: a row cannot be skipped.
+/// Only complete lines are appended, even if the next row fails. Errors are sticky: a row cannot be skipped. A row of
+/// about [`Limits::value_bytes`] or more, which readers of text refuse, is an error.
 #[derive(Debug)]
 pub struct JsonLines(Lines<JsonFormat>);
 
@@ -168,6 +170,9 @@ pub const LINES_TOGETHER: usize = 64;
 trait Format: Debug {
     const LINE_END: &'static [u8];
 
+    /// The line of a row without columns.
+    const EMPTY_LINE: &'static [u8];
+
     fn field(
         columns: &mut BatchColumns<'_>,
         row: usize,
@@ -181,6 +186,7 @@ enum JsonFormat {}
 
 impl Format for JsonFormat {
     const LINE_END: &'static [u8] = b"}\n";
+    const EMPTY_LINE: &'static [u8] = b"{}\n";
 
     #[inline]
     fn field(
@@ -198,6 +204,7 @@ enum CsvFormat {}
 
 impl Format for CsvFormat {
     const LINE_END: &'static [u8] = b"\n";
+    const EMPTY_LINE: &'static [u8] = b"\n";
 
     #[inline]
     fn field(
@@ -215,6 +222,7 @@ enum TsvFormat {}
 
 impl Format for TsvFormat {
     const LINE_END: &'static [u8] = b"\n";
+    const EMPTY_LINE: &'static [u8] = b"\n";
 
     #[inline]
     fn field(
@@ -231,6 +239,8 @@ impl Format for TsvFormat {
 struct Lines<F> {
     columns: Columns,
     fed: Option<Fed>,
+    /// The most bytes of a row.
+    row_bytes: usize,
     /// Lines that are printed together; kept to reuse their memory.
     together: Vec<Vec<u8>>,
     failed: Failed,
@@ -248,7 +258,9 @@ struct Fed {
 impl<F: Format> Lines<F> {
     fn new(schema: &Arc<Schema>, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Lines<F>> {
         let columns = Columns::new(schema, invalid_utf8, limits)?;
-        Ok(Lines { columns, fed: None, together: Vec::new(), failed: Failed::default(), format: PhantomData })
+        let row_bytes = usize_of(limits.value_bytes.saturating_sub(ROW_MARGIN_BYTES)).unwrap_or(usize::MAX);
+        let (together, failed) = (Vec::new(), Failed::default());
+        Ok(Lines { columns, fed: None, row_bytes, together, failed, format: PhantomData })
     }
 
     fn feed(&mut self, batch: Batch) -> Result<()> {
@@ -265,16 +277,16 @@ impl<F: Format> Lines<F> {
         self.failed.check()?;
         let Some(fed) = &mut self.fed else { return Ok(true) };
         let enough = out.len().saturating_add(bytes.max(1));
-        let (next, together) = (&mut fed.next, &mut self.together);
+        let (next, together, row_bytes) = (&mut fed.next, &mut self.together, self.row_bytes);
         let written = self.columns.visit_assembled(&fed.batch, &fed.arrays, |columns| {
             while *next < columns.rows() && out.len() < enough {
                 if columns.len() < WIDE_COLUMNS {
-                    line::<F>(columns, *next, out)?;
+                    line::<F>(columns, *next, row_bytes, out)?;
                     *next += 1;
                 } else {
                     let rows = *next..columns.rows().min(*next + LINES_TOGETHER);
                     *next = rows.end;
-                    lines_together::<F>(columns, rows, together, out)?;
+                    lines_together::<F>(columns, rows, (together, row_bytes), out)?;
                 }
             }
             Ok(*next == columns.rows())
@@ -288,10 +300,21 @@ impl<F: Format> Lines<F> {
 }
 
 /// Appends a row's line, or nothing if it cannot be printed.
-fn line<F: Format>(columns: &mut BatchColumns<'_>, row: usize, out: &mut Vec<u8>) -> Result<()> {
+fn line<F: Format>(
+    columns: &mut BatchColumns<'_>,
+    row: usize,
+    row_bytes: usize,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let start = out.len();
+    if columns.is_empty() {
+        out.extend_from_slice(F::EMPTY_LINE);
+        return Ok(());
+    }
     for column in 0..columns.len() {
-        if let Err(why) = F::field(columns, row, column, out) {
+        let written = F::field(columns, row, column, out);
+        let written = written.and_then(|()| check_row(out.len() - start, row_bytes));
+        if let Err(why) = written {
             out.truncate(start);
             return Err(columns.error(row, column, why));
         }
@@ -300,12 +323,25 @@ fn line<F: Format>(columns: &mut BatchColumns<'_>, row: usize, out: &mut Vec<u8>
     Ok(())
 }
 
+/// What reads a text may count a little more than the row itself.
+const ROW_MARGIN_BYTES: u64 = 4096;
+
+/// Fails if a row is longer than those that are read by default: before the next column is added to it.
+#[inline]
+fn check_row(bytes: usize, row_bytes: usize) -> Result<(), Unprintable> {
+    if bytes <= row_bytes {
+        return Ok(());
+    }
+    let what = alloc::format!("a row of more than {row_bytes} bytes of text");
+    Err(Error::new(ErrorKind::LimitExceeded, what).with(Detail::Limit(Limit::ValueBytes)).into())
+}
+
 /// Appends the lines of some rows, up to the first that cannot be printed. It goes column by column, so that what a
 /// column needs stays in the cache.
 fn lines_together<F: Format>(
     columns: &mut BatchColumns<'_>,
     rows: Range<usize>,
-    lines: &mut Vec<Vec<u8>>,
+    (lines, row_bytes): (&mut Vec<Vec<u8>>, usize),
     out: &mut Vec<u8>,
 ) -> Result<()> {
     lines.resize_with(LINES_TOGETHER, Vec::new);
@@ -313,7 +349,8 @@ fn lines_together<F: Format>(
     let mut wrong: Option<(usize, usize, Unprintable)> = None;
     for column in 0..columns.len() {
         for (row, line) in rows.clone().zip(&mut *lines) {
-            if let Err(why) = F::field(columns, row, column, line)
+            let written = F::field(columns, row, column, line);
+            if let Err(why) = written.and_then(|()| check_row(line.len(), row_bytes))
                 && wrong.as_ref().is_none_or(|(first, ..)| row < *first)
             {
                 wrong = Some((row, column, why));

@@ -2,9 +2,6 @@
 //! represent.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
-use alloc::format;
-use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -36,8 +33,7 @@ impl From<Error> for Unprintable {
 ///
 /// # Errors
 ///
-/// Those of [`Shape::kind`]; `Unsupported` for what JSON has no form for: two fields with one name, and empty groups,
-/// which have no column.
+/// Those of [`Shape::kind`]; `Unsupported` for what JSON has no form for: empty groups, which have no column.
 pub fn shape(schema: &Schema, node: usize) -> Result<Shape<'_>, Error> {
     let shape = schema.shape(node);
     check(shape)?;
@@ -46,24 +42,13 @@ pub fn shape(schema: &Schema, node: usize) -> Result<Shape<'_>, Error> {
 
 /// It recurses as deep as schemas with shapes are.
 fn check(shape: Shape<'_>) -> Result<(), Error> {
-    let schema = shape.schema();
-    let wrong = |message: String| {
-        Error::unsupported(message).at(|place| place.column = Some(schema.path(shape.node)))
-    };
     match shape.kind()? {
         ShapeKind::Leaf => Ok(()),
-        ShapeKind::Struct(fields) if fields.is_empty() => Err(wrong("a group without fields".to_string())),
-        ShapeKind::Struct(fields) => {
-            let mut seen = BTreeSet::new();
-            for field in fields {
-                let name = &schema.nodes()[field.node].name;
-                if !seen.insert(name) {
-                    return Err(wrong(format!("a group with two fields of the name {name:?}")));
-                }
-                check(field)?;
-            }
-            Ok(())
+        ShapeKind::Struct(fields) if fields.is_empty() => {
+            let error = Error::unsupported("a group without fields");
+            Err(error.at(|place| place.column = Some(shape.schema().path(shape.node))))
         }
+        ShapeKind::Struct(mut fields) => fields.try_for_each(check),
         ShapeKind::List(_, element) => check(element),
         ShapeKind::Map(_, key, value) => {
             check(key)?;
@@ -150,9 +135,9 @@ struct Variants<'a> {
 }
 
 impl<'a> NestedColumn<'a> {
-    pub(super) fn new(view: &'a View<'a>) -> NestedColumn<'a> {
-        let limits = Limits::DEFAULT;
-        NestedColumn { view, variants: Variants { reassembler: Reassembler::new(&limits), limits } }
+    /// Prints what the view has; variants within these limits.
+    pub(super) fn new(view: &'a View<'a>, limits: &Limits) -> NestedColumn<'a> {
+        NestedColumn { view, variants: Variants { reassembler: Reassembler::new(limits), limits: *limits } }
     }
 
     pub(super) fn is_null(&self, row: usize) -> bool {

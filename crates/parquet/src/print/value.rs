@@ -170,9 +170,11 @@ fn decimal(out: &mut Vec<u8>, value: Value<'_>, scale: i32) {
     let digits = match value {
         Value::Int32(value) => Some(Digits::of(value.into())),
         Value::Int64(value) => Some(Digits::of(value.into())),
+        // No bytes are zero, as they are in Arrow.
+        Value::Bytes([]) => Some(Digits::of(0)),
         Value::Bytes(bytes) => match Digits::of_bytes(bytes) {
             Some(digits) => Some(digits),
-            // No bytes are no number, and more than 512 are beyond any real precision: the bytes are shown instead.
+            // More than 512 bytes are beyond any real precision: the bytes are shown instead.
             None => return print::bytes(out, bytes),
         },
         Value::Boolean(_) | Value::Float(_) | Value::Double(_) => None,
@@ -273,7 +275,7 @@ mod tests {
         let mut wide = [0xff; 20];
         wide[0] = 0x7f;
         assert_eq!(decimal(Value::Bytes(&wide), 0), "730750818665451459101842416358141509827966271487");
-        assert_eq!(decimal(Value::Bytes(&[]), 2), "0x");
+        assert_eq!(decimal(Value::Bytes(&[]), 2), "0.00");
         assert_eq!(decimal(Value::Int32(-7), 1001), format!("-0.{}7", "0".repeat(1000)));
         assert_eq!(decimal(Value::Int32(-7), i32::MAX), "-7E-2147483647");
     }

@@ -95,8 +95,8 @@ impl ValueDecoder {
         accept: Accept,
     ) -> Result<ValueDecoder> {
         use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
-        if values.left() == 0 && encoding != Encoding::Plain {
-            // All null; writers then leave out bit widths and headers.
+        if values.left() == 0 && !matches!(encoding, Encoding::Plain | Encoding::ByteStreamSplit) {
+            // All null; writers then leave out bit widths and headers. The others have none, and values of no bytes.
             return Ok(ValueDecoder::Nothing);
         }
         Ok(match (encoding, physical_type) {
@@ -439,13 +439,15 @@ impl ValueDecoder {
         let out = store.room(capacity.saturating_mul(width), at * width, count * width)?;
         let values = match (&mut *self, dictionary) {
             (ValueDecoder::Plain(plain), _) => plain.decode_bytes(out).map(|_| count)?,
+            // Values of no bytes have no streams.
+            (ValueDecoder::ByteStreamSplit(_), _) if width == 0 => count,
             (ValueDecoder::ByteStreamSplit(split), _) => split.decode(out)?,
             (
                 ValueDecoder::Dictionary(hybrid),
                 Some(Values::FixedLenByteArray(entries) | Values::Int96(entries)),
             ) => {
                 let indices = builder.indices.room(capacity, 0, count)?;
-                hybrid.look_up_fixed(entries.bytes(), width, indices, out)?
+                hybrid.look_up_fixed((entries.bytes(), entries.len()), width, indices, out)?
             }
             (ValueDecoder::DeltaByteArray(delta), _) => {
                 let mut values = 0;

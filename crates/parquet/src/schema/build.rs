@@ -347,6 +347,7 @@ impl SchemaBuilder {
         };
         self.schema.nodes.push(Node {
             name: element.name,
+            is_numbered: false,
             repetition,
             logical_type: annotation,
             converted_type,

@@ -159,6 +159,7 @@ impl Writer {
 fn plain(name: &str, repetition: Repetition, parent: usize) -> Node {
     Node {
         name: name.into(),
+        is_numbered: false,
         repetition,
         logical_type: None,
         converted_type: None,

@@ -12,6 +12,7 @@ mod project;
 mod shape;
 mod types;
 mod union;
+mod unique;
 mod walk;
 mod widen;
 
@@ -46,8 +47,10 @@ pub struct Schema {
 /// A group or a leaf of the tree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// The field's name. The root's name is meaningless.
+    /// The field's name, by which it is found. The root's name is meaningless.
     pub name: String,
+    /// The name ends in a number that makes it [unique](Schema::with_unique_names), and that is not in the file.
+    pub is_numbered: bool,
     /// How often it occurs in its parent. The root is required.
     pub repetition: Repetition,
     /// The writer's annotation: the newer `logicalType`, or else the older `converted_type`.

@@ -371,6 +371,7 @@ pub(super) mod tests {
     pub(crate) fn schema(lines: &[(usize, char, &str, &str)]) -> Schema {
         let mut nodes = vec![Node {
             name: "root".into(),
+            is_numbered: false,
             repetition: Repetition::Required,
             logical_type: None,
             converted_type: None,
@@ -411,6 +412,7 @@ pub(super) mod tests {
             };
             nodes.push(Node {
                 name: name.into(),
+                is_numbered: false,
                 repetition,
                 logical_type,
                 converted_type: None,

@@ -174,7 +174,7 @@ impl<'a, S: ShreddedValue<'a>> Reassembler<'a, S> {
             open.next += 1;
             if open.is_object {
                 let (name, columns) = open.columns.field(index)?;
-                self.put(columns, Some(name))
+                self.put(columns, Some((index, name)))
             } else {
                 let columns = open.columns.element(index)?;
                 self.put(columns, None)
@@ -216,19 +216,19 @@ impl<'a, S: ShreddedValue<'a>> Reassembler<'a, S> {
         }
     }
 
-    /// Adds a value, or begins it. One with a name is a field, which can be missing.
-    fn put(&mut self, columns: S, name: Option<&'a str>) -> Result<()> {
+    /// Adds a value, or begins it. One with a number and a name is a field, which can be missing.
+    fn put(&mut self, columns: S, field: Option<(usize, &'a str)>) -> Result<()> {
         let (value, typed) = (columns.value(), columns.typed_value()?);
         if let (None, TypedValue::Null | TypedValue::NullObject) = (value, typed) {
-            return match name {
+            return match field {
                 Some(_) => Ok(()),
                 // "If a Variant is missing in a context where a value is required, readers must return a Variant null".
                 None => self.encoder.primitive(Primitive::Null),
             };
         }
-        if let Some(name) = name {
+        if let Some((index, name)) = field {
             self.count_name(name)?;
-            let id = self.names.find(name)?;
+            let id = self.names.find(index, name)?;
             self.encoder.field(id)?;
         }
         let value = value.map(|bytes| Variant::new(self.names.metadata, bytes, &self.limits)).transpose()?;
@@ -314,17 +314,28 @@ impl<'a> NameIndex<'a> {
         }
     }
 
-    fn find(&self, name: &str) -> Result<u32> {
+    /// The number of the name of a shredded field, which is at this index in its group.
+    ///
+    /// DuckDB calls a field whose name is empty `element2` if it is the second of its group: its structs have no empty
+    /// names. The metadata has the name as it is.
+    fn find(&self, index: usize, name: &str) -> Result<u32> {
+        let stands_for_empty = || {
+            let number = name.strip_prefix("element").filter(|number| !number.starts_with(['0', '+']))?;
+            (number.parse() == Ok(index + 1)).then(|| self.position(""))?
+        };
+        self.position(name).or_else(stands_for_empty).ok_or_else(|| {
+            Error::corrupt(format!("the field {name:?} of a shredded variant is not in its metadata"))
+        })
+    }
+
+    fn position(&self, name: &str) -> Option<u32> {
         let (metadata, wanted) = (&self.metadata, Some(name.as_bytes()));
-        let found = if self.sorted.is_empty() {
+        if self.sorted.is_empty() {
             let name_at = |id| metadata.name_bytes(id);
             find_sorted(metadata.len(), name_at, name.as_bytes()).and_then(|id| u32::try_from(id).ok())
         } else {
             let found = self.sorted.binary_search_by_key(&wanted, |&id| metadata.name_bytes(id as usize));
             found.ok().map(|at| self.sorted[at])
-        };
-        found.ok_or_else(|| {
-            Error::corrupt(format!("the field {name:?} of a shredded variant is not in its metadata"))
-        })
+        }
     }
 }

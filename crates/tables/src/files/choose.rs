@@ -40,12 +40,7 @@ pub(super) fn choose(
     check_differences(gathered, &projection, may_differ, &mut faults);
     faults.into_result()?;
     let refused = |error| named(error, &gathered.name());
-    let projected = wanted.map(|_| projection.plan().at_once().map_err(refused)).transpose()?;
-    let schema = projected.as_ref().unwrap_or(all);
-    if schema.children(0).next().is_none() {
-        return Err(refused(Error::conversion("the file has no columns")));
-    }
-    Ok(projected)
+    wanted.map(|_| projection.plan().at_once().map_err(refused)).transpose()
 }
 
 /// Finds the differences of the files that matter.
@@ -76,15 +71,9 @@ fn check_differences(gathered: &Gathered, projection: &Projection, may_differ: b
                 ),
             )
             .with(Detail::AdmittedBy(&["columns"])),
-            DifferenceKind::Twice { source } if what == "column" => {
-                wrong(source, format!("two columns have the name {path:?}, so neither can be meant"))
-                    .with(Detail::AdmittedBy(&["columns"]))
-            }
+            // The tables here have unique names.
             DifferenceKind::Twice { source } => {
-                let node = &schema.nodes()[difference.node];
-                let message = format!("a group with two fields of the name {:?}", node.name);
-                named(Error::unsupported(message), name(source))
-                    .at(|place| place.column = Some(schema.path(node.parent)))
+                named(Error::internal(format!("two fields have the name {path:?}")), name(source))
             }
             DifferenceKind::Broken { source, error } => named(error.clone(), name(source)),
         });

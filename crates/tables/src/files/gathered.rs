@@ -347,7 +347,7 @@ impl DataFile {
         match &self.kind {
             Kind::Parquet { opened: Some(file), .. } => Ok(ParquetFile::clone(file)),
             Kind::Parquet { store, path, version, limits, .. } => {
-                ParquetFile::again((store, path), *limits, version)
+                ParquetFile::again(&self.name, (store, path), *limits, version)
             }
             Kind::Other(_) => Err(Error::internal("a file that is no Parquet file")),
         }

@@ -85,7 +85,7 @@ impl Files {
         limits: Limits,
     ) -> Result<Files> {
         let opened = files.map(|(path, name, constants)| {
-            let file = ParquetFile::open_in(store, &path, limits)?.called(name);
+            let file = ParquetFile::open_as(name, store, &path, limits)?;
             Ok(Opened { file: OpenedFile::Parquet(file), constants })
         });
         let gathered = Gathered::of(opened, Vec::new())?;

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Codecs, Error, Limits, Machine, Object, Result};
 use marquetry_codecs::StandardCodecs;
+use marquetry_io::blocking::File;
 use marquetry_io::store::{Found, LocalFiles, Store};
 use marquetry_io::{ByteSource, ByteSources, ObjectVersion, drive};
 use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{Conform, ConformReader, FooterReader, ReadOptions};
 
-use crate::subject::named;
+use crate::subject::{is_stdin, name_of, renamed};
 use crate::{Batches, PieceOptions};
 
 /// The only object of each machine here.
@@ -63,31 +64,36 @@ impl ParquetFile {
         ParquetFile::open_in(&local, path, limits)
     }
 
-    /// The same for a file of any store.
+    /// The same for a file of any store. The path `-` is standard input, which must be a regular file then.
     ///
     /// # Errors
     ///
     /// As [`ParquetFile::open`].
     pub fn open_in(store: &Arc<dyn Store>, path: &Path, limits: Limits) -> Result<ParquetFile> {
-        let name = path.to_string_lossy().into_owned();
+        ParquetFile::open_as(name_of(path), store, path, limits)
+    }
+
+    /// The same for a file that people know by another name.
+    pub(super) fn open_as(
+        name: String,
+        store: &Arc<dyn Store>,
+        path: &Path,
+        limits: Limits,
+    ) -> Result<ParquetFile> {
         let read = || {
             check_path(&**store, path)?;
             let (sources, version) = sources(&**store, path)?;
             let metadata = drive(&mut FooterReader::new(FILE, limits), &sources)?;
-            Ok((
-                version,
-                metadata.ok_or_else(|| Error::internal("a footer's reader ended without a footer"))?,
-            ))
+            let mut metadata =
+                metadata.ok_or_else(|| Error::internal("a footer's reader ended without a footer"))?;
+            if let Some(schema) = metadata.schema.with_unique_names() {
+                Arc::make_mut(&mut metadata).schema = Arc::new(schema);
+            }
+            Ok((version, metadata))
         };
-        let (version, metadata) = read().map_err(|error| named(error, &name))?;
+        let (version, metadata) = read().map_err(|error| renamed(error, &name))?;
         let (store, path) = (Arc::clone(store), path.to_path_buf());
         Ok(ParquetFile { name, store, path, version, metadata, limits })
-    }
-
-    /// The same file under another name, for messages.
-    pub(crate) fn called(mut self, name: String) -> ParquetFile {
-        self.name = name;
-        self
     }
 
     /// Its path, as a name for messages; bytes that are not UTF-8 are replaced.
@@ -115,7 +121,7 @@ impl ParquetFile {
         &self.version
     }
 
-    /// Its footer.
+    /// Its footer. Fields of the same name have [unique names](marquetry_parquet::schema::Schema::with_unique_names).
     pub fn metadata(&self) -> &Arc<FileMetaData> {
         &self.metadata
     }
@@ -237,17 +243,18 @@ impl ParquetFile {
             .map_err(|error| self.named(error))
     }
 
-    /// Reads the footer again, of a file that had this version.
+    /// Reads the footer again, of a file that had this name and this version.
     ///
     /// # Errors
     ///
     /// `Io` where it is another file by now.
     pub(super) fn again(
+        name: &str,
         (store, path): (&Arc<dyn Store>, &Path),
         limits: Limits,
         version: &ObjectVersion,
     ) -> Result<ParquetFile> {
-        let opened = ParquetFile::open_in(store, path, limits)?;
+        let opened = ParquetFile::open_as(name.to_owned(), store, path, limits)?;
         check_version(version, &opened.version).map_err(|error| opened.named(error))?;
         Ok(opened)
     }
@@ -263,7 +270,7 @@ impl ParquetFile {
     }
 
     fn named(&self, error: Error) -> Error {
-        named(error, &self.name)
+        renamed(error, &self.name)
     }
 }
 
@@ -280,7 +287,7 @@ impl Batches for ParquetRows {
         if self.left == 0 {
             return Ok(None);
         }
-        let next = drive(&mut self.reader, &self.sources).map_err(|error| named(error, &self.name))?;
+        let next = drive(&mut self.reader, &self.sources).map_err(|error| renamed(error, &self.name))?;
         let Some(mut batch) = next else { return Ok(None) };
         if u64_of(batch.rows) > self.left {
             batch = batch.slice(0..usize::try_from(self.left).unwrap_or(usize::MAX));
@@ -294,7 +301,13 @@ impl Batches for ParquetRows {
 type Sources = ByteSources<Box<dyn ByteSource + Send>>;
 
 fn sources(store: &dyn Store, path: &Path) -> Result<(Sources, ObjectVersion)> {
-    let (source, version) = store.open(path)?;
+    let (source, version): (Box<dyn ByteSource + Send>, _) = if is_stdin(path) {
+        let file = File::stdin()?;
+        let version = file.version().clone();
+        (Box::new(file), version)
+    } else {
+        store.open(path)?
+    };
     Ok((ByteSources::new().with(FILE, source), version))
 }
 
@@ -311,6 +324,9 @@ fn check_version(before: &ObjectVersion, now: &ObjectVersion) -> Result<()> {
 
 /// The mistakes that people make with paths, in their words.
 fn check_path(store: &dyn Store, path: &Path) -> Result<()> {
+    if is_stdin(path) {
+        return Ok(());
+    }
     match store.look(path)? {
         Found::Directory { .. } => Err(Error::io("a directory, where a file is needed")),
         Found::Object { bytes: 0 } => Err(Error::corrupt("an empty file, not a Parquet file")),

@@ -1,7 +1,5 @@
 //! What a text can hold of a table, and how it is read back.
 
-use std::collections::BTreeSet;
-
 use marquetry_base::{Error, Result};
 use marquetry_parquet::print;
 use marquetry_parquet::schema::{
@@ -24,6 +22,10 @@ pub(super) fn check(table: &Table, format: Format, nested_as_json: bool) -> Resu
     };
     let name = |node: usize| schema.nodes()[node].name.to_string();
     let mut wrong: Vec<Error> = Vec::new();
+    if format != Format::JsonLines && schema.leaves().is_empty() {
+        let what = format!("{} cannot hold rows without columns; JSON lines can", name_of(format));
+        wrong.push(Error::conversion(what));
+    }
     if format == Format::JsonLines || nested_as_json {
         let shapes = schema.children(0).filter(is_nested).map(|node| print::shape(schema, node));
         wrong.extend(shapes.filter_map(Result::err));
@@ -35,14 +37,10 @@ pub(super) fn check(table: &Table, format: Format, nested_as_json: bool) -> Resu
             wrong.push(Error::conversion(what));
         }
     }
-    let mut seen = BTreeSet::new();
     for name in schema.children(0).map(name) {
         if format == Format::Tsv && name.contains(['\t', '\n', '\r']) {
             let what = format!("TSV has no quotes, but a name contains a tab or a line end: {name:?}");
             wrong.push(Error::conversion(what));
-        }
-        if !seen.insert(name.clone()) {
-            wrong.push(Error::conversion(format!("two columns have the name {name:?}")));
         }
     }
     let error = match wrong.len() {

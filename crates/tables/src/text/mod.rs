@@ -29,10 +29,10 @@ pub use new_file::NewTextFile;
 pub use output::{TextOutput, TextOutputOptions};
 
 use crate::files::{FileFormat, FormatFile};
-use crate::subject::named;
+use crate::subject::{name_of, named, renamed};
 use crate::{Batches, Cancel, PieceOptions};
 use compression::Compression;
-use stream::{Stream, is_stdin};
+use stream::Stream;
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
@@ -240,7 +240,7 @@ impl TextFile {
             let (name, form) = (name.to_owned(), sample.form()?);
             Ok(TextFile { name, form, limits: options.limits, cancel, from })
         };
-        open().map_err(|error| named(error, name))
+        open().map_err(|error| renamed(error, name))
     }
 
     /// What people call it: its path; what is not UTF-8 in it is replaced.
@@ -289,7 +289,7 @@ impl TextFile {
             let (name, cancel) = (self.name.clone(), self.cancel.clone());
             Ok(TextRows { stream, reader, left, name, cancel })
         };
-        open().map_err(|error| named(error, &self.name))
+        open().map_err(|error| renamed(error, &self.name))
     }
 }
 
@@ -314,10 +314,6 @@ impl FormatFile for TextFile {
 }
 
 const READ_ONCE: &str = "it can be read only once: write it to a file first";
-
-fn name_of(path: &Path) -> String {
-    if is_stdin(path) { "standard input".to_string() } else { path.to_string_lossy().into_owned() }
-}
 
 /// Looks at the first rows of a text.
 fn sample(stream: &mut Stream, format: Format, options: &TextOptions, cancel: &Cancel) -> Result<Sample> {
@@ -396,7 +392,7 @@ impl TextRows {
 
 impl Batches for TextRows {
     fn next(&mut self) -> Result<Option<Batch>> {
-        self.next_rows().map_err(|error| named(error, &self.name))
+        self.next_rows().map_err(|error| renamed(error, &self.name))
     }
 }
 

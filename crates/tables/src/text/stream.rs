@@ -14,6 +14,7 @@ use zstd_safe::{DCtx, InBuffer, OutBuffer};
 
 use super::compression::{Compression, MAGIC_BYTES_MAX};
 use crate::Cancel;
+use crate::subject::is_stdin;
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 256 << 10;
@@ -34,11 +35,6 @@ pub(super) struct Stream {
     kept: Option<Vec<Bytes>>,
     /// Of that, what is read again.
     again: VecDeque<Bytes>,
-}
-
-/// Whether a path means standard input, in any store.
-pub(super) fn is_stdin(path: &Path) -> bool {
-    path.as_os_str() == "-"
 }
 
 impl Stream {

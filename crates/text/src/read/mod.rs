@@ -254,8 +254,8 @@ impl Sample {
     ///
     /// # Errors
     ///
-    /// `Misuse` for given columns that differ from the header's; `Corrupt` for JSON lines without any field, and
-    /// objects without one; the errors of [`Columns::schema`].
+    /// `Misuse` for given columns that differ from the header's; `Corrupt` for JSON lines without a row, and
+    /// structs without a field; the errors of [`Columns::schema`].
     pub fn form(&self) -> Result<TextForm> {
         self.form_as(self)
     }

@@ -232,10 +232,10 @@ fn headers_and_delimiters_are_guessed() {
     let error = refused("a,a\n1,2\n", Format::Csv, &TextOptions::default(), "line 1: \"a\" appears twice");
     assert_eq!(error.detail(), Some(Detail::AdmittedBy(&["header"])));
     let yes = TextOptions { header: Header::Yes, ..TextOptions::default() };
-    let (found, _) = read(b"a,,a,column2,a_2,,a\n", Format::Csv, &yes).unwrap();
+    let (found, _) = read(b"a,,a,column2,a#2,,a\n", Format::Csv, &yes).unwrap();
     assert_eq!(
         found.to_string(),
-        "a text, column2_2 text, a_3 text, column2 text, a_2 text, column6 text, a_4 text"
+        "a text, column2#2 text, a#3 text, column2 text, a#2 text, column6 text, a#4 text"
     );
     let mut options =
         TextOptions { schema: Some("b text, A bigint".parse().unwrap()), ..TextOptions::default() };
@@ -286,6 +286,9 @@ fn json_lines() {
         "a bigint, b text, c boolean, d double",
         &["1|xé|true|1.5", "-|-|-|2", "-3|-|-|-"],
     );
+    let (columns, batches) = read(b"{}\n\n { } \n{}", Format::JsonLines, &options).unwrap();
+    let rows: usize = batches.iter().map(|batch| batch.rows).sum();
+    assert_eq!((columns.as_slice().len(), rows), (0, 3), "rows without columns");
     let (columns, batches) = read(
         b"{\"l\":[1,null,2],\"s\":{\"x\":[{\"y\":\"a\"}]}}\n{\"s\":{\"x\":[]}}\n",
         Format::JsonLines,
@@ -344,7 +347,6 @@ fn what_is_wrong_in_json_lines_is_told_with_its_line() {
     let options = TextOptions::default();
     let lines = |text: &str, said: &str| refused(text, Format::JsonLines, &options, said);
     lines("\n", "it has no rows");
-    lines("{}\n", "it has no field");
     lines("{\"a\":1}\n[1]\n", "line 2: \"[1]\" is not an object; each line must be one; `jq");
     lines(&format!("{}5", " ".repeat(100)), "line 1: \"5\" is not an object");
     lines("{\n", "line 1: an object that does not end, at its character 2; each object must end on its line");
@@ -448,7 +450,7 @@ fn wide_tables() {
     let same = vec!["a"; columns].join(",");
     let yes = TextOptions { header: Header::Yes, ..TextOptions::default() };
     let form = meter.sample(same.as_bytes(), Format::Csv, &yes, host).unwrap().form().unwrap();
-    assert_eq!(form.columns().as_slice()[columns - 1].name, format!("a_{columns}"));
+    assert_eq!(form.columns().as_slice()[columns - 1].name, format!("a#{columns}"));
     assert!(meter.0 <= SLICE_UNITS_MAX, "{} units in a step", meter.0);
 }
 

@@ -14,7 +14,7 @@ use marquetry_parquet::batch::{Batch, Layout, Values};
 use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::schema::{LogicalType, TimeUnit};
 
-use crate::{Outcome, crafted_types};
+use crate::{Outcome, crafted_faults, crafted_types};
 
 /// A row's value as PLAIN holds it, or null.
 pub(crate) type Row = Option<Vec<u8>>;
@@ -69,7 +69,10 @@ fn words(count: usize) -> Vec<String> {
 }
 
 /// Nulls by a pattern; the rows, and the values that are there.
-fn with_nulls(values: &[i32], is_there: impl Fn(usize) -> bool) -> (Vec<Row>, Vec<bool>, Vec<i32>) {
+pub(crate) fn with_nulls(
+    values: &[i32],
+    is_there: impl Fn(usize) -> bool,
+) -> (Vec<Row>, Vec<bool>, Vec<i32>) {
     let there: Vec<bool> = (0..values.len()).map(is_there).collect();
     let rows = values
         .iter()
@@ -85,12 +88,12 @@ pub(crate) fn i32_from(value: usize) -> i32 {
 }
 
 /// A dictionary of four words, and pages of indices into it.
-fn four_words() -> (Page, [&'static str; 4]) {
+pub(crate) fn four_words() -> (Page, [&'static str; 4]) {
     let words = ["alpha", "beta, which is longer than twelve bytes", "", "delta"];
     (Page::dictionary(4, plain_bytes(words)), words)
 }
 
-fn indices(values: &[u32], width: u32) -> Vec<u8> {
+pub(crate) fn indices(values: &[u32], width: u32) -> Vec<u8> {
     let mut body = vec![u8::try_from(width).unwrap()];
     body.extend(packed_run(values, width));
     body
@@ -386,80 +389,6 @@ fn page_cases() -> Vec<Case> {
     ]
 }
 
-/// What real writers did, although the format does not allow it (docs/decisions/03-faults-of-real-writers.md).
-fn fault_cases() -> Vec<Case> {
-    let by = |writer: &str, table: Table| {
-        let mut table = table;
-        table.footer.set(6, V::text(writer));
-        table
-    };
-    let required = || Column::required("a", INT32);
-    let values = numbers(60);
-    // PARQUET-816: the chunk's length lacks that of the dictionary page's header, and the last page is tiny.
-    let (dictionary, words) = four_words();
-    let page = |values: &[u32]| Page::data(i32_from(values.len()), RLE_DICTIONARY, indices(values, 2));
-    let all: Vec<u32> = (0..57).map(|row| row % 4).collect();
-    let pages = || [dictionary.clone(), page(&all), page(&[3])];
-    let strings = || Column::required("a", BYTE_ARRAY);
-    let chunk_bytes = one(strings(), Chunk::new(58, pages())).parts().0.len() - 4;
-    let short = |missing: usize| {
-        let bytes = i64::try_from(chunk_bytes - missing).unwrap();
-        by("parquet-mr version 1.2.5", one(strings(), Chunk::new(58, pages()).with(7, V::I64(bytes))))
-    };
-    let read: Vec<&str> = all.iter().chain(&[3]).map(|word| words[*word as usize]).collect();
-    let last = page(&[3]);
-    let (body, header) = (last.body.len(), last.header.write().len());
-    let padded = |table: Table| {
-        // The format's writers leave something behind it: here, another column.
-        let Table { columns, groups, footer, .. } = table;
-        let (rows, mut chunks) = groups.into_iter().next().unwrap();
-        let plain = Page::data(58, PLAIN, plain_i32(&numbers(58)));
-        chunks.push(Chunk::new(58, [plain]));
-        let columns = columns.into_iter().chain([Column::required("b", INT32)]);
-        Table { footer, ..Table::new(columns).group(rows, chunks) }
-    };
-    let numbers_behind = rows_i32(&numbers(58));
-    // ARROW-10353: a page in SNAPPY, declared not to be.
-    let compressible = plain_i32(&[7; 60]);
-    let v2 = Page::data_v2(60, 0, PLAIN, &[], &compressible).compressed(SNAPPY).with_own(7, V::Bool(false));
-    // The same, as long as its values: a literal of all but the last value, and a copy of the one before.
-    let mut as_long: Vec<i64> = (0..49).map(|row: i64| row.wrapping_mul(0x09e3_779b_97f4_a7c1)).collect();
-    as_long.push(as_long[48]);
-    let plain = plain_i64(&as_long);
-    let stream = [&[0x90, 0x03, 61 << 2, 0x87, 0x01], &plain[..392], &[7 << 2 | 2, 8, 0]].concat();
-    assert_eq!(stream.len(), plain.len());
-    let mut equal = Page::data_v2(50, 0, PLAIN, &[], &stream).with_own(7, V::Bool(false));
-    equal.header.set(2, V::I32(400));
-    let mut without = required();
-    without.element.remove(3);
-    vec![
-        case("the-last-page-is-cut", padded(short(body - 1)), [rows_bytes(&read), numbers_behind.clone()]),
-        case(
-            "the-last-page-header-is-cut",
-            padded(short(body + header - 1)),
-            [rows_bytes(&read), numbers_behind],
-        ),
-        case(
-            "v2-page-that-denies-its-codec",
-            by("parquet-cpp version 1.5.1-SNAPSHOT", one(required(), Chunk::new(60, [v2]).codec(SNAPPY))),
-            [rows_i32(&[7; 60])],
-        ),
-        case(
-            "v2-page-that-denies-its-codec-and-is-as-long",
-            by(
-                "parquet-cpp version 1.5.1-SNAPSHOT",
-                one(Column::required("a", INT64), Chunk::new(50, [equal]).codec(SNAPPY)),
-            ),
-            [rows_i64(&as_long)],
-        ),
-        case(
-            "field-without-a-repetition",
-            one(without, Chunk::new(60, [Page::data(60, PLAIN, plain_i32(&values))])),
-            [rows_i32(&values)],
-        ),
-    ]
-}
-
 fn encoding_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     let values = numbers(700);
@@ -538,14 +467,6 @@ fn encoding_cases() -> Vec<Case> {
         ),
         [rows_bytes(&fixed)],
     ));
-    cases.push(
-        case(
-            "values-of-no-bytes",
-            one(fixed_column("a", 0), Chunk::new(20, [Page::data(20, PLAIN, vec![])])),
-            [vec![Some(vec![]); 20]],
-        )
-        .not_by_pyarrow("it refuses the type"),
-    );
     let bits: Vec<bool> = values.iter().map(|value| value % 3 == 0).collect();
     let runs = prefixed(&levels(&bits));
     cases.push(case(
@@ -561,8 +482,8 @@ fn cases() -> Vec<Case> {
         levels_cases(),
         dictionary_cases(),
         page_cases(),
-        fault_cases(),
         encoding_cases(),
+        crafted_faults::cases(),
         crafted_types::cases(),
     ];
     cases.into_iter().flatten().collect()

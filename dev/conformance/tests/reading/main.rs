@@ -3,6 +3,7 @@
 
 mod corpus;
 mod crafted;
+mod crafted_faults;
 mod crafted_types;
 mod given;
 mod matrix;

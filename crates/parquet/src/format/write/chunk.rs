@@ -165,7 +165,7 @@ fn path<'a>(schema: &'a Schema, leaf: &Leaf) -> Vec<&'a str> {
     let mut at = leaf.node;
     while at != 0 {
         let node = &schema.nodes()[at];
-        names.push(node.name.as_str());
+        names.push(node.name_in_file());
         at = node.parent;
     }
     names.reverse();

@@ -30,7 +30,7 @@ pub(super) fn write_element(
         if index > 0 {
             fields.i32(3, number_of_repetition(node.repetition));
         }
-        fields.binary(4, node.name.as_bytes());
+        fields.binary(4, node.name_in_file().as_bytes());
         if let NodeKind::Group { .. } = node.kind {
             fields.u32(5, children);
         }

@@ -140,14 +140,16 @@ fn lines_together_are_the_same() {
             let batch = batch(bad_row);
             let (mut one, mut other) = (Vec::new(), Vec::new());
             let in_turn = columns()
-                .visit(&batch, |columns| (0..ROWS).try_for_each(|row| line::<F>(columns, row, &mut one)))
+                .visit(&batch, |columns| {
+                    (0..ROWS).try_for_each(|row| line::<F>(columns, row, usize::MAX, &mut one))
+                })
                 .unwrap();
             let mut lines = Vec::new();
             let together = columns()
                 .visit(&batch, |columns| {
                     (0..ROWS).step_by(LINES_TOGETHER).try_for_each(|row| {
                         let rows = row..ROWS.min(row + LINES_TOGETHER);
-                        lines_together::<F>(columns, rows, &mut lines, &mut other)
+                        lines_together::<F>(columns, rows, (&mut lines, usize::MAX), &mut other)
                     })
                 })
                 .unwrap();
@@ -241,4 +243,57 @@ fn single_cells() {
     assert_eq!(columns.visit(&one, cells).unwrap(), expected);
     one.columns.pop();
     assert_eq!(columns.visit(&one, |_| ()).unwrap_err().kind(), marquetry_base::ErrorKind::Misuse);
+}
+
+/// What is written can be read: a row is refused before it is longer than those that are read.
+#[test]
+fn rows_that_no_reader_takes() {
+    let limits = Limits { value_bytes: 4096 + 50, ..Limits::DEFAULT };
+    let mut json = JsonLines::new(&Arc::new(schema()), InvalidUtf8::Error, &limits).unwrap();
+    json.feed(batch(None)).unwrap();
+    let mut out = Vec::new();
+    let error = json.write(&mut out, usize::MAX).unwrap_err();
+    assert_eq!(error.detail(), Some(Detail::Limit(marquetry_base::Limit::ValueBytes)), "{error}");
+    assert_eq!(error.message(), "a row of more than 50 bytes of text");
+    assert_eq!((error.place().row, error.place().column.as_deref()), (Some(1001), Some("kind")));
+    assert_eq!(json.write(&mut out, usize::MAX), Err(error));
+    assert_eq!(out, b"{\"id\":0,\"n,ame\":null,\"kind\":\"\",\"tags\":[]}\n");
+
+    // Rows of wide tables are printed together.
+    let wide = Batch::of_values((0..WIDE_COLUMNS).map(|_| vec![1_i64, 22, 1].into())).unwrap();
+    let leaf = |at: usize| FieldDef::new(alloc::format!("c{at}"), FieldType::Leaf(PhysicalType::Int64, None));
+    let fields: Vec<FieldDef> = (0..WIDE_COLUMNS).map(|at| leaf(at).required()).collect();
+    let limits = Limits { value_bytes: 4096 + 2 * WIDE_COLUMNS as u64, ..Limits::DEFAULT };
+    let mut csv = Csv::new(&Arc::new(Schema::of_fields(&fields).unwrap()), InvalidUtf8::Error, &limits).unwrap();
+    csv.feed(wide).unwrap();
+    let mut out = Vec::new();
+    let error = csv.write(&mut out, usize::MAX).unwrap_err();
+    assert_eq!((error.kind(), error.place().row), (ErrorKind::LimitExceeded, Some(1)));
+    assert_eq!(out.len(), 2 * WIDE_COLUMNS);
+}
+
+/// Names are those of one object each.
+#[test]
+fn fields_of_the_same_name() {
+    let leaf = |name: &str| FieldDef::new(name, FieldType::Leaf(PhysicalType::Int64, None)).required();
+    let schema = Arc::new(Schema::of_fields(&[leaf("a"), leaf("a#2"), leaf("a")]).unwrap());
+    let batch = || Batch::of_values([vec![1_i64].into(), vec![2_i64].into(), vec![3_i64].into()]).unwrap();
+    let mut out = Vec::new();
+    let mut json = JsonLines::new(&schema, InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
+    json.feed(batch()).unwrap();
+    json.write(&mut out, usize::MAX).unwrap();
+    let csv = Csv::new(&schema, InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
+    csv.header(&mut out);
+    assert_eq!(out, b"{\"a\":1,\"a#2\":2,\"a#3\":3}\na,a#2,a#3\n");
+}
+
+/// Rows without columns are counted.
+#[test]
+fn rows_without_columns() {
+    let schema = Arc::new(Schema::of_fields(&[]).unwrap());
+    let mut json = JsonLines::new(&schema, InvalidUtf8::Error, &Limits::DEFAULT).unwrap();
+    json.feed(Batch { row_group: 0, first_row: 0, rows: 3, columns: vec![] }).unwrap();
+    let mut out = Vec::new();
+    assert!(json.write(&mut out, usize::MAX).unwrap());
+    assert_eq!(out, b"{}\n{}\n{}\n");
 }

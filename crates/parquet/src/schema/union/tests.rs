@@ -180,6 +180,7 @@ fn wide_tables() {
             let node = wide.nodes.len();
             wide.nodes.push(super::super::Node {
                 name: name.clone(),
+                is_numbered: false,
                 parent: 0,
                 kind: NodeKind::Leaf { leaf: wide.leaves.len() },
                 ..wide.nodes[0].clone()

@@ -271,3 +271,36 @@ fn names_are_counted_as_often_as_they_occur() {
     let error = Reassembler::new(&LIMITS).reassemble(metadata, &deep).unwrap_err();
     assert_eq!(error.message(), "65 is more than the limit nesting of 64");
 }
+
+/// DuckDB 1.5 and 2.0 write `{"b":6,"":5}` so: its structs have no empty names, its metadata has.
+#[test]
+fn a_field_with_an_empty_name_by_duckdb() {
+    let field = |value| pair(None, Typed::Primitive(Primitive::Int64(value)));
+    let row = |fields: &[&'static str]| {
+        pair(None, Typed::Object(fields.iter().zip(5..).map(|(name, value)| (*name, field(value))).collect()))
+    };
+    let shown = |metadata: &[u8], fields: &[&'static str]| {
+        let (metadata, row) = (Metadata::new(metadata)?, row(fields));
+        let mut reassembler = Reassembler::new(&LIMITS);
+        let value = reassembler.reassemble(metadata, &row)?;
+        let mut out = Vec::new();
+        Variant::new(metadata, value, &LIMITS)?.to_json(&LIMITS, &mut out)?;
+        Ok::<_, marquetry_base::Error>(String::from_utf8(out).unwrap())
+    };
+    let (with, without): (&[u8], &[u8]) = (&[1, 2, 0, 0, 1, b'b'], &[1, 1, 0, 1, b'b']);
+    assert_eq!(shown(with, &["b", "element2"]).unwrap(), r#"{"":6,"b":5}"#);
+    assert_eq!(shown(with, &["element1", "b"]).unwrap(), r#"{"":5,"b":6}"#);
+    // A name that is in the metadata is meant, whatever it looks like.
+    let real = &[1, 2, 0, 0, 8, b'e', b'l', b'e', b'm', b'e', b'n', b't', b'2'];
+    assert_eq!(shown(real, &["element1", "element2"]).unwrap(), r#"{"":5,"element2":6}"#);
+    for (metadata, fields) in [
+        (without, ["b", "element2"]),
+        (with, ["b", "element1"]),
+        (with, ["b", "element02"]),
+        (with, ["b", "element"]),
+        (with, ["b", "2"]),
+    ] {
+        let error = shown(metadata, &fields).unwrap_err();
+        assert!(error.message().ends_with("is not in its metadata"), "{error}");
+    }
+}

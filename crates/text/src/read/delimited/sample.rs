@@ -563,7 +563,7 @@ impl Naming {
     }
 
     /// Names the next column. Without a name in the header it is named by its number; a repeated name gets a number,
-    /// too.
+    /// too, as columns of the same name do everywhere (`Schema::with_unique_names`).
     fn name_next(&mut self, is_header: bool, budget: &mut Budget<'_>) {
         let at = self.names.len();
         if !is_header {
@@ -580,7 +580,7 @@ impl Naming {
         budget.charge(NAME_PRICE, own.len(), 1);
         while !is_free(&found, &self.taken, &self.seen) {
             let number = self.numbers.entry(own.clone()).or_insert(2);
-            found = format!("{own}_{number}");
+            found = format!("{own}#{number}");
             *number += 1;
             budget.charge(NAME_PRICE, 3 * own.len(), 1);
         }

@@ -71,6 +71,8 @@ pub(crate) struct Sampler {
     sample: Sample,
     tokens: Tokens,
     is_in_line: bool,
+    /// A line was seen.
+    has_rows: bool,
     is_over: bool,
     open: Vec<Open>,
     /// Fields that objects had, and lacked.
@@ -99,6 +101,7 @@ impl Sampler {
             sample,
             tokens: Tokens::default(),
             is_in_line: false,
+            has_rows: false,
             open: Vec::new(),
             values: 0,
             missing: 0,
@@ -120,7 +123,7 @@ impl Sampler {
                 let seen = self.see(budget).map_err(|error| self.lines.numbered(error))?;
                 if seen {
                     self.lines.end_line();
-                    self.is_in_line = false;
+                    (self.is_in_line, self.has_rows) = (false, true);
                 }
             } else {
                 match self.lines.next(budget)? {
@@ -134,7 +137,7 @@ impl Sampler {
                     Next::End => self.is_over = true,
                     Next::Piece => {
                         let read = self.lines.window.offset() + u64_of(self.lines.searched);
-                        if read >= self.infer_bytes && self.sample.has_fields() {
+                        if read >= self.infer_bytes && self.has_rows {
                             self.is_over = true;
                         } else {
                             self.lines.next_piece()?;
@@ -381,10 +384,6 @@ impl Node {
 }
 
 impl Sample {
-    fn has_fields(&self) -> bool {
-        matches!(self.nodes.first(), Some(Node::Object(fields)) if !fields.list.is_empty())
-    }
-
     /// Adds the values of another text.
     ///
     /// # Errors
@@ -462,19 +461,14 @@ impl Sample {
     ///
     /// # Errors
     ///
-    /// `Corrupt` if there are none, or a struct without fields.
+    /// `Corrupt` if there are no rows, or a struct without fields.
     pub(crate) fn columns(&self) -> Result<Columns> {
         match (&self.schema, self.nodes.first()) {
             (Some(schema), _) => Ok(schema.clone()),
-            (None, Some(Node::Object(fields))) if !fields.list.is_empty() => {
-                self.fields(fields).map(Columns::from)
-            }
-            (None, found) => {
-                let what = match found {
-                    Some(Node::Object(_)) => "it has no field, so its columns are not known",
-                    _ => "it has no rows, so its columns are not known",
-                };
-                Err(Error::corrupt(what).with(Detail::AdmittedBy(&["schema"])))
+            (None, Some(Node::Object(fields))) => self.fields(fields).map(Columns::from),
+            (None, _) => {
+                let error = Error::corrupt("it has no rows, so its columns are not known");
+                Err(error.with(Detail::AdmittedBy(&["schema"])))
             }
         }
     }
