@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Long runs of the fuzz targets under libFuzzer, led by coverage, on all cores.
+# Long runs of the fuzz targets under libFuzzer, led by coverage and by cost, on all cores.
 #
 #   dev/fuzz/run.sh [TARGET…]         MINUTES=5 for each target; no target: all of them
 #   dev/fuzz/run.sh --keep [TARGET…]  put what reached something new into dev/fuzz/corpus, as little of it as does
 #
 # Stable Rust is enough. Where a nightly toolchain is installed, a second, shorter run looks for faults of memory
-# (AddressSanitizer). An input that a target does not bear is kept in dev/fuzz/crashes, and the run fails. What reached
+# (AddressSanitizer). At the end all that was kept is timed, without what the fuzzer adds: no call may take longer than its units are worth.
+# An input that a target does not bear is kept in dev/fuzz/crashes, and the run fails. What reached
 # something new stays in target/fuzz/corpus, for the next run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -14,7 +15,7 @@ minutes=${MINUTES:-5}
 cores=${CORES:-$(nproc)}
 built=${CARGO_TARGET_DIR:-target}/fuzz
 work=target/fuzz/corpus
-all=(footer page encoding codec file operations values cql write shred text)
+all=(footer page encoding codec file operations values cql write shred text cost)
 
 main() {
   local keep=
@@ -30,6 +31,7 @@ main() {
     build address
     run address "$((minutes * 20))" "$@"
   fi
+  judge "$@"
 }
 
 # What coverage is counted in: this workspace only, and neither the peers nor their C.
@@ -72,6 +74,17 @@ one() {
     done
     return 1
   fi
+}
+
+# Least of three replays, one after the other: what else the machine does is the least of them, too.
+judge() {
+  local failed=0
+  cargo build --release -p marquetry-fuzz --bin replay
+  for target in "$@"; do
+    echo "$target, timed:"
+    "${CARGO_TARGET_DIR:-target}/release/replay" --timed "$target" "$work/$target" "dev/fuzz/corpus/$target" || failed=1
+  done
+  return "$failed"
 }
 
 keep() {

@@ -1,8 +1,5 @@
 //! What reading allocates: no piece of 1 MiB or more, but where a name and a reason stand here, and no more in all than it must.
 
-use std::alloc::{GlobalAlloc, Layout as Memory, System};
-use std::backtrace::Backtrace;
-use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -18,9 +15,7 @@ use marquetry_parquet::batch::{Assembler, Batch, Layout, Values};
 use marquetry_parquet::format::Compression;
 use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::write::{BloomOptions, ColumnOptions, FileWriter, PageVersion, Room, WriteOptions};
-
-/// A piece of memory that allocators of hosts that never wait dislike.
-const LARGE_BYTES: usize = 1 << 20;
+use marquetry_testing::memory::{self, Counting, Taken, watched};
 
 /// Seastar's threads have so much.
 const STACK_BYTES: usize = 128 << 10;
@@ -31,69 +26,8 @@ const STACK_BYTES: usize = 128 << 10;
 /// does a file here have what else is large by need: one value of a MiB, and a page in BROTLI, whose copies refer to 16 MiB.
 const EXCEPTIONS: &[(&str, &str)] = &[];
 
-/// Counts what the thread allocates while a machine works.
-struct Counting;
-
 #[global_allocator]
 static COUNTING: Counting = Counting;
-
-thread_local! {
-    static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
-    static HELD: Cell<i64> = const { Cell::new(0) };
-    static PEAK: Cell<i64> = const { Cell::new(0) };
-    static LARGE: RefCell<Vec<(usize, Backtrace)>> = const { RefCell::new(Vec::new()) };
-}
-
-#[expect(unsafe_code, reason = "an allocator has no other form")]
-// SAFETY: all is left to the system's allocator, which keeps the contract; what is counted beside it is the thread's own, and is not
-// allocated by what counts it, but for the note of a large piece, during which nothing is counted.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
-        count(memory.size(), 0);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(memory) }
-    }
-
-    unsafe fn alloc_zeroed(&self, memory: Memory) -> *mut u8 {
-        count(memory.size(), 0);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc_zeroed(memory) }
-    }
-
-    unsafe fn realloc(&self, address: *mut u8, memory: Memory, size: usize) -> *mut u8 {
-        count(size, memory.size());
-        // SAFETY: the caller's promise.
-        unsafe { System.realloc(address, memory, size) }
-    }
-
-    unsafe fn dealloc(&self, address: *mut u8, memory: Memory) {
-        count(0, memory.size());
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(address, memory) }
-    }
-}
-
-fn count(more: usize, less: usize) {
-    let signed = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
-    // At the thread's end they are gone.
-    let _ = HELD.try_with(|held| held.set(held.get() + signed(more) - signed(less)));
-    if !IS_WATCHED.try_with(Cell::get).unwrap_or(false) {
-        return;
-    }
-    PEAK.with(|peak| peak.set(peak.get().max(HELD.get())));
-    if more >= LARGE_BYTES {
-        IS_WATCHED.set(false);
-        LARGE.with_borrow_mut(|large| large.push((more, Backtrace::force_capture())));
-        IS_WATCHED.set(true);
-    }
-}
-
-fn watched<T>(work: impl FnOnce() -> T) -> T {
-    IS_WATCHED.set(true);
-    let result = work();
-    IS_WATCHED.set(false);
-    result
-}
 
 /// A machine that is watched.
 struct Watched<M>(M);
@@ -118,20 +52,12 @@ impl<M: Machine> Machine for Watched<M> {
     }
 }
 
-/// What a reading took.
-struct Taken {
-    /// Bytes that were held at the most, beside what was there before.
-    peak_bytes: i64,
-    large: Vec<(usize, Backtrace)>,
-}
-
 /// Works on a small stack, and says what it took while it was watched.
 fn on_a_small_stack(work: impl FnOnce() + Send + 'static) -> Taken {
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
-        let before = HELD.get();
-        PEAK.set(before);
+        memory::start();
         work();
-        Taken { peak_bytes: PEAK.get() - before, large: LARGE.take() }
+        memory::taken()
     });
     thread.expect("a thread").join().expect("a reading that does not panic")
 }
@@ -221,7 +147,7 @@ fn write(bytes: &Bytes, options: WriteOptions) -> Result<()> {
     read(bytes, ReadOptions::default(), Manner::KIND, |batch| batches.push(batch))?;
     let schema = canonical::metadata(bytes, Manner::KIND)?.schema.clone();
     // What reading allocated is not looked at here.
-    LARGE.take();
+    memory::start();
     let mut writer = watched(|| FileWriter::new(FILE, schema, Arc::new(StandardCodecs::default()), options))?;
     let mut left = batches.into_iter();
     loop {
@@ -387,7 +313,7 @@ fn large_dictionaries_take_what_their_values_take() {
             });
             judge(name, &taken, &mut used, &mut faults);
             peaks.insert(name, taken.peak_bytes);
-            let most = i64::from(ENTRIES) * entry_bytes + (4 << 20);
+            let most = u64::from(ENTRIES) * entry_bytes + (4 << 20);
             assert!(taken.peak_bytes <= most, "{name}: {} bytes held", taken.peak_bytes);
         }
     }

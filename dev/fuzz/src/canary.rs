@@ -15,6 +15,8 @@ pub enum Canary {
     Bytes,
     /// Every so often, a step works longer than it may.
     Units,
+    /// Work costs a tenth of its price.
+    Price,
     /// Much memory is held where much was produced.
     Memory,
     /// An index is out of bounds, once in a long while.
@@ -25,11 +27,12 @@ impl Canary {
     /// Those that can be planted in any machine.
     pub const OF_MACHINES: &'static [Canary] = &[Canary::Bytes, Canary::Units, Canary::Memory, Canary::Panic];
 
-    /// The canary of a name: `bytes`, `units`, `memory`, `panic`.
+    /// The canary of a name: `bytes`, `units`, `price`, `memory`, `panic`.
     pub fn of(name: &str) -> Option<Canary> {
         Some(match name {
             "bytes" => Canary::Bytes,
             "units" => Canary::Units,
+            "price" => Canary::Price,
             "memory" => Canary::Memory,
             "panic" => Canary::Panic,
             _ => return None,

@@ -1,24 +1,23 @@
 //! Reading as a target does it: watched, and told row by row.
 
+use std::any::type_name;
 use std::ops::Range;
 use std::sync::Arc;
 
-use marquetry_base::{Budget, Bytes, Error, ErrorKind, Limits, Machine, Object, Result, Step};
+use marquetry_base::{Budget, Bytes, Codec, Error, ErrorKind, Limits, Machine, Object, Result, Step};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{FILE, with_bytes};
 use marquetry_conformance::hostile::{self, Manner};
 use marquetry_conformance::records;
 use marquetry_parquet::batch::{Batch, ColumnBatch, Layout};
-use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::format::{Compression, FileMetaData};
 use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::schema::Schema;
+use marquetry_testing::memory;
 
 use crate::canary::{Canary, is_planted};
 use crate::choices::Choices;
-use crate::peak_bytes;
-
-/// Units that a step may charge beyond its budget, for the slice that it was in the middle of: a chunk that is compressed at once.
-pub const SLICE_UNITS_MAX: u64 = 100_000;
+use crate::meter::{self, BLOCK_UNITS_MAX, SLICE_UNITS_MAX};
 
 /// Steps that the work on a small file may take, in bytes of input and output: more is a machine that hangs.
 const STEPS_MAX: u64 = 20_000_000;
@@ -27,28 +26,32 @@ const STEPS_MAX: u64 = 20_000_000;
 pub const ROWS_MAX: usize = 3_000;
 
 /// Memory that reading may hold at its peak beside what its limits allow: a batch and its successor, an assembler's arrays.
-const PEAK_BYTES_MAX: usize = 48 << 20;
+const PEAK_BYTES_MAX: u64 = 48 << 20;
 
 /// Memory that a byte of the file may take: a field of three bytes becomes a structure of some hundreds, in a vector that
 /// doubles.
-const PEAK_BYTES_PER_BYTE: usize = 1024;
+const PEAK_BYTES_PER_BYTE: u64 = 1024;
 
-/// A machine that is watched: its steps are bounded, and it does not hang. A planted fault sits in here.
+/// A machine that is watched: its calls are [bounded](meter), and it does not hang. A planted fault sits in here.
 #[derive(Debug)]
 pub struct Watched<M> {
     machine: M,
     /// Units that a step may charge, if its budget is less.
-    units: u64,
+    at_once: u64,
     steps: u64,
     supplies: u64,
-    ballast: Vec<u8>,
+    ballast: Vec<Vec<u8>>,
 }
 
 impl<M: Machine> Watched<M> {
     /// Watches a machine.
     pub fn new(machine: M) -> Watched<M> {
-        // A ZSTD block is decoded at once, within the default budget.
-        Watched { machine, units: Budget::DEFAULT_UNITS, steps: 0, supplies: 0, ballast: Vec::new() }
+        Watched { machine, at_once: 0, steps: 0, supplies: 0, ballast: Vec::new() }
+    }
+
+    /// Watches a machine that may do so much at once.
+    pub fn at_once(machine: M, at_once: u64) -> Watched<M> {
+        Watched { at_once, ..Watched::new(machine) }
     }
 
     /// The machine, for what is no step.
@@ -61,18 +64,18 @@ impl<M: Machine> Machine for Watched<M> {
     type Product = M::Product;
 
     fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<M::Product>> {
-        let (left, spent) = (budget.left(), budget.spent());
-        let step = self.machine.step(budget);
         self.steps += 1;
-        if is_planted(Canary::Units) && self.steps.is_multiple_of(13) {
-            budget.charge_units(Budget::DEFAULT_UNITS + SLICE_UNITS_MAX);
-        }
-        if is_planted(Canary::Memory) && matches!(step, Ok(Step::Ready(_))) && self.ballast.is_empty() {
-            self.ballast = vec![0; 256 << 20];
-        }
-        let spent = budget.spent() - spent;
-        let most = left.max(self.units).saturating_add(SLICE_UNITS_MAX);
-        assert!(spent <= most, "a step of {spent} units, with a budget of {left}");
+        let (machine, ballast, steps) = (&mut self.machine, &mut self.ballast, self.steps);
+        let step = meter::call(type_name::<M>(), self.at_once, budget, |budget| {
+            let step = machine.step(budget);
+            if is_planted(Canary::Units) && steps.is_multiple_of(13) {
+                budget.charge_units(Budget::DEFAULT_UNITS + SLICE_UNITS_MAX);
+            }
+            if is_planted(Canary::Memory) && matches!(step, Ok(Step::Ready(_))) && ballast.is_empty() {
+                ballast.resize_with(512, || vec![1; 512 << 10]);
+            }
+            step
+        });
         assert!(self.steps < STEPS_MAX, "a machine that does not come to an end");
         step
     }
@@ -85,15 +88,15 @@ impl<M: Machine> Machine for Watched<M> {
         if is_planted(Canary::Bytes) && self.supplies > 2 && bytes.len() == 1 {
             return self.machine.supply(object, range, vec![bytes[0] ^ 0x40].into());
         }
-        self.machine.supply(object, range, bytes)
+        meter::call_free("supply", || self.machine.supply(object, range, bytes))
     }
 
     fn supply_length(&mut self, object: Object, length: u64) -> Result<()> {
-        self.machine.supply_length(object, length)
+        meter::call_free("supply_length", || self.machine.supply_length(object, length))
     }
 
     fn fail(&mut self, object: Object, range: Range<u64>, reason: Error) {
-        self.machine.fail(object, range, reason);
+        meter::call_free("fail", || self.machine.fail(object, range, reason));
     }
 }
 
@@ -186,7 +189,15 @@ pub fn footer(bytes: &Bytes, limits: Limits, manner: Manner) -> Result<Arc<FileM
 /// As [`BatchReader::new`].
 pub fn reader(metadata: &Arc<FileMetaData>, options: &ReadOptions) -> Result<Watched<BatchReader>> {
     let codecs = Arc::new(StandardCodecs::new(options.limits));
-    Ok(Watched::new(BatchReader::new(FILE, Arc::clone(metadata), codecs, options.clone())?))
+    let reader = BatchReader::new(FILE, Arc::clone(metadata), codecs, options.clone())?;
+    Ok(Watched::at_once(reader, at_once(metadata)))
+}
+
+/// Units that reading a file may take at once: a ZSTD block, if it has any.
+pub fn at_once(metadata: &FileMetaData) -> u64 {
+    let zstd = Compression::Codec(Codec::Zstd);
+    let mut chunks = metadata.row_groups.iter().flat_map(|group| group.columns.iter());
+    if chunks.any(|chunk| chunk.compression == zstd) { BLOCK_UNITS_MAX } else { 0 }
 }
 
 /// Reads rows, at most [`ROWS_MAX`] of them, and tells what was read.
@@ -351,10 +362,12 @@ pub fn tell_value(value: &[u8], row: &mut Vec<u8>) {
 ///
 /// When it held more.
 pub fn bounded<T>(bytes: &Bytes, limits: &Limits, work: impl FnOnce() -> T) -> T {
-    let (peak, result) = peak_bytes(work);
+    memory::start();
+    let result = work();
     // Bodies, batches and their arrays are each charged to the limit, and may each be a vector that doubles.
     let allowed =
-        PEAK_BYTES_MAX + PEAK_BYTES_PER_BYTE * bytes.len() + 4 * limits.total_bytes.min(1 << 30) as usize;
+        PEAK_BYTES_MAX + PEAK_BYTES_PER_BYTE * bytes.len() as u64 + 4 * limits.total_bytes.min(1 << 30);
+    let peak = memory::taken().peak_bytes;
     assert!(peak <= allowed, "{peak} bytes held for a file of {}, of {allowed} allowed", bytes.len());
     result
 }

@@ -6,12 +6,15 @@
 //!
 //! * nothing panics, and no error is `Internal`;
 //! * a file without a lie gives exactly the values it was made of;
-//! * whatever the file, the result does not depend on the host's manner, no step charges more than it may, and memory stays within its
-//!   bounds.
+//! * whatever the file, the result does not depend on the host's manner, no call [costs](meter) more than it may, and memory stays within
+//!   its bounds.
+//!
+//! One target looks at nothing but costs: of files and texts at the [extremes] of their formats.
 //!
 //! The same targets run in two ways. `cargo test` replays the kept inputs (`corpus/`) and then some thousands that a seeded
 //! [mutator](harness) makes of them: the same ones in every run. `dev/fuzz/run.sh` hands them to libFuzzer, which is led by coverage, for as
-//! long as one likes.
+//! long as one likes, and by cost: an input with a dearer call than any before is kept. What calls take in time is not for tests to say:
+//! `run.sh` replays all that was kept, timed, at its end.
 //!
 //! A [`canary`] is a fault planted between a target and what it tests. A test sees to it that each is found: a harness that
 //! checks nothing would be noticed.
@@ -28,13 +31,16 @@ pub mod choices;
 pub mod compress;
 pub mod edit;
 pub mod encode;
+pub mod extremes;
 pub mod harness;
 pub mod host;
+pub mod meter;
 pub mod plan;
 pub mod tree;
 
 mod targets {
     pub(crate) mod codec;
+    pub(crate) mod cost;
     pub(crate) mod cql;
     pub(crate) mod encoding;
     pub(crate) mod file;
@@ -51,10 +57,10 @@ mod targets {
 }
 
 use canary::Canary;
-use peak_alloc::PeakAlloc;
+use marquetry_testing::memory::Counting;
 
 #[global_allocator]
-static MEMORY: PeakAlloc = PeakAlloc;
+static COUNTING: Counting = Counting;
 
 /// A function that must bear any input.
 #[derive(Debug, Clone, Copy)]
@@ -150,17 +156,16 @@ pub const TARGETS: &[Target] = &[
         runs: 40_000,
         canaries: &[Canary::Bytes],
     },
+    Target {
+        name: "cost",
+        about: "files and texts at the extremes of their formats: what every call costs",
+        run: targets::cost::run,
+        runs: 300,
+        canaries: &[Canary::Units, Canary::Price, Canary::Memory],
+    },
 ];
 
 /// The target of that name.
 pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
-}
-
-/// Bytes that `work` allocates at its peak, and its result. Other threads' count too: run it alone.
-pub fn peak_bytes<T>(work: impl FnOnce() -> T) -> (usize, T) {
-    let before = MEMORY.current_usage();
-    MEMORY.reset_peak_usage();
-    let result = work();
-    (MEMORY.peak_usage().saturating_sub(before), result)
 }

@@ -12,8 +12,9 @@
 //! # test();
 //! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+pub mod memory;
 mod proxy;
 
 pub use proxy::{Break, Proxy};

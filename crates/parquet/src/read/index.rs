@@ -77,8 +77,8 @@ enum Expects {
 /// Bytes of indexes that are asked for together, unless a single chunk's are more.
 const WINDOW_BYTES: u64 = 1 << 20;
 
-/// Chunks whose indexes are asked for together.
-const WINDOW_CHUNKS: usize = 1024;
+/// Chunks whose indexes are asked for together: they are looked at in one go.
+const WINDOW_CHUNKS: usize = 256;
 
 /// Bytes between two indexes that are asked for along with them: a request costs more than these.
 const GAP_BYTES_MAX: u64 = 8 << 10;

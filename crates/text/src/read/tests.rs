@@ -27,7 +27,7 @@ const HOSTS: [Host; 5] = [
 ];
 
 /// Maximum cost of a slice of work: a step may exceed its budget by this much.
-const SLICE_UNITS_MAX: u64 = 100_000;
+const SLICE_UNITS_MAX: u64 = 75_000;
 
 /// The maximum units that a step has charged.
 struct Meter(u64);
@@ -102,6 +102,15 @@ impl Meter {
             }
         }
     }
+}
+
+/// Short texts with quotes in them are built anew: of all fields, a slice of these costs the most.
+#[test]
+fn a_slice_of_quoted_texts_is_small() {
+    let text = "\"a\"\"b\",\"a\"\"ba\"\"ba\"\"b\"\n".repeat(3_000);
+    let options = TextOptions { header: Header::No, ..TextOptions::default() };
+    let (_, batches) = read(text.as_bytes(), Format::Csv, &options).unwrap();
+    assert_eq!(batches.iter().map(|batch| batch.rows).sum::<usize>(), 3_000);
 }
 
 /// The batches of a text, or the error; both are the same for all hosts.

@@ -15,7 +15,7 @@ use marquetry_base::{Bytes, ErrorKind, Limits, Result};
 use marquetry_io::ByteSource;
 
 pub use computed::Computed;
-pub use streams::{CODECS, ENCODINGS, Make, ValueOf, Values, compress};
+pub use streams::{CODECS, ENCODINGS, Make, ValueOf, Values, compress, lz4_sequence};
 
 /// A file.
 #[derive(Debug, Clone)]

@@ -468,8 +468,12 @@ fn lz4_more(out: &mut Vec<u8>, number: usize) {
     }
 }
 
-/// Literals, and a match.
-pub(super) fn lz4_sequence(literals: &[u8], offset: usize, matched: usize) -> Vec<u8> {
+/// A sequence of LZ4: literals, and a match.
+///
+/// # Panics
+///
+/// For offsets and matches that LZ4 does not have.
+pub fn lz4_sequence(literals: &[u8], offset: usize, matched: usize) -> Vec<u8> {
     let mut out = lz4_head(literals, matched - 4);
     out.extend(literals);
     out.extend(u16::try_from(offset).expect("an offset of LZ4").to_le_bytes());

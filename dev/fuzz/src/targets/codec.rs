@@ -12,7 +12,7 @@ use crate::canary::{Canary, is_planted};
 use crate::choices::Choices;
 use crate::compress::{compress, deflate};
 use crate::edit::Edit;
-use crate::host::SLICE_UNITS_MAX;
+use crate::meter::{self, BLOCK_UNITS_MAX, SLICE_UNITS_MAX};
 
 const CODECS: [Codec; 7] =
     [Codec::Snappy, Codec::Lz4Raw, Codec::Gzip, Codec::Zstd, Codec::Brotli, Codec::Lz4, Codec::Lzo];
@@ -113,10 +113,10 @@ fn packed(it: &mut dyn Compressor, plain: &[u8], split: Split) -> Vec<u8> {
         let units = random.below(split.units_max + 1);
         let mut budget = Budget::new(units);
         let last = seen == plain.len();
-        let progress =
-            it.step(&plain[consumed..seen], last, &mut room[used..], &mut budget).expect("a good host");
-        let most = units.max(Budget::DEFAULT_UNITS).saturating_add(SLICE_UNITS_MAX);
-        assert!(budget.spent() <= most, "a step of {} units of {units}", budget.spent());
+        let progress = meter::call("compressor", Budget::DEFAULT_UNITS, &mut budget, |budget| {
+            it.step(&plain[consumed..seen], last, &mut room[used..], budget)
+        });
+        let progress = progress.expect("a good host");
         consumed += progress.consumed;
         used += progress.produced;
         assert!(consumed <= seen && used <= room.len(), "more than there was");
@@ -340,9 +340,10 @@ fn decompress(codec: Codec, page: &[u8], uncompressed: usize, split: Split) -> R
         let last = seen == page.len();
         let kept = if split.is_whole { produced } else { history.min(produced) };
         let room = &mut output[produced - kept..room_end];
-        let progress = it.step(&page[consumed..seen], last, room, kept, &mut budget)?;
-        let most = units.max(Budget::DEFAULT_UNITS) + SLICE_UNITS_MAX;
-        assert!(budget.spent() <= most, "{codec:?}: a step of {} units of {units}", budget.spent());
+        let at_once = if codec == Codec::Zstd { BLOCK_UNITS_MAX } else { 0 };
+        let progress = meter::call(codec.name(), at_once, &mut budget, |budget| {
+            it.step(&page[consumed..seen], last, room, kept, budget)
+        })?;
         consumed += progress.consumed;
         produced += progress.produced;
         assert!(consumed <= seen && produced <= room_end, "{codec:?}: more than there was");

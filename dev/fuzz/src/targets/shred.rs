@@ -13,6 +13,7 @@ use marquetry_parquet::schema::{Plan as _, Schema};
 use crate::canary::{Canary, is_planted};
 use crate::choices::Choices;
 use crate::host::{self, LIMITS, Told, check_error};
+use crate::meter;
 use crate::plan::{Only, Plan};
 use crate::tree::Tree;
 
@@ -106,7 +107,8 @@ impl Relay {
     /// Takes a batch, and looks at it: also as the records that it is now. In the middle of a row there is none, which is no failure.
     fn take(&mut self) -> Result<()> {
         let batch = loop {
-            match self.shredder.take(&mut Budget::new(self.budget)) {
+            let budget = &mut Budget::new(self.budget);
+            match meter::call("Shredder::take", 0, budget, |budget| self.shredder.take(budget)) {
                 Ok(Some(batch)) => break batch,
                 Ok(None) => {}
                 Err(error) if error.message() == MIDDLE => {

@@ -7,6 +7,7 @@ use marquetry_text::{Column, ColumnType, Format, Header, Quote, Scalar, TextOpti
 
 use crate::canary::{Canary, is_planted};
 use crate::choices::Choices;
+use crate::meter;
 
 /// How a text is written.
 #[derive(Debug)]
@@ -85,7 +86,8 @@ fn read(dialect: &Dialect, text: &[u8], columns: usize, pieces: &[u8], rows_max:
         let mut sampler = TextSampler::new(Format::Csv, options).unwrap();
         let mut host = Host { text, at: 0, turn: 0, pieces };
         loop {
-            match sampler.step(&mut Budget::new(host.units())).ok()? {
+            let budget = &mut Budget::new(host.units());
+            match meter::call("TextSampler", 0, budget, |budget| sampler.step(budget)).ok()? {
                 Step::Ready(Sampled::Sample(sample)) => return sample.form().ok(),
                 Step::Ready(Sampled::Room) => match host.next() {
                     Some(bytes) => drop(sampler.feed(bytes).unwrap()),
@@ -112,7 +114,8 @@ fn rows(form: &TextForm, text: &[u8], pieces: &[u8], rows_max: usize) -> Rows {
     let mut reader = TextReader::new(form, options).unwrap();
     let (mut host, mut rows) = (Host { text, at: 0, turn: 0, pieces }, Vec::new());
     loop {
-        let step = match reader.step(&mut Budget::new(host.units())) {
+        let budget = &mut Budget::new(host.units());
+        let step = match meter::call("TextReader", 0, budget, |budget| reader.step(budget)) {
             Ok(step) => step,
             Err(error) => {
                 assert_eq!(reader.step(&mut Budget::unlimited()), Err(error), "it stays");

@@ -114,21 +114,8 @@ fn options(schema: &Schema, choices: &mut Choices<'_>) -> WriteOptions {
 }
 
 fn column(schema: &Schema, leaf: usize, codecs: &[Codec], choices: &mut Choices<'_>) -> ColumnOptions {
-    use Encoding::{
-        Alp, ByteStreamSplit, DeltaBinaryPacked, DeltaByteArray, DeltaLengthByteArray, Plain, Rle,
-        RleDictionary,
-    };
     let physical = schema.leaves()[leaf].physical_type;
-    let encodings: &[Encoding] = match physical {
-        PhysicalType::Boolean => &[Plain, Rle],
-        PhysicalType::Int32 | PhysicalType::Int64 => {
-            &[Plain, RleDictionary, DeltaBinaryPacked, ByteStreamSplit]
-        }
-        PhysicalType::Int96 => &[Plain, RleDictionary],
-        PhysicalType::Float | PhysicalType::Double => &[Plain, RleDictionary, ByteStreamSplit, Alp],
-        PhysicalType::ByteArray => &[Plain, RleDictionary, DeltaLengthByteArray, DeltaByteArray],
-        PhysicalType::FixedLenByteArray(_) => &[Plain, RleDictionary, ByteStreamSplit, DeltaByteArray],
-    };
+    let encodings = encodings(physical);
     let is_packed = choices.once_in(2);
     let has_bloom = physical != PhysicalType::Boolean && choices.once_in(4);
     ColumnOptions {
@@ -145,5 +132,23 @@ fn column(schema: &Schema, leaf: usize, codecs: &[Codec], choices: &mut Choices<
             bytes_max: choices.pick(&[1 << 20, 32, 64, 1 << 12]),
         }),
         ..ColumnOptions::default()
+    }
+}
+
+/// The encodings that values of a type can be written in.
+pub(crate) fn encodings(physical: PhysicalType) -> &'static [Encoding] {
+    use Encoding::{
+        Alp, ByteStreamSplit, DeltaBinaryPacked, DeltaByteArray, DeltaLengthByteArray, Plain, Rle,
+        RleDictionary,
+    };
+    match physical {
+        PhysicalType::Boolean => &[Plain, Rle],
+        PhysicalType::Int32 | PhysicalType::Int64 => {
+            &[Plain, RleDictionary, DeltaBinaryPacked, ByteStreamSplit]
+        }
+        PhysicalType::Int96 => &[Plain, RleDictionary],
+        PhysicalType::Float | PhysicalType::Double => &[Plain, RleDictionary, ByteStreamSplit, Alp],
+        PhysicalType::ByteArray => &[Plain, RleDictionary, DeltaLengthByteArray, DeltaByteArray],
+        PhysicalType::FixedLenByteArray(_) => &[Plain, RleDictionary, ByteStreamSplit, DeltaByteArray],
     }
 }

@@ -23,10 +23,10 @@ pub(crate) const BUILD_PRICE: Price = Price { kib: 2 << 10, kilovalue: 40 << 10 
 /// The price of memory for a value.
 const ROOM_PRICE: Price = Price::per_kilovalue(2 << 10);
 /// Rows, and bytes of their fields, that are processed at a time.
-const SLICE_ROWS: usize = 1024;
-const SLICE_BYTES: usize = 16 << 10;
+const SLICE_ROWS: usize = 512;
+const SLICE_BYTES: usize = 8 << 10;
 /// Bytes of a quoted field or a blob that are processed at a time. Longer ones are processed in slices.
-const LONG_BYTES: usize = 16 << 10;
+const LONG_BYTES: usize = 8 << 10;
 /// Bytes of built strings after which a new buffer begins.
 const BUILT_BYTES: usize = 64 << 10;
 

@@ -397,17 +397,23 @@ impl Strip {
 
 /// Appends part of a quoted field, with doubled quotes as one. `is_second`: the previous part ended with the first of
 /// two.
-pub(crate) fn unquote(mut text: &[u8], quote: u8, is_second: &mut bool, out: &mut Vec<u8>) {
-    while !text.is_empty() {
-        if core::mem::take(is_second) {
-            text = &text[1..];
+pub(crate) fn unquote(text: &[u8], quote: u8, is_second: &mut bool, out: &mut Vec<u8>) {
+    /// Bytes that are copied at once, if there is no quote in them. To search for each quote, and to copy what is before it, took ten
+    /// nanoseconds a byte where every byte is one.
+    const AT_ONCE: usize = 32;
+    out.reserve(text.len());
+    for part in text.chunks(AT_ONCE) {
+        if !*is_second && memchr::memchr(quote, part).is_none() {
+            out.extend_from_slice(part);
             continue;
         }
-        let length = memchr::memchr(quote, text).map_or(text.len(), |at| at + 1);
-        let (part, rest) = text.split_at(length);
-        *is_second = part.last() == Some(&quote);
-        out.extend_from_slice(part);
-        text = rest;
+        for &byte in part {
+            if core::mem::take(is_second) {
+                continue;
+            }
+            out.push(byte);
+            *is_second = byte == quote;
+        }
     }
 }
 

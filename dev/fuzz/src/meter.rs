@@ -1,0 +1,189 @@
+//! What calls cost, and what they may.
+//!
+//! Every call of a machine, in every target, goes through [`call`]. It fails where the call charges more than its budget and one slice,
+//! allocates a large piece without need, or asks the allocator more often than its units pay for. Those are counts, the same in every
+//! run. [Timed](time), it also notes the calls that took long; whether that is too long is judged by who replays an input
+//! ([`Costs::faults`]).
+
+use std::backtrace::Backtrace;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use marquetry_base::Budget;
+use marquetry_testing::memory;
+
+use crate::canary::{Canary, is_planted};
+
+/// Units that a call may charge beyond its budget, for the slice that it was in the middle of. A structure of the metadata, of
+/// `Limits::structure_bytes`, is read in one go: 66,000. A reader of batches has slices of up to 78,000, not mended yet.
+pub const SLICE_UNITS_MAX: u64 = 100_000;
+
+/// A ZSTD block is decoded at once, whatever is left of the budget.
+pub const BLOCK_UNITS_MAX: u64 = 222_600;
+
+/// How often a call may allocate, grow or free memory, whatever it charges: what a slice is in the middle of, and an error.
+const ALLOCATIONS_FREE: u64 = 1_000;
+
+/// Units that pay for one of these: each takes some 20 ns, and a unit is to take 1.5 ns at the most.
+const ALLOCATION_UNITS: u64 = 8;
+
+/// What may be large: a part of the name of a function that asks for it, or of its file's, and why. The limits bound them all.
+const EXCEPTIONS: &[([&str; 2], &str)] = &[
+    // Decision 22: what a batch hands out is one slice.
+    (["growing::Joining", "parquet/src/growing.rs"], "a value or a bound that came in parts"),
+    (["batch::store", "batch/store.rs"], "a row's array that came in parts"),
+    (["text::read::window", "text/src/read/window.rs"], "a row of a text"),
+    (["read::lines::sample", "read/lines/sample.rs"], "the columns of a text, 100,000 at the most"),
+    (["read::delimited::sample", "read/delimited/sample.rs"], "likewise"),
+    (["compress::brotli", "compress/brotli.rs"], "what the library has for itself"),
+    // Not mended yet.
+    (["read::index", "parquet/src/read/index.rs"], "an index, while it is parsed"),
+    (["record::shred", "parquet/src/record/shred"], "a column of a batch that is shredded"),
+];
+
+/// Time of a unit, at the most: half as much again as a price may be worth.
+const UNIT_NANOS_MAX: f64 = 1.5 * 1.5;
+
+/// Time of a call that charges next to nothing, at the most.
+const FREE_NANOS: f64 = 100_000.0;
+
+/// A call that is shorter is not noted.
+const NOTED: Duration = Duration::from_micros(75);
+
+/// A call that took long.
+#[derive(Debug, Clone, Copy)]
+pub struct Call {
+    /// What was called.
+    pub what: &'static str,
+    /// What it charged.
+    pub units: u64,
+    /// The thread's CPU time.
+    pub time: Duration,
+}
+
+/// What the calls of a run cost.
+#[derive(Debug, Clone, Default)]
+pub struct Costs {
+    /// Of each kind of call, the most units, and the most requests to the allocator.
+    pub most: BTreeMap<&'static str, (u64, u64)>,
+    /// The most bytes held, beside those that there were before.
+    pub peak_bytes: u64,
+    /// Calls that took long, by their number, if they were timed.
+    pub long: BTreeMap<u64, Call>,
+    calls: u64,
+}
+
+thread_local! {
+    static IS_TIMED: Cell<bool> = const { Cell::new(false) };
+    static COSTS: RefCell<Costs> = RefCell::new(Costs::default());
+}
+
+/// Times the thread's calls from now on, or no longer.
+pub fn time(is_timed: bool) {
+    IS_TIMED.set(is_timed);
+}
+
+/// What the calls cost since this was last asked.
+pub fn taken() -> Costs {
+    COSTS.take()
+}
+
+/// A call of a machine with a budget. `at_once` is what it may do without looking at what is left.
+///
+/// # Panics
+///
+/// When it costs more than it may.
+pub fn call<T>(
+    what: &'static str,
+    at_once: u64,
+    budget: &mut Budget<'_>,
+    work: impl FnOnce(&mut Budget<'_>) -> T,
+) -> T {
+    let (left, spent) = (budget.left(), budget.spent());
+    let result = measured(what, budget, |budget| match is_planted(Canary::Price) {
+        false => work(budget),
+        // Every price is a tenth of what it was.
+        true => {
+            let mut cheap = Budget::new(budget.left().saturating_mul(10));
+            let result = work(&mut cheap);
+            budget.charge_units(cheap.spent() / 10);
+            result
+        }
+    });
+    let spent = budget.spent() - spent;
+    let most = left.max(at_once).saturating_add(SLICE_UNITS_MAX);
+    assert!(spent <= most, "{what}: {spent} units, with a budget of {left}");
+    result
+}
+
+/// A call of a machine that has no budget: it charges nothing, so it may do next to nothing.
+///
+/// # Panics
+///
+/// When it costs more than it may.
+pub fn call_free<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
+    measured(what, &mut Budget::new(0), |_budget| work())
+}
+
+fn measured<T>(what: &'static str, budget: &mut Budget<'_>, work: impl FnOnce(&mut Budget<'_>) -> T) -> T {
+    let before = (budget.spent(), memory::taken().calls);
+    let start = IS_TIMED.get().then(thread_time);
+    let result = memory::watched(|| work(budget));
+    let time = start.map(|start| thread_time().saturating_sub(start)).unwrap_or_default();
+    let taken = memory::taken();
+    let (units, allocations) = (budget.spent() - before.0, taken.calls - before.1);
+    COSTS.with_borrow_mut(|costs| {
+        let most = costs.most.entry(what).or_default();
+        *most = (most.0.max(units), most.1.max(allocations));
+        costs.peak_bytes = costs.peak_bytes.max(taken.peak_bytes);
+        costs.calls += 1;
+        if time >= NOTED {
+            costs.long.insert(costs.calls, Call { what, units, time });
+        }
+    });
+    let paid = ALLOCATIONS_FREE + units / ALLOCATION_UNITS;
+    assert!(allocations <= paid, "{what}: {allocations} requests to the allocator, on {units} units");
+    for (bytes, trace) in &taken.large {
+        check_large(what, *bytes, trace);
+    }
+    result
+}
+
+fn check_large(what: &str, bytes: usize, trace: &Backtrace) {
+    let trace = trace.to_string();
+    if !EXCEPTIONS.iter().any(|(parts, _)| parts.iter().any(|part| trace.contains(part))) {
+        // Functions have names or files, as they were built.
+        let is_ours = |line: &&str| line.contains("/crates/") || line.contains("marquetry_parquet::");
+        let ours: Vec<&str> = trace.lines().filter(is_ours).map(str::trim).take(8).collect();
+        panic!("{what}: {bytes} bytes at once, by {ours:#?}");
+    }
+}
+
+impl Costs {
+    /// Takes the shorter of the times that a replay took. Costs of another run are not comparable.
+    pub fn replayed(&mut self, again: &Costs) {
+        self.long.retain(|number, call| {
+            let again = again.long.get(number);
+            call.time = again.map_or(Duration::ZERO, |again| call.time.min(again.time));
+            again.is_some()
+        });
+    }
+
+    /// Calls that took longer than their units are worth.
+    pub fn faults(&self) -> impl Iterator<Item = &Call> {
+        self.long.values().filter(|call| call.debt() > 1.0)
+    }
+}
+
+impl Call {
+    /// The time as a multiple of what the units are worth.
+    pub fn debt(&self) -> f64 {
+        self.time.as_nanos() as f64 / FREE_NANOS.max(self.units as f64 * UNIT_NANOS_MAX)
+    }
+}
+
+fn thread_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}

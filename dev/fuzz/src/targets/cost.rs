@@ -1,0 +1,457 @@
+//! What calls cost, on files and texts at the extremes of their formats: right ones, nearly right ones, and lies.
+//!
+//! What comes out is not looked at: the other targets do. So a run is all calls of machines, of which [`meter`] sees each.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use marquetry_base::{Budget, Bytes, Codec, Error, Limits, Machine, Object, Result, Step, Want};
+use marquetry_codecs::StandardCodecs;
+use marquetry_conformance::canonical::FILE;
+use marquetry_parquet::batch::{Assembler, Batch, Layout, RowSelection};
+use marquetry_parquet::format::{Compression, FileMetaData, SortingColumn};
+use marquetry_parquet::read::{BatchReader, FooterReader, PageIndexReader, PageScanner, ReadOptions};
+use marquetry_parquet::record::{Program, RecordSink, ShredOptions, Shredder, Value};
+use marquetry_parquet::schema::{PhysicalType, Schema};
+use marquetry_parquet::sort::{SortOptions, Sorted, Sorter};
+use marquetry_parquet::write::{BloomOptions, ColumnOptions, FileWriter, PageVersion, Room, WriteOptions};
+use marquetry_testing::memory;
+use marquetry_text::read::{Read, Sampled, TextReader, TextSampler};
+use marquetry_text::{Format, Header, TextOptions};
+
+use crate::choices::Choices;
+use crate::edit::Edit;
+use crate::extremes;
+use crate::host::{LIMITS, Watched, at_once, check_error};
+use crate::meter::{self, SLICE_UNITS_MAX};
+use crate::targets::SPILL;
+use crate::targets::write::encodings;
+
+/// Units of a run, about: when they are spent, the host has enough. A file may take minutes.
+const UNITS_MAX: u64 = 5_000_000;
+
+/// Steps of a run, where each has next to no budget.
+const STEPS_MAX: u64 = 20_000;
+
+/// Bytes that are held beside what the limits allow: what is in the middle of being made, and a batch's successor.
+const SLACK_BYTES: u64 = 8 << 20;
+
+/// How often a text's bytes are held, at the most: a field of a byte becomes a column with a name, or a value in it.
+const TEXT_TIMES: u64 = 64;
+
+/// How often a footer's bytes are held, at the most: three bytes become a structure of some hundreds.
+const FOOTER_TIMES: u64 = 64;
+
+/// A file or a text.
+pub(crate) fn run(data: &[u8]) {
+    let choices = &mut Choices::new(data);
+    match choices.byte() % 8 {
+        0 => text(choices),
+        _ => file(choices),
+    }
+}
+
+/// A host that lets a machine do so much in a step, and hands bytes over in such pieces.
+struct Host {
+    bytes: Bytes,
+    units: u64,
+    piece_bytes: u64,
+    /// What it has enough of.
+    units_left: u64,
+    steps_left: u64,
+}
+
+impl Host {
+    fn choose(bytes: Bytes, choices: &mut Choices<'_>) -> Host {
+        let piece_bytes = choices.pick(&[1 << 20, u64::MAX, 64 << 10, 1_000]).max(bytes.len() as u64 / 2_000);
+        Host {
+            bytes,
+            units: choices.pick(&[Budget::DEFAULT_UNITS, Budget::DEFAULT_UNITS, 0, 20_000]),
+            piece_bytes,
+            units_left: UNITS_MAX,
+            steps_left: STEPS_MAX,
+        }
+    }
+
+    /// A call with a budget; `None` when there was enough.
+    fn call<T>(&mut self, work: impl FnOnce(&mut Budget<'_>) -> T) -> Option<T> {
+        if self.units_left == 0 || self.steps_left == 0 {
+            return None;
+        }
+        let mut budget = Budget::new(self.units);
+        let result = work(&mut budget);
+        self.units_left = self.units_left.saturating_sub(budget.spent());
+        self.steps_left -= 1;
+        Some(result)
+    }
+
+    /// Drives a machine to its next product; `None` at its end, at its error, or when there was enough.
+    fn next<M: Machine>(&mut self, machine: &mut Watched<M>) -> Option<M::Product> {
+        loop {
+            match self.call(|budget| machine.step(budget))? {
+                Err(error) => {
+                    check_error(&error);
+                    return None;
+                }
+                Ok(Step::Done) => return None,
+                Ok(Step::Ready(product)) => return Some(product),
+                Ok(Step::Yield | Step::Append(..)) => {}
+                Ok(Step::Need(demand)) => {
+                    for want in demand.wants {
+                        let result = match want {
+                            Want::Length(object) => machine.supply_length(object, self.bytes.len() as u64),
+                            Want::Range(object, range, _) => self.supply(machine, object, range),
+                        };
+                        result.expect("bytes that were asked for");
+                    }
+                }
+            }
+        }
+    }
+
+    fn supply<M: Machine>(&self, machine: &mut Watched<M>, object: Object, range: Range<u64>) -> Result<()> {
+        if range.end > self.bytes.len() as u64 {
+            machine.fail(object, range, Error::corrupt("the file ends before"));
+            return Ok(());
+        }
+        let mut at = range.start;
+        while at < range.end {
+            let end = range.end.min(at.saturating_add(self.piece_bytes));
+            machine.supply(object, at..end, self.bytes.slice(at as usize..end as usize))?;
+            at = end;
+        }
+        Ok(())
+    }
+}
+
+/// What is done with batches.
+enum Work {
+    Nothing,
+    Arrays(Vec<Assembler>),
+    Records(Program),
+    Shredded(Program, Box<Shredder>),
+    Written(Box<Watched<FileWriter>>),
+    Sorted(Box<Watched<Sorter>>),
+}
+
+fn file(choices: &mut Choices<'_>) {
+    let limits = choices.pick(&[LIMITS, Limits::DEFAULT, Limits { total_bytes: 4 << 20, ..LIMITS }]);
+    let mut bytes = extremes::file(choices);
+    if choices.once_in(4) {
+        let mut wrong = bytes.to_vec();
+        Edit::several(choices, 3).iter().for_each(|edit| edit.apply(&mut wrong));
+        bytes = wrong.into();
+    }
+    let mut host = Host::choose(bytes.clone(), choices);
+    memory::start();
+    let mut footer = Watched::new(FooterReader::new(FILE, limits));
+    let Some(metadata) = host.next(&mut footer) else {
+        // Anything may have been taken for a footer.
+        let footer_bytes = limits.footer_bytes.min(bytes.len() as u64);
+        return check_peak(&bytes, FOOTER_TIMES * footer_bytes);
+    };
+    drop(footer);
+    let columns = metadata.schema.leaves().len() as u64;
+    let most = limits.total_of(bytes.len() as u64, columns).1 + FOOTER_TIMES * metadata.footer_bytes;
+    match choices.byte() % 8 {
+        0 => indexes(&mut host, &metadata, limits),
+        1 => scan(&mut host, &metadata, limits),
+        _ => batches(&mut host, &metadata, limits, choices),
+    }
+    let mut metadata = Arc::into_inner(metadata).expect("nobody else has it");
+    while !meter::call("FileMetaData::let_go", 0, &mut Budget::new(host.units), |budget| {
+        metadata.let_go(budget)
+    }) {}
+    check_peak(&bytes, most);
+}
+
+/// What was held is what may be, and some.
+fn check_peak(bytes: &Bytes, most: u64) {
+    let peak = memory::taken().peak_bytes;
+    let allowed = most.saturating_add(SLACK_BYTES);
+    assert!(peak <= allowed, "{peak} bytes held of {} in the file: the limit is {most}", bytes.len());
+}
+
+fn indexes(host: &mut Host, metadata: &Arc<FileMetaData>, limits: Limits) {
+    let options = ReadOptions { limits, ..ReadOptions::default() };
+    let Ok(reader) = PageIndexReader::new(FILE, Arc::clone(metadata), &options) else { return };
+    let mut reader = Watched::new(reader);
+    while host.next(&mut reader).is_some() {}
+}
+
+fn scan(host: &mut Host, metadata: &Arc<FileMetaData>, limits: Limits) {
+    let Ok(scanner) = PageScanner::new(FILE, metadata, 0, 0, limits) else { return };
+    let mut scanner = Watched::new(scanner);
+    while host.next(&mut scanner).is_some() {}
+}
+
+fn batches(host: &mut Host, metadata: &Arc<FileMetaData>, limits: Limits, choices: &mut Choices<'_>) {
+    let options = ReadOptions {
+        batch_rows: choices.pick(&[8_192, 1, 1_000, 100_000, usize::MAX]),
+        batch_bytes: choices.pick(&[64 << 20, 1, 100_000]),
+        layout: choices.pick(&[Layout::Spaced, Layout::Dense]),
+        keep_dictionaries: choices.once_in(2),
+        verify_utf8: choices.once_in(2),
+        read_bytes: choices.pick(&[8 << 20, 1_000, 64 << 10, u64::MAX]),
+        limits,
+        ..ReadOptions::default()
+    };
+    let codecs = Arc::new(StandardCodecs::new(limits));
+    let Ok(mut reader) = BatchReader::new(FILE, Arc::clone(metadata), codecs, options) else { return };
+    if choices.once_in(4) && !metadata.row_groups.is_empty() {
+        let (mut rows, budget) = (RowSelection::none(), &mut Budget::unlimited());
+        let step = choices.pick(&[2, 3, 1_000]);
+        (0..metadata.row_groups[0].rows.min(100_000)).step_by(step).for_each(|row| {
+            let _ = rows.push(row..row + 1, budget);
+        });
+        let _ = reader.select(0, rows);
+    }
+    let Ok(mut work) = Work::choose(metadata, choices) else { return };
+    let mut reader = Watched::at_once(reader, at_once(metadata));
+    while let Some(batch) = host.next(&mut reader) {
+        if work.take(host, &batch).is_none() {
+            return;
+        }
+    }
+    work.end(host);
+}
+
+impl Work {
+    fn choose(metadata: &FileMetaData, choices: &mut Choices<'_>) -> Result<Work> {
+        let schema = &metadata.schema;
+        let leaves: Vec<usize> = (0..schema.leaves().len()).collect();
+        let codecs = || Arc::new(StandardCodecs::default());
+        Ok(match choices.byte() % 8 {
+            0 | 1 => {
+                let shapes = schema.children(0).filter_map(|node| schema.shape(node, |_| true).transpose());
+                let made = shapes.map(|shape| Assembler::new(schema, &shape?, &LIMITS));
+                Work::Arrays(made.collect::<Result<Vec<Assembler>>>()?)
+            }
+            2 => Work::Records(Program::new(schema, &leaves)?),
+            3 => {
+                let shredder = Shredder::new(Arc::new(schema.clone()), &leaves, ShredOptions::default())?;
+                Work::Shredded(Program::new(schema, &leaves)?, Box::new(shredder))
+            }
+            4 => {
+                let options = write_options(schema, choices);
+                let writer = FileWriter::new(FILE, Arc::new(schema.clone()), codecs(), options)?;
+                Work::Written(Box::new(Watched::at_once(writer, Budget::DEFAULT_UNITS)))
+            }
+            5 => {
+                let by = [SortingColumn { column: 0, descending: choices.once_in(2), nulls_first: false }];
+                let options = SortOptions {
+                    memory_bytes: choices.pick(&[512 << 20, 1, 1 << 20]),
+                    ..SortOptions::default()
+                };
+                let sorter = Sorter::new(Arc::new(schema.clone()), &by, codecs(), SPILL, options)?;
+                Work::Sorted(Box::new(Watched::at_once(sorter, Budget::DEFAULT_UNITS)))
+            }
+            _ => Work::Nothing,
+        })
+    }
+
+    /// Does it with a batch; `None` when there is no more to do.
+    fn take(&mut self, host: &mut Host, batch: &Batch) -> Option<()> {
+        match self {
+            Work::Nothing => {}
+            Work::Arrays(assemblers) => {
+                for assembler in assemblers {
+                    let column = |leaf: usize| batch.columns.get(leaf);
+                    let step = |budget: &mut Budget<'_>| {
+                        meter::call("Assembler", 0, budget, |budget| {
+                            assembler.step(batch, &column, budget).map(|it| it.is_some())
+                        })
+                    };
+                    until(host, step)?;
+                }
+            }
+            Work::Records(program) => {
+                let mut records = program.records(batch).ok()?;
+                until(host, |budget| {
+                    meter::call("Records", 0, budget, |budget| records.step(&mut Nothing, budget))
+                })?;
+            }
+            Work::Shredded(program, shredder) => {
+                let mut records = program.records(batch).ok()?;
+                until(host, |budget| {
+                    meter::call("Shredder", SLICE_UNITS_MAX, budget, |budget| {
+                        // What is told is charged beside the telling: a slice of each.
+                        let mut part = Budget::new(budget.left() / 8);
+                        let told = records.step(&mut **shredder, &mut part);
+                        budget.charge_units(part.spent());
+                        shredder.charge(budget);
+                        told
+                    })
+                })?;
+                until(host, |budget| {
+                    meter::call("Shredder::take", 0, budget, |budget| {
+                        shredder.take(budget).map(|it| it.is_some())
+                    })
+                })?;
+            }
+            Work::Written(writer) => {
+                let Room = host.next(writer)?;
+                meter::call_free("FileWriter::feed", || writer.machine().feed(batch.clone())).ok()?;
+            }
+            Work::Sorted(sorter) => {
+                let Sorted::Room = host.next(sorter)? else { return None };
+                meter::call_free("Sorter::feed", || sorter.machine().feed(batch.clone())).ok()?;
+            }
+        }
+        Some(())
+    }
+
+    /// What is left to do after the last.
+    fn end(&mut self, host: &mut Host) {
+        match self {
+            Work::Written(writer) => {
+                writer.machine().finish();
+                while host.next(writer).is_some() {}
+            }
+            Work::Sorted(sorter) => {
+                sorter.machine().finish();
+                while host.next(sorter).is_some() {}
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Steps until one says that it is done.
+fn until(host: &mut Host, mut step: impl FnMut(&mut Budget<'_>) -> Result<bool>) -> Option<()> {
+    loop {
+        match host.call(&mut step)? {
+            Ok(true) => return Some(()),
+            Ok(false) => {}
+            Err(error) => {
+                check_error(&error);
+                return None;
+            }
+        }
+    }
+}
+
+fn write_options(schema: &Schema, choices: &mut Choices<'_>) -> WriteOptions {
+    let physical = schema.leaves()[0].physical_type;
+    let encodings = encodings(physical);
+    let encoding = (!choices.once_in(3)).then(|| choices.pick(encodings));
+    let has_bloom = physical != PhysicalType::Boolean && choices.once_in(4);
+    let codec =
+        choices.pick(&[None, Some(Codec::Snappy), Some(Codec::Lz4Raw), Some(Codec::Gzip), Some(Codec::Zstd)]);
+    let column = ColumnOptions {
+        encoding,
+        compression: codec.map_or(Compression::Uncompressed, Compression::Codec),
+        bounds: choices.once_in(2),
+        bounds_bytes_max: choices.pick(&[64, 1, 4_096]),
+        bloom: has_bloom.then_some(BloomOptions { fpp: 0.01, bytes_max: 1 << 20 }),
+        ..ColumnOptions::default()
+    };
+    let defaults = WriteOptions::default();
+    WriteOptions {
+        column,
+        page_version: choices.pick(&[PageVersion::V1, PageVersion::V2]),
+        page_rows: choices.pick(&[20_000, 1, 1_000, usize::MAX]),
+        page_bytes: choices.pick(&[defaults.page_bytes, 1, 10_000]),
+        dictionary_bytes: choices.pick(&[defaults.dictionary_bytes, 0, 1, 10_000]),
+        row_group_rows: choices.pick(&[defaults.row_group_rows, 1, 1_000]),
+        crc: choices.once_in(2),
+        page_index: choices.once_in(2),
+        held_bytes_max: defaults.held_bytes_max,
+        ..defaults
+    }
+}
+
+/// A text, sampled and read.
+fn text(choices: &mut Choices<'_>) {
+    let (format, text) = extremes::text(choices);
+    let bytes = Bytes::from(text);
+    let mut host = Host::choose(bytes.clone(), choices);
+    let mut options = TextOptions::default();
+    options.header = choices.pick(&[Header::Auto, Header::Yes, Header::No]);
+    options.short_rows = choices.once_in(4);
+    options.infer_bytes = choices.pick(&[16 << 20, 0, 100_000]);
+    options.delimiter = (format == Format::Csv).then_some(b',');
+    options.limits = choices.pick(&[Limits::DEFAULT, LIMITS]);
+    memory::start();
+    read_text(&mut host, format, &options);
+    check_peak(&bytes, TEXT_TIMES * bytes.len() as u64);
+}
+
+fn read_text(host: &mut Host, format: Format, options: &TextOptions) -> Option<()> {
+    let mut sampler = TextSampler::new(format, options).ok()?;
+    let mut at = 0;
+    let sample = loop {
+        match host
+            .call(|budget| meter::call("TextSampler", 0, budget, |budget| sampler.step(budget)))?
+            .ok()?
+        {
+            Step::Ready(Sampled::Sample(sample)) => break sample,
+            Step::Ready(Sampled::Room) => match host.piece(&mut at) {
+                Some(bytes) => drop(meter::call_free("TextSampler::feed", || sampler.feed(bytes)).ok()?),
+                None => sampler.finish(),
+            },
+            _ => {}
+        }
+    };
+    let form = sample.form().ok()?;
+    let mut options = marquetry_text::read::ReadOptions::default();
+    options.limits = LIMITS;
+    let mut reader = TextReader::new(&form, options).ok()?;
+    let mut at = 0;
+    loop {
+        match host.call(|budget| meter::call("TextReader", 0, budget, |budget| reader.step(budget)))?.ok()? {
+            Step::Ready(Read::Room) => match host.piece(&mut at) {
+                Some(bytes) => drop(meter::call_free("TextReader::feed", || reader.feed(bytes)).ok()?),
+                None => reader.finish(),
+            },
+            Step::Done => return Some(()),
+            _ => {}
+        }
+    }
+}
+
+impl Host {
+    /// The next piece of a text.
+    fn piece(&self, at: &mut usize) -> Option<Bytes> {
+        let end = self.bytes.len().min(at.saturating_add(self.piece_bytes.min(64 << 10) as usize));
+        let piece = self.bytes.slice(*at..end);
+        *at = end;
+        (!piece.is_empty()).then_some(piece)
+    }
+}
+
+/// Hears records and does nothing.
+struct Nothing;
+
+impl RecordSink for Nothing {
+    fn start_record(&mut self) -> Result<()> {
+        Ok(())
+    }
+    fn end_record(&mut self) -> Result<()> {
+        Ok(())
+    }
+    fn start_struct(&mut self, _field: usize) -> Result<()> {
+        Ok(())
+    }
+    fn end_struct(&mut self, _field: usize) -> Result<()> {
+        Ok(())
+    }
+    fn start_list(&mut self, _field: usize) -> Result<()> {
+        Ok(())
+    }
+    fn end_list(&mut self, _field: usize) -> Result<()> {
+        Ok(())
+    }
+    fn start_map(&mut self, _field: usize) -> Result<()> {
+        Ok(())
+    }
+    fn end_map(&mut self, _field: usize) -> Result<()> {
+        Ok(())
+    }
+    fn null(&mut self, _field: usize) -> Result<()> {
+        Ok(())
+    }
+    fn value(&mut self, _field: usize, _value: Value<'_>) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! An allocator that counts what a thread allocates while it is watched.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::backtrace::Backtrace;
+use std::cell::{Cell, RefCell};
+
+/// A piece of memory that allocators of hosts that never wait dislike.
+pub const LARGE_BYTES: usize = 1 << 20;
+
+/// The system's allocator, which counts: `#[global_allocator] static COUNTING: Counting = Counting;`
+#[derive(Debug, Clone, Copy)]
+pub struct Counting;
+
+/// What was allocated while the thread was [watched], since [`start`].
+#[derive(Debug)]
+pub struct Taken {
+    /// Bytes that were held at the most, beside what was there before.
+    pub peak_bytes: u64,
+    /// How often memory was allocated, grown or freed.
+    pub calls: u64,
+    /// Pieces of [`LARGE_BYTES`] and more, and what asked for them.
+    pub large: Vec<(usize, Backtrace)>,
+}
+
+thread_local! {
+    static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
+    static HELD: Cell<i64> = const { Cell::new(0) };
+    static START: Cell<i64> = const { Cell::new(0) };
+    static PEAK: Cell<i64> = const { Cell::new(0) };
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+    static LARGE: RefCell<Vec<(usize, Backtrace)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Begins to count anew.
+pub fn start() {
+    START.set(HELD.get());
+    PEAK.set(HELD.get());
+    CALLS.set(0);
+    LARGE.take();
+}
+
+/// Does some work, and watches what the thread allocates meanwhile.
+pub fn watched<T>(work: impl FnOnce() -> T) -> T {
+    /// Ends the watch, even where the work panics.
+    struct Watch(bool);
+    impl Drop for Watch {
+        fn drop(&mut self) {
+            IS_WATCHED.set(self.0);
+        }
+    }
+    let _watch = Watch(IS_WATCHED.replace(true));
+    work()
+}
+
+/// What was counted since [`start`]; large pieces, since they were last asked for.
+pub fn taken() -> Taken {
+    Taken {
+        peak_bytes: u64::try_from(PEAK.get() - START.get()).unwrap_or(0),
+        calls: CALLS.get(),
+        large: LARGE.take(),
+    }
+}
+
+#[expect(unsafe_code, reason = "an allocator has no other form")]
+// SAFETY: all is left to the system's allocator, which keeps the contract; what is counted beside it is the thread's own, and is not
+// allocated by what counts it, but for the note of a large piece, during which nothing is counted.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, memory: Layout) -> *mut u8 {
+        count(memory.size(), 0);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(memory) }
+    }
+
+    unsafe fn alloc_zeroed(&self, memory: Layout) -> *mut u8 {
+        count(memory.size(), 0);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc_zeroed(memory) }
+    }
+
+    unsafe fn realloc(&self, address: *mut u8, memory: Layout, size: usize) -> *mut u8 {
+        count(size, memory.size());
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(address, memory, size) }
+    }
+
+    unsafe fn dealloc(&self, address: *mut u8, memory: Layout) {
+        count(0, memory.size());
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(address, memory) }
+    }
+}
+
+fn count(more: usize, less: usize) {
+    let signed = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
+    // At the thread's end they are gone.
+    let _ = HELD.try_with(|held| held.set(held.get() + signed(more) - signed(less)));
+    if !IS_WATCHED.try_with(Cell::get).unwrap_or(false) {
+        return;
+    }
+    PEAK.set(PEAK.get().max(HELD.get()));
+    CALLS.set(CALLS.get() + 1);
+    if more >= LARGE_BYTES {
+        IS_WATCHED.set(false);
+        LARGE.with_borrow_mut(|large| large.push((more, Backtrace::force_capture())));
+        IS_WATCHED.set(true);
+    }
+}
