@@ -14,10 +14,10 @@ use marquetry_parquet::batch::{
     Array, ArrayKind, Batch, ByteArrays, ColumnBatch, FixedBytes, Layout, Levels as BatchLevels, Values,
 };
 use marquetry_parquet::format::{ColumnIndex, FileMetaData, OffsetIndex, PageLocation};
-use marquetry_parquet::schema::Plan as _;
 use marquetry_parquet::read::{
     BatchReader, ChunkIndex, Conform, ConformReader, FooterReader, PageIndexReader, ReadOptions,
 };
+use marquetry_parquet::schema::Plan as _;
 
 /// Counts what this thread holds, and its largest allocation.
 struct Counting;

@@ -5,9 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{
-    Budget, Bytes, Codec, Codecs, Compressor, Error, Price, RELEASE_PRICE, Result, Status,
-};
+use marquetry_base::{Budget, Bytes, Codec, Codecs, Compressor, Error, Price, RELEASE_PRICE, Result, Status};
 use marquetry_kernels::crc32;
 
 use super::encoder::Body;

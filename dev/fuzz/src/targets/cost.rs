@@ -5,14 +5,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use marquetry_base::{Budget, Bytes, Codec, Error, Limits, Machine, Object, Result, Step, Want};
+use marquetry_base::{Budget, Bytes, Codec, Error, Limits, Machine, Object, Release, Result, Step, Want};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::FILE;
 use marquetry_parquet::batch::{Assembler, Batch, Layout, RowSelection};
 use marquetry_parquet::format::{Compression, FileMetaData, SortingColumn};
 use marquetry_parquet::read::{BatchReader, FooterReader, PageIndexReader, PageScanner, ReadOptions};
 use marquetry_parquet::record::{Program, RecordSink, ShredOptions, Shredder, Value};
-use marquetry_parquet::schema::{PhysicalType, Schema};
+use marquetry_parquet::schema::{PhysicalType, Plan, Schema};
 use marquetry_parquet::sort::{SortOptions, Sorted, Sorter};
 use marquetry_parquet::write::{BloomOptions, ColumnOptions, FileWriter, PageVersion, Room, WriteOptions};
 use marquetry_testing::memory;
@@ -158,10 +158,9 @@ fn file(choices: &mut Choices<'_>) {
         1 => scan(&mut host, &metadata, limits),
         _ => batches(&mut host, &metadata, limits, choices),
     }
-    let mut metadata = Arc::into_inner(metadata).expect("nobody else has it");
-    while !meter::call("FileMetaData::let_go", 0, &mut Budget::new(host.units), |budget| {
-        metadata.let_go(budget)
-    }) {}
+    let mut metadata = metadata;
+    let mut release = |budget: &mut Budget<'_>| metadata.release(budget);
+    while !meter::call("FileMetaData::release", 0, &mut Budget::new(host.units), &mut release) {}
     check_peak(&bytes, most);
 }
 
@@ -206,7 +205,7 @@ fn batches(host: &mut Host, metadata: &Arc<FileMetaData>, limits: Limits, choice
         });
         let _ = reader.select(0, rows);
     }
-    let Ok(mut work) = Work::choose(metadata, choices) else { return };
+    let Ok(mut work) = Work::choose(host, metadata, choices) else { return };
     let mut reader = Watched::at_once(reader, at_once(metadata));
     while let Some(batch) = host.next(&mut reader) {
         if work.take(host, &batch).is_none() {
@@ -217,24 +216,23 @@ fn batches(host: &mut Host, metadata: &Arc<FileMetaData>, limits: Limits, choice
 }
 
 impl Work {
-    fn choose(metadata: &FileMetaData, choices: &mut Choices<'_>) -> Result<Work> {
-        let schema = &metadata.schema;
-        let leaves: Vec<usize> = (0..schema.leaves().len()).collect();
+    fn choose(host: &Host, metadata: &FileMetaData, choices: &mut Choices<'_>) -> Result<Work> {
+        let schema = || Arc::clone(&metadata.schema);
         let codecs = || Arc::new(StandardCodecs::default());
+        let program = || planned(host, "Program", Program::plan(schema(), None));
         Ok(match choices.byte() % 8 {
             0 | 1 => {
-                let shapes = schema.children(0).filter_map(|node| schema.shape(node, |_| true).transpose());
-                let made = shapes.map(|shape| Assembler::new(schema, &shape?, &LIMITS));
-                Work::Arrays(made.collect::<Result<Vec<Assembler>>>()?)
+                let made = |node| Assembler::new(schema(), node, None, &LIMITS);
+                Work::Arrays(metadata.schema.children(0).map(made).collect())
             }
-            2 => Work::Records(Program::new(schema, &leaves)?),
+            2 => Work::Records(program()?),
             3 => {
-                let shredder = Shredder::new(Arc::new(schema.clone()), &leaves, ShredOptions::default())?;
-                Work::Shredded(Program::new(schema, &leaves)?, Box::new(shredder))
+                let shredder = Shredder::plan(schema(), None, ShredOptions::default());
+                Work::Shredded(program()?, Box::new(planned(host, "Shredder::plan", shredder)?))
             }
             4 => {
-                let options = write_options(schema, choices);
-                let writer = FileWriter::new(FILE, Arc::new(schema.clone()), codecs(), options)?;
+                let options = write_options(&metadata.schema, choices);
+                let writer = FileWriter::new(FILE, schema(), codecs(), options)?;
                 Work::Written(Box::new(Watched::at_once(writer, Budget::DEFAULT_UNITS)))
             }
             5 => {
@@ -243,7 +241,7 @@ impl Work {
                     memory_bytes: choices.pick(&[512 << 20, 1, 1 << 20]),
                     ..SortOptions::default()
                 };
-                let sorter = Sorter::new(Arc::new(schema.clone()), &by, codecs(), SPILL, options)?;
+                let sorter = Sorter::new(schema(), &by, codecs(), SPILL, options)?;
                 Work::Sorted(Box::new(Watched::at_once(sorter, Budget::DEFAULT_UNITS)))
             }
             _ => Work::Nothing,
@@ -313,6 +311,16 @@ impl Work {
                 while host.next(sorter).is_some() {}
             }
             _ => {}
+        }
+    }
+}
+
+/// What is made of a schema, in steps.
+fn planned<P: Plan>(host: &Host, what: &'static str, mut plan: P) -> Result<P::Made> {
+    loop {
+        let made = meter::call(what, 0, &mut Budget::new(host.units), |budget| plan.step(budget))?;
+        if let Some(made) = made {
+            return Ok(made);
         }
     }
 }

@@ -264,7 +264,8 @@ fn rows_that_no_reader_takes() {
     let leaf = |at: usize| FieldDef::new(alloc::format!("c{at}"), FieldType::Leaf(PhysicalType::Int64, None));
     let fields: Vec<FieldDef> = (0..WIDE_COLUMNS).map(|at| leaf(at).required()).collect();
     let limits = Limits { value_bytes: 4096 + 2 * WIDE_COLUMNS as u64, ..Limits::DEFAULT };
-    let mut csv = Csv::new(&Arc::new(Schema::of_fields(&fields).unwrap()), InvalidUtf8::Error, &limits).unwrap();
+    let mut csv =
+        Csv::new(&Arc::new(Schema::of_fields(&fields).unwrap()), InvalidUtf8::Error, &limits).unwrap();
     csv.feed(wide).unwrap();
     let mut out = Vec::new();
     let error = csv.write(&mut out, usize::MAX).unwrap_err();
