@@ -13,14 +13,15 @@
 //! What a machine promises in return:
 //!
 //! * **No step works longer than its budget allows**, except by one slice of a named, bounded size; and every step
-//!   makes progress, even when the budget is spent before it starts.
+//!   makes progress, even when its budget has no units or the host wants to stop at once. (A budget is for one step:
+//!   what a step does in slices that are not cut, it leaves to the next one's.)
 //! * **Needing input is a status, never an error.** Asking again gives the same answer.
 //! * **Failure is sticky** ([`Failed`]): after an error, every later `step` returns the same error.
 //! * **Nothing that a file merely claims is allocated**: buffers grow as bytes arrive, and [`Limits`] bound them.
 //! * **Freeing memory is work, too.** A machine releases what it no longer needs in slices that are charged, and
 //!   everything large before it returns [`Step::Done`]. What the host drops is the host's work: a product, a machine
 //!   that failed or is no longer wanted, the bytes the host supplied (in pieces as large as it likes to free at once).
-//!   All that may be large implements [`Release`], so the host can release it in slices, too. Only a codec's window is
+//!   Products and readers implement [`Release`], so the host can release them in slices, too. A codec's window is
 //!   freed in one piece.
 #![no_std]
 #![deny(unsafe_code)]

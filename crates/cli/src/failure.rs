@@ -127,7 +127,7 @@ impl Failure {
         match self {
             Failure::AboveLimit(message) if is_trusting => Failure::Said(Exit::Refused, message),
             Failure::AboveLimit(message) => {
-                Failure::Said(Exit::Refused, format!("{message}; `marquetry` reads it with --trust"))
+                Failure::Said(Exit::Refused, format!("{message}; --trust lifts this limit"))
             }
             other => other,
         }

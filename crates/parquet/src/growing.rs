@@ -19,13 +19,16 @@ pub(crate) const COPY_PRICE: Price = Price::per_kib(150);
 pub(crate) const ROOM_PRICE: Price = Price::per_kib(450);
 
 /// The most bytes that are released at a time in a step that does something else, too: a window, an array's part.
-const RELEASE_BYTES_MAX: usize = 1 << 20;
+const RELEASE_BYTES_MAX: usize = 256 << 10;
 
-/// Releases something in such a step. If the budget does not pay for it any more, the next step does it: so steps are
-/// not longer than their budgets by a slice of this, too. (True once nothing is left.)
+/// Releases something in such a step. If the budget does not pay for it any more, the step ends, and the next one does
+/// it: so steps are not longer than their budgets by a slice of this, too. (True once nothing is left.)
 pub(crate) fn release_in_step(thing: &mut dyn Release, budget: &mut Budget<'_>) -> bool {
-    let is_paid_for = budget.spent() == 0 || budget.bytes_left(RELEASE_PRICE) >= RELEASE_BYTES_MAX;
-    is_paid_for && thing.release(budget)
+    if budget.spent() > 0 && budget.bytes_left(RELEASE_PRICE) < RELEASE_BYTES_MAX {
+        budget.charge_units(budget.left());
+        return false;
+    }
+    thing.release(budget)
 }
 
 /// Bytes, and room for more. If no room is left, everything is moved to larger memory: a slice at a time, so that no
@@ -195,6 +198,11 @@ impl Joining {
     /// The number of bytes that are still to come.
     pub(crate) fn left(&self) -> usize {
         self.goal.saturating_sub(self.length)
+    }
+
+    /// Bytes of memory taken, beside that of the pieces.
+    pub(crate) fn allocated(&self) -> usize {
+        self.small.capacity() + self.whole.capacity()
     }
 
     /// Bytes of memory taken.

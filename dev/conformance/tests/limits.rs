@@ -121,6 +121,8 @@ fn nothing_adversarial_takes_more_than_its_limit() {
                     (Expected::Rows(expected, _), Ok(rows)) if *rows == expected => {}
                     (Expected::Error(kind, _), Err(error)) if error.kind() == kind => {}
                     (_, Err(error)) if limit_of(error) == Some(Limit::TotalBytes) => {}
+                    // What is wrong with it is in the page index, which is not read here.
+                    (Expected::Error(..), Ok(_)) if name.starts_with("index/") => {}
                     _ => wrong.push(format!("{name}, {total_bytes} bytes in all: {rows:?}")),
                 }
             }

@@ -89,7 +89,11 @@ impl<T: Copy + Default> Store<T> {
         end: usize,
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
-        let (_, end) = self.place(at, end)?;
+        let (start, end) = self.place(at, end)?;
+        if let Some(growing) = &mut self.growing {
+            // What was moved from here on, without its values, may have them by now.
+            growing.larger.truncate(start);
+        }
         if end <= self.values.len() {
             return Ok(true);
         }
@@ -313,6 +317,7 @@ impl<T: Copy + Default> Store<T> {
             return Err(Error::internal("an array whose parts are not joined"));
         }
         let values = mem::take(&mut self.values);
+        self.growing = None;
         if length > Self::PART {
             let (length, all) = (length.min(values.len()), Buffer::from(values));
             return Ok(all.slice(0..length));

@@ -258,7 +258,7 @@ impl Stream {
     /// Bytes held, beside what the input and segments hold: of a chunk that is in no segment.
     pub(crate) fn held(&self) -> usize {
         let chunk = if self.is_held() && !self.is_joined { 0 } else { self.chunk.len() };
-        chunk + self.joint.as_ref().map_or(0, |joint| joint.held())
+        chunk + self.joint.as_ref().map_or(0, |joint| joint.allocated())
     }
 
     /// Joins the requested bytes from the segments. False if the budget is spent first.

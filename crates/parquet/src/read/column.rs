@@ -204,6 +204,7 @@ impl Release for ColumnReader {
             &mut self.last_value,
             &mut self.bodies,
             &mut self.builder,
+            &mut self.selected,
         ];
         release_all(parts, budget)
     }
@@ -278,7 +279,7 @@ impl ColumnReader {
         options: &ReadOptions,
     ) -> Result<()> {
         self.chunk = Chunk { row_group, rows, rows_left: rows, entries_left: chunk.values };
-        self.selected = selected.map(Box::new);
+        self.released.selected(core::mem::replace(&mut self.selected, selected.map(Box::new)));
         self.close();
         self.set_last_value(Value::default());
         self.release_dictionary();

@@ -278,6 +278,7 @@ impl BatchReader {
     }
 
     fn check_ahead(&self, row_group: usize) -> Result<()> {
+        self.failed.check()?;
         if self.row_groups.contains(&row_group) {
             return Ok(());
         }

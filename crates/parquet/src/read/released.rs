@@ -1,11 +1,13 @@
 //! Memory that a reader is done with, released in slices.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::{Budget, Bytes, Release};
 
 use super::dictionary::Entries;
+use super::selected::Selected;
 use crate::encoding::stream::Segments;
 use crate::growing::release_in_step;
 
@@ -20,6 +22,7 @@ enum Thing {
     Page(Arc<Segments>),
     Chunk(Bytes),
     Dictionary(Entries),
+    Selected(Box<Selected>),
 }
 
 impl Released {
@@ -40,6 +43,11 @@ impl Released {
         self.things.push(Thing::Dictionary(entries));
     }
 
+    /// Takes in what was wanted of a chunk, with the places of its pages.
+    pub(super) fn selected(&mut self, selected: Option<Box<Selected>>) {
+        self.things.extend(selected.map(Thing::Selected));
+    }
+
     /// Bytes that are not released yet.
     pub(super) fn held(&self) -> usize {
         let held = self.things.iter().map(|thing| match thing {
@@ -53,6 +61,8 @@ impl Released {
                 }
             }
             Thing::Dictionary(entries) => entries.held(),
+            // It is the host's, and is held for as long as the host wants it.
+            Thing::Selected(_) => 0,
         });
         held.sum()
     }
@@ -82,6 +92,7 @@ impl Release for Thing {
             Thing::Page(segments) => segments.release(budget),
             Thing::Chunk(chunk) => chunk.release(budget),
             Thing::Dictionary(entries) => entries.release(budget),
+            Thing::Selected(selected) => selected.release(budget),
         }
     }
 }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
-use marquetry_base::{Error, Result};
+use marquetry_base::{Budget, Error, Release, Result, release_all};
 use marquetry_kernels::bits;
 
 use crate::batch::RowSelection;
@@ -50,6 +50,12 @@ pub(super) struct Selected {
     bits: Box<MixedBits>,
     /// Of a nested leaf: the row that was begun last is wanted.
     pub(super) takes_row: bool,
+}
+
+impl Release for Selected {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.rows, &mut self.pages], budget)
+    }
 }
 
 impl Selected {

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use marquetry_base::{Budget, Decompressor, Progress, Result, Status};
+use marquetry_base::{Budget, Decompressor, Progress, Release, Result, Status};
 
 use crate::growing::{COPY_PRICE, Growing, SLICE_BYTES};
 use crate::memory::Memory;
@@ -67,8 +67,8 @@ impl Windowed {
             let most = most.min(full + self.left);
             if full == 0 {
                 // All of it, once: what moves to larger memory is freed at once. It is used as bytes come.
-                if self.window.held() < most {
-                    self.window = Growing::default();
+                if self.window.held() < most && !self.window.release(budget) {
+                    return Ok(false);
                 }
                 self.window.reserve(most)?;
             }

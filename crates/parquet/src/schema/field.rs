@@ -13,6 +13,8 @@ use super::{ConvertedType, Leaf, LogicalType, Node, NodeKind, PhysicalType, Repe
 #[derive(Debug)]
 pub(super) struct Field<'a> {
     pub(super) name: &'a str,
+    /// As [`Node::is_numbered`].
+    pub(super) is_numbered: bool,
     pub(super) field_id: Option<i32>,
     pub(super) is_nullable: bool,
     /// Of leaves and structs; lists and maps have theirs by kind.
@@ -37,6 +39,7 @@ impl<'a> Field<'a> {
         let is_annotated = matches!(kind, FieldKind::Leaf(_) | FieldKind::Struct);
         Field {
             name: &node.name,
+            is_numbered: node.is_numbered,
             field_id: node.field_id,
             is_nullable,
             logical_type: node.logical_type.clone().filter(|_| is_annotated),
@@ -110,6 +113,7 @@ impl Writer {
             converted_type,
             is_older_only: field.is_older_only,
             field_id: field.field_id,
+            is_numbered: field.is_numbered && name == field.name,
             ..plain(name, own, parent)
         });
         let mut open = Open { kind: field.kind, node, inner: node, definition, repetition, fields: 0 };

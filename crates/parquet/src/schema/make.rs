@@ -104,6 +104,7 @@ fn write(writer: &mut Writer, def: &FieldDef, depth: u32) -> Result<()> {
         FieldType::Map(..) => (FieldKind::Map, None),
     };
     writer.begin(Field {
+        is_numbered: false,
         name: &def.name,
         field_id: def.field_id,
         is_nullable: def.is_nullable,

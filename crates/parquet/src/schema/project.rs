@@ -290,7 +290,7 @@ impl Plan for ProjectionPlan {
             let mut is_done = false;
             for _ in 0..FIELDS_SLICE {
                 if self.next_leaf < schema.leaves.len() {
-                    if self.leaves.is_empty() {
+                    if self.next_leaf == 0 {
                         self.reserve()?;
                     }
                     if self.projection.leaves.has(self.next_leaf) {
@@ -377,7 +377,10 @@ fn begin(writer: &mut Writer, shape: Shape<'_>, holds: Holds) -> Result<()> {
         Holds::List(_) => FieldKind::List,
         Holds::Map(..) => FieldKind::Map,
     };
-    writer.begin(Field::of(&schema.nodes[shape.node], shape.is_nullable, kind));
+    let field = Field::of(&schema.nodes[shape.node], shape.is_nullable, kind);
+    // A column is called as it was asked for.
+    let is_column = schema.nodes[shape.node].parent == 0;
+    writer.begin(Field { is_numbered: field.is_numbered && !is_column, ..field });
     Ok(())
 }
 

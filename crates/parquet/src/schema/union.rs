@@ -396,6 +396,7 @@ impl UnionPlan {
         for column in &self.union.columns {
             self.writer.begin(Field {
                 name: &column.name,
+                is_numbered: false,
                 field_id: None,
                 is_nullable: true,
                 logical_type: column.logical_type.clone(),

@@ -186,7 +186,7 @@ impl ColumnWriter {
     /// Sends the pages that need not wait for the end of their row group: those of its first unfinished column, if that
     /// has no dictionary, or the dictionary's page is done. Before the first values, that is unknown. False if the budget
     /// is spent first.
-    pub(super) fn send_pages(&mut self, out: &mut Out, budget: &mut Budget<'_>) -> bool {
+    fn send_pages(&mut self, out: &mut Out, budget: &mut Budget<'_>) -> bool {
         let is_first_known = self.coding.as_ref().is_some_and(|coding| coding.dictionary.is_none());
         if is_first_known && matches!(self.closing, Closing::No) {
             // Spilled pages are read back when the row group ends; what follows them waits until then.
@@ -220,12 +220,14 @@ impl ColumnWriter {
         }
     }
 
-    /// Takes rows of a batch up to row `until`. False if the budget is spent first.
+    /// Takes rows of a batch up to row `until`, and sends each page as soon as it is complete, if it has where to. False if
+    /// the budget is spent first.
     pub(super) fn advance(
         &mut self,
         column: &ColumnBatch,
         until: usize,
         shared: &mut Shared,
+        mut out: Option<&mut Out>,
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
         if !self.is_checked {
@@ -234,6 +236,11 @@ impl ColumnWriter {
         }
         loop {
             if !matches!(self.closing, Closing::No) && !self.close_page(shared, budget)? {
+                return Ok(false);
+            }
+            if let Some(out) = out.as_deref_mut()
+                && !self.send_pages(out, budget)
+            {
                 return Ok(false);
             }
             if self.has_reached(column, until) {

@@ -396,23 +396,16 @@ impl FileWriter {
             let batch = &pending.batch.columns[pending.column];
             let place = (pending.column, self.rows + u64_of(pending.taken));
             let (held, size, pages) = (column.held(), column.size(), column.chunk.held);
-            // What is complete is sent first: pages of one step wait at most.
-            if pending.column == 0 && !column.send_pages(&mut self.out, budget) {
-                self.held_pages = self.held_pages.wrapping_add(column.chunk.held.wrapping_sub(pages));
-                self.held = self.held.wrapping_add(column.held().wrapping_sub(held));
-                return Ok((!self.out.is_ready()).then_some(Step::Yield));
-            }
+            // Pages of the first column go ahead of those that wait for their row group.
+            let out = (pending.column == 0).then_some(&mut self.out);
             let taken = match batch.rows == pending.batch.rows {
-                true => column.advance(batch, pending.until, &mut self.shared, budget),
+                true => column.advance(batch, pending.until, &mut self.shared, out, budget),
                 false => Err(Error::misuse(format!(
                     "a column of {} rows, in a batch of {}",
                     batch.rows, pending.batch.rows
                 ))),
             };
             let ended = taken.and_then(|is_taken| {
-                // Where a page is, in memory or on its way, must not depend on the budget.
-                let is_sent = pending.column > 0 || column.send_pages(&mut self.out, budget);
-                let is_taken = is_taken && is_sent;
                 if is_taken && pending.until == pending.batch.rows {
                     column.end_batch(batch)?;
                 }
@@ -464,12 +457,9 @@ impl FileWriter {
             let Some(column) = self.columns.get_mut(number) else {
                 return Err(Error::internal("a column of no leaf"));
             };
-            if !column.send_pages(&mut self.out, budget) {
-                self.held = column.held();
-                return Ok((!self.out.is_ready()).then_some(Step::Yield));
-            }
+            let out = Some(&mut self.out);
             let taken = match u64_of(batch.rows) == steps.rows() {
-                true => column.advance(batch, batch.rows, &mut self.shared, budget),
+                true => column.advance(batch, batch.rows, &mut self.shared, out, budget),
                 false => Err(Error::misuse(format!(
                     "a column of {} rows, in a row group of {}",
                     batch.rows,
@@ -477,7 +467,6 @@ impl FileWriter {
                 ))),
             };
             let ended = taken.and_then(|is_taken| {
-                let is_taken = column.send_pages(&mut self.out, budget) && is_taken;
                 if is_taken {
                     column.end_batch(batch)?;
                 }

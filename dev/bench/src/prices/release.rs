@@ -62,8 +62,8 @@ pub(super) fn cases(thousands: usize) -> Vec<Case> {
 
     vec![
         of("batches of INT64", 8 * count, numbers),
-        of("batches of strings of 100 bytes, SNAPPY", 8 * count, strings(100, 10_000, true)),
-        of("batches of a string of 4 MB", 8 * count, strings(4 << 20, 1, false)),
+        of("batches of strings of 100 bytes, SNAPPY", 8 * count, strings(100, 10_000.min(count / 20), true)),
+        of("batches of a long string", 8 * count, strings((4 << 20).min(count), 1, false)),
         of("a page index", 60 * count, index),
         of("bounds of 10 KB", 20 * count, metadata(count / 1000, 10_000)),
         of("bounds of 8 bytes", 6 * count, metadata(count / 100, 8)),

@@ -307,8 +307,7 @@ fn shared_dictionary(columns: u64) -> Adversary {
     let pages = dictionary.bytes([body.header.write(), body.body].concat());
     let file = same_chunks(columns, ZSTD, 1, dictionary_bytes, pages);
     let (_, most) = Limits::DEFAULT.total_of(file.len(), columns);
-    // The window that each decompresses its dictionary in is not among what the limit admits.
-    Adversary::new(file, Expected::Error(LimitExceeded, "expansion")).holding(most + (columns << 20))
+    Adversary::new(file, Expected::Error(LimitExceeded, "expansion")).holding(most)
 }
 
 /// Columns that share a chunk, of which each has a batch.

@@ -132,7 +132,6 @@ pub const IN_ONE_PIECE: &[(&str, &str)] = &[
     ("row/", "an array of a batch, which is one slice"),
     ("footer/key_value", "a string of the metadata"),
     ("statistics", "a bound, which is one string"),
-    ("index/", "an index, in which bounds are where they are"),
 ];
 
 /// What of a file is larger than 1 MiB in one piece, by need.

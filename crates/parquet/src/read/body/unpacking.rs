@@ -27,6 +27,8 @@ pub(super) struct Unpacking {
     produced: usize,
     /// Taken for the first chunk, kept between chunks, put back after the last one.
     decompressor: Option<Box<dyn Decompressor>>,
+    /// Bytes that it has or will have: what was admitted counts until it is allocated.
+    admitted: usize,
     /// Decompression has begun.
     is_started: bool,
     /// The chunk that is being made.
@@ -77,6 +79,7 @@ impl Unpacking {
             total,
             produced: 0,
             decompressor: None,
+            admitted: 0,
             is_started: false,
             window: None,
             before: Bytes::new(),
@@ -103,7 +106,10 @@ impl Unpacking {
     /// Bytes held, beside the last chunk, and what the input holds.
     pub(super) fn held(&self) -> usize {
         self.window.as_ref().map_or(0, |window| window.bytes.held())
-            + self.decompressor.as_ref().map_or(0, |decompressor| decompressor.held_bytes())
+            + self
+                .decompressor
+                .as_ref()
+                .map_or(0, |decompressor| decompressor.held_bytes().max(self.admitted))
     }
 
     /// Returns the decompressor where the body is not read to its end.
@@ -244,7 +250,10 @@ impl Unpacking {
                         return Ok(Going::Yield);
                     }
                 }
-                Status::NeedMemory(bytes) => work.memory.admit(bytes)?,
+                Status::NeedMemory(bytes) => {
+                    work.memory.admit(bytes)?;
+                    self.admitted = decompressor.held_bytes() + bytes;
+                }
                 Status::NeedInput | Status::NeedRoom | Status::Yield => {}
             }
             if is_full && self.produced < self.total {

@@ -28,6 +28,8 @@ pub(super) const NONE: usize = usize::MAX;
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: Arc<str>,
+    /// As [`Node::is_numbered`](super::super::Node::is_numbered), in all sources that have it.
+    is_numbered: bool,
     pub(super) field_id: Option<i32>,
     pub(super) is_nullable: bool,
     pub(super) logical_type: Option<LogicalType>,
@@ -190,6 +192,7 @@ impl Known {
     ) -> Joined {
         let into = &mut self.entries[entry];
         into.is_nullable |= field.is_nullable;
+        into.is_numbered &= field.is_numbered;
         if into.field_id != field.field_id {
             into.field_id = None;
         }
@@ -283,6 +286,7 @@ impl Entry {
     fn new(name: Arc<str>, source: usize) -> Entry {
         Entry {
             name,
+            is_numbered: false,
             field_id: None,
             is_nullable: false,
             logical_type: None,
@@ -301,7 +305,7 @@ impl Entry {
 
     /// Makes it what a source's field is, with nothing in it yet.
     pub(super) fn adopt(&mut self, field: &Field<'_>, has_values: bool) {
-        self.field_id = field.field_id;
+        (self.field_id, self.is_numbered) = (field.field_id, field.is_numbered);
         self.is_nullable |= field.is_nullable;
         self.logical_type.clone_from(&field.logical_type);
         (self.converted_type, self.is_older_only) = (field.converted_type, field.is_older_only);
@@ -323,6 +327,7 @@ impl Entry {
         };
         let field = Field {
             name: &self.name,
+            is_numbered: self.is_numbered,
             field_id: self.field_id,
             is_nullable: self.is_nullable,
             logical_type: self.logical_type.clone(),
