@@ -27,7 +27,7 @@ use crate::{Budget, Price, Segmented};
 ///
 /// What is shared costs a reference count, and is released by whoever releases it last. (Where two threads drop their
 /// shares at the same moment, neither may be the last when it looks: the second then frees all of it at once. And
-/// [`Bytes`] with an owner, such as a host's, are freed as the owner is, whole; they are charged up to 128 KiB.)
+/// [`Bytes`] with an owner, such as a host's, are freed as the owner is, whole; they are charged up to 1 MiB.)
 ///
 /// One large allocation, such as an array, shrinks from its end: its tail is returned to the allocator with every
 /// slice. glibc, musl, jemalloc and Seastar's allocator do that in place; for large blocks glibc and musl unmap the tail.
@@ -38,7 +38,8 @@ use crate::{Budget, Price, Segmented};
 /// call (11 ms for 240 MB): a host that cannot have that sets `M_TRIM_THRESHOLD` so high that it never does, and
 /// `M_MMAP_THRESHOLD` to 128 KiB, so that segments and arrays are not in the heap.
 pub trait Release {
-    /// Releases as much as the budget pays for, and one slice even if that is nothing: 128 KiB of an allocation. True when nothing is left but what is cheap to drop; false if the budget does not pay for
+    /// Releases as much as the budget pays for, and one slice even if that is nothing: 128 KiB of an allocation, 1 MiB of
+    /// what has another owner. True when nothing is left but what is cheap to drop; false if the budget does not pay for
     /// another slice: call again.
     ///
     /// What has been released in part is empty or has lost its end. It must be released further, or dropped.
@@ -53,13 +54,16 @@ pub trait Release {
 /// The price of releasing: bytes, which the system takes back page by page, and allocations.
 pub const RELEASE_PRICE: Price = Price { kib: 128, kilovalue: 100 << 10 };
 
-/// The most bytes of one allocation that are released at a time, and that are charged for [`Bytes`] whose memory somebody
-/// else owns: they cannot say whether they are the last that hold it.
+/// The most bytes of one allocation that are released at a time.
 const SLICE_BYTES: usize = 128 << 10;
 
-/// True if the budget does not pay for the largest piece that is released at a time.
+/// The most bytes that are charged for [`Bytes`] whose memory somebody else owns: they cannot say whether they are the
+/// last that hold it.
+const SHARED_BYTES_MAX: usize = 1 << 20;
+
+/// True if the budget does not pay for a slice, or a segment of a [`Segmented`] list.
 fn is_low(budget: &mut Budget<'_>) -> bool {
-    budget.left() < RELEASE_PRICE.of(SLICE_BYTES, 1) || budget.is_spent()
+    budget.left() < RELEASE_PRICE.of(2 * SLICE_BYTES, 1) || budget.is_spent()
 }
 
 /// Releases several things, one after the other: for what consists of parts. True once all of them are released.
@@ -231,7 +235,14 @@ impl Release for Bytes {
                 is_done
             }
             Err(shared) => {
-                budget.charge(RELEASE_PRICE, shared.len().min(SLICE_BYTES), 1);
+                let units = RELEASE_PRICE.of(shared.len().min(SHARED_BYTES_MAX), 1);
+                if budget.spent() > 0 && budget.left() < units {
+                    // It is the next call's; this one is at its end.
+                    budget.charge_units(budget.left());
+                    *self = shared;
+                    return false;
+                }
+                budget.charge_units(units);
                 drop(shared);
                 true
             }

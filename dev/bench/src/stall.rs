@@ -15,7 +15,7 @@
 //! ```
 //!
 //! Started with `--memory` it reads the file once, from the disk, piece by piece, answers as to `replay`, and ends. A contestant whose allocator
-//! is [`Counting`](marquetry_conformance::counting::Counting) also says what it held at the most, and the largest piece that a call asked for.
+//! is [`Counting`](marquetry_testing::counting::Counting) also says what it held at the most, and the largest piece that a call asked for.
 
 pub mod ours;
 pub mod writing;
@@ -24,7 +24,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use marquetry_conformance::counting;
+use marquetry_testing::counting;
 use serde_json::{Value, json};
 
 use crate::clock::{cpu_time, peak_memory_kib, thread_time};

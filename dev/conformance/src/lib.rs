@@ -3,7 +3,6 @@
 //! * [`hostile`]: a host that answers late, in pieces, out of order, a byte at a time, and gives no budget;
 //! * [`craft`]: files made by hand, legal and not;
 //! * [`adversarial`]: files that are as hard as can be on a reader that must never stall;
-//! * [`counting`]: an allocator that counts, for the tests and benchmarks of memory;
 //! * [`blooms`]: Bloom filters, held against the values of their chunks;
 //! * [`canonical`]: what a file holds, as sums that can be compared with another reader's;
 //! * [`leaves`]: the same of leaves, with their levels;
@@ -13,13 +12,12 @@
 //! * [`written`]: what machines write, collected;
 //! * [`features`]: what of the format a file uses, and the matrix of what is read;
 //! * [`files`]: where the files are that others made.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 pub mod adversarial;
 pub mod blooms;
 pub mod canonical;
 pub mod conformed;
-pub mod counting;
 pub mod craft;
 pub mod features;
 pub mod files;

@@ -9,10 +9,10 @@ use marquetry_base::{Budget, Error, ErrorKind, Machine, Object, Priority, Releas
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::adversarial::{self, Adversary, Expected, Scale, ValueOf};
 use marquetry_conformance::canonical::with_bytes;
-use marquetry_conformance::counting::{self, Counting};
 use marquetry_io::ByteSource;
 use marquetry_parquet::batch::Layout;
 use marquetry_parquet::read::{BatchReader, FooterReader, PageIndexReader, ReadOptions};
+use marquetry_testing::counting::{self, Counting};
 
 #[global_allocator]
 static MEMORY: Counting = Counting;

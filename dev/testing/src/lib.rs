@@ -14,6 +14,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod counting;
 pub mod memory;
 mod proxy;
 

@@ -51,8 +51,9 @@ pub(crate) struct Store<T> {
 /// Of an array that outgrows its memory.
 #[derive(Debug)]
 struct Growing<T> {
-    /// Larger memory, which the values are being moved to.
+    /// Larger memory, which the values are being moved to, and the room after those before `start`.
     larger: Vec<T>,
+    start: usize,
     /// The parts of a large array before the last, and the number of their values.
     parts: VecDeque<Vec<T>>,
     length: usize,
@@ -69,7 +70,14 @@ impl<T: Copy + Default> Default for Store<T> {
 
 impl<T> Default for Growing<T> {
     fn default() -> Growing<T> {
-        Growing { larger: Vec::new(), parts: VecDeque::new(), length: 0, whole: Vec::new(), copied: 0 }
+        Growing {
+            larger: Vec::new(),
+            start: 0,
+            parts: VecDeque::new(),
+            length: 0,
+            whole: Vec::new(),
+            copied: 0,
+        }
     }
 }
 
@@ -90,9 +98,12 @@ impl<T: Copy + Default> Store<T> {
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
         let (start, end) = self.place(at, end)?;
-        if let Some(growing) = &mut self.growing {
-            // What was moved from here on, without its values, may have them by now.
-            growing.larger.truncate(start);
+        if let Some(growing) = &mut self.growing
+            && growing.start != start
+        {
+            // Room that was moved before it had values may have them by now.
+            growing.larger.truncate(growing.start);
+            growing.start = start;
         }
         if end <= self.values.len() {
             return Ok(true);
@@ -101,8 +112,11 @@ impl<T: Copy + Default> Store<T> {
             let needed = self.needed(capacity, end);
             if self.values.is_empty() {
                 self.values = self.pool.take_memory(needed)?;
-            } else if !self.move_to(needed, end, budget)? {
-                return Ok(false);
+            } else {
+                self.growing.get_or_insert_default().start = start;
+                if !self.move_to(needed, end, budget)? {
+                    return Ok(false);
+                }
             }
         }
         while self.values.len() < end {
@@ -389,6 +403,25 @@ mod tests {
         }
         assert!(steps >= 4, "{steps} steps for three arrays, and one that finds that nothing is left");
         assert!(units >= RELEASE_PRICE.of(3 * 8_000, 3), "{units}");
+    }
+
+    /// Room that is being moved when less of it is asked for, which gets its values where it was: they are not lost.
+    #[test]
+    fn budgets_that_change_lose_nothing() {
+        let mut store = Store::<u64>::default();
+        let (mut at, mut seed) = (0, 7_u64);
+        while at < 60_000 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (units, rows) = if seed >> 63 == 0 { (100_000, 8_192) } else { (500, 100) };
+            let end = at + rows;
+            if store.prepare(100_000, at, end, &mut Budget::new(units)).unwrap() {
+                let room = store.room(100_000, at, rows).unwrap();
+                (at as u64..).zip(room).for_each(|(value, slot)| *slot = value);
+                at = end;
+            }
+        }
+        let values = store.share(at).unwrap();
+        assert!((0..).zip(values.iter()).all(|(number, value)| number == *value));
     }
 
     /// Adds values in slices, with this budget for each call; returns the largest units of a call.

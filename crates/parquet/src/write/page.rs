@@ -5,13 +5,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Codec, Codecs, Compressor, Error, Price, RELEASE_PRICE, Result, Status};
+use marquetry_base::{Budget, Bytes, Codec, Codecs, Compressor, Error, Price, Result, Status};
 use marquetry_kernels::crc32;
 
 use super::encoder::Body;
 use crate::format::write::write_page_header;
 use crate::format::{Compression, Encoding, PageHeader, PageKind};
-use crate::growing::{COPY_PRICE, ROOM_PRICE, SLICE_BYTES};
+use crate::growing::{COPY_PRICE, ROOM_PRICE, SLICE_BYTES, release_in_step};
 
 /// What a checksum costs, of bytes that are not in a cache.
 const CRC_PRICE: Price = Price::per_kib(200);
@@ -279,10 +279,12 @@ impl PageMaker {
                         return Ok(None);
                     }
                 }
-                Stage::Release => match self.released.pop() {
-                    Some(piece) => budget.charge(RELEASE_PRICE, piece.len(), 1),
-                    None => self.stage = Stage::Checksum { piece: 0, at: 0 },
-                },
+                Stage::Release => {
+                    if !release_in_step(&mut self.released, budget) {
+                        return Ok(None);
+                    }
+                    self.stage = Stage::Checksum { piece: 0, at: 0 };
+                }
                 Stage::Checksum { piece, at } => {
                     if !self.crc || piece == self.output.pieces().len() {
                         budget.charge_units(PAGE_UNITS);

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use marquetry_bench::level;
 use marquetry_bench::protocol::refuse;
 use marquetry_bench::stall::{ours, serve};
-use marquetry_conformance::counting::Counting;
+use marquetry_testing::counting::Counting;
 
 /// Counts where memory is what is asked for; while calls are timed, it does not.
 #[global_allocator]

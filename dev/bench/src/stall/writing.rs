@@ -42,7 +42,7 @@ const PRICES: &[(&str, &str)] = &[
     ("string, Bloom filter", "write/bloom.rs HASH_PRICE"),
     ("row of many elements, PLAIN", "write/part.rs PART_PRICE"),
     ("row of many elements, PLAIN", "write/column.rs HISTOGRAM_PRICE"),
-    ("row of many elements, PLAIN", "growing.rs RELEASE_PRICE"),
+    ("row of many elements, PLAIN", "release.rs RELEASE_PRICE"),
     ("pages of one number", "format/write/index.rs PAGE_PRICE"),
     ("many columns", "write/file.rs COLUMN_PRICE"),
     ("many columns of long names", "format/write/footer.rs ELEMENT_PRICE"),

@@ -14,7 +14,7 @@ const UNSAFE: &[&str] = &["kernels", "capi"];
 
 /// Crates that only deny `unsafe`, and the number of places that may allow it. base: its one audited module. bench:
 /// calls into peers that are not Rust. testing: an allocator that counts. fuzz: counters in a section of the linker's.
-const UNSAFE_PLACES: &[(&str, usize)] = &[("base", 1), ("bench", 1), ("fuzz", 1), ("testing", 1)];
+const UNSAFE_PLACES: &[(&str, usize)] = &[("base", 1), ("bench", 1), ("fuzz", 1), ("testing", 2)];
 
 /// What a manifest inherits, so that it is decided once.
 const INHERITED: &[&str] = &["version", "edition", "rust-version", "license", "repository"];

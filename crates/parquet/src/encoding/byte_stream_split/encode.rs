@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Error, Price, RELEASE_PRICE, Result};
+use marquetry_base::{Budget, Error, Price, Release, Result};
 use marquetry_kernels::bss;
 
 use super::super::other_type;
@@ -81,12 +81,12 @@ impl SplitEncoder {
         }
         // The memory of one piece is reused.
         while self.pieces.len() > 1
-            && let Some(piece) = self.pieces.pop()
+            && let Some(last) = self.pieces.last_mut()
         {
-            budget.charge(RELEASE_PRICE, piece.capacity(), 1);
-            if budget.is_spent() {
+            if !last.release(budget) {
                 return Ok(None);
             }
+            self.pieces.pop();
         }
         let mut body = Body::default();
         for piece in core::mem::take(&mut self.page) {

@@ -1,7 +1,8 @@
-//! An allocator that counts: what is held, the most that was, and the largest piece that a machine asked for.
+//! An allocator that counts for the process, so cheaply that calls can be timed: what is held, the most that was, and the
+//! largest piece that a machine asked for. ([`memory`](crate::memory) counts for each thread, and notes who asked.)
 //!
 //! ```
-//! use marquetry_conformance::counting::{self, Counting};
+//! use marquetry_testing::counting::{self, Counting};
 //!
 //! #[global_allocator]
 //! static MEMORY: Counting = Counting;
@@ -15,8 +16,6 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::Relaxed};
-
-use marquetry_base::cast::u64_of;
 
 /// The system's allocator. It counts for the process, all of its threads, once it is told to [`start`].
 #[derive(Debug)]
@@ -56,7 +55,7 @@ pub fn peak() -> u64 {
 
 /// Bytes of the largest piece that was asked for while it was [watched](watch).
 pub fn largest() -> u64 {
-    u64_of(LARGEST.load(Relaxed))
+    u64::try_from(LARGEST.load(Relaxed)).unwrap_or(u64::MAX)
 }
 
 fn count(more: usize, less: usize) {
