@@ -12,12 +12,14 @@ use crate::ColumnPath;
 /// ([`prune`](marquetry_parquet::prune)); nulls are last, unless they are to be first.
 ///
 /// ```
+/// use std::sync::Arc;
+///
 /// use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
 /// use marquetry_tables::{CopyOptions, SortBy};
 ///
 /// # fn main() -> marquetry_base::Result<()> {
 /// let leaf = |name| FieldDef::new(name, FieldType::Leaf(PhysicalType::Int64, None));
-/// let schema = Schema::of_fields(&[leaf("day"), leaf("fare")])?;
+/// let schema = Arc::new(Schema::of_fields(&[leaf("day"), leaf("fare")])?);
 /// let mut options = CopyOptions::default();
 /// options.sort = SortBy::resolve(&SortBy::parse_list("fare desc, day")?, &schema)?;
 /// assert_eq!(options.sort.iter().map(|by| by.column).collect::<Vec<_>>(), [1, 0]);
