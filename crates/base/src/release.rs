@@ -30,9 +30,8 @@ use crate::{Budget, Price, Segmented};
 /// [`Bytes`] with an owner, such as a host's, are freed as the owner is, whole; they are charged up to 1 MiB.)
 ///
 /// One large allocation, such as an array, shrinks from its end: its tail is returned to the allocator with every
-/// slice. glibc, musl, jemalloc and Seastar's allocator do that in place; for large blocks glibc and musl unmap the tail.
-/// An allocator that copies instead (mimalloc, below half a block's size; those that leave `realloc` to Rust's default)
-/// is noticed at the first slice that does, and the rest is then freed at once, as dropping does.
+/// slice. glibc does that in place. An allocator that copies instead is noticed at the first slice that does, and the
+/// rest is then freed at once, as dropping does.
 ///
 /// What `free` itself does is the allocator's. glibc may return all that is free at the heap's end to the system in one
 /// call (11 ms for 240 MB): a host that cannot have that sets `M_TRIM_THRESHOLD` so high that it never does, and

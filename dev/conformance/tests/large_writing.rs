@@ -23,10 +23,10 @@ const SPILL: Object = Object(7);
 
 /// Units that a call may charge beyond its budget: the slice that it was in the middle of. The largest moves 8,192 entries, as a part of a
 /// dictionary's table grows. A thousand rows are sorted in one go, and an encoding is chosen
-/// in one, in a step of its own, as a compressor's chunk is.
-const SLICE_UNITS_MAX: u64 = 100_000;
+/// in one, in a step of its own.
+const SLICE_UNITS_MAX: u64 = 102_000;
 const SORT_UNITS_MAX: u64 = 180_000;
-const CHOICE_UNITS_MAX: u64 = 252_000;
+const CHOICE_UNITS_MAX: u64 = 215_000;
 /// Bytes that are allocated, or released, at once.
 const PIECE_BYTES_MAX: u64 = (1 << 20) - 1;
 /// Bytes that a call of the default budget releases, at most.
