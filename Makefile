@@ -89,6 +89,7 @@ bench: ## speed against the peers; results in target/bench
 	@dev/setup.sh rust-dev c++ peers
 	MARQUETRY_PYTHON=$(PEERS_PYTHON) dev/bench/run.sh
 
-bench-stall: ## the longest that a reader keeps its thread, against the peers; what bounded steps cost; what units cost
+bench-stall: ## the longest that readers keep their thread, against the peers, and writers; what bounded steps cost; what units cost
 	@dev/setup.sh rust-dev c++ peers
 	MARQUETRY_PYTHON=$(PEERS_PYTHON) dev/bench/run.sh --only-stall
+	dev/bench/run.sh --only-stall-writing

@@ -3,6 +3,7 @@
 #
 #     dev/bench/run.sh [--quick] [--only-read | --only-nested | --only-write | --only-cql-text] [options of bench-read, such as: --without ours --only "arrow int64"]
 #     dev/bench/run.sh [--quick] --only-stall [options of bench-stall, such as: --mib 1024 --only adversarial]
+#     dev/bench/run.sh [--quick] --only-stall-writing [WORDS of a case's name]
 #     dev/bench/run.sh [--quick] --only-prices [WORDS of a case's name]
 #     dev/bench/run.sh [--quick] --only-lateness [options of bench-lateness, such as: --seconds 20 --only "INT64 SNAPPY"]
 #
@@ -24,23 +25,27 @@ nested=yes
 write=yes
 cql_text=yes
 stall=no
+stall_writing=no
 prices=no
 lateness=no
 mib=64
+large_mib=100
+thousands=1000
 page_mib=1024
 stall_scale=0.25
 
 while [ $# -gt 0 ]; do
     case "$1" in
-        --quick) scale=0.05 stall_scale=0.01 mib=4 page_mib=16 rounds=5 files="$out/files-quick" ;;
+        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 files="$out/files-quick" ;;
         --only-read) nested=no write=no cql_text=no ;;
         --only-nested) read=no write=no cql_text=no ;;
         --only-write) read=no nested=no cql_text=no ;;
         --only-cql-text) read=no nested=no write=no ;;
         --only-stall) read=no nested=no write=no cql_text=no stall=yes ;;
+        --only-stall-writing) read=no nested=no write=no cql_text=no stall_writing=yes ;;
         --only-prices) read=no nested=no write=no cql_text=no prices=yes ;;
         --only-lateness) read=no nested=no write=no cql_text=no lateness=yes ;;
-        -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
     shift
@@ -139,6 +144,13 @@ if [ "$stall" = yes ]; then
     "$target/release/bench-stall" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
         --maker "$bench/make_stall.py" --maker "$target/release/bench-stall-files" --arrow "$out/arrow_stall" --rounds "$rounds" --mib "$mib" --scale "$stall_scale" "$@"
     say "results: $out/stall.md, stall.svg, stall.json"
+fi
+
+if [ "$stall_writing" = yes ]; then
+    say "writing and sorting what is large"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-stall-writing
+    "$target/release/bench-stall-writing" --out "$out" --mib "$large_mib" --thousands "$thousands" "$@"
+    say "results: $out/stall_writing.md, stall_writing.json"
 fi
 
 if [ "$lateness" = yes ]; then

@@ -34,8 +34,10 @@ use crate::{Budget, Price, Segmented};
 /// rest is then freed at once, as dropping does.
 ///
 /// What `free` itself does is the allocator's. glibc may return all that is free at the heap's end to the system in one
-/// call (11 ms for 240 MB): a host that cannot have that sets `M_TRIM_THRESHOLD` so high that it never does, and
-/// `M_MMAP_THRESHOLD` to 128 KiB, so that segments and arrays are not in the heap.
+/// call (11 ms for 240 MB), and merges the small blocks that were freed when a larger one is asked for or freed (3 to 5
+/// ms after those of a hundred thousand columns). A host that cannot have that sets `M_TRIM_THRESHOLD` so high that it
+/// never does the first, `M_MXFAST` to 0 against the second, and `M_MMAP_THRESHOLD` to 128 KiB, so that segments and
+/// arrays are not in the heap.
 pub trait Release {
     /// Releases as much as the budget pays for, and one slice even if that is nothing: 128 KiB of an allocation, 1 MiB of
     /// what has another owner. True when nothing is left but what is cheap to drop; false if the budget does not pay for

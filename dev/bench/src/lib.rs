@@ -4,9 +4,10 @@
 //! answer how long that took ([`protocol`]). Contestants take turns, so that what disturbs the machine disturbs all of them;
 //! [`stats`] turns their times into medians with confidence intervals, [`report`] into JSON and Markdown, [`chart`] into a picture.
 //! Where Marquetry's reader takes part is [`ours`]. [`stall`] times a reader's calls one by one, [`prices`] the work that a budget
-//! is charged for, both at the [`level`] of kernels that is asked for; [`lateness`] is what a timer sees of a reader on its thread.
+//! is charged for, both at the [`level`] of kernels that is asked for, with the [`allocator`] told what they need; [`lateness`] is what a timer sees of a reader on its thread.
 #![forbid(unsafe_code)]
 
+pub mod allocator;
 pub mod chart;
 pub mod clock;
 pub mod lateness;

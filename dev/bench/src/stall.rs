@@ -33,6 +33,8 @@ use ours::Source;
 
 /// Readings whose calls are compared: the shortest of a call's times is its time.
 pub const REPLAYS: usize = 5;
+/// The longest that a call may take, in microseconds: the task quota of Seastar's reactor.
+pub const BAR_US: f64 = 500.0;
 /// Looks at the clock from which its own time is known.
 const CLOCK_LOOKS: usize = 2_000;
 

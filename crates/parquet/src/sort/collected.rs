@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::cast::{u64_of, usize_of, usize_of_u32};
 use marquetry_base::{Bitmap, Bytes, Error, Result};
 
 use super::merge::Pick;
@@ -286,8 +286,10 @@ pub(super) struct Compacting {
     held: u64,
 }
 
-/// Bytes of a buffer of copied strings.
-const BUFFER_BYTES: usize = 256 << 10;
+/// Bytes of buffers of copied strings: of the first, and of the largest. Each is as large as all before it, and none is grown: to
+/// move one took a millisecond.
+const BUFFER_BYTES_MIN: usize = 4 << 10;
+const BUFFER_BYTES_MAX: usize = 256 << 10;
 /// Longer strings are not copied: their buffer holds little else.
 const COPIED_BYTES_MAX: usize = 64 << 10;
 
@@ -323,8 +325,10 @@ impl Compacting {
             self.buffers.push(buffer.slice(start..start + length));
             return Ok(0);
         }
-        if self.open.len() + length > BUFFER_BYTES {
+        if self.open.capacity() - self.open.len() < length {
+            let before = usize_of(self.held).unwrap_or(usize::MAX).saturating_add(self.open.capacity());
             self.seal();
+            self.open = room(before.clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX).max(length))?;
         }
         self.views.push(moved(words, self.buffers.len(), self.open.len())?);
         self.open.extend_from_slice(&buffer[start..start + length]);
@@ -409,7 +413,8 @@ mod tests {
         assert_eq!(compacting.len(), all.len());
         let (copied, held) = compacting.finish();
         assert_eq!(copied, values);
-        assert_eq!(copied.buffers().len(), 3);
+        let lengths: Vec<usize> = copied.buffers().iter().map(|buffer| buffer.len()).collect();
+        assert_eq!(lengths, [40_000, 14, 65_537, 120_000, 120_000]);
         let bytes = 7 * 40_000 + 65_537;
         assert!((bytes..2 * bytes).contains(&held), "{held}");
     }

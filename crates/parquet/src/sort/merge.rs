@@ -12,8 +12,8 @@ const COMPARE_PRICE: Price = Price::per_kilovalue(8 << 10);
 
 /// A common prefix of all keys is skipped if it has at least this many bytes: what follows it is farther away.
 const SKIPPED_MIN: usize = 4;
-/// Looking there costs as much as this many comparisons.
-const HEAD_COMPARISONS: usize = 16;
+/// Looking there costs as much as this many comparisons; and so does looking at a piece for the first time.
+const HEAD_COMPARISONS: usize = 40;
 
 /// Picks between two checks of the budget.
 const PICKS_AT_ONCE: usize = 64;
@@ -101,7 +101,7 @@ impl Merge {
             let (cursors, head) = (&self.cursors, cursor.piece.head(cursor.at, self.skip));
             self.tree.insert(self.built, head, |a, b| is_less_beyond(cursors, a, b, budget));
             self.built += 1;
-            budget.charge(COMPARE_PRICE, 0, 2);
+            budget.charge(COMPARE_PRICE, 0, 2 + HEAD_COMPARISONS);
             if budget.is_spent() {
                 return self.built == self.cursors.len();
             }

@@ -8,7 +8,7 @@ use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{
-    Budget, Bytes, Codec, Codecs, Error, Failed, Machine, Object, Result, Step, check_supply,
+    Budget, Bytes, Codec, Codecs, Error, Failed, Machine, Object, Price, Result, Step, check_supply,
 };
 
 use super::is_paid_for;
@@ -84,6 +84,12 @@ pub enum Sorted {
 }
 
 enum State {
+    /// Rows of a batch that is handed out are limited by what a row takes: by these leaves, from this one on, and those
+    /// before it take so many bytes.
+    Measuring {
+        leaf: usize,
+        row_bytes: usize,
+    },
     Filling,
     /// The batch that was fed is made one of which any row can be taken.
     Storing(Box<Storing>),
@@ -118,6 +124,10 @@ const COLUMN_BYTES: u64 = 1 << 10;
 const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 64 << 20;
 
+/// The price of measuring a leaf, and how many are measured at a time.
+const LEAF_PRICE: Price = Price::per_kilovalue(20 << 10);
+const LEAVES_AT_ONCE: usize = 1024;
+
 impl Sorter {
     /// A sorter of rows of `schema` by these leaves, the most significant first. `spill` must be empty.
     ///
@@ -132,16 +142,10 @@ impl Sorter {
         options: SortOptions,
     ) -> Result<Sorter> {
         let keys = Keys::new(&schema, by)?;
-        let (mut row_bytes, mut rows) = (1_usize, BATCH_ROWS);
-        for leaf in schema.leaves() {
-            row_bytes = row_bytes.saturating_add(value_bytes(leaf.physical_type));
-            rows = rows.min(rows_max(leaf.physical_type));
-        }
-        let batch_rows = rows.min(BATCH_BYTES / row_bytes).max(1);
         Ok(Sorter {
-            common: Common { schema, keys, codecs, spill, batch_rows },
+            common: Common { schema, keys, codecs, spill, batch_rows: BATCH_ROWS },
             options,
-            state: State::Filling,
+            state: State::Measuring { leaf: 0, row_bytes: 1 },
             fed: None,
             is_finished: false,
             stored: Vec::new(),
@@ -169,7 +173,7 @@ impl Sorter {
             return Err(Error::misuse("rows for what is finished"));
         }
         batch.check_columns(&self.common.schema)?;
-        if self.fed.is_some() || !matches!(self.state, State::Filling) {
+        if self.fed.is_some() || !matches!(self.state, State::Measuring { .. } | State::Filling) {
             return Ok(Fed::Full(batch));
         }
         if batch.rows > 0 {
@@ -206,6 +210,10 @@ impl Sorter {
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Sorted>> {
         loop {
             let answer = match &mut self.state {
+                State::Measuring { .. } => {
+                    self.measure(budget);
+                    None
+                }
                 State::Filling => self.fill()?,
                 State::Storing(storing) => {
                     let stored = storing.step(&self.common.schema, budget);
@@ -237,6 +245,25 @@ impl Sorter {
             if budget.is_spent() {
                 return Ok(Step::Yield);
             }
+        }
+    }
+
+    /// Measures a row, a slice of its leaves.
+    fn measure(&mut self, budget: &mut Budget<'_>) {
+        let State::Measuring { leaf, row_bytes } = &mut self.state else { return };
+        let Common { schema, batch_rows, .. } = &mut self.common;
+        let leaves = schema.leaves();
+        let end = leaves.len().min(*leaf + LEAVES_AT_ONCE);
+        for at in *leaf..end {
+            let physical_type = leaves[at].physical_type;
+            *row_bytes = row_bytes.saturating_add(value_bytes(physical_type));
+            *batch_rows = rows_max(physical_type).min(*batch_rows);
+        }
+        budget.charge(LEAF_PRICE, 0, end - *leaf);
+        *leaf = end;
+        if end == leaves.len() {
+            *batch_rows = (BATCH_BYTES / *row_bytes).clamp(1, *batch_rows);
+            self.state = State::Filling;
         }
     }
 

@@ -35,8 +35,8 @@ const COLUMNS_HELD_TIMES: u64 = 4;
 /// The part of what is held that is moved out of memory at a time.
 const SPILLED_PART: u64 = 8;
 /// What building a column costs, what releasing one does, and what visiting one does.
-const BUILD_UNITS: u64 = 1_300;
-const RELEASE_UNITS: u64 = 1_500;
+const BUILD_UNITS: u64 = 2_000;
+const RELEASE_UNITS: u64 = 4_000;
 const COLUMN_PRICE: Price = Price::per_kilovalue(40 << 10);
 /// The price of looking at a pair of metadata.
 const PAIR_PRICE: Price = Price::per_kilovalue(10 << 10);

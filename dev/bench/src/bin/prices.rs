@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Instant;
 
 use marquetry_base::Budget;
 use marquetry_bench::prices::{Case, cases, read};
 use marquetry_bench::stall::{Calls, Summary};
-use marquetry_bench::{clock, level};
+use marquetry_bench::{allocator, clock, level};
 use serde_json::{Value, json};
 
 /// Thousands of values of a case.
@@ -23,17 +23,15 @@ const UNIT_NS_MAX: f64 = 1.0;
 /// A unit that is less than this in all cases of a price makes steps needlessly short.
 const UNIT_NS_MIN: f64 = 0.25;
 
-/// As in the stall benchmark: page faults are a part of what memory costs.
-const FRESH_MEMORY: (&str, &str) = ("MALLOC_MMAP_THRESHOLD_", "131072");
-
 const USAGE: &str = "usage: bench-prices --out DIR [WORDS of a case's price and name]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match &arguments[..] {
         [flag, out, words @ ..] if flag == "--out" => {
-            if std::env::var_os(FRESH_MEMORY.0).is_none() {
-                return again(&arguments);
+            // As in the stall benchmark: page faults are a part of what memory costs.
+            if let Some(ended) = allocator::again(&allocator::FRESH) {
+                return ended;
             }
             run(&PathBuf::from(out), words)
         }
@@ -46,14 +44,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// The same program with another allocator's setting.
-fn again(arguments: &[String]) -> ExitCode {
-    let program = std::env::current_exe().and_then(|program| {
-        Command::new(program).args(arguments).env(FRESH_MEMORY.0, FRESH_MEMORY.1).status()
-    });
-    if program.is_ok_and(|status| status.success()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn run(out: &std::path::Path, words: &[String]) -> Result<(), String> {

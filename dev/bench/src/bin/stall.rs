@@ -7,8 +7,8 @@ use std::process::{Command, ExitCode, Stdio};
 
 use marquetry_bench::protocol::{Contestant, Time};
 use marquetry_bench::report::{Better, Report, Row};
-use marquetry_bench::stall::REPLAYS;
-use marquetry_bench::{chart, clock, level, stats};
+use marquetry_bench::stall::{BAR_US, REPLAYS};
+use marquetry_bench::{allocator, chart, clock, level, stats};
 use serde_json::{Value, json};
 
 const USAGE: &str = "usage: bench-stall --files DIR --out DIR --bin DIR --python PYTHON --maker PROGRAM… --arrow PROGRAM
@@ -18,9 +18,6 @@ const USAGE: &str = "usage: bench-stall --files DIR --out DIR --bin DIR --python
 --mib    the size of the large things in the adversarial files; --scale: the part of the rows in the usual ones.
 --only   keeps the cases whose group and name (`adversarial int64 PLAIN SNAPPY`) have all of the words.
 --without leaves a contestant out: parquet-rs, arrow.";
-
-/// The longest that a call may take, in microseconds: the task quota of Seastar's reactor.
-const BAR_US: f64 = 500.0;
 
 /// The most that a call may ask of the allocator in one piece, in MiB, but for what is named.
 const PIECE_MIB: f64 = 1.0;
@@ -35,10 +32,6 @@ const KEPT_BYTES_MAX: u64 = 128 << 20;
 
 /// Readings before those whose cost is compared.
 const WARM_UP_RUNS: usize = 2;
-
-/// For our own calls: memory beyond this size comes fresh from the system, and goes back, however often it was used before. So the shortest of
-/// a call's times has the page faults in it (mallopt(3), `M_MMAP_THRESHOLD`).
-const FRESH_MEMORY: (&str, &str) = ("MALLOC_MMAP_THRESHOLD_", "131072");
 
 fn main() -> ExitCode {
     match Options::parse().and_then(|options| run(&options)) {
@@ -211,7 +204,7 @@ fn measure(
     outcome: &mut Outcome,
 ) -> Result<(), String> {
     let mut ours = options.ours(file);
-    ours.env(FRESH_MEMORY.0, FRESH_MEMORY.1);
+    ours.envs(allocator::FRESH);
     let ours = replay("ours", ours, outcome)?.map_err(|error| format!("{name}: {error}"))?;
     let mut memory = options.ours(file);
     memory.arg("--memory");

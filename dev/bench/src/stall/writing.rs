@@ -49,6 +49,7 @@ const PRICES: &[(&str, &str)] = &[
     ("many pairs of metadata", "write/file.rs PAIR_PRICE"),
     ("numbers, Bloom filter", "bloom.rs INSERT_PRICE"),
     ("sorted: rows of many elements", "sort/stored.rs START_PRICE"),
+    ("sorted: many columns", "sort/sorter.rs LEAF_PRICE"),
 ];
 
 impl Large {

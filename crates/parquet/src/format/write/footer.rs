@@ -51,7 +51,7 @@ pub(crate) struct GroupHead<'a> {
 const ELEMENT_PRICE: Price = Price { kib: 1024, kilovalue: 60 << 10 };
 /// Nodes whose children are counted together, and the price of each.
 const COUNTED_AT_ONCE: usize = 1024;
-const COUNT_PRICE: Price = Price::per_kilovalue(4 << 10);
+const COUNT_PRICE: Price = Price::per_kilovalue(20 << 10);
 
 /// Writes a footer, resumably.
 #[derive(Debug)]
