@@ -59,8 +59,18 @@ pub fn compress(codec: Codec, plain: &[u8], how: u8) -> Vec<u8> {
             }
             _ => lz4_flex::block::compress(plain),
         },
-        Codec::Lzo => hadoop(plain, how, |part| lzokay::compress::compress(part).expect("any bytes")),
+        // The encoder clears large tables for each part: of hundreds of thousands, that would be all that a run does.
+        Codec::Lzo => hadoop(plain, how, |part| match part.len() {
+            0..18 if plain.len() > 64 << 10 => lzo_literals(part),
+            _ => lzokay::compress::compress(part).expect("any bytes"),
+        }),
     }
+}
+
+/// A stream of LZO without copies, of a few bytes.
+fn lzo_literals(few: &[u8]) -> Vec<u8> {
+    const END: [u8; 3] = [0x11, 0, 0];
+    [&[17 + few.len() as u8][..], few, &END].concat()
 }
 
 fn zstd(plain: &[u8], how: u8) -> Vec<u8> {

@@ -13,7 +13,6 @@ use marquetry_parquet::batch::{Batch, ColumnBatch, Layout};
 use marquetry_parquet::format::{Compression, FileMetaData};
 use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::schema::Schema;
-use marquetry_testing::memory;
 
 use crate::canary::{Canary, is_planted};
 use crate::choices::Choices;
@@ -52,6 +51,11 @@ impl<M: Machine> Watched<M> {
     /// Watches a machine that may do so much at once.
     pub fn at_once(machine: M, at_once: u64) -> Watched<M> {
         Watched { at_once, ..Watched::new(machine) }
+    }
+
+    /// The machine, which is no longer watched.
+    pub fn into_machine(self) -> M {
+        self.machine
     }
 
     /// The machine, for what is no step.
@@ -198,6 +202,11 @@ pub fn at_once(metadata: &FileMetaData) -> u64 {
     let zstd = Compression::Codec(Codec::Zstd);
     let mut chunks = metadata.row_groups.iter().flat_map(|group| group.columns.iter());
     if chunks.any(|chunk| chunk.compression == zstd) { BLOCK_UNITS_MAX } else { 0 }
+}
+
+/// Units that a structure of the metadata may take: it is read in one go, at three units a byte.
+pub fn structure_units(limits: &Limits) -> u64 {
+    3 * limits.structure_bytes
 }
 
 /// Reads rows, at most [`ROWS_MAX`] of them, and tells what was read.
@@ -362,12 +371,11 @@ pub fn tell_value(value: &[u8], row: &mut Vec<u8>) {
 ///
 /// When it held more.
 pub fn bounded<T>(bytes: &Bytes, limits: &Limits, work: impl FnOnce() -> T) -> T {
-    memory::start();
-    let result = work();
     // Bodies, batches and their arrays are each charged to the limit, and may each be a vector that doubles.
     let allowed =
         PEAK_BYTES_MAX + PEAK_BYTES_PER_BYTE * bytes.len() as u64 + 4 * limits.total_bytes.min(1 << 30);
-    let peak = memory::taken().peak_bytes;
-    assert!(peak <= allowed, "{peak} bytes held for a file of {}, of {allowed} allowed", bytes.len());
+    meter::start(bytes.len() as u64, allowed);
+    let result = work();
+    meter::check_peak();
     result
 }

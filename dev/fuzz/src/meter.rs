@@ -10,14 +10,13 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use marquetry_base::Budget;
+use marquetry_base::{Budget, Release};
 use marquetry_testing::memory;
 
 use crate::canary::{Canary, is_planted};
 
-/// Units that a call may charge beyond its budget, for the slice that it was in the middle of. A structure of the metadata, of
-/// `Limits::structure_bytes`, is read in one go: 66,000. A reader of batches has slices of up to 78,000, not mended yet; and a
-/// window of 1 MiB that others held, too, is freed in one: 131,172 after what else is in the slice.
+/// Units that a call may charge beyond its budget, for the slice that it was in the middle of. A window of 1 MiB that others
+/// held, too, is freed in one: 131,172 after what else is in the slice.
 pub const SLICE_UNITS_MAX: u64 = 150_000;
 
 /// A ZSTD block is decoded at once, whatever is left of the budget.
@@ -29,19 +28,51 @@ const ALLOCATIONS_FREE: u64 = 1_000;
 /// Units that pay for one of these: each takes some 20 ns, and a unit is to take 1.5 ns at the most.
 const ALLOCATION_UNITS: u64 = 8;
 
-/// What may be large: a part of the name of a function that asks for it, or of its file's, and why. The limits bound them all.
-const EXCEPTIONS: &[([&str; 2], &str)] = &[
+/// Units of a column, where something is made of a schema in one call.
+const COLUMN_UNITS: u64 = 80;
+
+/// What may be large.
+struct Exception {
+    /// A part of the name of a function that asks for it, or of its file's.
+    names: [&'static str; 2],
+    /// How large it may be.
+    most: Most,
+    #[expect(dead_code, reason = "it is for who reads this")]
+    why: &'static str,
+}
+
+/// How large an exception may be.
+enum Most {
+    /// As what a machine may hold: the limits admit it.
+    Held,
+    /// So many times the bytes that were supplied.
+    Supplied(u64),
+    /// So many bytes.
+    Bytes(u64),
+}
+
+const fn exception(names: [&'static str; 2], most: Most, why: &'static str) -> Exception {
+    Exception { names, most, why }
+}
+
+const EXCEPTIONS: &[Exception] = &[
     // Decision 22: what a batch hands out is one slice.
-    (["growing::Joining", "parquet/src/growing.rs"], "a value or a bound that came in parts"),
-    (["batch::store", "batch/store.rs"], "a row's array that came in parts"),
-    (["text::read::window", "text/src/read/window.rs"], "a row of a text"),
-    (["read::lines::sample", "read/lines/sample.rs"], "the columns of a text, 100,000 at the most"),
-    (["read::delimited::sample", "read/delimited/sample.rs"], "likewise"),
-    (["compress::brotli", "compress/brotli.rs"], "what the library has for itself"),
-    // Not mended yet.
-    (["read::index", "parquet/src/read/index.rs"], "an index, while it is parsed"),
-    (["record::shred", "parquet/src/record/shred"], "a column of a batch that is shredded"),
+    exception(["growing::Joining", "parquet/src/growing.rs"], Most::Held, "a value that came in parts"),
+    exception(["batch::store", "batch/store.rs"], Most::Held, "a row's array that came in parts"),
+    exception(["record::column", "record/column.rs"], Most::Held, "an array of a batch that is shredded"),
+    exception(
+        ["index::Walk", "parquet/src/format/index.rs"],
+        Most::Supplied(1),
+        "a bound that came in parts",
+    ),
+    exception(["text::read::window", "text/src/read/window.rs"], Most::Supplied(2), "a row of a text"),
+    exception(["read::lines::sample", "read/lines/sample.rs"], Most::Supplied(64), "the columns of a text"),
+    exception(["read::delimited::sample", "read/delimited/sample.rs"], Most::Supplied(64), "likewise"),
+    exception(["compress::brotli", "compress/brotli.rs"], Most::Bytes(BROTLI_BYTES), "the library's own"),
 ];
+
+/// The largest piece that the library for Brotli allocates: for its largest window.
+const BROTLI_BYTES: u64 = 32 << 20;
 
 /// Time of a unit, at the most: half as much again as a price may be worth.
 const UNIT_NANOS_MAX: f64 = 1.5 * 1.5;
@@ -75,9 +106,46 @@ pub struct Costs {
     calls: u64,
 }
 
+/// Bytes that were supplied, and that may be held, where a target does not say.
+const ANY_BYTES: (u64, u64) = (8 << 20, 64 << 20);
+
 thread_local! {
     static IS_TIMED: Cell<bool> = const { Cell::new(false) };
+    /// Bytes that were supplied, and that may be held.
+    static BYTES: Cell<(u64, u64)> = const { Cell::new(ANY_BYTES) };
     static COSTS: RefCell<Costs> = RefCell::new(Costs::default());
+}
+
+/// Begins to measure what is held, with so many bytes supplied and so many that may be held: what is large is measured by them, too.
+pub fn start(supplied: u64, held: u64) {
+    BYTES.set((supplied, held));
+    memory::start();
+}
+
+/// Changes how many bytes may be held, once it is known.
+pub fn allow(held: u64) {
+    BYTES.set((BYTES.get().0, held));
+}
+
+/// The most bytes that were held since [`start`].
+///
+/// # Panics
+///
+/// When they were more than may be.
+pub fn check_peak() {
+    let (supplied, allowed) = BYTES.replace(ANY_BYTES);
+    let peak = memory::taken().peak_bytes;
+    assert!(peak <= allowed, "{peak} bytes held, with {supplied} supplied: {allowed} are allowed");
+}
+
+/// Releases what is no longer wanted, as a host does that must not stall: in slices. What is left is cheap to drop.
+///
+/// # Panics
+///
+/// When a call costs more than it may.
+pub fn release(what: &'static str, units: u64, mut thing: impl Release) {
+    while !call(what, 0, &mut Budget::new(units), |budget| thing.release(budget)) {}
+    call_free(what, || drop(thing));
 }
 
 /// Times the thread's calls from now on, or no longer.
@@ -127,6 +195,19 @@ pub fn call_free<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
     measured(what, &mut Budget::new(0), |_budget| work())
 }
 
+/// A call that makes something of a schema of so many columns, without a budget: it may do a little for each. (Those that do
+/// more are [plans](marquetry_parquet::schema::Plan), which have one.)
+///
+/// # Panics
+///
+/// When it costs more than it may.
+pub fn made_of<T>(what: &'static str, columns: usize, work: impl FnOnce() -> T) -> T {
+    measured(what, &mut Budget::new(0), |budget| {
+        budget.charge_units(COLUMN_UNITS.saturating_mul(columns as u64));
+        work()
+    })
+}
+
 fn measured<T>(what: &'static str, budget: &mut Budget<'_>, work: impl FnOnce(&mut Budget<'_>) -> T) -> T {
     let before = (budget.spent(), memory::taken().calls);
     let start = IS_TIMED.get().then(thread_time);
@@ -153,7 +234,15 @@ fn measured<T>(what: &'static str, budget: &mut Budget<'_>, work: impl FnOnce(&m
 
 fn check_large(what: &str, bytes: usize, trace: &Backtrace) {
     let trace = trace.to_string();
-    if !EXCEPTIONS.iter().any(|(parts, _)| parts.iter().any(|part| trace.contains(part))) {
+    let (supplied, held) = BYTES.get();
+    let is_named = |names: &[&str]| names.iter().any(|name| trace.contains(name));
+    let may_be = |most: &Most| match most {
+        Most::Held => held,
+        Most::Supplied(times) => supplied.saturating_mul(*times),
+        Most::Bytes(bytes) => *bytes,
+    };
+    let exceptions = EXCEPTIONS.iter().filter(|it| is_named(&it.names));
+    if exceptions.map(|it| may_be(&it.most)).max().is_none_or(|most| bytes as u64 > most) {
         // Functions have names or files, as they were built.
         let is_ours = |line: &&str| line.contains("/crates/") || line.contains("marquetry_parquet::");
         let ours: Vec<&str> = trace.lines().filter(is_ours).map(str::trim).take(8).collect();

@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem;
 
-use marquetry_base::{Budget, Buffer, Error, Pool, RELEASE_PRICE, Release, Result, release_all};
+use marquetry_base::{Budget, Buffer, Error, Pool, Release, Result, release_all};
 use marquetry_kernels::{Plain, spread};
 
 use crate::growing::{COPY_PRICE, ROOM_PRICE, ROOM_SLICE_BYTES};
@@ -218,46 +218,6 @@ impl<T: Copy + Default> Store<T> {
         }
     }
 
-    /// Joins the parts of a large array of `length` values, in slices; each part is released once it is copied. There will
-    /// be room for `total` values. Returns false if the budget is spent first: then call again, and add nothing before.
-    pub(crate) fn join(&mut self, length: usize, total: usize, budget: &mut Budget<'_>) -> Result<bool> {
-        let Some(growing) = self.growing.as_deref_mut().filter(|growing| growing.length > 0) else {
-            return Ok(true);
-        };
-        if growing.whole.capacity() == 0 {
-            self.values.truncate(length.saturating_sub(growing.length));
-            growing.parts.push_back(mem::take(&mut self.values));
-            growing
-                .whole
-                .try_reserve_exact(total.max(length))
-                .map_err(|_| Error::out_of_memory(total.saturating_mul(size_of::<T>())))?;
-        }
-        while let Some(part) = growing.parts.front() {
-            if growing.copied < part.len() {
-                let slice = growing.copied..part.len().min(growing.copied + Self::SLICE);
-                let bytes = slice.len() * size_of::<T>();
-                budget.charge(COPY_PRICE, bytes, 0);
-                budget.charge(ROOM_PRICE, bytes, 0);
-                growing.copied = slice.end;
-                growing.whole.extend_from_slice(&part[slice]);
-            }
-            // (What only waits to be released must be all that a step does, if its budget is small.)
-            if growing.copied == part.len() {
-                if !can_release(part, budget) {
-                    return Ok(false);
-                }
-                growing.copied = 0;
-                growing.parts.pop_front();
-            }
-            if budget.is_spent() && !growing.parts.is_empty() {
-                return Ok(false);
-            }
-        }
-        self.values = mem::take(&mut growing.whole);
-        self.growing = None;
-        Ok(true)
-    }
-
     /// True if the array is large, and its parts are not joined.
     pub(crate) fn has_parts(&self) -> bool {
         self.growing.as_ref().is_some_and(|growing| growing.length > 0)
@@ -340,6 +300,48 @@ impl<T: Copy + Default> Store<T> {
     }
 }
 
+impl<T: Copy + Default + Release> Store<T> {
+    /// Joins the parts of a large array of `length` values, in slices; each part is released once it is copied. There will
+    /// be room for `total` values. Returns false if the budget is spent first: then call again, and add nothing before.
+    pub(crate) fn join(&mut self, length: usize, total: usize, budget: &mut Budget<'_>) -> Result<bool> {
+        let Some(growing) = self.growing.as_deref_mut().filter(|growing| growing.length > 0) else {
+            return Ok(true);
+        };
+        if growing.whole.capacity() == 0 {
+            self.values.truncate(length.saturating_sub(growing.length));
+            growing.parts.push_back(mem::take(&mut self.values));
+            growing
+                .whole
+                .try_reserve_exact(total.max(length))
+                .map_err(|_| Error::out_of_memory(total.saturating_mul(size_of::<T>())))?;
+        }
+        while let Some(part) = growing.parts.front_mut() {
+            if growing.copied < part.len() {
+                let slice = growing.copied..part.len().min(growing.copied + Self::SLICE);
+                let bytes = slice.len() * size_of::<T>();
+                budget.charge(COPY_PRICE, bytes, 0);
+                budget.charge(ROOM_PRICE, bytes, 0);
+                growing.copied = slice.end;
+                growing.whole.extend_from_slice(&part[slice]);
+            }
+            if growing.copied == part.len() {
+                // It is empty from now on, and released in slices.
+                growing.copied = 0;
+                if !part.release(budget) {
+                    return Ok(false);
+                }
+                growing.parts.pop_front();
+            }
+            if budget.is_spent() && !growing.parts.is_empty() {
+                return Ok(false);
+            }
+        }
+        self.values = mem::take(&mut growing.whole);
+        self.growing = None;
+        Ok(true)
+    }
+}
+
 /// Releases what the pool keeps for reuse, too.
 impl<T: Release> Release for Store<T> {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
@@ -363,16 +365,6 @@ impl<T: Plain + Default> Store<T> {
     }
 }
 
-/// Charges for the release of a part. False if the budget does not pay for it, unless nothing else was done with it.
-fn can_release<T>(part: &Vec<T>, budget: &mut Budget<'_>) -> bool {
-    let bytes = part.capacity() * size_of::<T>();
-    let pays = budget.spent() == 0 || budget.left() >= RELEASE_PRICE.of(bytes, 1);
-    if pays {
-        budget.charge(RELEASE_PRICE, bytes, 1);
-    }
-    pays
-}
-
 /// The error for validity and values that belong to different rows.
 pub(crate) fn disagree() -> Error {
     Error::internal("validity and values disagree")
@@ -381,6 +373,7 @@ pub(crate) fn disagree() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use marquetry_base::RELEASE_PRICE;
 
     #[test]
     fn memory_that_was_handed_out_is_given_back_an_array_at_a_time() {
@@ -461,7 +454,7 @@ mod tests {
                 let mut budget = Budget::new(0);
                 let is_done = store.join(length, length, &mut budget).unwrap();
                 let copied = room + COPY_PRICE.of(ROOM_SLICE_BYTES, 0);
-                assert!(budget.spent() <= copied + RELEASE_PRICE.of(ARRAY_BYTES_MAX, 1));
+                assert!(budget.spent() <= copied + RELEASE_PRICE.of(130 << 10, 1), "a slice of a part");
                 steps += 1;
                 if is_done {
                     break;

@@ -237,7 +237,9 @@ impl Walk {
                 None => (self.field(&window.bytes, fields).map_err(|it| stop(self, it))?, 1),
             };
             if self.skim.is_none() {
-                budget.charge(ELEMENT_PRICE, self.at - before, elements);
+                // Of a longer string, only the length is looked at.
+                let bytes = (self.at - before).min(2 * BYTES_AT_ONCE);
+                budget.charge(ELEMENT_PRICE, bytes, elements);
             }
             if ended {
                 return Ok(true);

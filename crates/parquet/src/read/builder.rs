@@ -449,7 +449,7 @@ impl Builder {
     /// call again, and add nothing to the batch.
     pub(super) fn join(&mut self, more: usize, memory: &mut Memory, budget: &mut Budget<'_>) -> Result<bool> {
         /// Joins an array, if it has parts.
-        fn join<T: Copy + Default>(
+        fn join<T: Copy + Default + Release>(
             store: &mut Store<T>,
             (length, total): (usize, usize),
             memory: &mut Memory,

@@ -105,15 +105,28 @@ impl ColumnBuilder {
         }
     }
 
-    /// Entries so far, of a column below lists; 0 for any other, which has one per row.
-    pub(super) fn entries_of_lists(&self) -> usize {
-        if self.form == Form::Repeated { self.entries } else { 0 }
+    /// Bytes of the largest array so far, of a column below lists or of wide values; 0 for any other: it has a few per
+    /// row.
+    pub(super) fn array_bytes(&self) -> usize {
+        match (&self.values, self.form) {
+            (Building::Fixed(_, _, bytes), _) => bytes.len(),
+            (_, Form::Repeated) => self.entries * size_of::<u128>(),
+            _ => 0,
+        }
     }
 
     /// Bytes of strings that were copied or kept.
     pub(super) fn string_bytes(&self) -> usize {
         match &self.values {
             Building::Strings(strings) => strings.bytes,
+            _ => 0,
+        }
+    }
+
+    /// Bytes that a null takes in the array of values, beside those of an entry.
+    pub(super) fn null_bytes(&self) -> usize {
+        match (&self.values, self.layout) {
+            (Building::Fixed(width, ..), Layout::Spaced) => *width,
             _ => 0,
         }
     }
@@ -248,7 +261,7 @@ impl Building {
             Building::Int64(values) => values.push(0),
             Building::Float(values) => values.push(0.0),
             Building::Double(values) => values.push(0.0),
-            Building::Fixed(width, _, bytes) => (0..*width).for_each(|_| bytes.push(0)),
+            Building::Fixed(width, _, bytes) => bytes.extend_zeros(*width),
             Building::Strings(strings) => strings.views.push(0),
         }
     }
@@ -330,18 +343,40 @@ impl<T: Copy + Default> Pieces<T> {
         self.open.push(value);
     }
 
-    /// Appends some values, which may make a piece longer.
-    fn extend(&mut self, values: &[T]) {
-        if self.open.len() + values.len() > self.open.capacity() {
+    /// Appends values.
+    fn extend(&mut self, mut values: &[T]) {
+        while !values.is_empty() {
+            let (now, later) = values.split_at(values.len().min(self.room()));
+            self.open.extend_from_slice(now);
+            values = later;
+        }
+    }
+
+    /// Appends `count` times zero.
+    fn extend_zeros(&mut self, mut count: usize) {
+        while count > 0 {
+            let now = count.min(self.room());
+            self.open.resize(self.open.len() + now, T::default());
+            count -= now;
+        }
+    }
+
+    /// Values that fit the open piece: at least one.
+    fn room(&mut self) -> usize {
+        if self.open.len() == self.open.capacity() {
             self.grow();
         }
-        self.open.extend_from_slice(values);
+        self.open.capacity() - self.open.len()
+    }
+
+    fn len(&self) -> usize {
+        self.full.len() * Self::LENGTH + self.open.len()
     }
 
     /// Makes room for a value.
     #[cold]
     fn grow(&mut self) {
-        if self.open.len() >= Self::LENGTH {
+        if self.open.len() == Self::LENGTH {
             self.full.push(core::mem::take(&mut self.open));
         }
         if self.open.capacity() == 0 {
@@ -350,8 +385,8 @@ impl<T: Copy + Default> Pieces<T> {
             self.open.clear();
         }
         if self.open.len() == self.open.capacity() {
-            let more = self.open.len().max(PIECE_VALUES_MIN).min(Self::LENGTH.max(PIECE_VALUES_MIN));
-            self.open.reserve_exact(more);
+            let length = self.open.len();
+            self.open.reserve_exact(length.max(PIECE_VALUES_MIN).min(Self::LENGTH - length));
         }
     }
 
@@ -362,8 +397,8 @@ impl<T: Copy + Default> Pieces<T> {
             return Ok(Some(self.pool.share(values, length)));
         }
         if self.whole.capacity() == 0 {
+            let length = self.len();
             self.full.push(core::mem::take(&mut self.open));
-            let length = self.full.iter().map(Vec::len).sum::<usize>();
             self.whole
                 .try_reserve_exact(length)
                 .map_err(|_| Error::out_of_memory(length.saturating_mul(size_of::<T>())))?;

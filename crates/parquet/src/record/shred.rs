@@ -26,9 +26,9 @@ const ENTRY_PRICE: Price = Price::per_kilovalue(4 << 10);
 const COLUMN_UNITS: u64 = 150;
 /// Fields that could be planned in the time that it takes to begin with a column.
 const FIELDS_PER_COLUMN: usize = 3;
-/// Entries of a column below lists after which a batch is full: 512 KiB of views, so that another row of the same size
-/// makes no array of 1 MiB.
-const ENTRIES_MAX: usize = 32 << 10;
+/// Bytes of an array after which a batch is full, so that another row of the same size makes no array of 1 MiB. An entry
+/// counts as a view.
+const ARRAY_BYTES: usize = 512 << 10;
 
 /// Builds batches from events: a [`RecordSink`] whose batches are for a [`FileWriter`](crate::write::FileWriter).
 ///
@@ -287,7 +287,7 @@ impl Shredder {
             return self.fail(error, Some(field));
         }
         self.is_full |= self.columns.get(column).is_some_and(|column| {
-            column.entries_of_lists() >= ENTRIES_MAX || column.string_bytes() >= self.options.batch_bytes
+            column.array_bytes() >= ARRAY_BYTES || column.string_bytes() >= self.options.batch_bytes
         });
         Ok(())
     }
@@ -355,7 +355,8 @@ impl Shredder {
         for column in columns {
             let Some(column) = self.columns.get_mut(column) else { return };
             column.push_null(definition, repetition);
-            self.is_full |= column.entries_of_lists() >= ENTRIES_MAX;
+            self.work.bytes += column.null_bytes();
+            self.is_full |= column.array_bytes() >= ARRAY_BYTES;
         }
     }
 

@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use marquetry_base::{Budget, Bytes, Codec, Error, Limits, Machine, Object, Release, Result, Step, Want};
+use marquetry_base::{Budget, Bytes, Codec, Error, Limits, Machine, Object, Result, Step, Want};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::FILE;
 use marquetry_parquet::batch::{Assembler, Batch, Layout, RowSelection};
@@ -15,14 +15,13 @@ use marquetry_parquet::record::{Program, RecordSink, ShredOptions, Shredder, Val
 use marquetry_parquet::schema::{PhysicalType, Plan, Schema};
 use marquetry_parquet::sort::{SortOptions, Sorted, Sorter};
 use marquetry_parquet::write::{BloomOptions, ColumnOptions, FileWriter, PageVersion, Room, WriteOptions};
-use marquetry_testing::memory;
 use marquetry_text::read::{Read, Sampled, TextReader, TextSampler};
 use marquetry_text::{Format, Header, TextOptions};
 
 use crate::choices::Choices;
 use crate::edit::Edit;
 use crate::extremes;
-use crate::host::{LIMITS, Watched, at_once, check_error};
+use crate::host::{LIMITS, Watched, at_once, check_error, structure_units};
 use crate::meter::{self, SLICE_UNITS_MAX};
 use crate::targets::SPILL;
 use crate::targets::write::encodings;
@@ -143,44 +142,42 @@ fn file(choices: &mut Choices<'_>) {
         bytes = wrong.into();
     }
     let mut host = Host::choose(bytes.clone(), choices);
-    memory::start();
-    let mut footer = Watched::new(FooterReader::new(FILE, limits));
-    let Some(metadata) = host.next(&mut footer) else {
-        // Anything may have been taken for a footer.
-        let footer_bytes = limits.footer_bytes.min(bytes.len() as u64);
-        return check_peak(&bytes, FOOTER_TIMES * footer_bytes);
-    };
-    drop(footer);
+    let file_bytes = bytes.len() as u64;
+    // Anything may be taken for a footer.
+    meter::start(file_bytes, SLACK_BYTES + FOOTER_TIMES * limits.footer_bytes.min(file_bytes));
+    let mut footer = Watched::at_once(FooterReader::new(FILE, limits), structure_units(&limits));
+    let metadata = host.next(&mut footer);
+    meter::release("FooterReader::release", host.units, footer.into_machine());
+    let Some(metadata) = metadata else { return meter::check_peak() };
     let columns = metadata.schema.leaves().len() as u64;
-    let most = limits.total_of(bytes.len() as u64, columns).1 + FOOTER_TIMES * metadata.footer_bytes;
+    let most = limits.total_of(file_bytes, columns).1 + FOOTER_TIMES * metadata.footer_bytes;
+    meter::allow(most.saturating_add(SLACK_BYTES));
     match choices.byte() % 8 {
         0 => indexes(&mut host, &metadata, limits),
         1 => scan(&mut host, &metadata, limits),
         _ => batches(&mut host, &metadata, limits, choices),
     }
-    let mut metadata = metadata;
-    let mut release = |budget: &mut Budget<'_>| metadata.release(budget);
-    while !meter::call("FileMetaData::release", 0, &mut Budget::new(host.units), &mut release) {}
-    check_peak(&bytes, most);
-}
-
-/// What was held is what may be, and some.
-fn check_peak(bytes: &Bytes, most: u64) {
-    let peak = memory::taken().peak_bytes;
-    let allowed = most.saturating_add(SLACK_BYTES);
-    assert!(peak <= allowed, "{peak} bytes held of {} in the file: the limit is {most}", bytes.len());
+    meter::release("FileMetaData::release", host.units, metadata);
+    meter::check_peak();
 }
 
 fn indexes(host: &mut Host, metadata: &Arc<FileMetaData>, limits: Limits) {
     let options = ReadOptions { limits, ..ReadOptions::default() };
-    let Ok(reader) = PageIndexReader::new(FILE, Arc::clone(metadata), &options) else { return };
-    let mut reader = Watched::new(reader);
-    while host.next(&mut reader).is_some() {}
+    let reader = || PageIndexReader::new(FILE, Arc::clone(metadata), &options);
+    let Ok(reader) = meter::made_of("PageIndexReader::new", metadata.schema.leaves().len(), reader) else {
+        return;
+    };
+    let mut reader = Watched::at_once(reader, structure_units(&limits));
+    while let Some(index) = host.next(&mut reader) {
+        meter::release("ChunkIndex::release", host.units, index);
+    }
+    meter::release("PageIndexReader::release", host.units, reader.into_machine());
 }
 
 fn scan(host: &mut Host, metadata: &Arc<FileMetaData>, limits: Limits) {
-    let Ok(scanner) = PageScanner::new(FILE, metadata, 0, 0, limits) else { return };
-    let mut scanner = Watched::new(scanner);
+    let scanner = || PageScanner::new(FILE, metadata, 0, 0, limits);
+    let Ok(scanner) = meter::call_free("PageScanner::new", scanner) else { return };
+    let mut scanner = Watched::at_once(scanner, structure_units(&limits));
     while host.next(&mut scanner).is_some() {}
 }
 
@@ -196,7 +193,10 @@ fn batches(host: &mut Host, metadata: &Arc<FileMetaData>, limits: Limits, choice
         ..ReadOptions::default()
     };
     let codecs = Arc::new(StandardCodecs::new(limits));
-    let Ok(mut reader) = BatchReader::new(FILE, Arc::clone(metadata), codecs, options) else { return };
+    let reader = || BatchReader::new(FILE, Arc::clone(metadata), codecs, options);
+    let Ok(mut reader) = meter::made_of("BatchReader::new", metadata.schema.leaves().len(), reader) else {
+        return;
+    };
     if choices.once_in(4) && !metadata.row_groups.is_empty() {
         let (mut rows, budget) = (RowSelection::none(), &mut Budget::unlimited());
         let step = choices.pick(&[2, 3, 1_000]);
@@ -206,12 +206,13 @@ fn batches(host: &mut Host, metadata: &Arc<FileMetaData>, limits: Limits, choice
         let _ = reader.select(0, rows);
     }
     let Ok(mut work) = Work::choose(host, metadata, choices) else { return };
-    let mut reader = Watched::at_once(reader, at_once(metadata));
-    while let Some(batch) = host.next(&mut reader) {
-        if work.take(host, &batch).is_none() {
-            return;
-        }
+    let mut reader = Watched::at_once(reader, at_once(metadata).max(structure_units(&limits)));
+    let mut taken = Some(());
+    while let (Some(()), Some(batch)) = (taken, host.next(&mut reader)) {
+        taken = work.take(host, &batch);
+        meter::release("Batch::release", host.units, batch);
     }
+    meter::release("BatchReader::release", host.units, reader.into_machine());
     work.end(host);
 }
 
@@ -222,7 +223,11 @@ impl Work {
         let program = || planned(host, "Program", Program::plan(schema(), None));
         Ok(match choices.byte() % 8 {
             0 | 1 => {
-                let made = |node| Assembler::new(schema(), node, None, &LIMITS);
+                let made = |node| {
+                    meter::made_of("Assembler::new", metadata.schema.leaves().len(), || {
+                        Assembler::new(schema(), node, None, &LIMITS)
+                    })
+                };
                 Work::Arrays(metadata.schema.children(0).map(made).collect())
             }
             2 => Work::Records(program()?),
@@ -232,7 +237,8 @@ impl Work {
             }
             4 => {
                 let options = write_options(&metadata.schema, choices);
-                let writer = FileWriter::new(FILE, schema(), codecs(), options)?;
+                let writer = || FileWriter::new(FILE, schema(), codecs(), options);
+                let writer = meter::made_of("FileWriter::new", metadata.schema.leaves().len(), writer)?;
                 Work::Written(Box::new(Watched::at_once(writer, Budget::DEFAULT_UNITS)))
             }
             5 => {
@@ -241,7 +247,8 @@ impl Work {
                     memory_bytes: choices.pick(&[512 << 20, 1, 1 << 20]),
                     ..SortOptions::default()
                 };
-                let sorter = Sorter::new(schema(), &by, codecs(), SPILL, options)?;
+                let sorter = || Sorter::new(schema(), &by, codecs(), SPILL, options);
+                let sorter = meter::made_of("Sorter::new", metadata.schema.leaves().len(), sorter)?;
                 Work::Sorted(Box::new(Watched::at_once(sorter, Budget::DEFAULT_UNITS)))
             }
             _ => Work::Nothing,
@@ -256,17 +263,16 @@ impl Work {
                 for assembler in assemblers {
                     let column = |leaf: usize| batch.columns.get(leaf);
                     let step = |budget: &mut Budget<'_>| {
-                        meter::call("Assembler", 0, budget, |budget| {
-                            assembler.step(batch, &column, budget).map(|it| it.is_some())
-                        })
+                        meter::call("Assembler", 0, budget, |budget| assembler.step(batch, &column, budget))
                     };
-                    until(host, step)?;
+                    let array = until(host, step)?;
+                    meter::release("Array::release", host.units, array);
                 }
             }
             Work::Records(program) => {
                 let mut records = program.records(batch).ok()?;
                 until(host, |budget| {
-                    meter::call("Records", 0, budget, |budget| records.step(&mut Nothing, budget))
+                    meter::call("Records", 0, budget, |budget| done(records.step(&mut Nothing, budget)))
                 })?;
             }
             Work::Shredded(program, shredder) => {
@@ -278,14 +284,13 @@ impl Work {
                         let told = records.step(&mut **shredder, &mut part);
                         budget.charge_units(part.spent());
                         shredder.charge(budget);
-                        told
+                        done(told)
                     })
                 })?;
-                until(host, |budget| {
-                    meter::call("Shredder::take", 0, budget, |budget| {
-                        shredder.take(budget).map(|it| it.is_some())
-                    })
+                let shredded = until(host, |budget| {
+                    meter::call("Shredder::take", 0, budget, |budget| shredder.take(budget))
                 })?;
+                meter::release("Batch::release", host.units, shredded);
             }
             Work::Written(writer) => {
                 let Room = host.next(writer)?;
@@ -308,7 +313,15 @@ impl Work {
             }
             Work::Sorted(sorter) => {
                 sorter.machine().finish();
-                while host.next(sorter).is_some() {}
+                while let Some(sorted) = host.next(sorter) {
+                    if let Sorted::Rows(batch) = sorted {
+                        meter::release("Batch::release", host.units, batch);
+                    }
+                }
+            }
+            Work::Arrays(assemblers) => {
+                let all = core::mem::take(assemblers);
+                all.into_iter().for_each(|it| meter::release("Assembler::release", host.units, it));
             }
             _ => {}
         }
@@ -325,12 +338,17 @@ fn planned<P: Plan>(host: &Host, what: &'static str, mut plan: P) -> Result<P::M
     }
 }
 
-/// Steps until one says that it is done.
-fn until(host: &mut Host, mut step: impl FnMut(&mut Budget<'_>) -> Result<bool>) -> Option<()> {
+/// What is made once it is done.
+fn done(is_done: Result<bool>) -> Result<Option<()>> {
+    is_done.map(|is_done| is_done.then_some(()))
+}
+
+/// Steps until one has made something.
+fn until<T>(host: &mut Host, mut step: impl FnMut(&mut Budget<'_>) -> Result<Option<T>>) -> Option<T> {
     loop {
         match host.call(&mut step)? {
-            Ok(true) => return Some(()),
-            Ok(false) => {}
+            Ok(Some(made)) => return Some(made),
+            Ok(None) => {}
             Err(error) => {
                 check_error(&error);
                 return None;
@@ -380,13 +398,13 @@ fn text(choices: &mut Choices<'_>) {
     options.infer_bytes = choices.pick(&[16 << 20, 0, 100_000]);
     options.delimiter = (format == Format::Csv).then_some(b',');
     options.limits = choices.pick(&[Limits::DEFAULT, LIMITS]);
-    memory::start();
+    meter::start(bytes.len() as u64, SLACK_BYTES + TEXT_TIMES * bytes.len() as u64);
     read_text(&mut host, format, &options);
-    check_peak(&bytes, TEXT_TIMES * bytes.len() as u64);
+    meter::check_peak();
 }
 
 fn read_text(host: &mut Host, format: Format, options: &TextOptions) -> Option<()> {
-    let mut sampler = TextSampler::new(format, options).ok()?;
+    let mut sampler = meter::call_free("TextSampler::new", || TextSampler::new(format, options)).ok()?;
     let mut at = 0;
     let sample = loop {
         match host
@@ -404,7 +422,9 @@ fn read_text(host: &mut Host, format: Format, options: &TextOptions) -> Option<(
     let form = sample.form().ok()?;
     let mut options = marquetry_text::read::ReadOptions::default();
     options.limits = LIMITS;
-    let mut reader = TextReader::new(&form, options).ok()?;
+    let mut reader =
+        meter::made_of("TextReader::new", form.schema().leaves().len(), || TextReader::new(&form, options))
+            .ok()?;
     let mut at = 0;
     loop {
         match host.call(|budget| meter::call("TextReader", 0, budget, |budget| reader.step(budget)))?.ok()? {
@@ -412,6 +432,7 @@ fn read_text(host: &mut Host, format: Format, options: &TextOptions) -> Option<(
                 Some(bytes) => drop(meter::call_free("TextReader::feed", || reader.feed(bytes)).ok()?),
                 None => reader.finish(),
             },
+            Step::Ready(Read::Rows(batch)) => meter::release("Batch::release", host.units, batch),
             Step::Done => return Some(()),
             _ => {}
         }

@@ -305,6 +305,38 @@ fn a_batch_has_so_many_rows() {
     }
 }
 
+/// Values of 100,000 bytes, and nulls that take as many: in pieces of one size, and a batch ends before its array is large.
+#[test]
+fn wide_values_are_in_pieces() {
+    const WIDTH: usize = 100_000;
+    let field = leaf("f", PhysicalType::FixedLenByteArray(100_000));
+    let schema = Arc::new(Schema::of_fields(&[field]).unwrap());
+    let options = ShredOptions { layout: Layout::Spaced, ..ShredOptions::default() };
+    let mut s = Shredder::plan(schema, None, options).at_once().unwrap();
+    let value: Vec<u8> = (1..=251).cycle().take(WIDTH).collect();
+    for round in 0..2 {
+        let mut rows = 0;
+        while !s.is_full() {
+            let mut budget = Budget::unlimited();
+            s.charge(&mut budget);
+            s.start_record().unwrap();
+            if rows % 2 == 0 { s.value(0, Value::Bytes(&value)) } else { s.null(0) }.unwrap();
+            s.end_record().unwrap();
+            let mut budget = Budget::unlimited();
+            s.charge(&mut budget);
+            assert!(budget.spent() >= COPY_PRICE.of(WIDTH, 0), "a null is as wide as a value");
+            rows += 1;
+        }
+        assert_eq!(rows, 6, "round {round}");
+        let batch = take(&mut s);
+        let Values::FixedLenByteArray(values) = &batch.columns[0].values else { panic!() };
+        for row in 0..rows {
+            let expected = if row % 2 == 0 { &value[..] } else { &[0; WIDTH] };
+            assert!(values.get(row) == expected, "row {row}");
+        }
+    }
+}
+
 #[test]
 fn long_values_are_kept() {
     let mut s =
