@@ -78,7 +78,9 @@ fn zstd_far(scale: &Scale) -> Adversary {
         .repeat(zstd_bits::run(0), history / block_bytes)
         .repeat(zstd_bits::matches(log, &distances), blocks)
         .bytes(zstd_bits::END.to_vec());
-    packed(ZSTD, (history + blocks * 3 * u64_of(count)) / 8, zero, stream)
+    // A window, and what its last block needs.
+    let made = packed(ZSTD, (history + blocks * 3 * u64_of(count)) / 8, zero, stream);
+    made.holding((8 << log) + (1 << 20))
 }
 
 /// Zeros: blocks of four bytes, each with a Huffman tree and three tables of its own.
