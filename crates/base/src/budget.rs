@@ -43,8 +43,9 @@ pub struct Price {
 impl Budget<'_> {
     /// The units a step gets by default: about 0.15 ms on a fast processor. Prices are measured there; one that takes three
     /// times as long for some work keeps within the task quota of Seastar's reactor (0.5 ms). What is atomic may cost more: a
-    /// block of ZSTD up to 222,600 units, a compressor's chunk or the choice of an encoding up to 250,000, a structure of
-    /// the metadata of [`Limits::structure_bytes`](crate::Limits::structure_bytes) three for a byte: 196,608 by default.
+    /// block of ZSTD whose frame refers back 2 MiB at the most up to 222,600 units, a compressor's chunk or the choice of an
+    /// encoding up to 250,000, a structure of the metadata of
+    /// [`Limits::structure_bytes`](crate::Limits::structure_bytes) three for a byte: 196,608 by default.
     pub const DEFAULT_UNITS: u64 = 150_000;
 
     /// A budget of `units`.

@@ -24,25 +24,31 @@ use marquetry_codecs::StandardCodecs;
 const PAGE_BYTES: usize = 1 << 20;
 const REPLAYS: usize = 25;
 
+/// Pages of more bytes are replayed less often.
+const LARGE_BYTES: usize = 32 << 20;
+
 fn main() {
     println!(
         "| price | codec | data | ratio | unlimited, ns/KiB | stepped, ns/KiB | longest step, µs | largest step, units | ns/unit | dearest step |"
     );
     println!("|---|---|---|--:|--:|--:|--:|--:|--:|--:|");
-    for (data, plain) in inputs() {
+    for (data, plain) in inputs(PAGE_BYTES) {
         for codec in
             [Codec::Snappy, Codec::Lz4Raw, Codec::Lz4, Codec::Lzo, Codec::Gzip, Codec::Brotli, Codec::Zstd]
         {
             if is_wanted(codec) {
-                row(codec, data, &compress(codec, &plain), plain.len());
+                row(codec, data, &compress(codec, &plain), plain.len(), true);
             }
         }
     }
     let free =
         brotli_free().into_iter().map(|(data, page, bytes)| (Codec::Brotli, data.to_owned(), page, bytes));
-    for (codec, data, compressed, plain_bytes) in free.chain(far()).chain(tables()) {
+    for (codec, data, compressed, plain_bytes) in free.chain(far()).chain(tables()).chain(large()) {
         if is_wanted(codec) {
-            row(codec, &data, &compressed, plain_bytes);
+            row(codec, &data, &compressed, plain_bytes, true);
+            if price_of(codec, plain_bytes) == "zstd/work.rs PRICE" {
+                row(codec, &format!("{data}, through a window"), &compressed, plain_bytes, false);
+            }
         }
     }
     println!(
@@ -53,11 +59,11 @@ fn main() {
         if !is_wanted(codec) {
             continue;
         }
-        let run = replay(codec, &compressed, plain_bytes, Budget::default);
+        let run = replay(codec, &compressed, plain_bytes, true, Budget::default);
         let becomes_nothing = codec == Codec::Zstd && plain_bytes < compressed.len();
         println!(
             "| {} | {} | {name} | {:.0} | {} |",
-            if becomes_nothing { "zstd.rs PRICE_OVERHEAD" } else { price_of(codec) },
+            if becomes_nothing { "zstd/library.rs PRICE_OVERHEAD" } else { price_of(codec, plain_bytes) },
             codec.name(),
             ns_per_kib(run.total, compressed.len()),
             run.steps_text(),
@@ -65,25 +71,29 @@ fn main() {
     }
 }
 
+/// A ZSTD page of more bytes, which the host holds, is not decoded by the library.
+const LIBRARY_BYTES_MAX: usize = 2 << 20;
+
 /// The price of a codec.
-fn price_of(codec: Codec) -> &'static str {
+fn price_of(codec: Codec, plain_bytes: usize) -> &'static str {
     match codec {
         Codec::Snappy => "snappy.rs PRICE",
         Codec::Lz4Raw | Codec::Lz4 => "lz4.rs PRICE",
         Codec::Lzo => "lzo.rs PRICE",
         Codec::Gzip => "gzip.rs PRICE",
         Codec::Brotli => "brotli/mod.rs PRICE",
-        Codec::Zstd => "zstd.rs PRICE",
+        Codec::Zstd if plain_bytes > LIBRARY_BYTES_MAX => "zstd/work.rs PRICE",
+        Codec::Zstd => "zstd/library.rs PRICE",
     }
 }
 
 /// A row of the first table.
-fn row(codec: Codec, data: &str, compressed: &[u8], plain_bytes: usize) {
-    let whole = replay(codec, compressed, plain_bytes, Budget::unlimited);
-    let stepped = replay(codec, compressed, plain_bytes, Budget::default);
+fn row(codec: Codec, data: &str, compressed: &[u8], plain_bytes: usize, is_whole: bool) {
+    let whole = replay(codec, compressed, plain_bytes, is_whole, Budget::unlimited);
+    let stepped = replay(codec, compressed, plain_bytes, is_whole, Budget::default);
     println!(
         "| {} | {} | {data} | {:.1} | {:.0} | {:.0} | {} |",
-        price_of(codec),
+        price_of(codec, plain_bytes),
         codec.name(),
         ratio(plain_bytes, compressed.len()),
         ns_per_kib(whole.total, plain_bytes),
@@ -121,13 +131,19 @@ impl Run {
     }
 }
 
-fn replay(codec: Codec, compressed: &[u8], plain_bytes: usize, budget: fn() -> Budget<'static>) -> Run {
+fn replay(
+    codec: Codec,
+    compressed: &[u8],
+    plain_bytes: usize,
+    is_whole: bool,
+    budget: fn() -> Budget<'static>,
+) -> Run {
     let mut decompressor = StandardCodecs::default().decompressor(codec).expect("a codec");
     let mut output = vec![0; plain_bytes];
     let mut run = Run { total: Duration::MAX, steps: Vec::new() };
-    for _ in 0..REPLAYS {
+    for _ in 0..if plain_bytes > LARGE_BYTES { REPLAYS / 5 } else { REPLAYS } {
         let begin = Instant::now();
-        let steps = page(decompressor.as_mut(), compressed, &mut output, budget);
+        let steps = page(decompressor.as_mut(), compressed, &mut output, is_whole, budget);
         run.total = run.total.min(begin.elapsed());
         run.steps.resize(steps.len(), (Duration::MAX, 0));
         run.steps.iter_mut().zip(steps).for_each(|(best, step)| *best = (step.0.min(best.0), step.1));
@@ -139,22 +155,24 @@ fn page(
     decompressor: &mut dyn Decompressor,
     compressed: &[u8],
     output: &mut [u8],
+    is_whole: bool,
     budget: fn() -> Budget<'static>,
 ) -> Vec<(Duration, u64)> {
-    decompressor.start(compressed.len(), output.len(), true).expect("sizes that can be");
+    decompressor.start(compressed.len(), output.len(), is_whole).expect("sizes that can be");
     let (mut consumed, mut produced, mut steps) = (0, 0, Vec::new());
     loop {
         let mut budget = budget();
+        let shown = if is_whole { 0 } else { produced };
         let begin = Instant::now();
         let progress = decompressor
-            .step(&compressed[consumed..], true, output, produced, &mut budget)
+            .step(&compressed[consumed..], true, &mut output[shown..], produced - shown, &mut budget)
             .expect("a good page");
         steps.push((begin.elapsed(), budget.spent()));
         consumed += progress.consumed;
         produced += progress.produced;
         match progress.status {
             Status::End => return steps,
-            Status::Yield => {}
+            Status::Yield | Status::NeedMemory(_) => {}
             status => panic!("{status:?} with everything at hand"),
         }
     }
@@ -169,30 +187,25 @@ fn ns_per_kib(time: Duration, bytes: usize) -> f64 {
 }
 
 /// Pages like those of real columns, easy and hard.
-fn inputs() -> Vec<(&'static str, Vec<u8>)> {
+fn inputs(bytes: usize) -> Vec<(&'static str, Vec<u8>)> {
     let mut random = random();
     let mut growing = Vec::new();
     let mut value = 0u32;
-    while growing.len() < PAGE_BYTES {
+    while growing.len() < bytes {
         value = value.wrapping_add(u32::try_from(random() % 100).expect("small"));
         growing.extend_from_slice(&value.to_le_bytes());
     }
     let mut text = Vec::new();
-    while text.len() < PAGE_BYTES {
+    while text.len() < bytes {
         let section = ["news", "sport", "music", "films"][usize::try_from(random() % 4).expect("small")];
         writeln!(text, "https://example.com/{section}/page?id={:x}", random() >> 44).expect("memory");
     }
-    text.truncate(PAGE_BYTES);
+    text.truncate(bytes);
     let mut noise = Vec::new();
-    while noise.len() < PAGE_BYTES {
+    while noise.len() < bytes {
         noise.extend_from_slice(&random().to_le_bytes());
     }
-    vec![
-        ("growing 32-bit integers", growing),
-        ("text", text),
-        ("noise", noise),
-        ("zeros", vec![0; PAGE_BYTES]),
-    ]
+    vec![("growing 32-bit integers", growing), ("text", text), ("noise", noise), ("zeros", vec![0; bytes])]
 }
 
 fn random() -> impl FnMut() -> u64 {
@@ -358,10 +371,10 @@ fn brotli_free() -> Vec<(&'static str, Vec<u8>, usize)> {
 fn far() -> Vec<(Codec, String, Vec<u8>, usize)> {
     let mut random = random();
     let mut all = Vec::new();
-    for log in [15, 18, 20, 22, 23, 25] {
+    for log in [15, 18, 19, 20, 21, 22, 25, 26] {
         let history = (2 << log) / zstd_bits::BLOCK_BYTES + 1;
         let count = zstd_bits::matches_max(log);
-        let mut frame = zstd_bits::frame((log + 2).max(17));
+        let mut frame = zstd_bits::frame((log + 1).max(17));
         frame.extend(zstd_bits::run(b'x').repeat(history));
         for _ in 0..8 {
             let distances: Vec<u64> = (0..count).map(|_| random()).collect();
@@ -370,6 +383,16 @@ fn far() -> Vec<(Codec, String, Vec<u8>, usize)> {
         frame.extend(zstd_bits::END);
         let name = format!("matches of three bytes from {} KiB back", 1 << (log - 10));
         all.push((Codec::Zstd, name, frame, history * zstd_bits::BLOCK_BYTES + 8 * 3 * count));
+        if [20, 25].contains(&log) {
+            let count = zstd_bits::copies_max(log);
+            let distances: Vec<u64> = (0..count).map(|_| random()).collect();
+            let mut frame = zstd_bits::frame(log + 1);
+            frame.extend(zstd_bits::run(b'x').repeat(history));
+            frame.extend(zstd_bits::copies(log, &distances).repeat(8));
+            frame.extend(zstd_bits::END);
+            let name = format!("17 literals, matches of three bytes from {} KiB back", 1 << (log - 10));
+            all.push((Codec::Zstd, name, frame, history * zstd_bits::BLOCK_BYTES + 8 * 20 * count));
+        }
     }
     for log in [12, 15, 18, 20, 21] {
         let history = 6 << log;
@@ -395,6 +418,30 @@ fn tables() -> Vec<(Codec, String, Vec<u8>, usize)> {
         (Codec::Zstd, name, frame, 16 + count * (literals + 3))
     };
     [1, 20, 40, 300, 1000].map(of).into()
+}
+
+/// ZSTD pages beyond what the library decodes: usual data, and a frame that is all tables.
+fn large() -> Vec<(Codec, String, Vec<u8>, usize)> {
+    let mut all: Vec<_> = inputs(8 * PAGE_BYTES)
+        .into_iter()
+        .map(|(data, plain)| {
+            (Codec::Zstd, format!("8 MiB of {data}"), compress(Codec::Zstd, &plain), plain.len())
+        })
+        .collect();
+    let count = 1 << 10;
+    for literals in [1, 40, 1000] {
+        let history = zstd_bits::run(0).repeat(LIBRARY_BYTES_MAX / zstd_bits::BLOCK_BYTES + 1);
+        let blocks = zstd_bits::tables(literals).repeat(count);
+        let bytes = history.len() / 4 * zstd_bits::BLOCK_BYTES + count * (literals + 3);
+        let frame = [zstd_bits::frame(23), history, blocks, zstd_bits::END.to_vec()].concat();
+        all.push((
+            Codec::Zstd,
+            format!("large page, blocks of {} bytes with all tables", literals + 3),
+            frame,
+            bytes,
+        ));
+    }
+    all
 }
 
 /// Empty deflate blocks with Huffman codes of their own (RFC 1951, section 3.2.7), byte-aligned in the end.

@@ -146,7 +146,7 @@ impl Room<'_> {
 const CALL_BYTES_MIN: usize = 24;
 
 /// Copies `length` bytes from `distance` back; the copy may read bytes that it wrote itself. `1 <= distance <= at`.
-fn repeat(output: &mut [u8], at: usize, distance: usize, length: usize) {
+pub(crate) fn repeat(output: &mut [u8], at: usize, distance: usize, length: usize) {
     if length <= distance {
         output.copy_within(at - distance..at - distance + length, at);
     } else if length < CALL_BYTES_MIN {

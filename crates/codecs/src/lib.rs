@@ -8,7 +8,7 @@
 //! | LZO | here, over a kernel; Hadoop's framing, python-lzo's header and bare blocks told apart here | the page | none |
 //! | GZIP | here, over a kernel; members framed here | the page | `zlib-rs`, levels 0 to 9 |
 //! | BROTLI | here, with the dictionary of `brotli-decompressor` | the page | `brotli`, qualities 0 to 11 |
-//! | ZSTD | `zstd-safe`, streaming, a block at a time | the page, or its window if not held | `zstd-safe`, levels to 22 |
+//! | ZSTD | `zstd-safe`, streaming, a block at a time; here, if a frame can refer back more than 2 MiB | the page, or its window if not held | `zstd-safe`, levels to 22 |
 //!
 //! All decompressors give the same guarantees (through the module `pieces`, except ZSTD):
 //!

@@ -15,6 +15,7 @@ use crate::craft::{self, BROTLI, Column, GZIP, Levels, Page, SNAPPY, Struct, UNC
 #[allow(dead_code, reason = "shared with the tests of the codecs")]
 mod brotli_bits;
 #[path = "../../../../crates/codecs/tests/pages/encoders/zstd_bits.rs"]
+#[allow(dead_code, reason = "shared with the tests of the codecs")]
 mod zstd_bits;
 
 /// See [`super::names`].
@@ -61,10 +62,11 @@ fn random() -> impl FnMut() -> u64 {
     }
 }
 
-/// Zeros: half of them in few bytes, and then matches of three, each from another place far back.
+/// Zeros: half of them in few bytes, and then matches of three, each from another place far back: at every scale so far
+/// that a block takes the C library long, and is not left to it.
 fn zstd_far(scale: &Scale) -> Adversary {
     let block_bytes = u64_of(zstd_bits::BLOCK_BYTES);
-    let history = (scale.page_bytes / 2).min(64 << 20) / block_bytes * block_bytes;
+    let history = (scale.page_bytes / 2).clamp(4 << 20, 64 << 20) / block_bytes * block_bytes;
     let log = u8::try_from(history.ilog2() - 2).expect("a logarithm");
     let mut random = random();
     // As many as come to values of eight bytes.
@@ -76,7 +78,9 @@ fn zstd_far(scale: &Scale) -> Adversary {
         .repeat(zstd_bits::run(0), history / block_bytes)
         .repeat(zstd_bits::matches(log, &distances), blocks)
         .bytes(zstd_bits::END.to_vec());
-    packed(ZSTD, (history + blocks * 3 * u64_of(count)) / 8, zero, stream)
+    // A window, and what its last block needs.
+    let made = packed(ZSTD, (history + blocks * 3 * u64_of(count)) / 8, zero, stream);
+    made.holding((8 << log) + (1 << 20))
 }
 
 /// Zeros: blocks of four bytes, each with a Huffman tree and three tables of its own.

@@ -47,6 +47,30 @@ pub(crate) fn matches(log: u8, distances: &[u64]) -> Vec<u8> {
     block(2, content.len(), &content)
 }
 
+/// Sequences that a block of [`copies`] may have.
+pub(crate) fn copies_max(log: u8) -> usize {
+    (BLOCK_BYTES / 20).min((BLOCK_BYTES - 16) * 8 / usize::from(log + 1))
+}
+
+/// A block of literals that repeat a byte, seventeen before each match of three from as far back as for [`matches`]:
+/// more than are copied at once.
+pub(crate) fn copies(log: u8, distances: &[u64]) -> Vec<u8> {
+    let literals = u32::try_from(17 * distances.len()).unwrap() << 4 | 3 << 2 | 1;
+    let mut content = [&literals.to_le_bytes()[..3], &[0]].concat();
+    match distances.len() {
+        few @ ..128 => content.push(u8::try_from(few).unwrap()),
+        many => content.extend(u16::try_from(many + 0x8000).unwrap().to_be_bytes()),
+    }
+    content.extend([0b01_01_01_00, 16, log, 0]);
+    let mut bits = Backwards::default();
+    for distance in distances {
+        bits.push(distance & ((1 << log) - 1), log.into());
+        bits.push(1, 1);
+    }
+    content.extend(bits.finish());
+    block(2, content.len(), &content)
+}
+
 /// A block of `literals` bytes and a match of three, which describes a Huffman tree and three tables of the largest
 /// size, each in as few bits as can be.
 pub(crate) fn tables(literals: usize) -> Vec<u8> {
